@@ -1,0 +1,46 @@
+// Durations as people write them ("30s", "1h30m", "250ms") and as the code counts them: whole milliseconds.
+import { LimpetError } from "./errors.ts";
+
+/** `"30s"`, `"1h30m"`, `"250ms"`, or milliseconds as a number. Units: ms, s, m, h, d. */
+export type Duration = string | number;
+
+const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/y;
+const MAX_MS = Number.MAX_SAFE_INTEGER;
+
+/** `what` names the setting in the error: `idleTimeout`, `--drain-timeout`. */
+export function parseDuration(value: Duration, what: string): number {
+  const ms = typeof value === "number" ? value : parseText(value);
+  if (!Number.isFinite(ms) || ms < 0 || ms > MAX_MS) {
+    throw new LimpetError(
+      "OPTION_INVALID",
+      `${what}: ${JSON.stringify(value)} is not a duration; write for example "30s", "1h30m" or "250ms"`,
+    );
+  }
+  return Math.round(ms);
+}
+
+function parseText(text: string): number {
+  if (typeof text !== "string") return Number.NaN;
+  const trimmed = text.trim();
+  let total = 0;
+  PART.lastIndex = 0;
+  while (PART.lastIndex < trimmed.length) {
+    const part = PART.exec(trimmed);
+    if (part === null) return Number.NaN;
+    total += Number(part[1]) * UNITS[part[2] as string]!;
+  }
+  return trimmed === "" ? Number.NaN : total;
+}
+
+export function formatDuration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)}ms`;
+  let rest = Math.round(ms / 1_000);
+  let text = "";
+  for (const [unit, size] of [["d", 86_400], ["h", 3_600], ["m", 60], ["s", 1]] as const) {
+    const count = Math.floor(rest / size);
+    if (count > 0) text += `${count}${unit}`;
+    rest -= count * size;
+  }
+  return text;
+}

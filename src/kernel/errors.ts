@@ -1,0 +1,90 @@
+// Every error Limpet raises is named here, with what the caller may do about it. Decisions look at the code or
+// the verdict, never at a text. Nothing in src/ throws a bare Error.
+
+/**
+ * What a caller may do after an error.
+ * - `now`: nothing happened; trying again at once is safe and likely to work.
+ * - `later`: nothing happened; try again after a pause.
+ * - `elsewhere`: nothing happened; this process will not do it, another may.
+ * - `never`: nothing happened, and the same request will fail the same way.
+ * - `unknown`: it may or may not have happened; retry only what is safe to do twice.
+ */
+export type Verdict = "now" | "later" | "elsewhere" | "never" | "unknown";
+
+type Entry = { readonly retry: Verdict; readonly status: number };
+
+export const CATALOGUE = {
+  // What was asked for makes no sense.
+  NAME_INVALID: { retry: "never", status: 400 },
+  ARGUMENT_INVALID: { retry: "never", status: 400 },
+  BODY_INVALID: { retry: "never", status: 400 },
+  BODY_TOO_LARGE: { retry: "never", status: 413 },
+  OPTION_INVALID: { retry: "never", status: 400 },
+  ROUTE_UNKNOWN: { retry: "never", status: 404 },
+  VERB_NOT_ALLOWED: { retry: "never", status: 405 },
+  ACTOR_TYPE_UNKNOWN: { retry: "never", status: 404 },
+  METHOD_UNKNOWN: { retry: "never", status: 404 },
+  UNAUTHENTICATED: { retry: "never", status: 401 },
+  ORIGIN_REFUSED: { retry: "never", status: 403 },
+
+  // What user code did.
+  ACTOR_FAILED: { retry: "never", status: 500 },
+  RESULT_INVALID: { retry: "never", status: 500 },
+  STATE_INVALID: { retry: "never", status: 500 },
+  STATE_TOO_LARGE: { retry: "never", status: 500 },
+  STATE_MISSING: { retry: "never", status: 500 },
+  STATE_OUTSIDE_TURN: { retry: "never", status: 500 },
+  TIMER_INVALID: { retry: "never", status: 500 },
+  CALL_CYCLE: { retry: "never", status: 409 },
+  CALL_TOO_DEEP: { retry: "never", status: 409 },
+
+  // What time and load did.
+  CALL_TIMEOUT: { retry: "unknown", status: 504 },
+  CALL_CANCELLED: { retry: "unknown", status: 499 },
+  MAILBOX_FULL: { retry: "later", status: 429 },
+  HOST_FULL: { retry: "later", status: 503 },
+  STOPPING: { retry: "elsewhere", status: 503 },
+
+  // What the store did.
+  FENCED: { retry: "now", status: 503 },
+  COMMIT_UNKNOWN: { retry: "unknown", status: 503 },
+  STORE_UNAVAILABLE: { retry: "later", status: 503 },
+  STORE_INCOMPATIBLE: { retry: "never", status: 500 },
+
+  // What the process around us did.
+  ADDRESS_IN_USE: { retry: "never", status: 500 },
+  MODULE_INVALID: { retry: "never", status: 500 },
+  UNREACHABLE: { retry: "later", status: 503 },
+  INVARIANT: { retry: "never", status: 500 },
+} as const satisfies Record<string, Entry>;
+
+export type ErrorCode = keyof typeof CATALOGUE;
+
+export class LimpetError extends Error {
+  override readonly name: string = "LimpetError";
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
+
+  /** What the caller may do about it. */
+  get retry(): Verdict {
+    return CATALOGUE[this.code].retry;
+  }
+
+  /** The HTTP status that says the same. */
+  get status(): number {
+    return CATALOGUE[this.code].status;
+  }
+}
+
+export function isLimpetError(value: unknown, code?: ErrorCode): value is LimpetError {
+  return value instanceof LimpetError && (code === undefined || value.code === code);
+}
+
+/** An invariant of our own: when it fails, the bug is in Limpet and not in what it was given. */
+export function invariant(condition: unknown, what: string): asserts condition {
+  if (!condition) throw new LimpetError("INVARIANT", `broken invariant: ${what} (this is a bug in Limpet)`);
+}

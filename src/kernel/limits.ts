@@ -1,0 +1,34 @@
+// Every limit that is not an option. Sizes of names are in UTF-8 bytes.
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+
+export const LIMITS = {
+  /** Namespaces, actor types, methods, timer names: words of a program. */
+  wordBytes: 128,
+  /** Actor ids: words of a user. */
+  idBytes: 512,
+  /** Nesting of a value in state, arguments or results. Deeper is nearly always a cycle. */
+  valueDepth: 200,
+  /** The whole encoded state of one actor. */
+  stateBytes: 16 * MiB,
+  /** State up to this size is rewritten whole at each commit; above it, a commit appends what changed. */
+  inlineStateBytes: 1 * KiB,
+  /** Calls within one call chain that may re-enter actors already in it. */
+  reentrancyDepth: 32,
+  /** Actors in one call chain. */
+  chainDepth: 128,
+  /** Commits or takes that share one transaction. */
+  batchSize: 512,
+  /** Bytes that share one transaction; a single larger commit travels alone. */
+  batchBytes: 1 * MiB,
+  /** Commits and takes that may wait for the store before calls are turned away. */
+  storeQueue: 100_000,
+  /** Timers of one activation. */
+  timersPerActor: 100,
+  httpBodyBytes: 4 * MiB,
+  httpHeaderBytes: 16 * KiB,
+  httpHeaderTimeoutMs: 5_000,
+  /** Rows of one page of a listing. */
+  listPage: 1_000,
+} as const;

@@ -1,0 +1,39 @@
+// What may be a name. Checked once, where a name enters; everything behind the doors trusts it.
+// Names are never joined with a separator, so nearly every character is fine; what is refused would break a URL,
+// a terminal or a log line.
+import { LimpetError } from "./errors.ts";
+import { LIMITS } from "./limits.ts";
+
+/** An actor, as three separate words. */
+export interface ActorKey {
+  readonly namespace: string;
+  readonly type: string;
+  readonly id: string;
+}
+
+// Control characters (C0, DEL, C1) and the characters that split a URL.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
+const REFUSED = /[\u0000-\u001f\u007f-\u009f/\\#?]/;
+
+/** Returns what is wrong with a name as the end of a sentence, or `undefined` when nothing is. */
+export function nameProblem(name: unknown, maxBytes: number): string | undefined {
+  if (typeof name !== "string") return `must be a string, not ${name === null ? "null" : typeof name}`;
+  if (name === "") return "must not be empty";
+  if (name === "." || name === "..") return `must not be "${name}"`;
+  if (REFUSED.test(name)) return "must not contain control characters or any of / \\ # ?";
+  if (!name.isWellFormed()) return "must be well-formed Unicode";
+  // A UTF-16 unit is at most three bytes, so most names need no encoding to be known short enough.
+  if (name.length * 3 > maxBytes && Buffer.byteLength(name) > maxBytes) return `must be at most ${maxBytes} bytes`;
+  return undefined;
+}
+
+function check(kind: string, name: string, maxBytes: number): void {
+  const problem = nameProblem(name, maxBytes);
+  if (problem !== undefined) throw new LimpetError("NAME_INVALID", `${kind} ${problem}`);
+}
+
+export const checkNamespace = (name: string): void => check("namespace", name, LIMITS.wordBytes);
+export const checkType = (name: string): void => check("actor type", name, LIMITS.wordBytes);
+export const checkId = (name: string): void => check("actor id", name, LIMITS.idBytes);
+export const checkMethod = (name: string): void => check("method", name, LIMITS.wordBytes);
+export const checkTimerName = (name: string): void => check("timer name", name, LIMITS.wordBytes);

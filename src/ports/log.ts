@@ -1,0 +1,12 @@
+// Structured logs. A line is an event name and fields. Payloads, state, tokens and SQL never appear in one.
+
+export type LogFields = Readonly<Record<string, string | number | boolean | undefined>> & { readonly err?: unknown };
+
+export interface Log {
+  debug(event: string, fields?: LogFields): void;
+  info(event: string, fields?: LogFields): void;
+  warn(event: string, fields?: LogFields): void;
+  error(event: string, fields?: LogFields): void;
+}
+
+export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };

@@ -1,0 +1,27 @@
+// Metrics. An instrument is asked for once with its labels and then used directly, so that counting on the hot
+// path is one method call. Labels are few and known in advance: never an actor id.
+
+export type Labels = Readonly<Record<string, string>>;
+
+export interface Counter {
+  add(count: number): void;
+}
+
+export interface Gauge {
+  set(value: number): void;
+}
+
+export interface Histogram {
+  observe(value: number): void;
+}
+
+export interface Meter {
+  counter(name: string, help: string, labels?: Labels): Counter;
+  gauge(name: string, help: string, labels?: Labels): Gauge;
+  /** `buckets` are upper bounds, ascending; the instrument adds the last, endless one. */
+  histogram(name: string, help: string, buckets: readonly number[], labels?: Labels): Histogram;
+}
+
+const nothing = { add() {}, set() {}, observe() {} };
+
+export const silentMeter: Meter = { counter: () => nothing, gauge: () => nothing, histogram: () => nothing };
