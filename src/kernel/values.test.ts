@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { copyValue, decodeValue, encodeValue } from "./values.ts";
+
+/** Everything that may be kept, nested. */
+const storable: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
+  leaf: fc.oneof(
+    fc.string({ unit: "binary" }),
+    fc.constantFrom("$", "__proto__", "\ud800", "\u0000"),
+    fc.double(),
+    fc.integer(),
+    fc.bigInt(),
+    fc.boolean(),
+    fc.constantFrom(null, undefined, -0),
+    fc.date({ noInvalidDate: false }),
+    fc.uint8Array(),
+    fc.uint8Array().map((bytes) => Buffer.from(bytes)),
+  ),
+  key: fc.oneof(fc.string(), fc.constantFrom("$", "v", "__proto__", "constructor", "toString")),
+  node: fc.oneof(
+    { depthSize: "small", withCrossShrink: true },
+    tie("leaf"),
+    fc.array(tie("node"), { maxLength: 5 }),
+    fc.dictionary(tie("key") as fc.Arbitrary<string>, tie("node"), { maxKeys: 5 }),
+    fc.array(fc.tuple(tie("node"), tie("node")), { maxLength: 4 }).map((pairs) => new Map(pairs)),
+    fc.array(tie("node"), { maxLength: 4 }).map((items) => new Set(items)),
+  ),
+})).node;
+
+describe("values", () => {
+  it("come back from text exactly as they were", () => {
+    fc.assert(
+      fc.property(storable, (value) => {
+        assert.deepStrictEqual(decodeValue(encodeValue(value)), value);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it("are equal to their copy, which shares no object with them", () => {
+    fc.assert(
+      fc.property(storable, (value) => {
+        const copied = copyValue(value, "value", "ARGUMENT_INVALID");
+        assert.deepStrictEqual(copied, value);
+        if (typeof value === "object" && value !== null) assert.notEqual(copied, value);
+      }),
+    );
+  });
+
+  it("that are plain JSON are encoded as plain JSON", () => {
+    const value = { items: ["tea", { qty: 2 }], total: 1.5, open: true, note: null };
+    assert.equal(encodeValue(value), JSON.stringify(value));
+  });
+
+  it("keep keys that mean something to JavaScript as plain keys", () => {
+    const value = JSON.parse('{"__proto__":{"admin":true},"constructor":1}');
+    const back = decodeValue(encodeValue(value)) as object;
+    assert.deepStrictEqual(Object.keys(back), ["__proto__", "constructor"]);
+    assert.equal(Object.getPrototypeOf(back), Object.prototype);
+  });
+
+  class Money {}
+  const cycle: { self?: unknown } = {};
+  cycle.self = cycle;
+  const cases: [string, unknown, RegExp][] = [
+    ["a function", { on: { change: () => 1 } }, /^state\.on\.change \(a function\) cannot be stored$/],
+    ["a symbol", [1, Symbol("x")], /^state\[1\] \(a symbol\)/],
+    ["a symbol as a key", { a: { [Symbol("x")]: 1 } }, /^state\.a\[Symbol\(x\)\] \(a symbol as a key\)/],
+    ["a class instance", { "unit price": new Money() }, /^state\["unit price"\] \(an instance of Money\)/],
+    ["a class instance inside a Map", new Map([["k", [new Money()]]]), /^state\.get\("k"\)\[0\] \(an instance of Money\)/],
+    ["a class instance inside a Set", new Set([new Money()]), /^state, a member \(an instance of Money\)/],
+    ["a hole", { list: [1, , 3] }, /^state\.list\[1\] \(a hole in an array\)/],
+    ["a cycle", cycle, /nested deeper than 200, or a cycle/],
+    ["a promise", { later: Promise.resolve(1) }, /^state\.later \(an instance of Promise\)/],
+  ];
+  for (const [name, value, message] of cases) {
+    it(`that hold ${name} are refused with the place in the message`, () => {
+      assert.throws(() => encodeValue(value, "state", "STATE_INVALID"), { code: "STATE_INVALID", message });
+      assert.throws(() => copyValue(value, "state", "STATE_INVALID"), { code: "STATE_INVALID", message });
+    });
+  }
+});

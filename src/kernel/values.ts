@@ -1,0 +1,277 @@
+// What may be kept in state and travel in calls: JSON, and beyond it Date, Map, Set, bigint, bytes, undefined, NaN,
+// the infinities and minus zero. All of it comes back exactly.
+//
+// The encoding is JSON text, so that a person can read a row. What JSON lacks stands as an object with one key "$":
+// {"$":"date","v":0}. A plain object that has a key "$" of its own is wrapped ({"$":"object","v":{…}}), so nothing
+// is ambiguous. Values are trees: a cycle is refused, and an object reached twice comes back as two.
+import { LimpetError } from "./errors.ts";
+import type { ErrorCode } from "./errors.ts";
+import { LIMITS } from "./limits.ts";
+
+/** An object that stands for another (a draft of state) answers with it under this key. */
+export const RAW: unique symbol = Symbol("limpet.raw");
+
+export function unwrap<T>(value: T): T {
+  if (typeof value !== "object" || value === null) return value;
+  return ((value as { [RAW]?: T })[RAW] as T | undefined) ?? value;
+}
+
+/** Encodes a value. `what` begins the path in the error ("state", "argument 1"), `code` is the error's code. */
+export function encodeValue(value: unknown, what = "value", code: ErrorCode = "ARGUMENT_INVALID"): string {
+  return JSON.stringify(toWire(value, what, code));
+}
+
+export function decodeValue(text: string): unknown {
+  const wire: unknown = JSON.parse(text);
+  return text.includes('"$"') ? fromWire(wire) : wire;
+}
+
+/** The JSON-ready form of a value: itself where nothing in it needs a tag, so most values are not copied. */
+export function toWire(value: unknown, what: string, code: ErrorCode): unknown {
+  try {
+    return wire(value, 0);
+  } catch (error) {
+    if (error !== UNSTORABLE && !(error instanceof RangeError)) throw error;
+    throw new LimpetError(code, `${locate(value, what, 0) ?? what} cannot be stored`);
+  }
+}
+
+/** A copy that shares nothing with the original. Drafts inside are replaced by copies of what they stand for. */
+export function copyValue<T>(value: T, what: string, code: ErrorCode): T {
+  if (typeof value !== "object" || value === null) {
+    if (typeof value !== "function" && typeof value !== "symbol") return value;
+  } else {
+    try {
+      return copy(value, 0) as T;
+    } catch (error) {
+      if (error !== UNSTORABLE && !(error instanceof RangeError)) throw error;
+    }
+  }
+  throw new LimpetError(code, `${locate(value, what, 0) ?? what} cannot be stored`);
+}
+
+/** Assigns without ever running the `__proto__` setter. */
+export function putOwn(target: object, key: string, value: unknown): void {
+  if (key === "__proto__") {
+    Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
+  } else {
+    (target as Record<string, unknown>)[key] = value;
+  }
+}
+
+// Thrown on the fast path, where keeping track of the path would cost every value; `locate` then finds the place.
+const UNSTORABLE: unique symbol = Symbol("unstorable");
+
+type Tag = "undefined" | "number" | "bigint" | "date" | "map" | "set" | "bytes" | "buffer" | "object" | "bare";
+
+const tagged = ($: Tag, v?: unknown): object => (v === undefined ? { $ } : { $, v });
+
+function wire(value: unknown, depth: number): unknown {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return value;
+    case "number":
+      if (Number.isFinite(value) && !Object.is(value, -0)) return value;
+      return tagged("number", Object.is(value, -0) ? "-0" : String(value));
+    case "undefined":
+      return tagged("undefined");
+    case "bigint":
+      return tagged("bigint", String(value));
+    case "object":
+      return value === null ? null : wireObject(unwrap(value), depth + 1);
+    default:
+      throw UNSTORABLE;
+  }
+}
+
+function wireObject(value: object, depth: number): unknown {
+  if (depth > LIMITS.valueDepth) throw UNSTORABLE;
+  if (Array.isArray(value)) return wireArray(value, depth);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === Object.prototype || prototype === null) {
+    const body = wireFields(value as Record<string, unknown>, depth);
+    if (prototype === null) return tagged("bare", body);
+    return Object.hasOwn(value, "$") ? tagged("object", body) : body;
+  }
+  if (prototype === Date.prototype) return tagged("date", (value as Date).getTime() || dateGap(value as Date));
+  if (prototype === Map.prototype) return tagged("map", wireArray([...(value as Map<unknown, unknown>)], depth));
+  if (prototype === Set.prototype) return tagged("set", wireArray([...(value as Set<unknown>)], depth));
+  if (prototype === Uint8Array.prototype) return tagged("bytes", asBuffer(value as Uint8Array).toString("base64"));
+  if (prototype === Buffer.prototype) return tagged("buffer", (value as Buffer).toString("base64"));
+  throw UNSTORABLE;
+}
+
+const dateGap = (date: Date): number | null => (Number.isNaN(date.getTime()) ? null : 0);
+const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+
+function wireArray(items: readonly unknown[], depth: number): unknown {
+  let out: unknown[] | undefined;
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i];
+    if (item === undefined && !(i in items)) throw UNSTORABLE;
+    const encoded = wire(item, depth);
+    if (encoded !== item && out === undefined) out = items.slice(0, i);
+    out?.push(encoded);
+  }
+  return out ?? items;
+}
+
+function wireFields(fields: Record<string, unknown>, depth: number): object {
+  if (Object.getOwnPropertySymbols(fields).length > 0) throw UNSTORABLE;
+  let out: Record<string, unknown> | undefined;
+  const keys = Object.keys(fields);
+  for (let i = 0; i < keys.length; i++) {
+    const key = keys[i]!;
+    const item = fields[key];
+    const encoded = wire(item, depth);
+    if (encoded !== item && out === undefined) {
+      out = {};
+      for (let j = 0; j < i; j++) putOwn(out, keys[j]!, fields[keys[j]!]);
+    }
+    if (out !== undefined) putOwn(out, key, encoded);
+  }
+  return out ?? fields;
+}
+
+/** The value behind a JSON-ready form; untagged objects and arrays are reused. */
+export function fromWire(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) value[i] = fromWire(value[i]);
+    return value;
+  }
+  const fields = value as Record<string, unknown>;
+  if (Object.hasOwn(fields, "$")) return fromTagged(fields.$ as Tag, fields.v);
+  return fromFields(fields);
+}
+
+function fromFields(fields: Record<string, unknown>): object {
+  for (const key of Object.keys(fields)) {
+    const item = fields[key];
+    if (typeof item === "object" && item !== null) putOwn(fields, key, fromWire(item));
+  }
+  return fields;
+}
+
+function fromTagged(tag: Tag, v: unknown): unknown {
+  switch (tag) {
+    case "undefined":
+      return undefined;
+    case "number":
+      return Number(v);
+    case "bigint":
+      return BigInt(v as string);
+    case "date":
+      return new Date((v as number | null) ?? Number.NaN);
+    case "map":
+      return new Map(fromWire(v) as [unknown, unknown][]);
+    case "set":
+      return new Set(fromWire(v) as unknown[]);
+    case "bytes":
+      return new Uint8Array(Buffer.from(v as string, "base64"));
+    case "buffer":
+      return Buffer.from(v as string, "base64");
+    case "object":
+      return fromFields(v as Record<string, unknown>);
+    case "bare":
+      return Object.setPrototypeOf(fromFields(v as Record<string, unknown>), null);
+    default:
+      throw new LimpetError("ARGUMENT_INVALID", `unknown tag ${JSON.stringify(tag)} in an encoded value`);
+  }
+}
+
+function copy(value: unknown, depth: number): unknown {
+  if (typeof value !== "object" || value === null) {
+    if (typeof value === "function" || typeof value === "symbol") throw UNSTORABLE;
+    return value;
+  }
+  return copyObject(unwrap(value), depth + 1);
+}
+
+function copyObject(value: object, depth: number): object {
+  if (depth > LIMITS.valueDepth) throw UNSTORABLE;
+  if (Array.isArray(value)) return copyArray(value, depth);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === Object.prototype || prototype === null) {
+    if (Object.getOwnPropertySymbols(value).length > 0) throw UNSTORABLE;
+    const out = prototype === null ? Object.create(null) : {};
+    for (const key of Object.keys(value)) putOwn(out, key, copy((value as Record<string, unknown>)[key], depth));
+    return out;
+  }
+  if (prototype === Date.prototype) return new Date((value as Date).getTime());
+  if (prototype === Map.prototype) {
+    const out = new Map<unknown, unknown>();
+    for (const [key, item] of value as Map<unknown, unknown>) out.set(copy(key, depth), copy(item, depth));
+    return out;
+  }
+  if (prototype === Set.prototype) {
+    const out = new Set<unknown>();
+    for (const item of value as Set<unknown>) out.add(copy(item, depth));
+    return out;
+  }
+  if (prototype === Uint8Array.prototype) return (value as Uint8Array).slice();
+  if (prototype === Buffer.prototype) return Buffer.from(value as Buffer);
+  throw UNSTORABLE;
+}
+
+function copyArray(items: readonly unknown[], depth: number): unknown[] {
+  const out = new Array<unknown>(items.length);
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i];
+    if (item === undefined && !(i in items)) throw UNSTORABLE;
+    out[i] = copy(item, depth);
+  }
+  return out;
+}
+
+/** The first place in a value that cannot be stored, with the reason: `state.items[3] (a function)`. */
+function locate(given: unknown, path: string, depth: number): string | undefined {
+  const value = unwrap(given);
+  if (typeof value === "function") return `${path} (a function)`;
+  if (typeof value === "symbol") return `${path} (a symbol)`;
+  if (typeof value !== "object" || value === null) return undefined;
+  if (depth >= LIMITS.valueDepth) return `${path.slice(0, 200)}… (nested deeper than ${LIMITS.valueDepth}, or a cycle)`;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      if (!(i in value)) return `${path}[${i}] (a hole in an array)`;
+      const found = locate(value[i], `${path}[${i}]`, depth + 1);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+  return locateInObject(value, path, depth);
+}
+
+function locateInObject(value: object, path: string, depth: number): string | undefined {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === Map.prototype) {
+    for (const [key, item] of value as Map<unknown, unknown>) {
+      const name = `${path}.get(${typeof key === "string" ? JSON.stringify(key) : String(key)})`;
+      const found = locate(key, `${path}, a key`, depth + 1) ?? locate(item, name, depth + 1);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+  if (prototype === Set.prototype) {
+    for (const item of value as Set<unknown>) {
+      const found = locate(item, `${path}, a member`, depth + 1);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+  if (prototype === Object.prototype || prototype === null) {
+    const symbol = Object.getOwnPropertySymbols(value)[0];
+    if (symbol !== undefined) return `${path}[${String(symbol)}] (a symbol as a key)`;
+    for (const key of Object.keys(value)) {
+      const name = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
+      const found = locate((value as Record<string, unknown>)[key], path + name, depth + 1);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+  const storable = [Date.prototype, Uint8Array.prototype, Buffer.prototype] as unknown[];
+  if (storable.includes(prototype)) return undefined;
+  const name = (value as { constructor?: { name?: string } }).constructor?.name || "unknown class";
+  return `${path} (an instance of ${name})`;
+}
