@@ -1,0 +1,65 @@
+// What the parts of the store contract share: how a store is opened, and short ways to take and commit.
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import type { ActorKey } from "../../kernel/names.ts";
+import type { Commit, CommitOutcome, StateWrite, Store, Taken } from "../../ports/store.ts";
+
+export interface OpenedStore {
+  readonly store: Store;
+  /** Another store object on the same data, as another process would have it. The suite closes it. */
+  readonly second?: (() => Promise<Store>) | undefined;
+  /** Opens the same data again after `store` was closed. The suite closes it. */
+  readonly reopen?: (() => Promise<Store>) | undefined;
+  /** Closes what is still open and removes what was made. */
+  readonly dispose: () => Promise<void>;
+}
+
+export interface ContractOptions {
+  /** Random runs of the model test; fewer where a round trip is slow. */
+  readonly modelRuns?: number | undefined;
+}
+
+export interface Harness {
+  readonly open: () => Promise<OpenedStore>;
+  readonly opened: () => OpenedStore;
+  readonly store: () => Store;
+}
+
+let namespaces = 0;
+
+/** A namespace nobody has used, also when the database under test is not new. */
+export const freshNamespace = (): string => `ns-${++namespaces}-${randomUUID().slice(0, 8)}`;
+
+export const actor = (id: string, namespace = freshNamespace(), type = "Cart"): ActorKey => ({ namespace, type, id });
+
+export async function take(store: Store, key: ActorKey, owner = "host-1"): Promise<Taken> {
+  const answers = await store.take([{ ...key, owner }]);
+  assert.equal(answers.length, 1);
+  return answers[0] as Taken;
+}
+
+export const whole = (data: string): StateWrite => ({ kind: "whole", data });
+export const change = (data: string): StateWrite => ({ kind: "change", data });
+export const clear: StateWrite = { kind: "clear" };
+
+/** A commit that builds on `held`; `ahead` counts the commits made since it was taken. */
+export const commitOf = (held: Taken, write: StateWrite, ahead = 0): Commit => ({
+  ref: held.ref,
+  epoch: held.epoch,
+  version: held.version + ahead,
+  id: randomUUID(),
+  write,
+});
+
+export async function send(store: Store, commit: Commit): Promise<CommitOutcome> {
+  const outcomes = await store.commit([commit]);
+  assert.equal(outcomes.length, 1);
+  return outcomes[0] as CommitOutcome;
+}
+
+/** Commits `writes` one after the other on top of `held`; each must be committed. */
+export async function write(store: Store, held: Taken, ...writes: StateWrite[]): Promise<void> {
+  for (const [ahead, one] of writes.entries()) {
+    assert.equal(await send(store, commitOf(held, one, ahead)), "committed");
+  }
+}
