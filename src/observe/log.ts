@@ -1,0 +1,52 @@
+// Logs as JSON lines on stderr, by pino. A line holds the event, the fields that were given, and of an error its
+// name, code, message and stack; nothing else of an error, because what hangs on it may be a payload.
+// Logging never throws and never waits: what a blocked stderr cannot take is kept up to a limit, then dropped.
+import { pino } from "pino";
+import type { Log, LogFields } from "../ports/log.ts";
+import { describeError, isSecretName, REDACTED, scrub } from "./redact.ts";
+
+export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export interface LogSettings {
+  readonly level: LogLevel;
+  /** Receives whole lines. Without it they go to stderr. */
+  readonly destination?: { write(line: string): void } | undefined;
+}
+
+/** Lines that wait for a blocked stderr. */
+const BACKLOG_BYTES = 8 * 1024 * 1024;
+
+export function createLog({ level, destination }: LogSettings): Log {
+  const logger = pino(
+    {
+      level,
+      // The process and the machine are known to whoever reads its stderr.
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      // Errors arrive here already described; pino's own serializer would add every property they have.
+      serializers: { err: (err: unknown) => err },
+    },
+    // Asynchronous, and flushed by pino when the process exits.
+    destination ?? pino.destination({ dest: 2, sync: false, maxLength: BACKLOG_BYTES }),
+  );
+  const line = (to: "debug" | "info" | "warn" | "error") => (event: string, fields?: LogFields) => {
+    if (logger.isLevelEnabled(to)) logger[to](shape(event, fields));
+  };
+  return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
+}
+
+function shape(event: string, fields: LogFields | undefined): Record<string, unknown> {
+  const out: Record<string, unknown> = { event };
+  for (const [name, value] of Object.entries(fields ?? {}) as [string, unknown][]) {
+    // pino writes these two itself; a second one would make the line ambiguous.
+    if (value === undefined || name === "event" || name === "level" || name === "time") continue;
+    if (isSecretName(name)) out[name] = REDACTED;
+    else if (name === "err") out.err = describeError(value);
+    else if (typeof value === "string") out[name] = scrub(value);
+    else if (typeof value === "number" || typeof value === "boolean") out[name] = value;
+    else out[name] = `(${typeof value})`;
+  }
+  return out;
+}
