@@ -66,7 +66,7 @@ test("secrets inside texts are redacted too: passwords in URLs and bearer tokens
   const { log, lines } = capture();
   const url = "postgres://ann:hunter2@db.example:5432/shop?x=1";
   log.info("x", { location: url, header: "Bearer abc.def-1" });
-  log.info("x", withError(new TypeError(`cannot reach ${url}`, { cause: new TypeError("bearer abc.def-1"))) });
+  log.info("x", withError(new TypeError(`cannot reach ${url}`, { cause: new TypeError("bearer abc.def-1") })));
   assert.doesNotMatch(lines.join(""), /hunter2|abc\.def/);
   assert.match(lines[0]!, /postgres:\/\/ann:\[redacted\]@db\.example:5432\/shop\?x=1/);
 });
