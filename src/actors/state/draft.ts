@@ -1,0 +1,72 @@
+// Drafts: what user code holds when it holds state. A draft looks and behaves like the object, array, Map or Set it
+// stands for; reading goes through, changing goes through and is noted in the journal of the turn. Drafts are made
+// only for what is touched, and die with their turn. Dates and bytes are handed out as they are.
+import { LimpetError } from "../../kernel/errors.ts";
+import { unwrap } from "../../kernel/values.ts";
+import type { Container, Journal } from "./journal.ts";
+import { Node } from "./journal.ts";
+
+/** Answers with the node behind a draft. */
+export const NODE: unique symbol = Symbol("limpet.node");
+
+export function draftOf(journal: Journal, raw: Container, parent: Node | undefined, key: unknown): object {
+  const node = journal.nodeOf(raw, parent, key);
+  node.draft ??= new Proxy(raw, node as ProxyHandler<Container>);
+  return node.draft;
+}
+
+/** What user code gets for a value found at `key` of a container. */
+export function outward(node: Node, key: unknown, value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (value instanceof Date || value instanceof Uint8Array) {
+    if (!node.journal.closed) node.journal.expose(value, node, key);
+    return value;
+  }
+  const prototype: unknown = Object.getPrototypeOf(value);
+  const container =
+    Array.isArray(value) ||
+    prototype === Object.prototype ||
+    prototype === null ||
+    value instanceof Map ||
+    value instanceof Set;
+  // Anything else cannot be stored and is named when the turn ends; until then it is left alone.
+  return container ? draftOf(node.journal, unwrap(value), node, key) : value;
+}
+
+/** What goes into a container when user code puts a value there. */
+export function inward(journal: Journal, value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  journal.attached = true;
+  return unwrap(value);
+}
+
+export function refuse(what: string): never {
+  throw new LimpetError("STATE_INVALID", `state must stay plain data: ${what}`);
+}
+
+/** Traps that mean the same for every kind of container. */
+export abstract class Draft extends Node {
+  setPrototypeOf(): boolean {
+    refuse("its prototype cannot be changed");
+  }
+
+  preventExtensions(): boolean {
+    refuse("it cannot be frozen or sealed");
+  }
+
+  getOwnPropertyDescriptor(target: object, key: PropertyKey): PropertyDescriptor | undefined {
+    const descriptor = Reflect.getOwnPropertyDescriptor(target, key);
+    if (descriptor?.configurable && "value" in descriptor) descriptor.value = outward(this, key, descriptor.value);
+    return descriptor;
+  }
+
+  abstract set(target: object, key: PropertyKey, value: unknown): boolean;
+
+  defineProperty(target: object, key: PropertyKey, descriptor: PropertyDescriptor): boolean {
+    const plain = descriptor.get === undefined && descriptor.set === undefined;
+    // Assigning to a draft through Reflect.set or to an inheriting object ends here with only a value.
+    const full = descriptor.writable !== false && descriptor.enumerable !== false && descriptor.configurable !== false;
+    if (!plain || !full) refuse(`${String(key)} cannot be an accessor, read-only or hidden`);
+    return this.set(target, key, descriptor.value);
+  }
+}

@@ -1,0 +1,248 @@
+// What one turn did to the state: enough to write only what changed, and to take it back.
+//
+// The state itself is a tree of plain objects, arrays, Maps and Sets, changed in place. User code sees it through
+// drafts (draft.ts); each container it touches gets a node here for the length of the turn. A node knows what
+// changed in its container and which of its children changed, so a walk from the root visits what was touched and
+// nothing else. The undo list restores every container exactly, entry by entry, newest first.
+import { LimpetError } from "../../kernel/errors.ts";
+import { putOwn } from "../../kernel/values.ts";
+
+export type Container = object;
+
+/** How a key stands at the end: `set` in its old place, or `moved` to the end of the order by delete and set. */
+export type KeyChange = "set" | "moved";
+
+/** One splice of an array, in the order it happened. */
+export interface Splice {
+  readonly start: number;
+  readonly removed: number;
+  readonly items: readonly unknown[];
+}
+
+/** A container that was touched in this turn. It is also the handler of its draft. */
+export abstract class Node {
+  readonly journal: Journal;
+  readonly raw: Container;
+  readonly parent: Node | undefined;
+  /** Where it was found in its parent. May be out of date after the parent was reordered. */
+  readonly key: unknown;
+  draft: object | undefined;
+  /** The same container put at a second place within the turn. */
+  otherParents: Node[] | undefined;
+  changed: Set<Node> | undefined;
+  keys: Map<unknown, KeyChange> | undefined;
+  splices: Splice[] | undefined;
+  /** So much changed, or in such a way, that it is written as a whole. */
+  rewritten = false;
+
+  constructor(journal: Journal, raw: Container, parent: Node | undefined, key: unknown) {
+    this.journal = journal;
+    this.raw = raw;
+    this.parent = parent;
+    this.key = key;
+  }
+
+  touchKey(key: unknown, existed: boolean): void {
+    this.keys ??= new Map();
+    if (existed) {
+      if (!this.keys.has(key)) this.keys.set(key, "set");
+    } else {
+      // Keys new in this turn stand in the order in which they were added, like in the container.
+      const known = this.keys.delete(key);
+      this.keys.set(key, known ? "moved" : "set");
+    }
+    this.#spread();
+  }
+
+  touchSplice(splice: Splice): void {
+    this.splices ??= [];
+    this.splices.push(splice);
+    if (this.splices.length > 32 && this.splices.length > (this.raw as unknown[]).length) this.rewritten = true;
+    this.#spread();
+  }
+
+  rewrite(): void {
+    this.rewritten = true;
+    this.#spread();
+  }
+
+  #spread(): void {
+    this.journal.dirty = true;
+    this.parent?.noteChild(this);
+    if (this.otherParents !== undefined) for (const parent of this.otherParents) parent.noteChild(this);
+  }
+
+  noteChild(child: Node): void {
+    if (this.changed === undefined) this.changed = new Set();
+    else if (this.changed.has(child)) return;
+    this.changed.add(child);
+    this.#spread();
+  }
+}
+
+/** Containers up to this size are copied before a key is deleted, so that undo restores the order of keys too. */
+const COPY_BEFORE_DELETE = 256;
+
+type Undo = () => void;
+
+export type NodeMaker = (journal: Journal, raw: Container, parent: Node | undefined, key: unknown) => Node;
+
+export class Journal {
+  readonly #newNode: NodeMaker;
+  #root: Node | undefined;
+  // Most turns touch the root and nothing else, so the map is made for the second container.
+  #nodes: Map<Container, Node> | undefined;
+  readonly #undo: Undo[] = [];
+  /** Dates and bytes that were handed out: they cannot be watched, so they are compared at the end of the turn. */
+  #exposed: Map<object, Exposure> | undefined;
+  dirty = false;
+  /** An object was put into the state; it must not stay shared with whoever put it there. */
+  attached = false;
+  /** The root itself was replaced. */
+  replaced = false;
+  /** Undo cannot restore everything; the state must be read again. */
+  lost = false;
+  /** The turn is over: its drafts no longer change anything. */
+  closed = false;
+
+  constructor(newNode: NodeMaker) {
+    this.#newNode = newNode;
+  }
+
+  /** The node of a container, the same one for the whole turn. The root is asked for first, and without a parent. */
+  nodeOf(raw: Container, parent: Node | undefined, key: unknown): Node {
+    if (this.#root?.raw === raw) return this.#root;
+    let node = this.#nodes?.get(raw);
+    if (node === undefined) {
+      node = this.#newNode(this, raw, parent, key);
+      if (parent === undefined) {
+        this.#root = node;
+        return node;
+      }
+      this.#nodes ??= new Map();
+      this.#nodes.set(raw, node);
+    } else if (parent !== undefined && node.parent !== parent) {
+      node.otherParents ??= [];
+      if (!node.otherParents.includes(parent)) node.otherParents.push(parent);
+    }
+    return node;
+  }
+
+  get root(): Node | undefined {
+    return this.#root;
+  }
+
+  /** The root was exchanged for another container. */
+  replaceRoot(): void {
+    this.#root = undefined;
+    this.replaced = true;
+  }
+
+  assertOpen(): void {
+    if (!this.closed) return;
+    throw new LimpetError(
+      "STATE_OUTSIDE_TURN",
+      "the state was changed outside its turn: a draft was kept in a field, or a promise was not awaited",
+    );
+  }
+
+  /** A point to return to when a nested turn fails. */
+  mark(): number {
+    return this.#undo.length;
+  }
+
+  record(undo: Undo): void {
+    this.#undo.push(undo);
+  }
+
+  /** Undo for the deletion of a key: a deleted key would come back at the end, so the whole order is kept. */
+  recordDelete(raw: Container): void {
+    const size = raw instanceof Map || raw instanceof Set ? raw.size : Object.keys(raw).length;
+    if (size > COPY_BEFORE_DELETE) this.lost = true;
+    else this.recordRefill(raw);
+  }
+
+  /** Undo by putting back everything the container holds now. */
+  recordRefill(raw: Container): void {
+    if (raw instanceof Map) {
+      const entries = [...raw];
+      this.record(() => {
+        raw.clear();
+        for (const [key, value] of entries) raw.set(key, value);
+      });
+    } else if (raw instanceof Set) {
+      const members = [...raw];
+      this.record(() => {
+        raw.clear();
+        for (const member of members) raw.add(member);
+      });
+    } else if (Array.isArray(raw)) {
+      const items = raw.slice();
+      this.record(() => {
+        raw.length = 0;
+        for (const item of items) raw.push(item);
+      });
+    } else {
+      const entries = Object.entries(raw);
+      this.record(() => {
+        for (const key of Object.keys(raw)) delete (raw as Record<string, unknown>)[key];
+        for (const [key, value] of entries) putOwn(raw, key, value);
+      });
+    }
+  }
+
+  expose(value: Date | Uint8Array, holder: Node, key: unknown): void {
+    this.#exposed ??= new Map();
+    if (this.#exposed.has(value)) return;
+    const before = value instanceof Date ? value.getTime() : value.slice();
+    this.#exposed.set(value, { value, before, holder, key });
+  }
+
+  /** Finds out which of the Dates and bytes that were handed out have been changed in place. */
+  settle(): void {
+    if (this.#exposed === undefined) return;
+    for (const exposure of this.#exposed.values()) if (!same(exposure)) this.#noteExposed(exposure);
+    this.#exposed = undefined;
+  }
+
+  #noteExposed({ value, before, holder, key }: Exposure): void {
+    const index = Array.isArray(holder.raw) ? holder.raw.indexOf(value) : -1;
+    this.record(() => {
+      if (index >= 0) holder.splices!.pop();
+      if (value instanceof Date) value.setTime(before as number);
+      else value.set(before as Uint8Array);
+    });
+    if (index >= 0) holder.touchSplice({ start: index, removed: 1, items: [value] });
+    else if (holder.raw instanceof Set) holder.rewrite();
+    else if (!Array.isArray(holder.raw)) holder.touchKey(key, true);
+  }
+
+  /** Takes back everything after `mark`. False: not everything could be restored. */
+  rollback(mark: number): boolean {
+    this.settle();
+    for (let i = this.#undo.length - 1; i >= mark; i--) this.#undo[i]!();
+    this.#undo.length = mark;
+    if (mark === 0) this.dirty = false;
+    // What a key did to the order before the mark and after it can no longer be told apart.
+    else for (const node of this.#allNodes()) if (node.keys?.values().some((how) => how === "moved")) node.rewrite();
+    return !this.lost;
+  }
+
+  *#allNodes(): Generator<Node> {
+    if (this.#root !== undefined) yield this.#root;
+    if (this.#nodes !== undefined) yield* this.#nodes.values();
+  }
+}
+
+interface Exposure {
+  readonly value: Date | Uint8Array;
+  readonly before: number | Uint8Array;
+  readonly holder: Node;
+  readonly key: unknown;
+}
+
+function same({ value, before }: Exposure): boolean {
+  if (value instanceof Date) return Object.is(value.getTime(), before);
+  const old = before as Uint8Array;
+  return value.length === old.length && Buffer.compare(value, old) === 0;
+}

@@ -1,0 +1,344 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import type { StateWrite, StoredState } from "../../ports/store.ts";
+import { StateBuffer } from "./state-buffer.ts";
+
+type Any = Record<string, never>;
+
+/** The rows a store would hold, written by what the buffer says. */
+class Rows {
+  stored: StoredState | undefined;
+
+  write(write: StateWrite): void {
+    if (write.kind === "clear") this.stored = undefined;
+    else if (write.kind === "whole") this.stored = { whole: write.data, changes: [] };
+    else this.stored = { whole: this.stored!.whole, changes: [...this.stored!.changes, write.data] };
+  }
+}
+
+function commit(buffer: StateBuffer, rows: Rows): StateWrite | undefined {
+  const write = buffer.prepare();
+  if (write !== undefined) rows.write(write);
+  buffer.committed();
+  return write;
+}
+
+/** The plain value behind a buffer's draft, order of keys included. */
+const view = (buffer: StateBuffer): unknown => {
+  const plain = ordered(buffer.draft);
+  buffer.rollback(0);
+  return plain;
+};
+
+/** A form in which deepStrictEqual also compares the order of keys, entries and members. */
+function ordered(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || value instanceof Date || value instanceof Uint8Array) return value;
+  if (Array.isArray(value)) return value.map(ordered);
+  if (value instanceof Map) return ["Map", [...value].map(ordered)];
+  if (value instanceof Set) return ["Set", [...value].map(ordered)];
+  return ["Object", Object.entries(value).map(([key, item]) => [key, ordered(item)])];
+}
+
+interface Action {
+  readonly walk: readonly number[];
+  readonly verb: number;
+  readonly key: string;
+  readonly at: number;
+  readonly value: unknown;
+}
+
+const leaf = fc.oneof(fc.integer(), fc.string(), fc.constantFrom(null, undefined, Number.NaN, -0, 7n), fc.date());
+const value: fc.Arbitrary<unknown> = fc.oneof(
+  leaf,
+  fc.array(leaf, { maxLength: 3 }),
+  fc.dictionary(fc.constantFrom("a", "b", "$", "__proto__", "1"), leaf, { maxKeys: 3 }),
+  fc
+    .array(fc.tuple(fc.constantFrom("a", "b", 1, 2n), leaf), { maxLength: 3 })
+    .map((pairs) => new Map<unknown, unknown>(pairs)),
+  fc.array(leaf, { maxLength: 3 }).map((items) => new Set(items)),
+  fc.uint8Array({ minLength: 1, maxLength: 4 }),
+  fc.constant(null).map(() => ({ deep: { list: [{ n: 1 }, { n: 2 }], map: new Map([["k", { n: 1 }]]) } })),
+);
+const action: fc.Arbitrary<Action> = fc.record({
+  walk: fc.array(fc.nat(8), { maxLength: 4 }),
+  verb: fc.nat(11),
+  key: fc.constantFrom("a", "b", "c", "$", "__proto__", "1"),
+  at: fc.nat(5),
+  value,
+});
+
+/** Does the same to a draft and to a plain object. */
+function act(root: unknown, { walk, verb, key, at, value: given }: Action): void {
+  const fresh = structuredClone(given);
+  let here = root;
+  for (const turn of walk) {
+    const inside = children(here).filter((item) => typeof item === "object" && item !== null);
+    const next = inside[turn % Math.max(inside.length, 1)];
+    if (next === undefined) break;
+    here = next;
+  }
+  if (here instanceof Date) here.setTime(at);
+  else if (here instanceof Uint8Array) here[at % here.length] = at;
+  else if (here instanceof Map) actOnMap(here, verb, key, fresh);
+  else if (here instanceof Set) actOnSet(here, verb, fresh);
+  else if (Array.isArray(here)) actOnArray(here, verb, at, fresh);
+  else if (verb < 3) delete (here as Any)[key];
+  else if (verb < 5) Object.assign(here as object, { extra: fresh, twin: fresh });
+  else Object.defineProperty(here, key, { value: fresh, writable: true, enumerable: true, configurable: true });
+}
+
+function children(value: unknown): unknown[] {
+  if (typeof value !== "object" || value === null) return [];
+  if (value instanceof Map) return [...value.values()];
+  if (value instanceof Set) return [...value];
+  return Object.values(value);
+}
+
+function actOnMap(map: Map<unknown, unknown>, verb: number, key: string, fresh: unknown): void {
+  if (verb < 3) map.delete(key);
+  else if (verb === 3) map.clear();
+  else if (verb === 4) map.set({ not: "addressable" }, fresh);
+  else map.set(key, fresh);
+}
+
+function actOnSet(set: Set<unknown>, verb: number, fresh: unknown): void {
+  if (verb < 3) set.delete([...set][0]);
+  else if (verb === 3) set.clear();
+  else set.add(fresh);
+}
+
+function actOnArray(list: unknown[], verb: number, at: number, fresh: unknown): void {
+  if (verb === 0) list.shift();
+  else if (verb === 1) list.pop();
+  else if (verb === 2) list.splice(at % (list.length + 1), 1, fresh, fresh);
+  else if (verb === 3) list.reverse();
+  else if (verb === 4) list.length = Math.min(list.length, at);
+  else if (verb === 5) list.sort();
+  else if (verb === 6) list.fill(1, at);
+  else if (verb === 7 && list.length > 0) list[at % list.length] = fresh;
+  else if (verb === 8) list.unshift(fresh);
+  else list.push(fresh, { fresh: true });
+}
+
+describe("the state of an activation", () => {
+  for (const [size, filler] of [
+    ["small", 0],
+    ["large", 5_000],
+  ] as const) {
+    it(`equals a plain object after any turns, in memory and read back, when it is ${size}`, () => {
+      const turn = fc.record({ actions: fc.array(action, { maxLength: 6 }), fails: fc.boolean() });
+      fc.assert(
+        fc.property(fc.array(turn, { maxLength: 8 }), (turns) => {
+          const initial = () => ({
+            filler: "x".repeat(filler),
+            a: { list: [1, { n: 1 }, [2]], when: new Date(0), bytes: new Uint8Array([1, 2]) },
+            b: new Map<unknown, unknown>([
+              ["a", { n: 1 }],
+              ["b", [1]],
+            ]),
+            c: new Set<unknown>([1, "two", { three: 3 }]),
+          });
+          const rows = new Rows();
+          let buffer = new StateBuffer(undefined, initial);
+          let model: unknown = initial();
+          for (const { actions, fails } of turns) {
+            const draft = buffer.draft;
+            const next = structuredClone(model);
+            for (const one of actions) {
+              act(draft, one);
+              act(next, one);
+            }
+            if (fails) {
+              if (!buffer.rollback(0)) buffer = new StateBuffer(rows.stored, initial);
+            } else {
+              commit(buffer, rows);
+              model = structuredClone(next);
+            }
+            // Within one turn an object may stand at two places; once committed they are two objects.
+            model = new StateBuffer({ whole: encode(model), changes: [] }, initial).draft;
+            model = plain(model);
+            assert.deepStrictEqual(view(buffer), ordered(model));
+            assert.deepStrictEqual(
+              view(new StateBuffer(rows.stored, initial)),
+              ordered(rows.stored ? model : initial()),
+            );
+          }
+        }),
+        { numRuns: 600 },
+      );
+    });
+  }
+
+  it("costs a commit as much as was touched, however large it is", () => {
+    const rows = new Rows();
+    const buffer = new StateBuffer(undefined, () => ({
+      users: new Map(Array.from({ length: 10_000 }, (_, i) => [`user${i}`, { visits: 0, tags: ["a"] }])),
+      queue: Array.from({ length: 10_000 }, (_, i) => i),
+    }));
+    const draft = buffer.draft as { users: Map<string, { visits: number; tags: string[] }>; queue: number[] };
+    draft.queue.push(1);
+    assert.equal(commit(buffer, rows)?.kind, "whole");
+
+    const again = buffer.draft as typeof draft;
+    again.users.get("user77")!.visits++;
+    again.users.get("user78")!.tags.push("b");
+    again.queue.shift();
+    again.queue.push(5);
+    assert.deepEqual(commit(buffer, rows), {
+      kind: "change",
+      data: '[["=",["users",["user77"],"visits"],1],["~",["users",["user78"],"tags"],1,0,["b"]],["~",["queue"],0,1,[]],["~",["queue"],10000,0,[5]]]',
+    });
+  });
+
+  it("is written whole again when the appended changes have grown as long as it", () => {
+    const rows = new Rows();
+    const buffer = new StateBuffer(undefined, () => ({ filler: "x".repeat(3_000), n: 0 }));
+    const kinds: string[] = [];
+    for (let i = 0; i < 60; i++) {
+      (buffer.draft as { n: number }).n++;
+      kinds.push(commit(buffer, rows)!.kind);
+      assert.deepEqual(view(new StateBuffer(rows.stored, () => ({}))), view(buffer));
+    }
+    assert.equal(kinds[0], "whole");
+    assert.ok(kinds.filter((kind) => kind === "whole").length >= 2);
+    assert.ok(kinds.filter((kind) => kind === "whole").length <= 4);
+  });
+
+  it("is not written when a turn only reads it, or sets what is already there", () => {
+    const buffer = new StateBuffer(undefined, () => ({ n: 1, list: [1], at: new Date(5), map: new Map([["a", 1]]) }));
+    const draft = buffer.draft as { n: number; list: number[]; at: Date; map: Map<string, number> };
+    draft.n = 1;
+    draft.list[0] = 1;
+    draft.map.set("a", 1);
+    draft.at.getTime();
+    JSON.stringify(draft);
+    assert.equal(buffer.prepare(), undefined);
+  });
+
+  it("takes in an object that is changed after it was put there, until the turn ends", () => {
+    const rows = new Rows();
+    const buffer = new StateBuffer(undefined, () => ({ lines: [] as { qty: number }[] }));
+    const line = { qty: 0 };
+    (buffer.draft as { lines: { qty: number }[] }).lines.push(line);
+    line.qty = 5;
+    commit(buffer, rows);
+    line.qty = 99;
+    assert.deepEqual(view(buffer), ordered({ lines: [{ qty: 5 }] }));
+    assert.deepEqual(view(new StateBuffer(rows.stored, () => ({}))), ordered({ lines: [{ qty: 5 }] }));
+  });
+
+  it("refuses a change through a draft that outlived its turn", () => {
+    const buffer = new StateBuffer(undefined, () => ({ list: [1], map: new Map(), set: new Set() }));
+    const kept = buffer.draft as { list: number[]; map: Map<string, number>; set: Set<number>; x?: number };
+    buffer.prepare();
+    for (const change of [
+      () => kept.list.push(2),
+      () => kept.list.sort(),
+      () => kept.map.set("a", 1),
+      () => kept.set.add(1),
+      () => kept.map.clear() ?? kept.set.delete(1) ?? (kept.x = 1),
+      () => {
+        kept.x = 1;
+      },
+    ]) {
+      assert.throws(change, { code: "STATE_OUTSIDE_TURN" });
+    }
+  });
+
+  it("names the place of a value that cannot be stored, and is as before", () => {
+    for (const filler of [0, 5_000]) {
+      const rows = new Rows();
+      const buffer = new StateBuffer(undefined, () => ({ filler: "x".repeat(filler), a: { list: [{}] as object[] } }));
+      (buffer.draft as Any).n = 1 as never;
+      commit(buffer, rows);
+      const before = view(buffer);
+      (buffer.draft as { a: { list: object[] } }).a.list[0] = { run: () => 1 };
+      assert.throws(() => buffer.prepare(), {
+        code: "STATE_INVALID",
+        message: /^state\.a\.list\[0\]\.run \(a function\)/,
+      });
+      assert.equal(buffer.rollback(0), true);
+      assert.deepEqual(view(buffer), before);
+    }
+  });
+
+  it("refuses what would make it something other than plain data", () => {
+    const buffer = new StateBuffer(undefined, () => ({ list: [1] }));
+    const draft = buffer.draft as Any & { list: number[] };
+    const refused = { code: "STATE_INVALID" };
+    assert.throws(() => Object.freeze(draft), refused);
+    assert.throws(() => Object.setPrototypeOf(draft, null), refused);
+    assert.throws(() => Object.defineProperty(draft, "x", { get: () => 1 }), refused);
+    assert.throws(() => Reflect.set(draft, Symbol("x"), 1), refused);
+    assert.throws(() => {
+      draft.list[5] = 1;
+    }, refused);
+    assert.throws(() => delete draft.list[0], refused);
+    assert.throws(() => buffer.replace(5), refused);
+  });
+
+  it("can be replaced as a whole, cleared, and rolled back from both", () => {
+    const rows = new Rows();
+    const initial = () => ({ n: 0 });
+    const buffer = new StateBuffer(undefined, initial);
+    buffer.replace({ n: 5 });
+    commit(buffer, rows);
+    buffer.replace({ n: 6 });
+    buffer.rollback(0);
+    assert.deepEqual(view(buffer), ordered({ n: 5 }));
+    buffer.clear(initial);
+    (buffer.draft as { n: number }).n = 9;
+    buffer.rollback(0);
+    assert.deepEqual(view(buffer), ordered({ n: 5 }));
+    buffer.clear(initial);
+    assert.deepEqual(commit(buffer, rows), { kind: "clear" });
+    assert.deepEqual(view(buffer), ordered({ n: 0 }));
+    buffer.clear(initial);
+    (buffer.draft as { n: number }).n = 9;
+    assert.equal(commit(buffer, rows)?.kind, "whole");
+    assert.deepEqual(view(buffer), ordered({ n: 9 }));
+  });
+
+  it("returns to a mark and keeps what happened before it", () => {
+    const buffer = new StateBuffer(undefined, () => ({
+      filler: "x".repeat(5_000),
+      list: [1],
+      map: new Map([
+        ["a", 1],
+        ["b", 2],
+      ]),
+    }));
+    const rows = new Rows();
+    (buffer.draft as Any).start = 1 as never;
+    commit(buffer, rows);
+    const draft = buffer.draft as unknown as { list: number[]; map: Map<string, number>; start: number };
+    draft.list.push(2);
+    draft.map.delete("a");
+    const mark = buffer.mark();
+    draft.list.unshift(0);
+    draft.map.set("a", 5);
+    draft.start = 2;
+    assert.equal(buffer.rollback(mark), true);
+    commit(buffer, rows);
+    const expected = ordered({ filler: "x".repeat(5_000), list: [1, 2], map: new Map([["b", 2]]), start: 1 });
+    assert.deepEqual(view(buffer), expected);
+    assert.deepEqual(view(new StateBuffer(rows.stored, () => ({}))), expected);
+  });
+});
+
+function encode(value: unknown): string {
+  const buffer = new StateBuffer(undefined, () => ({}));
+  buffer.replace(value);
+  const write = buffer.prepare();
+  return write?.kind === "whole" ? write.data : "{}";
+}
+
+/** A plain copy of a draft. */
+function plain(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || value instanceof Date || value instanceof Uint8Array) return value;
+  if (Array.isArray(value)) return value.map(plain);
+  if (value instanceof Map) return new Map([...value].map(([key, item]) => [plain(key), plain(item)]));
+  if (value instanceof Set) return new Set([...value].map(plain));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item)]));
+}

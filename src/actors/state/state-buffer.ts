@@ -1,0 +1,151 @@
+// The state of one activation: the tree in memory, what the running turn did to it, and how it is to be stored.
+//
+// A small state is written whole at each commit. A large one is written whole once; after that a commit appends what
+// changed, until the appended text is as long as the whole was: so the cost of a turn follows what it touched, and
+// reading it back costs at most twice its size.
+import { LimpetError } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { copyValue, decodeValue, encodeValue, unwrap } from "../../kernel/values.ts";
+import type { StateWrite, StoredState } from "../../ports/store.ts";
+import { applyChanges, encodeChanges } from "./changes.ts";
+import { draftOf } from "./draft.ts";
+import { openJournal } from "./drafts.ts";
+import type { Journal } from "./journal.ts";
+
+/** What an appended change costs beyond its text: a row and its key. */
+const CHANGE_OVERHEAD = 64;
+
+export class StateBuffer {
+  #root: object;
+  /** Length of the stored whole, and of what was appended since. Zero: nothing is stored. */
+  #whole = 0;
+  #appended = 0;
+  #journal: Journal | undefined;
+  /** The turn asked for the stored state to be removed, and has not changed the fresh one. */
+  #cleared = false;
+  #prepared: StateWrite | undefined;
+
+  constructor(stored: StoredState | undefined, initial: () => object) {
+    if (stored === undefined) {
+      this.#root = freshState(initial);
+      return;
+    }
+    this.#root = decodeValue(stored.whole) as object;
+    this.#whole = stored.whole.length;
+    for (const change of stored.changes) {
+      applyChanges(this.#root, change);
+      this.#appended += change.length + CHANGE_OVERHEAD;
+    }
+  }
+
+  /** The state as user code sees it in the running turn. */
+  get draft(): object {
+    this.#journal ??= openJournal();
+    return draftOf(this.#journal, this.#root, undefined, undefined);
+  }
+
+  /** Replaces the whole state. */
+  replace(value: unknown): void {
+    const next = unwrap(value);
+    if (typeof next !== "object" || next === null) {
+      throw new LimpetError("STATE_INVALID", `state must be an object, not ${next === null ? "null" : typeof next}`);
+    }
+    if (next === this.#root) return;
+    this.#exchange(next, false);
+  }
+
+  /** Removes the stored state; the turn goes on with a fresh one. */
+  clear(initial: () => object): void {
+    this.#exchange(freshState(initial), true);
+  }
+
+  #exchange(next: object, cleared: boolean): void {
+    this.#journal ??= openJournal();
+    const journal = this.#journal;
+    const [root, wasCleared, wasDirty] = [this.#root, this.#cleared, journal.dirty];
+    journal.record(() => {
+      this.#root = root;
+      this.#cleared = wasCleared;
+      journal.dirty = wasDirty;
+    });
+    journal.replaceRoot();
+    journal.attached = true;
+    journal.dirty = false;
+    this.#root = next;
+    this.#cleared = cleared;
+  }
+
+  mark(): number {
+    return this.#journal?.mark() ?? 0;
+  }
+
+  /** Takes back what happened since `mark`; 0 is the whole turn. False: the state must be read from the store again. */
+  rollback(mark: number): boolean {
+    const journal = this.#journal;
+    if (journal === undefined) return true;
+    const restored = journal.rollback(mark);
+    if (mark === 0) this.#end();
+    return restored;
+  }
+
+  /** Ends the turn: what must be written, or `undefined` when nothing changed. */
+  prepare(): StateWrite | undefined {
+    const journal = this.#journal;
+    if (journal === undefined) return undefined;
+    journal.settle();
+    // A promise that nobody awaited may still hold a draft: from here on it would change what is being written.
+    journal.closed = true;
+    if (!journal.dirty && !journal.replaced) {
+      this.#end();
+      return undefined;
+    }
+    this.#prepared = this.#cleared && !journal.dirty ? { kind: "clear" } : this.#describe(journal);
+    return this.#prepared;
+  }
+
+  #describe(journal: Journal): StateWrite {
+    if (this.#whole > LIMITS.inlineStateBytes) {
+      const data = encodeChanges(journal);
+      if (data !== undefined && this.#appended + data.length + CHANGE_OVERHEAD <= this.#whole) {
+        return { kind: "change", data };
+      }
+    }
+    const data = encodeValue(this.#root, "state", "STATE_INVALID");
+    if (data.length > LIMITS.stateBytes) {
+      throw new LimpetError("STATE_TOO_LARGE", `state is ${data.length} bytes; the limit is ${LIMITS.stateBytes}`);
+    }
+    return { kind: "whole", data };
+  }
+
+  /** What was prepared is durable now. */
+  committed(): void {
+    const write = this.#prepared;
+    if (write?.kind === "change") {
+      this.#appended += write.data.length + CHANGE_OVERHEAD;
+    } else if (write !== undefined) {
+      this.#whole = write.kind === "whole" ? write.data.length : 0;
+      this.#appended = 0;
+      // Objects that came from outside in this turn must not stay shared with whoever put them there.
+      if (write.kind === "whole" && this.#journal?.attached) this.#root = decodeValue(write.data) as object;
+    }
+    this.#end();
+  }
+
+  #end(): void {
+    if (this.#journal !== undefined) this.#journal.closed = true;
+    this.#journal = undefined;
+    this.#prepared = undefined;
+    this.#cleared = false;
+  }
+}
+
+function freshState(initial: () => object): object {
+  const state: unknown = initial();
+  if (typeof state !== "object" || state === null) {
+    throw new LimpetError(
+      "STATE_INVALID",
+      `initial() must return an object, not ${state === null ? "null" : typeof state}`,
+    );
+  }
+  return copyValue(state, "initial()", "STATE_INVALID");
+}
