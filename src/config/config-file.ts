@@ -1,0 +1,70 @@
+// limpet.yaml: found, read and taken apart into entries that know their line. Unknown keys are errors, because a
+// misspelt setting that is silently ignored is found in production.
+
+import { existsSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { isMap, isScalar, LineCounter, parseDocument, type YAMLMap } from "yaml";
+import { LimpetError } from "../kernel/errors.ts";
+import { nestedEntries } from "./nested-entries.ts";
+import type { Entry } from "./origin.ts";
+
+const NAMES = ["limpet.yaml", "limpet.yml"] as const;
+
+/** The file that counts: the one asked for, or the one that lies in `cwd`, or none. */
+export function findConfigFile(asked: string | undefined, cwd: string): string | undefined {
+  if (asked !== undefined) return asked;
+  const found = NAMES.filter((name) => existsSync(resolve(cwd, name)));
+  if (found.length > 1)
+    throw new LimpetError("OPTION_INVALID", `there is both ${found.join(" and ")}; keep one of them`);
+  return found[0];
+}
+
+/** `file` is named in errors as it is given. */
+export function readConfigFile(file: string, cwd: string): Entry[] {
+  let text: string;
+  try {
+    text = readFileSync(resolve(cwd, file), "utf8");
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code;
+    const why = code === "ENOENT" ? "does not exist" : `cannot be read (${code})`;
+    throw new LimpetError("OPTION_INVALID", `the configuration file ${file} ${why}`, { cause });
+  }
+  return parseConfig(text, file);
+}
+
+export function parseConfig(text: string, file: string): Entry[] {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const broken = document.errors[0];
+  if (broken !== undefined) {
+    const { line } = lines.linePos(broken.pos[0]);
+    throw new LimpetError("OPTION_INVALID", `${file}:${line}: not valid YAML: ${broken.message}`);
+  }
+  if (document.contents === null || (isScalar(document.contents) && document.contents.value === null)) return [];
+  if (!isMap(document.contents)) {
+    throw new LimpetError("OPTION_INVALID", `${file}: must hold settings as "name: value" lines`);
+  }
+  const placeOf = (path: readonly string[]): string => {
+    const offset = keyOffset(document.contents as YAMLMap, path);
+    return offset === undefined ? file : `${file}:${lines.linePos(offset).line}`;
+  };
+  let values: unknown;
+  try {
+    values = document.toJS();
+  } catch (cause) {
+    throw new LimpetError("OPTION_INVALID", `${file}: ${(cause as Error).message}`, { cause });
+  }
+  return nestedEntries(values as Record<string, unknown>, (path) => ({
+    source: "file",
+    name: path.join("."),
+    place: placeOf(path),
+  }));
+}
+
+/** Where the key stands in the text. */
+function keyOffset(map: YAMLMap, path: readonly string[]): number | undefined {
+  const pair = map.items.find((item) => isScalar(item.key) && String(item.key.value) === path[0]);
+  if (pair === undefined || !isScalar(pair.key)) return undefined;
+  if (path.length > 1 && isMap(pair.value)) return keyOffset(pair.value, path.slice(1)) ?? pair.key.range?.[0];
+  return pair.key.range?.[0];
+}

@@ -1,0 +1,48 @@
+// The form settings have in code and in limpet.yaml: an object whose keys are names of settings, with `http` nested.
+// `http: true` opens the door; `http: { port: … }` opens it there.
+
+import { LimpetError } from "../kernel/errors.ts";
+import { nearest } from "./nearest.ts";
+import { OPTIONS, SETTING_KEYS, type SettingKey } from "./options.ts";
+import { describeOrigin, type Entry, type Origin } from "./origin.ts";
+
+const BY_PATH = new Map<string, SettingKey>(SETTING_KEYS.map((key) => [OPTIONS[key].path, key]));
+/** Settings that have others below them. */
+const PARENTS = new Set([...BY_PATH.keys()].filter((path) => path.includes(".")).map((path) => path.split(".")[0]!));
+
+export function nestedEntries(values: object, originOf: (path: readonly string[]) => Origin): Entry[] {
+  const entries: Entry[] = [];
+  for (const [name, value] of Object.entries(values)) {
+    // Absent and `name:` without a value both mean: not set here.
+    if (value === undefined || value === null) continue;
+    if (PARENTS.has(name) && isPlainObject(value)) {
+      entries.push({ key: keyOf([name], originOf), value: true, origin: originOf([name]) });
+      for (const [inner, innerValue] of Object.entries(value)) {
+        if (innerValue === undefined || innerValue === null) continue;
+        const path = [name, inner];
+        entries.push({ key: keyOf(path, originOf), value: innerValue, origin: originOf(path) });
+      }
+    } else {
+      entries.push({ key: keyOf([name], originOf), value, origin: originOf([name]) });
+    }
+  }
+  return entries;
+}
+
+function keyOf(path: readonly string[], originOf: (path: readonly string[]) => Origin): SettingKey {
+  const key = BY_PATH.get(path.join("."));
+  if (key !== undefined) return key;
+  const known = [...BY_PATH.keys()];
+  // `port` and `httpPort` are what people write for `http.port`.
+  const spelled = nearest(path.join("."), known) ?? nearest(path.join("."), SETTING_KEYS);
+  const meant = spelled ?? known.find((candidate) => candidate.endsWith(`.${path.at(-1)}`));
+  const hint =
+    meant === undefined
+      ? `known are ${known.join(", ")}`
+      : `did you mean "${OPTIONS[meant as SettingKey]?.path ?? meant}"?`;
+  throw new LimpetError("OPTION_INVALID", `${describeOrigin(originOf(path))}: there is no such setting; ${hint}`);
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,240 @@
+// Everything that can be set, in one place: its name, its kind, its default, where it may come from, and what breaks
+// when it is too low or too high. Adding an entry here is all it takes: the reader, the flags of the command line,
+// its help and the table in docs/options.md follow from it. Nothing here reads anything.
+
+import type { Duration } from "../kernel/durations.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import { nameProblem } from "../kernel/names.ts";
+import { hostProblem, storeProblem, tokenProblem } from "./places.ts";
+
+export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** What the rest of the program sees: every value present, durations in milliseconds. */
+export interface Settings {
+  readonly namespace: string;
+  readonly store: string;
+  readonly http: boolean;
+  readonly httpHost: string;
+  readonly httpPort: number;
+  readonly httpTokens: readonly string[];
+  readonly idleTimeout: number;
+  readonly callTimeout: number;
+  readonly mailboxLimit: number;
+  readonly maxResident: number;
+  readonly drainTimeout: number;
+  readonly storeTimeout: number;
+  readonly logLevel: LogLevel;
+}
+
+/** What may be set in code. Everything is optional; `limpet.yaml`, the environment and flags weigh more. */
+export interface LimpetSettings {
+  /** Actors of different namespaces on one store never see each other. */
+  readonly namespace?: string | undefined;
+  /** A file, `memory:`, or `postgres://…`. */
+  readonly store?: string | undefined;
+  /** The HTTP door: `true`, or where it listens and who may enter. */
+  readonly http?: boolean | HttpSettings | undefined;
+  /** An actor nobody has called for this long leaves memory. */
+  readonly idleTimeout?: Duration | undefined;
+  /** A call that got no answer for this long fails with CALL_TIMEOUT. */
+  readonly callTimeout?: Duration | undefined;
+  /** Calls that may wait for one actor. */
+  readonly mailboxLimit?: number | undefined;
+  /** Actors that may be in memory at once. */
+  readonly maxResident?: number | undefined;
+  /** How long `stop()` waits for running turns. */
+  readonly drainTimeout?: Duration | undefined;
+  /** How long commits and takes are retried when the store does not answer. */
+  readonly storeTimeout?: Duration | undefined;
+  readonly logLevel?: LogLevel | undefined;
+}
+
+export interface HttpSettings {
+  readonly host?: string | undefined;
+  /** 0 takes any free port. */
+  readonly port?: number | undefined;
+  /** Callers must send one of these. Several may be valid at once, so that they can be replaced one by one. */
+  readonly tokens?: readonly string[] | undefined;
+}
+
+export type SettingKey = keyof Settings;
+export type OptionKind = "text" | "duration" | "whole number" | "yes/no" | "list";
+
+export interface Option {
+  readonly kind: OptionKind;
+  /** As a person would write it. */
+  readonly default: string | number | boolean | readonly string[];
+  /** Its place in `limpet.yaml` and in code, with a dot where it is nested. */
+  readonly path: string;
+  readonly env: string;
+  readonly flag: string;
+  /** What stands behind the flag in help: `--store <location>`. */
+  readonly placeholder?: string;
+  readonly help: string;
+  /** One line: what breaks when it is too low, too high or wrong. */
+  readonly breaks: string;
+  /** A secret is never printed, in errors neither. */
+  readonly secret?: true;
+  readonly choices?: readonly string[];
+  /** Inclusive; milliseconds for durations. */
+  readonly min?: number;
+  readonly max?: number;
+  /** What is wrong with a text, as the end of a sentence. */
+  readonly problem?: (text: string) => string | undefined;
+}
+
+const SECOND = 1_000;
+
+export const OPTIONS: { readonly [K in SettingKey]: Option } = {
+  namespace: {
+    kind: "text",
+    default: "default",
+    path: "namespace",
+    env: "LIMPET_NAMESPACE",
+    flag: "namespace",
+    placeholder: "name",
+    help: "The space of names the actors live in.",
+    breaks: "When two processes differ, neither sees the other's actors, even on the same store.",
+    problem: (text) => nameProblem(text, LIMITS.wordBytes),
+  },
+  store: {
+    kind: "text",
+    default: ".limpet/limpet.db",
+    path: "store",
+    env: "LIMPET_STORE",
+    flag: "store",
+    placeholder: "location",
+    help: 'Where state is kept: a SQLite file, "memory:" or "postgres://…".',
+    breaks: '"memory:" forgets everything when the process ends; a relative path depends on where you start.',
+    problem: storeProblem,
+  },
+  http: {
+    kind: "yes/no",
+    default: false,
+    path: "http",
+    env: "LIMPET_HTTP",
+    flag: "http",
+    help: "Open the HTTP door. `limpet dev` opens it unless told not to.",
+    breaks: "Without it the command line and other programs cannot reach the process.",
+  },
+  httpHost: {
+    kind: "text",
+    default: "127.0.0.1",
+    path: "http.host",
+    env: "LIMPET_HTTP_HOST",
+    flag: "host",
+    placeholder: "address",
+    help: "The address the HTTP door listens on.",
+    breaks: "Anything but loopback can be reached by others, so it needs a token.",
+    problem: hostProblem,
+  },
+  httpPort: {
+    kind: "whole number",
+    default: 7300,
+    path: "http.port",
+    env: "LIMPET_HTTP_PORT",
+    flag: "port",
+    placeholder: "number",
+    help: "The port of the HTTP door; 0 takes any free one.",
+    breaks: "Below 1024 most systems ask for more rights; with 0 nobody knows the port beforehand.",
+    min: 0,
+    max: 65_535,
+  },
+  httpTokens: {
+    kind: "list",
+    default: [],
+    path: "http.tokens",
+    env: "LIMPET_HTTP_TOKENS",
+    flag: "token",
+    placeholder: "secret",
+    help: "Callers of the HTTP door must send one of these. Prefer the environment: flags show in process lists.",
+    breaks: "With none, everybody who reaches the port may call; short ones can be guessed.",
+    secret: true,
+    problem: tokenProblem,
+  },
+  idleTimeout: {
+    kind: "duration",
+    default: "10m",
+    path: "idleTimeout",
+    env: "LIMPET_IDLE_TIMEOUT",
+    flag: "idle-timeout",
+    placeholder: "duration",
+    help: "An actor nobody has called for this long leaves memory.",
+    breaks: "Too low: actors are read from the store again and again. Too high: memory fills with actors nobody uses.",
+    min: SECOND,
+  },
+  callTimeout: {
+    kind: "duration",
+    default: "30s",
+    path: "callTimeout",
+    env: "LIMPET_CALL_TIMEOUT",
+    flag: "call-timeout",
+    placeholder: "duration",
+    help: "A call without an answer for this long fails with CALL_TIMEOUT.",
+    breaks: "Too low: slow turns look failed although they commit. Too high: callers wait long for what will not come.",
+    min: 1,
+  },
+  mailboxLimit: {
+    kind: "whole number",
+    default: 1_000,
+    path: "mailboxLimit",
+    env: "LIMPET_MAILBOX_LIMIT",
+    flag: "mailbox-limit",
+    placeholder: "number",
+    help: "Calls that may wait for one actor; more are refused with MAILBOX_FULL.",
+    breaks: "Too low: short bursts are refused. Too high: calls wait until they time out, and memory holds them all.",
+    min: 1,
+    max: 1_000_000,
+  },
+  maxResident: {
+    kind: "whole number",
+    default: 200_000,
+    path: "maxResident",
+    env: "LIMPET_MAX_RESIDENT",
+    flag: "max-resident",
+    placeholder: "number",
+    help: "Actors in memory at once; the least recently used leave first.",
+    breaks: "Too low: actors come and go with every call. Too high: the process runs out of memory.",
+    min: 1,
+    max: 16_000_000,
+  },
+  drainTimeout: {
+    kind: "duration",
+    default: "10s",
+    path: "drainTimeout",
+    env: "LIMPET_DRAIN_TIMEOUT",
+    flag: "drain-timeout",
+    placeholder: "duration",
+    help: "How long a stop waits for running turns.",
+    breaks: "Too low: running turns are cut off and their callers see an error. Too high: stops and deploys take long.",
+    min: 1,
+  },
+  storeTimeout: {
+    kind: "duration",
+    default: "10s",
+    path: "storeTimeout",
+    env: "LIMPET_STORE_TIMEOUT",
+    flag: "store-timeout",
+    placeholder: "duration",
+    help: "How long the store may be silent before a caller is told.",
+    breaks: "Too low: a short restart of the database fails calls. Too high: callers learn late that it is down.",
+    min: 1,
+  },
+  logLevel: {
+    kind: "text",
+    default: "warn",
+    path: "logLevel",
+    env: "LIMPET_LOG_LEVEL",
+    flag: "log-level",
+    placeholder: "level",
+    help: "The least important log lines that are written. `limpet dev` starts with info.",
+    breaks: "debug writes several lines for each activation; silent hides that the store is down.",
+    choices: LOG_LEVELS,
+  },
+};
+
+export const SETTING_KEYS = Object.keys(OPTIONS) as readonly SettingKey[];
+
+/** Variables of the environment that are not settings of a process but of the command line. */
+export const OTHER_ENV = ["LIMPET_CONFIG", "LIMPET_URL", "LIMPET_TOKEN"] as const;

@@ -1,0 +1,68 @@
+// Texts that name a place or open a door: store locations, listening addresses, tokens. What may be said, what is
+// wrong with the rest as the end of a sentence, and how to show one without its secret. Pure.
+
+import { isIP } from "node:net";
+
+export type StoreKind = "memory" | "sqlite" | "postgres";
+
+export function storeKind(location: string): StoreKind {
+  if (location === "memory:") return "memory";
+  return /^postgres(ql)?:\/\//i.test(location) ? "postgres" : "sqlite";
+}
+
+export function storeProblem(location: string): string | undefined {
+  if (location.trim() === "") return "must not be empty";
+  if (location.includes("\0")) return "must not contain NUL";
+  if (/^:?memory:?$/i.test(location) && location !== "memory:") return 'is not a store; write "memory:" for memory';
+  const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(location)?.[1]?.toLowerCase();
+  if (scheme === undefined || location === "memory:") return undefined;
+  if (scheme === "file" || scheme === "sqlite") return "must be a plain path for SQLite, such as data/limpet.db";
+  if (storeKind(location) !== "postgres") {
+    return scheme.startsWith("postgres")
+      ? "must have the form postgres://user:password@host:5432/database"
+      : 'must be a file, "memory:" or "postgres://…"';
+  }
+  return URL.canParse(location) ? undefined : "must have the form postgres://user:password@host:5432/database";
+}
+
+/** Without the password, for people. */
+export function shownStore(location: string): string {
+  if (!location.includes("://")) return location;
+  // A URL that cannot be read may still hold a password; then all up to the last @ is hidden.
+  if (!URL.canParse(location)) return location.replace(/:\/\/.*@/s, "://…@").replace(/\?.*$/s, "?…");
+  const url = new URL(location);
+  if (url.password !== "") url.password = "…";
+  for (const name of url.searchParams.keys()) {
+    if (/pass|secret|token|key/i.test(name)) url.searchParams.set(name, "…");
+  }
+  return decodeURI(url.href).replaceAll("%E2%80%A6", "…");
+}
+
+export function hostProblem(host: string): string | undefined {
+  if (isIP(bare(host)) !== 0) return undefined;
+  if (host.includes("://")) return "must be an address alone, such as 127.0.0.1, without http://";
+  if (/^[^:]*:\d+$/.test(host)) return "must be an address alone; the port is a setting of its own";
+  if (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(host)) return undefined;
+  return "must be an IP address or a host name";
+}
+
+/** Only programs on this machine reach it. */
+export function isLoopback(host: string): boolean {
+  const address = bare(host).toLowerCase();
+  if (address === "localhost" || address === "::1") return true;
+  return isIP(address.replace(/^::ffff:/, "")) === 4 && address.replace(/^::ffff:/, "").startsWith("127.");
+}
+
+/** An address as it stands in a URL. */
+export function hostInUrl(host: string): string {
+  return isIP(bare(host)) === 6 ? `[${bare(host)}]` : host;
+}
+
+export function tokenProblem(token: string): string | undefined {
+  // A token travels in a header and, in the environment, in a list with commas.
+  return /^[!-+\--~]+$/.test(token) ? undefined : "must be visible ASCII characters without spaces or commas";
+}
+
+function bare(host: string): string {
+  return host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
+}

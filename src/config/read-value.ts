@@ -1,0 +1,105 @@
+// From what somebody wrote to the value the program uses, or to an error that names the source, the name, the value
+// (unless it is a secret) and what is allowed. Pure.
+
+import { formatDuration, parseDuration } from "../kernel/durations.ts";
+import { LimpetError } from "../kernel/errors.ts";
+import { didYouMean } from "./nearest.ts";
+import { OPTIONS, type Option, type SettingKey, type Settings } from "./options.ts";
+import { describeOrigin, type Entry, type Origin } from "./origin.ts";
+import { shownStore } from "./places.ts";
+
+const YES = new Set(["true", "yes", "on", "1"]);
+const NO = new Set(["false", "no", "off", "0"]);
+
+export function readValue(entry: Entry): Settings[SettingKey] {
+  const option = OPTIONS[entry.key];
+  switch (option.kind) {
+    case "text":
+      return readText(option, entry);
+    case "whole number":
+      return readNumber(option, entry);
+    case "duration":
+      return readDuration(option, entry);
+    case "yes/no":
+      return readYesNo(option, entry);
+    case "list":
+      return readList(option, entry);
+  }
+}
+
+function readText(option: Option, { key, value, origin }: Entry): string {
+  if (typeof value !== "string") throw refuse(key, origin, value, "is not text");
+  if (option.choices !== undefined && !option.choices.includes(value)) {
+    const choices = option.choices.join(", ");
+    throw refuse(key, origin, value, `is not one of ${choices}${didYouMean(value, option.choices)}`);
+  }
+  const problem = option.problem?.(value);
+  if (problem !== undefined) throw refuse(key, origin, value, problem);
+  return value;
+}
+
+function readNumber(option: Option, { key, value, origin }: Entry): number {
+  const { min = 0, max = Number.MAX_SAFE_INTEGER } = option;
+  const number = typeof value === "string" && /^\d{1,16}$/.test(value.trim()) ? Number(value) : value;
+  if (typeof number !== "number" || !Number.isInteger(number)) {
+    throw refuse(key, origin, value, `is not a whole number; allowed is ${min} to ${max}`);
+  }
+  if (number < min || number > max) throw refuse(key, origin, value, `is out of range; allowed is ${min} to ${max}`);
+  return number;
+}
+
+function readDuration(option: Option, { key, value, origin }: Entry): number {
+  const { min = 0 } = option;
+  // In code a number is milliseconds. Elsewhere nobody could tell seconds from milliseconds, so a unit is needed.
+  if (typeof value === "number" && origin.source !== "code" && origin.source !== "default") {
+    throw refuse(key, origin, value, `has no unit; write "${value}s" for seconds or "${value}ms" for milliseconds`);
+  }
+  if (typeof value === "string" && /^\s*\d+\s*$/.test(value)) {
+    throw refuse(
+      key,
+      origin,
+      value,
+      `has no unit; write ${value.trim()}s for seconds or ${value.trim()}ms for milliseconds`,
+    );
+  }
+  if (typeof value !== "number" && typeof value !== "string") {
+    throw refuse(key, origin, value, 'is not a duration; write for example "30s", "1h30m" or "250ms"');
+  }
+  const ms = parseDuration(value, describeOrigin(origin));
+  if (ms < min) throw refuse(key, origin, value, `is too short; allowed is ${formatDuration(min)} and more`);
+  return ms;
+}
+
+function readYesNo(_option: Option, { key, value, origin }: Entry): boolean {
+  if (typeof value === "boolean") return value;
+  const word = typeof value === "string" ? value.trim().toLowerCase() : "";
+  if (YES.has(word)) return true;
+  if (NO.has(word)) return false;
+  throw refuse(key, origin, value, "is neither yes nor no; write true or false");
+}
+
+function readList(option: Option, { key, value, origin }: Entry): readonly string[] {
+  const parts = typeof value === "string" ? value.split(",").map((part) => part.trim()) : value;
+  if (!Array.isArray(parts)) throw refuse(key, origin, value, "is not a list of texts");
+  for (const part of parts) {
+    if (typeof part !== "string") throw refuse(key, origin, part, "is not text, as every item of the list must be");
+    const problem = part === "" ? "has an empty item" : option.problem?.(part);
+    if (problem !== undefined) throw refuse(key, origin, part, problem);
+  }
+  return [...new Set(parts as string[])];
+}
+
+/** `what` goes on after the value: "is not text". */
+export function refuse(key: SettingKey, origin: Origin, value: unknown, what: string): LimpetError {
+  return new LimpetError("OPTION_INVALID", `${describeOrigin(origin)}: ${shownValue(key, value)} ${what}`);
+}
+
+const SHOWN_LENGTH = 100;
+
+/** A value as it may be shown: secrets hidden, long ones cut. */
+export function shownValue(key: SettingKey, value: unknown): string {
+  if (OPTIONS[key].secret) return "(hidden)";
+  const open = key === "store" && typeof value === "string" ? shownStore(value) : value;
+  const text = JSON.stringify(open, (_, inner) => (typeof inner === "bigint" ? `${inner}` : inner)) ?? String(open);
+  return text.length > SHOWN_LENGTH ? `${text.slice(0, SHOWN_LENGTH)}…` : text;
+}

@@ -1,0 +1,297 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { isLimpetError } from "../kernel/errors.ts";
+import type { LimpetSettings } from "./options.ts";
+import { type ResolvedSettings, resolveSettings, resolveWithOrigins, type SettingSources } from "./settings.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "limpet-settings-"));
+after(() => rmSync(folder, { recursive: true, force: true }));
+let files = 0;
+
+function yaml(text: string): string {
+  const file = join(folder, `limpet-${files++}.yaml`);
+  writeFileSync(file, text);
+  return file;
+}
+
+/** Nothing of the machine the test runs on gets in. */
+function resolved(sources: SettingSources): ResolvedSettings {
+  return resolveWithOrigins({ file: false, env: {}, ...sources });
+}
+
+function refused(sources: SettingSources): string {
+  try {
+    resolved(sources);
+  } catch (error) {
+    assert.ok(isLimpetError(error, "OPTION_INVALID"), String(error));
+    return error.message;
+  }
+  return assert.fail("nothing was refused");
+}
+
+test("with nothing set, the defaults hold", () => {
+  const { settings, origins, file } = resolved({});
+  assert.deepEqual(settings, {
+    namespace: "default",
+    store: ".limpet/limpet.db",
+    http: false,
+    httpHost: "127.0.0.1",
+    httpPort: 7300,
+    httpTokens: [],
+    idleTimeout: 600_000,
+    callTimeout: 30_000,
+    mailboxLimit: 1_000,
+    maxResident: 200_000,
+    drainTimeout: 10_000,
+    storeTimeout: 10_000,
+    logLevel: "warn",
+  });
+  assert.ok(Object.values(origins).every((origin) => origin.source === "default"));
+  assert.equal(file, undefined);
+});
+
+test("flags weigh more than the environment, the environment more than the file, the file more than code", () => {
+  const code: LimpetSettings = { namespace: "code", store: "code.db", http: { port: 1 }, mailboxLimit: 1 };
+  const file = yaml("namespace: file\nstore: file.db\nhttp:\n  port: 2\n");
+  const env = { LIMPET_NAMESPACE: "env", LIMPET_STORE: "env.db" };
+  const { settings, origins } = resolved({ code, file, env, flags: { namespace: "flag" } });
+  assert.equal(settings.namespace, "flag");
+  assert.equal(settings.store, "env.db");
+  assert.equal(settings.httpPort, 2);
+  assert.equal(settings.mailboxLimit, 1);
+  assert.equal(settings.callTimeout, 30_000);
+  assert.deepEqual(origins.namespace, { source: "flag", name: "--namespace" });
+  assert.deepEqual(origins.store, { source: "environment", name: "LIMPET_STORE" });
+  assert.deepEqual(origins.httpPort, { source: "file", name: "http.port", place: `${file}:4` });
+  assert.deepEqual(origins.mailboxLimit, { source: "code", name: "mailboxLimit" });
+  assert.deepEqual(origins.callTimeout, { source: "default", name: "callTimeout" });
+});
+
+test("every setting can come from every source", () => {
+  const code: LimpetSettings = {
+    namespace: "n",
+    store: "memory:",
+    http: { host: "::1", port: 0, tokens: ["a", "b"] },
+    idleTimeout: 2_000,
+    callTimeout: "1m",
+    mailboxLimit: 5,
+    maxResident: 6,
+    drainTimeout: "1s",
+    storeTimeout: "1s",
+    logLevel: "debug",
+  };
+  const file = yaml(
+    "namespace: n\nstore: 'memory:'\nhttp: { host: '::1', port: 0, tokens: [a, b] }\nidleTimeout: 2s\ncallTimeout: 1m\n" +
+      "mailboxLimit: 5\nmaxResident: 6\ndrainTimeout: 1s\nstoreTimeout: 1s\nlogLevel: debug\n",
+  );
+  const env = {
+    LIMPET_NAMESPACE: "n",
+    LIMPET_STORE: "memory:",
+    LIMPET_HTTP: "yes",
+    LIMPET_HTTP_HOST: "::1",
+    LIMPET_HTTP_PORT: "0",
+    LIMPET_HTTP_TOKENS: "a, b",
+    LIMPET_IDLE_TIMEOUT: "2s",
+    LIMPET_CALL_TIMEOUT: "1m",
+    LIMPET_MAILBOX_LIMIT: "5",
+    LIMPET_MAX_RESIDENT: "6",
+    LIMPET_DRAIN_TIMEOUT: "1s",
+    LIMPET_STORE_TIMEOUT: "1s",
+    LIMPET_LOG_LEVEL: "debug",
+  };
+  const flags = {
+    namespace: "n",
+    store: "memory:",
+    http: true,
+    host: "::1",
+    port: "0",
+    token: ["a", "b"],
+    "idle-timeout": "2s",
+    "call-timeout": "1m",
+    "mailbox-limit": "5",
+    "max-resident": "6",
+    "drain-timeout": "1s",
+    "store-timeout": "1s",
+    "log-level": "debug",
+  };
+  const wanted = {
+    namespace: "n",
+    store: "memory:",
+    http: true,
+    httpHost: "::1",
+    httpPort: 0,
+    httpTokens: ["a", "b"],
+    idleTimeout: 2_000,
+    callTimeout: 60_000,
+    mailboxLimit: 5,
+    maxResident: 6,
+    drainTimeout: 1_000,
+    storeTimeout: 1_000,
+    logLevel: "debug",
+  };
+  for (const [source, sources] of Object.entries({
+    code: { code },
+    file: { file },
+    environment: { env },
+    flag: { flags },
+  })) {
+    const { settings, origins } = resolved(sources);
+    assert.deepEqual(settings, wanted, source);
+    for (const origin of Object.values(origins)) assert.equal(origin.source, source, origin.name);
+  }
+});
+
+test("the HTTP door: a boolean opens or closes it, an object opens it, a heavier source closes it again", () => {
+  assert.equal(resolved({ code: { http: true } }).settings.http, true);
+  assert.equal(resolved({ code: { http: {} } }).settings.http, true);
+  assert.equal(resolved({ code: { http: { port: 1 } }, env: { LIMPET_HTTP: "off" } }).settings.http, false);
+  assert.equal(resolved({ code: { http: true }, flags: { http: false } }).settings.http, false);
+  assert.equal(resolved({ env: { LIMPET_HTTP_PORT: "8000" } }).settings.http, false, "a port alone opens nothing");
+});
+
+test("undefined in code, a key without a value in the file and an empty variable mean: not set", () => {
+  const file = yaml("store:\nhttp:\n  port:\n# nothing else\n");
+  const { settings } = resolved({ code: { store: undefined }, file, env: { LIMPET_STORE: "" } });
+  assert.equal(settings.store, ".limpet/limpet.db");
+  assert.equal(settings.httpPort, 7300);
+  for (const text of ["", "# only a comment\n", "---\n", "null\n"]) {
+    assert.equal(resolved({ file: yaml(text) }).settings.store, ".limpet/limpet.db", JSON.stringify(text));
+  }
+});
+
+test("limpet.yaml is found in the folder, LIMPET_CONFIG names another, a file asked for must be there", () => {
+  const cwd = mkdtempSync(join(folder, "cwd-"));
+  assert.equal(resolveWithOrigins({ env: {}, cwd }).file, undefined);
+  writeFileSync(join(cwd, "limpet.yaml"), "namespace: found\n");
+  writeFileSync(join(cwd, "other.yaml"), "namespace: other\n");
+  assert.equal(resolveSettings({ env: {}, cwd }).namespace, "found");
+  assert.equal(resolveSettings({ env: { LIMPET_CONFIG: "other.yaml" }, cwd }).namespace, "other");
+  const asked = resolveWithOrigins({ env: { LIMPET_CONFIG: "missing.yaml" }, file: "other.yaml", cwd });
+  assert.equal(asked.settings.namespace, "other");
+  assert.equal(asked.file, "other.yaml");
+  assert.equal(resolveSettings({ env: {}, file: false, cwd }).namespace, "default");
+  assert.equal(refused({ file: "gone.yaml", cwd }), "the configuration file gone.yaml does not exist");
+  assert.match(refused({ file: ".", cwd }), /cannot be read \(EISDIR\)/);
+  writeFileSync(join(cwd, "limpet.yml"), "namespace: twice\n");
+  assert.match(refused({ file: undefined, env: {}, cwd }), /both limpet\.yaml and limpet\.yml; keep one/);
+});
+
+test("a wrong value is refused with its source, its name, itself and what is allowed", () => {
+  const file = yaml("store: a.db\nhttp:\n  port: 70000\n");
+  assert.equal(refused({ file }), `http.port (${file}:3): 70000 is out of range; allowed is 0 to 65535`);
+  assert.equal(
+    refused({ env: { LIMPET_HTTP_PORT: "http" } }),
+    'LIMPET_HTTP_PORT (environment): "http" is not a whole number; allowed is 0 to 65535',
+  );
+  assert.equal(refused({ flags: { port: "-1" } }), '--port: "-1" is not a whole number; allowed is 0 to 65535');
+  assert.equal(refused({ flags: { port: "" } }), '--port: "" is not a whole number; allowed is 0 to 65535');
+  assert.equal(
+    refused({ code: { http: { port: 1.5 } } }),
+    "http.port (code): 1.5 is not a whole number; allowed is 0 to 65535",
+  );
+  assert.equal(
+    refused({ code: { mailboxLimit: 0 } }),
+    "mailboxLimit (code): 0 is out of range; allowed is 1 to 1000000",
+  );
+  assert.match(refused({ code: { maxResident: Number.NaN } }), /maxResident \(code\): .* is not a whole number/);
+  assert.match(refused({ code: { namespace: "a/b" } }), /namespace \(code\): "a\/b" must not contain/);
+  assert.match(refused({ code: { namespace: 5 as unknown as string } }), /namespace \(code\): 5 is not text/);
+  assert.match(
+    refused({ env: { LIMPET_HTTP: "maybe" } }),
+    /LIMPET_HTTP \(environment\): "maybe" is neither yes nor no/,
+  );
+  assert.match(refused({ flags: { host: "http://x" } }), /^--host: "http:\/\/x" must be an address alone/);
+  assert.equal(
+    refused({ flags: { "log-level": "warning" } }),
+    '--log-level: "warning" is not one of debug, info, warn, error, silent',
+  );
+  assert.match(refused({ flags: { "log-level": "debgu" } }), /did you mean "debug"\?$/);
+});
+
+test("a long value is cut in the error", () => {
+  assert.ok(refused({ flags: { namespace: "/".repeat(5_000) } }).length < 300);
+});
+
+test("durations need a unit, except as milliseconds in code", () => {
+  assert.equal(resolved({ code: { idleTimeout: 1_500 } }).settings.idleTimeout, 1_500);
+  assert.equal(resolved({ flags: { "idle-timeout": "1h30m" } }).settings.idleTimeout, 5_400_000);
+  assert.match(refused({ file: yaml("idleTimeout: 30\n") }), /:1\): 30 has no unit; write "30s" for seconds/);
+  assert.match(refused({ env: { LIMPET_IDLE_TIMEOUT: "30" } }), /"30" has no unit; write 30s for seconds/);
+  assert.match(
+    refused({ flags: { "idle-timeout": "soon" } }),
+    /^--idle-timeout: "soon" is not a duration; write for example/,
+  );
+  assert.match(refused({ file: yaml("idleTimeout: [1s]\n") }), /is not a duration/);
+  assert.match(
+    refused({ code: { idleTimeout: "999ms" } }),
+    /idleTimeout \(code\): "999ms" is too short; allowed is 1s/,
+  );
+  assert.match(refused({ code: { drainTimeout: 0 } }), /drainTimeout \(code\): 0 is too short; allowed is 1ms/);
+  assert.match(refused({ code: { callTimeout: -1 } }), /is not a duration/);
+  assert.match(refused({ code: { callTimeout: Number.POSITIVE_INFINITY } }), /is not a duration/);
+});
+
+test("unknown names are refused and the nearest known one is suggested", () => {
+  const file = yaml("store: a.db\nidle_timeout: 5m\n");
+  assert.equal(refused({ file }), `idle_timeout (${file}:2): there is no such setting; did you mean "idleTimeout"?`);
+  assert.match(refused({ file: yaml("http:\n  prot: 80\n") }), /^http\.prot \(.*:2\): .* did you mean "http\.port"\?/);
+  assert.match(refused({ file: yaml("httpPort: 80\n") }), /did you mean "http\.port"\?/);
+  assert.match(refused({ file: yaml("port: 80\n") }), /did you mean "http\.port"\?/);
+  assert.match(refused({ file: yaml("kubernetes: yes\n") }), /no such setting; known are namespace, store, http, /);
+  const misspelt = { idleTimout: "5m" } as LimpetSettings;
+  assert.match(refused({ code: misspelt }), /^idleTimout \(code\): .* did you mean "idleTimeout"\?/);
+  assert.match(refused({ code: JSON.parse('{"__proto__": 1}') }), /no such setting/);
+});
+
+test("a file that is not YAML, or not settings, is refused with its line", () => {
+  assert.match(refused({ file: yaml("store: a\n  b: c\n") }), /:\d+: not valid YAML: /);
+  assert.match(refused({ file: yaml("store: a\nstore: b\n") }), /:2: not valid YAML: .*unique/);
+  assert.match(refused({ file: yaml("- store\n") }), /must hold settings as "name: value" lines/);
+  assert.match(refused({ file: yaml("just text\n") }), /must hold settings/);
+  assert.match(refused({ file: yaml("1: a\n") }), /^1 \(.*:1\): there is no such setting/);
+  const bomb = `a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [${"*a,".repeat(9)}]\nc: &c [${"*b,".repeat(9)}]\nd: [${"*c,".repeat(9)}]\n`;
+  assert.match(refused({ file: yaml(bomb) }), /alias/i);
+});
+
+test("a secret never appears in an error", () => {
+  const secret = "hunter2 is my token";
+  for (const sources of [
+    { env: { LIMPET_HTTP_TOKENS: secret } },
+    { flags: { token: [secret] } },
+    { code: { http: { tokens: [secret] } } },
+    { file: yaml(`http:\n  tokens: ["${secret}"]\n`) },
+    { file: yaml(`http:\n  tokens: { x: "${secret}" }\n`) },
+    { flags: { store: `postgres://u:${secret}@host:bad/x` } },
+  ]) {
+    const message = refused(sources);
+    assert.doesNotMatch(message, /hunter2/);
+    assert.match(message, /hidden|…/);
+  }
+  assert.match(refused({ env: { LIMPET_HTTP_TOKENS: "a,,b" } }), /empty item/);
+});
+
+test("a list keeps each item once", () => {
+  assert.deepEqual(resolved({ flags: { token: ["a", "b", "a"] } }).settings.httpTokens, ["a", "b"]);
+});
+
+test("a value that a heavier source replaces is checked all the same", () => {
+  assert.match(refused({ env: { LIMPET_HTTP_PORT: "x" }, flags: { port: "1" } }), /LIMPET_HTTP_PORT/);
+});
+
+test("storeTimeout must not be longer than callTimeout", () => {
+  const message = refused({ flags: { "call-timeout": "5s" } });
+  assert.match(message, /^storeTimeout \(default\) is 10s and --call-timeout is 5s; /);
+  assert.equal(resolved({ flags: { "call-timeout": "5s", "store-timeout": "5s" } }).settings.storeTimeout, 5_000);
+});
+
+test("an address that others can reach needs a token", () => {
+  assert.match(
+    refused({ flags: { host: "0.0.0.0" } }),
+    /^--host is "0\.0\.0\.0", which others can reach, so a token is needed/,
+  );
+  assert.equal(resolved({ flags: { host: "0.0.0.0", token: ["secret"] } }).settings.httpHost, "0.0.0.0");
+  assert.equal(resolved({ flags: { host: "localhost" } }).settings.httpHost, "localhost");
+});

@@ -1,0 +1,86 @@
+// From all sources to one set of settings. Weight grows in this order: default, code, file, environment, flag.
+// Every value is checked, also one that a heavier source replaces: a wrong line does not wait for its day.
+
+import { findConfigFile, readConfigFile } from "./config-file.ts";
+import { nestedEntries } from "./nested-entries.ts";
+import { type LimpetSettings, OPTIONS, SETTING_KEYS, type SettingKey, type Settings } from "./options.ts";
+import { type Entry, type Origin, SOURCES } from "./origin.ts";
+import { readValue } from "./read-value.ts";
+import { checkRelations, type Origins } from "./relations.ts";
+
+export type { HttpSettings, LimpetSettings, LogLevel, SettingKey, Settings } from "./options.ts";
+
+export interface SettingSources {
+  readonly code?: LimpetSettings | undefined;
+  /** A file to read, `false` for none. Otherwise LIMPET_CONFIG, or limpet.yaml in `cwd` when it is there. */
+  readonly file?: string | false | undefined;
+  /** The environment of the process, unless given. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** By flag name without dashes: `{ port: "8000", token: ["…"] }`. */
+  readonly flags?: Readonly<Record<string, string | boolean | readonly string[] | undefined>> | undefined;
+  readonly cwd?: string | undefined;
+}
+
+export interface ResolvedSettings {
+  readonly settings: Settings;
+  /** Where each value came from. */
+  readonly origins: Origins;
+  /** The configuration file that was read. */
+  readonly file: string | undefined;
+}
+
+export function resolveSettings(sources: SettingSources = {}): Settings {
+  return resolveWithOrigins(sources).settings;
+}
+
+export function resolveWithOrigins(sources: SettingSources = {}): ResolvedSettings {
+  const { code = {}, env = process.env, flags = {}, cwd = process.cwd() } = sources;
+  const asked = sources.file || env.LIMPET_CONFIG || undefined;
+  const file = sources.file === false ? undefined : findConfigFile(asked, cwd);
+  const entries = [
+    ...SETTING_KEYS.map(defaultEntry),
+    ...nestedEntries(code, (path) => ({ source: "code", name: path.join(".") })),
+    ...(file === undefined ? [] : readConfigFile(file, cwd)),
+    ...envEntries(env),
+    ...flagEntries(flags),
+  ];
+  const values: Partial<Record<SettingKey, Settings[SettingKey]>> = {};
+  const origins: Partial<Record<SettingKey, Origin>> = {};
+  for (const entry of entries) {
+    values[entry.key] = readValue(entry);
+    origins[entry.key] = entry.origin;
+  }
+  // The defaults came first, so every key is present and of its own kind.
+  const resolved = { settings: values as unknown as Settings, origins: origins as Origins, file };
+  checkRelations(resolved.settings, resolved.origins);
+  return resolved;
+}
+
+function defaultEntry(key: SettingKey): Entry {
+  const option = OPTIONS[key];
+  return { key, value: option.default, origin: { source: SOURCES[0], name: option.path } };
+}
+
+function envEntries(env: Readonly<Record<string, string | undefined>>): Entry[] {
+  const entries: Entry[] = [];
+  for (const key of SETTING_KEYS) {
+    const name = OPTIONS[key].env;
+    const value = env[name];
+    // Compose files and shells pass on variables that are unset as empty ones.
+    if (value === undefined || value === "") continue;
+    entries.push({ key, value, origin: { source: "environment", name } });
+  }
+  return entries;
+}
+
+function flagEntries(flags: NonNullable<SettingSources["flags"]>): Entry[] {
+  const entries: Entry[] = [];
+  for (const key of SETTING_KEYS) {
+    const { flag } = OPTIONS[key];
+    const value = flags[flag];
+    if (value === undefined) continue;
+    const name = value === false ? `--no-${flag}` : `--${flag}`;
+    entries.push({ key, value, origin: { source: "flag", name } });
+  }
+  return entries;
+}
