@@ -17,8 +17,12 @@ export const CATALOGUE = {
   // What was asked for makes no sense.
   NAME_INVALID: { retry: "never", status: 400 },
   ARGUMENT_INVALID: { retry: "never", status: 400 },
+  REQUEST_INVALID: { retry: "never", status: 400 },
+  REQUEST_TIMEOUT: { retry: "now", status: 408 },
+  HEADERS_TOO_LARGE: { retry: "never", status: 431 },
   BODY_INVALID: { retry: "never", status: 400 },
   BODY_TOO_LARGE: { retry: "never", status: 413 },
+  ENCODING_UNSUPPORTED: { retry: "never", status: 415 },
   OPTION_INVALID: { retry: "never", status: 400 },
   ROUTE_UNKNOWN: { retry: "never", status: 404 },
   VERB_NOT_ALLOWED: { retry: "never", status: 405 },
@@ -44,6 +48,7 @@ export const CATALOGUE = {
   MAILBOX_FULL: { retry: "later", status: 429 },
   HOST_FULL: { retry: "later", status: 503 },
   STOPPING: { retry: "elsewhere", status: 503 },
+  NOT_READY: { retry: "later", status: 503 },
 
   // What the store did.
   FENCED: { retry: "now", status: 503 },
@@ -55,6 +60,7 @@ export const CATALOGUE = {
   ADDRESS_IN_USE: { retry: "never", status: 500 },
   MODULE_INVALID: { retry: "never", status: 500 },
   UNREACHABLE: { retry: "later", status: 503 },
+  ANSWER_LOST: { retry: "unknown", status: 502 },
   INVARIANT: { retry: "never", status: 500 },
 } as const satisfies Record<string, Entry>;
 
