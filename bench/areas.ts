@@ -1,0 +1,12 @@
+// Every area of the benchmarks, in the order they run. A new benchmark joins its area's list.
+import { actorCases } from "./actors/cases.ts";
+import type { BenchCase } from "./case.ts";
+
+export const AREAS: Readonly<Record<string, readonly BenchCase[]>> = {
+  actors: actorCases,
+  cluster: [],
+  sticky: [],
+  reminders: [],
+  workflows: [],
+  sharding: [],
+};

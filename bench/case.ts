@@ -1,0 +1,69 @@
+// What a benchmark case is: data. Nothing here runs anything.
+
+/** One side of a comparison. It runs in a process of its own; see contender-process.ts. */
+export interface Contender {
+  /** File under bench/ that exports `make`. */
+  readonly module: string;
+  /** Name of the exported `Make` function. */
+  readonly make: string;
+  readonly params?: Params | undefined;
+  /** Needs a database of its own on the run's PostgreSQL server. */
+  readonly postgres?: boolean | undefined;
+  /** Needs `globalThis.gc`. */
+  readonly gc?: boolean | undefined;
+}
+
+export interface Peer extends Contender {
+  /** As people know it: "Effect Cluster". */
+  readonly name: string;
+}
+
+export type Params = Readonly<Record<string, string | number | boolean>>;
+
+export interface BenchCase {
+  readonly name: string;
+  readonly unit: string;
+  readonly better: "higher" | "lower";
+  readonly ours: Contender;
+  readonly floor?: Contender | undefined;
+  /** With more than one, there is a row for each. */
+  readonly peers?: readonly Peer[] | undefined;
+  readonly goals?: Goals | undefined;
+  /** Each round in a new process, also in quick runs: what is measured can be measured once per process. */
+  readonly fresh?: boolean | undefined;
+  /** Left out of quick runs. */
+  readonly slow?: boolean | undefined;
+  /** Says why our side cannot run here and now, or undefined when it can. */
+  readonly unavailable?: (() => string | undefined) | undefined;
+}
+
+/** What we want to reach. Ratios are ours divided by theirs. */
+export interface Goals {
+  readonly floor?: number | undefined;
+  readonly peer?: number | undefined;
+  /** In the case's unit. */
+  readonly ours?: number | undefined;
+}
+
+/** What a contender is told when it is made. */
+export interface Settings {
+  /** How long one measurement takes. */
+  readonly durationMs: number;
+  /** How long to run before the first measurement, uncounted. */
+  readonly warmupMs: number;
+  /** An empty folder of its own, removed afterwards. */
+  readonly folder: string;
+  /** URL of an empty database of its own; empty unless asked for. */
+  readonly postgres: string;
+  readonly quick: boolean;
+  readonly params: Params;
+}
+
+/** A contender that is ready: warm, everything it needs in place. */
+export interface Running {
+  /** One measurement, in the case's unit. Rejects when the work it counted was not done. */
+  run(): Promise<number>;
+  close(): Promise<void>;
+}
+
+export type Make = (settings: Settings) => Promise<Running>;

@@ -1,0 +1,83 @@
+// A contender seen from the outside: a child process that answers orders one at a time, each within a limit.
+import { type ChildProcess, fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import type { Contender, Settings } from "./case.ts";
+import type { Answer, Order } from "./contender-process.ts";
+
+/** Far beyond what any step needs; a step that takes longer hangs. */
+const LIMIT_MS = { start: 120_000, run: 600_000, close: 60_000 } as const;
+
+export class ContenderProcess {
+  readonly #child: ChildProcess;
+  #waiting: { resolve(answer: Answer): void } | undefined;
+  #ended: string | undefined;
+
+  private constructor(child: ChildProcess) {
+    this.#child = child;
+    child.on("message", (answer: Answer) => this.#settle(answer));
+    child.on("error", (error) => this.#end(`could not be started: ${error.message}`));
+    child.on("exit", (code, signal) => this.#end(`its process ended (${signal ?? `exit code ${code}`})`));
+  }
+
+  /** Resolves when the contender is warm. What it prints goes to standard error. */
+  static async start(contender: Contender, settings: Settings): Promise<ContenderProcess> {
+    const child = fork(
+      fileURLToPath(new URL("./contender-process.ts", import.meta.url)),
+      [JSON.stringify([contender, settings])],
+      { execArgv: contender.gc ? ["--expose-gc"] : [], stdio: ["ignore", 2, 2, "ipc"] },
+    );
+    const started = new ContenderProcess(child);
+    try {
+      await started.#answer(LIMIT_MS.start, "did not start");
+    } catch (error) {
+      started.kill();
+      throw error;
+    }
+    return started;
+  }
+
+  async run(): Promise<number> {
+    const answer = await this.#order("run", LIMIT_MS.run);
+    if (answer.value === undefined || !Number.isFinite(answer.value)) throw new Error("it measured nothing");
+    return answer.value;
+  }
+
+  /** Lets it check and put away what it did. */
+  async close(): Promise<void> {
+    try {
+      await this.#order("close", LIMIT_MS.close);
+    } finally {
+      this.kill();
+    }
+  }
+
+  kill(): void {
+    if (this.#ended === undefined) this.#child.kill("SIGKILL");
+  }
+
+  #order(order: Order, limitMs: number): Promise<Answer & { ok: true }> {
+    if (this.#ended === undefined) this.#child.send(order);
+    return this.#answer(limitMs, `did not answer "${order}"`);
+  }
+
+  async #answer(limitMs: number, complaint: string): Promise<Answer & { ok: true }> {
+    if (this.#ended !== undefined) throw new Error(this.#ended);
+    const { promise, resolve } = Promise.withResolvers<Answer>();
+    this.#waiting = { resolve };
+    const timer = setTimeout(() => resolve({ ok: false, message: `${complaint} within ${limitMs / 1000} s` }), limitMs);
+    const answer = await promise;
+    clearTimeout(timer);
+    if (!answer.ok) throw new Error(answer.message);
+    return answer;
+  }
+
+  #settle(answer: Answer): void {
+    this.#waiting?.resolve(answer);
+    this.#waiting = undefined;
+  }
+
+  #end(why: string): void {
+    this.#ended ??= why;
+    this.#settle({ ok: false, message: this.#ended });
+  }
+}

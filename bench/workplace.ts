@@ -1,0 +1,103 @@
+// Where a run happens: a temporary folder, the PostgreSQL server, the processes of the contenders. What is needed is
+// made when it is first asked for; everything is gone when the run ends, however it ends.
+import { mkdirSync, rmSync } from "node:fs";
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Contender, Settings } from "./case.ts";
+import { ContenderProcess } from "./contender.ts";
+import { installPeers } from "./peer-install.ts";
+import { BenchPostgres } from "./postgres.ts";
+import type { Started } from "./rounds.ts";
+
+export type Pace = Pick<Settings, "durationMs" | "warmupMs" | "quick">;
+
+export class Workplace {
+  readonly folder: string;
+  readonly #pace: Pace;
+  readonly #say: (line: string) => void;
+  readonly #processes = new Set<ContenderProcess>();
+  #postgres: Promise<BenchPostgres> | undefined;
+  #peers: Promise<string | undefined> | undefined;
+  #contenders = 0;
+  #closed = false;
+
+  private constructor(folder: string, pace: Pace, say: (line: string) => void) {
+    this.folder = folder;
+    this.#pace = pace;
+    this.#say = say;
+    process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+  }
+
+  static async open(pace: Pace, say: (line: string) => void): Promise<Workplace> {
+    return new Workplace(await mkdtemp(join(tmpdir(), "limpet-bench-")), pace, say);
+  }
+
+  /** The server's version, if it was started. */
+  async postgresVersion(): Promise<string | undefined> {
+    return (await this.#postgres?.catch(() => undefined))?.version;
+  }
+
+  async start(contender: Contender): Promise<Started> {
+    const started = await this.#unlessClosed(this.#start(contender));
+    return {
+      run: () => this.#unlessClosed(started.run()),
+      close: () => this.#unlessClosed(started.close()),
+    };
+  }
+
+  async #start(contender: Contender): Promise<Started> {
+    if (contender.module.startsWith("peers/")) {
+      this.#peers ??= installPeers(this.#say);
+      const problem = await this.#peers;
+      if (problem !== undefined) throw new Error(problem);
+    }
+    const folder = join(this.folder, `contender-${++this.#contenders}`);
+    mkdirSync(folder);
+    const server = contender.postgres ? await this.#server() : undefined;
+    const database = await server?.createDatabase();
+    const started = await ContenderProcess.start(contender, {
+      ...this.#pace,
+      folder,
+      postgres: database ?? "",
+      params: contender.params ?? {},
+    });
+    this.#processes.add(started);
+    return {
+      run: () => started.run(),
+      close: async () => {
+        try {
+          await started.close();
+        } finally {
+          this.#processes.delete(started);
+          rmSync(folder, { recursive: true, force: true });
+          if (database !== undefined) await server?.dropDatabase(database);
+        }
+      },
+    };
+  }
+
+  /** Once we are closing everything fails, and nobody needs to hear of it: the process is about to end. */
+  async #unlessClosed<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      if (this.#closed) await new Promise(() => {});
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const one of this.#processes) one.kill();
+    const server = await this.#postgres?.catch(() => undefined);
+    await server?.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  #server(): Promise<BenchPostgres> {
+    if (this.#postgres === undefined) this.#say("starting PostgreSQL …");
+    this.#postgres ??= BenchPostgres.start();
+    return this.#postgres;
+  }
+}
