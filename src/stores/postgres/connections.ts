@@ -1,0 +1,115 @@
+// The connections of one store. A statement runs on its own, in its own transaction, on any free connection; a connection
+// that behaved oddly is destroyed and a new one is made when it is needed. So the store recovers when the server does.
+import { Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+import pg from "pg";
+import { LimpetError } from "../../kernel/errors.ts";
+import { faultOf, type StoreFault, storeFault } from "./faults.ts";
+import type { PostgresSettings } from "./settings.ts";
+
+export interface Statement {
+  /** Prepared once per connection under this name. */
+  readonly name: string;
+  readonly text: string;
+}
+
+export type Row = readonly unknown[];
+
+/** `doubtful`: something may have been applied when the answer is lost, and the caller must be told so. */
+export type Use = "harmless" | "doubtful";
+
+/** Tries of a statement that lost to another one; each is rolled back before the next. */
+const CONFLICT_TRIES = 5;
+const IDLE_MS = 60_000;
+const CLOSE_MS = 1_000;
+
+export class Connections {
+  readonly #settings: PostgresSettings;
+  readonly #pool: pg.Pool;
+  readonly #sockets = new Set<Socket>();
+  readonly #underWay = new Set<Promise<unknown>>();
+  #closing: Promise<void> | undefined;
+
+  constructor(settings: PostgresSettings) {
+    this.#settings = settings;
+    this.#pool = new pg.Pool({
+      ...settings.driver,
+      // Reading, listing and a ping find a connection while every lane is taken.
+      max: settings.lanes + 2,
+      idleTimeoutMillis: IDLE_MS,
+      stream: () => this.#socket(),
+    });
+    // Without these two an idle connection that dies, or one that dies in use, would end the process.
+    this.#pool.on("error", (error) => this.#lost(error));
+    this.#pool.on("connect", (client) => client.on("error", () => undefined));
+  }
+
+  /** Keeps `work` among what `close` waits for. Refused when the store is closed. */
+  async during<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#closing !== undefined) throw new LimpetError("STORE_UNAVAILABLE", "the store is closed");
+    const running = work();
+    this.#underWay.add(running);
+    try {
+      return await running;
+    } finally {
+      this.#underWay.delete(running);
+    }
+  }
+
+  /** Runs one statement, again when it lost against another transaction. Rejects with a StoreFault. */
+  async run(statement: Statement, values: unknown[], use: Use): Promise<Row[]> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#once(statement, values, use);
+      } catch (error) {
+        if ((error as StoreFault).kind !== "conflict" || attempt >= CONFLICT_TRIES) throw error;
+        await pause(Math.random() * 4 * 2 ** attempt);
+      }
+    }
+  }
+
+  async #once({ name, text }: Statement, values: unknown[], use: Use): Promise<Row[]> {
+    const client = await this.#pool.connect().catch((error: unknown) => {
+      throw storeFault(faultOf(error, "connect"), use, this.#settings.location);
+    });
+    try {
+      const { rows } = await client.query<unknown[]>({ name, text, values, rowMode: "array" });
+      client.release();
+      return rows;
+    } catch (error) {
+      const fault = faultOf(error, "statement");
+      client.release(fault.broken);
+      throw storeFault(fault, use, this.#settings.location);
+    }
+  }
+
+  /** Waits for what is under way, then says goodbye; a connection that does not answer it is cut. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
+    await this.#pool.end();
+    const open = [...this.#sockets];
+    const closed = open.map((socket) => new Promise((resolve) => socket.once("close", resolve)));
+    const timer = setTimeout(() => {
+      for (const socket of open) socket.destroy();
+    }, CLOSE_MS);
+    await Promise.all(closed);
+    clearTimeout(timer);
+  }
+
+  #socket(): Socket {
+    const socket = new Socket();
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
+    return socket;
+  }
+
+  #lost(error: unknown): void {
+    const { text } = faultOf(error, "statement");
+    this.#settings.log.warn("store connection lost", { store: this.#settings.location, reason: text });
+  }
+}

@@ -1,0 +1,119 @@
+// Brings the schema up to what this version of Limpet knows. Any number of processes may do it at once: one does the
+// work in one transaction, the others wait for it and find nothing to do. A schema of a newer Limpet is left alone.
+import { setTimeout as pause } from "node:timers/promises";
+import pg from "pg";
+import { LimpetError } from "../../kernel/errors.ts";
+import { faultOf, storeFault } from "./faults.ts";
+import { MIGRATIONS, type Migration } from "./migrations.ts";
+import type { PostgresSettings } from "./settings.ts";
+
+/** The first half of our advisory lock's key; the second is the schema. */
+const LOCK = 0x6c_69_6d_70;
+const MIGRATE_MS = 120_000;
+/** How long a server that is starting up, or has no connection to spare, is waited for. */
+const PATIENCE_MS = 15_000;
+const OLDEST_SERVER = 120_000;
+
+export async function migrate(
+  settings: PostgresSettings,
+  migrations: readonly Migration[] = MIGRATIONS,
+): Promise<void> {
+  const client = await connect(settings);
+  try {
+    await checkServer(client, settings);
+    const latest = migrations.at(-1)?.number ?? 0;
+    if ((await reached(client, settings, latest)) < latest) await apply(client, settings, migrations, latest);
+  } catch (error) {
+    if (error instanceof LimpetError) throw error;
+    throw storeFault(faultOf(error, "statement"), "opening", settings.location);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+async function connect(settings: PostgresSettings): Promise<pg.Client> {
+  const deadline = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const client = new pg.Client({ ...settings.driver, query_timeout: MIGRATE_MS + 2_000 });
+    client.on("error", () => undefined);
+    try {
+      await client.connect();
+      return client;
+    } catch (error) {
+      await client.end().catch(() => undefined);
+      const fault = storeFault(faultOf(error, "connect"), "opening", settings.location);
+      if (fault.kind !== "busy" || performance.now() > deadline) throw fault;
+      await pause(200);
+    }
+  }
+}
+
+/** What no migration can mend: refused at the start, not at the first commit. */
+async function checkServer(client: pg.Client, { location, log }: PostgresSettings): Promise<void> {
+  const { rows } = await client.query<{ version: string; encoding: string; readonly: string; fsync: string }>(
+    `SELECT current_setting('server_version_num') AS version, current_setting('server_encoding') AS encoding,
+            current_setting('transaction_read_only') AS readonly, current_setting('fsync') AS fsync`,
+  );
+  const server = rows[0]!;
+  if (Number(server.version) < OLDEST_SERVER) {
+    throw new LimpetError("STORE_INCOMPATIBLE", `PostgreSQL at ${location} is too old; version 12 or newer is needed`);
+  }
+  if (server.encoding !== "UTF8") {
+    throw new LimpetError(
+      "STORE_INCOMPATIBLE",
+      `the database at ${location} has the encoding ${server.encoding}; create one with ENCODING 'UTF8'`,
+    );
+  }
+  if (server.readonly === "on") {
+    throw new LimpetError(
+      "STORE_UNAVAILABLE",
+      `PostgreSQL at ${location} is read-only; name the primary in the URL, or wait for its promotion`,
+    );
+  }
+  if (server.fsync !== "on") log.warn("store is not durable: the server runs with fsync off", { store: location });
+}
+
+/** The number of the last step that was taken, 0 for none. */
+async function reached(client: pg.Client, settings: PostgresSettings, latest: number): Promise<number> {
+  const table = `"${settings.schema}".migrations`;
+  const { rows: found } = await client.query<{ found: boolean }>("SELECT to_regclass($1) IS NOT NULL AS found", [
+    table,
+  ]);
+  if (found[0]?.found !== true) return 0;
+  const { rows } = await client.query<{ number: number }>(`SELECT coalesce(max(number), 0) AS number FROM ${table}`);
+  const number = rows[0]!.number;
+  if (number <= latest) return number;
+  throw new LimpetError(
+    "STORE_INCOMPATIBLE",
+    `schema "${settings.schema}" at ${settings.location} is at step ${number}, and this version of Limpet knows ` +
+      `${latest}; use the newer version of Limpet, or another schema`,
+  );
+}
+
+async function apply(
+  client: pg.Client,
+  settings: PostgresSettings,
+  migrations: readonly Migration[],
+  latest: number,
+): Promise<void> {
+  const schema = `"${settings.schema}"`;
+  // Our sessions give up on a lock early; here another process that migrates is worth waiting for.
+  await client.query(`SET lock_timeout = ${MIGRATE_MS}; SET statement_timeout = ${MIGRATE_MS}`);
+  await client.query("BEGIN");
+  await client.query("SELECT pg_advisory_xact_lock($1, hashtext($2))", [LOCK, settings.schema]);
+  const done = await reached(client, settings, latest);
+  if (done === 0) {
+    await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
+    await client.query(
+      `CREATE TABLE IF NOT EXISTS ${schema}.migrations
+         (number integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`,
+    );
+  }
+  for (const { number, name, sql } of migrations) {
+    if (number <= done) continue;
+    await client.query(sql(schema));
+    await client.query(`INSERT INTO ${schema}.migrations (number, name) VALUES ($1, $2)`, [number, name]);
+    settings.log.info("store migrated", { store: settings.location, step: number, name });
+  }
+  await client.query("COMMIT");
+}

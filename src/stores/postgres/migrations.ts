@@ -1,0 +1,59 @@
+// The tables, as numbered steps. A step that was released is never changed: a later step changes what it made.
+
+export interface Migration {
+  readonly number: number;
+  readonly name: string;
+  /** `schema` is already quoted. */
+  readonly sql: (schema: string) => string;
+}
+
+/**
+ * `actors` has one row per actor that was ever taken: who holds it (epoch), how far it is (version), and its state while
+ * that is small.
+ *
+ * A large state lives in `actor_parts`: one whole part, then one part for each change. `base` is the version of the first
+ * part, 0 when there are none. `state` is the whole state when that is small; a small state with changes has both.
+ *
+ * Why it is written this way:
+ * - Commits change only columns that no index knows, and pages keep a fifth of their room free, so that the new version
+ *   of a row stays in its page (a HOT update): no index is touched and the next visitor of the page removes the old
+ *   version. Measured: 98 to 100 % of all updates.
+ * - What remains for vacuum is little per row, so it comes by a small share of the table instead of a fifth of it.
+ * - Names compare by their bytes (COLLATE "C"), which is by code point: the same order on every server, and no index
+ *   breaks when a server's language rules change.
+ * - States up to a kilobyte stay in the row. Parts are stored as they are: compressing them cost more time than the
+ *   bytes they would save.
+ */
+const actors: Migration = {
+  number: 1,
+  name: "actors",
+  sql: (schema) => `
+    CREATE TABLE ${schema}.actors (
+      ref bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+      namespace text COLLATE "C" NOT NULL,
+      type text COLLATE "C" NOT NULL,
+      id text COLLATE "C" NOT NULL,
+      epoch bigint NOT NULL,
+      version bigint NOT NULL DEFAULT 0,
+      commit_id text COLLATE "C",
+      owner text NOT NULL,
+      state text,
+      base bigint NOT NULL DEFAULT 0,
+      bytes bigint NOT NULL DEFAULT 0,
+      taken_at timestamptz NOT NULL,
+      committed_at timestamptz,
+      UNIQUE (namespace, type, id)
+    ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_insert_scale_factor = 0.05);
+
+    CREATE TABLE ${schema}.actor_parts (
+      ref bigint NOT NULL,
+      version bigint NOT NULL,
+      data text NOT NULL,
+      PRIMARY KEY (ref, version)
+    ) WITH (autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05);
+
+    ALTER TABLE ${schema}.actor_parts ALTER COLUMN data SET STORAGE EXTERNAL;
+  `,
+};
+
+export const MIGRATIONS: readonly Migration[] = [actors];

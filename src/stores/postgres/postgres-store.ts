@@ -1,0 +1,65 @@
+// Actors in PostgreSQL. Many processes share one database; the fence is one row per actor. Survives the loss of any
+// connection and of the server: what was answered is on disk, and what was not can be sent again.
+import type { ActorKey } from "../../kernel/names.ts";
+import type { ActorQuery, Commit, CommitOutcome, Store, StoredActor, Taken, TakeRequest } from "../../ports/store.ts";
+import { Commits } from "./commit.ts";
+import { Connections } from "./connections.ts";
+import { Listing } from "./listing.ts";
+import { migrate } from "./migrate.ts";
+import { type PostgresOptions, type PostgresSettings, postgresSettings } from "./settings.ts";
+import { Takes } from "./take.ts";
+
+export type { PostgresOptions } from "./settings.ts";
+
+/** Connects, brings the schema up to date, and opens the store. */
+export async function openPostgresStore(url: string, options: PostgresOptions = {}): Promise<Store> {
+  const settings = postgresSettings(url, options);
+  await migrate(settings);
+  return new PostgresStore(settings);
+}
+
+class PostgresStore implements Store {
+  readonly location: string;
+  readonly lanes: number;
+  readonly #connections: Connections;
+  readonly #takes: Takes;
+  readonly #commits: Commits;
+  readonly #listing: Listing;
+
+  constructor(settings: PostgresSettings) {
+    const schema = `"${settings.schema}"`;
+    this.location = settings.location;
+    this.lanes = settings.lanes;
+    this.#connections = new Connections(settings);
+    // Held rows are given a few more chances than one wait, so that a passing neighbour is never seen as a fault.
+    const heldMs = settings.lockTimeoutMs * 5;
+    this.#takes = new Takes(this.#connections, schema, heldMs);
+    this.#commits = new Commits(this.#connections, schema, heldMs);
+    this.#listing = new Listing(this.#connections, schema);
+  }
+
+  take(batch: readonly TakeRequest[]): Promise<Taken[]> {
+    return this.#connections.during(() => this.#takes.take(batch));
+  }
+
+  commit(batch: readonly Commit[]): Promise<CommitOutcome[]> {
+    return this.#connections.during(() => this.#commits.commit(batch));
+  }
+
+  list(query: ActorQuery): Promise<StoredActor[]> {
+    return this.#connections.during(() => this.#listing.list(query));
+  }
+
+  find(key: ActorKey): Promise<StoredActor | undefined> {
+    return this.#connections.during(() => this.#listing.find(key));
+  }
+
+  async ping(): Promise<void> {
+    const statement = { name: "limpet_ping", text: "SELECT 1" };
+    await this.#connections.during(() => this.#connections.run(statement, [], "harmless"));
+  }
+
+  close(): Promise<void> {
+    return this.#connections.close();
+  }
+}

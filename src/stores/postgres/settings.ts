@@ -1,0 +1,148 @@
+// How we connect: from a URL and options to the settings of the driver and of each session.
+// Every wait is bounded here. The password goes to the driver and nowhere else.
+import pg from "pg";
+import { LimpetError } from "../../kernel/errors.ts";
+import { type Log, silentLog } from "../../ports/log.ts";
+
+export interface PostgresOptions {
+  /** Schema that holds our tables. Two installations may share a database under two schemas. Default `limpet`. */
+  readonly schema?: string | undefined;
+  /**
+   * Batches under way at once; each is one connection, and two more serve reads. Too low: the server waits for its disk
+   * while nothing else runs. Too high: batches get smaller, and the server runs out of connections.
+   */
+  readonly lanes?: number | undefined;
+  /** Milliseconds for a connection to be ready. Too low: a busy server looks dead. Too high: a dead one holds calls up. */
+  readonly connectTimeoutMs?: number | undefined;
+  /**
+   * Milliseconds the server may spend on one statement. Too low: large states cannot be written. Too high: what hangs is
+   * noticed late. A silent connection is given up two seconds later.
+   */
+  readonly statementTimeoutMs?: number | undefined;
+  /**
+   * Milliseconds a batch may wait for a row that another transaction holds before it goes on without it. Too low:
+   * ordinary neighbours cost a second attempt. Too high: one held row delays all that share its batch.
+   */
+  readonly lockTimeoutMs?: number | undefined;
+  readonly log?: Log | undefined;
+}
+
+export interface PostgresSettings {
+  /** The URL without password and parameters. */
+  readonly location: string;
+  readonly schema: string;
+  readonly lanes: number;
+  readonly connectTimeoutMs: number;
+  readonly statementTimeoutMs: number;
+  readonly lockTimeoutMs: number;
+  readonly log: Log;
+  /** For the driver. It holds the password: never log it. */
+  readonly driver: pg.ClientConfig;
+}
+
+const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/;
+/** How much longer than the server we wait ourselves: time for its own "timed out" to arrive. */
+const SILENCE_MS = 2_000;
+
+export function postgresSettings(url: string, options: PostgresOptions = {}): PostgresSettings {
+  const schema = options.schema ?? "limpet";
+  if (!SCHEMA.test(schema)) {
+    throw new LimpetError(
+      "OPTION_INVALID",
+      `schema: ${JSON.stringify(schema)} cannot be used; take lower case letters, digits and "_", at most 63`,
+    );
+  }
+  const connectTimeoutMs = positive("connectTimeoutMs", options.connectTimeoutMs ?? 5_000);
+  const statementTimeoutMs = positive("statementTimeoutMs", options.statementTimeoutMs ?? 15_000);
+  const lockTimeoutMs = positive("lockTimeoutMs", options.lockTimeoutMs ?? 100);
+  const { connectionString, extra } = splitUrl(url);
+  const driver: pg.ClientConfig = {
+    connectionString,
+    application_name: "limpet",
+    options: `${sessionOptions(statementTimeoutMs, lockTimeoutMs)} ${extra}`.trimEnd(),
+    connectionTimeoutMillis: connectTimeoutMs,
+    query_timeout: statementTimeoutMs + SILENCE_MS,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    types: { getTypeParser: typeParser as typeof pg.types.getTypeParser },
+  };
+  return {
+    location: locationOf(driver),
+    schema,
+    lanes: positive("lanes", options.lanes ?? 4),
+    ...{ connectTimeoutMs, statementTimeoutMs, lockTimeoutMs },
+    log: options.log ?? silentLog,
+    driver,
+  };
+}
+
+/**
+ * What every session of ours runs with. They travel with the connection request, so that no statement can run without
+ * them; a pooler that cannot keep them for us refuses the connection instead of losing them.
+ */
+function sessionOptions(statementTimeoutMs: number, lockTimeoutMs: number): string {
+  const settings: Record<string, string | number> = {
+    statement_timeout: statementTimeoutMs,
+    lock_timeout: lockTimeoutMs,
+    idle_in_transaction_session_timeout: statementTimeoutMs,
+    // A process that was stopped while an answer was on its way would hold its row locks for as long as it sleeps.
+    tcp_user_timeout: statementTimeoutMs,
+    // What is acknowledged is on disk, whatever the server's default is.
+    synchronous_commit: "on",
+    // The statements are written for it; a stricter default would make neighbours fail instead of wait.
+    default_transaction_isolation: "read\\ committed",
+    // Each statement finds its rows by key. Statistics of a young or a fast-growing table talk the planner into reading
+    // all of it (a hundred times slower), so the other ways are closed, and one plan per connection is enough.
+    enable_seqscan: "off",
+    enable_hashjoin: "off",
+    enable_mergejoin: "off",
+    enable_bitmapscan: "off",
+    plan_cache_mode: "force_generic_plan",
+    jit: "off",
+  };
+  return Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(" ");
+}
+
+/** Takes session options out of the URL, because the driver would let them replace ours; they come after ours instead. */
+function splitUrl(url: string): { connectionString: string; extra: string } {
+  if (typeof url !== "string" || !/^postgres(ql)?:\/\//.test(url)) throw badUrl();
+  const mark = url.indexOf("?");
+  if (mark === -1) return { connectionString: url, extra: process.env.PGOPTIONS ?? "" };
+  const parameters = new URLSearchParams(url.slice(mark + 1));
+  const extra = parameters.get("options") ?? process.env.PGOPTIONS ?? "";
+  parameters.delete("options");
+  const rest = parameters.toString().replaceAll("+", "%20");
+  return { connectionString: rest === "" ? url.slice(0, mark) : `${url.slice(0, mark)}?${rest}`, extra };
+}
+
+function locationOf(driver: pg.ClientConfig): string {
+  try {
+    const { user, host, port, database } = new pg.Client(driver);
+    const place = host.includes(":") ? `[${host}]` : host.startsWith("/") ? encodeURIComponent(host) : host;
+    const who = user === undefined ? "" : `${encodeURIComponent(user)}@`;
+    return `postgres://${who}${place}:${port}/${encodeURIComponent(database ?? "")}`;
+  } catch {
+    // What the parser says may quote the URL, and the URL may hold a password.
+    throw badUrl();
+  }
+}
+
+const badUrl = () =>
+  new LimpetError(
+    "OPTION_INVALID",
+    "store: this is not a PostgreSQL URL; write postgres://user:password@host:5432/database",
+  );
+
+function positive(name: string, value: number): number {
+  if (Number.isInteger(value) && value > 0 && value < 2 ** 31) return value;
+  throw new LimpetError("OPTION_INVALID", `${name}: ${value} must be a whole number above 0`);
+}
+
+const BIGINT = 20;
+
+/** Epochs, versions and refs stay far below 2^53, so they are numbers here. */
+function typeParser(oid: number, format?: "text" | "binary"): unknown {
+  return oid === BIGINT ? Number : pg.types.getTypeParser(oid, format as "text");
+}
