@@ -37,7 +37,12 @@ export function formatDuration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)}ms`;
   let rest = Math.round(ms / 1_000);
   let text = "";
-  for (const [unit, size] of [["d", 86_400], ["h", 3_600], ["m", 60], ["s", 1]] as const) {
+  for (const [unit, size] of [
+    ["d", 86_400],
+    ["h", 3_600],
+    ["m", 60],
+    ["s", 1],
+  ] as const) {
     const count = Math.floor(rest / size);
     if (count > 0) text += `${count}${unit}`;
     rest -= count * size;

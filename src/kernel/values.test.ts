@@ -68,9 +68,13 @@ describe("values", () => {
     ["a symbol", [1, Symbol("x")], /^state\[1\] \(a symbol\)/],
     ["a symbol as a key", { a: { [Symbol("x")]: 1 } }, /^state\.a\[Symbol\(x\)\] \(a symbol as a key\)/],
     ["a class instance", { "unit price": new Money() }, /^state\["unit price"\] \(an instance of Money\)/],
-    ["a class instance inside a Map", new Map([["k", [new Money()]]]), /^state\.get\("k"\)\[0\] \(an instance of Money\)/],
+    [
+      "a class instance inside a Map",
+      new Map([["k", [new Money()]]]),
+      /^state\.get\("k"\)\[0\] \(an instance of Money\)/,
+    ],
     ["a class instance inside a Set", new Set([new Money()]), /^state, a member \(an instance of Money\)/],
-    ["a hole", { list: [1, , 3] }, /^state\.list\[1\] \(a hole in an array\)/],
+    ["a hole", { list: Object.assign([1], { 2: 3 }) }, /^state\.list\[1\] \(a hole in an array\)/],
     ["a cycle", cycle, /nested deeper than 200, or a cycle/],
     ["a promise", { later: Promise.resolve(1) }, /^state\.later \(an instance of Promise\)/],
   ];

@@ -4,8 +4,9 @@
 // The encoding is JSON text, so that a person can read a row. What JSON lacks stands as an object with one key "$":
 // {"$":"date","v":0}. A plain object that has a key "$" of its own is wrapped ({"$":"object","v":{…}}), so nothing
 // is ambiguous. Values are trees: a cycle is refused, and an object reached twice comes back as two.
-import { LimpetError } from "./errors.ts";
+
 import type { ErrorCode } from "./errors.ts";
+import { LimpetError } from "./errors.ts";
 import { LIMITS } from "./limits.ts";
 
 /** An object that stands for another (a draft of state) answers with it under this key. */

@@ -6,8 +6,8 @@ export interface Clock {
   now(): number;
   /** Milliseconds since some fixed moment, never going back. Deadlines are counted on this one. */
   monotonic(): number;
-  /** Calls `fn` once, not before `ms` have passed. Any length is fine. Does not keep the process alive. */
-  after(ms: number, fn: () => void): Timer;
+  /** Calls `fn` once, not before `ms` have passed. Any length is fine. A process does not stay alive for the background. */
+  after(ms: number, fn: () => void, background?: "background"): Timer;
   /** Calls `fn` soon, after everything that is runnable now has run. Gathering a batch is what it is for. */
   soon(fn: () => void): void;
 }

@@ -54,7 +54,13 @@ export interface Explanation {
   readonly queued: readonly { readonly method: string; readonly forMs: number }[];
   readonly timers: readonly string[];
   readonly stored:
-    | { readonly epoch: number; readonly version: number; readonly bytes: number; readonly owner: string; readonly committedAt: number | undefined }
+    | {
+        readonly epoch: number;
+        readonly version: number;
+        readonly bytes: number;
+        readonly owner: string;
+        readonly committedAt: number | undefined;
+      }
     | undefined;
 }
 

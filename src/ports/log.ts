@@ -1,6 +1,10 @@
 // Structured logs. A line is an event name and fields. Payloads, state, tokens and SQL never appear in one.
 
-export type LogFields = Readonly<Record<string, string | number | boolean | undefined>> & { readonly err?: unknown };
+export interface LogFields {
+  /** What went wrong: its name, code and message are logged. */
+  readonly err?: unknown;
+  readonly [field: string]: unknown;
+}
 
 export interface Log {
   debug(event: string, fields?: LogFields): void;

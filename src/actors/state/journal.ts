@@ -222,9 +222,9 @@ export class Journal {
     this.settle();
     for (let i = this.#undo.length - 1; i >= mark; i--) this.#undo[i]!();
     this.#undo.length = mark;
-    if (mark === 0) this.dirty = false;
     // What a key did to the order before the mark and after it can no longer be told apart.
-    else for (const node of this.#allNodes()) if (node.keys?.values().some((how) => how === "moved")) node.rewrite();
+    for (const node of this.#allNodes()) if (node.keys?.values().some((how) => how === "moved")) node.rewrite();
+    if (mark === 0) this.dirty = false;
     return !this.lost;
   }
 

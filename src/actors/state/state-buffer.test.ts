@@ -27,7 +27,7 @@ function commit(buffer: StateBuffer, rows: Rows): StateWrite | undefined {
 /** The plain value behind a buffer's draft, order of keys included. */
 const view = (buffer: StateBuffer): unknown => {
   const plain = ordered(buffer.draft);
-  buffer.rollback(0);
+  buffer.abandon();
   return plain;
 };
 
@@ -150,7 +150,7 @@ describe("the state of an activation", () => {
               act(next, one);
             }
             if (fails) {
-              if (!buffer.rollback(0)) buffer = new StateBuffer(rows.stored, initial);
+              if (!buffer.abandon()) buffer = new StateBuffer(rows.stored, initial);
             } else {
               commit(buffer, rows);
               model = structuredClone(next);
@@ -258,7 +258,7 @@ describe("the state of an activation", () => {
         code: "STATE_INVALID",
         message: /^state\.a\.list\[0\]\.run \(a function\)/,
       });
-      assert.equal(buffer.rollback(0), true);
+      assert.equal(buffer.abandon(), true);
       assert.deepEqual(view(buffer), before);
     }
   });
@@ -285,11 +285,11 @@ describe("the state of an activation", () => {
     buffer.replace({ n: 5 });
     commit(buffer, rows);
     buffer.replace({ n: 6 });
-    buffer.rollback(0);
+    buffer.abandon();
     assert.deepEqual(view(buffer), ordered({ n: 5 }));
     buffer.clear(initial);
     (buffer.draft as { n: number }).n = 9;
-    buffer.rollback(0);
+    buffer.abandon();
     assert.deepEqual(view(buffer), ordered({ n: 5 }));
     buffer.clear(initial);
     assert.deepEqual(commit(buffer, rows), { kind: "clear" });

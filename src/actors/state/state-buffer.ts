@@ -79,12 +79,15 @@ export class StateBuffer {
     return this.#journal?.mark() ?? 0;
   }
 
-  /** Takes back what happened since `mark`; 0 is the whole turn. False: the state must be read from the store again. */
+  /** Takes back what happened since `mark`, within the turn. False: not everything could be. */
   rollback(mark: number): boolean {
-    const journal = this.#journal;
-    if (journal === undefined) return true;
-    const restored = journal.rollback(mark);
-    if (mark === 0) this.#end();
+    return this.#journal?.rollback(mark) ?? true;
+  }
+
+  /** Takes back the whole turn and ends it. False: the state must be read from the store again. */
+  abandon(): boolean {
+    const restored = this.rollback(0);
+    this.#end();
     return restored;
   }
 

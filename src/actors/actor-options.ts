@@ -1,0 +1,62 @@
+// What a class of actors may say about itself in `static options`. Everything is checked when the class is registered.
+import { parseDuration } from "../kernel/durations.ts";
+import type { Duration } from "../kernel/durations.ts";
+import { LimpetError } from "../kernel/errors.ts";
+import { checkType } from "../kernel/names.ts";
+
+export interface ActorOptions {
+  /** The type's name in calls and in the store; the name of the class unless given. Set it if a bundler renames classes. */
+  readonly name?: string;
+  /** Without a call for this long an actor leaves memory. Too low: it is read from the store again and again. */
+  readonly idleTimeout?: Duration;
+  /** How long a caller waits. Too low: slow turns look failed. Too high: a stuck one holds its callers that long. */
+  readonly callTimeout?: Duration;
+  /** Calls that may wait for one actor. Too low: bursts are refused. Too high: callers wait for what nobody wants any more. */
+  readonly mailboxLimit?: number;
+  /** May a call that this actor's own running turn caused come back to it? If so it runs inside that turn. */
+  readonly reentrant?: boolean;
+}
+
+/** The host's answers where a class says nothing. */
+export interface ActorDefaults {
+  readonly idleTimeoutMs: number;
+  readonly callTimeoutMs: number;
+  readonly mailboxLimit: number;
+}
+
+export interface ResolvedOptions extends ActorDefaults {
+  readonly name: string;
+  readonly reentrant: boolean;
+}
+
+const KNOWN = new Set(["name", "idleTimeout", "callTimeout", "mailboxLimit", "reentrant"]);
+
+export function resolveOptions(className: string, options: ActorOptions, defaults: ActorDefaults): ResolvedOptions {
+  const where = `${className}.options`;
+  for (const key of Object.keys(options)) {
+    if (!KNOWN.has(key)) {
+      throw new LimpetError("OPTION_INVALID", `${where}: unknown option "${key}"; known are ${[...KNOWN].join(", ")}`);
+    }
+  }
+  const name = options.name ?? className;
+  checkType(name);
+  const { mailboxLimit = defaults.mailboxLimit, reentrant = false } = options;
+  if (!Number.isInteger(mailboxLimit) || mailboxLimit < 1) {
+    throw new LimpetError("OPTION_INVALID", `${where}.mailboxLimit must be a whole number of at least 1`);
+  }
+  if (typeof reentrant !== "boolean") throw new LimpetError("OPTION_INVALID", `${where}.reentrant must be true or false`);
+  return {
+    name,
+    reentrant,
+    mailboxLimit,
+    idleTimeoutMs: duration(options.idleTimeout, defaults.idleTimeoutMs, `${where}.idleTimeout`),
+    callTimeoutMs: duration(options.callTimeout, defaults.callTimeoutMs, `${where}.callTimeout`),
+  };
+}
+
+function duration(given: Duration | undefined, fallback: number, what: string): number {
+  if (given === undefined) return fallback;
+  const ms = parseDuration(given, what);
+  if (ms === 0) throw new LimpetError("OPTION_INVALID", `${what} must be longer than nothing`);
+  return ms;
+}

@@ -1,0 +1,66 @@
+// A registered class of actors: its options, which of its methods may be called, and who of its kind is in memory.
+import { LimpetError } from "../kernel/errors.ts";
+import type { Meter } from "../ports/meter.ts";
+import type { Activation } from "./activation.ts";
+import { Actor, RESERVED } from "./actor.ts";
+import { resolveOptions } from "./actor-options.ts";
+import type { ActorDefaults, ResolvedOptions } from "./actor-options.ts";
+import { typeInstruments } from "./instruments.ts";
+import type { TypeInstruments } from "./instruments.ts";
+import type { ActorClass, AnyActor } from "./remote.ts";
+import { UseOrder } from "./use-order.ts";
+
+export function isActorClass(value: unknown): value is ActorClass {
+  return typeof value === "function" && value.prototype instanceof Actor;
+}
+
+export class ActorType {
+  readonly actorClass: ActorClass;
+  readonly options: ResolvedOptions;
+  readonly instruments: TypeInstruments;
+  /** Public methods of the class. Functions in fields are found on the instance. */
+  readonly methods: ReadonlySet<string>;
+  /** Only an actor with `initial()` has state, and needs the store. */
+  readonly stateful: boolean;
+  readonly hasOnActivate: boolean;
+  readonly hasOnDeactivate: boolean;
+  readonly activations = new Map<string, Activation>();
+  readonly useOrder = new UseOrder();
+
+  constructor(actorClass: ActorClass, defaults: ActorDefaults, meter: Meter) {
+    this.actorClass = actorClass;
+    this.options = resolveOptions(actorClass.name, actorClass.options ?? {}, defaults);
+    this.instruments = typeInstruments(meter, this.options.name);
+    const prototype = actorClass.prototype as AnyActor;
+    this.methods = methodsOf(prototype);
+    this.stateful = typeof prototype.initial === "function";
+    this.hasOnActivate = prototype.onActivate !== Actor.prototype.onActivate;
+    this.hasOnDeactivate = prototype.onDeactivate !== Actor.prototype.onDeactivate;
+  }
+
+  get name(): string {
+    return this.options.name;
+  }
+
+  /** The function to run for a call, or an error that names what there is. */
+  methodOf(instance: AnyActor, method: string): (...args: readonly unknown[]) => unknown {
+    if (this.methods.has(method) || (isCallable(method) && Object.hasOwn(instance, method))) {
+      const found = (instance as unknown as Record<string, unknown>)[method];
+      if (typeof found === "function") return found as (...args: readonly unknown[]) => unknown;
+    }
+    const known = [...this.methods].join(", ") || "none";
+    throw new LimpetError("METHOD_UNKNOWN", `${this.name} has no method "${method}"; it has: ${known}`);
+  }
+}
+
+const isCallable = (name: string): boolean => !RESERVED.has(name) && !name.startsWith("_");
+
+function methodsOf(prototype: object): Set<string> {
+  const methods = new Set<string>();
+  for (let at = prototype; at !== Actor.prototype; at = Object.getPrototypeOf(at) as object) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at))) {
+      if (typeof value === "function" && isCallable(name)) methods.add(name);
+    }
+  }
+  return methods;
+}

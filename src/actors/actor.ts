@@ -1,0 +1,140 @@
+// The class users extend. It holds one link, to its activation; everything it offers is asked of that.
+import { invariant, LimpetError } from "../kernel/errors.ts";
+import type { ActorClass, AnyActor, CallSettings, Remote } from "./remote.ts";
+import type { ActorTimers } from "./timers.ts";
+
+/**
+ * Why an actor leaves memory. `idle`: nobody called it; `memory`: room was needed; `explicit`: it asked to;
+ * `stop`: the process stops.
+ */
+export type DeactivationReason = "idle" | "memory" | "explicit" | "stop";
+
+/** What an activation gives the actor that lives in it. */
+export interface ActorContext {
+  readonly id: string;
+  readonly typeName: string;
+  readonly namespace: string;
+  readonly timers: ActorTimers;
+  readonly signal: AbortSignal;
+  readonly deadline: number | undefined;
+  state: object;
+  clear(): void;
+  leave(): void;
+  handle(type: ActorClass | string, id: string, settings: CallSettings | undefined): object;
+}
+
+// An actor may use its id or timers already in its constructor, so the link must be there before that runs.
+let entering: ActorContext | undefined;
+
+export function construct(actorClass: ActorClass, context: ActorContext): AnyActor {
+  entering = context;
+  try {
+    return new actorClass();
+  } finally {
+    entering = undefined;
+  }
+}
+
+/** Cuts an instance off when its activation ends: code of it that still runs must not reach the next activation. */
+export function sever(actor: AnyActor): void {
+  cut(actor);
+}
+
+let cut: (actor: AnyActor) => void;
+
+const severed = new Proxy({} as ActorContext, {
+  get(_target, name) {
+    throw new LimpetError("STATE_OUTSIDE_TURN", `${String(name)} was used by an actor whose activation has ended`);
+  },
+});
+
+export abstract class Actor<State extends object = Record<never, never>> {
+  #context: ActorContext;
+
+  static {
+    cut = (actor) => {
+      actor.#context = severed;
+    };
+  }
+
+  constructor() {
+    if (entering === undefined) {
+      throw new LimpetError(
+        "ARGUMENT_INVALID",
+        `${new.target.name} is an actor: nobody creates it by hand, call it with app.actor(${new.target.name}, id)`,
+      );
+    }
+    this.#context = entering;
+    entering = undefined;
+  }
+
+  get id(): string {
+    return this.#context.id;
+  }
+
+  get type(): string {
+    return this.#context.typeName;
+  }
+
+  get namespace(): string {
+    return this.#context.namespace;
+  }
+
+  /** Plain data: change it as you like. What a turn changed is committed when it ends, or taken back if it throws. */
+  get state(): State {
+    return this.#context.state as State;
+  }
+
+  set state(value: State) {
+    this.#context.state = value;
+  }
+
+  /** Aborted when the caller of the running turn gave up, its time ran out, or the process has to stop now. */
+  get signal(): AbortSignal {
+    return this.#context.signal;
+  }
+
+  /** When the caller of the running turn stops waiting, in milliseconds since 1970. */
+  get deadline(): number | undefined {
+    return this.#context.deadline;
+  }
+
+  /** Timers in memory: they run as turns and end with the activation. */
+  get timers(): ActorTimers {
+    return this.#context.timers;
+  }
+
+  /** Another actor. Calls through it are part of the running turn: its deadline and its cancellation go along. */
+  actor<A extends AnyActor>(type: ActorClass<A>, id: string, settings?: CallSettings): Remote<A>;
+  actor<A extends AnyActor = never>(type: string, id: string, settings?: CallSettings): Remote<A>;
+  actor(type: ActorClass | string, id: string, settings?: CallSettings): object {
+    return this.#context.handle(type, id, settings);
+  }
+
+  /** Removes the stored state when this turn commits. The next activation begins with `initial()` again. */
+  clear(): void {
+    this.#context.clear();
+  }
+
+  /** Leaves memory when this turn is over. The next call brings the actor back. */
+  deactivate(): void {
+    this.#context.leave();
+  }
+
+  /** The state of an actor that has none stored. An actor without this method keeps no state and needs no store. */
+  initial?(): State;
+
+  /** Runs before the first turn. If it throws, the calls that were waiting get its error. */
+  onActivate(): void | Promise<void> {}
+
+  /** Runs after the last turn; what it changes is committed. Not run when the process dies or the actor is fenced. */
+  onDeactivate(_reason: DeactivationReason): void | Promise<void> {}
+
+  /** Runs when a reminder of this actor is due. */
+  onReminder(_name: string, _data: unknown): void | Promise<void> {}
+}
+
+/** Names of everything Limpet itself gives an actor. */
+export const RESERVED: ReadonlySet<string> = new Set([...Object.getOwnPropertyNames(Actor.prototype), "initial"]);
+
+invariant(RESERVED.has("onActivate") && RESERVED.has("state"), "the reserved names come from the class");

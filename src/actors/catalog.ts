@@ -1,0 +1,253 @@
+// All actors of a host: the types it knows, who is in memory, and the one way in for a call. Finds or wakes the
+// activation, keeps their number within its limit, and lets the idle ones go.
+import { parseDuration } from "../kernel/durations.ts";
+import { LimpetError } from "../kernel/errors.ts";
+import { checkId } from "../kernel/names.ts";
+import { copyValue } from "../kernel/values.ts";
+import type { Clock, Timer } from "../ports/clock.ts";
+import type { CallOptions } from "../ports/host.ts";
+import type { Log } from "../ports/log.ts";
+import type { Meter } from "../ports/meter.ts";
+import type { Random } from "../ports/random.ts";
+import type { Commit, CommitOutcome, StateWrite, Store, Taken, TakeRequest } from "../ports/store.ts";
+import { Activation } from "./activation.ts";
+import type { Surroundings } from "./activation.ts";
+import type { ActorDefaults } from "./actor-options.ts";
+import { ActorType } from "./actor-type.ts";
+import { Deadlines } from "./deadlines.ts";
+import { GroupCall } from "./group-call.ts";
+import { handleMaker } from "./handle.ts";
+import type { HandleMaker } from "./handle.ts";
+import { storeInstruments } from "./instruments.ts";
+import type { ActorClass, CallSettings } from "./remote.ts";
+
+export interface CatalogSettings extends ActorDefaults {
+  readonly namespace: string;
+  /** Actors in memory; beyond it the least recently used ones leave. */
+  readonly maxResident: number;
+  readonly drainTimeoutMs: number;
+  readonly storeTimeoutMs: number;
+}
+
+export interface World {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly meter: Meter;
+  readonly store: Store;
+}
+
+/** Idle actors are looked for this often, or four times within the shortest idle timeout. */
+const SWEEP_MS = 5_000;
+/** How many busy actors a search for somebody to evict looks past. */
+const EVICTION_SEARCH = 64;
+/** Beyond the limit there is room for actors that are busy, because somebody waits for each of them. */
+const BUSY_FACTOR = 2;
+
+export class Catalog implements Surroundings {
+  readonly namespace: string;
+  readonly incarnation: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly deadlines: Deadlines;
+  readonly hookTimeoutMs: number;
+  readonly types = new Map<string, ActorType>();
+  readonly #makers = new Map<ActorType, HandleMaker>();
+  readonly #byClass = new Map<ActorClass, ActorType>();
+  readonly #settings: CatalogSettings;
+  readonly #takes: GroupCall<TakeRequest, Taken>;
+  readonly #commits: GroupCall<Commit, CommitOutcome>;
+  #commitCount = 0;
+  #resident = 0;
+  #sweeping: Timer | undefined;
+  #stopping = false;
+  #whenEmpty: (() => void) | undefined;
+
+  constructor(classes: readonly ActorClass[], settings: CatalogSettings, world: World) {
+    const { clock, random, log, meter, store } = world;
+    this.namespace = settings.namespace;
+    this.incarnation = random.id();
+    this.clock = clock;
+    this.log = log;
+    this.deadlines = new Deadlines(clock);
+    this.hookTimeoutMs = settings.drainTimeoutMs;
+    this.#settings = settings;
+    const shared = { clock, random, lanes: store.lanes, patienceMs: settings.storeTimeoutMs };
+    this.#takes = new GroupCall({
+      ...shared,
+      ...storeInstruments(meter, "take"),
+      weigh: () => 1,
+      send: (batch) => store.take(batch),
+    });
+    this.#commits = new GroupCall({
+      ...shared,
+      ...storeInstruments(meter, "commit"),
+      weigh: ({ write }) => (write.kind === "clear" ? 0 : write.data.length),
+      send: (batch) => store.commit(batch),
+    });
+    for (const actorClass of classes) this.#register(actorClass, meter);
+    this.#sweepLater();
+  }
+
+  #register(actorClass: ActorClass, meter: Meter): void {
+    const type = new ActorType(actorClass, this.#settings, meter);
+    const twin = this.types.get(type.name);
+    if (twin?.actorClass === actorClass) return;
+    if (twin !== undefined) {
+      throw new LimpetError("OPTION_INVALID", `two actor classes are called ${type.name}; name one in its static options`);
+    }
+    this.types.set(type.name, type);
+    this.#byClass.set(actorClass, type);
+    this.#makers.set(
+      type,
+      handleMaker(type, (...call) => this.send(...call)),
+    );
+  }
+
+  get resident(): number {
+    return this.#resident;
+  }
+
+  typeNamed(name: string): ActorType {
+    const type = this.types.get(name);
+    if (type !== undefined) return type;
+    const known = [...this.types.keys()].join(", ") || "none";
+    throw new LimpetError("ACTOR_TYPE_UNKNOWN", `there is no actor type "${name}" here; there are: ${known}`);
+  }
+
+  handle(of: ActorClass | string, id: string, settings?: CallSettings, caller?: Activation): object {
+    const type = typeof of === "string" ? this.typeNamed(of) : (this.#byClass.get(of) ?? this.typeNamed(of?.name));
+    checkId(id);
+    const options = settings && {
+      signal: settings.signal,
+      timeoutMs: settings.timeout === undefined ? undefined : parseDuration(settings.timeout, "timeout"),
+    };
+    return this.#makers.get(type)!(id, caller, options);
+  }
+
+  /** The one way in. The id has been checked. */
+  send(
+    type: ActorType,
+    id: string,
+    method: string,
+    args: unknown[],
+    caller: Activation | undefined,
+    options: CallOptions | undefined,
+  ): Promise<unknown> {
+    const parent = caller?.running;
+    try {
+      if (this.#stopping && parent === undefined) throw stopping();
+      if (parent?.cancelled !== undefined) throw parent.cancelled;
+      for (let i = 0; i < args.length; i++) args[i] = copyValue(args[i], `argument ${i + 1}`, "ARGUMENT_INVALID");
+      const activation = type.activations.get(id) ?? this.#open(type, id);
+      const timeoutMs = options?.timeoutMs ?? type.options.callTimeoutMs;
+      const turn = activation.newTurn(method, args, parent, timeoutMs);
+      if (options?.signal?.aborted) throw activation.cancelled(turn, options.signal.reason);
+      activation.submit(turn);
+      return turn.promise(options?.signal);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #open(type: ActorType, id: string): Activation {
+    const { maxResident } = this.#settings;
+    if (this.#resident >= maxResident) {
+      this.#evict();
+      if (this.#resident >= maxResident * BUSY_FACTOR) {
+        throw new LimpetError("HOST_FULL", `${this.#resident} actors are in memory and all of them are busy`);
+      }
+    }
+    const activation = new Activation(type, id, this);
+    type.activations.set(id, activation);
+    type.useOrder.add(activation);
+    this.#resident++;
+    return activation;
+  }
+
+  gone(activation: Activation): void {
+    activation.type.activations.delete(activation.id);
+    activation.type.useOrder.remove(activation);
+    this.#resident--;
+    if (this.#resident === 0) this.#whenEmpty?.();
+  }
+
+  take(type: string, id: string): Promise<Taken> {
+    return this.#takes.submit({ namespace: this.namespace, type, id, owner: this.incarnation });
+  }
+
+  commit(ref: number, epoch: number, version: number, write: StateWrite): Promise<CommitOutcome> {
+    const id = `${this.incarnation}.${(++this.#commitCount).toString(36)}`;
+    return this.#commits.submit({ ref, epoch, version, id, write });
+  }
+
+  /** Lets the least recently used idle actor of all types go. */
+  #evict(): void {
+    let victim: Activation | undefined;
+    for (const { useOrder } of this.types.values()) {
+      let candidate = useOrder.oldest;
+      for (let i = 0; i < EVICTION_SEARCH && candidate !== undefined && !candidate.idle; i++) candidate = candidate.newer;
+      if (candidate?.idle && (victim === undefined || candidate.lastUsed < victim.lastUsed)) victim = candidate;
+    }
+    victim?.deactivate("memory");
+  }
+
+  #sweepLater(): void {
+    let every = SWEEP_MS;
+    for (const type of this.types.values()) every = Math.min(every, type.options.idleTimeoutMs / 4);
+    const sweep = (): void => {
+      this.#sweep();
+      this.#sweepLater();
+    };
+    this.#sweeping = this.clock.after(every, sweep, "background");
+  }
+
+  #sweep(): void {
+    const now = this.clock.monotonic();
+    for (const { useOrder, options } of this.types.values()) {
+      let at = useOrder.oldest;
+      while (at !== undefined && now - at.lastUsed >= options.idleTimeoutMs) {
+        const newer: Activation | undefined = at.newer;
+        if (at.idle) at.deactivate("idle");
+        at = newer;
+      }
+    }
+  }
+
+  /** Brings the gauges up to date; called when somebody looks. */
+  measure(): void {
+    for (const { instruments, activations } of this.types.values()) instruments.active.set(activations.size);
+  }
+
+  /** Refuses new calls, lets what runs come to its end, and lets every actor go. */
+  async stop(): Promise<void> {
+    if (this.#stopping) return;
+    this.#stopping = true;
+    this.#sweeping?.cancel();
+    for (const activation of this.#all()) activation.deactivate("stop");
+    if (this.#resident === 0) return;
+    const { drainTimeoutMs } = this.#settings;
+    await new Promise<void>((resolve) => {
+      const late = this.clock.after(drainTimeoutMs, () => {
+        this.log.warn("stopped with turns still running", { actors: this.#resident });
+        for (const activation of this.#all()) this.#abort(activation);
+        resolve();
+      });
+      this.#whenEmpty = () => {
+        late.cancel();
+        resolve();
+      };
+    });
+  }
+
+  #abort(activation: Activation): void {
+    for (const turn of [...activation.queued]) turn.cancel(stopping());
+    for (let turn = activation.running; turn !== undefined; turn = turn.outer) turn.cancel(stopping());
+  }
+
+  *#all(): Generator<Activation> {
+    for (const type of this.types.values()) yield* type.activations.values();
+  }
+}
+
+const stopping = (): LimpetError => new LimpetError("STOPPING", "this process is stopping");

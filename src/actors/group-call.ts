@@ -1,0 +1,147 @@
+// Many callers, one round trip. What is submitted in the same moment travels to the store as one batch; while batches
+// are under way the next one gathers. A caller learns only its own outcome.
+//
+// When the store does not answer, the batch goes back to the front of the queue and is sent again after a pause, until
+// the patience of each member has run out. That is safe because takes and commits may be repeated at will (ports/store.ts).
+// A batch that fails for a reason that trying again will not cure is taken apart, so that one bad member fails alone.
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Counter, Histogram } from "../ports/meter.ts";
+import type { Random } from "../ports/random.ts";
+
+export interface GroupCallSettings<Request, Answer> {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Batches under way at once. */
+  readonly lanes: number;
+  /** How long a member is retried before its caller is told. */
+  readonly patienceMs: number;
+  readonly weigh: (request: Request) => number;
+  readonly send: (batch: Request[]) => Promise<Answer[]>;
+  readonly batchSize: Histogram;
+  readonly seconds: Histogram;
+  readonly retries: Counter;
+}
+
+interface Member<Request, Answer> {
+  readonly request: Request;
+  readonly weight: number;
+  readonly giveUpAt: number;
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: unknown) => void;
+  /** An attempt may have been applied although no answer came. */
+  unknown: boolean;
+  alone: boolean;
+}
+
+const FIRST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 1_000;
+
+export class GroupCall<Request, Answer> {
+  readonly #settings: GroupCallSettings<Request, Answer>;
+  #waiting: Member<Request, Answer>[] = [];
+  #underWay = 0;
+  #gathering = false;
+  /** Attempts in a row that got no answer. */
+  #failures = 0;
+
+  constructor(settings: GroupCallSettings<Request, Answer>) {
+    this.#settings = settings;
+  }
+
+  submit(request: Request): Promise<Answer> {
+    if (this.#waiting.length >= LIMITS.storeQueue) {
+      return Promise.reject(new LimpetError("STORE_UNAVAILABLE", "too much already waits for the store"));
+    }
+    return new Promise((resolve, reject) => {
+      const { clock, patienceMs, weigh } = this.#settings;
+      const giveUpAt = clock.monotonic() + patienceMs;
+      this.#waiting.push({ request, weight: weigh(request), giveUpAt, resolve, reject, unknown: false, alone: false });
+      this.#gather();
+    });
+  }
+
+  #gather(): void {
+    if (this.#gathering || this.#waiting.length === 0 || this.#underWay >= this.#lanes) return;
+    this.#gathering = true;
+    const go = (): void => {
+      this.#gathering = false;
+      while (this.#waiting.length > 0 && this.#underWay < this.#lanes) void this.#send(this.#nextBatch());
+    };
+    if (this.#failures === 0) this.#settings.clock.soon(go);
+    else this.#settings.clock.after(this.#pause(), go);
+  }
+
+  /** While the store does not answer, one batch at a time asks whether it is back. */
+  get #lanes(): number {
+    return this.#failures === 0 ? this.#settings.lanes : 1;
+  }
+
+  #pause(): number {
+    const longest = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.#failures, 10));
+    return longest * (0.5 + this.#settings.random.number() / 2);
+  }
+
+  #nextBatch(): Member<Request, Answer>[] {
+    const waiting = this.#waiting;
+    let count = 1;
+    let weight = waiting[0]!.weight;
+    if (!waiting[0]!.alone) {
+      while (count < waiting.length && count < LIMITS.batchSize) {
+        weight += waiting[count]!.weight;
+        if (weight > LIMITS.batchBytes || waiting[count]!.alone) break;
+        count++;
+      }
+    }
+    return waiting.splice(0, count);
+  }
+
+  async #send(batch: Member<Request, Answer>[]): Promise<void> {
+    const { clock, send, batchSize, seconds } = this.#settings;
+    this.#underWay++;
+    const begun = clock.monotonic();
+    try {
+      const answers = await send(batch.map((member) => member.request));
+      this.#failures = 0;
+      batchSize.observe(batch.length);
+      seconds.observe((clock.monotonic() - begun) / 1_000);
+      for (let i = 0; i < batch.length; i++) batch[i]!.resolve(answers[i]!);
+    } catch (error) {
+      this.#failed(batch, error);
+    } finally {
+      this.#underWay--;
+      this.#gather();
+    }
+  }
+
+  #failed(batch: Member<Request, Answer>[], error: unknown): void {
+    const unknown = isLimpetError(error, "COMMIT_UNKNOWN");
+    if (unknown || isLimpetError(error, "STORE_UNAVAILABLE")) {
+      this.#failures++;
+      this.#settings.retries.add(1);
+      for (const member of batch) member.unknown ||= unknown;
+      this.#waiting.unshift(...batch);
+      this.#dropImpatient(error);
+    } else if (batch.length > 1) {
+      for (const member of batch) member.alone = true;
+      this.#waiting.unshift(...batch);
+    } else {
+      batch[0]!.reject(error);
+    }
+  }
+
+  #dropImpatient(error: LimpetError): void {
+    const now = this.#settings.clock.monotonic();
+    this.#waiting = this.#waiting.filter((member) => {
+      if (member.giveUpAt > now) return true;
+      const told = member.unknown
+        ? new LimpetError("COMMIT_UNKNOWN", "the store did not answer; the turn may or may not have been committed", {
+            cause: error,
+          })
+        : new LimpetError("STORE_UNAVAILABLE", "the store did not answer; nothing was changed", { cause: error });
+      member.reject(told);
+      return false;
+    });
+  }
+}

@@ -1,0 +1,66 @@
+// What `app.actor(Cart, "alice")` returns: an object with the methods of the class, each of which sends a call.
+// Its class is made once per type, so that calling a method is an ordinary method call.
+import { LimpetError } from "../kernel/errors.ts";
+import type { CallOptions } from "../ports/host.ts";
+import type { Activation } from "./activation.ts";
+import type { ActorType } from "./actor-type.ts";
+
+/** Sends a call. `caller` is the activation whose code makes it, if any. */
+export type Send = (
+  type: ActorType,
+  id: string,
+  method: string,
+  args: unknown[],
+  caller: Activation | undefined,
+  options: CallOptions | undefined,
+) => Promise<unknown>;
+
+export type HandleMaker = (id: string, caller: Activation | undefined, options: CallOptions | undefined) => object;
+
+// Names of methods are the user's; ours must not be in their way.
+const ID: unique symbol = Symbol("id");
+const CALLER: unique symbol = Symbol("caller");
+const OPTIONS: unique symbol = Symbol("options");
+
+/** Where a name that is not a method of the class ends up: perhaps a function in a field, perhaps a mistake. */
+function fallback(type: ActorType, send: Send): object {
+  return new Proxy(Object.create(null) as object, {
+    get(_target, name, handle: Handle) {
+      // A handle must not look like a promise, or `await` would call it.
+      if (typeof name === "symbol" || name === "then") return undefined;
+      if (name === "toString") return () => `${type.name}/${handle[ID]}`;
+      return (...args: unknown[]) => send(type, handle[ID], name, args, handle[CALLER], handle[OPTIONS]);
+    },
+    set(_target, name) {
+      throw new LimpetError("ARGUMENT_INVALID", `${String(name)} cannot be set on an actor from outside: call a method`);
+    },
+  });
+}
+
+interface Handle {
+  readonly [ID]: string;
+  readonly [CALLER]: Activation | undefined;
+  readonly [OPTIONS]: CallOptions | undefined;
+}
+
+export function handleMaker(type: ActorType, send: Send): HandleMaker {
+  class ActorHandle implements Handle {
+    readonly [ID]: string;
+    readonly [CALLER]: Activation | undefined;
+    readonly [OPTIONS]: CallOptions | undefined;
+
+    constructor(id: string, caller: Activation | undefined, options: CallOptions | undefined) {
+      this[ID] = id;
+      this[CALLER] = caller;
+      this[OPTIONS] = options;
+    }
+  }
+  for (const method of type.methods) {
+    const value = function (this: Handle, ...args: unknown[]): Promise<unknown> {
+      return send(type, this[ID], method, args, this[CALLER], this[OPTIONS]);
+    };
+    Object.defineProperty(ActorHandle.prototype, method, { value });
+  }
+  Object.setPrototypeOf(ActorHandle.prototype, fallback(type, send));
+  return (id, caller, options) => new ActorHandle(id, caller, options);
+}

@@ -1,0 +1,50 @@
+// What the actors room counts. Instruments are bound to their type once, so that a turn only adds and observes.
+import type { Counter, Gauge, Histogram, Meter } from "../ports/meter.ts";
+
+const SECONDS = [0.00001, 0.0001, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+
+export interface TypeInstruments {
+  readonly activations: Counter;
+  readonly active: Gauge;
+  readonly turnSeconds: Histogram;
+  readonly waitSeconds: Histogram;
+  readonly succeeded: Counter;
+  readonly failed: Counter;
+  readonly fenced: Counter;
+  deactivated(reason: string): void;
+}
+
+export function typeInstruments(meter: Meter, type: string): TypeInstruments {
+  const turns = (outcome: string): Counter =>
+    meter.counter("limpet_turns_total", "Turns that ended.", { type, outcome });
+  return {
+    activations: meter.counter("limpet_actor_activations_total", "Actors brought into memory.", { type }),
+    active: meter.gauge("limpet_actors_active", "Actors in memory.", { type }),
+    turnSeconds: meter.histogram("limpet_turn_seconds", "From the start of a turn to its end.", SECONDS, { type }),
+    waitSeconds: meter.histogram("limpet_mailbox_wait_seconds", "From a call to the start of its turn.", SECONDS, { type }),
+    succeeded: turns("success"),
+    failed: turns("error"),
+    fenced: meter.counter("limpet_commits_fenced_total", "Commits refused because another activation took over.", {
+      type,
+    }),
+    deactivated: (reason) =>
+      meter
+        .counter("limpet_actor_deactivations_total", "Actors that left memory.", { type, reason })
+        .add(1),
+  };
+}
+
+export interface StoreInstruments {
+  readonly batchSize: Histogram;
+  readonly seconds: Histogram;
+  readonly retries: Counter;
+}
+
+export function storeInstruments(meter: Meter, what: "commit" | "take"): StoreInstruments {
+  return {
+    batchSize: meter.histogram(`limpet_${what}_batch_size`, `How many shared one ${what}.`, SIZES),
+    seconds: meter.histogram(`limpet_${what}_seconds`, `How long a ${what} took.`, SECONDS),
+    retries: meter.counter("limpet_store_retries_total", "Batches that had to be sent again."),
+  };
+}

@@ -1,0 +1,46 @@
+// Turns that wait for their actor, first come first served. A turn whose caller gave up is taken out at once, so the
+// length is always what really waits.
+import type { Turn } from "./turn.ts";
+
+export class Mailbox {
+  #first: Turn | undefined;
+  #last: Turn | undefined;
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  get first(): Turn | undefined {
+    return this.#first;
+  }
+
+  push(turn: Turn): void {
+    turn.before = this.#last;
+    if (this.#last === undefined) this.#first = turn;
+    else this.#last.behind = turn;
+    this.#last = turn;
+    this.#length++;
+  }
+
+  shift(): Turn | undefined {
+    const turn = this.#first;
+    if (turn !== undefined) this.remove(turn);
+    return turn;
+  }
+
+  /** The turn must be in this mailbox. */
+  remove(turn: Turn): void {
+    if (turn.before === undefined) this.#first = turn.behind;
+    else turn.before.behind = turn.behind;
+    if (turn.behind === undefined) this.#last = turn.before;
+    else turn.behind.before = turn.before;
+    turn.before = undefined;
+    turn.behind = undefined;
+    this.#length--;
+  }
+
+  *[Symbol.iterator](): Generator<Turn> {
+    for (let turn = this.#first; turn !== undefined; turn = turn.behind) yield turn;
+  }
+}

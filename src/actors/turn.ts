@@ -1,0 +1,164 @@
+// One turn: a call on its way through an actor, from the mailbox to the reply. It knows who waits for it (its caller's
+// promise), what it is part of (the turn that caused it), and what it waits for (the calls it made).
+//
+//   queued → running → committing → done      `cancel` answers the caller at once in any state; a turn that already
+//                                             runs is asked to stop through its signal, and runs to its end.
+import type { LimpetError } from "../kernel/errors.ts";
+import type { Activation } from "./activation.ts";
+import type { Deadlines } from "./deadlines.ts";
+
+export type TurnPhase = "queued" | "running" | "committing" | "done";
+
+/** What to run when it is not a method: a timer's callback, a hook. */
+export type Work = () => unknown;
+
+export class Turn {
+  readonly activation: Activation;
+  readonly method: string;
+  readonly args: readonly unknown[];
+  /** The turn whose code made this call. */
+  readonly parent: Turn | undefined;
+  readonly work: Work | undefined;
+  readonly timeoutMs: number;
+  /** On the monotonic clock. */
+  readonly deadlineAt: number;
+  readonly queuedAt: number;
+  startedAt = 0;
+  phase: TurnPhase = "queued";
+  /** The running turn inside which this one runs, by reentrancy, and where the state stood when it began. */
+  outer: Turn | undefined;
+  mark = 0;
+  /** Its code has ended while turns inside it still run. */
+  ended: (() => void) | undefined;
+  /** A turn inside it failed in a way that cannot be taken back alone. */
+  doomed: unknown;
+  /** Calls it made that are still under way. */
+  pending: Set<Turn> | undefined;
+
+  // Places in the mailbox and in the line of deadlines.
+  before: Turn | undefined;
+  behind: Turn | undefined;
+  earlier: Turn | undefined;
+  later: Turn | undefined;
+  timed = false;
+
+  readonly #deadlines: Deadlines;
+  #controller: AbortController | undefined;
+  #cancelled: LimpetError | undefined;
+  #answer: "none" | "value" | "error" = "none";
+  #result: unknown;
+  #resolve: ((value: unknown) => void) | undefined;
+  #reject: ((error: unknown) => void) | undefined;
+  #unlisten: (() => void) | undefined;
+
+  constructor(
+    activation: Activation,
+    method: string,
+    args: readonly unknown[],
+    parent: Turn | undefined,
+    timeoutMs: number,
+    now: number,
+    deadlines: Deadlines,
+    work: Work | undefined,
+  ) {
+    this.activation = activation;
+    this.method = method;
+    this.args = args;
+    this.parent = parent;
+    this.work = work;
+    this.timeoutMs = timeoutMs;
+    const own = now + timeoutMs;
+    this.deadlineAt = parent !== undefined && parent.deadlineAt < own ? parent.deadlineAt : own;
+    this.queuedAt = now;
+    this.#deadlines = deadlines;
+  }
+
+  /** For people: `Cart/alice.add`. */
+  get label(): string {
+    return `${this.activation.label}.${this.method}`;
+  }
+
+  /** The caller's promise. Until then nothing is armed: most turns have ended by the time it is asked for. */
+  promise(signal: AbortSignal | undefined): Promise<unknown> {
+    if (this.#answer === "value") return Promise.resolve(this.#result);
+    if (this.#answer === "error") return Promise.reject(this.#result);
+    // A call that only inherits its deadline is cancelled with the turn it is part of.
+    if (this.parent === undefined || this.deadlineAt < this.parent.deadlineAt) this.#deadlines.add(this);
+    if (this.parent !== undefined) {
+      this.parent.pending ??= new Set();
+      this.parent.pending.add(this);
+    }
+    if (signal !== undefined) this.#listen(signal);
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  #listen(signal: AbortSignal): void {
+    const abort = (): void => this.cancel(this.activation.cancelled(this, signal.reason));
+    signal.addEventListener("abort", abort, { once: true });
+    this.#unlisten = () => signal.removeEventListener("abort", abort);
+  }
+
+  /** What user code sees as `this.signal`. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#cancelled !== undefined) this.#controller.abort(this.#cancelled);
+    }
+    return this.#controller.signal;
+  }
+
+  get cancelled(): LimpetError | undefined {
+    return this.#cancelled;
+  }
+
+  /** The caller gives up, or is made to. */
+  cancel(reason: LimpetError): void {
+    if (this.phase === "done" || this.#cancelled !== undefined) return;
+    this.#cancelled = reason;
+    if (this.phase === "queued") {
+      this.activation.withdraw(this);
+      this.phase = "done";
+    }
+    this.#settle("error", reason);
+    this.#controller?.abort(reason);
+    if (this.pending !== undefined) for (const child of [...this.pending]) child.cancel(reason);
+  }
+
+  succeed(value: unknown): void {
+    this.phase = "done";
+    this.#settle("value", value);
+  }
+
+  fail(error: unknown): void {
+    this.phase = "done";
+    this.#settle("error", error);
+  }
+
+  #settle(answer: "value" | "error", result: unknown): void {
+    if (this.#answer !== "none") return;
+    this.#answer = answer;
+    this.#result = result;
+    if (this.#resolve === undefined) return;
+    this.#deadlines.remove(this);
+    this.parent?.pending?.delete(this);
+    this.#unlisten?.();
+    if (answer === "value") this.#resolve(result);
+    else this.#reject!(result);
+  }
+
+  /** Does this turn, or one that caused it, satisfy the condition? */
+  chainHas(found: (turn: Turn) => boolean): boolean {
+    for (let turn: Turn | undefined = this; turn !== undefined; turn = turn.parent) if (found(turn)) return true;
+    return false;
+  }
+
+  /** `Cart/alice.checkout → Stock/tea.reserve`, oldest first. */
+  chain(): string {
+    const labels: string[] = [];
+    for (let turn: Turn | undefined = this; turn !== undefined; turn = turn.parent) labels.unshift(turn.label);
+    return labels.join(" → ");
+  }
+}

@@ -1,0 +1,142 @@
+// A Limpet process as its own code sees it: opens what the settings ask for, in order, and closes it in reverse.
+import { Catalog } from "../actors/catalog.ts";
+import type { ActorClass, AnyActor, CallSettings, Remote } from "../actors/remote.ts";
+import { isActorClass } from "../actors/actor-type.ts";
+import { resolveSettings } from "../config/settings.ts";
+import type { LimpetSettings, Settings } from "../config/settings.ts";
+import { LimpetError } from "../kernel/errors.ts";
+import { createLog } from "../observe/log.ts";
+import { Metrics } from "../observe/metrics.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Host } from "../ports/host.ts";
+import type { Log } from "../ports/log.ts";
+import type { Random } from "../ports/random.ts";
+import type { Store } from "../ports/store.ts";
+import { openHttpDoor } from "../wire/http/server.ts";
+import { HostNode } from "./host-node.ts";
+import { openStore } from "./open-store.ts";
+import { systemClock, systemRandom } from "./system.ts";
+
+export interface Definitions {
+  /** The classes this process hosts. */
+  readonly actors: readonly ActorClass[];
+}
+
+export interface LimpetOptions extends LimpetSettings, Definitions {}
+
+/** What a test may put in the place of the real thing. */
+export interface Extras {
+  readonly log?: Log | undefined;
+  readonly clock?: Clock | undefined;
+  readonly random?: Random | undefined;
+  readonly store?: Store | undefined;
+}
+
+export interface App extends AsyncDisposable {
+  /** An actor by class and id. Its methods are those of the class, each returning a promise. */
+  actor<A extends AnyActor>(type: ActorClass<A>, id: string, settings?: CallSettings): Remote<A>;
+  actor<A extends AnyActor = never>(type: string, id: string, settings?: CallSettings): Remote<A>;
+  /** Where the HTTP door listens, if it was asked for. */
+  readonly url: string | undefined;
+  /** What the doors serve: calls by name, listings, explanations. */
+  readonly host: Host;
+  /** Prometheus text, as the HTTP door serves it at /metrics. */
+  metrics(): string;
+  /** Refuses new calls, lets running turns end, lets every actor go, and closes the store. */
+  stop(): Promise<void>;
+}
+
+/** Starts Limpet in this process. Settings from limpet.yaml and the environment weigh more than those given here. */
+export async function limpet({ actors, ...code }: LimpetOptions): Promise<App> {
+  return openApp({ actors }, resolveSettings({ code }));
+}
+
+export async function openApp({ actors }: Definitions, settings: Settings, extras: Extras = {}): Promise<App> {
+  checkClasses(actors);
+  const { clock = systemClock, random = systemRandom } = extras;
+  const log = extras.log ?? createLog({ level: settings.logLevel });
+  const meter = new Metrics();
+  const store = extras.store ?? (await openStore(settings.store, { log }));
+  try {
+    const catalog = new Catalog(actors, catalogSettings(settings), { clock, random, log, meter, store });
+    meter.collect(() => catalog.measure());
+    const host = new HostNode(catalog, store, clock);
+    const door = settings.http ? await openDoor(host, settings, meter, log) : undefined;
+    return new LimpetApp(catalog, host, door, meter);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+function checkClasses(actors: readonly ActorClass[]): void {
+  if (!Array.isArray(actors)) {
+    throw new LimpetError("OPTION_INVALID", "actors must be a list of classes: limpet({ actors: [Cart] })");
+  }
+  for (const actor of actors as readonly unknown[]) {
+    if (isActorClass(actor)) continue;
+    const shown = typeof actor === "function" ? actor.name : String(actor);
+    throw new LimpetError("OPTION_INVALID", `actors: ${shown} is not an actor; write class ${shown} extends Actor`);
+  }
+}
+
+function openDoor(host: Host, settings: Settings, meter: Metrics, log: Log): ReturnType<typeof openHttpDoor> {
+  const { httpHost, httpPort, httpTokens } = settings;
+  const listen = { host: httpHost, port: httpPort, tokens: httpTokens };
+  return openHttpDoor(host, listen, { meter, renderMetrics: () => meter.render(), log });
+}
+
+function catalogSettings(settings: Settings): ConstructorParameters<typeof Catalog>[1] {
+  return {
+    namespace: settings.namespace,
+    idleTimeoutMs: settings.idleTimeout,
+    callTimeoutMs: settings.callTimeout,
+    mailboxLimit: settings.mailboxLimit,
+    maxResident: settings.maxResident,
+    drainTimeoutMs: settings.drainTimeout,
+    storeTimeoutMs: settings.storeTimeout,
+  };
+}
+
+class LimpetApp implements App {
+  readonly host: HostNode;
+  readonly url: string | undefined;
+  readonly #catalog: Catalog;
+  readonly #door: Awaited<ReturnType<typeof openHttpDoor>> | undefined;
+  readonly #meter: Metrics;
+  #stopped: Promise<void> | undefined;
+
+  constructor(
+    catalog: Catalog,
+    host: HostNode,
+    door: Awaited<ReturnType<typeof openHttpDoor>> | undefined,
+    meter: Metrics,
+  ) {
+    this.#catalog = catalog;
+    this.host = host;
+    this.#door = door;
+    this.#meter = meter;
+    this.url = door?.url;
+  }
+
+  actor(type: ActorClass | string, id: string, settings?: CallSettings): never {
+    return this.#catalog.handle(type, id, settings) as never;
+  }
+
+  metrics(): string {
+    return this.#meter.render();
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
+    await Promise.all([this.host.stop(), this.#door?.close()]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+}

@@ -1,0 +1,146 @@
+// A host: the catalog of actors and its store, as the doors see them (ports/host.ts).
+import { explain } from "../actors/explain.ts";
+import type { Catalog } from "../actors/catalog.ts";
+import { LimpetError } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import { checkId, checkMethod, checkType } from "../kernel/names.ts";
+import type { Clock, Timer } from "../ports/clock.ts";
+import type {
+  ActorPage,
+  ActorSummary,
+  CallOptions,
+  Explanation,
+  Host,
+  HostStatus,
+  ListQuery,
+  TypeSummary,
+} from "../ports/host.ts";
+import type { Store, StoredActor } from "../ports/store.ts";
+import { VERSION } from "./version.ts";
+
+/** How often the store is asked whether it is still there. */
+const PING_MS = 2_000;
+
+export class HostNode implements Host {
+  readonly #catalog: Catalog;
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #startedAt: number;
+  #problem: string | undefined;
+  #pinging: Timer | undefined;
+
+  constructor(catalog: Catalog, store: Store, clock: Clock) {
+    this.#catalog = catalog;
+    this.#store = store;
+    this.#clock = clock;
+    this.#startedAt = clock.now();
+    this.#pingLater();
+  }
+
+  async call(
+    type: string,
+    id: string,
+    method: string,
+    args: readonly unknown[],
+    options?: CallOptions,
+  ): Promise<unknown> {
+    checkType(type);
+    checkId(id);
+    checkMethod(method);
+    return this.#catalog.send(this.#catalog.typeNamed(type), id, method, [...args], undefined, options);
+  }
+
+  types(): readonly TypeSummary[] {
+    return [...this.#catalog.types.values()].map(({ name, activations }) => ({ type: name, active: activations.size }));
+  }
+
+  async list(query: ListQuery): Promise<ActorPage> {
+    const limit = Math.min(query.limit, LIMITS.listPage);
+    const actors = query.active ? this.#listActive(query) : await this.#listStored(query, limit + 1);
+    const page = actors.slice(0, limit);
+    const last = page.at(-1);
+    return { actors: page, next: actors.length > limit && last ? { type: last.type, id: last.id } : undefined };
+  }
+
+  async #listStored(query: ListQuery, limit: number): Promise<ActorSummary[]> {
+    const { type, prefix, after } = query;
+    const rows = await this.#store.list({ namespace: this.#catalog.namespace, type, prefix, after, limit });
+    return rows.map((row) => this.#summary(row.type, row.id, row));
+  }
+
+  /** Those in memory, in the same order as those in the store; some of them keep no state and are only here. */
+  #listActive({ type, prefix = "", after }: ListQuery): ActorSummary[] {
+    const found: ActorSummary[] = [];
+    for (const { name, activations } of this.#catalog.types.values()) {
+      if (type !== undefined && name !== type) continue;
+      for (const id of activations.keys()) if (id.startsWith(prefix)) found.push(this.#summary(name, id, undefined));
+    }
+    found.sort(byName);
+    return after === undefined ? found : found.filter((actor) => byName(actor, after) > 0);
+  }
+
+  #summary(type: string, id: string, row: StoredActor | undefined): ActorSummary {
+    const activation = this.#catalog.types.get(type)?.activations.get(id);
+    return {
+      type,
+      id,
+      active: activation !== undefined,
+      waiting: activation?.waiting ?? 0,
+      epoch: row?.epoch ?? activation?.epoch,
+      version: row?.version ?? activation?.version,
+      bytes: row?.bytes,
+    };
+  }
+
+  async explain(type: string, id: string): Promise<Explanation> {
+    checkType(type);
+    checkId(id);
+    const activation = this.#catalog.typeNamed(type).activations.get(id);
+    const stored = await this.#store.find({ namespace: this.#catalog.namespace, type, id });
+    return explain(type, id, activation, stored, this.#clock.monotonic(), this.#clock.now());
+  }
+
+  status(): HostStatus {
+    return {
+      incarnation: this.#catalog.incarnation,
+      version: VERSION,
+      namespace: this.#catalog.namespace,
+      startedAt: this.#startedAt,
+      store: this.#store.location,
+      ready: this.#problem === undefined,
+      problem: this.#problem,
+    };
+  }
+
+  #pingLater(): void {
+    const ping = async (): Promise<void> => {
+      const problem = await this.#store.ping().then(
+        () => undefined,
+        (error: LimpetError) => `the store does not answer: ${error.message}`,
+      );
+      if (this.#pinging === undefined) return;
+      this.#problem = problem;
+      this.#pingLater();
+    };
+    this.#pinging = this.#clock.after(PING_MS, () => void ping(), "background");
+  }
+
+  /** Refuses new calls, and says so to whoever asks for its health. */
+  async stop(): Promise<void> {
+    this.#problem = "this process is stopping";
+    this.#pinging?.cancel();
+    this.#pinging = undefined;
+    await this.#catalog.stop();
+    await this.#store.close();
+  }
+}
+
+interface Named {
+  readonly type: string;
+  readonly id: string;
+}
+
+/** By type, then id, by code point: the order of every store. */
+function byName(a: Named, b: Named): number {
+  return Buffer.compare(Buffer.from(a.type), Buffer.from(b.type)) || Buffer.compare(Buffer.from(a.id), Buffer.from(b.id));
+}
