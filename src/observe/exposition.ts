@@ -1,8 +1,6 @@
 // The small grammar of the Prometheus text format: how a number, a label and a help text are written.
 import type { Labels } from "../ports/meter.ts";
 
-export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
-
 export function formatNumber(value: number): string {
   if (value === Number.POSITIVE_INFINITY) return "+Inf";
   if (value === Number.NEGATIVE_INFINITY) return "-Inf";

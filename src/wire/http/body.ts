@@ -1,0 +1,128 @@
+// From the bytes of a request to the arguments of a call. Bytes are counted while they come in: nothing beyond a limit
+// is ever kept, whatever the headers promised.
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { LimpetError } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { decodeExact, EXACT_TYPE } from "./exact.ts";
+
+const NOTHING = Buffer.alloc(0);
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/** What all requests under way hold together. */
+export class BodyBudget {
+  #left: number;
+
+  constructor(bytes: number) {
+    this.#left = bytes;
+  }
+
+  take(bytes: number): boolean {
+    if (bytes > this.#left) return false;
+    this.#left -= bytes;
+    return true;
+  }
+
+  giveBack(bytes: number): void {
+    this.#left += bytes;
+  }
+}
+
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+}
+
+/** Refuses by the headers alone what need not be read. */
+export function checkBodyHeaders({ headers }: IncomingMessage, maxBytes: number): void {
+  const coding = headers["content-encoding"];
+  if (coding !== undefined && coding.toLowerCase() !== "identity") {
+    throw new LimpetError("ENCODING_UNSUPPORTED", "send the body as it is: a content-encoding is not supported");
+  }
+  if (Number(headers["content-length"] ?? 0) > maxBytes) throw tooLarge(maxBytes);
+}
+
+const tooLarge = (maxBytes: number) =>
+  new LimpetError("BODY_TOO_LARGE", `the body is larger than ${maxBytes} bytes, which is the limit`);
+
+export interface BodyReading {
+  readonly maxBytes: number;
+  readonly budget: BodyBudget;
+  /** Told of every byte taken from the budget; the caller gives them back. */
+  readonly onTaken: (bytes: number) => void;
+  /** The client waits for `100 Continue` before it sends. */
+  readonly expectsContinue: boolean;
+}
+
+export function readBody(request: IncomingMessage, response: ServerResponse, reading: BodyReading): Promise<Buffer> {
+  const { maxBytes, budget, onTaken, expectsContinue } = reading;
+  if (!hasBody(request)) return Promise.resolve(NOTHING);
+  if (expectsContinue) response.writeContinue();
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const stop = (error: LimpetError) => {
+      request.off("data", onData).off("end", onEnd).off("close", onClose).pause();
+      reject(error);
+    };
+    const onData = (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > maxBytes) return stop(tooLarge(maxBytes));
+      if (!budget.take(chunk.length))
+        return stop(new LimpetError("HOST_FULL", "too many large requests are under way"));
+      onTaken(chunk.length);
+      chunks.push(chunk);
+    };
+    const onEnd = () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size));
+    const onClose = () => reject(new LimpetError("CALL_CANCELLED", "the client went away"));
+    request.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onClose);
+  });
+}
+
+export function isExact(contentType: string | undefined): boolean {
+  return contentType !== undefined && contentType.split(";")[0]!.trim().toLowerCase() === EXACT_TYPE;
+}
+
+/** Nothing is no arguments, an array is the arguments, anything else is one argument. */
+export function parseArguments(bytes: Buffer, exact: boolean): readonly unknown[] {
+  if (bytes.length === 0) return [];
+  const json = parseJson(decodeText(bytes), exact);
+  const value = exact ? decodeExact(json) : json;
+  return Array.isArray(value) ? value : [value];
+}
+
+function decodeText(bytes: Buffer): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new LimpetError("BODY_INVALID", "the body is not UTF-8");
+  }
+}
+
+function parseJson(text: string, exact: boolean): unknown {
+  // The list of arguments is one level of its own, and a tag at most doubles the levels of what it stands for.
+  if (isDeeperThan(text, (exact ? 2 : 1) * LIMITS.valueDepth + 2)) {
+    throw new LimpetError("BODY_INVALID", `the body is nested deeper than ${LIMITS.valueDepth}`);
+  }
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new LimpetError("BODY_INVALID", `the body is not JSON: ${(error as Error).message}`);
+  }
+}
+
+/** Looks at the text, because building a deep value is slow and walking it afterwards can exhaust the stack. */
+export function isDeeperThan(text: string, limit: number): boolean {
+  if (text.length <= limit) return false;
+  let depth = 0;
+  let quoted = false;
+  for (let i = 0; i < text.length; i++) {
+    const char = text.charCodeAt(i);
+    if (quoted) {
+      if (char === 0x5c /* \ */) i++;
+      else if (char === 0x22 /* " */) quoted = false;
+    } else if (char === 0x22) quoted = true;
+    else if (char === 0x5b /* [ */ || char === 0x7b /* { */) {
+      if (++depth > limit) return true;
+    } else if (char === 0x5d /* ] */ || char === 0x7d /* } */) depth--;
+  }
+  return false;
+}

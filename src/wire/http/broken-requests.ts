@@ -1,0 +1,49 @@
+// Bytes that are no request: garbage, headers without end, bodies that contradict their headers, silence.
+// They get an answer when it is clear whom it would answer, and the connection closes in any case.
+import type { Socket } from "node:net";
+import { LimpetError } from "../../kernel/errors.ts";
+import { type Answer, errorAnswer, rawAnswer } from "./answers.ts";
+import type { Exchange } from "./exchange.ts";
+
+export function describeBroken(code: string | undefined, headerBytes: number): LimpetError {
+  switch (code) {
+    case "HPE_HEADER_OVERFLOW":
+      return new LimpetError("HEADERS_TOO_LARGE", `request line and headers exceed ${headerBytes} bytes`);
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return new LimpetError("REQUEST_TIMEOUT", "the request did not arrive in time");
+    case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
+      return new LimpetError("BODY_TOO_LARGE", "the chunk extensions of the body are too large");
+    default:
+      return new LimpetError("REQUEST_INVALID", `this is not HTTP/1.1${code === undefined ? "" : ` (${code})`}`);
+  }
+}
+
+/** Returns the answer that was given, if one was. */
+export function refuseBroken(
+  error: NodeJS.ErrnoException,
+  socket: Socket,
+  underWay: readonly Exchange[],
+  limits: { readonly headerBytes: number; readonly lingerMs: number },
+): Answer | undefined {
+  // Its goodbye is said already, and whatever still comes is thrown away.
+  if (socket.writableEnded) return undefined;
+  const [first, ...more] = underWay;
+  // An answer now would be taken for the answer to a request before it, unless it is that request that is broken.
+  const clear = first === undefined || (more.length === 0 && !first.request.complete && !first.answered);
+  if (!clear || !socket.writable || error.code === "ECONNRESET") {
+    socket.destroy();
+    return undefined;
+  }
+  if (first !== undefined) first.answered = true;
+  const answer = errorAnswer(describeBroken(error.code, limits.headerBytes));
+  sayGoodbye(socket, answer, limits.lingerMs);
+  return answer;
+}
+
+/** Answers on the bare socket and closes it, with a moment for the client to read. */
+export function sayGoodbye(socket: Socket, answer: Answer, lingerMs: number): void {
+  socket.end(rawAnswer(answer));
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), lingerMs);
+  socket.once("close", () => clearTimeout(timer));
+}

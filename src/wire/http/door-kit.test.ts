@@ -1,0 +1,141 @@
+// What the tests of the door share: a host that is not there, a door in front of it, and a client that may send
+// anything at all.
+import { connect, type Socket } from "node:net";
+import type { TestContext } from "node:test";
+import type { CallOptions, Host, HostStatus, ListQuery } from "../../ports/host.ts";
+import { silentLog } from "../../ports/log.ts";
+import { type Labels, type Meter, silentMeter } from "../../ports/meter.ts";
+import { DOOR_LIMITS, type DoorLimits } from "./limits.ts";
+import { type DoorNeeds, type DoorSettings, openHttpDoor } from "./server.ts";
+
+export interface SeenCall {
+  readonly type: string;
+  readonly id: string;
+  readonly method: string;
+  readonly args: readonly unknown[];
+  readonly options: CallOptions;
+}
+
+type Methods = Record<string, (call: SeenCall) => unknown>;
+
+export class FakeHost implements Host {
+  readonly calls: SeenCall[] = [];
+  readonly queries: ListQuery[] = [];
+  methods: Methods;
+  state: Partial<HostStatus> = {};
+
+  constructor(methods: Methods = {}) {
+    this.methods = { echo: ({ args }) => args, first: ({ args }) => args[0], id: ({ id }) => id, ...methods };
+  }
+
+  async call(type: string, id: string, method: string, args: readonly unknown[], options: CallOptions = {}) {
+    const call = { type, id, method, args, options };
+    this.calls.push(call);
+    return await this.methods[method]?.(call);
+  }
+
+  types() {
+    return [{ type: "Cart", active: 2 }];
+  }
+
+  async list(query: ListQuery) {
+    this.queries.push(query);
+    const actor = { type: "Cart", id: "a/b?ü", active: true, waiting: 0, epoch: 1, version: 2, bytes: undefined };
+    return { actors: [actor], next: { type: "Cart", id: "nächste" } };
+  }
+
+  async explain(type: string, id: string) {
+    const nothing = { activeSince: undefined, lastUsed: undefined, stored: undefined };
+    return { type, id, summary: "It rests.", phase: "idle" as const, running: [], queued: [], timers: [], ...nothing };
+  }
+
+  status(): HostStatus {
+    const fixed = { incarnation: "inc-1", version: "0.1.0", namespace: "default", startedAt: 0, store: "memory" };
+    return { ...fixed, ready: true, problem: undefined, ...this.state };
+  }
+}
+
+export async function openDoor(
+  t: TestContext,
+  host: Host = new FakeHost(),
+  more: { settings?: Partial<DoorSettings>; needs?: Partial<DoorNeeds>; limits?: Partial<DoorLimits> } = {},
+) {
+  const door = await openHttpDoor(
+    host,
+    { host: "127.0.0.1", port: 0, tokens: [], ...more.settings },
+    { meter: silentMeter, renderMetrics: () => "", log: silentLog, ...more.needs },
+    { ...DOOR_LIMITS, ...more.limits },
+  );
+  t.after(() => door.close());
+  return { ...door, port: Number(new URL(door.url).port) };
+}
+
+export interface Wire {
+  readonly socket: Socket;
+  send(bytes: string | Buffer): void;
+  /** Everything that came back until the server closed the connection. */
+  readonly closed: Promise<string>;
+  /** Resolves with what came back so far, as soon as it satisfies the condition. */
+  until(condition: (received: string) => boolean): Promise<string>;
+}
+
+/** A connection on which anything can be sent. */
+export function dial(t: TestContext, port: number): Wire {
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  t.after(() => socket.destroy());
+  let received = "";
+  const waiting = new Set<() => void>();
+  socket.setEncoding("utf8");
+  socket.on("data", (text: string) => {
+    received += text;
+    for (const look of waiting) look();
+  });
+  const { promise: closed, resolve } = Promise.withResolvers<string>();
+  socket.on("error", () => {});
+  socket.on("end", () => socket.end());
+  socket.on("close", () => resolve(received));
+  const until = (condition: (text: string) => boolean) =>
+    new Promise<string>((found, lost) => {
+      const look = () => condition(received) && found(received);
+      waiting.add(look);
+      socket.on("close", () => lost(new TypeError(`closed after ${JSON.stringify(received)}`)));
+      look();
+    });
+  return { socket, send: (bytes) => void socket.write(bytes), closed, until };
+}
+
+/** Status and JSON body of each answer in what came back on a connection. */
+export function answers(received: string): { status: number; headers: string; body: unknown }[] {
+  const found = [];
+  let rest = received;
+  while (rest !== "") {
+    const cut = rest.indexOf("\r\n\r\n");
+    const headers = rest.slice(0, cut);
+    const length = Number(/content-length: (\d+)/i.exec(headers)?.[1] ?? 0);
+    const bytes = Buffer.from(rest.slice(cut + 4));
+    const body = bytes.subarray(0, length).toString();
+    found.push({ status: Number(headers.split(" ")[1]), headers, body: body === "" ? undefined : JSON.parse(body) });
+    rest = bytes.subarray(length).toString();
+  }
+  return found;
+}
+
+export const errorCode = (body: unknown) => (body as { errorCode?: string } | undefined)?.errorCode;
+
+/** Remembers what was counted, as `name label label`. */
+export function countingMeter(): { meter: Meter; counts: Map<string, number> } {
+  const counts = new Map<string, number>();
+  const count = (name: string, labels: Labels = {}) => {
+    const key = [name, ...Object.values(labels)].join(" ");
+    return (by: number) => void counts.set(key, (counts.get(key) ?? 0) + by);
+  };
+  const meter: Meter = {
+    counter: (name, _help, labels) => ({ add: count(name, labels) }),
+    gauge: (name, _help, labels) => ({ set: count(name, labels) }),
+    histogram: (name, _help, _buckets, labels) => {
+      const add = count(name, labels);
+      return { observe: () => add(1) };
+    },
+  };
+  return { meter, counts };
+}

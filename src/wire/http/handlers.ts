@@ -1,0 +1,76 @@
+// What the door does for each route. A handler gives an answer or throws; what it throws becomes an answer too.
+import { parseDuration } from "../../kernel/durations.ts";
+import { LimpetError } from "../../kernel/errors.ts";
+import type { Host } from "../../ports/host.ts";
+import { type Answer, emptyAnswer, errorAnswer, jsonAnswer, textAnswer, thrownAnswer } from "./answers.ts";
+import { checkBodyHeaders, isExact, parseArguments, readBody } from "./body.ts";
+import { EXACT_TYPE, encodeResult } from "./exact.ts";
+import type { Exchange } from "./exchange.ts";
+import { formatCursor, parseListQuery } from "./listing.ts";
+import { describeHost } from "./metadata.ts";
+import { plainJson } from "./plain-json.ts";
+import type { Route } from "./routes.ts";
+
+export interface Behind {
+  readonly host: Host;
+  readonly renderMetrics: () => string;
+}
+
+const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+const JSON_TYPE = "application/json; charset=utf-8";
+
+export async function handle(route: Route, exchange: Exchange, { host, renderMetrics }: Behind): Promise<Answer> {
+  switch (route.kind) {
+    case "call":
+      return call(route, exchange, host);
+    case "health":
+      return health(host);
+    case "metadata":
+      return jsonAnswer(200, describeHost(host));
+    case "metrics":
+      return textAnswer(200, METRICS_TYPE, renderMetrics());
+    case "list": {
+      const { actors, next } = await host.list(parseListQuery(route.query));
+      return jsonAnswer(200, { actors, next: next === undefined ? undefined : formatCursor(next) });
+    }
+    case "explain":
+      return jsonAnswer(200, await host.explain(route.type, route.id));
+  }
+}
+
+async function call(route: Route & { kind: "call" }, exchange: Exchange, host: Host): Promise<Answer> {
+  const { request, response } = exchange;
+  const { headers } = request;
+  checkBodyHeaders(request, exchange.limits.bodyBytes);
+  const timeoutMs = parseTimeout(headers["limpet-timeout"]);
+  const exactBody = isExact(headers["content-type"]);
+  const args = parseArguments(await readBody(request, response, exchange.reading()), exactBody);
+  let result: unknown;
+  try {
+    result = await host.call(route.type, route.id, route.method, args, { timeoutMs, signal: exchange.gone });
+  } catch (error) {
+    return thrownAnswer(error);
+  }
+  if (result === undefined) return emptyAnswer(204);
+  if (wantsExact(headers.accept, exactBody)) return textAnswer(200, EXACT_TYPE, encodeResult(result));
+  const text = plainJson(result);
+  return text === undefined ? emptyAnswer(204) : textAnswer(200, JSON_TYPE, text);
+}
+
+/** Whoever sends exact values and does not care what comes back gets exact values. */
+function wantsExact(accept: string | undefined, exactBody: boolean): boolean {
+  if (accept === undefined || accept === "*/*") return exactBody;
+  return accept.split(",").some((type) => isExact(type));
+}
+
+function parseTimeout(text: string | string[] | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const ms = parseDuration(String(text), "header limpet-timeout");
+  if (ms === 0) throw new LimpetError("OPTION_INVALID", "header limpet-timeout: must be longer than nothing");
+  return ms;
+}
+
+function health(host: Host): Answer {
+  const { ready, problem } = host.status();
+  return ready ? emptyAnswer(204) : errorAnswer(new LimpetError("NOT_READY", problem ?? "the host is not ready"));
+}

@@ -1,0 +1,363 @@
+// Bytes that no honest client sends, on real sockets. Whatever comes: a defined answer or a closed connection, and the
+// door goes on serving everybody else.
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+import { answers, dial, errorCode, FakeHost, openDoor } from "./door-kit.test.ts";
+import { EXACT_TYPE } from "./exact.ts";
+
+const HEAD = "Host: localhost\r\n";
+const CALL = "/v1.0/actors/Cart/alice/method/echo";
+const PING = `GET ${CALL} HTTP/1.1\r\n${HEAD}Connection: close\r\n\r\n`;
+
+const uncaught: unknown[] = [];
+process.on("uncaughtExceptionMonitor", (error) => uncaught.push(error));
+afterEach(() => assert.deepEqual(uncaught, []));
+
+/** Sends bytes on a connection of their own and returns the answers up to its end. */
+async function send(t: Parameters<typeof dial>[0], port: number, bytes: string | Buffer) {
+  const wire = dial(t, port);
+  wire.send(bytes);
+  return answers(await wire.closed);
+}
+
+const post = (body: string, headers = "") =>
+  `POST ${CALL} HTTP/1.1\r\n${HEAD}Connection: close\r\n${headers}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+
+for (const [what, bytes] of Object.entries({
+  garbage: "\x00\x01\x02 hello?\r\n\r\n",
+  "a TLS greeting": Buffer.from("160301020001000", "hex"),
+  "an unknown verb": `BREW ${CALL} HTTP/1.1\r\n${HEAD}\r\n`,
+  "another protocol version": `GET ${CALL} HTTP/9.9\r\n${HEAD}\r\n`,
+  "a negative content-length": `POST ${CALL} HTTP/1.1\r\n${HEAD}Content-Length: -5\r\n\r\nhello`,
+  "a content-length that is no number": `POST ${CALL} HTTP/1.1\r\n${HEAD}Content-Length: 5abc\r\n\r\nhello`,
+  "two content-lengths": `POST ${CALL} HTTP/1.1\r\n${HEAD}Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello`,
+  "content-length together with chunks": `POST ${CALL} HTTP/1.1\r\n${HEAD}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+  "a chunk size that is no number": `POST ${CALL} HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n`,
+  "a header with a line break in it": `GET ${CALL} HTTP/1.1\r\n${HEAD}X: a\rb\r\n\r\n`,
+  "a header folded over two lines": `GET ${CALL} HTTP/1.1\r\n${HEAD}X: a\r\n  b\r\n\r\n`,
+  "a space before the colon of a header": `GET ${CALL} HTTP/1.1\r\n${HEAD}Content-Length : 5\r\n\r\nhello`,
+  "a target that is no path": `GET http://localhost${CALL} HTTP/1.1\r\n${HEAD}Connection: close\r\n\r\n`,
+  "a star as target": `OPTIONS * HTTP/1.1\r\n${HEAD}Connection: close\r\n\r\n`,
+  "raw bytes beyond ASCII in the target": `GET ${CALL}\xff\xfe HTTP/1.1\r\n${HEAD}Connection: close\r\n\r\n`,
+  "no host": `GET ${CALL} HTTP/1.1\r\nConnection: close\r\n\r\n`,
+  "two hosts": `GET ${CALL} HTTP/1.1\r\n${HEAD}Host: evil.example\r\nConnection: close\r\n\r\n`,
+  "two timeouts": `GET ${CALL} HTTP/1.1\r\n${HEAD}limpet-timeout: 1s\r\nLimpet-Timeout: 9s\r\nConnection: close\r\n\r\n`,
+  "an expectation nobody knows": `POST ${CALL} HTTP/1.1\r\n${HEAD}Expect: a-pony\r\nConnection: close\r\n\r\n`,
+})) {
+  test(`${what} is answered 400 and the connection closes`, async (t) => {
+    const host = new FakeHost();
+    const { port } = await openDoor(t, host);
+    const [first, ...more] = await send(t, port, bytes);
+    assert.equal(first?.status, 400);
+    assert.equal(errorCode(first.body), "REQUEST_INVALID");
+    assert.deepEqual(more, []);
+    assert.deepEqual(host.calls, []);
+    assert.equal((await send(t, port, PING))[0]?.status, 200);
+  });
+}
+
+test("verbs that are not served get 405 with those that are", async (t) => {
+  const { port } = await openDoor(t);
+  for (const verb of ["OPTIONS", "PATCH", "TRACE", "PROPFIND"]) {
+    const [answer] = await send(t, port, PING.replace("GET", verb));
+    assert.equal(answer?.status, 405);
+    assert.match(answer.headers, /allow: GET, POST, PUT, DELETE/);
+    assert.equal(errorCode(answer.body), "VERB_NOT_ALLOWED");
+  }
+  const wire = dial(t, port);
+  wire.send(PING.replace("GET", "HEAD"));
+  const received = await wire.closed;
+  assert.match(received, /^HTTP\/1\.1 405 .*allow: GET, POST, PUT, DELETE.*\r\n\r\n$/s);
+  const [tunnel] = await send(t, port, `CONNECT localhost:22 HTTP/1.1\r\n${HEAD}\r\n`);
+  assert.equal(tunnel?.status, 405);
+});
+
+test("an offer to upgrade the connection is ignored", async (t) => {
+  const { port } = await openDoor(t);
+  const [answer] = await send(
+    t,
+    port,
+    `GET ${CALL} HTTP/1.1\r\n${HEAD}Connection: close, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n\r\n`,
+  );
+  assert.equal(answer?.status, 200);
+});
+
+test("headers beyond the limit are 431, also while they still come in", async (t) => {
+  const { port } = await openDoor(t);
+  const long = `GET ${CALL} HTTP/1.1\r\n${HEAD}X: ${"a".repeat(64 * 1024)}`;
+  for (const bytes of [`${long}\r\n\r\n`, long, `GET /${"a".repeat(64 * 1024)} HTTP/1.1\r\n${HEAD}\r\n`]) {
+    const [answer] = await send(t, port, bytes);
+    assert.equal(answer?.status, 431);
+    assert.equal(errorCode(answer.body), "HEADERS_TOO_LARGE");
+  }
+});
+
+test("an announced body beyond the limit is 413 before a byte of it is read", async (t) => {
+  const host = new FakeHost();
+  const { port } = await openDoor(t, host);
+  const wire = dial(t, port);
+  wire.send(`POST ${CALL} HTTP/1.1\r\n${HEAD}Content-Length: 4194305\r\n\r\n`);
+  const [answer] = answers(await wire.until((text) => text.endsWith("}")));
+  assert.equal(answer?.status, 413);
+  assert.match(answer.headers, /connection: close/i);
+  assert.equal(errorCode(answer.body), "BODY_TOO_LARGE");
+  assert.deepEqual(host.calls, []);
+  wire.socket.destroy();
+});
+
+test("a body of unknown length is 413 at the limit, and a client that goes on sending still gets the answer", async (t) => {
+  const host = new FakeHost();
+  const { port } = await openDoor(t, host, {
+    limits: { bodyBytes: 100_000, lingerBytes: 2_000_000, lingerMs: 60_000 },
+  });
+  const wire = dial(t, port);
+  wire.send(`POST ${CALL} HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n`);
+  const chunk = `10000\r\n${"a".repeat(0x10000)}\r\n`;
+  // It never ends of its own accord: the door has to close the connection.
+  const sending = setInterval(() => wire.socket.writable && wire.send(chunk), 1);
+  t.after(() => clearInterval(sending));
+  const [answer] = answers(await wire.closed);
+  assert.equal(answer?.status, 413);
+  assert.equal(errorCode(answer.body), "BODY_TOO_LARGE");
+  assert.deepEqual(host.calls, []);
+});
+
+test("a body of exactly the limit is fine", async (t) => {
+  const host = new FakeHost({ size: ({ args }) => (args[0] as string).length });
+  const { url } = await openDoor(t, host);
+  const body = JSON.stringify("a".repeat(4 * 1024 * 1024 - 2));
+  const response = await fetch(`${url}/v1.0/actors/Cart/alice/method/size`, { method: "POST", body });
+  assert.deepEqual([response.status, await response.json()], [200, 4 * 1024 * 1024 - 2]);
+});
+
+test("bodies of all requests together have a limit, and what ended frees its share", async (t) => {
+  const { promise: release, resolve } = Promise.withResolvers<void>();
+  const host = new FakeHost({ hold: () => release });
+  const { url } = await openDoor(t, host, { limits: { heldBytes: 250 } });
+  const path = `${url}/v1.0/actors/Cart/alice/method`;
+  const init = { method: "POST", body: JSON.stringify("a".repeat(100)) };
+  const held = [fetch(`${path}/hold`, init), fetch(`${path}/hold`, init)];
+  while (host.calls.length < 2) await new Promise(setImmediate);
+  const refused = await fetch(`${path}/echo`, init);
+  assert.deepEqual([refused.status, errorCode(await refused.json())], [503, "HOST_FULL"]);
+  resolve();
+  for (const response of await Promise.all(held)) assert.equal(response.status, 204);
+  assert.equal((await fetch(`${path}/echo`, init)).status, 200);
+});
+
+test("a client that waits for 100-continue gets it, or its refusal at once", async (t) => {
+  const { port } = await openDoor(t);
+  const wire = dial(t, port);
+  wire.send(`POST ${CALL} HTTP/1.1\r\n${HEAD}Expect: 100-continue\r\nConnection: close\r\nContent-Length: 5\r\n\r\n`);
+  await wire.until((text) => text.includes("100 Continue\r\n\r\n"));
+  wire.send("[1,2]");
+  assert.match(await wire.closed, /200 OK.*\[1,2\]$/s);
+  const refused = dial(t, port);
+  refused.send(`POST ${CALL} HTTP/1.1\r\n${HEAD}Expect: 100-continue\r\nContent-Length: 99999999\r\n\r\n`);
+  assert.match(await refused.until((text) => text.endsWith("}")), /^HTTP\/1\.1 413 /);
+  refused.socket.destroy();
+});
+
+test("an encoded body is 415", async (t) => {
+  const { port } = await openDoor(t);
+  const [answer] = await send(t, port, post("[1]", "Content-Encoding: gzip\r\n"));
+  assert.equal(answer?.status, 415);
+  assert.match(answer.headers, /accept-encoding: identity/);
+  assert.equal(errorCode(answer.body), "ENCODING_UNSUPPORTED");
+});
+
+for (const [what, body] of Object.entries({
+  "a body that is not JSON": "{a:1}",
+  "two values in a body": "1 2",
+  "blanks as a body": "  ",
+  "arrays nested a million deep": "[".repeat(1_000_000) + "]".repeat(1_000_000),
+  "objects nested a thousand deep": `${'{"a":'.repeat(1_000)}1${"}".repeat(1_000)}`,
+})) {
+  test(`${what} is 400 BODY_INVALID`, async (t) => {
+    const host = new FakeHost();
+    const { port } = await openDoor(t, host);
+    const [answer] = await send(t, port, post(body));
+    assert.deepEqual([answer?.status, errorCode(answer?.body)], [400, "BODY_INVALID"]);
+    assert.deepEqual(host.calls, []);
+  });
+}
+
+test("a body that is not UTF-8 is 400 BODY_INVALID", async (t) => {
+  const { url } = await openDoor(t);
+  const response = await fetch(url + CALL, { method: "POST", body: Buffer.from([0x22, 0xff, 0x22]) });
+  assert.deepEqual([response.status, errorCode(await response.json())], [400, "BODY_INVALID"]);
+});
+
+test("brackets inside strings do not count as nesting", async (t) => {
+  const { port } = await openDoor(t);
+  const text = `${"[".repeat(5_000)}\\"${"{".repeat(5_000)}`;
+  const [answer] = await send(t, port, post(`["${text}"]`));
+  assert.equal(answer?.status, 200);
+});
+
+test("a key called __proto__ is a key like any other and changes no prototype", async (t) => {
+  const host = new FakeHost();
+  const { port } = await openDoor(t, host);
+  for (const headers of ["", `Content-Type: ${EXACT_TYPE}\r\nAccept: application/json\r\n`]) {
+    const [answer] = await send(
+      t,
+      port,
+      post('[{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}]', headers),
+    );
+    assert.deepEqual(Object.keys((answer!.body as object[])[0]!), ["__proto__", "constructor"]);
+  }
+  assert.equal((host.calls[0]!.args[0] as Record<string, unknown>).polluted, undefined);
+  assert.equal(({} as Record<string, unknown>).polluted, undefined);
+});
+
+for (const tagged of [
+  '{"$":"bytes","v":{"length":4000000000}}',
+  '{"$":"buffer","v":[1,2]}',
+  `{"$":"bigint","v":"${"9".repeat(3_000_000)}"}`,
+  '{"$":"bigint","v":"0x10"}',
+  '{"$":"map","v":[[1]]}',
+  '{"$":"map","v":7}',
+  '{"$":"set","v":{"length":9}}',
+  '{"$":"object","v":null}',
+  '{"$":"bare","v":[]}',
+  '{"$":"date","v":"now"}',
+  '{"$":"number","v":"1"}',
+  '{"$":"undefined","v":1}',
+  '{"$":"function","v":"x"}',
+  '{"$":"date","v":1,"more":2}',
+  '{"$":null}',
+]) {
+  test(`the tagged value ${tagged.slice(0, 40)} is 400 BODY_INVALID`, async (t) => {
+    const host = new FakeHost();
+    const { port } = await openDoor(t, host);
+    for (const body of [
+      tagged,
+      `[{"a":[${tagged}]}]`,
+      `[{"$":"map","v":[[1,${tagged}]]}]`,
+      `{"$":"object","v":{"$":${tagged}}}`,
+    ]) {
+      const [answer] = await send(t, port, post(body, `Content-Type: ${EXACT_TYPE}\r\n`));
+      assert.deepEqual([answer?.status, errorCode(answer?.body)], [400, "BODY_INVALID"]);
+    }
+    assert.deepEqual(host.calls, []);
+  });
+}
+
+test("a client that sends its headers too slowly is 408, whoever says nothing too", async (t) => {
+  const { port } = await openDoor(t, undefined, { limits: { headerTimeoutMs: 50, checkEveryMs: 10 } });
+  const slow = dial(t, port);
+  slow.send(`GET ${CALL} HTTP/1.1\r\n`);
+  const dripping = setInterval(() => slow.socket.writable && slow.send("X: a\r\n"), 5);
+  t.after(() => clearInterval(dripping));
+  for (const wire of [slow, dial(t, port)]) {
+    const [answer] = answers(await wire.closed);
+    assert.deepEqual([answer?.status, errorCode(answer?.body)], [408, "REQUEST_TIMEOUT"]);
+  }
+});
+
+test("a client that sends its body too slowly is 408", async (t) => {
+  const host = new FakeHost();
+  const { port } = await openDoor(t, host, { limits: { headerTimeoutMs: 40, requestTimeoutMs: 50, checkEveryMs: 10 } });
+  const [answer] = await send(t, port, `POST ${CALL} HTTP/1.1\r\n${HEAD}Content-Length: 50\r\n\r\n[1`);
+  assert.deepEqual([answer?.status, errorCode(answer?.body)], [408, "REQUEST_TIMEOUT"]);
+  assert.deepEqual(host.calls, []);
+});
+
+test("a client that does not take its answer is cut off", { timeout: 60_000 }, async (t) => {
+  const host = new FakeHost({ big: () => "a".repeat(64 * 1024 * 1024) });
+  const { port, close } = await openDoor(t, host, { limits: { answerTimeoutMs: 50, drainMs: 600_000 } });
+  const wire = dial(t, port);
+  wire.socket.pause();
+  wire.send(PING.replace("/echo", "/big"));
+  while (host.calls.length === 0) await new Promise(setImmediate);
+  // The door waits for what is under way, so it closes only when it has given up on this client.
+  await close();
+  wire.socket.resume();
+  assert.ok((await wire.closed).length < 64 * 1024 * 1024);
+});
+
+test("a quiet connection is not cut off while its call runs", async (t) => {
+  const { promise: release, resolve } = Promise.withResolvers<void>();
+  const host = new FakeHost({ wait: () => release });
+  const limits = { headerTimeoutMs: 20, requestTimeoutMs: 30, checkEveryMs: 5, answerTimeoutMs: 20, keepAliveMs: 20 };
+  const { port } = await openDoor(t, host, { limits });
+  const wire = dial(t, port);
+  wire.send(PING.replace("/echo", "/wait"));
+  // Others come later and are cut off for their silence, several times over.
+  for (let i = 0; i < 5; i++) assert.match(await dial(t, port).closed, /^HTTP\/1\.1 408 /);
+  resolve();
+  assert.match(await wire.closed, /^HTTP\/1\.1 204 /);
+});
+
+test("pipelined requests are answered in their order", async (t) => {
+  const { promise: release, resolve } = Promise.withResolvers<void>();
+  const host = new FakeHost({ wait: () => release.then(() => "first"), quick: () => "second" });
+  const { port } = await openDoor(t, host);
+  const wire = dial(t, port);
+  const request = (method: string) => `GET /v1.0/actors/Cart/a/method/${method} HTTP/1.1\r\n${HEAD}\r\n`;
+  wire.send(request("wait") + request("quick") + PING.replace("/echo", "/none"));
+  while (host.calls.length < 3) await new Promise(setImmediate);
+  resolve();
+  assert.deepEqual(
+    answers(await wire.closed).map(({ body }) => body),
+    ["first", "second", undefined],
+  );
+});
+
+test("more pipelined requests than the limit are turned away", async (t) => {
+  const { promise: release, resolve } = Promise.withResolvers<void>();
+  const host = new FakeHost({ wait: () => release });
+  const { port } = await openDoor(t, host, { limits: { pipelined: 3 } });
+  const wire = dial(t, port);
+  wire.send(`GET /v1.0/actors/Cart/a/method/wait HTTP/1.1\r\n${HEAD}\r\n`.repeat(5) + PING);
+  while (host.calls.length < 3) await new Promise(setImmediate);
+  resolve();
+  const statuses = answers(await wire.closed).map(({ status }) => status);
+  assert.deepEqual(statuses, [204, 204, 204, 503, 503, 503]);
+  assert.equal(host.calls.length, 3);
+});
+
+test("garbage behind a running request closes the connection and cancels it: no answer is taken for another's", async (t) => {
+  const { promise: cancelled, resolve } = Promise.withResolvers<void>();
+  const host = new FakeHost({
+    wait: ({ options }) => {
+      options.signal!.addEventListener("abort", () => resolve());
+      return cancelled;
+    },
+  });
+  const { port } = await openDoor(t, host);
+  const wire = dial(t, port);
+  wire.send(`${PING.replace("/echo", "/wait").replace("close", "keep-alive")}\x00garbage\r\n\r\n`);
+  assert.equal(await wire.closed, "");
+  await cancelled;
+});
+
+test("all calls of a connection that breaks are cancelled, also those waiting behind another", async (t) => {
+  let cancelled = 0;
+  const { promise: all, resolve } = Promise.withResolvers<void>();
+  const host = new FakeHost({
+    wait: ({ options }) => {
+      options.signal!.addEventListener("abort", () => ++cancelled === 3 && resolve());
+      return all;
+    },
+  });
+  const { port } = await openDoor(t, host);
+  const wire = dial(t, port);
+  wire.send(`GET /v1.0/actors/Cart/a/method/wait HTTP/1.1\r\n${HEAD}\r\n`.repeat(3));
+  while (host.calls.length < 3) await new Promise(setImmediate);
+  wire.socket.destroy();
+  await all;
+});
+
+test("clients that vanish at any byte leave nothing behind", async (t) => {
+  const host = new FakeHost();
+  const { port, close } = await openDoor(t, host, { limits: { drainMs: 60_000 } });
+  const whole = post('["tea"]');
+  for (let length = 1; length < whole.length; length += 3) {
+    const wire = dial(t, port);
+    wire.socket.write(whole.slice(0, length), () => wire.socket.resetAndDestroy());
+    await wire.closed;
+  }
+  assert.equal((await send(t, port, PING))[0]?.status, 200);
+  await close();
+});

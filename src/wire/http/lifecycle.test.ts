@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { isLimpetError } from "../../kernel/errors.ts";
+import { answers, dial, FakeHost, openDoor } from "./door-kit.test.ts";
+
+const request = (method: string) => `GET /v1.0/actors/Cart/a/method/${method} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+
+function holding() {
+  const { promise, resolve: release } = Promise.withResolvers<string>();
+  const host = new FakeHost({ wait: () => promise });
+  const started = async (count = 1) => {
+    while (host.calls.length < count) await new Promise(setImmediate);
+  };
+  return { host, release, started };
+}
+
+test("a port in use is ADDRESS_IN_USE with advice", async (t) => {
+  const { port } = await openDoor(t);
+  await assert.rejects(
+    openDoor(t, undefined, { settings: { port } }),
+    (error) =>
+      isLimpetError(error, "ADDRESS_IN_USE") && error.message.includes(`${port}`) && /another port/.test(error.message),
+  );
+});
+
+test("an address that this machine does not have is OPTION_INVALID", async (t) => {
+  const settings = { host: "192.0.2.1", tokens: ["t"] };
+  await assert.rejects(openDoor(t, undefined, { settings }), (error) => isLimpetError(error, "OPTION_INVALID"));
+});
+
+test("the URL leads to the door, also on IPv6 and by name", async (t) => {
+  for (const host of ["127.0.0.1", "::1", "localhost"]) {
+    const door = await openDoor(t, undefined, { settings: { host } });
+    assert.equal((await fetch(`${door.url}/v1.0/healthz`)).status, 204);
+  }
+});
+
+test("closing lets a running request finish, says that the connection ends, and accepts nobody new", async (t) => {
+  const { host, release, started } = holding();
+  const { port, close } = await openDoor(t, host, { limits: { drainMs: 600_000 } });
+  const wire = dial(t, port);
+  wire.send(request("wait"));
+  await started();
+  const closed = close();
+  await assert.rejects(fetch(`http://127.0.0.1:${port}/v1.0/healthz`));
+  release("done");
+  const [answer] = answers(await wire.closed);
+  assert.deepEqual([answer?.status, answer?.body], [200, "done"]);
+  assert.match(answer!.headers, /connection: close/i);
+  await closed;
+});
+
+test("a request that comes on an open connection while the door closes does not reach the host", async (t) => {
+  const { host, release, started } = holding();
+  const { port, close } = await openDoor(t, host, { limits: { drainMs: 600_000 } });
+  const wire = dial(t, port);
+  wire.send(request("wait"));
+  await started();
+  const closed = close();
+  wire.send(`POST /v1.0/actors/Cart/a/method/echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n`);
+  await new Promise((resolve) => wire.socket.write("", resolve));
+  release("done");
+  const received = answers(await wire.closed);
+  assert.equal(received[0]?.status, 200);
+  assert.equal(host.calls.length, 1);
+  await closed;
+});
+
+test("idle and half-said connections do not hold up closing", { timeout: 60_000 }, async (t) => {
+  const { port, close } = await openDoor(t, undefined, { limits: { drainMs: 600_000 } });
+  const idle = dial(t, port);
+  idle.send(request("echo"));
+  await idle.until((text) => text.endsWith("[]"));
+  const silent = dial(t, port);
+  const half = dial(t, port);
+  half.send("GET /v1.0/hea");
+  // A whole exchange afterwards shows that the door has seen the two others.
+  const last = dial(t, port);
+  last.send(request("echo"));
+  await last.until((text) => text.endsWith("[]"));
+  await close();
+  await Promise.all([idle.closed, silent.closed, half.closed, last.closed]);
+});
+
+test("a request that does not finish is cut off and cancelled when the time is over", async (t) => {
+  const { promise: cancelled, resolve } = Promise.withResolvers<void>();
+  const host = new FakeHost({
+    stuck: ({ options }) => {
+      options.signal!.addEventListener("abort", () => resolve());
+      return new Promise(() => {});
+    },
+  });
+  const { port, close } = await openDoor(t, host, { limits: { drainMs: 20 } });
+  const wire = dial(t, port);
+  wire.send(request("stuck"));
+  while (host.calls.length === 0) await new Promise(setImmediate);
+  await Promise.all([close(), close()]);
+  assert.equal(await wire.closed, "");
+  await cancelled;
+});

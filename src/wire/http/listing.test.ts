@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { isLimpetError } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { nameProblem } from "../../kernel/names.ts";
+import { formatCursor, parseListQuery } from "./listing.ts";
+
+const nothing = { type: undefined, prefix: undefined, active: undefined, after: undefined, limit: 100 };
+
+test("empty parameters count as not given", () => {
+  for (const query of ["", "&", "type=&prefix=&active=&after=&limit=", "type", "active=false"]) {
+    assert.deepEqual(parseListQuery(query), nothing);
+  }
+});
+
+test("a prefix may be what an id may not", () => {
+  assert.equal(parseListQuery("prefix=.").prefix, ".");
+  assert.equal(parseListQuery("prefix=..").prefix, "..");
+});
+
+test("what makes no sense is refused", () => {
+  for (const query of [
+    "limit=0",
+    "limit=1001",
+    "limit=1e2",
+    "limit=-1",
+    "active=yes",
+    "colour=red",
+    "type=a&type=b",
+    "after=x",
+    "after=W10",
+    "__proto__=1",
+  ]) {
+    assert.throws(
+      () => parseListQuery(query),
+      (error) => isLimpetError(error, "ARGUMENT_INVALID"),
+      query,
+    );
+  }
+  for (const query of ["type=%2F", "type=..", "prefix=%00", "prefix=%ff", `prefix=${"a".repeat(513)}`, "type=%"]) {
+    assert.throws(
+      () => parseListQuery(query),
+      (error) => isLimpetError(error, "NAME_INVALID"),
+      query,
+    );
+  }
+});
+
+test("a cursor leads back to its place, and any other text is refused or is that very cursor", () => {
+  const name = fc
+    .string({ minLength: 1, unit: "grapheme", maxLength: 30 })
+    .filter((text) => nameProblem(text, LIMITS.wordBytes) === undefined);
+  fc.assert(
+    fc.property(name, name, (type, id) => {
+      assert.deepEqual(parseListQuery(`after=${formatCursor({ type, id })}`).after, { type, id });
+    }),
+  );
+  fc.assert(
+    fc.property(fc.base64String(), (text) => {
+      try {
+        const { after } = parseListQuery(`after=${encodeURIComponent(text)}`);
+        if (after !== undefined) assert.equal(formatCursor(after), text);
+      } catch (error) {
+        assert.ok(isLimpetError(error, "ARGUMENT_INVALID"));
+      }
+    }),
+  );
+});

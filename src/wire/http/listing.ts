@@ -1,0 +1,83 @@
+// The query of a listing, and the cursor that leads from one page to the next. Pure.
+import { LimpetError } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { checkType, nameProblem } from "../../kernel/names.ts";
+import type { ActorPage, ListQuery } from "../../ports/host.ts";
+import { decode } from "./routes.ts";
+
+const PARAMETERS = ["type", "prefix", "active", "after", "limit"] as const;
+type Parameter = (typeof PARAMETERS)[number];
+
+const DEFAULT_LIMIT = 100;
+
+const invalid = (message: string) => new LimpetError("ARGUMENT_INVALID", message);
+
+export function parseListQuery(query: string): ListQuery {
+  const given = parseParameters(query);
+  const type = given.get("type");
+  if (type !== undefined) checkType(type);
+  const prefix = given.get("prefix");
+  if (prefix !== undefined) {
+    // A prefix is fine when some id could begin with it.
+    const problem = nameProblem(`${prefix}x`, LIMITS.idBytes + 1);
+    if (problem !== undefined) throw new LimpetError("NAME_INVALID", `prefix ${problem}`);
+  }
+  return {
+    type,
+    prefix,
+    active: parseFlag(given.get("active")),
+    after: parseCursor(given.get("after")),
+    limit: parseLimit(given.get("limit")),
+  };
+}
+
+/** A parameter without a value counts as not given. */
+function parseParameters(query: string): Map<Parameter, string> {
+  const given = new Map<Parameter, string>();
+  for (const pair of query.split("&")) {
+    if (pair === "") continue;
+    const cut = pair.indexOf("=");
+    const name = (cut === -1 ? pair : pair.slice(0, cut)) as Parameter;
+    if (!PARAMETERS.includes(name)) throw invalid(`unknown query parameter; there are ${PARAMETERS.join(", ")}`);
+    if (given.has(name)) throw invalid(`query parameter ${name} is given twice`);
+    const value = cut === -1 ? "" : decode(pair.slice(cut + 1).replaceAll("+", " "), `query parameter ${name}`);
+    if (value !== "") given.set(name, value);
+  }
+  return given;
+}
+
+function parseFlag(text: string | undefined): boolean | undefined {
+  if (text === undefined || text === "false") return undefined;
+  if (text === "true") return true;
+  throw invalid('query parameter active must be "true" or "false"');
+}
+
+function parseLimit(text: string | undefined): number {
+  if (text === undefined) return DEFAULT_LIMIT;
+  const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+  if (limit < 1 || limit > LIMITS.listPage) throw invalid(`query parameter limit must be 1 to ${LIMITS.listPage}`);
+  return limit;
+}
+
+type Place = NonNullable<ActorPage["next"]>;
+
+/** Opaque to clients, so that what is in it can change. */
+export function formatCursor({ type, id }: Place): string {
+  return Buffer.from(JSON.stringify([type, id])).toString("base64url");
+}
+
+function parseCursor(text: string | undefined): Place | undefined {
+  if (text === undefined) return undefined;
+  let place: unknown;
+  try {
+    place = JSON.parse(Buffer.from(text, "base64url").toString());
+  } catch {
+    place = undefined;
+  }
+  if (Array.isArray(place) && place.length === 2) {
+    const [type, id] = place as [string, string];
+    const fine = nameProblem(type, LIMITS.wordBytes) === undefined && nameProblem(id, LIMITS.idBytes) === undefined;
+    if (fine && formatCursor({ type, id }) === text) return { type, id };
+  }
+  throw invalid("query parameter after must be the `next` of an earlier page");
+}

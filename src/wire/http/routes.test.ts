@@ -1,0 +1,138 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { LIMITS } from "../../kernel/limits.ts";
+import { nameProblem } from "../../kernel/names.ts";
+import { answers, dial, FakeHost, openDoor } from "./door-kit.test.ts";
+import { findRoute } from "./routes.ts";
+
+const refusal = (verb: string, target: string) => {
+  const routed = findRoute(verb, target);
+  return "refused" in routed ? routed.refused.code : routed.route;
+};
+
+test("every path leads to its route, whatever the query says", () => {
+  assert.deepEqual(refusal("GET", "/metrics?x=/v1.0"), { kind: "metrics" });
+  assert.deepEqual(refusal("GET", "/v1.0/healthz"), { kind: "health" });
+  assert.deepEqual(refusal("GET", "/v1.0/healthz/outbound"), { kind: "health" });
+  assert.deepEqual(refusal("GET", "/v1.0/metadata"), { kind: "metadata" });
+  assert.deepEqual(refusal("GET", "/v1.0/inspect/actors?type=Cart"), { kind: "list", query: "type=Cart" });
+  assert.deepEqual(refusal("GET", "/v1.0/inspect/actors/Cart/a"), { kind: "explain", type: "Cart", id: "a" });
+  const call = { kind: "call", type: "Cart", id: "a?b", method: "add" };
+  // The id holds a question mark that is refused; a query behind the path is not part of it.
+  assert.deepEqual(refusal("POST", "/v1.0/actors/Cart/a/method/add?b/c"), { ...call, id: "a" });
+});
+
+test("what is not exactly a path of the API is unknown", () => {
+  for (const path of [
+    "/",
+    "//",
+    "/v1.0",
+    "/V1.0/healthz",
+    "/v1.0/healthz/",
+    "/v1.0//healthz",
+    "/v1.0/./healthz",
+    "/v1.0/x/../healthz",
+    "/v1%2e0/healthz",
+    "/v1.0/actors/Cart/a/method",
+    "/v1.0/actors/Cart/a/method/add/more",
+    "/v1.0/actors/Cart/a/b/method/add",
+    "/v1.0/actors/Cart/a/METHOD/add",
+    "/metrics/",
+    "/metrics;x",
+    "/.well-known/x",
+  ]) {
+    assert.equal(refusal("GET", path), "ROUTE_UNKNOWN", path);
+  }
+});
+
+test("names are decoded once, after the path was split", () => {
+  const call = (id: string) => refusal("GET", `/v1.0/actors/Cart/${id}/method/add`);
+  assert.deepEqual(call("a%20%C3%BC%7C%7C%25"), { kind: "call", type: "Cart", id: "a ü||%", method: "add" });
+  assert.deepEqual(call("%252e%252e"), { kind: "call", type: "Cart", id: "%2e%2e", method: "add" });
+  for (const bad of [
+    "%2e%2e",
+    "..",
+    "%2E",
+    ".",
+    "a%2Fb",
+    "a%2fb",
+    "a%5Cb",
+    "a\\b",
+    "%00",
+    "%0d%0a",
+    "a%23",
+    "a%3F",
+    "",
+  ]) {
+    assert.equal(call(bad), "NAME_INVALID", bad);
+  }
+  for (const bad of ["%", "%2", "%zz", "%ff", "%c0%ae", "%ed%a0%80", "a%"])
+    assert.equal(call(bad), "NAME_INVALID", bad);
+});
+
+test("types and methods follow the rules too", () => {
+  assert.equal(refusal("GET", "/v1.0/actors/..%2f/a/method/add"), "NAME_INVALID");
+  assert.equal(refusal("GET", "/v1.0/actors/Cart/a/method/%2e%2e"), "NAME_INVALID");
+  assert.equal(refusal("GET", `/v1.0/actors/${"t".repeat(129)}/a/method/add`), "NAME_INVALID");
+  assert.equal(refusal("GET", "/v1.0/inspect/actors/Cart/%2F"), "NAME_INVALID");
+});
+
+test("targets that are no paths are refused", () => {
+  for (const target of ["", "*", "metrics", "http://localhost/metrics", "/a b", "/ü", "/a\u0000"]) {
+    assert.equal(refusal("GET", target), "REQUEST_INVALID", target);
+  }
+});
+
+// Characters that ids are made of in practice and in attacks, next to any character at all.
+const anyChar = fc.oneof(
+  fc.constantFrom(
+    ..."ab./\\%#?&+=:;|'\"<>{} \u0000\n\u007f\u0085",
+    "\ud800",
+    "%2e",
+    "__proto__",
+    "💥",
+    "é",
+    "..",
+    "%2F",
+  ),
+  fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code)),
+);
+const anyName = fc.string({ unit: anyChar, maxLength: 40 });
+
+test("any id that the rules allow round-trips through the URL, and any that they refuse is refused", () => {
+  fc.assert(
+    fc.property(anyName, (id) => {
+      if (!id.isWellFormed()) return;
+      const answer = refusal("GET", `/v1.0/actors/Cart/${encodeURIComponent(id)}/method/add`);
+      if (nameProblem(id, LIMITS.idBytes) !== undefined) assert.equal(answer, "NAME_INVALID");
+      else assert.deepEqual(answer, { kind: "call", type: "Cart", id, method: "add" });
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("the same holds for a real door and bytes on a real socket", async (t) => {
+  const host = new FakeHost();
+  const { port } = await openDoor(t, host);
+  const percent = (bytes: Buffer) => Array.from(bytes, (byte) => `%${byte.toString(16).padStart(2, "0")}`).join("");
+  await fc.assert(
+    fc.asyncProperty(
+      fc.oneof(
+        anyName.map((id) => Buffer.from(id)),
+        fc.uint8Array({ maxLength: 8 }).map(Buffer.from),
+      ),
+      async (id) => {
+        const wire = dial(t, port);
+        const path = `/v1.0/actors/Cart/${percent(id)}/method/id`;
+        wire.send(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
+        const [answer] = answers(await wire.closed);
+        const name = id.toString();
+        const allowed = Buffer.from(name).equals(id) && nameProblem(name, LIMITS.idBytes) === undefined;
+        assert.equal(answer?.status, allowed ? 200 : 400);
+        if (allowed) assert.equal(answer.body, name);
+      },
+    ),
+    { numRuns: 200 },
+  );
+});

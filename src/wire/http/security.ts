@@ -1,0 +1,104 @@
+// Who may come in. A door on loopback trusts the programs of this machine, and a web page in a browser is none of
+// them: a page can reach 127.0.0.1, by a name it controls (DNS rebinding) or by posting blindly, so the Host must be a
+// loopback name and requests that a foreign page caused are refused. Any other door asks for a token.
+import { hash, timingSafeEqual } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { BlockList, isIP } from "node:net";
+import { LimpetError } from "../../kernel/errors.ts";
+
+export interface DoorSettings {
+  readonly host: string;
+  readonly port: number;
+  readonly tokens: readonly string[];
+}
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
+LOOPBACK.addAddress("::1", "ipv6");
+
+export function isLoopback(host: string): boolean {
+  const version = isIP(host);
+  if (version === 0) return host.toLowerCase() === "localhost";
+  return LOOPBACK.check(host, version === 6 ? "ipv6" : "ipv4");
+}
+
+export function checkSettings({ host, port, tokens }: DoorSettings): void {
+  const invalid = (message: string) => new LimpetError("OPTION_INVALID", message);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw invalid("the HTTP port must be 0 to 65535");
+  if (!tokens.every((token) => /^[\x21-\x7e]+$/.test(token))) {
+    throw invalid("an HTTP token must be printable ASCII without spaces, at least one character");
+  }
+  if (!isLoopback(host) && tokens.length === 0) {
+    throw invalid(
+      `listening on ${host || "every address"} would let everybody on the network call every actor; ` +
+        "set a token that clients must send, or listen on 127.0.0.1",
+    );
+  }
+}
+
+export type Guard = (request: IncomingMessage, needsToken: boolean) => LimpetError | undefined;
+
+export function createGuard({ host, tokens }: DoorSettings): Guard {
+  const digests = tokens.map((token) => hash("sha256", token, "buffer"));
+  const onLoopback = isLoopback(host);
+  return (request, needsToken) =>
+    headerProblem(request) ??
+    (onLoopback ? hostProblem(request) : undefined) ??
+    browserProblem(request) ??
+    (needsToken && digests.length > 0 ? tokenProblem(request, digests) : undefined);
+}
+
+/** Headers that decide something: two of them could be read differently by whoever stands in front of this door. */
+const SINGLE = new Set(
+  "host authorization dapr-api-token origin sec-fetch-site content-type content-encoding content-length limpet-timeout".split(
+    " ",
+  ),
+);
+
+function headerProblem({ rawHeaders, headers, httpVersion }: IncomingMessage): LimpetError | undefined {
+  const seen: string[] = [];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!.toLowerCase();
+    if (!SINGLE.has(name)) continue;
+    if (seen.includes(name)) return new LimpetError("REQUEST_INVALID", `header ${name} is given twice`);
+    seen.push(name);
+  }
+  if (headers.host === undefined && httpVersion === "1.1") {
+    return new LimpetError("REQUEST_INVALID", "header host is missing");
+  }
+  return undefined;
+}
+
+function hostProblem({ headers }: IncomingMessage): LimpetError | undefined {
+  // Without one it is HTTP/1.0, which no browser speaks.
+  if (headers.host === undefined) return undefined;
+  const name = /^(?:\[([0-9a-f:.]+)\]|([^:[\]]+))(?::\d{1,5})?$/i.exec(headers.host);
+  if (name !== null && isLoopback(name[1] ?? name[2]!)) return undefined;
+  const what = "this door listens on loopback and answers only to localhost, 127.0.0.1 and [::1] as host";
+  return new LimpetError("ORIGIN_REFUSED", `${what}; a proxy in front of it must set the host header accordingly`);
+}
+
+function browserProblem({ headers }: IncomingMessage): LimpetError | undefined {
+  const { origin, host = "" } = headers;
+  const site = headers["sec-fetch-site"];
+  // A page's GET for an image or a script carries no origin, but says where it comes from.
+  const foreignSite = site !== undefined && site !== "same-origin" && site !== "none";
+  const foreignOrigin =
+    origin !== undefined && origin.replace(/^https?:\/\//i, "").toLowerCase() !== host.toLowerCase();
+  if (!foreignSite && !foreignOrigin) return undefined;
+  return new LimpetError("ORIGIN_REFUSED", "requests from web pages of other origins are refused");
+}
+
+function tokenProblem({ headers }: IncomingMessage, digests: readonly Buffer[]): LimpetError | undefined {
+  const bearer = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? "")?.[1];
+  const dapr = headers["dapr-api-token"];
+  let valid = false;
+  for (const given of [bearer, typeof dapr === "string" ? dapr : undefined]) {
+    if (given === undefined) continue;
+    // Digests have one length, and every token is looked at, so the time says nothing about any of them.
+    const digest = hash("sha256", given, "buffer");
+    for (const known of digests) valid = timingSafeEqual(digest, known) || valid;
+  }
+  if (valid) return undefined;
+  return new LimpetError("UNAUTHENTICATED", "send a valid token as `authorization: Bearer …` or `dapr-api-token: …`");
+}

@@ -1,0 +1,184 @@
+// The HTTP door: it listens, decides who may come in, hands each request to its handler, and closes without losing an
+// answer. Whatever arrives gets a defined answer or a closed connection, never an exception that leaves this file.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { LimpetError } from "../../kernel/errors.ts";
+import type { Host } from "../../ports/host.ts";
+import type { Log, LogFields } from "../../ports/log.ts";
+import type { Meter } from "../../ports/meter.ts";
+import { type Answer, errorAnswer } from "./answers.ts";
+import { BodyBudget } from "./body.ts";
+import { refuseBroken, sayGoodbye } from "./broken-requests.ts";
+import { Connections } from "./connections.ts";
+import { type DoorShares, Exchange } from "./exchange.ts";
+import { type Behind, handle } from "./handlers.ts";
+import { HttpMetrics } from "./http-metrics.ts";
+import { DOOR_LIMITS, type DoorLimits } from "./limits.ts";
+import { findRoute, type Routed } from "./routes.ts";
+import { checkSettings, createGuard, type DoorSettings, type Guard } from "./security.ts";
+
+export type { DoorSettings } from "./security.ts";
+
+export interface DoorNeeds {
+  readonly meter: Meter;
+  readonly renderMetrics: () => string;
+  readonly log: Log;
+}
+
+export interface HttpDoor {
+  readonly url: string;
+  /** Lets what is under way finish, for a while, and then closes every connection. */
+  close(): Promise<void>;
+}
+
+export async function openHttpDoor(
+  host: Host,
+  settings: DoorSettings,
+  needs: DoorNeeds,
+  limits: DoorLimits = DOOR_LIMITS,
+): Promise<HttpDoor> {
+  checkSettings(settings);
+  const door = new Door({ host, renderMetrics: needs.renderMetrics }, createGuard(settings), needs, limits);
+  const port = await door.listen(settings);
+  const url = `http://${urlHost(settings.host)}:${port}`;
+  needs.log.info("http.listening", { url });
+  return { url, close: () => door.close() };
+}
+
+class Door {
+  readonly #behind: Behind;
+  readonly #guard: Guard;
+  readonly #log: Log;
+  readonly #metrics: HttpMetrics;
+  readonly #shares: DoorShares;
+  readonly #connections = new Connections();
+  readonly #server: Server;
+  #closed: Promise<void> | undefined;
+
+  constructor(behind: Behind, guard: Guard, needs: DoorNeeds, limits: DoorLimits) {
+    this.#behind = behind;
+    this.#guard = guard;
+    this.#log = needs.log;
+    this.#metrics = new HttpMetrics(needs.meter);
+    this.#shares = { limits, budget: new BodyBudget(limits.heldBytes) };
+    this.#server = createServer({
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: limits.headerTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      keepAliveTimeout: limits.keepAliveMs,
+      connectionsCheckingInterval: limits.checkEveryMs,
+      // The guard says it in our words.
+      requireHostHeader: false,
+    });
+    this.#server.maxConnections = limits.connections;
+    this.#server
+      .on("connection", (socket: Socket) => this.#connections.open(socket))
+      .on("request", (request, response) => this.#begin(request, response, false))
+      .on("checkContinue", (request, response) => this.#begin(request, response, true))
+      .on("checkExpectation", (request, response) => this.#begin(request, response, true))
+      .on("connect", (_request, socket) => this.#refuseTunnel(socket as Socket))
+      .on("clientError", (error, socket) => this.#refuseBroken(error, socket as Socket));
+  }
+
+  listen({ host, port }: DoorSettings): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const server = this.#server;
+      server.once("error", (error: NodeJS.ErrnoException) => reject(listenProblem(error, host, port)));
+      server.listen({ host, port }, () => {
+        server.removeAllListeners("error");
+        server.on("error", (err) => this.#log.error("http.failed", { err } as LogFields));
+        resolve((server.address() as AddressInfo).port);
+      });
+    });
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#drain();
+    return this.#closed;
+  }
+
+  async #drain(): Promise<void> {
+    const server = this.#server;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    const { promise: tooLong, resolve: stopWaiting } = Promise.withResolvers<void>();
+    const timer = setTimeout(stopWaiting, this.#shares.limits.drainMs);
+    await Promise.race([this.#connections.quiet(), tooLong]);
+    clearTimeout(timer);
+    server.closeAllConnections();
+    await closed;
+  }
+
+  #begin(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
+    const exchange = new Exchange(request, response, this.#shares, expectsContinue);
+    // Without a listener an answer to a connection that broke would be an uncaught error.
+    response.on("error", () => {});
+    const onConnection = this.#connections.begin(exchange);
+    this.#serve(exchange, onConnection).catch((err: unknown) => {
+      this.#log.error("http.failed", { err } as LogFields);
+      request.socket.destroy();
+    });
+  }
+
+  async #serve(exchange: Exchange, onConnection: number): Promise<void> {
+    const started = performance.now();
+    const { request } = exchange;
+    const routed = findRoute(request.method ?? "", request.url ?? "");
+    const answer = await this.#answerTo(routed, exchange, onConnection);
+    const status = request.socket.destroyed ? 499 : answer.status;
+    this.#metrics.count(routed.kind, status, (performance.now() - started) / 1_000);
+    exchange.answer(answer, this.#closed !== undefined);
+  }
+
+  async #answerTo(routed: Routed, exchange: Exchange, onConnection: number): Promise<Answer> {
+    try {
+      const refused =
+        this.#guard(exchange.request, routed.kind !== "health") ?? this.#unwilling(exchange, onConnection);
+      if (refused !== undefined) return errorAnswer(refused);
+      if (!("refused" in routed)) return await handle(routed.route, exchange, this.#behind);
+      return errorAnswer(routed.refused, routed.allow === undefined ? {} : { allow: routed.allow });
+    } catch (error) {
+      if (error instanceof LimpetError && error.code !== "INVARIANT") return errorAnswer(error);
+      this.#log.error("http.failed", { route: routed.kind, err: error } as LogFields);
+      return errorAnswer(new LimpetError("INVARIANT", "something broke inside the host; its log says what"));
+    }
+  }
+
+  #unwilling({ request, limits }: Exchange, onConnection: number): LimpetError | undefined {
+    const { expect } = request.headers;
+    if (expect !== undefined && expect.toLowerCase() !== "100-continue") {
+      return new LimpetError("REQUEST_INVALID", "header expect can only be 100-continue");
+    }
+    if (this.#closed !== undefined) return new LimpetError("STOPPING", "this host is stopping");
+    if (onConnection <= limits.pipelined) return undefined;
+    return new LimpetError("HOST_FULL", `more than ${limits.pipelined} requests are under way on this connection`);
+  }
+
+  #refuseBroken(error: NodeJS.ErrnoException, socket: Socket): void {
+    const { limits } = this.#shares;
+    const answer = refuseBroken(error, socket, this.#connections.on(socket), limits);
+    if (answer !== undefined) this.#metrics.count("none", answer.status);
+  }
+
+  #refuseTunnel(socket: Socket): void {
+    const error = new LimpetError("VERB_NOT_ALLOWED", "this is not a proxy");
+    const answer = errorAnswer(error, { allow: "GET, POST, PUT, DELETE" });
+    this.#metrics.count("none", answer.status);
+    socket.on("error", () => socket.destroy());
+    sayGoodbye(socket, answer, this.#shares.limits.lingerMs);
+  }
+}
+
+function urlHost(host: string): string {
+  if (host === "" || host === "0.0.0.0" || host === "::") return "localhost";
+  return host.includes(":") ? `[${host}]` : host;
+}
+
+function listenProblem(error: NodeJS.ErrnoException, host: string, port: number): LimpetError {
+  const where = `port ${port} on ${host || "every address"}`;
+  if (error.code === "EADDRINUSE") {
+    const advice = "stop the process that listens there, or choose another port (0 takes any free one)";
+    return new LimpetError("ADDRESS_IN_USE", `${where} is in use; ${advice}`, { cause: error });
+  }
+  const what = error.code === "EACCES" ? "this user may not listen there" : "it is no address of this machine";
+  return new LimpetError("OPTION_INVALID", `cannot listen at ${where}: ${what} (${error.code})`, { cause: error });
+}
