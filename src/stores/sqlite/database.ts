@@ -1,0 +1,46 @@
+// Opens the file as we want it: write-ahead log, every commit flushed to the disk, schema up to date.
+// Runs in the worker thread.
+import { DatabaseSync } from "node:sqlite";
+import { LimpetError } from "../../kernel/errors.ts";
+import { IN_MEMORY, type WorkerStart } from "./messages.ts";
+import { migrate } from "./migrations.ts";
+import { patiently, Transactions } from "./transactions.ts";
+
+const SETTINGS = `
+  -- A commit is answered when it has reached the disk, not only the operating system.
+  PRAGMA synchronous = FULL;
+  -- We wait for locks ourselves (transactions.ts).
+  PRAGMA busy_timeout = 0;
+  -- Pages of the write-ahead log, 4 KiB each, that may gather before they are copied into the file. Busy rows are
+  -- written many times between two copies and copied once; more than this only makes the next start slower.
+  PRAGMA wal_autocheckpoint = 4000;
+  -- A log that a long reader made huge shrinks again.
+  PRAGMA journal_size_limit = 67108864;
+  -- In KiB. The default of 2 MiB does not hold the inner pages of a few hundred thousand actors.
+  PRAGMA cache_size = -16384;
+`;
+
+export function openDatabase({ file, busyTimeoutMs }: WorkerStart): { db: DatabaseSync; transactions: Transactions } {
+  const db = new DatabaseSync(file);
+  try {
+    db.exec(SETTINGS);
+    useWriteAheadLog(db, file, busyTimeoutMs);
+    const transactions = new Transactions(db, busyTimeoutMs);
+    patiently(busyTimeoutMs, () => migrate(db, transactions, file));
+    return { db, transactions };
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** Turning the log on needs the whole file for a moment, which others that start at the same time may hold. */
+function useWriteAheadLog(db: DatabaseSync, file: string, busyTimeoutMs: number): void {
+  if (file === IN_MEMORY) return;
+  const mode = patiently(busyTimeoutMs, () => db.prepare("PRAGMA journal_mode = WAL").get()?.journal_mode);
+  if (mode === "wal") return;
+  throw new LimpetError(
+    "STORE_INCOMPATIBLE",
+    `SQLite file ${file} is on a file system without shared memory; put it on a local disk`,
+  );
+}

@@ -1,0 +1,87 @@
+// What the store and its worker thread say to each other. A batch crosses as two flat arrays, one of numbers and one
+// of strings: copying 256 small objects between threads costs about three times as much as copying the two arrays.
+// Everything here is pure, so both sides agree by construction.
+import type { ErrorCode } from "../../kernel/errors.ts";
+import type { ActorKey } from "../../kernel/names.ts";
+import type { ActorQuery, Commit, CommitOutcome, StoredActor, Taken, TakeRequest } from "../../ports/store.ts";
+
+/** The file name that means no file. */
+export const IN_MEMORY = ":memory:";
+
+/** What the worker is told when it starts. */
+export interface WorkerStart {
+  readonly file: string;
+  /** How long to wait for a lock that another process holds. */
+  readonly busyTimeoutMs: number;
+}
+
+export type Question =
+  | { readonly kind: "take"; readonly strings: readonly string[] }
+  | { readonly kind: "commit"; readonly numbers: readonly number[]; readonly strings: readonly string[] }
+  | { readonly kind: "list"; readonly query: ActorQuery }
+  | { readonly kind: "find"; readonly key: ActorKey }
+  | { readonly kind: "ping" }
+  | { readonly kind: "close" };
+
+/** Answers come in the order of the questions. `fatal`: the worker ends, and so does everything it was asked. */
+export type Answer =
+  | { readonly value: unknown }
+  | { readonly error: { readonly code: ErrorCode; readonly message: string }; readonly fatal: boolean };
+
+export interface TakeAnswer {
+  /** For each actor: ref, epoch, version, and how many strings its state has. */
+  readonly numbers: readonly number[];
+  /** The states one behind the other, each a whole and its changes. */
+  readonly strings: readonly string[];
+}
+
+/** Places in the batch, ascending, of the commits that were fenced: nearly always none. */
+export type CommitAnswer = readonly number[];
+export type ListAnswer = readonly StoredActor[];
+export type FindAnswer = StoredActor | undefined;
+
+export const TAKE_STRINGS = 4;
+export const TAKE_NUMBERS = 4;
+export const COMMIT_NUMBERS = 4;
+export const COMMIT_STRINGS = 2;
+export const WRITE_KIND = { whole: 0, change: 1, clear: 2 } as const;
+
+export function packTakes(batch: readonly TakeRequest[]): Question {
+  const strings: string[] = [];
+  for (const { namespace, type, id, owner } of batch) strings.push(namespace, type, id, owner);
+  return { kind: "take", strings };
+}
+
+export function unpackTaken({ numbers, strings }: TakeAnswer): Taken[] {
+  const taken: Taken[] = [];
+  let next = 0;
+  for (let i = 0; i < numbers.length; i += TAKE_NUMBERS) {
+    const count = numbers[i + 3] as number;
+    const state =
+      count === 0 ? undefined : { whole: strings[next] as string, changes: strings.slice(next + 1, next + count) };
+    next += count;
+    taken.push({
+      ref: numbers[i] as number,
+      epoch: numbers[i + 1] as number,
+      version: numbers[i + 2] as number,
+      state,
+    });
+  }
+  return taken;
+}
+
+export function packCommits(batch: readonly Commit[]): Question {
+  const numbers: number[] = [];
+  const strings: string[] = [];
+  for (const { ref, epoch, version, id, write } of batch) {
+    numbers.push(ref, epoch, version, WRITE_KIND[write.kind]);
+    strings.push(id, write.kind === "clear" ? "" : write.data);
+  }
+  return { kind: "commit", numbers, strings };
+}
+
+export function unpackOutcomes(fenced: CommitAnswer, count: number): CommitOutcome[] {
+  const outcomes = new Array<CommitOutcome>(count).fill("committed");
+  for (const place of fenced) outcomes[place] = "fenced";
+  return outcomes;
+}

@@ -1,0 +1,71 @@
+// The schema, as numbered steps. Each step is one transaction that first looks again which number the file has, so any
+// number of processes may start at once. A step that was released is never edited; the next one is added.
+// A process of the version before may still be running on the file: a step must leave its statements working.
+import type { DatabaseSync } from "node:sqlite";
+import { LimpetError } from "../../kernel/errors.ts";
+import type { Transactions } from "./transactions.ts";
+
+/** Marks the file as ours: "Limp" in ASCII. */
+const APPLICATION_ID = 0x4c696d70;
+
+const STEPS = [
+  // 1. Actors. A row of `actors` is rewritten at each commit, so it is kept short: names, which never change, are in
+  //    a tree of their own that is also the index, and a state that is not small, with the changes to it, is apart. A
+  //    commit to a large state thus never rewrites it. `pieces` counts the rows an actor has in the last two tables;
+  //    as long as it is 0, a commit is one UPDATE by primary key. Text is compared byte by byte.
+  `CREATE TABLE actor_names (
+     namespace TEXT NOT NULL, type TEXT NOT NULL, id TEXT NOT NULL, ref INTEGER NOT NULL,
+     PRIMARY KEY (namespace, type, id)
+   ) STRICT, WITHOUT ROWID;
+   CREATE TABLE actors (
+     ref INTEGER PRIMARY KEY,
+     epoch INTEGER NOT NULL,
+     version INTEGER NOT NULL DEFAULT 0,
+     pieces INTEGER NOT NULL DEFAULT 0,
+     piece_bytes INTEGER NOT NULL DEFAULT 0,
+     taken_at INTEGER NOT NULL,
+     committed_at INTEGER,
+     owner TEXT NOT NULL,
+     commit_id TEXT,
+     state TEXT
+   ) STRICT;
+   CREATE TABLE actor_wholes (ref INTEGER PRIMARY KEY, data TEXT NOT NULL) STRICT;
+   CREATE TABLE actor_changes (
+     ref INTEGER NOT NULL, version INTEGER NOT NULL, data TEXT NOT NULL,
+     PRIMARY KEY (ref, version)
+   ) STRICT, WITHOUT ROWID;`,
+] as const;
+
+export function migrate(db: DatabaseSync, transactions: Transactions, file: string): void {
+  checkOwner(db, file);
+  // Two looks per step: one outside, so that a file that is up to date is never locked, and one inside.
+  while (schemaNumber(db, file) < STEPS.length) {
+    transactions.write("STORE_UNAVAILABLE", () => {
+      const number = schemaNumber(db, file);
+      const step = STEPS[number];
+      if (step === undefined) return;
+      db.exec(`${step} PRAGMA user_version = ${number + 1}; PRAGMA application_id = ${APPLICATION_ID};`);
+    });
+  }
+}
+
+function pragma(db: DatabaseSync, name: "application_id" | "user_version"): number {
+  return Number(db.prepare(`PRAGMA ${name}`).get()?.[name]);
+}
+
+function schemaNumber(db: DatabaseSync, file: string): number {
+  const number = pragma(db, "user_version");
+  if (number <= STEPS.length) return number;
+  throw new LimpetError(
+    "STORE_INCOMPATIBLE",
+    `SQLite file ${file} was written by a newer Limpet (schema ${number}, this one knows ${STEPS.length}); ` +
+      "upgrade this program, or give it another file",
+  );
+}
+
+function checkOwner(db: DatabaseSync, file: string): void {
+  const application = pragma(db, "application_id");
+  if (application === APPLICATION_ID) return;
+  if (application === 0 && pragma(db, "user_version") === 0) return;
+  throw new LimpetError("STORE_INCOMPATIBLE", `SQLite file ${file} belongs to another program; choose another file`);
+}

@@ -1,0 +1,107 @@
+// The store on one SQLite file, as the event loop sees it: it packs a question, the worker thread answers it. Neither a
+// flush to the disk nor the lock of another process ever blocks the event loop.
+import { mkdir } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { LimpetError } from "../../kernel/errors.ts";
+import type { ActorKey } from "../../kernel/names.ts";
+import { type Log, silentLog } from "../../ports/log.ts";
+import type { ActorQuery, Commit, CommitOutcome, Store, StoredActor, Taken, TakeRequest } from "../../ports/store.ts";
+import {
+  type CommitAnswer,
+  type FindAnswer,
+  IN_MEMORY,
+  type ListAnswer,
+  packCommits,
+  packTakes,
+  type TakeAnswer,
+  unpackOutcomes,
+  unpackTaken,
+} from "./messages.ts";
+import { WorkerLink } from "./worker-link.ts";
+
+export interface SqliteOptions {
+  /**
+   * How long a transaction waits for the lock of another process, in milliseconds. Too low: a neighbour's large commit
+   * makes calls fail. Too high: calls hang behind a process that was stopped while it held the lock.
+   */
+  readonly busyTimeoutMs?: number | undefined;
+  /**
+   * How much longer than that the worker thread may take before it is given up, in milliseconds. Too low: a slow disk
+   * looks like a dead thread. Too high: calls hang behind a disk that never answers.
+   */
+  readonly stallTimeoutMs?: number | undefined;
+  readonly log?: Log | undefined;
+}
+
+const BUSY_TIMEOUT_MS = 5_000;
+const STALL_TIMEOUT_MS = 30_000;
+
+/** Opens the file, makes it and its folder when they are not there, and brings its schema up to date. */
+export async function openSqliteStore(file: string, options: SqliteOptions = {}): Promise<Store> {
+  if (file === "") throw new LimpetError("OPTION_INVALID", "the SQLite file needs a name");
+  // An absolute path is never taken for a URI with options in it.
+  const location = file === IN_MEMORY ? IN_MEMORY : resolve(file);
+  if (location !== IN_MEMORY) await makeFolder(dirname(location));
+  const busyTimeoutMs = options.busyTimeoutMs ?? BUSY_TIMEOUT_MS;
+  const link = new WorkerLink({
+    file: location,
+    busyTimeoutMs,
+    stallTimeoutMs: busyTimeoutMs + (options.stallTimeoutMs ?? STALL_TIMEOUT_MS),
+    restartable: location !== IN_MEMORY,
+    log: options.log ?? silentLog,
+  });
+  const store = new SqliteStore(location, link);
+  try {
+    await store.ping();
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+  return store;
+}
+
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true });
+  } catch (error) {
+    throw new LimpetError("STORE_UNAVAILABLE", `cannot make the folder ${folder} for the SQLite file (${error})`, {
+      cause: error,
+    });
+  }
+}
+
+class SqliteStore implements Store {
+  readonly location: string;
+  /** One batch in the worker and the next already in its inbox, so that it never waits for the event loop. */
+  readonly lanes = 2;
+  readonly #link: WorkerLink;
+
+  constructor(location: string, link: WorkerLink) {
+    this.location = location;
+    this.#link = link;
+  }
+
+  async take(batch: readonly TakeRequest[]): Promise<Taken[]> {
+    return unpackTaken((await this.#link.ask(packTakes(batch))) as TakeAnswer);
+  }
+
+  async commit(batch: readonly Commit[]): Promise<CommitOutcome[]> {
+    return unpackOutcomes((await this.#link.ask(packCommits(batch))) as CommitAnswer, batch.length);
+  }
+
+  async list(query: ActorQuery): Promise<StoredActor[]> {
+    return [...((await this.#link.ask({ kind: "list", query })) as ListAnswer)];
+  }
+
+  async find({ namespace, type, id }: ActorKey): Promise<StoredActor | undefined> {
+    return (await this.#link.ask({ kind: "find", key: { namespace, type, id } })) as FindAnswer;
+  }
+
+  async ping(): Promise<void> {
+    await this.#link.ask({ kind: "ping" });
+  }
+
+  close(): Promise<void> {
+    return this.#link.close();
+  }
+}

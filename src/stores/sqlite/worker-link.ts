@@ -1,0 +1,156 @@
+// The life of the worker thread, seen from the event loop. Questions are answered in the order they were asked, so the
+// waiting ones are a plain queue.
+// - Nothing waits: the worker does not keep the process alive. Something waits: it does.
+// - The worker died, or has not answered for too long: everything that waits is rejected and the worker is given up.
+//   The next question starts a new one.
+// - Closed: the worker answers what was asked before and ends; every later question is refused.
+import { Worker } from "node:worker_threads";
+import { type ErrorCode, LimpetError } from "../../kernel/errors.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Answer, Question, WorkerStart } from "./messages.ts";
+
+const SCRIPT = new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js", import.meta.url);
+
+export interface LinkOptions extends WorkerStart {
+  /** A question the worker has not answered for this long will not be waited for. */
+  readonly stallTimeoutMs: number;
+  /** False when a new worker could not find what the old one had. */
+  readonly restartable: boolean;
+  readonly log: Log;
+}
+
+interface Waiting {
+  readonly kind: Question["kind"];
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: LimpetError) => void;
+}
+
+export class WorkerLink {
+  readonly #options: LinkOptions;
+  #worker: Worker | undefined;
+  #started = 0;
+  /** Oldest first. */
+  #waiting: Waiting[] = [];
+  /** When the oldest question became the oldest. */
+  #oldestSince = 0;
+  #watch: NodeJS.Timeout | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: LinkOptions) {
+    this.#options = options;
+  }
+
+  /** For people and tests: how many workers there have been. */
+  get started(): number {
+    return this.#started;
+  }
+
+  async ask(question: Question): Promise<unknown> {
+    if (this.#closing !== undefined) throw new LimpetError("STORE_UNAVAILABLE", "the store is closed");
+    return this.#post(question);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const worker = this.#worker;
+    if (worker === undefined) return;
+    const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
+    try {
+      await this.#post({ kind: "close" });
+    } catch {
+      // It was lost instead, and whoever waited was told. A thread that hangs may never end: do not wait for it.
+      return;
+    }
+    worker.ref();
+    await ended;
+  }
+
+  #post(question: Question): Promise<unknown> {
+    const worker = this.#worker ?? this.#start();
+    return new Promise((resolve, reject) => {
+      if (this.#waiting.length === 0) {
+        this.#oldestSince = performance.now();
+        this.#watch ??= this.#checkIn(this.#options.stallTimeoutMs);
+        worker.ref();
+      }
+      this.#waiting.push({ kind: question.kind, resolve, reject });
+      worker.postMessage(question);
+    });
+  }
+
+  #start(): Worker {
+    const { file, busyTimeoutMs, restartable } = this.#options;
+    if (this.#started > 0 && !restartable) {
+      throw new LimpetError("STORE_UNAVAILABLE", "the database in memory was lost with its worker thread");
+    }
+    this.#started++;
+    const workerData: WorkerStart = { file, busyTimeoutMs };
+    // It needs none of the flags and loaders of the process around it.
+    const worker = new Worker(SCRIPT, {
+      workerData,
+      name: "limpet-sqlite",
+      execArgv: ["--disable-warning=ExperimentalWarning"],
+    });
+    this.#worker = worker;
+    let reason: unknown = "it ended";
+    worker.on("message", (answer: Answer) => {
+      if (this.#worker === worker) this.#onAnswer(answer);
+    });
+    worker.on("error", (error) => {
+      reason = error;
+    });
+    worker.on("exit", () => {
+      if (this.#worker === worker) this.#giveUp(reason);
+    });
+    return worker;
+  }
+
+  #onAnswer(answer: Answer): void {
+    if ("error" in answer && answer.fatal) {
+      this.#giveUp(new LimpetError(answer.error.code, answer.error.message));
+      return;
+    }
+    const oldest = this.#waiting.shift();
+    if (this.#waiting.length === 0) this.#worker?.unref();
+    else this.#oldestSince = performance.now();
+    if ("error" in answer) oldest?.reject(new LimpetError(answer.error.code, answer.error.message));
+    else oldest?.resolve(answer.value);
+  }
+
+  #checkIn(ms: number): NodeJS.Timeout {
+    return setTimeout(() => this.#checkProgress(), ms).unref();
+  }
+
+  /** Re-arms itself instead of being reset at each answer, so that a busy store sets few timers. */
+  #checkProgress(): void {
+    this.#watch = undefined;
+    if (this.#waiting.length === 0) return;
+    const left = this.#oldestSince + this.#options.stallTimeoutMs - performance.now();
+    if (left <= 0) this.#giveUp("it has not answered for too long");
+    else this.#watch = this.#checkIn(left);
+  }
+
+  /** `reason` is our own error when the worker said what is wrong; then nothing that waits was applied. */
+  #giveUp(reason: unknown): void {
+    const worker = this.#worker;
+    const waiting = this.#waiting;
+    this.#worker = undefined;
+    this.#waiting = [];
+    clearTimeout(this.#watch);
+    this.#watch = undefined;
+    void worker?.terminate();
+    if (waiting.length === 0 && this.#closing !== undefined) return;
+    this.#options.log.warn("store.worker.lost", { reason: String(reason), waiting: waiting.length });
+    for (const { kind, reject } of waiting) reject(reason instanceof LimpetError ? reason : lost(kind, reason));
+  }
+}
+
+/** The worker answers nobody any more; what it did last is known only to the file. */
+function lost(kind: Question["kind"], reason: unknown): LimpetError {
+  const code: ErrorCode = kind === "commit" ? "COMMIT_UNKNOWN" : "STORE_UNAVAILABLE";
+  return new LimpetError(code, `the SQLite worker thread was lost: ${reason}`, { cause: reason });
+}
