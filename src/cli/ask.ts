@@ -1,0 +1,150 @@
+// One request to a running process, and what went wrong with it as a sentence. node:http rather than fetch: it starts
+// faster, knows every port, and waits as long as it is told to.
+
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { formatDuration } from "../kernel/durations.ts";
+import { CATALOGUE, type ErrorCode } from "../kernel/errors.ts";
+import { Failure } from "./failure.ts";
+import { shownUrl, type Target } from "./target.ts";
+
+export interface Question {
+  readonly verb: "GET" | "POST";
+  /** Names are encoded already. */
+  readonly path: string;
+  readonly body?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const ANSWER_BYTES = 256 * 1024 * 1024;
+/** The process is given this much longer than the caller asked for, so that its own, better answer arrives. */
+const GRACE_MS = 1_000;
+
+/** The text of a successful answer; everything else is a Failure. */
+export async function ask(target: Target, question: Question): Promise<string> {
+  const { status, text } = await exchange(target, question);
+  if (status >= 200 && status < 300) return text;
+  throw refusal(target, status, text);
+}
+
+export async function askJson<T>(target: Target, question: Question): Promise<T> {
+  const text = await ask(target, question);
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    throw stranger(target);
+  }
+}
+
+function exchange(target: Target, question: Question): Promise<{ status: number; text: string }> {
+  const { url, token, timeoutMs } = target;
+  const path = url.pathname.replace(/\/$/, "") + question.path;
+  const headers: Record<string, string> = { accept: "application/json", ...question.headers };
+  if (token !== undefined) headers.authorization = `Bearer ${token}`;
+  if (question.body !== undefined) {
+    headers["content-type"] = "application/json";
+    headers["content-length"] = String(Buffer.byteLength(question.body));
+  }
+  return new Promise((resolve, reject) => {
+    const send = url.protocol === "https:" ? httpsRequest : httpRequest;
+    const signal = AbortSignal.timeout(Math.min(timeoutMs + GRACE_MS, 2 ** 31 - 1));
+    const fail = (error: Error) => reject(signal.aborted ? tooLate(target) : unreachable(target, error));
+    const outgoing = send({
+      protocol: url.protocol,
+      hostname: url.hostname.replace(/^\[|\]$/g, ""),
+      port: url.port,
+      method: question.verb,
+      path,
+      headers,
+      signal,
+      agent: false,
+    });
+    outgoing.on("error", fail);
+    outgoing.on("response", (incoming) => {
+      readText(incoming).then((text) => resolve({ status: incoming.statusCode ?? 0, text }), fail);
+    });
+    outgoing.end(question.body);
+  });
+}
+
+async function readText(incoming: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > ANSWER_BYTES) throw new Failure("BODY_TOO_LARGE", `the answer is larger than ${ANSWER_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function unreachable(target: Target, error: Error): Failure {
+  if (error instanceof Failure) return error;
+  const where = shownUrl(target.url);
+  const code = (error as NodeJS.ErrnoException).code ?? error.name;
+  if (code === "ECONNREFUSED") {
+    return new Failure("UNREACHABLE", `nothing is running at ${where}`, {
+      hint: "Start it with: limpet dev app.ts\nIf it runs elsewhere, say where with --url or LIMPET_URL.",
+      cause: error,
+    });
+  }
+  const why =
+    code === "ENOTFOUND" || code === "EAI_AGAIN"
+      ? "its name cannot be found"
+      : code === "ECONNRESET"
+        ? "the connection was cut"
+        : String(code);
+  const hint = "Check the address you gave with --url or LIMPET_URL.";
+  return new Failure("UNREACHABLE", `${where} cannot be reached: ${why}`, { hint, cause: error });
+}
+
+function tooLate(target: Target): Failure {
+  const message = `${shownUrl(target.url)} did not answer within ${formatDuration(target.timeoutMs)}`;
+  return new Failure("CALL_TIMEOUT", message, { hint: "It may still be at work. Wait longer with --timeout 5m." });
+}
+
+function stranger(target: Target): Failure {
+  return new Failure("UNREACHABLE", `what answers at ${shownUrl(target.url)} is not limpet`, {
+    hint: "Say where limpet runs with --url or LIMPET_URL; limpet doctor checks the port.",
+  });
+}
+
+/** What the process says is passed on; what to do about it is added. */
+function refusal(target: Target, status: number, text: string): Failure {
+  let answer: { errorCode?: unknown; message?: unknown; error?: { name?: unknown } };
+  try {
+    answer = JSON.parse(text) ?? {};
+  } catch {
+    return stranger(target);
+  }
+  const { errorCode, message } = answer;
+  if (typeof errorCode !== "string" || typeof message !== "string") return stranger(target);
+  const name = answer.error?.name;
+  const shown = typeof name === "string" && name !== "Error" ? `${name}: ${message}` : message;
+  const code = (errorCode in CATALOGUE ? errorCode : "ACTOR_FAILED") as ErrorCode;
+  return new Failure(code, shown || `the process answered with status ${status}`, {
+    errorCode,
+    hint: hintFor(errorCode, target),
+  });
+}
+
+function hintFor(errorCode: string, { token }: Target): string | undefined {
+  switch (errorCode) {
+    case "UNAUTHENTICATED":
+      return token === undefined
+        ? "This process asks for a token: set LIMPET_TOKEN, or give --token."
+        : "The token you gave is not one of those the process accepts.";
+    case "ACTOR_TYPE_UNKNOWN":
+      return "limpet actors shows the types that exist. Upper and lower case count.";
+    case "CALL_TIMEOUT":
+      return "The turn may still be running. limpet explain <type> <id> says what it waits for.";
+    case "MAILBOX_FULL":
+    case "HOST_FULL":
+    case "STORE_UNAVAILABLE":
+      return "Nothing happened; try again in a moment.";
+    case "FENCED":
+      return "Nothing happened; try again.";
+    default:
+      return undefined;
+  }
+}

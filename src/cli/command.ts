@@ -1,0 +1,71 @@
+// What a command is: what it says about itself, what it takes, and what it does. Help and the reading of arguments
+// follow from the first two, so they cannot disagree with each other.
+
+import type { Env, Terminal } from "./terminal.ts";
+
+export interface Flag {
+  readonly name: string;
+  readonly short?: string;
+  /** `switch` takes no value; `yes/no` is a switch that also has a `--no-` form; `list` may be repeated. */
+  readonly kind: "switch" | "yes/no" | "text" | "list";
+  readonly placeholder?: string | undefined;
+  readonly help: string;
+}
+
+export interface Argument {
+  readonly name: string;
+  readonly help: string;
+  readonly optional?: true;
+  /** Takes all that follow. */
+  readonly rest?: true;
+}
+
+export interface Command {
+  readonly name: string;
+  readonly summary: string;
+  /** A few lines under the usage, for what the summary cannot say. */
+  readonly about?: string;
+  readonly arguments: readonly Argument[];
+  readonly flags: readonly Flag[];
+  /** Settings that may be given as flags; listed apart in the help. */
+  readonly settings?: readonly Flag[];
+  readonly examples: readonly string[];
+  run(context: Context): Promise<number>;
+}
+
+export type FlagValues = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
+
+export interface Context {
+  readonly args: readonly string[];
+  readonly flags: FlagValues;
+  /** As they were typed, behind the command. */
+  readonly argv: readonly string[];
+  /** Output is for programs. */
+  readonly json: boolean;
+  readonly terminal: Terminal;
+  readonly env: Env;
+  readonly cwd: string;
+}
+
+/** Every command has these. */
+export const COMMON_FLAGS: readonly Flag[] = [
+  { name: "json", kind: "switch", help: "Write JSON, for programs." },
+  { name: "help", short: "h", kind: "switch", help: "Show this help." },
+];
+
+export function flagsOf(command: Command): readonly Flag[] {
+  return [...command.flags, ...(command.settings ?? []), ...COMMON_FLAGS];
+}
+
+export function usageOf(command: Command): string {
+  const parts = command.arguments.map(({ name, optional, rest }) => {
+    const dots = rest ? "…" : "";
+    return optional ? `[${name}${dots}]` : `<${name}${dots}>`;
+  });
+  return ["limpet", command.name, ...parts, "[options]"].join(" ");
+}
+
+export function textFlag(flags: FlagValues, name: string): string | undefined {
+  const value = flags[name];
+  return typeof value === "string" ? value : undefined;
+}

@@ -1,0 +1,79 @@
+// limpet call <type> <id> <method> [json…]
+
+import { formatDuration } from "../../kernel/durations.ts";
+import { checkId, checkMethod, checkType } from "../../kernel/names.ts";
+import { ask } from "../ask.ts";
+import type { Command } from "../command.ts";
+import { reformatJson } from "../exact-json.ts";
+import { asUsage, EXIT, type Failure, wrongUsage } from "../failure.ts";
+import { shellWord } from "../shell-word.ts";
+import { resolveTarget, TARGET_FLAGS } from "../target.ts";
+
+export const command: Command = {
+  name: "call",
+  summary: "Call a method of an actor",
+  about: "Arguments are JSON. The result is JSON on stdout, nothing when the method returns nothing.",
+  arguments: [
+    { name: "type", help: "The actor's type, such as Cart." },
+    { name: "id", help: "The actor's id. It need not exist yet." },
+    { name: "method", help: "The method to call." },
+    {
+      name: "argument",
+      optional: true,
+      rest: true,
+      help: `JSON: ${shellWord('"tea"')}, 5, true, ${shellWord('{"size":2}')}`,
+    },
+  ],
+  flags: TARGET_FLAGS,
+  examples: [
+    `limpet call Cart alice add ${shellWord('"tea"')}`,
+    `limpet call Stock tea reserve 2 ${shellWord('{"until":"noon"}')}`,
+    "limpet call Cart alice items --url http://127.0.0.1:8000 --json",
+  ],
+  async run(context) {
+    const { terminal } = context;
+    const [type, id, method, ...args] = context.args as [string, string, string, ...string[]];
+    asUsage(() => {
+      checkType(type);
+      checkId(id);
+      checkMethod(method);
+    });
+    args.forEach((text, index) => {
+      if (!isJson(text)) throw notJson(text, index, context.args);
+    });
+    const target = resolveTarget(context);
+    const path = ["actors", type, id, "method", method].map(encodeURIComponent).join("/");
+    const text = await ask(target, {
+      verb: "POST",
+      path: `/v1.0/${path}`,
+      body: `[${args.join(",")}]`,
+      headers: target.timeoutAsked ? { "limpet-timeout": formatMs(target.timeoutMs) } : {},
+    });
+    if (text !== "") terminal.line(reformatJson(text, terminal.isTTY && !context.json));
+    else if (context.json) terminal.line("null");
+    return EXIT.ok;
+  },
+};
+
+// formatDuration rounds to seconds, for people; a timeout is passed on exactly.
+const formatMs = (ms: number): string => (ms % 1_000 === 0 ? formatDuration(ms) : `${ms}ms`);
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function notJson(text: string, index: number, all: readonly string[]): Failure {
+  // Nearly always it is a bare word, or quotes that the shell took away.
+  const repaired = all
+    .map((word, at) => (at === index + 3 ? JSON.stringify(word) : word))
+    .map((word) => shellWord(word));
+  return wrongUsage(
+    `argument ${index + 1} is not JSON: ${text === "" ? "it is empty" : text}`,
+    `If you mean a text, quote it once for JSON and once for the shell:\nlimpet call ${repaired.join(" ")}`,
+  );
+}

@@ -1,0 +1,48 @@
+// limpet dev <module>
+
+import { resolveWithOrigins } from "../../config/settings.ts";
+import { type Command, type Context, textFlag } from "../command.ts";
+import { findModule } from "../dev/load-module.ts";
+import { recordLoadedFiles } from "../dev/loaded-files.ts";
+import { mainOfOtherCopy } from "../dev/other-copy.ts";
+import { runApp } from "../dev/run-app.ts";
+import { WATCHED_ENV, watchApp } from "../dev/watch.ts";
+import { settingsOrUsage } from "../failure.ts";
+import { SETTING_FLAGS } from "../setting-flags.ts";
+
+export const command: Command = {
+  name: "dev",
+  summary: "Run a module that exports actors",
+  about:
+    "Every exported class that extends Actor is run, also inside an exported array or object. The HTTP door opens\n" +
+    "on 127.0.0.1. A module may export `tryThese`, an array of commands to show when it is ready.",
+  arguments: [{ name: "module", help: "A TypeScript or JavaScript file, such as app.ts." }],
+  flags: [{ name: "watch", short: "w", kind: "switch", help: "Start anew when a file of the app changes." }],
+  settings: SETTING_FLAGS,
+  examples: [
+    "limpet dev app.ts",
+    "limpet dev app.ts --watch --port 8000",
+    "limpet dev app.ts --store postgres://localhost/shop",
+  ],
+  async run(context) {
+    const file = findModule(context.args[0]!, context.cwd);
+    const otherMain = await mainOfOtherCopy(file);
+    if (otherMain !== undefined) return otherMain(["dev", ...context.argv]);
+    const resolved = settingsOrUsage(() => resolveDev(context));
+    const watched = context.env[WATCHED_ENV] === "1" && process.send !== undefined;
+    if (context.flags.watch === true && !watched) return watchApp(context, resolved, file);
+    recordLoadedFiles(watched ? (each) => process.send?.(each) : undefined);
+    return runApp(context, resolved, file);
+  },
+};
+
+/** What is right while developing weighs like code: everything else goes before it. */
+function resolveDev({ flags, env, cwd }: Context) {
+  return resolveWithOrigins({
+    code: { http: true, logLevel: "info" },
+    file: textFlag(flags, "config"),
+    env,
+    flags,
+    cwd,
+  });
+}

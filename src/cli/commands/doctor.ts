@@ -1,0 +1,89 @@
+// limpet doctor
+
+import { storeKind } from "../../config/places.ts";
+import { type ResolvedSettings, resolveWithOrigins } from "../../config/settings.ts";
+import { isLimpetError } from "../../kernel/errors.ts";
+import { columns } from "../columns.ts";
+import { type Command, type Context, textFlag } from "../command.ts";
+import { type Check, fail, warn } from "../doctor/check.ts";
+import { checkClock, checkNode } from "../doctor/machine-checks.ts";
+import { checkPort } from "../doctor/port-check.ts";
+import { checkSettings, type ShownSetting, shownSettings } from "../doctor/settings-check.ts";
+import { EXIT } from "../failure.ts";
+import { plural } from "../phrases.ts";
+import { SETTING_FLAGS } from "../setting-flags.ts";
+import type { Tint } from "../terminal.ts";
+
+export const command: Command = {
+  name: "doctor",
+  summary: "Check that everything limpet needs is there",
+  about:
+    "Looks at Node, the clock, the settings and where they came from, the store and the port. It changes nothing.\n" +
+    "Exit code 1 when something would not work. Settings made in code are not seen here; give them as flags.",
+  arguments: [],
+  flags: [],
+  settings: SETTING_FLAGS,
+  examples: ["limpet doctor", "limpet doctor --store postgres://localhost/shop", "limpet doctor --json"],
+  async run(context) {
+    const checks = [checkNode(), await checkClock()];
+    const resolved = tryResolve(context);
+    if ("status" in resolved) checks.push(resolved);
+    else {
+      checks.push(...checkSettings(resolved, context.env));
+      checks.push(...(await checkStore(resolved, context.cwd)));
+      checks.push(await checkPort(resolved.settings, resolved.origins.httpPort));
+    }
+    const healthy = checks.every(({ status }) => status !== "fail");
+    const settings = "status" in resolved ? [] : shownSettings(resolved);
+    if (context.json) context.terminal.json({ ok: healthy, checks, settings });
+    else show(checks, settings, context);
+    return healthy ? EXIT.ok : EXIT.failed;
+  },
+};
+
+function tryResolve({ flags, env, cwd }: Context): ResolvedSettings | Check {
+  try {
+    return resolveWithOrigins({ file: textFlag(flags, "config"), env, flags, cwd });
+  } catch (error) {
+    if (!isLimpetError(error)) throw error;
+    return fail(
+      "Settings",
+      error.message,
+      "Store and port are checked when this is right. All settings: limpet help options",
+    );
+  }
+}
+
+async function checkStore({ settings }: ResolvedSettings, cwd: string): Promise<Check[]> {
+  switch (storeKind(settings.store)) {
+    case "memory":
+      return [
+        warn("Store", "memory: forgets everything when the process ends", "Fine for tests; name a file to keep state."),
+      ];
+    case "sqlite":
+      return (await import("../doctor/sqlite-check.ts")).checkSqlite(settings.store, cwd);
+    case "postgres":
+      return (await import("../doctor/postgres-check.ts")).checkPostgres(settings.store);
+  }
+}
+
+const TINTS: Record<Check["status"], Tint> = { ok: "green", warn: "yellow", fail: "red" };
+
+function show(checks: readonly Check[], settings: readonly ShownSetting[], { terminal }: Context): void {
+  const { paint } = terminal;
+  const rows = checks.flatMap(({ name, status, message, hint }) => [
+    [paint(TINTS[status], status), name, message],
+    ...(hint === undefined ? [] : [["", "", paint("dim", hint)]]),
+  ]);
+  for (const line of columns([{}, {}, {}], rows)) terminal.line(line);
+  if (settings.length > 0) {
+    terminal.line(`\n${paint("bold", "Settings")}`);
+    const shown = settings.map(({ name, value, source }) => [name, value, paint("dim", source)]);
+    for (const line of columns([{}, {}, {}], shown)) terminal.line(`  ${line}`);
+  }
+  const count = (status: Check["status"]) => checks.filter((check) => check.status === status).length;
+  const warnings = count("warn") > 0 ? `, ${plural(count("warn"), "warning")}` : "";
+  terminal.line();
+  if (count("fail") > 0) terminal.line(`${paint("red", `${plural(count("fail"), "problem")}`)}${warnings}.`);
+  else terminal.line(`${paint("green", "Nothing stands in the way")}${warnings}.`);
+}

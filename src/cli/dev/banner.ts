@@ -1,0 +1,56 @@
+// What `limpet dev` says when it is ready: where it is, what runs there, and what to try. Pure.
+
+import { columns } from "../columns.ts";
+import { type Paint, safe } from "../terminal.ts";
+
+export interface Ready {
+  readonly version: string;
+  readonly readyInMs: number;
+  readonly url: string | undefined;
+  readonly store: string;
+  readonly namespace: string;
+  readonly actorTypes: readonly string[];
+  readonly tryThese: readonly string[];
+  readonly needsToken: boolean;
+}
+
+export function banner(ready: Ready, paint: Paint): string {
+  const { version, readyInMs, url, store, namespace, actorTypes, tryThese, needsToken } = ready;
+  const places = [
+    ...(url === undefined
+      ? [["HTTP", "off"]]
+      : [
+          ["HTTP", paint("cyan", url)],
+          ["About", paint("cyan", `${url}/v1.0/metadata`)],
+          ["Metrics", paint("cyan", `${url}/metrics`)],
+        ]),
+    ["Store", safe(store)],
+    ...(namespace === "default" ? [] : [["Namespace", safe(namespace)]]),
+    ["Actors", safe(actorTypes.join(", "))],
+  ].map(([name, value]) => [paint("dim", name!), value!]);
+  const lines = [
+    `${paint("bold", "limpet")} ${version} is ready ${paint("dim", `(${Math.round(readyInMs)} ms after start)`)}`,
+    "",
+    ...columns([{}, {}], places).map((line) => `  ${line}`),
+    "",
+  ];
+  if (url !== undefined && tryThese.length > 0) {
+    lines.push(`Try in another terminal${needsToken ? ", with one of the tokens in LIMPET_TOKEN" : ""}:`, "");
+    lines.push(...tryThese.map((command) => `  ${safe(command)}`), "");
+  }
+  return [...lines, paint("dim", "Ctrl-C stops it.")].join("\n");
+}
+
+/** Commands as they work here: called by the right name, and told where this process is. */
+export function localCommands(
+  commands: readonly string[],
+  own: string,
+  url: string | undefined,
+  usual: string,
+): string[] {
+  return commands.map((command) => {
+    if (!command.startsWith("limpet ")) return command;
+    const elsewhere = url === undefined || url === usual || / --url\b/.test(command) ? "" : ` --url ${url}`;
+    return `${own}${command.slice("limpet".length)}${elsewhere}`;
+  });
+}

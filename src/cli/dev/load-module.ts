@@ -1,0 +1,121 @@
+// From the name of a file to the actors it exports. Whatever is wrong with the module is said in terms of the module.
+
+import { readdirSync, statSync } from "node:fs";
+import { basename, dirname, relative, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { isActorClass } from "../../actors/actor-type.ts";
+import type { ActorClass } from "../../actors/remote.ts";
+import { nearest } from "../../config/nearest.ts";
+import { Failure } from "../failure.ts";
+import { importFailure } from "./import-failure.ts";
+
+export interface LoadedModule {
+  readonly actors: readonly ActorClass[];
+  /** Commands the module itself proposes. */
+  readonly tryThese: readonly string[];
+}
+
+export function findModule(name: string, cwd: string): string {
+  const file = resolve(cwd, name);
+  const stats = statSync(file, { throwIfNoEntry: false });
+  if (stats?.isFile()) return file;
+  if (stats?.isDirectory()) {
+    throw new Failure("MODULE_INVALID", `${name} is a folder, not a module`, { hint: hintAmong(file, "app.ts", name) });
+  }
+  const hint = hintAmong(dirname(file), basename(file), dirname(name)) ?? `Looked in ${dirname(file)}`;
+  throw new Failure("MODULE_INVALID", `there is no file ${name}`, { hint });
+}
+
+function hintAmong(folder: string, wanted: string, shown: string): string | undefined {
+  let names: string[];
+  try {
+    names = readdirSync(folder).filter((name) => /\.[cm]?[jt]s$/.test(name) && !name.endsWith(".d.ts"));
+  } catch {
+    return undefined;
+  }
+  const hit = nearest(wanted, names) ?? names.find((name) => name.replace(/\.\w+$/, "") === wanted);
+  if (hit === undefined) return undefined;
+  return `Did you mean: limpet dev ${shown === "." ? hit : `${shown.replace(/\/$/, "")}/${hit}`}`;
+}
+
+export async function loadModule(file: string, cwd: string): Promise<LoadedModule> {
+  const shown = relative(cwd, file);
+  let exports: Record<string, unknown>;
+  try {
+    exports = (await import(pathToFileURL(file).href)) as Record<string, unknown>;
+  } catch (error) {
+    throw importFailure(error, file, cwd);
+  }
+  const actors = collectActors(exports);
+  if (actors.length === 0) throw noActors(exports, shown);
+  checkNames(actors, shown);
+  return { actors, tryThese: readTryThese(exports.tryThese, shown) };
+}
+
+/** Every class of actors that is exported, alone or in an array or object, once. */
+export function collectActors(exports: Record<string, unknown>): ActorClass[] {
+  const found = new Set<ActorClass>();
+  for (const value of Object.values(exports)) {
+    for (const item of [value, ...itemsOf(value)]) if (isActorClass(item)) found.add(item);
+  }
+  return [...found];
+}
+
+function itemsOf(value: unknown): unknown[] {
+  if (typeof value !== "object" || value === null) return [];
+  if (Array.isArray(value)) return value;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  // An object as one writes it, or the namespace of another module.
+  return prototype === Object.prototype || prototype === null ? Object.values(value) : [];
+}
+
+function noActors(exports: Record<string, unknown>, shown: string): Failure {
+  const stranger = Object.values(exports)
+    .flatMap((value) => [value, ...itemsOf(value)])
+    .find(extendsSomeActor);
+  if (stranger !== undefined) {
+    return new Failure("MODULE_INVALID", `${stranger.name} in ${shown} extends the Actor of another copy of limpet`, {
+      hint: "Install limpet in the app's own folder and run it with: npx limpet dev",
+    });
+  }
+  const names = Object.keys(exports);
+  const what = names.length === 0 ? "nothing" : `${names.join(", ")}, but no actors`;
+  return new Failure("MODULE_INVALID", `${shown} exports ${what}`, {
+    hint:
+      "Export a class: export class Cart extends Actor<{ items: string[] }> { … }\n" +
+      `If ${shown} starts limpet() by itself, run it with: node ${shown}`,
+  });
+}
+
+function extendsSomeActor(value: unknown): value is { name: string } {
+  if (typeof value !== "function") return false;
+  for (let at: unknown = value; typeof at === "function"; at = Object.getPrototypeOf(at)) {
+    if (at !== value && at.name === "Actor") return true;
+  }
+  return false;
+}
+
+export const typeNameOf = (actor: ActorClass): string => actor.options?.name ?? actor.name;
+
+function checkNames(actors: readonly ActorClass[], shown: string): void {
+  const seen = new Set<string>();
+  for (const name of actors.map(typeNameOf)) {
+    if (name === "") {
+      throw new Failure("MODULE_INVALID", `${shown} exports an actor class without a name`, {
+        hint: 'Name the class, or give it: static options = { name: "Cart" }',
+      });
+    }
+    if (seen.has(name)) {
+      throw new Failure("MODULE_INVALID", `${shown} exports two different actor classes named ${name}`, {
+        hint: 'Rename one, or give it another name: static options = { name: "…" }',
+      });
+    }
+    seen.add(name);
+  }
+}
+
+function readTryThese(value: unknown, shown: string): readonly string[] {
+  if (value === undefined) return [];
+  if (Array.isArray(value) && value.every((item) => typeof item === "string")) return value;
+  throw new Failure("MODULE_INVALID", `tryThese in ${shown} must be an array of strings`);
+}

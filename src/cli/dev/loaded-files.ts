@@ -1,0 +1,43 @@
+// Which files of the app have been loaded, and which it looked for in vain: what `--watch` has to look at, and where a
+// syntax error must be. Files of Limpet itself and of packages do not count.
+
+import { registerHooks } from "node:module";
+import { dirname, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** src/ or dist/: whatever this copy runs from. */
+const OWN = dirname(dirname(import.meta.dirname)) + sep;
+
+const files: string[] = [];
+let tell: ((file: string) => void) | undefined;
+
+export const loadedFiles = (): readonly string[] => files;
+
+/** Call it once, before the app is imported. `onFile` also hears of files that are loaded later. */
+export function recordLoadedFiles(onFile?: (file: string) => void): void {
+  tell = onFile;
+  registerHooks({
+    resolve(specifier, context, next) {
+      try {
+        return next(specifier, context);
+      } catch (error) {
+        const wanted = /^\.{0,2}\//.test(specifier) ? URL.parse(specifier, context.parentURL) : null;
+        // A file that is missing may be about to be written.
+        if (wanted !== null) tell?.(fileURLToPath(wanted));
+        throw error;
+      }
+    },
+    load(url, context, next) {
+      if (isOfTheApp(url)) {
+        files.push(fileURLToPath(url));
+        tell?.(fileURLToPath(url));
+      }
+      return next(url, context);
+    },
+  });
+}
+
+function isOfTheApp(url: string): boolean {
+  if (!url.startsWith("file:") || url.includes("/node_modules/")) return false;
+  return !fileURLToPath(url).startsWith(OWN);
+}

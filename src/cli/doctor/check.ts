@@ -1,0 +1,12 @@
+// What the doctor finds: a state, a sentence, and what to do.
+
+export interface Check {
+  readonly name: string;
+  readonly status: "ok" | "warn" | "fail";
+  readonly message: string;
+  readonly hint?: string | undefined;
+}
+
+export const ok = (name: string, message: string): Check => ({ name, status: "ok", message });
+export const warn = (name: string, message: string, hint?: string): Check => ({ name, status: "warn", message, hint });
+export const fail = (name: string, message: string, hint?: string): Check => ({ name, status: "fail", message, hint });

@@ -1,0 +1,73 @@
+// Is the port of the HTTP door free, or who has it?
+
+import { createServer } from "node:net";
+import type { Settings } from "../../config/options.ts";
+import type { Origin } from "../../config/origin.ts";
+import { hostInUrl } from "../../config/places.ts";
+import { askJson } from "../ask.ts";
+import { Failure } from "../failure.ts";
+import { safe } from "../terminal.ts";
+import { type Check, fail, ok, warn } from "./check.ts";
+
+const ASK_MS = 2_000;
+
+export async function checkPort(settings: Settings, origin: Origin): Promise<Check> {
+  const { httpHost, httpPort } = settings;
+  const place = `${hostInUrl(httpHost)}:${httpPort}`;
+  if (httpPort === 0) return ok("Port", "any free one will be taken");
+  const problem = await listenProblem(httpHost, httpPort);
+  if (problem === undefined) return ok("Port", `${place} is free`);
+  if (problem === "EADDRNOTAVAIL" || problem === "ENOTFOUND") {
+    return fail(
+      "Port",
+      `${httpHost} is not an address of this machine`,
+      "Choose another with --host, such as 127.0.0.1.",
+    );
+  }
+  if (problem === "EACCES")
+    return fail("Port", `this user may not listen on ${place}`, "Choose a port above 1023 with --port.");
+  if (problem !== "EADDRINUSE") return fail("Port", `cannot listen on ${place} (${problem})`);
+  const holder = await whoHolds(settings);
+  if (holder !== undefined) return ok("Port", `${place} is held by ${holder}`);
+  const hint = "Choose another with --port, or stop the other program.";
+  const message = `${place} is held by another program`;
+  // The usual port is only a suggestion: `limpet dev` takes the next one.
+  return origin.source === "default"
+    ? warn("Port", message, `limpet dev takes the next free one. ${hint}`)
+    : fail("Port", message, hint);
+}
+
+function listenProblem(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen({ host: host.replace(/^\[|\]$/g, ""), port, exclusive: true }, () =>
+      server.close(() => resolve(undefined)),
+    );
+  });
+}
+
+interface Metadata {
+  readonly runtimeVersion?: unknown;
+  readonly actors?: unknown;
+  readonly extended?: { readonly store?: unknown };
+}
+
+/** `undefined`: nobody we know. */
+async function whoHolds({ httpHost, httpPort, httpTokens }: Settings): Promise<string | undefined> {
+  const host = httpHost === "0.0.0.0" ? "127.0.0.1" : httpHost === "::" ? "::1" : httpHost;
+  const url = new URL(`http://${hostInUrl(host)}:${httpPort}`);
+  try {
+    const target = { url, token: httpTokens[0], timeoutMs: ASK_MS, timeoutAsked: false };
+    const { runtimeVersion, actors, extended } = await askJson<Metadata>(target, {
+      verb: "GET",
+      path: "/v1.0/metadata",
+    });
+    if (typeof extended?.store !== "string") return undefined;
+    const types = Array.isArray(actors) ? actors.map((actor: { type?: unknown }) => String(actor?.type)) : [];
+    return safe(`limpet ${runtimeVersion} with ${types.join(", ") || "no actors"} on ${extended.store}`);
+  } catch (error) {
+    const known = error instanceof Failure && error.errorCode === "UNAUTHENTICATED";
+    return known ? "a running limpet that asks for a token" : undefined;
+  }
+}

@@ -1,0 +1,58 @@
+// Are the settings sensible, and where did each come from? Pure.
+
+import { nearest } from "../../config/nearest.ts";
+import { OPTIONS, OTHER_ENV, SETTING_KEYS } from "../../config/options.ts";
+import { shownValue } from "../../config/read-value.ts";
+import type { ResolvedSettings } from "../../config/settings.ts";
+import { formatDuration } from "../../kernel/durations.ts";
+import type { Env } from "../terminal.ts";
+import { type Check, ok, warn } from "./check.ts";
+
+const SHORT_TOKEN = 16;
+
+export function checkSettings({ settings, file }: ResolvedSettings, env: Env): Check[] {
+  const checks = [ok("Settings", file === undefined ? "fine; there is no limpet.yaml here" : `fine; ${file} was read`)];
+  const known = [...SETTING_KEYS.map((key) => OPTIONS[key].env), ...OTHER_ENV];
+  for (const name of Object.keys(env)) {
+    if (!name.startsWith("LIMPET_") || known.includes(name)) continue;
+    // Others may have variables that begin alike; only what looks like a slip is worth a word.
+    const meant = nearest(
+      name.slice("LIMPET_".length),
+      known.map((each) => each.slice("LIMPET_".length)),
+    );
+    if (meant !== undefined)
+      checks.push(warn("Environment", `${name} is not a setting`, `Did you mean LIMPET_${meant}?`));
+  }
+  if (settings.httpTokens.some((token) => token.length < SHORT_TOKEN)) {
+    checks.push(warn("Tokens", `one is shorter than ${SHORT_TOKEN} characters`, "Make one with: openssl rand -hex 24"));
+  }
+  return checks;
+}
+
+export interface ShownSetting {
+  readonly name: string;
+  readonly value: string;
+  readonly source: string;
+}
+
+export function shownSettings({ settings, origins }: ResolvedSettings): ShownSetting[] {
+  return SETTING_KEYS.map((key) => {
+    const option = OPTIONS[key];
+    const value = settings[key];
+    const origin = origins[key];
+    const source = origin.place ?? (origin.source === "default" ? "default" : origin.name);
+    if (option.secret)
+      return {
+        name: option.path,
+        value: settings.httpTokens.length === 0 ? "none" : `${settings.httpTokens.length} (hidden)`,
+        source,
+      };
+    if (option.kind === "duration") return { name: option.path, value: exactDuration(Number(value)), source };
+    const shown =
+      typeof value === "string" ? (JSON.parse(shownValue(key, value).replace(/…$/, '…"')) as string) : String(value);
+    return { name: option.path, value: shown, source };
+  });
+}
+
+/** For people, but never rounded: it is what was set. */
+const exactDuration = (ms: number): string => (ms % 1_000 === 0 ? formatDuration(ms) : `${ms}ms`);

@@ -1,0 +1,24 @@
+// JSON as it is, pretty or compact, with its numbers untouched: 12345678901234567890 stays what it is. Pure.
+
+interface ReviverContext {
+  readonly source?: string;
+}
+
+interface ExactJson {
+  parse(text: string, reviver: (key: string, value: unknown, context: ReviverContext) => unknown): unknown;
+  rawJSON(text: string): unknown;
+}
+
+// Part of the language since 2025; the types of this TypeScript target do not know it yet.
+const exact = JSON as unknown as ExactJson;
+
+export function reformatJson(text: string, pretty: boolean): string {
+  const value = exact.parse(text, (_key, inner, { source }) => {
+    return typeof inner === "number" && source !== undefined ? exact.rawJSON(source) : inner;
+  });
+  // JSON escapes most control characters; terminals also obey some that it does not escape.
+  return JSON.stringify(value, null, pretty ? 2 : undefined).replace(
+    /[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}

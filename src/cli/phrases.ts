@@ -1,0 +1,36 @@
+// Numbers and moments as people say them. Pure.
+
+import { formatDuration } from "../kernel/durations.ts";
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
+
+export function formatBytes(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1024 && unit < UNITS.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit]}`;
+}
+
+/** `1.2s`, `250ms`, `2h3m`: exact where it is short, rough where it is long. */
+export function formatSpan(ms: number): string {
+  if (ms >= 1_000 && ms < 10_000) return `${(ms / 1_000).toFixed(1)}s`;
+  return ms >= 3_600_000 ? formatDuration(Math.round(ms / 60_000) * 60_000) : formatDuration(Math.max(0, ms));
+}
+
+export function ago(moment: number, now: number): string {
+  const ms = now - moment;
+  return ms < 1_000 ? "just now" : `${formatSpan(ms)} ago`;
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
+/** `a`, `a and b`, `a, b and c`. */
+export function sentenceList(words: readonly string[]): string {
+  if (words.length < 2) return words[0] ?? "";
+  return `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
+}

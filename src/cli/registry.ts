@@ -1,0 +1,26 @@
+// The commands there are. Each is loaded only when it runs: `limpet call` should not wait for a database driver.
+
+import type { Command } from "./command.ts";
+
+export interface Listed {
+  readonly name: string;
+  readonly summary: string;
+  load(): Promise<{ readonly command: Command }>;
+}
+
+export const COMMANDS: readonly Listed[] = [
+  { name: "dev", summary: "Run a module that exports actors", load: () => import("./commands/dev.ts") },
+  { name: "call", summary: "Call a method of an actor", load: () => import("./commands/call.ts") },
+  { name: "actors", summary: "List actors", load: () => import("./commands/actors.ts") },
+  {
+    name: "explain",
+    summary: "Say what one actor is doing, and what it waits for",
+    load: () => import("./commands/explain.ts"),
+  },
+  {
+    name: "doctor",
+    summary: "Check that everything limpet needs is there",
+    load: () => import("./commands/doctor.ts"),
+  },
+  { name: "help", summary: "Show help for a command, or all settings", load: () => import("./commands/help.ts") },
+];

@@ -1,0 +1,7 @@
+// A word as one would type it into a shell, so that it arrives as it is. Pure.
+
+export function shellWord(text: string, platform: NodeJS.Platform = process.platform): string {
+  if (/^[\w@%+=:,./-]+$/.test(text)) return text;
+  if (platform === "win32") return `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,71 @@
+// Which running process a command talks to. What is said outright counts; otherwise the process that the settings of
+// this folder describe, so that `limpet call` finds what `limpet dev` started here.
+
+import { OPTIONS } from "../config/options.ts";
+import { hostInUrl, tokenProblem } from "../config/places.ts";
+import { resolveSettings } from "../config/settings.ts";
+import { parseDuration } from "../kernel/durations.ts";
+import { type Context, type Flag, textFlag } from "./command.ts";
+import { asUsage, settingsOrUsage, wrongUsage } from "./failure.ts";
+
+export interface Target {
+  readonly url: URL;
+  readonly token: string | undefined;
+  readonly timeoutMs: number;
+  /** How long to wait was said outright. */
+  readonly timeoutAsked: boolean;
+}
+
+const DEFAULT_TIMEOUT = "60s";
+
+export const TARGET_FLAGS: readonly Flag[] = [
+  {
+    name: "url",
+    kind: "text",
+    placeholder: "url",
+    help: `The process to ask; also LIMPET_URL. Default http://${OPTIONS.httpHost.default}:${OPTIONS.httpPort.default}, or what limpet.yaml says.`,
+  },
+  {
+    name: "token",
+    kind: "text",
+    placeholder: "secret",
+    help: "Sent to the process; better in LIMPET_TOKEN, where other users of the machine do not see it.",
+  },
+  { name: "timeout", kind: "text", placeholder: "duration", help: `How long to wait. Default ${DEFAULT_TIMEOUT}.` },
+];
+
+export function resolveTarget({ flags, env, cwd }: Pick<Context, "flags" | "env" | "cwd">): Target {
+  const asked = textFlag(flags, "url");
+  const address = asked ?? (env.LIMPET_URL || undefined);
+  const token = textFlag(flags, "token") ?? (env.LIMPET_TOKEN || undefined);
+  if (token !== undefined && tokenProblem(token) !== undefined) throw wrongUsage(`the token ${tokenProblem(token)}`);
+  const timeout = textFlag(flags, "timeout");
+  const timeoutMs = asUsage(() => parseDuration(timeout ?? DEFAULT_TIMEOUT, "--timeout"));
+  if (timeoutMs === 0) throw wrongUsage("--timeout must be longer than nothing");
+  const rest = { timeoutMs, timeoutAsked: timeout !== undefined };
+  if (address !== undefined)
+    return { url: parseUrl(address, asked === undefined ? "LIMPET_URL" : "--url"), token, ...rest };
+
+  const { httpHost, httpPort, httpTokens } = settingsOrUsage(() => resolveSettings({ env, cwd }));
+  // Whoever listens everywhere also listens here.
+  const host = httpHost === "0.0.0.0" ? "127.0.0.1" : httpHost === "::" ? "::1" : httpHost;
+  const url = new URL(`http://${hostInUrl(host)}:${httpPort === 0 ? OPTIONS.httpPort.default : httpPort}`);
+  return { url, token: token ?? httpTokens[0], ...rest };
+}
+
+export function parseUrl(text: string, where: string): URL {
+  const full = text.includes("://") ? text : `http://${text}`;
+  const url = URL.canParse(full) ? new URL(full) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.hostname === "") {
+    throw wrongUsage(`${where}: ${JSON.stringify(text)} is not a URL; write for example http://127.0.0.1:7300`);
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw wrongUsage(`${where}: a URL with a user or a password is not supported; use --token or LIMPET_TOKEN`);
+  }
+  return url;
+}
+
+/** Without the slash at the end, for people. */
+export function shownUrl(url: URL): string {
+  return url.href.replace(/\/$/, "");
+}
