@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from "node:net";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Host } from "../../ports/host.ts";
-import type { Log, LogFields } from "../../ports/log.ts";
+import type { Log } from "../../ports/log.ts";
 import type { Meter } from "../../ports/meter.ts";
 import { type Answer, errorAnswer } from "./answers.ts";
 import { BodyBudget } from "./body.ts";
@@ -86,7 +86,7 @@ class Door {
       server.once("error", (error: NodeJS.ErrnoException) => reject(listenProblem(error, host, port)));
       server.listen({ host, port }, () => {
         server.removeAllListeners("error");
-        server.on("error", (err) => this.#log.error("http.failed", { err } as LogFields));
+        server.on("error", (err) => this.#log.error("http.failed", { err }));
         resolve((server.address() as AddressInfo).port);
       });
     });
@@ -114,7 +114,7 @@ class Door {
     response.on("error", () => {});
     const onConnection = this.#connections.begin(exchange);
     this.#serve(exchange, onConnection).catch((err: unknown) => {
-      this.#log.error("http.failed", { err } as LogFields);
+      this.#log.error("http.failed", { err });
       request.socket.destroy();
     });
   }
@@ -138,7 +138,7 @@ class Door {
       return errorAnswer(routed.refused, routed.allow === undefined ? {} : { allow: routed.allow });
     } catch (error) {
       if (error instanceof LimpetError && error.code !== "INVARIANT") return errorAnswer(error);
-      this.#log.error("http.failed", { route: routed.kind, err: error } as LogFields);
+      this.#log.error("http.failed", { route: routed.kind, err: error });
       return errorAnswer(new LimpetError("INVARIANT", "something broke inside the host; its log says what"));
     }
   }

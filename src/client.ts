@@ -1,0 +1,107 @@
+// What `import … from "limpet/client"` gives: calling actors from a process that hosts none, over HTTP.
+import type { ActorClass, AnyActor, CallSettings, Remote } from "./actors/remote.ts";
+import { type Duration, parseDuration } from "./kernel/durations.ts";
+import { LimpetError } from "./kernel/errors.ts";
+import { checkId, checkMethod, checkType } from "./kernel/names.ts";
+import { callOverHttp, type Server } from "./wire/http/remote-call.ts";
+
+export type { ActorClass, CallSettings, Remote } from "./actors/remote.ts";
+export type { Duration } from "./kernel/durations.ts";
+export type { ErrorCode, Verdict } from "./kernel/errors.ts";
+export { isLimpetError, LimpetError } from "./kernel/errors.ts";
+
+export interface ClientOptions {
+  /** Where a host listens: `http://127.0.0.1:3500`. */
+  readonly url: string;
+  /** One of the tokens that the host accepts, when it asks for one. */
+  readonly token?: string | undefined;
+  /** How long a call may take when it does not say so itself. Without it, what the actor's type says. */
+  readonly timeout?: Duration | undefined;
+}
+
+export interface Client extends AsyncDisposable {
+  /** An actor by its class, which types the calls, or by the name of its type. */
+  actor<A extends AnyActor>(type: ActorClass<A>, id: string, settings?: CallSettings): Remote<A>;
+  actor<A extends AnyActor = never>(type: string, id: string, settings?: CallSettings): Remote<A>;
+  /** Refuses new calls and resolves when those under way have ended. */
+  close(): Promise<void>;
+}
+
+/** No connection is made before the first call, and connections are reused. */
+export function connect({ url, token, timeout }: ClientOptions): Client {
+  const server: Server = { url: checkUrl(url), token };
+  return new HttpClient(server, timeout === undefined ? undefined : parseTimeout(timeout));
+}
+
+type Send = (method: string, args: unknown[]) => Promise<unknown>;
+
+class HttpClient implements Client {
+  readonly #server: Server;
+  readonly #timeoutMs: number | undefined;
+  readonly #underWay = new Set<Promise<unknown>>();
+  #closed = false;
+
+  constructor(server: Server, timeoutMs: number | undefined) {
+    this.#server = server;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  actor(of: ActorClass | string, id: string, settings: CallSettings = {}): never {
+    const type = typeof of === "string" ? of : (of.options?.name ?? of.name);
+    checkType(type);
+    checkId(id);
+    const { signal } = settings;
+    const timeoutMs = settings.timeout === undefined ? this.#timeoutMs : parseTimeout(settings.timeout);
+    const send: Send = async (method, args) => {
+      if (this.#closed) throw new LimpetError("STOPPING", "this client is closed");
+      checkMethod(method);
+      const call = callOverHttp(this.#server, { type, id, method, args, timeoutMs, signal });
+      this.#underWay.add(call);
+      return call.finally(() => this.#underWay.delete(call));
+    };
+    return handle(`${type}/${id}`, send) as never;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.allSettled(this.#underWay);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+function handle(label: string, send: Send): object {
+  return new Proxy(Object.create(null) as object, {
+    get(_target, name) {
+      // A handle must look neither like a promise, or `await` would call it, nor like something with a JSON of its own.
+      if (typeof name === "symbol" || name === "then" || name === "toJSON") return undefined;
+      if (name === "toString") return () => label;
+      return (...args: unknown[]) => send(name, args);
+    },
+    set(_target, name) {
+      throw new LimpetError(
+        "ARGUMENT_INVALID",
+        `${String(name)} cannot be set on an actor from outside: call a method`,
+      );
+    },
+  });
+}
+
+function parseTimeout(timeout: Duration): number {
+  const ms = parseDuration(timeout, "timeout");
+  if (ms === 0) throw new LimpetError("OPTION_INVALID", "timeout must be longer than nothing");
+  return ms;
+}
+
+function checkUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    throw new LimpetError("OPTION_INVALID", "url must be that of a host, for example http://127.0.0.1:3500");
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new LimpetError("OPTION_INVALID", "url must not hold a user or a password; give a token instead");
+  }
+  return url.origin + url.pathname.replace(/\/+$/, "");
+}
