@@ -112,17 +112,16 @@ export class Commits {
     this.#heldMs = heldMs;
   }
 
-  async commit(batch: readonly Commit[]): Promise<CommitOutcome[]> {
+  /** `undefined` for a commit whose row another transaction holds; nothing happened to it. */
+  async commit(batch: readonly Commit[]): Promise<(CommitOutcome | undefined)[]> {
     const all = batch.map((commit): Pending => ({ commit, kind: kindOf(commit), outcome: undefined }));
     const inOrder = all.slice().sort((a, b) => a.commit.ref - b.commit.ref);
-    let held: readonly Pending[];
     try {
-      held = await this.#settle(await this.#writeSmall(inOrder));
+      await this.#settle(await this.#writeSmall(inOrder));
     } catch (error) {
       throw all.some(({ outcome }) => outcome === "committed") ? doubted(error) : error;
     }
-    if (held.length > 0) throw heldBack(held.length, all.length);
-    return all.map(({ outcome }) => outcome as CommitOutcome);
+    return all.map(({ outcome }) => outcome);
   }
 
   /**
@@ -140,15 +139,14 @@ export class Commits {
   }
 
   /** The second statement, until everything is decided or only rows are left that somebody holds all the time. */
-  async #settle(pending: readonly Pending[]): Promise<readonly Pending[]> {
+  async #settle(pending: readonly Pending[]): Promise<void> {
     const deadline = performance.now() + this.#heldMs;
     let left = pending;
     for (let attempt = 1; left.length > 0; attempt++) {
       left = await this.#classify(await this.#write(this.#any, left));
-      if (left.length === 0 || performance.now() > deadline) return left;
+      if (left.length === 0 || performance.now() > deadline) return;
       await pause(Math.min(2 ** attempt, 64) * (0.5 + Math.random() / 2));
     }
-    return left;
   }
 
   async #write(statement: Statement, pending: readonly Pending[]): Promise<readonly Pending[]> {
@@ -201,9 +199,4 @@ function kindOf({ write }: Commit): Kind {
 function doubted(error: unknown): unknown {
   if (!isLimpetError(error, "STORE_UNAVAILABLE")) return error;
   return new StoreFault("COMMIT_UNKNOWN", "away", error.message);
-}
-
-function heldBack(held: number, of: number): StoreFault {
-  const what = `${held} of ${of} commits wait for a row that another transaction holds`;
-  return new StoreFault(held === of ? "STORE_UNAVAILABLE" : "COMMIT_UNKNOWN", "locked", what);
 }

@@ -47,8 +47,11 @@ const KNOWN: Readonly<Record<string, readonly [FaultKind, string]>> = {
   "42703": ["schema", "our tables have changed; use the version of Limpet that changed them"],
 };
 
-/** These can be the last words of a connection, at any moment of a statement; so they say nothing about it. */
-const LAST_WORDS = new Set(["57P03"]);
+/**
+ * These can be the last words of a connection, at any moment of a statement; so they say nothing about it. A pooler says
+ * 08P01 for whatever happened to the server behind it.
+ */
+const LAST_WORDS = new Set(["57P03", "08P01"]);
 /** After these the next connection may be to a better server, or have a fresh plan. */
 const FRESH_START = new Set(["25006", "0A000", "26000", "53200"]);
 /** Errors of the statement itself, which the server rolls back: bad data, a constraint, syntax, a limit. */

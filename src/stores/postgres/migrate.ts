@@ -99,8 +99,10 @@ async function apply(
   const schema = `"${settings.schema}"`;
   // Our sessions give up on a lock early; here another process that migrates is worth waiting for.
   await client.query(`SET lock_timeout = ${MIGRATE_MS}; SET statement_timeout = ${MIGRATE_MS}`);
+  // The lock comes before the transaction and goes with the connection. Inside one, a session keeps believing that a table
+  // is missing which another process has made while it waited.
+  await client.query("SELECT pg_advisory_lock($1, hashtext($2))", [LOCK, settings.schema]);
   await client.query("BEGIN");
-  await client.query("SELECT pg_advisory_xact_lock($1, hashtext($2))", [LOCK, settings.schema]);
   const done = await reached(client, settings, latest);
   if (done === 0) {
     await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);

@@ -1,5 +1,6 @@
 // Actors in PostgreSQL. Many processes share one database; the fence is one row per actor. Survives the loss of any
 // connection and of the server: what was answered is on disk, and what was not can be sent again.
+import { LimpetError } from "../../kernel/errors.ts";
 import type { ActorKey } from "../../kernel/names.ts";
 import type { ActorQuery, Commit, CommitOutcome, Store, StoredActor, Taken, TakeRequest } from "../../ports/store.ts";
 import { Commits } from "./commit.ts";
@@ -31,7 +32,7 @@ class PostgresStore implements Store {
     this.location = settings.location;
     this.lanes = settings.lanes;
     this.#connections = new Connections(settings);
-    // Held rows are given a few more chances than one wait, so that a passing neighbour is never seen as a fault.
+    // Held rows get a few more chances than one wait, so that a passing neighbour on a slow disk is not yet a fault.
     const heldMs = settings.lockTimeoutMs * 5;
     this.#takes = new Takes(this.#connections, schema, heldMs);
     this.#commits = new Commits(this.#connections, schema, heldMs);
@@ -39,11 +40,12 @@ class PostgresStore implements Store {
   }
 
   take(batch: readonly TakeRequest[]): Promise<Taken[]> {
-    return this.#connections.during(() => this.#takes.take(batch));
+    return this.#connections.during(async () => noneHeld(await this.#takes.take(batch), () => false));
   }
 
   commit(batch: readonly Commit[]): Promise<CommitOutcome[]> {
-    return this.#connections.during(() => this.#commits.commit(batch));
+    const written = (outcome: CommitOutcome) => outcome === "committed";
+    return this.#connections.during(async () => noneHeld(await this.#commits.commit(batch), written));
   }
 
   list(query: ActorQuery): Promise<StoredActor[]> {
@@ -62,4 +64,15 @@ class PostgresStore implements Store {
   close(): Promise<void> {
     return this.#connections.close();
   }
+}
+
+/**
+ * A batch is answered as a whole, so a row that another transaction holds for long spoils the answer. It does not spoil
+ * the batch: everybody else is written, and is told so when it is sent again.
+ */
+function noneHeld<T>(answers: readonly (T | undefined)[], written: (answer: T) => boolean): T[] {
+  const known = answers.filter((answer) => answer !== undefined);
+  if (known.length === answers.length) return known;
+  const held = `another transaction holds the rows of ${answers.length - known.length} of ${answers.length} actors`;
+  throw new LimpetError(known.some(written) ? "COMMIT_UNKNOWN" : "STORE_UNAVAILABLE", held);
 }

@@ -1,12 +1,22 @@
 // Taking actors: raise the epoch first, read what is stored after.
 import { setTimeout as pause } from "node:timers/promises";
-import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { ActorKey } from "../../kernel/names.ts";
 import type { StoredState, Taken, TakeRequest } from "../../ports/store.ts";
 import { bigints, texts } from "./arrays.ts";
-import type { Connections, Row, Statement } from "./connections.ts";
+import type { Connections, Statement } from "./connections.ts";
 import { StoreFault } from "./faults.ts";
+
+const WANTED = `
+  SELECT i.namespace COLLATE "C" AS namespace, i.type COLLATE "C" AS type, i.id COLLATE "C" AS id, i.owner
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS i (namespace, type, id, owner)`;
+
+const raiseEpochs = (schema: string) => `
+  INSERT INTO ${schema}.actors AS a (namespace, type, id, epoch, owner, taken_at)
+  SELECT w.namespace, w.type, w.id, 1, w.owner, now() FROM wanted w ORDER BY w.namespace, w.type, w.id
+  ON CONFLICT (namespace, type, id)
+  DO UPDATE SET epoch = a.epoch + 1, owner = excluded.owner, taken_at = excluded.taken_at
+  RETURNING a.namespace, a.type, a.id, a.ref, a.epoch, a.version, a.state, a.base, a.bytes`;
 
 /**
  * One statement makes the rows that are missing and raises the epoch of the others. Rows are visited in the order of
@@ -17,13 +27,27 @@ import { StoreFault } from "./faults.ts";
 export const takeHeads = (schema: string): Statement => ({
   name: "limpet_take_heads",
   text: `
-    INSERT INTO ${schema}.actors AS a (namespace, type, id, epoch, owner, taken_at)
-    SELECT i.namespace, i.type, i.id, 1, i.owner, now()
-    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS i (namespace, type, id, owner)
-    ORDER BY i.namespace COLLATE "C", i.type COLLATE "C", i.id COLLATE "C"
-    ON CONFLICT (namespace, type, id)
-    DO UPDATE SET epoch = a.epoch + 1, owner = excluded.owner, taken_at = excluded.taken_at
-    RETURNING a.namespace, a.type, a.id, a.ref, a.epoch, a.version, a.state, a.base, a.bytes`,
+    WITH wanted AS (${WANTED})
+    ${raiseEpochs(schema)}`,
+});
+
+/**
+ * The same for a batch that met a row which somebody holds: what exists is locked first, and who is held is left out.
+ * It visits each row twice, so it is not the first choice.
+ */
+export const takeFree = (schema: string): Statement => ({
+  name: "limpet_take_free",
+  text: `
+    WITH named AS MATERIALIZED (${WANTED}), free AS MATERIALIZED (
+      SELECT n.* FROM named n JOIN ${schema}.actors a USING (namespace, type, id)
+      FOR NO KEY UPDATE OF a SKIP LOCKED
+    ), wanted AS (
+      SELECT * FROM free
+      UNION ALL
+      SELECT n.* FROM named n WHERE NOT EXISTS (
+        SELECT FROM ${schema}.actors a WHERE a.namespace = n.namespace AND a.type = n.type AND a.id = n.id)
+    )
+    ${raiseEpochs(schema)}`,
 });
 
 /**
@@ -66,6 +90,7 @@ const PORTION_BYTES = 8 * LIMITS.batchBytes;
 export class Takes {
   readonly #connections: Connections;
   readonly #takeHeads: Statement;
+  readonly #takeFree: Statement;
   readonly #readParts: Statement;
   readonly #heldMs: number;
 
@@ -74,52 +99,57 @@ export class Takes {
     this.#connections = connections;
     this.#heldMs = heldMs;
     this.#takeHeads = takeHeads(schema);
+    this.#takeFree = takeFree(schema);
     this.#readParts = readParts(schema);
   }
 
-  async take(batch: readonly TakeRequest[]): Promise<Taken[]> {
+  /** `undefined` for an actor whose row another transaction holds; it was not taken. */
+  async take(batch: readonly TakeRequest[]): Promise<(Taken | undefined)[]> {
     if (batch.length === 0) return [];
     const heads = await this.#heads(batch);
     const parted = await this.#parts([...heads.values()].filter(({ partBytes }) => partBytes > 0));
     return batch.map((request) => {
       const head = heads.get(keyOf(request));
-      invariant(head !== undefined, "a take answers for every actor");
+      if (head === undefined) return undefined;
       const { ref, epoch, version, state } = head;
       return { ref, epoch, ...(parted.get(ref) ?? { version, state }) };
     });
   }
 
   async #heads(batch: readonly TakeRequest[]): Promise<Map<string, Head>> {
+    const heads = new Map<string, Head>();
+    try {
+      await this.#raise(this.#takeHeads, batch, heads);
+    } catch (error) {
+      // A statement that gave up on a row has changed nothing.
+      if (!(error instanceof StoreFault && error.kind === "locked")) throw error;
+      await this.#raiseFree(batch, heads);
+    }
+    return heads;
+  }
+
+  /** Takes what is free, and what becomes free soon. */
+  async #raiseFree(batch: readonly TakeRequest[], heads: Map<string, Head>): Promise<void> {
+    const deadline = performance.now() + this.#heldMs;
+    for (let left = batch; ; ) {
+      await this.#raise(this.#takeFree, left, heads);
+      left = left.filter((request) => !heads.has(keyOf(request)));
+      if (left.length === 0 || performance.now() > deadline) return;
+      await pause(5 + Math.random() * 20);
+    }
+  }
+
+  async #raise(statement: Statement, batch: readonly TakeRequest[], heads: Map<string, Head>): Promise<void> {
     const values = [
       texts(batch.map(({ namespace }) => namespace)),
       texts(batch.map(({ type }) => type)),
       texts(batch.map(({ id }) => id)),
       texts(batch.map(({ owner }) => owner)),
     ];
-    const rows = (await this.#patiently(() => this.#connections.run(this.#takeHeads, values, "harmless"))) as HeadRow[];
-    const heads = new Map<string, Head>();
-    for (const [namespace, type, id, ref, epoch, version, state, base, bytes] of rows) {
-      const whole = state === null ? undefined : { whole: state, changes: [] };
-      heads.set(keyOf({ namespace, type, id }), {
-        ...{ ref, epoch, version },
-        state: whole,
-        partBytes: base > 0 ? bytes + 1 : 0,
-      });
-    }
-    return heads;
-  }
-
-  /** Tries again while somebody holds one of the rows. A take that gave up has changed nothing. */
-  async #patiently(work: () => Promise<Row[]>): Promise<Row[]> {
-    const deadline = performance.now() + this.#heldMs;
-    for (;;) {
-      try {
-        return await work();
-      } catch (error) {
-        const held = error instanceof StoreFault && error.kind === "locked";
-        if (!held || performance.now() > deadline) throw error;
-        await pause(Math.random() * 10);
-      }
+    for (const row of await this.#connections.run(statement, values, "harmless")) {
+      const [namespace, type, id, ref, epoch, version, whole, base, bytes] = row as HeadRow;
+      const state = whole === null ? undefined : { whole, changes: [] };
+      heads.set(keyOf({ namespace, type, id }), { ref, epoch, version, state, partBytes: base > 0 ? bytes + 1 : 0 });
     }
   }
 

@@ -1,0 +1,131 @@
+// A row that somebody's transaction holds: it waits, everybody else goes on.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import pg from "pg";
+import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
+import type { Store, Taken } from "../../ports/store.ts";
+import { actor, change, commitOf, freshNamespace, send, take, whole, write } from "../contract/shared.contract.ts";
+import { openPostgresStore } from "./postgres-store.ts";
+
+const UNAVAILABLE = { name: "LimpetError", code: "STORE_UNAVAILABLE" };
+const UNKNOWN = { name: "LimpetError", code: "COMMIT_UNKNOWN" };
+
+describe("a row that another transaction holds", () => {
+  let server: TestServer;
+  let store: Store;
+  let patient: Store;
+  let somebody: pg.Client;
+
+  before(async () => {
+    server = await startPostgres();
+    const url = await server.createDatabase();
+    store = await openPostgresStore(url, { lockTimeoutMs: 20 });
+    patient = await openPostgresStore(url, { lockTimeoutMs: 10_000 });
+    somebody = new pg.Client({ connectionString: url });
+    somebody.on("error", () => undefined);
+    await somebody.connect();
+  });
+  after(async () => {
+    await somebody?.end();
+    await patient?.close();
+    await store?.close();
+    await server?.dispose();
+  });
+
+  /** Runs `work` while the rows of `refs` are held by an open transaction; it is over only after `work` is. */
+  async function whileHeld(refs: readonly number[], work: () => Promise<void>): Promise<void> {
+    await somebody.query("BEGIN");
+    try {
+      await somebody.query("SELECT FROM limpet.actors WHERE ref = ANY ($1) FOR UPDATE", [refs]);
+      await work();
+    } finally {
+      await somebody.query("ROLLBACK");
+    }
+  }
+
+  async function takeMany(count: number): Promise<Taken[]> {
+    const namespace = freshNamespace();
+    return store.take(Array.from({ length: count }, (_, i) => ({ ...actor(`${i}`, namespace), owner: "host-1" })));
+  }
+
+  for (const [kind, size] of [
+    ["small", 10],
+    ["large", 2_000],
+  ] as const) {
+    test(`does not hinder the others of a batch of ${kind} states, and is written when it is sent again`, async () => {
+      const held = await takeMany(20);
+      const batch = held.map((one, i) => commitOf(one, whole(`${i}`.padEnd(size))));
+      await whileHeld([held[7]!.ref, held[3]!.ref], async () => {
+        await assert.rejects(store.commit(batch), UNKNOWN);
+        const others = batch.filter((_, i) => i !== 7 && i !== 3);
+        assert.deepEqual(await store.commit(others), Array(18).fill("committed"));
+        await assert.rejects(store.commit([batch[3]!]), UNAVAILABLE);
+      });
+      assert.deepEqual(await store.commit(batch), Array(20).fill("committed"));
+      const next = held.map((one) => commitOf(one, whole("next"), 1));
+      assert.deepEqual(await store.commit(next), Array(20).fill("committed"));
+    });
+  }
+
+  test("does not hinder batches that it is not in", async () => {
+    const [first, ...rest] = await takeMany(20);
+    await whileHeld([first!.ref], async () => {
+      const waiting = assert.rejects(store.commit([commitOf(first!, whole("x"))]), UNAVAILABLE);
+      for (const one of rest) assert.equal(await send(store, commitOf(one, whole("x"))), "committed");
+      await waiting;
+    });
+  });
+
+  test("is not taken, and the others of its batch are", async () => {
+    const namespace = freshNamespace();
+    const keys = ["a", "b", "c"].map((id) => ({ ...actor(id, namespace), owner: "host-1" }));
+    const held = await store.take(keys);
+    await write(store, held[2]!, whole("w".repeat(2_000)), change("x"));
+    const all = [...keys, { ...actor("new", namespace), owner: "host-1" }];
+    await whileHeld([held[1]!.ref], async () => {
+      await assert.rejects(store.take(all), UNAVAILABLE);
+      for (const id of ["a", "c"]) assert.ok((await store.find(actor(id, namespace)))!.epoch > 1);
+      assert.equal((await store.find(actor("new", namespace)))?.epoch, 1);
+      assert.equal((await store.find(actor("b", namespace)))?.epoch, 1);
+    });
+    const again = await store.take(all);
+    assert.deepEqual(
+      again.map(({ version, state }) => [version, state?.changes]),
+      [
+        [0, undefined],
+        [0, undefined],
+        [2, ["x"]],
+        [0, undefined],
+      ],
+    );
+  });
+
+  test("is waited for when it is let go soon", async () => {
+    const held = await takeMany(10);
+    let batch: Promise<unknown> = Promise.resolve();
+    await whileHeld([held[0]!.ref], async () => {
+      batch = patient.commit(held.map((one) => commitOf(one, whole("x"))));
+      // Once somebody waits for the row, the batch is there; letting go now is in time.
+      for (let i = 0; i < 1_000; i++) {
+        const { rows } = await somebody.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
+        if (rows.length > 0) return;
+      }
+      assert.fail("nobody waited");
+    });
+    assert.deepEqual(await batch, Array(10).fill("committed"));
+  });
+
+  test("that its holder changes meanwhile is fenced, small or large", async () => {
+    for (const data of ["small", "l".repeat(5_000)]) {
+      const key = actor("alice");
+      const held = await take(store, key);
+      let late: Promise<unknown> = Promise.resolve();
+      await somebody.query("BEGIN");
+      await somebody.query("UPDATE limpet.actors SET epoch = epoch + 1 WHERE ref = $1", [held.ref]);
+      late = store.commit([commitOf(held, whole(data))]);
+      await somebody.query("COMMIT");
+      assert.deepEqual(await late, ["fenced"]);
+      assert.equal((await take(store, key)).state, undefined);
+    }
+  });
+});

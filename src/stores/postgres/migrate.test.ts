@@ -1,0 +1,221 @@
+// Opening: many processes at once, schemas of other versions, and servers that cannot be used.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { after, before, describe, test } from "node:test";
+import { inspect } from "node:util";
+import pg from "pg";
+import { startPostgres, TEST_PASSWORD, type TestServer } from "../../../test/support/postgres.ts";
+import { LimpetError } from "../../kernel/errors.ts";
+import { actor, take } from "../contract/shared.contract.ts";
+import { migrate } from "./migrate.ts";
+import { MIGRATIONS } from "./migrations.ts";
+import { openPostgresStore } from "./postgres-store.ts";
+import { postgresSettings } from "./settings.ts";
+
+/** Opens the store, takes the same actor as everybody else, and prints its epoch. */
+const CHILD = `
+  const { openPostgresStore } = await import(process.argv[1]);
+  process.stdout.write("ready\\n");
+  await new Promise((resolve) => process.stdin.once("data", resolve));
+  const store = await openPostgresStore(process.argv[2]);
+  const [taken] = await store.take([{ namespace: "n", type: "T", id: "1", owner: "child" }]);
+  await store.close();
+  process.stdout.write("epoch " + taken.epoch + "\\n");
+  process.stdin.destroy();
+`;
+
+describe("opening", () => {
+  let server: TestServer;
+
+  before(async () => {
+    server = await startPostgres();
+  });
+  after(async () => {
+    await server?.dispose();
+  });
+
+  async function query<T extends pg.QueryResultRow>(url: string, text: string): Promise<T[]> {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    try {
+      return (await client.query<T>(text)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  test("many processes may start at once on an empty database", async () => {
+    const url = await server.createDatabase();
+    const module = new URL("./postgres-store.ts", import.meta.url).href;
+    const children = Array.from({ length: 6 }, () =>
+      spawn(process.execPath, ["--input-type=module", "-e", CHILD, module, url], {
+        stdio: ["pipe", "pipe", "inherit"],
+      }),
+    );
+    const outputs = children.map(() => "");
+    // They are let go together, once all of them have loaded their code.
+    const ready = children.map(
+      (child, i) =>
+        new Promise<void>((resolve) => {
+          child.stdout.on("data", (chunk: Buffer) => {
+            outputs[i] += chunk.toString();
+            resolve();
+          });
+        }),
+    );
+    const ended = children.map((child) => once(child, "close"));
+    await Promise.all(ready);
+    for (const child of children) child.stdin.write("go\n");
+    assert.deepEqual(
+      (await Promise.all(ended)).map(([code]) => code),
+      Array(6).fill(0),
+    );
+    const epochs = outputs.map((text) => Number(/epoch (\d+)/.exec(text)?.[1]));
+    assert.deepEqual(
+      epochs.sort((a, b) => a - b),
+      [1, 2, 3, 4, 5, 6],
+    );
+    const steps = await query<{ number: number }>(url, "SELECT number FROM limpet.migrations ORDER BY number");
+    assert.deepEqual(
+      steps.map(({ number }) => number),
+      MIGRATIONS.map(({ number }) => number),
+    );
+  });
+
+  test("a later version adds its steps, and leaves what is stored alone", async () => {
+    const url = await server.createDatabase();
+    const store = await openPostgresStore(url);
+    const key = actor("alice");
+    const held = await take(store, key);
+    const settings = postgresSettings(url);
+    const next = {
+      number: 2,
+      name: "next",
+      sql: (schema: string) => `ALTER TABLE ${schema}.actors ADD COLUMN more text`,
+    };
+    await Promise.all([1, 2, 3].map(() => migrate(settings, [...MIGRATIONS, next])));
+    // The older process goes on working with the tables it knows.
+    assert.equal((await take(store, key)).epoch, held.epoch + 1);
+    await store.close();
+    await assert.rejects(openPostgresStore(url), (error: LimpetError) => {
+      assert.equal(error.code, "STORE_INCOMPATIBLE");
+      assert.match(error.message, /step 2.*knows 1; use the newer version/);
+      return true;
+    });
+  });
+
+  test("a step that fails leaves nothing behind", async () => {
+    const url = await server.createDatabase();
+    const settings = postgresSettings(url);
+    const broken = {
+      number: 2,
+      name: "broken",
+      sql: (schema: string) => `CREATE TABLE ${schema}.half (); SELECT nonsense`,
+    };
+    await assert.rejects(migrate(settings, [...MIGRATIONS, broken]), LimpetError);
+    const tables = await query(url, "SELECT FROM information_schema.schemata WHERE schema_name = 'limpet'");
+    assert.equal(tables.length, 0);
+    await (await openPostgresStore(url)).close();
+  });
+
+  test("two schemas of one database do not see each other", async () => {
+    const url = await server.createDatabase();
+    const first = await openPostgresStore(url);
+    const second = await openPostgresStore(url, { schema: "other" });
+    const key = actor("alice");
+    await take(first, key);
+    await take(first, key);
+    assert.equal((await take(second, key)).epoch, 1);
+    await Promise.all([first.close(), second.close()]);
+  });
+
+  test("a user without the right to create is enough once the tables are there", async () => {
+    const url = await server.createDatabase();
+    await query(url, `CREATE ROLE app LOGIN PASSWORD 'app' NOSUPERUSER`).catch(() => undefined);
+    const limited = new URL(url);
+    limited.username = "app";
+    limited.password = "app";
+    await assert.rejects(openPostgresStore(limited.href), {
+      code: "OPTION_INVALID",
+      message: /lacks a right; grant it/,
+    });
+    await (await openPostgresStore(url)).close();
+    await query(
+      url,
+      `GRANT USAGE ON SCHEMA limpet TO app;
+       GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA limpet TO app`,
+    );
+    const store = await openPostgresStore(limited.href);
+    assert.equal((await take(store, actor("alice"))).epoch, 1);
+    await store.close();
+  });
+
+  test("a server that cannot be used is told by code, with what to do, and never with the password", async () => {
+    const url = await server.createDatabase();
+    const changed = (change: (to: URL) => void) => {
+      const to = new URL(url);
+      change(to);
+      return to.href;
+    };
+    await query(url, "CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0");
+    await query(url, "CREATE DATABASE frozen");
+    await query(url, "ALTER DATABASE frozen SET default_transaction_read_only = on");
+    const wrongPassword = `${TEST_PASSWORD}!`;
+    const cases: [string, string, RegExp][] = [
+      [
+        changed((to) => {
+          to.password = encodeURIComponent(wrongPassword);
+        }),
+        "OPTION_INVALID",
+        /password is wrong/,
+      ],
+      [
+        changed((to) => {
+          to.pathname = "/nowhere";
+        }),
+        "OPTION_INVALID",
+        /database does not exist; create it/,
+      ],
+      [
+        changed((to) => {
+          to.port = "1";
+        }),
+        "STORE_UNAVAILABLE",
+        /nobody listens there; start it/,
+      ],
+      [
+        changed((to) => {
+          to.pathname = "/latin";
+        }),
+        "STORE_INCOMPATIBLE",
+        /encoding LATIN1; create one with/,
+      ],
+      [
+        changed((to) => {
+          to.pathname = "/frozen";
+        }),
+        "STORE_UNAVAILABLE",
+        /read-only; name the primary/,
+      ],
+    ];
+    for (const [to, code, message] of cases) {
+      await assert.rejects(openPostgresStore(to), (error: LimpetError) => {
+        assert.equal(error.code, code);
+        assert.match(error.message, message);
+        const shown = inspect(error, { depth: 10, showHidden: true });
+        for (const secret of [TEST_PASSWORD, encodeURIComponent(TEST_PASSWORD)]) assert.ok(!shown.includes(secret));
+        return true;
+      });
+    }
+  });
+
+  test("the location of an open store does not hold the password", async () => {
+    const url = await server.createDatabase();
+    const store = await openPostgresStore(url);
+    assert.equal(store.location, `postgres://limpet@127.0.0.1:${server.port}${new URL(url).pathname}`);
+    const shown = inspect(store, { depth: 10, showHidden: true });
+    for (const secret of [TEST_PASSWORD, encodeURIComponent(TEST_PASSWORD)]) assert.ok(!shown.includes(secret));
+    await store.close();
+  });
+});
