@@ -23,10 +23,13 @@ const SETTINGS = `
 export function openDatabase({ file, busyTimeoutMs }: WorkerStart): { db: DatabaseSync; transactions: Transactions } {
   const db = new DatabaseSync(file);
   try {
-    db.exec(SETTINGS);
-    useWriteAheadLog(db, file, busyTimeoutMs);
     const transactions = new Transactions(db, busyTimeoutMs);
-    patiently(busyTimeoutMs, () => migrate(db, transactions, file));
+    // Others that start at the same time may hold the file whole for a moment, to turn the log on or to recover it.
+    patiently(busyTimeoutMs, () => {
+      db.exec(SETTINGS);
+      useWriteAheadLog(db, file);
+      migrate(db, transactions, file);
+    });
     return { db, transactions };
   } catch (error) {
     db.close();
@@ -34,10 +37,9 @@ export function openDatabase({ file, busyTimeoutMs }: WorkerStart): { db: Databa
   }
 }
 
-/** Turning the log on needs the whole file for a moment, which others that start at the same time may hold. */
-function useWriteAheadLog(db: DatabaseSync, file: string, busyTimeoutMs: number): void {
+function useWriteAheadLog(db: DatabaseSync, file: string): void {
   if (file === IN_MEMORY) return;
-  const mode = patiently(busyTimeoutMs, () => db.prepare("PRAGMA journal_mode = WAL").get()?.journal_mode);
+  const mode = db.prepare("PRAGMA journal_mode = WAL").get()?.journal_mode;
   if (mode === "wal") return;
   throw new LimpetError(
     "STORE_INCOMPATIBLE",

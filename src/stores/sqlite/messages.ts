@@ -37,7 +37,7 @@ export interface TakeAnswer {
 
 /** Places in the batch, ascending, of the commits that were fenced: nearly always none. */
 export type CommitAnswer = readonly number[];
-export type ListAnswer = readonly StoredActor[];
+export type ListAnswer = StoredActor[];
 export type FindAnswer = StoredActor | undefined;
 
 export const TAKE_STRINGS = 4;

@@ -11,11 +11,14 @@ const IO = 10;
 const CORRUPT = 11;
 const FULL = 13;
 const CANNOT_OPEN = 14;
+/** Many processes came to the write-ahead log at the same moment. */
+const PROTOCOL = 15;
 const NOT_A_DATABASE = 26;
 
 const MEANING: Record<number, readonly [ErrorCode, string]> = {
   [BUSY]: ["STORE_UNAVAILABLE", "another process holds its lock for too long"],
   [LOCKED]: ["STORE_UNAVAILABLE", "another process holds its lock for too long"],
+  [PROTOCOL]: ["STORE_UNAVAILABLE", "too many processes want its lock"],
   [NO_MEMORY]: ["STORE_UNAVAILABLE", "there is not enough memory"],
   [READ_ONLY]: ["STORE_UNAVAILABLE", "it cannot be written; check the permissions of the file and of its folder"],
   [IO]: ["STORE_UNAVAILABLE", "reading or writing it failed; check the disk"],
@@ -37,7 +40,7 @@ function isSqliteError(error: unknown): error is SqliteError {
 export function isBusy(error: unknown): boolean {
   if (!isSqliteError(error)) return false;
   const primary = error.errcode & 0xff;
-  return primary === BUSY || primary === LOCKED;
+  return primary === BUSY || primary === LOCKED || primary === PROTOCOL;
 }
 
 /** The same failure as an error of ours that says which file and what to do. */

@@ -70,7 +70,7 @@ async function makeFolder(folder: string): Promise<void> {
   }
 }
 
-class SqliteStore implements Store {
+export class SqliteStore implements Store {
   readonly location: string;
   /** One batch in the worker and the next already in its inbox, so that it never waits for the event loop. */
   readonly lanes = 2;
@@ -89,8 +89,10 @@ class SqliteStore implements Store {
     return unpackOutcomes((await this.#link.ask(packCommits(batch))) as CommitAnswer, batch.length);
   }
 
-  async list(query: ActorQuery): Promise<StoredActor[]> {
-    return [...((await this.#link.ask({ kind: "list", query })) as ListAnswer)];
+  async list({ namespace, type, prefix, after, limit }: ActorQuery): Promise<StoredActor[]> {
+    // Field by field: what else a caller's object may carry need not survive the crossing.
+    const query = { namespace, type, prefix, after: after && { type: after.type, id: after.id }, limit };
+    return (await this.#link.ask({ kind: "list", query })) as ListAnswer;
   }
 
   async find({ namespace, type, id }: ActorKey): Promise<StoredActor | undefined> {

@@ -11,12 +11,23 @@ import type { Answer, Question, WorkerStart } from "./messages.ts";
 
 const SCRIPT = new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js", import.meta.url);
 
+/** How finely the waiting for an answer is counted. */
+const TICKS = 10;
+
 export interface LinkOptions extends WorkerStart {
   /** A question the worker has not answered for this long will not be waited for. */
   readonly stallTimeoutMs: number;
   /** False when a new worker could not find what the old one had. */
   readonly restartable: boolean;
   readonly log: Log;
+  /** Starts the thread; tests put another one here. */
+  readonly spawn?: ((start: WorkerStart) => Worker) | undefined;
+}
+
+/** It needs none of the flags and loaders of the process around it. */
+export function spawnWorker(start: WorkerStart): Worker {
+  const execArgv = ["--disable-warning=ExperimentalWarning"];
+  return new Worker(SCRIPT, { workerData: start, name: "limpet-sqlite", execArgv });
 }
 
 interface Waiting {
@@ -28,21 +39,16 @@ interface Waiting {
 export class WorkerLink {
   readonly #options: LinkOptions;
   #worker: Worker | undefined;
-  #started = 0;
+  #started = false;
   /** Oldest first. */
   #waiting: Waiting[] = [];
-  /** When the oldest question became the oldest. */
-  #oldestSince = 0;
-  #watch: NodeJS.Timeout | undefined;
+  /** Ticks for which the oldest question has been the oldest. */
+  #age = 0;
+  #ticker: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: LinkOptions) {
     this.#options = options;
-  }
-
-  /** For people and tests: how many workers there have been. */
-  get started(): number {
-    return this.#started;
   }
 
   async ask(question: Question): Promise<unknown> {
@@ -71,30 +77,29 @@ export class WorkerLink {
 
   #post(question: Question): Promise<unknown> {
     const worker = this.#worker ?? this.#start();
+    worker.postMessage(question);
     return new Promise((resolve, reject) => {
-      if (this.#waiting.length === 0) {
-        this.#oldestSince = performance.now();
-        this.#watch ??= this.#checkIn(this.#options.stallTimeoutMs);
-        worker.ref();
-      }
-      this.#waiting.push({ kind: question.kind, resolve, reject });
-      worker.postMessage(question);
+      if (this.#waiting.push({ kind: question.kind, resolve, reject }) > 1) return;
+      worker.ref();
+      this.#age = 0;
+      this.#ticker ??= setInterval(() => this.#tick(), this.#options.stallTimeoutMs / TICKS).unref();
     });
   }
 
   #start(): Worker {
-    const { file, busyTimeoutMs, restartable } = this.#options;
-    if (this.#started > 0 && !restartable) {
+    const { file, busyTimeoutMs, restartable, spawn = spawnWorker } = this.#options;
+    if (this.#started && !restartable) {
       throw new LimpetError("STORE_UNAVAILABLE", "the database in memory was lost with its worker thread");
     }
-    this.#started++;
-    const workerData: WorkerStart = { file, busyTimeoutMs };
-    // It needs none of the flags and loaders of the process around it.
-    const worker = new Worker(SCRIPT, {
-      workerData,
-      name: "limpet-sqlite",
-      execArgv: ["--disable-warning=ExperimentalWarning"],
-    });
+    let worker: Worker;
+    try {
+      worker = spawn({ file, busyTimeoutMs });
+    } catch (error) {
+      throw new LimpetError("STORE_UNAVAILABLE", `the SQLite worker thread cannot be started: ${error}`, {
+        cause: error,
+      });
+    }
+    this.#started = true;
     this.#worker = worker;
     let reason: unknown = "it ended";
     worker.on("message", (answer: Answer) => {
@@ -115,23 +120,24 @@ export class WorkerLink {
       return;
     }
     const oldest = this.#waiting.shift();
+    this.#age = 0;
     if (this.#waiting.length === 0) this.#worker?.unref();
-    else this.#oldestSince = performance.now();
     if ("error" in answer) oldest?.reject(new LimpetError(answer.error.code, answer.error.message));
     else oldest?.resolve(answer.value);
   }
 
-  #checkIn(ms: number): NodeJS.Timeout {
-    return setTimeout(() => this.#checkProgress(), ms).unref();
+  /**
+   * Time is counted in ticks of the running event loop: when the whole process was stopped for a while, or the loop was
+   * blocked, that is one tick and not the death of the worker.
+   */
+  #tick(): void {
+    if (this.#waiting.length === 0) this.#stopTicking();
+    else if (++this.#age > TICKS) this.#giveUp("it has not answered for too long");
   }
 
-  /** Re-arms itself instead of being reset at each answer, so that a busy store sets few timers. */
-  #checkProgress(): void {
-    this.#watch = undefined;
-    if (this.#waiting.length === 0) return;
-    const left = this.#oldestSince + this.#options.stallTimeoutMs - performance.now();
-    if (left <= 0) this.#giveUp("it has not answered for too long");
-    else this.#watch = this.#checkIn(left);
+  #stopTicking(): void {
+    clearInterval(this.#ticker);
+    this.#ticker = undefined;
   }
 
   /** `reason` is our own error when the worker said what is wrong; then nothing that waits was applied. */
@@ -140,8 +146,7 @@ export class WorkerLink {
     const waiting = this.#waiting;
     this.#worker = undefined;
     this.#waiting = [];
-    clearTimeout(this.#watch);
-    this.#watch = undefined;
+    this.#stopTicking();
     void worker?.terminate();
     if (waiting.length === 0 && this.#closing !== undefined) return;
     this.#options.log.warn("store.worker.lost", { reason: String(reason), waiting: waiting.length });

@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { test } from "node:test";
+import { ActorStatements } from "./actor-statements.ts";
+import { openDatabase } from "./database.ts";
+import { ListingStatements } from "./listing-statements.ts";
+
+test("every commit is flushed to the disk: write-ahead log and synchronous FULL", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "limpet-database-"));
+  const { db } = openDatabase({ file: join(folder, "limpet.db"), busyTimeoutMs: 0 });
+  try {
+    assert.equal(db.prepare("PRAGMA journal_mode").get()?.journal_mode, "wal");
+    assert.equal(db.prepare("PRAGMA synchronous").get()?.synchronous, 2);
+  } finally {
+    db.close();
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("every statement finds its rows by a key: none scans a table or sorts", () => {
+  const { db } = openDatabase({ file: ":memory:", busyTimeoutMs: 0 });
+  const statements: string[] = [];
+  const listening = {
+    prepare(sql: string) {
+      statements.push(sql);
+      return db.prepare(sql);
+    },
+  } as unknown as DatabaseSync;
+  new ActorStatements(listening);
+  new ListingStatements(listening);
+  assert.ok(statements.length > 10);
+  for (const sql of statements) {
+    const plan = db
+      .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+      .all()
+      .map((row) => row.detail);
+    assert.doesNotMatch(plan.join("; "), /SCAN|TEMP B-TREE/, sql);
+  }
+  db.close();
+});

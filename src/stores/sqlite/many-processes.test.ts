@@ -1,0 +1,116 @@
+// Real processes on one file: they start at once, end by themselves, and are killed.
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { after, before, describe, test } from "node:test";
+import { take } from "../contract/shared.contract.ts";
+import { openSqliteStore } from "./sqlite-store.ts";
+
+const STORE = new URL("./sqlite-store.ts", import.meta.url).href;
+const ALICE = { namespace: "n", type: "T", id: "alice" };
+
+let folder: string;
+let files = 0;
+const freshFile = () => join(folder, `${++files}.db`);
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "limpet-processes-"));
+});
+after(() => rm(folder, { recursive: true }));
+
+/** Runs `body` in a process of its own that has `openSqliteStore`, `file`, `alice` and `line`, the next line of stdin. */
+function run(
+  file: string,
+  body: string,
+): { child: ChildProcess; lines: AsyncIterator<string>; ended: Promise<unknown[]> } {
+  const script = `
+    import { openSqliteStore } from ${JSON.stringify(STORE)};
+    import { once } from "node:events";
+    const file = ${JSON.stringify(file)};
+    const alice = { ...${JSON.stringify(ALICE)}, owner: "process " + process.pid };
+    const line = () => once(process.stdin, "data").finally(() => process.stdin.destroy());
+    ${body}`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["pipe", "pipe", "inherit"] });
+  const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
+  return { child, lines, ended: once(child, "exit") };
+}
+
+const next = async (lines: AsyncIterator<string>): Promise<string> =>
+  (await lines.next()).value ?? "(the process ended)";
+
+describe("processes on one SQLite file", { timeout: 120_000 }, () => {
+  test("many that open the same new file at once all succeed", async () => {
+    for (let round = 0; round < 3; round++) {
+      const file = freshFile();
+      const all = Array.from({ length: 6 }, () =>
+        run(
+          file,
+          `console.log("ready");
+           await line();
+           const store = await openSqliteStore(file);
+           const [taken] = await store.take([alice]);
+           console.log(taken.epoch);
+           await store.close();`,
+        ),
+      );
+      for (const { lines } of all) assert.equal(await next(lines), "ready");
+      for (const { child } of all) child.stdin!.write("go\n");
+      const epochs = await Promise.all(all.map(({ lines }) => next(lines)));
+      assert.deepEqual(epochs.map(Number).sort(), [1, 2, 3, 4, 5, 6]);
+      for (const { ended } of all) assert.deepEqual(await ended, [0, null]);
+    }
+  });
+
+  test("one that has nothing more to do ends, though its store is open", async () => {
+    const { ended, lines } = run(
+      freshFile(),
+      `const store = await openSqliteStore(file);
+       await store.take([alice]);
+       console.log("done");`,
+    );
+    assert.equal(await next(lines), "done");
+    assert.deepEqual(await ended, [0, null]);
+  });
+
+  test("one that waits for a commit stays until it is committed", async () => {
+    const file = freshFile();
+    const { ended } = run(
+      file,
+      `const store = await openSqliteStore(file);
+       const [{ ref, epoch, version }] = await store.take([alice]);
+       void store.commit([{ ref, epoch, version, id: "last", write: { kind: "whole", data: "x".repeat(1_000_000) } }]);`,
+    );
+    assert.deepEqual(await ended, [0, null]);
+    const store = await openSqliteStore(file);
+    assert.equal((await take(store, ALICE)).state?.whole.length, 1_000_000);
+    await store.close();
+  });
+
+  test("one that is killed while it writes loses nothing it was told was committed", async () => {
+    const file = freshFile();
+    const { child, lines, ended } = run(
+      file,
+      `import { writeSync } from "node:fs";
+       const store = await openSqliteStore(file);
+       const [{ ref, epoch, version }] = await store.take([alice]);
+       for (let n = version; ; n++) {
+         const data = String(n + 1) + ",".repeat(n % 3 === 0 ? 2_000 : 0);
+         await store.commit([{ ref, epoch, version: n, id: "commit " + n, write: { kind: "whole", data } }]);
+         writeSync(1, n + 1 + "\\n");
+       }`,
+    );
+    let told = 0;
+    while (told < 200) told = Number(await next(lines));
+    child.kill("SIGKILL");
+    for (let more = await lines.next(); !more.done; more = await lines.next()) told = Number(more.value);
+    assert.deepEqual(await ended, [null, "SIGKILL"]);
+    const store = await openSqliteStore(file);
+    const { version, state } = await take(store, ALICE);
+    assert.ok(version >= told, `${version} is stored, ${told} was told`);
+    assert.equal(Number.parseInt(state?.whole ?? "", 10), version);
+    await store.close();
+  });
+});

@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { after, before, describe, test } from "node:test";
+import { Worker } from "node:worker_threads";
+import { silentLog } from "../../ports/log.ts";
+import { actor, commitOf, take, whole } from "../contract/shared.contract.ts";
+import { SqliteStore } from "./sqlite-store.ts";
+import { type LinkOptions, spawnWorker, WorkerLink } from "./worker-link.ts";
+
+let folder: string;
+let files = 0;
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "limpet-worker-"));
+});
+after(() => rm(folder, { recursive: true }));
+
+/** A store whose workers a test can reach. */
+function openStore(options: Partial<LinkOptions> = {}) {
+  const workers: Worker[] = [];
+  const logged: string[] = [];
+  const file = options.file ?? join(folder, `${++files}.db`);
+  const { spawn = spawnWorker, ...rest } = options;
+  const link = new WorkerLink({
+    ...{ file, busyTimeoutMs: 60_000, stallTimeoutMs: 60_000, restartable: true },
+    ...rest,
+    log: { ...silentLog, warn: (event) => logged.push(event) },
+    spawn: (start) => {
+      const worker = spawn(start);
+      workers.push(worker);
+      return worker;
+    },
+  });
+  return { store: new SqliteStore(file, link), file, workers, logged };
+}
+
+const silentWorker = () => new Worker("setInterval(() => {}, 1000)", { eval: true });
+
+describe("the worker thread of an SQLite store", () => {
+  test("that is killed leaves commits unknown and others unavailable, and a new one goes on", async () => {
+    const { store, file, workers, logged } = openStore();
+    const alice = await take(store, actor("alice"));
+    const other = new DatabaseSync(file);
+    other.exec("BEGIN IMMEDIATE");
+    const commit = commitOf(alice, whole("x"));
+    const rejections = Promise.all([
+      assert.rejects(store.commit([commit]), { code: "COMMIT_UNKNOWN" }),
+      assert.rejects(store.take([{ ...actor("bob"), owner: "host-1" }]), { code: "STORE_UNAVAILABLE" }),
+      assert.rejects(store.ping(), { code: "STORE_UNAVAILABLE" }),
+    ]);
+    await workers[0]!.terminate();
+    await rejections;
+    other.close();
+    assert.deepEqual(logged, ["store.worker.lost"]);
+    assert.deepEqual(await store.commit([commit]), ["committed"]);
+    assert.deepEqual(await store.commit([commit]), ["committed"]);
+    assert.equal(workers.length, 2);
+    await store.close();
+  });
+
+  test("that dies while nothing waits is replaced without anybody noticing", async () => {
+    const { store, workers } = openStore();
+    const alice = await take(store, actor("alice"));
+    await workers[0]!.terminate();
+    assert.deepEqual(await store.commit([commitOf(alice, whole("x"))]), ["committed"]);
+    assert.equal(workers.length, 2);
+    await store.close();
+  });
+
+  test("that held a database in memory is not replaced, because its epochs are gone", async () => {
+    const { store, workers } = openStore({ file: ":memory:", restartable: false });
+    const alice = await take(store, actor("alice"));
+    await workers[0]!.terminate();
+    await assert.rejects(store.commit([commitOf(alice, whole("x"))]), { code: "STORE_UNAVAILABLE" });
+    await assert.rejects(store.ping(), { code: "STORE_UNAVAILABLE", message: /memory was lost/ });
+    await store.close();
+  });
+
+  test("that never answers is given up, and the next question starts a new one", async () => {
+    const { store, workers } = openStore({ stallTimeoutMs: 20, spawn: silentWorker });
+    const ghost = { ref: 1, epoch: 1, version: 0, state: undefined };
+    await Promise.all([
+      assert.rejects(store.commit([commitOf(ghost, whole("x"))]), { code: "COMMIT_UNKNOWN", message: /not answered/ }),
+      assert.rejects(store.find(actor("alice")), { code: "STORE_UNAVAILABLE" }),
+    ]);
+    assert.equal(workers.length, 1);
+    await assert.rejects(store.ping(), { code: "STORE_UNAVAILABLE" });
+    assert.equal(workers.length, 2);
+  });
+
+  test("that never answers does not keep close waiting", async () => {
+    const { store } = openStore({ stallTimeoutMs: 20, spawn: silentWorker });
+    await Promise.all([assert.rejects(store.ping(), { code: "STORE_UNAVAILABLE" }), store.close()]);
+  });
+
+  test("that cannot be started is an error of the store, and later ones are tried again", async () => {
+    let spawned = 0;
+    const { store } = openStore({
+      spawn: (start) => {
+        if (++spawned === 1) throw new RangeError("no more threads");
+        return spawnWorker(start);
+      },
+    });
+    await assert.rejects(store.ping(), { code: "STORE_UNAVAILABLE", message: /no more threads/ });
+    await store.ping();
+    await store.close();
+  });
+
+  test("that throws where nobody catches is told apart from one that was killed", async () => {
+    const { store } = openStore({ spawn: () => new Worker("throw new TypeError('boom')", { eval: true }) });
+    await assert.rejects(store.ping(), { code: "STORE_UNAVAILABLE", message: /boom/ });
+    await store.close();
+  });
+});
