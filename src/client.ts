@@ -11,7 +11,7 @@ export type { ErrorCode, Verdict } from "./kernel/errors.ts";
 export { isLimpetError, LimpetError } from "./kernel/errors.ts";
 
 export interface ClientOptions {
-  /** Where a host listens: `http://127.0.0.1:3500`. */
+  /** Where a host listens: `http://127.0.0.1:7300`. */
   readonly url: string;
   /** One of the tokens that the host accepts, when it asks for one. */
   readonly token?: string | undefined;
@@ -98,7 +98,7 @@ function parseTimeout(timeout: Duration): number {
 function checkUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new LimpetError("OPTION_INVALID", "url must be that of a host, for example http://127.0.0.1:3500");
+    throw new LimpetError("OPTION_INVALID", "url must be that of a host, for example http://127.0.0.1:7300");
   }
   if (url.username !== "" || url.password !== "") {
     throw new LimpetError("OPTION_INVALID", "url must not hold a user or a password; give a token instead");

@@ -59,21 +59,30 @@ export function readBody(request: IncomingMessage, response: ServerResponse, rea
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
-    const stop = (error: LimpetError) => {
-      request.off("data", onData).off("end", onEnd).off("close", onClose).pause();
+    const settle = () => request.off("data", onData).off("end", onEnd).off("close", onClose);
+    const refuse = (error: LimpetError) => {
+      settle().pause();
       reject(error);
     };
     const onData = (chunk: Buffer) => {
       size += chunk.length;
-      if (size > maxBytes) return stop(tooLarge(maxBytes));
+      if (size > maxBytes) return refuse(tooLarge(maxBytes));
       if (!budget.take(chunk.length))
-        return stop(new LimpetError("HOST_FULL", "too many large requests are under way"));
+        return refuse(new LimpetError("HOST_FULL", "too many large requests are under way"));
       onTaken(chunk.length);
       chunks.push(chunk);
     };
-    const onEnd = () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size));
-    const onClose = () => reject(new LimpetError("CALL_CANCELLED", "the client went away"));
-    request.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onClose);
+    const onEnd = () => {
+      settle();
+      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size));
+    };
+    const onClose = () => refuse(new LimpetError("CALL_CANCELLED", "the client went away"));
+    // A broken connection is also closed; the error itself says nothing more.
+    request
+      .on("data", onData)
+      .on("end", onEnd)
+      .on("close", onClose)
+      .on("error", () => {});
   });
 }
 

@@ -2,6 +2,7 @@
 // door goes on serving everybody else.
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
+import fc from "fast-check";
 import { answers, dial, errorCode, FakeHost, openDoor } from "./door-kit.test.ts";
 import { EXACT_TYPE } from "./exact.ts";
 
@@ -358,6 +359,35 @@ test("clients that vanish at any byte leave nothing behind", async (t) => {
     wire.socket.write(whole.slice(0, length), () => wire.socket.resetAndDestroy());
     await wire.closed;
   }
+  assert.equal((await send(t, port, PING))[0]?.status, 200);
+  await close();
+});
+
+test("a request with bytes changed, lost or added anywhere is answered or closed, and harms nobody else", async (t) => {
+  const { port, close } = await openDoor(t, new FakeHost(), { limits: { drainMs: 600_000 } });
+  const whole = Buffer.from(post('["tea",{"a":[1]}]', "limpet-timeout: 5s\r\n").replace("close", "keep-alive") + PING);
+  const change = fc.record({
+    at: fc.nat({ max: whole.length }),
+    drop: fc.nat({ max: 3 }),
+    add: fc.oneof(
+      fc.uint8Array({ maxLength: 3 }),
+      fc.constantFrom("\r\n", "\n", ":", "chunked", "0", "\0").map((text) => Buffer.from(text)),
+    ),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 4 }), async (changes) => {
+      let bytes = whole;
+      for (const { at, drop, add } of changes) {
+        bytes = Buffer.concat([bytes.subarray(0, at), add, bytes.subarray(at + drop)]);
+      }
+      const wire = dial(t, port);
+      wire.socket.end(bytes);
+      for (const { status } of answers((await wire.closed).replaceAll(/HTTP\/1.1 100 Continue\r\n\r\n/g, ""))) {
+        assert.ok(status >= 200 && status < 500, `status ${status}`);
+      }
+    }),
+    { numRuns: 300 },
+  );
   assert.equal((await send(t, port, PING))[0]?.status, 200);
   await close();
 });

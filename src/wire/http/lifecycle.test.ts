@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { networkInterfaces } from "node:os";
 import { test } from "node:test";
 import { isLimpetError } from "../../kernel/errors.ts";
 import { answers, dial, FakeHost, openDoor } from "./door-kit.test.ts";
@@ -29,7 +30,10 @@ test("an address that this machine does not have is OPTION_INVALID", async (t) =
 });
 
 test("the URL leads to the door, also on IPv6 and by name", async (t) => {
-  for (const host of ["127.0.0.1", "::1", "localhost"]) {
+  const hasIPv6 = Object.values(networkInterfaces())
+    .flat()
+    .some((network) => network?.address === "::1");
+  for (const host of ["127.0.0.1", "localhost", ...(hasIPv6 ? ["::1"] : [])]) {
     const door = await openDoor(t, undefined, { settings: { host } });
     assert.equal((await fetch(`${door.url}/v1.0/healthz`)).status, 204);
   }
@@ -97,4 +101,22 @@ test("a request that does not finish is cut off and cancelled when the time is o
   await Promise.all([close(), close()]);
   assert.equal(await wire.closed, "");
   await cancelled;
+});
+
+test("connections beyond the limit are closed, and a place that becomes free is used again", async (t) => {
+  const { port } = await openDoor(t, undefined, { limits: { connections: 2 } });
+  const inside = [dial(t, port), dial(t, port)];
+  for (const wire of inside) {
+    wire.send(request("echo"));
+    await wire.until((text) => text.endsWith("[]"));
+  }
+  assert.equal(await dial(t, port).closed, "");
+  inside[0]!.socket.destroy();
+  let received = "";
+  for (let i = 0; i < 1_000 && received === ""; i++) {
+    const wire = dial(t, port);
+    wire.send(request("echo").replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
+    received = await wire.closed;
+  }
+  assert.match(received, /^HTTP\/1\.1 200 /);
 });

@@ -113,6 +113,8 @@ class Door {
     // Without a listener an answer to a connection that broke would be an uncaught error.
     response.on("error", () => {});
     const onConnection = this.#connections.begin(exchange);
+    // Nobody is there any more.
+    if (onConnection === 0) return;
     this.#serve(exchange, onConnection).catch((err: unknown) => {
       this.#log.error("http.failed", { err });
       request.socket.destroy();
