@@ -31,6 +31,8 @@ export interface BenchCase {
   readonly goals?: Goals | undefined;
   /** Each round in a new process, also in quick runs: what is measured can be measured once per process. */
   readonly fresh?: boolean | undefined;
+  /** Hardly differs from round to round: once in quick runs, three times in full ones. */
+  readonly steady?: boolean | undefined;
   /** Left out of quick runs. */
   readonly slow?: boolean | undefined;
   /** Says why our side cannot run here and now, or undefined when it can. */

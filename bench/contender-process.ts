@@ -12,6 +12,7 @@ const [contender, settings] = JSON.parse(process.argv[2]!) as [Contender, Settin
 // The terminal sends Ctrl-C to everybody; the parent decides what happens then.
 process.on("SIGINT", () => {});
 process.on("disconnect", () => process.exit(1));
+process.on("SIGTERM", () => process.exit(1));
 
 let running: Running | undefined;
 await answer(async () => {

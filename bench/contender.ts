@@ -5,7 +5,7 @@ import type { Contender, Settings } from "./case.ts";
 import type { Answer, Order } from "./contender-process.ts";
 
 /** Far beyond what any step needs; a step that takes longer hangs. */
-const LIMIT_MS = { start: 120_000, run: 600_000, close: 60_000 } as const;
+const LIMIT_MS = { start: 120_000, run: 600_000, close: 60_000, kill: 2_000 } as const;
 
 export class ContenderProcess {
   readonly #child: ChildProcess;
@@ -51,8 +51,11 @@ export class ContenderProcess {
     }
   }
 
+  /** First politely, so that it can end the processes it has started itself. */
   kill(): void {
-    if (this.#ended === undefined) this.#child.kill("SIGKILL");
+    if (this.#ended !== undefined) return;
+    this.#child.kill("SIGTERM");
+    setTimeout(() => this.#ended ?? this.#child.kill("SIGKILL"), LIMIT_MS.kill).unref();
   }
 
   #order(order: Order, limitMs: number): Promise<Answer & { ok: true }> {

@@ -92,12 +92,12 @@ async function runArea(
   const began = performance.now();
   for (const [index, benchCase] of cases.entries()) {
     say(`${area} ${index + 1}/${cases.length}  ${benchCase.name}`);
+    const rounds = benchCase.steady ? Math.min(options.rounds, options.quick ? 1 : 3) : options.rounds;
     const measured = await measure(benchCase, {
-      rounds: options.rounds,
+      rounds,
       restart: benchCase.fresh === true || !options.quick,
       start: (contender) => workplace.start(contender),
-      progress: (round, name, value) =>
-        say(`    round ${round}/${options.rounds}  ${name} ${show(value)} ${benchCase.unit}`),
+      progress: (round, name, value) => say(`    round ${round}/${rounds}  ${name} ${show(value)} ${benchCase.unit}`),
     });
     failed ||= measured.oursFailed;
     for (const note of measured.notes) say(`    ${note}`);

@@ -43,7 +43,8 @@ const calls: BenchCase[] = [
     better: "higher",
     ours: { module: "actors/ours-calls.ts", make: "inFlight", params: MANY },
     floor: { module: "actors/floor-calls.ts", make: "inFlight", params: MANY },
-    peers: [effectCluster("calls", MANY)],
+    // More than 64 fibers make it slower.
+    peers: [effectCluster("calls", { actors: 1_000, inFlight: 64 })],
     goals: { floor: 0.1, peer: 30 },
   },
 ];
@@ -99,6 +100,7 @@ const memory = [100_000, 1_000_000].map(
     floor: { module: "actors/floor-memory.ts", make: "resident", params: { actors }, gc: true },
     goals: { ours: 1_500 },
     fresh: true,
+    steady: true,
     slow: actors > 100_000,
   }),
 );
@@ -119,8 +121,9 @@ const start: BenchCase[] = [
     unit: "ms",
     better: "lower",
     ours: { module: "actors/dev-start.ts", make: "firstReply" },
+    floor: { module: "actors/dev-start.ts", make: "bareServer" },
     fresh: true,
-    unavailable: () => missing("bin/limpet.js") ?? missing("src/cli/main.ts"),
+    unavailable: () => missing("src/cli/bin.ts") ?? missing("src/cli/commands/dev.ts"),
   },
 ];
 

@@ -56,7 +56,8 @@ async function closeAndCheck(
 async function sumOf(count: number, one: (index: number) => Promise<number>): Promise<number> {
   let sum = 0;
   await eachOnce(count, 256, async (index) => {
-    sum += await one(index);
+    const value = await one(index);
+    sum += value;
   });
   return sum;
 }
