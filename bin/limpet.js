@@ -1,10 +1,16 @@
 #!/usr/bin/env node
 // Plain JavaScript that any Node can read, so that an old one gets a sentence instead of a syntax error.
+import { existsSync } from "node:fs";
+
 const major = Number(process.versions.node.split(".")[0]);
 if (major < 24) {
   console.error(`limpet needs Node 24 or newer; this is Node ${process.versions.node}.`);
   console.error("Install it next to your app with: npm install --save-dev node@24, and run limpet with npx.");
   process.exit(1);
 }
-const { main } = await import("../dist/cli/main.js");
-process.exitCode = await main(process.argv.slice(2));
+const command = new URL("../dist/cli/bin.js", import.meta.url);
+if (!existsSync(command)) {
+  console.error("limpet is not built yet. In its own folder, run: npm install && npm run build");
+  process.exit(1);
+}
+await import(command.href);

@@ -120,7 +120,7 @@ function refusal(target: Target, status: number, text: string): Failure {
   const { errorCode, message } = answer;
   if (typeof errorCode !== "string" || typeof message !== "string") return stranger(target);
   const name = answer.error?.name;
-  const shown = typeof name === "string" && name !== "Error" ? `${name}: ${message}` : message;
+  const shown = typeof name === "string" ? `${name}: ${message}` : message;
   const code = (errorCode in CATALOGUE ? errorCode : "ACTOR_FAILED") as ErrorCode;
   return new Failure(code, shown || `the process answered with status ${status}`, {
     errorCode,

@@ -11,8 +11,8 @@ export function explanationText(what: Explanation, now: number, paint: Paint): s
   return [headline(what, paint), ...life(what, now), ...work(what), ...storage(what, now)].join("\n");
 }
 
-function headline({ type, id, summary }: Explanation, paint: Paint): string {
-  return `${paint("bold", safe(`${type} ${id}`))}: ${safe(summary)}`;
+function headline({ summary }: Explanation, paint: Paint): string {
+  return paint("bold", `${safe(summary)}.`);
 }
 
 function life({ phase, activeSince, lastUsed }: Explanation, now: number): string[] {
@@ -23,7 +23,8 @@ function life({ phase, activeSince, lastUsed }: Explanation, now: number): strin
 
 function work({ running, queued, timers }: Explanation): string[] {
   const lines: string[] = [];
-  for (const { method, forMs, waitsFor } of running.slice(0, LISTED)) {
+  // The first line speaks of the innermost turn; there is more than one when calls have come back to the actor.
+  for (const { method, forMs, waitsFor } of running.length > 1 ? running.slice(0, LISTED) : []) {
     lines.push(safe(`It has been running ${method} for ${formatSpan(forMs)}; it waits for ${waitsFor}.`));
   }
   if (queued.length > 0) {

@@ -5,7 +5,7 @@ import { checkId, checkMethod, checkType } from "../../kernel/names.ts";
 import { ask } from "../ask.ts";
 import type { Command } from "../command.ts";
 import { reformatJson } from "../exact-json.ts";
-import { asUsage, EXIT, type Failure, wrongUsage } from "../failure.ts";
+import { asUsage, EXIT, Failure, wrongUsage } from "../failure.ts";
 import { shellWord } from "../shell-word.ts";
 import { resolveTarget, TARGET_FLAGS } from "../target.ts";
 
@@ -48,6 +48,8 @@ export const command: Command = {
       path: `/v1.0/${path}`,
       body: `[${args.join(",")}]`,
       headers: target.timeoutAsked ? { "limpet-timeout": formatMs(target.timeoutMs) } : {},
+    }).catch((error: unknown) => {
+      throw thrownBy(`${method} of ${type} ${id}`, error);
     });
     if (text !== "") terminal.line(reformatJson(text, terminal.isTTY && !context.json));
     else if (context.json) terminal.line("null");
@@ -57,6 +59,12 @@ export const command: Command = {
 
 // formatDuration rounds to seconds, for people; a timeout is passed on exactly.
 const formatMs = (ms: number): string => (ms % 1_000 === 0 ? formatDuration(ms) : `${ms}ms`);
+
+/** So that nobody takes what the actor threw for a fault of the command. */
+function thrownBy(what: string, error: unknown): unknown {
+  if (!(error instanceof Failure) || error.errorCode !== "ACTOR_FAILED") return error;
+  return new Failure(error.code, `${what} threw ${error.message}`, { cause: error });
+}
 
 function isJson(text: string): boolean {
   try {

@@ -8,7 +8,15 @@ import { type Paint, safe, type Terminal, type Tint } from "../terminal.ts";
 
 export function devLog(level: LogLevel, terminal: Terminal, json: boolean): Log {
   if (json || !terminal.errIsTTY) return createLog({ level });
-  return createLog({ level, destination: { write: (line) => terminal.errLine(prettyLine(line, terminal.paintErr)) } });
+  return createLog({
+    level,
+    destination: {
+      write(line) {
+        // What the banner says need not be said twice.
+        if (!line.includes('"event":"http.listening"')) terminal.errLine(prettyLine(line, terminal.paintErr));
+      },
+    },
+  });
 }
 
 const TINTS: Record<string, Tint> = { debug: "dim", info: "green", warn: "yellow", error: "red" };

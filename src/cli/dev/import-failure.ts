@@ -120,5 +120,5 @@ export function firstOwnFrame(error: Error, cwd: string): string | undefined {
 export function shownPath(place: string, cwd: string): string {
   const path = place.startsWith("file:") ? fileURLToPath(place) : place;
   const way = relative(cwd, path);
-  return way.startsWith("..") ? path : way;
+  return way.length < path.length ? way : path;
 }

@@ -1,12 +1,13 @@
 // From the name of a file to the actors it exports. Whatever is wrong with the module is said in terms of the module.
 
-import { readdirSync, statSync } from "node:fs";
-import { basename, dirname, relative, resolve } from "node:path";
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { basename, dirname, join, parse, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isActorClass } from "../../actors/actor-type.ts";
 import type { ActorClass } from "../../actors/remote.ts";
 import { nearest } from "../../config/nearest.ts";
 import { Failure } from "../failure.ts";
+import { shellWord } from "../shell-word.ts";
 import { importFailure } from "./import-failure.ts";
 
 export interface LoadedModule {
@@ -15,27 +16,32 @@ export interface LoadedModule {
   readonly tryThese: readonly string[];
 }
 
+const USUAL_NAMES = ["app.ts", "index.ts", "main.ts", "app.js", "index.js"];
+
 export function findModule(name: string, cwd: string): string {
   const file = resolve(cwd, name);
   const stats = statSync(file, { throwIfNoEntry: false });
   if (stats?.isFile()) return file;
   if (stats?.isDirectory()) {
-    throw new Failure("MODULE_INVALID", `${name} is a folder, not a module`, { hint: hintAmong(file, "app.ts", name) });
+    const inside = USUAL_NAMES.find((each) => existsSync(join(file, each)));
+    throw new Failure("MODULE_INVALID", `${name} is a folder, not a module`, {
+      hint: inside && didYouMean(join(name, inside)),
+    });
   }
-  const hint = hintAmong(dirname(file), basename(file), dirname(name)) ?? `Looked in ${dirname(file)}`;
+  const near = modulesIn(dirname(file));
+  const hit = near.find((each) => parse(each).name === basename(file)) ?? nearest(basename(file), near);
+  const hint = hit === undefined ? `Looked in ${dirname(file)}` : didYouMean(join(dirname(name), hit));
   throw new Failure("MODULE_INVALID", `there is no file ${name}`, { hint });
 }
 
-function hintAmong(folder: string, wanted: string, shown: string): string | undefined {
-  let names: string[];
+const didYouMean = (name: string): string => `Did you mean: limpet dev ${shellWord(name)}`;
+
+function modulesIn(folder: string): string[] {
   try {
-    names = readdirSync(folder).filter((name) => /\.[cm]?[jt]s$/.test(name) && !name.endsWith(".d.ts"));
+    return readdirSync(folder).filter((name) => /\.[cm]?[jt]s$/.test(name) && !name.endsWith(".d.ts"));
   } catch {
-    return undefined;
+    return [];
   }
-  const hit = nearest(wanted, names) ?? names.find((name) => name.replace(/\.\w+$/, "") === wanted);
-  if (hit === undefined) return undefined;
-  return `Did you mean: limpet dev ${shown === "." ? hit : `${shown.replace(/\/$/, "")}/${hit}`}`;
 }
 
 export async function loadModule(file: string, cwd: string): Promise<LoadedModule> {
@@ -78,13 +84,20 @@ function noActors(exports: Record<string, unknown>, shown: string): Failure {
       hint: "Install limpet in the app's own folder and run it with: npx limpet dev",
     });
   }
-  const names = Object.keys(exports);
+  const names = exportedNames(exports);
   const what = names.length === 0 ? "nothing" : `${names.join(", ")}, but no actors`;
   return new Failure("MODULE_INVALID", `${shown} exports ${what}`, {
     hint:
       "Export a class: export class Cart extends Actor<{ items: string[] }> { … }\n" +
       `If ${shown} starts limpet() by itself, run it with: node ${shown}`,
   });
+}
+
+/** A file without any export is taken for CommonJS, which has two that nobody wrote. */
+function exportedNames(exports: Record<string, unknown>): string[] {
+  const common = exports["module.exports"];
+  const bare = typeof common === "object" && common !== null && Object.keys(common).length === 0;
+  return Object.keys(exports).filter((name) => name !== "module.exports" && !(bare && name === "default"));
 }
 
 function extendsSomeActor(value: unknown): value is { name: string } {

@@ -35,9 +35,12 @@ export async function runApp(context: Context, resolved: ResolvedSettings, file:
   const { app, ready } = first;
   if (json) terminal.line(JSON.stringify({ event: "ready", pid: process.pid, ...ready }));
   else terminal.line(banner(ready, terminal.paint));
-  const { uncaught } = await stopping;
+  const { uncaught, quiet } = await stopping;
   if (uncaught !== undefined) sayUncaught(uncaught.error, context, relative(cwd, file));
-  await stop(app, resolved.settings, context);
+  if (!quiet) say(context, "Stopping as soon as running turns are done; Ctrl-C ends it at once.");
+  await stop(app, resolved.settings);
+  if (json) terminal.line(JSON.stringify({ event: "stopped" }));
+  else if (!quiet) say(context, "Stopped.");
   return uncaught === undefined ? EXIT.ok : EXIT.failed;
 }
 
@@ -64,13 +67,21 @@ async function openSomewhere(
       if (port !== usual) say(context, `Port ${usual} is taken; using ${port}.`);
       return app;
     } catch (error) {
-      if (!isLimpetError(error, "ADDRESS_IN_USE")) throw error;
+      if (!isLimpetError(error, "ADDRESS_IN_USE")) throw withDoctor(error);
       if (port < last) continue;
       const which = last === usual ? `port ${usual} is taken` : `all ports from ${usual} to ${last} are taken`;
       const hint = "limpet doctor says by whom. Choose another with --port, or any free one with --port 0.";
       throw new Failure("ADDRESS_IN_USE", which, { hint, cause: error });
     }
   }
+}
+
+function withDoctor(error: unknown): unknown {
+  if (!isLimpetError(error) || !error.code.startsWith("STORE_")) return error;
+  return new Failure(error.code, error.message, {
+    hint: "limpet doctor looks at the store more closely.",
+    cause: error,
+  });
 }
 
 function describe(
@@ -96,20 +107,15 @@ function describe(
   };
 }
 
-async function stop(app: App, settings: Settings, context: Context): Promise<void> {
-  say(context, "Stopping, as soon as running turns are done. Ctrl-C again ends it at once.");
-  const limit = settings.drainTimeout + STOP_GRACE_MS;
-  const timer = Promise.withResolvers<"late">();
-  const timeout = setTimeout(() => timer.resolve("late"), limit);
-  const outcome = await Promise.race([app.stop(), timer.promise]);
-  clearTimeout(timeout);
-  if (outcome === "late") {
-    throw new Failure("STOPPING", "the app did not stop in time and was ended", {
-      hint: "A turn that never ends holds it up; state that was committed is safe.",
-    });
-  }
-  if (context.json) context.terminal.line(JSON.stringify({ event: "stopped" }));
-  else say(context, "Stopped.");
+async function stop(app: App, settings: Settings): Promise<void> {
+  const late = Promise.withResolvers<"late">();
+  const timer = setTimeout(() => late.resolve("late"), settings.drainTimeout + STOP_GRACE_MS);
+  const outcome = await Promise.race([app.stop(), late.promise]);
+  clearTimeout(timer);
+  if (outcome !== "late") return;
+  throw new Failure("STOPPING", "the app did not stop in time and was ended", {
+    hint: "A turn that never ends holds it up; state that was committed is safe.",
+  });
 }
 
 function sayUncaught(error: unknown, context: Context, shown: string): void {

@@ -4,6 +4,8 @@
 export interface StopReason {
   /** What to exit with when there is nothing to drain yet. */
   readonly abruptExit: number;
+  /** The watcher starts the app anew at once; nobody needs to hear of it. */
+  readonly quiet?: true;
   /** Something in the app that nobody caught. */
   readonly uncaught?: { readonly error: unknown };
 }
@@ -30,6 +32,7 @@ export function stopRequest(options: { catchErrors: boolean }): Promise<StopReas
     // In a child of the watcher: it says stop, or it is gone and nobody would ever say it.
     process.on("message", (message) => {
       if (message === "stop") resolve({ abruptExit: 0 });
+      if (message === "restart") resolve({ abruptExit: 0, quiet: true });
     });
     process.on("disconnect", () => resolve({ abruptExit: 0 }));
     if (options.catchErrors) {

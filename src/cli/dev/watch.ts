@@ -22,6 +22,8 @@ export async function watchApp(context: Context, resolved: ResolvedSettings, fil
   for (const each of [file, resolved.file ?? "limpet.yaml"]) watcher.look(resolve(context.cwd, each));
   const stopping = stopRequest({ catchErrors: false });
   watcher.start();
+  // A second Ctrl-C ends this process at once, and then the child must not stay.
+  process.on("exit", () => watcher.kill());
   await stopping;
   return watcher.end();
 }
@@ -70,10 +72,14 @@ class AppWatcher {
     child.on("message", (message) => {
       if (typeof message === "string") this.look(message);
     });
-    child.on("exit", (code) => {
+    child.on("exit", () => {
       if (this.#child === child) this.#child = undefined;
-      if (!this.#ended && !this.#restarting && code !== 0) this.#say("Waiting for a change.");
+      if (!this.#ended && !this.#restarting) this.#say("Waiting for a change.");
     });
+  }
+
+  kill(): void {
+    this.#child?.kill("SIGKILL");
   }
 
   /** Its exit code is the child's, if there was one to stop. */
@@ -81,7 +87,7 @@ class AppWatcher {
     this.#ended = true;
     clearTimeout(this.#settle);
     for (const folder of this.#folders) folder.close();
-    return (await this.#stopChild()) ?? EXIT.ok;
+    return (await this.#stopChild("stop")) ?? EXIT.ok;
   }
 
   #changed(file: string): void {
@@ -95,16 +101,16 @@ class AppWatcher {
     if (this.#restarting || this.#ended) return;
     this.#restarting = true;
     this.#say(`${relative(this.#context.cwd, file)} has changed, starting anew.`);
-    await this.#stopChild();
+    await this.#stopChild("restart");
     this.#restarting = false;
     if (!this.#ended) this.start();
   }
 
-  async #stopChild(): Promise<number | undefined> {
+  async #stopChild(word: "stop" | "restart"): Promise<number | undefined> {
     const child = this.#child;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return undefined;
     const gone = new Promise<number | undefined>((resolve) => child.once("exit", (code) => resolve(code ?? undefined)));
-    if (child.connected) child.send("stop", () => {});
+    if (child.connected) child.send(word, () => {});
     const timer = setTimeout(() => child.kill("SIGKILL"), this.#drainMs + KILL_GRACE_MS);
     const code = await gone;
     clearTimeout(timer);

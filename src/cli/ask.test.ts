@@ -1,0 +1,138 @@
+import assert from "node:assert/strict";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { runCli } from "../../test/support/cli.ts";
+
+type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void;
+
+/** A process that answers as it is told. */
+async function answering(handler: Handler): Promise<AsyncDisposable & { readonly url: string }> {
+  const server = createServer((request, response) => {
+    let body = "";
+    request.on("data", (chunk) => {
+      body += String(chunk);
+    });
+    request.on("end", () => handler(request, response, body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+test("a call sends names encoded, arguments untouched, the token and the time it may take", async () => {
+  let seen: { url: string | undefined; body: string; token: string | undefined; timeout: unknown } | undefined;
+  await using server = await answering((request, response, body) => {
+    const { authorization, "limpet-timeout": timeout } = request.headers;
+    seen = { url: request.url, body, token: authorization, timeout };
+    response.end("12345678901234567890");
+  });
+  const argv = ["call", "Cart", "a%b||ü", "add", "-1.50", '{"a": 9007199254740993}', "--timeout", "1500ms"];
+  const outcome = await runCli([...argv, "--url", server.url], { env: { LIMPET_TOKEN: "secret" } });
+  assert.deepEqual(outcome, { code: 0, stdout: "12345678901234567890\n", stderr: "" });
+  assert.deepEqual(seen, {
+    url: "/v1.0/actors/Cart/a%25b%7C%7C%C3%BC/method/add",
+    body: '[-1.50,{"a": 9007199254740993}]',
+    token: "Bearer secret",
+    timeout: "1500ms",
+  });
+});
+
+test("a result is spread out on a terminal; no result is nothing, and null for programs", async () => {
+  await using server = await answering((request, response) => {
+    if (request.url?.endsWith("/void")) response.writeHead(204).end();
+    else response.end('{"a":1}');
+  });
+  const call = (method: string, ...rest: string[]) => ["call", "Cart", "a", method, "--url", server.url, ...rest];
+  assert.equal((await runCli(call("get"), { tty: true })).stdout, '{\n  "a": 1\n}\n');
+  assert.equal((await runCli(call("get"))).stdout, '{"a":1}\n');
+  assert.equal((await runCli(call("void"))).stdout, "");
+  assert.equal((await runCli(call("void", "--json"))).stdout, "null\n");
+});
+
+test("what the process refuses is passed on with its code, and with what to do", async () => {
+  const answers: Record<string, [number, object]> = {
+    thrown: [500, { errorCode: "ACTOR_FAILED", message: "no good", error: { name: "TypeError" } }],
+    token: [401, { errorCode: "UNAUTHENTICATED", message: "send a valid token" }],
+    future: [418, { errorCode: "FROM_THE_FUTURE", message: "something new" }],
+  };
+  await using server = await answering((request, response) => {
+    const [status, body] = answers[request.url?.split("/").at(-1) ?? ""] ?? [404, {}];
+    response.writeHead(status).end(JSON.stringify(body));
+  });
+  const call = (method: string, ...rest: string[]) =>
+    runCli(["call", "Cart", "a", method, "--url", server.url, ...rest]);
+  const thrown = await call("thrown");
+  assert.deepEqual(thrown, { code: 1, stdout: "", stderr: "limpet: thrown of Cart a threw TypeError: no good\n" });
+  const token = await call("token");
+  assert.equal(token.code, 1);
+  assert.match(token.stderr, /limpet: send a valid token\n {8}This process asks for a token: set LIMPET_TOKEN/);
+  const future = await call("future", "--json");
+  assert.deepEqual(JSON.parse(future.stderr), { errorCode: "FROM_THE_FUTURE", message: "something new" });
+});
+
+test("somebody else on the port is told apart from limpet", async () => {
+  await using server = await answering((request, response) => {
+    if (request.url?.includes("/method/")) response.writeHead(404).end("<html>not here</html>");
+    else response.end("<html>hello</html>");
+  });
+  for (const argv of [["call", "Cart", "a", "b"], ["actors"], ["explain", "Cart", "a"]]) {
+    const { code, stderr } = await runCli([...argv, "--url", server.url]);
+    assert.equal(code, 1, argv[0]);
+    assert.match(stderr, /is not limpet/, argv[0]);
+  }
+});
+
+test("silence ends after the time given, and nobody listening is said at once", async () => {
+  await using server = await answering(() => {});
+  const late = await runCli(["call", "Cart", "a", "b", "--timeout", "20ms", "--url", server.url, "--json"]);
+  assert.equal(late.code, 1);
+  assert.equal(JSON.parse(late.stderr).errorCode, "CALL_TIMEOUT");
+  await server[Symbol.asyncDispose]();
+  const nobody = await runCli(["call", "Cart", "a", "b", "--url", server.url]);
+  assert.equal(nobody.code, 1);
+  assert.match(nobody.stderr, /nothing is running at .*\n {8}Start it with: limpet dev app\.ts/);
+});
+
+test("a listing follows the pages up to its limit, and says when there is more", async () => {
+  const asked: string[] = [];
+  const actor = (id: string) => ({ type: "Cart", id, active: id === "a", waiting: 0, version: 3, bytes: 2048 });
+  await using server = await answering((request, response) => {
+    asked.push(String(request.url));
+    const after = new URL(String(request.url), "http://x").searchParams.get("after");
+    const page = after === null ? { actors: [actor("a")], next: "p2" } : { actors: [actor("b\u202e")] };
+    response.end(JSON.stringify(page));
+  });
+  const list = (...rest: string[]) => runCli(["actors", "--url", server.url, ...rest]);
+  assert.equal(
+    (await list()).stdout,
+    "TYPE  ID  IN MEMORY  WAITING  VERSION     SIZE\nCart  a   yes              -        3  2.0 KiB\nCart  b\\u202e  -                -        3  2.0 KiB\n",
+  );
+  const some = await list("--limit", "1");
+  assert.match(some.stderr, /There are more than these 1; --all shows all/);
+  const all = JSON.parse((await list("--all", "--json", "--type", "Cart", "--prefix", "a b", "--active")).stdout);
+  assert.deepEqual(
+    all.actors.map(({ id }: { id: string }) => id),
+    ["a", "b\u202e"],
+  );
+  assert.equal(asked.at(-1), "/v1.0/inspect/actors?limit=1000&type=Cart&prefix=a+b&active=true&after=p2");
+  assert.equal(JSON.parse((await list("--limit", "1", "--json")).stdout).next, "p2");
+});
+
+test("an empty listing says what a newcomer would ask next", async () => {
+  await using server = await answering((request, response) => {
+    const metadata = { actors: [{ type: "Cart", count: 0 }] };
+    response.end(JSON.stringify(request.url === "/v1.0/metadata" ? metadata : { actors: [] }));
+  });
+  const list = (...rest: string[]) => runCli(["actors", "--url", server.url, ...rest]);
+  assert.match((await list()).stderr, /No actors match\. .* limpet call Cart <id> <method>/);
+  assert.match((await list("--type", "Cat")).stderr, /has no type Cat; did you mean Cart\? Its types: Cart\./);
+  assert.match((await list("--type", "Zebra")).stderr, /has no type Zebra\. Its types: Cart\./);
+  const json = await list("--json");
+  assert.deepEqual([json.stdout, json.stderr], ['{"actors":[]}\n', ""]);
+});

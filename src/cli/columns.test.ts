@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { columns, widthOf } from "./columns.ts";
+
+test("columns are as wide as their widest cell, numbers to the right, nothing behind the last", () => {
+  assert.deepEqual(
+    columns(
+      [{ title: "NAME" }, { title: "SIZE", align: "right" }, { title: "NOTE" }],
+      [
+        ["a", "1", ""],
+        ["long name", "1000", "x"],
+      ],
+    ),
+    ["NAME       SIZE  NOTE", "a             1", "long name  1000  x"],
+  );
+  assert.deepEqual(columns([{}, {}], [["a", "b"]]), ["a  b"]);
+});
+
+test("width is what a terminal draws: colours count nothing, wide characters two", () => {
+  assert.equal(widthOf("\u001b[31mred\u001b[39m"), 3);
+  assert.equal(widthOf("茶"), 2);
+  assert.equal(widthOf("🐚"), 2);
+  assert.equal(widthOf("👩‍👩‍👧"), 2);
+  assert.equal(widthOf("é"), 1);
+  assert.equal(widthOf("e\u0301"), 1);
+  const [first, second] = columns(
+    [{}, {}],
+    [
+      ["茶", "x"],
+      ["ab", "x"],
+    ],
+  );
+  assert.equal(first, "茶  x");
+  assert.equal(second, "ab  x");
+});

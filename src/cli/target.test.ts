@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { tempFolder } from "../../test/support/cli.ts";
+import { EXIT, Failure } from "./failure.ts";
+import { resolveTarget, shownUrl } from "./target.ts";
+
+const target = (flags: Record<string, string>, env: Record<string, string> = {}, cwd = "/nonexistent") =>
+  resolveTarget({ flags, env, cwd });
+
+function refused(flags: Record<string, string>, env: Record<string, string> = {}): string {
+  try {
+    target(flags, env);
+  } catch (error) {
+    assert.ok(error instanceof Failure);
+    assert.equal(error.exitCode, EXIT.usage);
+    return error.message;
+  }
+  return assert.fail("nothing was refused");
+}
+
+test("a flag weighs more than LIMPET_URL, which weighs more than the default", () => {
+  assert.equal(shownUrl(target({}).url), "http://127.0.0.1:7300");
+  assert.equal(shownUrl(target({}, { LIMPET_URL: "http://a:1" }).url), "http://a:1");
+  assert.equal(shownUrl(target({ url: "https://b/base/" }, { LIMPET_URL: "http://a:1" }).url), "https://b/base");
+  assert.equal(shownUrl(target({ url: "localhost:8000" }).url), "http://localhost:8000");
+});
+
+test("without a URL it is the process that the settings here describe, with one of its tokens", () => {
+  using folder = tempFolder();
+  folder.write("limpet.yaml", "http:\n  host: 0.0.0.0\n  port: 8123\n  tokens: [one, two]\n");
+  const found = target({}, {}, folder.path);
+  assert.equal(shownUrl(found.url), "http://127.0.0.1:8123");
+  assert.equal(found.token, "one");
+  assert.equal(target({}, { LIMPET_TOKEN: "mine" }, folder.path).token, "mine");
+  assert.equal(target({ url: "http://else.where" }, {}, folder.path).token, undefined, "a stranger is not told");
+});
+
+test("what cannot be an address, a token or a time is refused without repeating secrets", () => {
+  assert.match(refused({ url: "ftp://x" }), /^--url: "ftp:\/\/x" is not a URL; write for example/);
+  assert.match(refused({}, { LIMPET_URL: "http://" }), /^LIMPET_URL: /);
+  assert.doesNotMatch(refused({ url: "http://u:hunter2@x" }), /hunter2/);
+  assert.doesNotMatch(refused({ token: "hunter2 x" }), /hunter2/);
+  assert.match(refused({ timeout: "soon" }), /^--timeout: "soon" is not a duration/);
+  assert.match(refused({ timeout: "0s" }), /longer than nothing/);
+});
