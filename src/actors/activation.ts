@@ -44,6 +44,10 @@ export interface Surroundings {
   gone(activation: Activation): void;
 }
 
+export function cancelled(label: string, reason: unknown): LimpetError {
+  return new LimpetError("CALL_CANCELLED", `the caller of ${label} gave up`, { cause: reason });
+}
+
 const neverAborted = new AbortController().signal;
 const thenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
@@ -123,7 +127,7 @@ export class Activation implements ActorContext {
     this.#mailbox ??= new Mailbox();
     const { mailboxLimit } = this.type.options;
     if (this.#mailbox.length >= mailboxLimit) {
-      turn.fail(new LimpetError("MAILBOX_FULL", `${mailboxLimit} calls already wait for ${this.label}`));
+      this.#refuse(turn, new LimpetError("MAILBOX_FULL", `${mailboxLimit} calls already wait for ${this.label}`));
       return;
     }
     this.#mailbox.push(turn);
@@ -137,8 +141,10 @@ export class Activation implements ActorContext {
     else this.#mailbox?.remove(turn);
   }
 
-  cancelled(turn: Turn, reason: unknown): LimpetError {
-    return new LimpetError("CALL_CANCELLED", `the caller of ${turn.label} gave up`, { cause: reason });
+  /** A call that never got in must not leave an empty place behind. */
+  #refuse(turn: Turn, error: LimpetError): void {
+    turn.fail(error);
+    if (this.phase === "cold" && this.waiting === 0) this.#around.gone(this);
   }
 
   /** Leaves memory as soon as no turn runs. */
@@ -288,7 +294,7 @@ export class Activation implements ActorContext {
     this.#timers = undefined;
     if (this.#instance !== undefined) sever(this.#instance);
     this.#instance = undefined;
-    for (const turn of this.#inside ?? []) turn.fail(this.cancelled(turn, reason));
+    for (const turn of this.#inside ?? []) turn.fail(cancelled(turn.label, reason));
     this.#inside = undefined;
     this.#buffer = undefined;
     this.#epoch = 0;
@@ -435,7 +441,7 @@ export class Activation implements ActorContext {
     if (admission === "enter") {
       this.#enter(turn);
     } else if (admission !== "wait") {
-      turn.fail(admission);
+      this.#refuse(turn, admission);
     } else if ((this.#inside?.length ?? 0) >= this.type.options.mailboxLimit) {
       turn.fail(new LimpetError("MAILBOX_FULL", `too many calls wait inside the running turn of ${this.label}`));
     } else {

@@ -10,7 +10,7 @@ import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
 import type { Commit, CommitOutcome, StateWrite, Store, Taken, TakeRequest } from "../ports/store.ts";
-import { Activation } from "./activation.ts";
+import { Activation, cancelled } from "./activation.ts";
 import type { Surroundings } from "./activation.ts";
 import type { ActorDefaults } from "./actor-options.ts";
 import { ActorType } from "./actor-type.ts";
@@ -138,11 +138,11 @@ export class Catalog implements Surroundings {
     try {
       if (this.#stopping && parent === undefined) throw stopping();
       if (parent?.cancelled !== undefined) throw parent.cancelled;
+      if (options?.signal?.aborted) throw cancelled(`${type.name}/${id}.${method}`, options.signal.reason);
       for (let i = 0; i < args.length; i++) args[i] = copyValue(args[i], `argument ${i + 1}`, "ARGUMENT_INVALID");
       const activation = type.activations.get(id) ?? this.#open(type, id);
       const timeoutMs = options?.timeoutMs ?? type.options.callTimeoutMs;
       const turn = activation.newTurn(method, args, parent, timeoutMs);
-      if (options?.signal?.aborted) throw activation.cancelled(turn, options.signal.reason);
       activation.submit(turn);
       return turn.promise(options?.signal);
     } catch (error) {

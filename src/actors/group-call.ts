@@ -143,5 +143,7 @@ export class GroupCall<Request, Answer> {
       member.reject(told);
       return false;
     });
+    // Nobody waits any more: the next one to come asks at once whether the store is back.
+    if (this.#waiting.length === 0) this.#failures = 0;
   }
 }

@@ -4,6 +4,7 @@
 //   queued → running → committing → done      `cancel` answers the caller at once in any state; a turn that already
 //                                             runs is asked to stop through its signal, and runs to its end.
 import type { LimpetError } from "../kernel/errors.ts";
+import { cancelled } from "./activation.ts";
 import type { Activation } from "./activation.ts";
 import type { Deadlines } from "./deadlines.ts";
 
@@ -96,7 +97,7 @@ export class Turn {
   }
 
   #listen(signal: AbortSignal): void {
-    const abort = (): void => this.cancel(this.activation.cancelled(this, signal.reason));
+    const abort = (): void => this.cancel(cancelled(this.label, signal.reason));
     signal.addEventListener("abort", abort, { once: true });
     this.#unlisten = () => signal.removeEventListener("abort", abort);
   }

@@ -29,6 +29,7 @@ export interface Extras {
   readonly log?: Log | undefined;
   readonly clock?: Clock | undefined;
   readonly random?: Random | undefined;
+  /** Stays open when the app stops: whoever opened it closes it. */
   readonly store?: Store | undefined;
 }
 
@@ -61,10 +62,11 @@ export async function openApp({ actors }: Definitions, settings: Settings, extra
     const catalog = new Catalog(actors, catalogSettings(settings), { clock, random, log, meter, store });
     meter.collect(() => catalog.measure());
     const host = new HostNode(catalog, store, clock);
+    const close = extras.store === undefined ? () => store.close() : async () => {};
     const door = settings.http ? await openDoor(host, settings, meter, log) : undefined;
-    return new LimpetApp(catalog, host, door, meter);
+    return new LimpetApp(catalog, host, door, meter, close);
   } catch (error) {
-    await store.close();
+    if (extras.store === undefined) await store.close();
     throw error;
   }
 }
@@ -104,6 +106,7 @@ class LimpetApp implements App {
   readonly #catalog: Catalog;
   readonly #door: Awaited<ReturnType<typeof openHttpDoor>> | undefined;
   readonly #meter: Metrics;
+  readonly #closeStore: () => Promise<void>;
   #stopped: Promise<void> | undefined;
 
   constructor(
@@ -111,11 +114,13 @@ class LimpetApp implements App {
     host: HostNode,
     door: Awaited<ReturnType<typeof openHttpDoor>> | undefined,
     meter: Metrics,
+    closeStore: () => Promise<void>,
   ) {
     this.#catalog = catalog;
     this.host = host;
     this.#door = door;
     this.#meter = meter;
+    this.#closeStore = closeStore;
     this.url = door?.url;
   }
 
@@ -134,6 +139,7 @@ class LimpetApp implements App {
 
   async #stop(): Promise<void> {
     await Promise.all([this.host.stop(), this.#door?.close()]);
+    await this.#closeStore();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -131,7 +131,6 @@ export class HostNode implements Host {
     this.#pinging?.cancel();
     this.#pinging = undefined;
     await this.#catalog.stop();
-    await this.#store.close();
   }
 }
 

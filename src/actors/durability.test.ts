@@ -1,0 +1,295 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { Actor, isLimpetError, LimpetError } from "../index.ts";
+import type { Commit, CommitOutcome, Store } from "../ports/store.ts";
+import { MemoryStore, testLimpet } from "../testing.ts";
+
+class Counter extends Actor<{ n: number; log?: Map<string, number[]> }> {
+  initial() {
+    return { n: 0 };
+  }
+  inc(by = 1) {
+    this.state.n += by;
+    return this.state.n;
+  }
+  read() {
+    return this.state.n;
+  }
+  incAndThrow() {
+    this.state.n += 100;
+    this.state.log = new Map([["x", [1]]]);
+    throw new Error("no");
+  }
+  incBadly() {
+    this.state.n += 100;
+    (this.state as { f?: unknown }).f = () => 1;
+  }
+  forget() {
+    this.clear();
+    return this.state.n;
+  }
+}
+
+/** A store whose commits can be held, lost on the way there, or lost on the way back. */
+class Unreliable extends MemoryStore {
+  readonly commits: Commit[][] = [];
+  takes = 0;
+  before: (() => Promise<void> | void) | undefined;
+  after: (() => Promise<void> | void) | undefined;
+
+  override async take(...args: Parameters<Store["take"]>) {
+    this.takes++;
+    await this.before?.();
+    return super.take(...args);
+  }
+
+  override async commit(batch: readonly Commit[]): Promise<CommitOutcome[]> {
+    this.commits.push([...batch]);
+    await this.before?.();
+    const outcomes = await super.commit(batch);
+    await this.after?.();
+    return outcomes;
+  }
+}
+
+const unavailable = (): never => {
+  throw new LimpetError("STORE_UNAVAILABLE", "down");
+};
+const lost = (): never => {
+  throw new LimpetError("COMMIT_UNKNOWN", "connection lost");
+};
+
+describe("a turn", () => {
+  it("is committed before its reply leaves", async () => {
+    const store = new Unreliable();
+    await using app = await testLimpet({ actors: [Counter], stateStore: store });
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    await app.actor(Counter, "a").read();
+    store.before = () => held;
+    let replied = false;
+    const call = app
+      .actor(Counter, "a")
+      .inc()
+      .then(() => {
+        replied = true;
+      });
+    await app.advance("1s");
+    assert.equal(replied, false);
+    release();
+    await call;
+    assert.equal((await store.find({ namespace: "default", type: "Counter", id: "a" }))?.version, 1);
+  });
+
+  it("that throws, or changes what cannot be stored, leaves the state as after the last commit", async () => {
+    await using app = await testLimpet({ actors: [Counter] });
+    const counter = app.actor(Counter, "a");
+    await counter.inc();
+    await assert.rejects(counter.incAndThrow(), { message: "no" });
+    assert.equal(await counter.read(), 1);
+    await assert.rejects(counter.incBadly(), { code: "STATE_INVALID", message: /^state\.f \(a function\)/ });
+    assert.equal(await counter.inc(), 2);
+  });
+
+  it("that only reads writes nothing, and an actor without state never meets the store", async () => {
+    class Echo extends Actor {
+      say(text: string) {
+        return text;
+      }
+      look() {
+        return this.state;
+      }
+    }
+    const store = new Unreliable();
+    await using app = await testLimpet({ actors: [Counter, Echo], stateStore: store });
+    await app.actor(Counter, "a").read();
+    await app.actor(Echo, "e").say("hi");
+    assert.equal(store.takes, 1);
+    assert.equal(store.commits.length, 0);
+    await assert.rejects(app.actor(Echo, "e").look(), { code: "STATE_MISSING" });
+  });
+
+  it("shares its transaction with the turns of other actors that end in the same moment", async () => {
+    const store = new Unreliable();
+    await using app = await testLimpet({ actors: [Counter], stateStore: store });
+    await Promise.all(Array.from({ length: 100 }, (_, i) => app.actor(Counter, `c${i}`).inc()));
+    assert.ok(store.commits.length <= 2, `${store.commits.length} transactions`);
+    assert.ok(store.takes <= 2, `${store.takes} takes`);
+  });
+
+  it("is not delayed by a turn of another actor that takes its time", async () => {
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    class Slow extends Actor<{ n: number }> {
+      initial() {
+        return { n: 0 };
+      }
+      async go() {
+        this.state.n++;
+        await held;
+        return this.state.n;
+      }
+    }
+    await using app = await testLimpet({ actors: [Counter, Slow] });
+    const slow = app.actor(Slow, "s").go();
+    for (let i = 1; i <= 20; i++) assert.equal(await app.actor(Counter, "c").inc(), i);
+    release();
+    assert.equal(await slow, 1);
+  });
+
+  it("can clear what is stored; the next activation begins anew, and its epoch is still higher", async () => {
+    await using app = await testLimpet({ actors: [Counter] });
+    const counter = app.actor(Counter, "a");
+    await counter.inc(5);
+    assert.equal(await counter.forget(), 0);
+    assert.equal(await counter.read(), 0);
+    await app.advance("1h");
+    assert.equal(await counter.inc(), 1);
+    const row = await app.store.find({ namespace: "default", type: "Counter", id: "a" });
+    assert.equal(row?.epoch, 2);
+    assert.equal(row?.version, 3);
+  });
+});
+
+describe("a stale activation", () => {
+  it("cannot commit: its caller is told to try again, nothing of the turn is kept, and its successor loses nothing", async () => {
+    const store = new MemoryStore();
+    await using one = await testLimpet({ actors: [Counter], stateStore: store });
+    await using two = await testLimpet({ actors: [Counter], stateStore: store });
+    await one.actor(Counter, "a").inc();
+    await two.actor(Counter, "a").inc();
+    await assert.rejects(one.actor(Counter, "a").inc(), { code: "FENCED", retry: "now" });
+    assert.equal(await one.actor(Counter, "a").inc(), 3);
+    await assert.rejects(two.actor(Counter, "a").forget(), { code: "FENCED" });
+    assert.equal(await two.actor(Counter, "a").read(), 3);
+  });
+
+  it("runs nothing more: no hook, no timer; the calls behind it reach the next activation", async () => {
+    const events: string[] = [];
+    class Watched extends Counter {
+      static options = { name: "Counter" };
+      override onActivate() {
+        events.push("activate");
+        this.timers.set("t", { every: "1s" }, () => events.push("tick"));
+      }
+      override onDeactivate() {
+        events.push("deactivate");
+      }
+    }
+    const store = new MemoryStore();
+    await using one = await testLimpet({ actors: [Watched], stateStore: store });
+    await using two = await testLimpet({ actors: [Counter], stateStore: store });
+    await one.actor(Watched, "a").inc();
+    await two.actor(Counter, "a").inc();
+    const calls = await Promise.allSettled([1, 2, 3].map(() => one.actor(Watched, "a").inc()));
+    assert.deepEqual(
+      calls.map((call) => (call.status === "fulfilled" ? call.value : (call.reason as LimpetError).code)),
+      ["FENCED", 3, 4],
+    );
+    assert.deepEqual(events, ["activate", "activate"]);
+  });
+
+  it("and its successor add up: increments from both sides are all there, none twice", async () => {
+    const store = new MemoryStore();
+    await using one = await testLimpet({ actors: [Counter], stateStore: store });
+    await using two = await testLimpet({ actors: [Counter], stateStore: store });
+    const load = async (app: typeof one): Promise<void> => {
+      for (let done = 0; done < 500; ) {
+        try {
+          await app.actor(Counter, "a").inc();
+          done++;
+        } catch (error) {
+          assert.ok(isLimpetError(error, "FENCED"));
+        }
+      }
+    };
+    await Promise.all([load(one), load(two), load(one), load(two)]);
+    await using three = await testLimpet({ actors: [Counter], stateStore: store });
+    assert.equal(await three.actor(Counter, "a").read(), 2_000);
+  });
+});
+
+describe("a store that fails", () => {
+  it("before it did anything is asked again, and the turn succeeds once it is back", async () => {
+    const store = new Unreliable();
+    await using app = await testLimpet({ actors: [Counter], stateStore: store });
+    await app.actor(Counter, "a").inc();
+    store.before = unavailable;
+    const call = app.actor(Counter, "a").inc();
+    await app.advance("3s");
+    store.before = undefined;
+    await app.advance("2s");
+    assert.equal(await call, 2);
+  });
+
+  it("after it committed, without saying so, is asked by commit id: the turn counts once", async () => {
+    const store = new Unreliable();
+    await using app = await testLimpet({ actors: [Counter], stateStore: store });
+    await app.actor(Counter, "a").read();
+    store.after = lost;
+    const call = app.actor(Counter, "a").inc();
+    await app.advance("3s");
+    store.after = undefined;
+    await app.advance("2s");
+    assert.equal(await call, 1);
+    assert.ok(store.commits.length > 1);
+    assert.equal(new Set(store.commits.flat().map(({ id }) => id)).size, 1);
+    assert.equal(await app.actor(Counter, "a").inc(), 2);
+  });
+
+  it("for too long gives an error that says whether something may have happened, and nothing is guessed afterwards", async () => {
+    const store = new Unreliable();
+    await using app = await testLimpet({ actors: [Counter], stateStore: store, storeTimeout: "5s" });
+    await app.actor(Counter, "a").inc();
+    await app.actor(Counter, "b").inc();
+
+    store.before = unavailable;
+    const surely = assert.rejects(app.actor(Counter, "a").inc(), { code: "STORE_UNAVAILABLE", retry: "later" });
+    await app.advance("7s");
+    await surely;
+    store.before = undefined;
+    await app.advance("2s");
+    assert.equal(await app.actor(Counter, "a").read(), 1);
+
+    store.after = lost;
+    const maybe = assert.rejects(app.actor(Counter, "b").inc(), { code: "COMMIT_UNKNOWN", retry: "unknown" });
+    await app.advance("7s");
+    await maybe;
+    store.after = undefined;
+    await app.advance("2s");
+    assert.equal(await app.actor(Counter, "b").read(), 2, "it had been committed, and is read back");
+  });
+
+  it("cannot be asked by too many: one bad commit fails alone", async () => {
+    const store = new Unreliable();
+    await using app = await testLimpet({ actors: [Counter], stateStore: store });
+    await Promise.all(["a", "b", "c"].map((id) => app.actor(Counter, id).read()));
+    const bad = new LimpetError("STATE_INVALID", "the store cannot hold this");
+    store.before = () => {
+      const batch = store.commits.at(-1)!;
+      if (batch.some(({ write }) => write.kind === "whole" && write.data.includes("13"))) throw bad;
+    };
+    const results = await Promise.allSettled([
+      app.actor(Counter, "a").inc(1),
+      app.actor(Counter, "b").inc(13),
+      app.actor(Counter, "c").inc(2),
+    ]);
+    assert.deepEqual(
+      results.map((result) => (result.status === "fulfilled" ? result.value : result.reason)),
+      [1, bad, 2],
+    );
+    store.before = undefined;
+    assert.equal(await app.actor(Counter, "b").read(), 0);
+  });
+
+  it("while an actor is read fails the calls that wait for it, and the next call tries again", async () => {
+    const store = new Unreliable();
+    await using app = await testLimpet({ actors: [Counter], stateStore: store, storeTimeout: "1s" });
+    store.before = unavailable;
+    const calls = Promise.allSettled([app.actor(Counter, "a").inc(), app.actor(Counter, "a").inc()]);
+    await app.advance("4s");
+    for (const call of await calls) {
+      assert.ok(call.status === "rejected" && isLimpetError(call.reason, "STORE_UNAVAILABLE"));
+    }
+    store.before = undefined;
+    assert.equal(await app.actor(Counter, "a").inc(), 1);
+  });
+});

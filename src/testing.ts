@@ -1,0 +1,53 @@
+// What `import … from "limpet/testing"` gives: an app for tests, in memory, whose time moves only when told to.
+import type { CallSettings } from "./actors/remote.ts";
+import type { LimpetSettings } from "./config/settings.ts";
+import { resolveSettings } from "./config/settings.ts";
+import type { Duration } from "./kernel/durations.ts";
+import { openApp } from "./nodes/app.ts";
+import type { App, Definitions } from "./nodes/app.ts";
+import { systemRandom } from "./nodes/system.ts";
+import { VirtualClock } from "./nodes/virtual-clock.ts";
+import { silentLog } from "./ports/log.ts";
+import type { Log } from "./ports/log.ts";
+import type { Store } from "./ports/store.ts";
+import { MemoryStore } from "./stores/memory/memory-store.ts";
+
+export { VirtualClock } from "./nodes/virtual-clock.ts";
+export type { Store } from "./ports/store.ts";
+export { MemoryStore } from "./stores/memory/memory-store.ts";
+
+export interface TestOptions extends LimpetSettings, Definitions {
+  /** Share one between two apps and they share their actors' state, as two processes on one database do. */
+  readonly stateStore?: Store;
+  readonly log?: Log;
+}
+
+export interface TestApp extends App {
+  readonly clock: VirtualClock;
+  readonly store: Store;
+  /** Moves time forward: idle actors leave, timers tick, calls time out. */
+  advance(duration: Duration): Promise<void>;
+}
+
+/** Settings come from the call alone: no file and no environment changes a test. */
+export async function testLimpet(options: TestOptions): Promise<TestApp> {
+  const { actors, stateStore: store = new MemoryStore(), log = silentLog, ...code } = options;
+  const clock = new VirtualClock();
+  const settings = resolveSettings({ code, file: false, env: {} });
+  const app = await openApp({ actors }, settings, { clock, random: systemRandom, log, store });
+  const stop = async (): Promise<void> => {
+    // A turn that hangs would hold a clock that stands still for ever.
+    await Promise.all([app.stop(), clock.advance(settings.drainTimeout + 1)]);
+  };
+  return {
+    clock,
+    store,
+    host: app.host,
+    url: app.url,
+    actor: (type: never, id: string, options?: CallSettings) => app.actor(type, id, options) as never,
+    metrics: () => app.metrics(),
+    advance: (duration) => clock.advance(duration),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
