@@ -1,12 +1,13 @@
 // What `import … from "limpet"` gives.
-export { Actor } from "./actors/actor.ts";
+
 export type { DeactivationReason } from "./actors/actor.ts";
+export { Actor } from "./actors/actor.ts";
 export type { ActorOptions } from "./actors/actor-options.ts";
 export type { ActorClass, CallSettings, Remote } from "./actors/remote.ts";
 export type { ActorTimers, TimerSchedule } from "./actors/timers.ts";
 export type { HttpSettings, LimpetSettings, LogLevel } from "./config/settings.ts";
 export type { Duration } from "./kernel/durations.ts";
-export { isLimpetError, LimpetError } from "./kernel/errors.ts";
 export type { ErrorCode, Verdict } from "./kernel/errors.ts";
+export { isLimpetError, LimpetError } from "./kernel/errors.ts";
 export type { App, LimpetOptions } from "./nodes/app.ts";
 export { limpet } from "./nodes/app.ts";

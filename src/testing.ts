@@ -3,12 +3,12 @@ import type { CallSettings } from "./actors/remote.ts";
 import type { LimpetSettings } from "./config/settings.ts";
 import { resolveSettings } from "./config/settings.ts";
 import type { Duration } from "./kernel/durations.ts";
-import { openApp } from "./nodes/app.ts";
 import type { App, Definitions } from "./nodes/app.ts";
+import { openApp } from "./nodes/app.ts";
 import { systemRandom } from "./nodes/system.ts";
 import { VirtualClock } from "./nodes/virtual-clock.ts";
-import { silentLog } from "./ports/log.ts";
 import type { Log } from "./ports/log.ts";
+import { silentLog } from "./ports/log.ts";
 import type { Store } from "./ports/store.ts";
 import { MemoryStore } from "./stores/memory/memory-store.ts";
 

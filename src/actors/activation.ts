@@ -7,13 +7,14 @@
 // Before the first turn of a stateful actor its epoch is raised in the store (the take). Every commit carries that epoch:
 // if somebody else has taken the actor since, the commit is refused, the activation is dropped on the spot and nothing
 // more of it runs. A turn's reply leaves only after its commit; the next turn begins only after that.
+import { AsyncLocalStorage } from "node:async_hooks";
 import { invariant, LimpetError } from "../kernel/errors.ts";
 import { copyValue } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { CommitOutcome, StateWrite, Taken } from "../ports/store.ts";
-import { construct, sever } from "./actor.ts";
 import type { ActorContext, DeactivationReason } from "./actor.ts";
+import { construct, sever } from "./actor.ts";
 import type { ActorType } from "./actor-type.ts";
 import type { Deadlines } from "./deadlines.ts";
 import { Mailbox } from "./mailbox.ts";
@@ -21,8 +22,8 @@ import { admit } from "./reentry.ts";
 import type { ActorClass, AnyActor, CallSettings } from "./remote.ts";
 import { StateBuffer } from "./state/state-buffer.ts";
 import { ActivationTimers } from "./timers.ts";
-import { Turn } from "./turn.ts";
 import type { Work } from "./turn.ts";
+import { Turn } from "./turn.ts";
 
 export type ActivationPhase = "cold" | "activating" | "active" | "deactivating";
 
@@ -37,6 +38,8 @@ export interface Surroundings {
   readonly deadlines: Deadlines;
   /** How long `onDeactivate` may take. */
   readonly hookTimeoutMs: number;
+  /** Nobody stays longer than somebody waits for it. */
+  readonly stopping: boolean;
   take(type: string, id: string): Promise<Taken>;
   commit(ref: number, epoch: number, version: number, write: StateWrite): Promise<CommitOutcome>;
   handle(type: ActorClass | string, id: string, settings: CallSettings | undefined, caller: Activation): object;
@@ -47,6 +50,10 @@ export interface Surroundings {
 export function cancelled(label: string, reason: unknown): LimpetError {
   return new LimpetError("CALL_CANCELLED", `the caller of ${label} gave up`, { cause: reason });
 }
+
+// In a reentrant actor several turns are under way at once, one inside another, and a call must be charged to the one
+// whose code makes it. Asking the runtime costs as much as the rest of a call, so other actors do without.
+const codeOf = new AsyncLocalStorage<Turn>();
 
 const neverAborted = new AbortController().signal;
 const thenable = (value: unknown): value is PromiseLike<unknown> =>
@@ -113,6 +120,13 @@ export class Activation implements ActorContext {
     return this.phase === "active" && this.running === undefined && this.waiting === 0;
   }
 
+  /** The turn whose code runs at this moment. */
+  get current(): Turn | undefined {
+    if (!this.type.options.reentrant) return this.running;
+    const turn = codeOf.getStore();
+    return turn?.activation === this && turn.phase === "running" ? turn : this.running;
+  }
+
   newTurn(method: string, args: readonly unknown[], parent: Turn | undefined, timeoutMs: number, work?: Work): Turn {
     const { clock, deadlines } = this.#around;
     return new Turn(this, method, args, parent, timeoutMs, clock.monotonic(), deadlines, work);
@@ -150,7 +164,7 @@ export class Activation implements ActorContext {
   /** Leaves memory as soon as no turn runs. */
   deactivate(reason: DeactivationReason): void {
     this.#leaving ??= reason;
-    if (this.phase === "active" && this.running === undefined) void this.#deactivate();
+    this.#next();
   }
 
   // ——— What the actor may ask.
@@ -178,19 +192,23 @@ export class Activation implements ActorContext {
   #stateBuffer(): StateBuffer {
     if (this.#buffer !== undefined && this.running !== undefined) return this.#buffer;
     if (!this.type.stateful) {
-      throw new LimpetError("STATE_MISSING", `${this.type.name} keeps no state; give it a method initial() that returns some`);
+      throw new LimpetError(
+        "STATE_MISSING",
+        `${this.type.name} keeps no state; give it a method initial() that returns some`,
+      );
     }
     throw new LimpetError("STATE_OUTSIDE_TURN", `the state of ${this.label} was used outside a turn`);
   }
 
   get signal(): AbortSignal {
-    return this.running?.signal ?? neverAborted;
+    return this.current?.signal ?? neverAborted;
   }
 
   get deadline(): number | undefined {
-    if (this.running === undefined) return undefined;
+    const turn = this.current;
+    if (turn === undefined) return undefined;
     const { clock } = this.#around;
-    return Math.round(clock.now() + this.running.deadlineAt - clock.monotonic());
+    return Math.round(clock.now() + turn.deadlineAt - clock.monotonic());
   }
 
   get timers(): ActivationTimers {
@@ -312,7 +330,7 @@ export class Activation implements ActorContext {
     if (this.#looping) return;
     this.#looping = true;
     while (this.phase === "active" && this.running === undefined) {
-      if (this.#leaving !== undefined) {
+      if (this.#mayLeave()) {
         void this.#deactivate();
         break;
       }
@@ -326,6 +344,12 @@ export class Activation implements ActorContext {
     this.#looping = false;
   }
 
+  /** Who has to leave because the process stops first answers everybody that waits. */
+  #mayLeave(): boolean {
+    if (this.#around.stopping) this.#leaving ??= "stop";
+    return this.#leaving === "stop" ? this.waiting === 0 : this.#leaving !== undefined;
+  }
+
   #start(turn: Turn, now: number): void {
     turn.phase = "running";
     turn.startedAt = now;
@@ -333,9 +357,7 @@ export class Activation implements ActorContext {
     this.running = turn;
     let result: unknown;
     try {
-      const instance = this.#instance!;
-      result =
-        turn.work === undefined ? this.type.methodOf(instance, turn.method).apply(instance, turn.args as unknown[]) : turn.work();
+      result = this.type.options.reentrant ? codeOf.run(turn, () => this.#run(turn)) : this.#run(turn);
     } catch (error) {
       this.#threw(turn, error);
       return;
@@ -346,6 +368,12 @@ export class Activation implements ActorContext {
         (value) => this.#returned(turn, value),
         (error: unknown) => this.#threw(turn, error),
       );
+  }
+
+  #run(turn: Turn): unknown {
+    if (turn.work !== undefined) return turn.work();
+    const instance = this.#instance!;
+    return this.type.methodOf(instance, turn.method).apply(instance, turn.args as unknown[]);
   }
 
   #returned(turn: Turn, value: unknown): void {

@@ -1,6 +1,7 @@
 // What a class of actors may say about itself in `static options`. Everything is checked when the class is registered.
-import { parseDuration } from "../kernel/durations.ts";
+
 import type { Duration } from "../kernel/durations.ts";
+import { parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { checkType } from "../kernel/names.ts";
 
@@ -44,7 +45,8 @@ export function resolveOptions(className: string, options: ActorOptions, default
   if (!Number.isInteger(mailboxLimit) || mailboxLimit < 1) {
     throw new LimpetError("OPTION_INVALID", `${where}.mailboxLimit must be a whole number of at least 1`);
   }
-  if (typeof reentrant !== "boolean") throw new LimpetError("OPTION_INVALID", `${where}.reentrant must be true or false`);
+  if (typeof reentrant !== "boolean")
+    throw new LimpetError("OPTION_INVALID", `${where}.reentrant must be true or false`);
   return {
     name,
     reentrant,

@@ -3,10 +3,10 @@ import { LimpetError } from "../kernel/errors.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Activation } from "./activation.ts";
 import { Actor, RESERVED } from "./actor.ts";
-import { resolveOptions } from "./actor-options.ts";
 import type { ActorDefaults, ResolvedOptions } from "./actor-options.ts";
-import { typeInstruments } from "./instruments.ts";
+import { resolveOptions } from "./actor-options.ts";
 import type { TypeInstruments } from "./instruments.ts";
+import { typeInstruments } from "./instruments.ts";
 import type { ActorClass, AnyActor } from "./remote.ts";
 import { UseOrder } from "./use-order.ts";
 

@@ -10,14 +10,14 @@ import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
 import type { Commit, CommitOutcome, StateWrite, Store, Taken, TakeRequest } from "../ports/store.ts";
-import { Activation, cancelled } from "./activation.ts";
 import type { Surroundings } from "./activation.ts";
+import { Activation, cancelled } from "./activation.ts";
 import type { ActorDefaults } from "./actor-options.ts";
 import { ActorType } from "./actor-type.ts";
 import { Deadlines } from "./deadlines.ts";
 import { GroupCall } from "./group-call.ts";
-import { handleMaker } from "./handle.ts";
 import type { HandleMaker } from "./handle.ts";
+import { handleMaker } from "./handle.ts";
 import { storeInstruments } from "./instruments.ts";
 import type { ActorClass, CallSettings } from "./remote.ts";
 
@@ -43,6 +43,8 @@ const SWEEP_MS = 5_000;
 const EVICTION_SEARCH = 64;
 /** Beyond the limit there is room for actors that are busy, because somebody waits for each of them. */
 const BUSY_FACTOR = 2;
+/** And for those that are on their way out. */
+const LEAVING_FACTOR = 4;
 
 export class Catalog implements Surroundings {
   readonly namespace: string;
@@ -94,7 +96,10 @@ export class Catalog implements Surroundings {
     const twin = this.types.get(type.name);
     if (twin?.actorClass === actorClass) return;
     if (twin !== undefined) {
-      throw new LimpetError("OPTION_INVALID", `two actor classes are called ${type.name}; name one in its static options`);
+      throw new LimpetError(
+        "OPTION_INVALID",
+        `two actor classes are called ${type.name}; name one in its static options`,
+      );
     }
     this.types.set(type.name, type);
     this.#byClass.set(actorClass, type);
@@ -102,6 +107,10 @@ export class Catalog implements Surroundings {
       type,
       handleMaker(type, (...call) => this.send(...call)),
     );
+  }
+
+  get stopping(): boolean {
+    return this.#stopping;
   }
 
   get resident(): number {
@@ -134,7 +143,7 @@ export class Catalog implements Surroundings {
     caller: Activation | undefined,
     options: CallOptions | undefined,
   ): Promise<unknown> {
-    const parent = caller?.running;
+    const parent = caller?.current;
     try {
       if (this.#stopping && parent === undefined) throw stopping();
       if (parent?.cancelled !== undefined) throw parent.cancelled;
@@ -153,8 +162,8 @@ export class Catalog implements Surroundings {
   #open(type: ActorType, id: string): Activation {
     const { maxResident } = this.#settings;
     if (this.#resident >= maxResident) {
-      this.#evict();
-      if (this.#resident >= maxResident * BUSY_FACTOR) {
+      const room = this.#evict() ? LEAVING_FACTOR : BUSY_FACTOR;
+      if (this.#resident >= maxResident * room) {
         throw new LimpetError("HOST_FULL", `${this.#resident} actors are in memory and all of them are busy`);
       }
     }
@@ -181,15 +190,17 @@ export class Catalog implements Surroundings {
     return this.#commits.submit({ ref, epoch, version, id, write });
   }
 
-  /** Lets the least recently used idle actor of all types go. */
-  #evict(): void {
+  /** Lets the least recently used idle actor of all types go. False: there is none. */
+  #evict(): boolean {
     let victim: Activation | undefined;
     for (const { useOrder } of this.types.values()) {
       let candidate = useOrder.oldest;
-      for (let i = 0; i < EVICTION_SEARCH && candidate !== undefined && !candidate.idle; i++) candidate = candidate.newer;
+      for (let i = 0; i < EVICTION_SEARCH && candidate !== undefined && !candidate.idle; i++)
+        candidate = candidate.newer;
       if (candidate?.idle && (victim === undefined || candidate.lastUsed < victim.lastUsed)) victim = candidate;
     }
     victim?.deactivate("memory");
+    return victim !== undefined;
   }
 
   #sweepLater(): void {

@@ -1,7 +1,8 @@
 // Calls that wait, by when they stop waiting. Calls with the same timeout run out in the order in which they came, so
 // each timeout has one list, adding and removing is a few pointers, and one timer serves them all.
-import { LimpetError } from "../kernel/errors.ts";
+
 import { formatDuration } from "../kernel/durations.ts";
+import { LimpetError } from "../kernel/errors.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Turn } from "./turn.ts";
 

@@ -32,7 +32,10 @@ function fallback(type: ActorType, send: Send): object {
       return (...args: unknown[]) => send(type, handle[ID], name, args, handle[CALLER], handle[OPTIONS]);
     },
     set(_target, name) {
-      throw new LimpetError("ARGUMENT_INVALID", `${String(name)} cannot be set on an actor from outside: call a method`);
+      throw new LimpetError(
+        "ARGUMENT_INVALID",
+        `${String(name)} cannot be set on an actor from outside: call a method`,
+      );
     },
   });
 }

@@ -22,16 +22,16 @@ export function typeInstruments(meter: Meter, type: string): TypeInstruments {
     activations: meter.counter("limpet_actor_activations_total", "Actors brought into memory.", { type }),
     active: meter.gauge("limpet_actors_active", "Actors in memory.", { type }),
     turnSeconds: meter.histogram("limpet_turn_seconds", "From the start of a turn to its end.", SECONDS, { type }),
-    waitSeconds: meter.histogram("limpet_mailbox_wait_seconds", "From a call to the start of its turn.", SECONDS, { type }),
+    waitSeconds: meter.histogram("limpet_mailbox_wait_seconds", "From a call to the start of its turn.", SECONDS, {
+      type,
+    }),
     succeeded: turns("success"),
     failed: turns("error"),
     fenced: meter.counter("limpet_commits_fenced_total", "Commits refused because another activation took over.", {
       type,
     }),
     deactivated: (reason) =>
-      meter
-        .counter("limpet_actor_deactivations_total", "Actors that left memory.", { type, reason })
-        .add(1),
+      meter.counter("limpet_actor_deactivations_total", "Actors that left memory.", { type, reason }).add(1),
   };
 }
 

@@ -31,7 +31,8 @@ export function admit(call: Turn, running: Turn | undefined, reentrant: boolean)
         `Break the cycle, or allow it with "reentrant: true" in the options of ${call.activation.type.name}`,
     );
   }
-  if (reentries >= LIMITS.reentrancyDepth) return tooDeep(call, `a chain may come back ${LIMITS.reentrancyDepth} times`);
+  if (reentries >= LIMITS.reentrancyDepth)
+    return tooDeep(call, `a chain may come back ${LIMITS.reentrancyDepth} times`);
   return cause.chainHas((turn) => turn === running) ? "enter" : "wait";
 }
 

@@ -1,7 +1,8 @@
 // Timers of one activation: kept in memory, run as turns, gone with the activation. A timer has at most one tick under
 // way; a tick that throws is logged and the timer goes on; a late tick does not move the ones after it.
-import { parseDuration } from "../kernel/durations.ts";
+
 import type { Duration } from "../kernel/durations.ts";
+import { parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { checkTimerName } from "../kernel/names.ts";

@@ -4,8 +4,8 @@
 //   queued → running → committing → done      `cancel` answers the caller at once in any state; a turn that already
 //                                             runs is asked to stop through its signal, and runs to its end.
 import type { LimpetError } from "../kernel/errors.ts";
-import { cancelled } from "./activation.ts";
 import type { Activation } from "./activation.ts";
+import { cancelled } from "./activation.ts";
 import type { Deadlines } from "./deadlines.ts";
 
 export type TurnPhase = "queued" | "running" | "committing" | "done";

@@ -136,7 +136,10 @@ describe("turns", () => {
     }
     await using app = await testLimpet({ actors: [Odd] });
     const odd = app.actor(Odd, "o");
-    await assert.rejects(odd.take({ f: () => 1 }), { code: "ARGUMENT_INVALID", message: /^argument 1\.f \(a function\)/ });
+    await assert.rejects(odd.take({ f: () => 1 }), {
+      code: "ARGUMENT_INVALID",
+      message: /^argument 1\.f \(a function\)/,
+    });
     await assert.rejects(odd.give(), {
       code: "RESULT_INVALID",
       message: /^the result of give\.deep\[0\] \(an instance of WeakMap\)/,
@@ -259,7 +262,10 @@ describe("a call", () => {
     await tick();
     assert.deepEqual(ran, ["last", "a", "b"]);
     controller.abort(new Error("changed my mind"));
-    await assert.rejects(call, (error) => isLimpetError(error, "CALL_CANCELLED") && /changed/.test(String(error.cause)));
+    await assert.rejects(
+      call,
+      (error) => isLimpetError(error, "CALL_CANCELLED") && /changed/.test(String(error.cause)),
+    );
     assert.deepEqual(
       signals.map((signal) => signal.aborted),
       [false, true, true],
@@ -319,7 +325,16 @@ describe("a call", () => {
     const safe = app.actor(Safe, "s") as unknown as Record<string, () => Promise<unknown>>;
     assert.equal(await safe.open!(), "open");
     assert.equal(await safe.field!(), "a function in a field");
-    for (const name of ["_hidden", "onActivate", "initial", "clear", "constructor", "toLocaleString", "missing", "state"]) {
+    for (const name of [
+      "_hidden",
+      "onActivate",
+      "initial",
+      "clear",
+      "constructor",
+      "toLocaleString",
+      "missing",
+      "state",
+    ]) {
       await assert.rejects(app.host.call("Safe", "s", name, []), { code: "METHOD_UNKNOWN", message: /it has: open$/ });
     }
     await assert.rejects(safe.missing!(), { code: "METHOD_UNKNOWN" });

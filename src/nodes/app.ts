@@ -1,9 +1,10 @@
 // A Limpet process as its own code sees it: opens what the settings ask for, in order, and closes it in reverse.
+
+import { isActorClass } from "../actors/actor-type.ts";
 import { Catalog } from "../actors/catalog.ts";
 import type { ActorClass, AnyActor, CallSettings, Remote } from "../actors/remote.ts";
-import { isActorClass } from "../actors/actor-type.ts";
-import { resolveSettings } from "../config/settings.ts";
 import type { LimpetSettings, Settings } from "../config/settings.ts";
+import { resolveSettings } from "../config/settings.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { createLog } from "../observe/log.ts";
 import { Metrics } from "../observe/metrics.ts";

@@ -1,7 +1,8 @@
 // A host: the catalog of actors and its store, as the doors see them (ports/host.ts).
-import { explain } from "../actors/explain.ts";
+
 import type { Catalog } from "../actors/catalog.ts";
-import { LimpetError } from "../kernel/errors.ts";
+import { explain } from "../actors/explain.ts";
+import type { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { checkId, checkMethod, checkType } from "../kernel/names.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
@@ -141,5 +142,7 @@ interface Named {
 
 /** By type, then id, by code point: the order of every store. */
 function byName(a: Named, b: Named): number {
-  return Buffer.compare(Buffer.from(a.type), Buffer.from(b.type)) || Buffer.compare(Buffer.from(a.id), Buffer.from(b.id));
+  return (
+    Buffer.compare(Buffer.from(a.type), Buffer.from(b.type)) || Buffer.compare(Buffer.from(a.id), Buffer.from(b.id))
+  );
 }

@@ -1,7 +1,8 @@
 // A clock that stands still until it is told to move. What was deferred with `soon` still runs by itself, so that
 // commits flow; only waiting is virtual.
-import { parseDuration } from "../kernel/durations.ts";
+
 import type { Duration } from "../kernel/durations.ts";
+import { parseDuration } from "../kernel/durations.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 
 interface Alarm {
