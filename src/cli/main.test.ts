@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { runCli, tempFolder } from "../../test/support/cli.ts";
+import { OTHER_ENV } from "../config/options.ts";
 import { COMMANDS } from "./registry.ts";
 
 test("alone, and with help in any form, it shows what there is", async () => {
@@ -98,4 +99,12 @@ test("colours appear on a terminal and nowhere else", async () => {
     assert.ok(!coloured(stdout + stderr), argv.join(" "));
   }
   assert.ok(!coloured((await runCli(["help"], { tty: true, env: { NO_COLOR: "1" } })).stdout));
+});
+
+test("docs/cli.md has a word on every command and every variable of the command line", () => {
+  const text = readFileSync(new URL("../../docs/cli.md", import.meta.url), "utf8");
+  for (const { name } of COMMANDS) {
+    assert.ok(text.includes(name === "help" ? "limpet help" : `## limpet ${name}`), name);
+  }
+  for (const name of OTHER_ENV) assert.ok(text.includes(`| \`${name}\` |`), name);
 });

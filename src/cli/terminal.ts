@@ -35,7 +35,8 @@ export class Terminal {
     this.paintErr = painter(wantsColour(stderr, env));
     for (const stream of [stdout, stderr]) {
       stream.on?.("error", (error) => {
-        if ((error as NodeJS.ErrnoException).code !== "EPIPE") throw error;
+        // EIO is a terminal that was closed.
+        if (!["EPIPE", "EIO"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
         if (stream === stdout) this.#gone = true;
       });
     }

@@ -237,4 +237,4 @@ export const OPTIONS: { readonly [K in SettingKey]: Option } = {
 export const SETTING_KEYS = Object.keys(OPTIONS) as readonly SettingKey[];
 
 /** Variables of the environment that are not settings of a process but of the command line. */
-export const OTHER_ENV = ["LIMPET_CONFIG", "LIMPET_URL", "LIMPET_TOKEN"] as const;
+export const OTHER_ENV = ["LIMPET_CONFIG", "LIMPET_URL", "LIMPET_TOKEN", "LIMPET_DEBUG"] as const;
