@@ -60,7 +60,7 @@ test("a server is durable, keeps its data and its port over a crash, and leaves 
 });
 
 test("a server that cannot start says why", async () => {
-  await assert.rejects(startPostgres({ shared_buffers: "nonsense" }), /did not start:[^]*shared_buffers/);
+  await assert.rejects(startPostgres({ shared_buffers: "nonsense" }), /did not start:[\s\S]*shared_buffers/);
 });
 
 test("a test process that is killed leaves neither server nor folder behind", async () => {

@@ -114,6 +114,7 @@ export class Commits {
 
   /** `undefined` for a commit whose row another transaction holds; nothing happened to it. */
   async commit(batch: readonly Commit[]): Promise<(CommitOutcome | undefined)[]> {
+    if (batch.length === 0) return [];
     const all = batch.map((commit): Pending => ({ commit, kind: kindOf(commit), outcome: undefined }));
     const inOrder = all.slice().sort((a, b) => a.commit.ref - b.commit.ref);
     try {

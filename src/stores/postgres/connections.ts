@@ -110,6 +110,6 @@ export class Connections {
 
   #lost(error: unknown): void {
     const { text } = faultOf(error, "statement");
-    this.#settings.log.warn("store connection lost", { store: this.#settings.location, reason: text });
+    this.#settings.log.warn("store.connection-lost", { store: this.#settings.location, reason: text });
   }
 }

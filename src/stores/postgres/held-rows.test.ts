@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import pg from "pg";
 import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
-import type { Store, Taken } from "../../ports/store.ts";
+import type { CommitOutcome, Store, Taken } from "../../ports/store.ts";
 import { actor, change, commitOf, freshNamespace, send, take, whole, write } from "../contract/shared.contract.ts";
+import type { RowsHeld } from "./faults.ts";
 import { openPostgresStore } from "./postgres-store.ts";
 
 const UNAVAILABLE = { name: "LimpetError", code: "STORE_UNAVAILABLE" };
-const UNKNOWN = { name: "LimpetError", code: "COMMIT_UNKNOWN" };
 
 describe("a row that another transaction holds", () => {
   let server: TestServer;
@@ -56,7 +56,15 @@ describe("a row that another transaction holds", () => {
       const held = await takeMany(20);
       const batch = held.map((one, i) => commitOf(one, whole(`${i}`.padEnd(size))));
       await whileHeld([held[7]!.ref, held[3]!.ref], async () => {
-        await assert.rejects(store.commit(batch), UNKNOWN);
+        await assert.rejects(store.commit(batch), (error: RowsHeld<CommitOutcome>) => {
+          assert.equal(error.code, "COMMIT_UNKNOWN");
+          const answers = error.answers.map((answer, i) => [i, answer]).filter(([, answer]) => answer !== "committed");
+          assert.deepEqual(answers, [
+            [3, undefined],
+            [7, undefined],
+          ]);
+          return true;
+        });
         const others = batch.filter((_, i) => i !== 7 && i !== 3);
         assert.deepEqual(await store.commit(others), Array(18).fill("committed"));
         await assert.rejects(store.commit([batch[3]!]), UNAVAILABLE);
@@ -107,6 +115,7 @@ describe("a row that another transaction holds", () => {
       batch = patient.commit(held.map((one) => commitOf(one, whole("x"))));
       // Once somebody waits for the row, the batch is there; letting go now is in time.
       for (let i = 0; i < 1_000; i++) {
+        await somebody.query("SELECT pg_stat_clear_snapshot()");
         const { rows } = await somebody.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
         if (rows.length > 0) return;
       }

@@ -105,6 +105,32 @@ describe("opening", () => {
     });
   });
 
+  test("a step waits for a table that somebody uses, again and again, without keeping others from it for long", async () => {
+    const url = await server.createDatabase();
+    await (await openPostgresStore(url)).close();
+    const settings = postgresSettings(url);
+    const next = {
+      number: 2,
+      name: "next",
+      sql: (schema: string) => `ALTER TABLE ${schema}.actors ADD COLUMN more text`,
+    };
+    const somebody = new pg.Client({ connectionString: url });
+    await somebody.connect();
+    await somebody.query("BEGIN; SELECT FROM limpet.actors");
+    const migrating = migrate(settings, [...MIGRATIONS, next]);
+    // The step queues for the table, and behind it everybody; once it has given up, the table can be used again.
+    const waits = async (expected: boolean) => {
+      const text = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'limpet.actors'::regclass";
+      for (let attempt = 0; attempt < 5_000; attempt++) if ((await query(url, text)).length > 0 === expected) return;
+      assert.fail(expected ? "the step never waited" : "the step never gave up");
+    };
+    for (const expected of [true, false, true, false]) await waits(expected);
+    await somebody.query("COMMIT");
+    await somebody.end();
+    await migrating;
+    assert.equal((await query(url, "SELECT FROM limpet.migrations")).length, 2);
+  });
+
   test("a step that fails leaves nothing behind", async () => {
     const url = await server.createDatabase();
     const settings = postgresSettings(url);

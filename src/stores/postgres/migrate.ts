@@ -10,6 +10,8 @@ import type { PostgresSettings } from "./settings.ts";
 /** The first half of our advisory lock's key; the second is the schema. */
 const LOCK = 0x6c_69_6d_70;
 const MIGRATE_MS = 120_000;
+/** How long a step may wait for a table that somebody uses. */
+const TABLE_MS = 2_000;
 /** How long a server that is starting up, or has no connection to spare, is waited for. */
 const PATIENCE_MS = 15_000;
 const OLDEST_SERVER = 120_000;
@@ -70,7 +72,8 @@ async function checkServer(client: pg.Client, { location, log }: PostgresSetting
       `PostgreSQL at ${location} is read-only; name the primary in the URL, or wait for its promotion`,
     );
   }
-  if (server.fsync !== "on") log.warn("store is not durable: the server runs with fsync off", { store: location });
+  if (server.fsync !== "on")
+    log.warn("store.not-durable", { store: location, reason: "the server runs with fsync off" });
 }
 
 /** The number of the last step that was taken, 0 for none. */
@@ -96,13 +99,36 @@ async function apply(
   migrations: readonly Migration[],
   latest: number,
 ): Promise<void> {
-  const schema = `"${settings.schema}"`;
   // Our sessions give up on a lock early; here another process that migrates is worth waiting for.
   await client.query(`SET lock_timeout = ${MIGRATE_MS}; SET statement_timeout = ${MIGRATE_MS}`);
   // The lock comes before the transaction and goes with the connection. Inside one, a session keeps believing that a table
   // is missing which another process has made while it waited.
   await client.query("SELECT pg_advisory_lock($1, hashtext($2))", [LOCK, settings.schema]);
-  await client.query("BEGIN");
+  // A step that waits for a table makes everybody behind it wait too, so it gives up soon, and tries again.
+  await client.query(`SET lock_timeout = ${TABLE_MS}`);
+  const deadline = performance.now() + MIGRATE_MS;
+  for (;;) {
+    try {
+      await client.query("BEGIN");
+      await takeSteps(client, settings, migrations, latest);
+      await client.query("COMMIT");
+      return;
+    } catch (error) {
+      const { kind } = faultOf(error, "statement");
+      if (kind !== "locked" || performance.now() > deadline) throw error;
+      await client.query("ROLLBACK");
+      await pause(Math.random() * TABLE_MS);
+    }
+  }
+}
+
+async function takeSteps(
+  client: pg.Client,
+  settings: PostgresSettings,
+  migrations: readonly Migration[],
+  latest: number,
+): Promise<void> {
+  const schema = `"${settings.schema}"`;
   const done = await reached(client, settings, latest);
   if (done === 0) {
     await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
@@ -115,7 +141,6 @@ async function apply(
     if (number <= done) continue;
     await client.query(sql(schema));
     await client.query(`INSERT INTO ${schema}.migrations (number, name) VALUES ($1, $2)`, [number, name]);
-    settings.log.info("store migrated", { store: settings.location, step: number, name });
+    settings.log.info("store.migrated", { store: settings.location, step: number, name });
   }
-  await client.query("COMMIT");
 }

@@ -1,10 +1,10 @@
 // Actors in PostgreSQL. Many processes share one database; the fence is one row per actor. Survives the loss of any
 // connection and of the server: what was answered is on disk, and what was not can be sent again.
-import { LimpetError } from "../../kernel/errors.ts";
 import type { ActorKey } from "../../kernel/names.ts";
 import type { ActorQuery, Commit, CommitOutcome, Store, StoredActor, Taken, TakeRequest } from "../../ports/store.ts";
 import { Commits } from "./commit.ts";
 import { Connections } from "./connections.ts";
+import { RowsHeld } from "./faults.ts";
 import { Listing } from "./listing.ts";
 import { migrate } from "./migrate.ts";
 import { type PostgresOptions, type PostgresSettings, postgresSettings } from "./settings.ts";
@@ -67,12 +67,11 @@ class PostgresStore implements Store {
 }
 
 /**
- * A batch is answered as a whole, so a row that another transaction holds for long spoils the answer. It does not spoil
- * the batch: everybody else is written, and is told so when it is sent again.
+ * Refuses a batch that met rows which another transaction holds for long. It carries the answers of the others, so that
+ * a caller who looks can tell them at once; one who does not may send the whole batch again.
  */
 function noneHeld<T>(answers: readonly (T | undefined)[], written: (answer: T) => boolean): T[] {
   const known = answers.filter((answer) => answer !== undefined);
   if (known.length === answers.length) return known;
-  const held = `another transaction holds the rows of ${answers.length - known.length} of ${answers.length} actors`;
-  throw new LimpetError(known.some(written) ? "COMMIT_UNKNOWN" : "STORE_UNAVAILABLE", held);
+  throw new RowsHeld(known.some(written) ? "COMMIT_UNKNOWN" : "STORE_UNAVAILABLE", answers);
 }

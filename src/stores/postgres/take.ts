@@ -21,7 +21,8 @@ const raiseEpochs = (schema: string) => `
 /**
  * One statement makes the rows that are missing and raises the epoch of the others. Rows are visited in the order of
  * their names, so two takes that share actors wait for each other and never in a circle. A row that exists costs two
- * index visits and a HOT update; it also uses up a number of the identity sequence, of which there are 2^63.
+ * index visits and a HOT update; it also uses up a number of the identity sequence, of which there are
+ * enough for ten thousand takes a second over twenty thousand years.
  * The head row answers with the state when that is small.
  */
 export const takeHeads = (schema: string): Statement => ({
