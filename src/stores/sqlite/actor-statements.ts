@@ -13,7 +13,17 @@ import {
 } from "./messages.ts";
 
 type Head = [ref: number, epoch: number, version: number, pieces: number, state: string | null];
-type Fence = [epoch: number, version: number, commitId: string | null, pieces: number, empty: number];
+type Fence = [epoch: number, version: number, commitId: string | null];
+
+/** One commit on its way into the tables; `data` is null when it clears. */
+interface Writing {
+  readonly ref: number;
+  readonly epoch: number;
+  readonly version: number;
+  readonly id: string;
+  readonly data: string | null;
+  readonly now: number;
+}
 
 export class ActorStatements {
   readonly #head: StatementSync;
@@ -23,7 +33,7 @@ export class ActorStatements {
   readonly #wholeOf: StatementSync;
   readonly #changesOf: StatementSync;
   readonly #commitInline: StatementSync;
-  readonly #commitApart: StatementSync;
+  readonly #commitWhole: StatementSync;
   readonly #commitChange: StatementSync;
   readonly #fence: StatementSync;
   readonly #putWhole: StatementSync;
@@ -58,21 +68,19 @@ export class ActorStatements {
       `UPDATE actors SET version = version + 1, commit_id = ?, committed_at = ?, state = ?
        WHERE ref = ? AND epoch = ? AND version = ? AND pieces = 0`,
     );
-    // Commit that replaces everything, whatever there was; the pieces are then put and dropped by ref.
-    this.#commitApart = db.prepare(
+    // Commit of a whole state that is large, or follows one that was: the pieces are then put and dropped by ref.
+    this.#commitWhole = db.prepare(
       `UPDATE actors SET version = version + 1, commit_id = ?, committed_at = ?, state = ?, pieces = ?, piece_bytes = ?
        WHERE ref = ? AND epoch = ? AND version = ?`,
     );
-    // Commit of a change: the head row is small because the large state is apart, and the change is appended.
+    // Commit of a change: the row is short because the large state is apart, and the change is appended.
     this.#commitChange = db.prepare(
       `UPDATE actors SET version = version + 1, commit_id = ?, committed_at = ?,
          pieces = pieces + 1, piece_bytes = piece_bytes + ?
        WHERE ref = ? AND epoch = ? AND version = ? AND (state IS NOT NULL OR pieces > 0)`,
     );
     // Read only when one of the above changed nothing, to learn why.
-    this.#fence = asArrays(
-      "SELECT epoch, version, commit_id, pieces, state IS NULL AND pieces = 0 FROM actors WHERE ref = ?",
-    );
+    this.#fence = asArrays("SELECT epoch, version, commit_id FROM actors WHERE ref = ?");
 
     this.#putWhole = db.prepare(
       "INSERT INTO actor_wholes (ref, data) VALUES (?, ?) ON CONFLICT DO UPDATE SET data = excluded.data",
@@ -126,39 +134,29 @@ export class ActorStatements {
       const kind = numbers[at + 3] as number;
       const id = strings[i * COMMIT_STRINGS] as string;
       const data = kind === WRITE_KIND.clear ? null : (strings[i * COMMIT_STRINGS + 1] as string);
-      if (kind === WRITE_KIND.change) {
-        if (this.#change(ref, epoch, version, id, data as string, now)) continue;
-      } else if (data === null || fitsInline(data)) {
+      if (kind !== WRITE_KIND.change && fitsInline(data)) {
         if (this.#commitInline.run(id, now, data, ref, epoch, version).changes === 1) continue;
-        if (this.#replace(ref, epoch, version, id, data, null, now)) continue;
-      } else if (this.#replace(ref, epoch, version, id, null, data, now)) continue;
-      if (!this.#happened(ref, id, epoch, version)) fenced.push(i);
+      }
+      const writing: Writing = { ref, epoch, version, id, data, now };
+      const written = kind === WRITE_KIND.change ? this.#append(writing) : this.#replace(writing);
+      if (!written && !this.#happened(writing)) fenced.push(i);
     }
     return fenced;
   }
 
-  #change(ref: number, epoch: number, version: number, id: string, data: string, now: number): boolean {
-    const { changes } = this.#commitChange.run(id, now, Buffer.byteLength(data), ref, epoch, version);
+  #append({ ref, epoch, version, id, data, now }: Writing): boolean {
+    const text = data ?? "";
+    const { changes } = this.#commitChange.run(id, now, Buffer.byteLength(text), ref, epoch, version);
     if (changes !== 1) return false;
-    this.#putChange.run(ref, version + 1, data);
+    this.#putChange.run(ref, version + 1, text);
     return true;
   }
 
-  /** The whole state becomes `inline` or `apart`, or nothing when both are null. */
-  #replace(
-    ...[ref, epoch, version, id, inline, apart, now]: [
-      number,
-      number,
-      number,
-      string,
-      string | null,
-      string | null,
-      number,
-    ]
-  ): boolean {
-    const bytes = apart === null ? 0 : Buffer.byteLength(apart);
-    const pieces = apart === null ? 0 : 1;
-    if (this.#commitApart.run(id, now, inline, pieces, bytes, ref, epoch, version).changes !== 1) return false;
+  #replace({ ref, epoch, version, id, data, now }: Writing): boolean {
+    const inline = fitsInline(data) ? data : null;
+    const apart = fitsInline(data) ? null : (data as string);
+    const [pieces, bytes] = apart === null ? [0, 0] : [1, Buffer.byteLength(apart)];
+    if (this.#commitWhole.run(id, now, inline, pieces, bytes, ref, epoch, version).changes !== 1) return false;
     if (apart === null) this.#dropWhole.run(ref);
     else this.#putWhole.run(ref, apart);
     this.#dropChanges.run(ref);
@@ -166,7 +164,7 @@ export class ActorStatements {
   }
 
   /** The row did not match: had this very commit happened before? */
-  #happened(ref: number, id: string, epoch: number, version: number): boolean {
+  #happened({ ref, id, epoch, version }: Writing): boolean {
     const row = this.#fence.get(ref) as unknown as Fence | undefined;
     if (row === undefined) return false;
     if (row[2] === id) return true;
@@ -176,7 +174,7 @@ export class ActorStatements {
 }
 
 /** A UTF-16 unit is one to three bytes, so most texts need no counting. */
-function fitsInline(text: string): boolean {
-  if (text.length * 3 <= LIMITS.inlineStateBytes) return true;
+function fitsInline(text: string | null): boolean {
+  if (text === null || text.length * 3 <= LIMITS.inlineStateBytes) return true;
   return text.length <= LIMITS.inlineStateBytes && Buffer.byteLength(text) <= LIMITS.inlineStateBytes;
 }
