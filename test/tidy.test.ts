@@ -1,0 +1,125 @@
+// Rules of the house that are executed: who may import whom, what a pure room may not do, how errors are raised.
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { describe, it } from "node:test";
+
+const root = join(import.meta.dirname, "..");
+const sources = globSync("src/**/*.ts", { cwd: root }).map((path) => path.replaceAll("\\", "/"));
+const shipped = sources.filter((path) => !/\.(test|contract)\.ts$/.test(path) && !path.includes("/contract/"));
+const textOf = (path: string): string => readFileSync(join(root, path), "utf8");
+
+/** Code only: comments and the contents of strings would be false alarms. */
+function codeOf(path: string): string {
+  return textOf(path)
+    .replace(/\/\*[\s\S]*?\*\//g, "")
+    .replace(/(^|[^:"'`])\/\/.*$/gm, "$1")
+    .replace(/`(?:\\.|[^`\\])*`|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'/g, '""');
+}
+
+const ROOMS = ["placement", "sharding", "actors", "reminders", "workflows"];
+const OUTER = ["stores", "wire", "observe", "config"];
+const INNER = ["kernel", "ports"];
+
+/** What each folder may import, besides itself. Rooms do not know doors, drivers or databases, nor each other. */
+const MAY_IMPORT: Record<string, readonly string[]> = {
+  kernel: [],
+  ports: ["kernel"],
+  ...Object.fromEntries(ROOMS.map((room) => [room, INNER])),
+  stores: INNER,
+  wire: INNER,
+  observe: INNER,
+  config: INNER,
+  nodes: [...INNER, ...ROOMS, ...OUTER],
+  entry: [...INNER, ...ROOMS, ...OUTER, "nodes"],
+  cli: [...INNER, ...ROOMS, ...OUTER, "nodes", "entry"],
+};
+
+const roomOf = (path: string): string => /^src\/([^/]+)\//.exec(path)?.[1] ?? "entry";
+
+function importsOf(path: string): string[] {
+  const specifiers = textOf(path).matchAll(/(?:from|import)\s*\(?\s*"(\.{1,2}\/[^"]+)"/g);
+  return [...specifiers].map(([, specifier]) => normalize(join(dirname(path), specifier!)).replaceAll("\\", "/"));
+}
+
+/** Pure code gets time and chance as arguments and never waits. */
+const IMPURE = [
+  /\bDate\.now\b/,
+  /\bnew Date\(\)/,
+  /\bperformance\b/,
+  /\bhrtime\b/,
+  /\bsetTimeout\b|\bsetInterval\b|\bsetImmediate\b|\bqueueMicrotask\b|\bnextTick\b/,
+  /\bMath\.random\b|\brandomUUID\b|\brandomBytes\b/,
+  /\bawait\b|\basync\b/,
+];
+/** The other rooms may wait, but only for ports. */
+const WORLDLY = IMPURE.slice(0, -1);
+
+const offences = (paths: readonly string[], patterns: readonly RegExp[]): string[] =>
+  paths.flatMap((path) => {
+    const code = codeOf(path);
+    return patterns.filter((pattern) => pattern.test(code)).map((pattern) => `${path}: ${pattern}`);
+  });
+
+describe("the house", () => {
+  it("has only rooms that are known here", () => {
+    assert.deepEqual([...new Set(shipped.map(roomOf))].filter((room) => !(room in MAY_IMPORT)), []);
+  });
+
+  it("imports in one direction", () => {
+    const wrong: string[] = [];
+    for (const path of shipped) {
+      const from = roomOf(path);
+      for (const imported of importsOf(path)) {
+        const to = roomOf(imported);
+        if (to !== from && !MAY_IMPORT[from]!.includes(to)) wrong.push(`${path} imports ${imported}`);
+      }
+    }
+    assert.deepEqual(wrong, []);
+  });
+
+  it("keeps clocks, timers, chance and waiting out of the pure rooms", () => {
+    const pure = shipped.filter((path) => ["kernel", "ports", "placement", "sharding"].includes(roomOf(path)));
+    assert.deepEqual(offences(pure, IMPURE), []);
+  });
+
+  it("keeps clocks, timers and chance out of the other rooms, which get them through ports", () => {
+    const rooms = shipped.filter((path) => ["actors", "reminders", "workflows"].includes(roomOf(path)));
+    assert.deepEqual(offences(rooms, WORLDLY), []);
+  });
+
+  it("keeps databases, sockets and files out of the rooms", () => {
+    const rooms = shipped.filter((path) => [...INNER, ...ROOMS].includes(roomOf(path)));
+    const doors = /from "(?:node:(?:fs|net|http|https|child_process|worker_threads|sqlite|dgram|tls)[^"]*|pg|pino|yaml)"/;
+    assert.deepEqual(rooms.filter((path) => doors.test(textOf(path))), []);
+  });
+
+  it("raises errors from the catalogue only", () => {
+    assert.deepEqual(offences(shipped, [/\bthrow new (?:Type|Range|Syntax|Reference)?Error\b/, /\bPromise\.reject\(new Error\b/]), []);
+  });
+
+  it("opens each file by saying what it is", () => {
+    const silent = shipped.filter((path) => !/^(?:#!.*\n)?(?:\/\/|\/\*)/.test(textOf(path)));
+    assert.deepEqual(silent, []);
+  });
+
+  it("uses only syntax that can be erased", () => {
+    assert.deepEqual(offences(shipped, [/^\s*(?:export )?(?:const )?enum /m, /^\s*(?:export )?namespace /m]), []);
+  });
+
+  it("skips and focuses no test", () => {
+    const tests = globSync("{src,test,bench,examples,sim}/**/*.test.ts", { cwd: root, exclude: ["**/node_modules/**"] });
+    const focused = /\b(?:it|test|describe)\.(?:skip|todo|only)\b|\{\s*(?:skip|only|todo):/;
+    assert.deepEqual(tests.filter((path) => path !== "test/tidy.test.ts" && focused.test(codeOf(path))), []);
+  });
+
+  it("speaks of itself alone: no paths of a machine, no addresses of a registry", () => {
+    const files = globSync("{src,test,bench,examples,docs,scripts,bin}/**/*.{ts,js,mjs,md,json,yaml}", {
+      cwd: root,
+      exclude: ["**/node_modules/**"],
+    });
+    files.push("package.json", "package-lock.json", ...globSync("*.md", { cwd: root }));
+    const foreign = new RegExp(["/wo", "rk/|/ro", "ot/|regis", "try\\.np", "mjs"].join(""));
+    assert.deepEqual(files.filter((path) => foreign.test(textOf(path))), []);
+  });
+});
