@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { networkInterfaces } from "node:os";
 import { test } from "node:test";
 import { isLimpetError } from "../../kernel/errors.ts";
-import { answers, dial, FakeHost, openDoor } from "./door-kit.test.ts";
+import { answers, dial, errorCode, FakeHost, openDoor } from "./door-kit.test.ts";
 
 const request = (method: string) => `GET /v1.0/actors/Cart/a/method/${method} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
 
@@ -54,19 +54,39 @@ test("closing lets a running request finish, says that the connection ends, and 
   await closed;
 });
 
-test("a request that comes on an open connection while the door closes does not reach the host", async (t) => {
-  const { host, release, started } = holding();
+test("closing waits for a slow client to take the whole of its answer", async (t) => {
+  const size = 32 * 1024 * 1024;
+  const host = new FakeHost({ big: () => "a".repeat(size) });
   const { port, close } = await openDoor(t, host, { limits: { drainMs: 600_000 } });
   const wire = dial(t, port);
-  wire.send(request("wait"));
-  await started();
+  wire.socket.pause();
+  wire.send(request("big"));
+  while (host.calls.length === 0) await new Promise(setImmediate);
   const closed = close();
-  wire.send(`POST /v1.0/actors/Cart/a/method/echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n`);
-  await new Promise((resolve) => wire.socket.write("", resolve));
+  await assert.rejects(fetch(`http://127.0.0.1:${port}/v1.0/healthz`));
+  wire.socket.resume();
+  const received = await wire.closed;
+  assert.equal(received.length - received.indexOf("\r\n\r\n") - 4, size + 2);
+  await closed;
+});
+
+test("a request on an open connection while the door closes is told so and does not reach the host", async (t) => {
+  const { host, release, started } = holding();
+  const { port, close } = await openDoor(t, host, { limits: { drainMs: 600_000 } });
+  const idle = dial(t, port);
+  idle.send(request("echo"));
+  await idle.until((text) => text.endsWith("[]"));
+  const busy = dial(t, port);
+  busy.send(request("wait"));
+  await started(2);
+  const closed = close();
+  idle.send(request("echo"));
+  const [, refused] = answers(await idle.closed);
+  assert.deepEqual([refused?.status, errorCode(refused?.body)], [503, "STOPPING"]);
+  assert.match(refused!.headers, /connection: close/i);
+  assert.equal(host.calls.length, 2);
   release("done");
-  const received = answers(await wire.closed);
-  assert.equal(received[0]?.status, 200);
-  assert.equal(host.calls.length, 1);
+  assert.equal(answers(await busy.closed)[0]?.status, 200);
   await closed;
 });
 

@@ -1,7 +1,7 @@
 // The HTTP door: it listens, decides who may come in, hands each request to its handler, and closes without losing an
 // answer. Whatever arrives gets a defined answer or a closed connection, never an exception that leaves this file.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Host } from "../../ports/host.ts";
 import type { Log } from "../../ports/log.ts";
@@ -99,13 +99,17 @@ class Door {
 
   async #drain(): Promise<void> {
     const server = this.#server;
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    // Only stops listening. An HTTP server's own close() would also cut connections whose answer is written but not yet
+    // taken, and idle ones just as a request arrives on them; here such a request is told that the host is stopping.
+    const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
     const { promise: tooLong, resolve: stopWaiting } = Promise.withResolvers<void>();
     const timer = setTimeout(stopWaiting, this.#shares.limits.drainMs);
     await Promise.race([this.#connections.quiet(), tooLong]);
     clearTimeout(timer);
     server.closeAllConnections();
     await closed;
+    // Ends the looking at timeouts; that the server was closed before is no news.
+    server.close(() => {});
   }
 
   #begin(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
