@@ -74,8 +74,6 @@ export class Exchange {
   #bodyIsEndless(): boolean {
     const { request } = this;
     if (request.complete || !hasBody(request)) return false;
-    // Nobody knows whether a client that was not told to continue will send its body or the next request.
-    if (this.#expectsContinue) return true;
     return Number(request.headers["content-length"] ?? Number.POSITIVE_INFINITY) > this.limits.bodyBytes;
   }
 }
