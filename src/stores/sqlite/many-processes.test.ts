@@ -19,7 +19,11 @@ const freshFile = () => join(folder, `${++files}.db`);
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "limpet-processes-"));
 });
-after(() => rm(folder, { recursive: true }));
+const children: ChildProcess[] = [];
+after(async () => {
+  for (const child of children) child.kill("SIGKILL");
+  await rm(folder, { recursive: true });
+});
 
 /** Runs `body` in a process of its own that has `openSqliteStore`, `file`, `alice` and `line`, the next line of stdin. */
 function run(
@@ -34,6 +38,7 @@ function run(
     const line = () => once(process.stdin, "data").finally(() => process.stdin.destroy());
     ${body}`;
   const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["pipe", "pipe", "inherit"] });
+  children.push(child);
   const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
   return { child, lines, ended: once(child, "exit") };
 }

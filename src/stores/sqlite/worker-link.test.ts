@@ -15,7 +15,11 @@ let files = 0;
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "limpet-worker-"));
 });
-after(() => rm(folder, { recursive: true }));
+const everyWorker: Worker[] = [];
+after(async () => {
+  await Promise.all(everyWorker.map((worker) => worker.terminate()));
+  await rm(folder, { recursive: true });
+});
 
 /** A store whose workers a test can reach. */
 function openStore(options: Partial<LinkOptions> = {}) {
@@ -30,6 +34,7 @@ function openStore(options: Partial<LinkOptions> = {}) {
     spawn: (start) => {
       const worker = spawn(start);
       workers.push(worker);
+      everyWorker.push(worker);
       return worker;
     },
   });
@@ -38,7 +43,7 @@ function openStore(options: Partial<LinkOptions> = {}) {
 
 const silentWorker = () => new Worker("setInterval(() => {}, 1000)", { eval: true });
 
-describe("the worker thread of an SQLite store", () => {
+describe("the worker thread of an SQLite store", { timeout: 60_000 }, () => {
   test("that is killed leaves commits unknown and others unavailable, and a new one goes on", async () => {
     const { store, file, workers, logged } = openStore();
     const alice = await take(store, actor("alice"));
