@@ -131,12 +131,14 @@ export class Commits {
    */
   async #writeSmall(pending: readonly Pending[]): Promise<readonly Pending[]> {
     if (!pending.every(({ kind }) => kind === SMALL || kind === CLEAR)) return pending;
+    let left: readonly Pending[];
     try {
-      return await this.#classify(await this.#write(this.#small, pending));
+      left = await this.#write(this.#small, pending);
     } catch (error) {
       if (error instanceof StoreFault && error.kind === "locked") return pending;
       throw error;
     }
+    return this.#classify(left);
   }
 
   /** The second statement, until everything is decided or only rows are left that somebody holds all the time. */
