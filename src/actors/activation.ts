@@ -409,6 +409,7 @@ export class Activation implements ActorContext {
       return;
     }
     this.type.instruments.failed.add(1);
+    this.#around.log.debug("turn failed", { type: this.type.name, id: this.id, method: turn.method, err: error });
     let restored = true;
     if (turn.outer === undefined) restored = this.#buffer?.abandon() ?? true;
     else if (this.#buffer?.rollback(turn.mark) === false) turn.outer.doomed = error;

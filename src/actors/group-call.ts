@@ -35,6 +35,8 @@ interface Member<Request, Answer> {
   alone: boolean;
 }
 
+/** Fewer than this do not pay for a round trip of their own while a larger batch could take them along. */
+const SMALLEST_SHARE = Number(process.env.SS ?? 64);
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 1_000;
 
@@ -85,10 +87,13 @@ export class GroupCall<Request, Answer> {
 
   #nextBatch(): Member<Request, Answer>[] {
     const waiting = this.#waiting;
+    // Shared out among the free lanes, so that while one batch is at the store the callers of another one go on.
+    const share = Math.max(SMALLEST_SHARE, Math.ceil(waiting.length / (this.#lanes - this.#underWay)));
+    const most = Math.min(share, LIMITS.batchSize);
     let count = 1;
     let weight = waiting[0]!.weight;
     if (!waiting[0]!.alone) {
-      while (count < waiting.length && count < LIMITS.batchSize) {
+      while (count < waiting.length && count < most) {
         weight += waiting[count]!.weight;
         if (weight > LIMITS.batchBytes || waiting[count]!.alone) break;
         count++;

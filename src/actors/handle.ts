@@ -27,7 +27,8 @@ function fallback(type: ActorType, send: Send): object {
   return new Proxy(Object.create(null) as object, {
     get(_target, name, handle: Handle) {
       // A handle must not look like a promise, or `await` would call it.
-      if (typeof name === "symbol" || name === "then") return undefined;
+      // And JSON.stringify must not call it either.
+      if (typeof name === "symbol" || name === "then" || name === "toJSON") return undefined;
       if (name === "toString") return () => `${type.name}/${handle[ID]}`;
       return (...args: unknown[]) => send(type, handle[ID], name, args, handle[CALLER], handle[OPTIONS]);
     },

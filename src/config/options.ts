@@ -5,10 +5,8 @@
 import type { Duration } from "../kernel/durations.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { nameProblem } from "../kernel/names.ts";
+import { LOG_LEVELS, type LogLevel } from "../ports/log.ts";
 import { hostProblem, storeProblem, tokenProblem } from "./places.ts";
-
-export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** What the rest of the program sees: every value present, durations in milliseconds. */
 export interface Settings {

@@ -2,6 +2,7 @@
 // wrong with the rest as the end of a sentence, and how to show one without its secret. Pure.
 
 import { isIP } from "node:net";
+import { bareHost } from "../kernel/addresses.ts";
 
 export type StoreKind = "memory" | "sqlite" | "postgres";
 
@@ -39,30 +40,19 @@ export function shownStore(location: string): string {
 }
 
 export function hostProblem(host: string): string | undefined {
-  if (isIP(bare(host)) !== 0) return undefined;
+  if (isIP(bareHost(host)) !== 0) return undefined;
   if (host.includes("://")) return "must be an address alone, such as 127.0.0.1, without http://";
   if (/^[^:]*:\d+$/.test(host)) return "must be an address alone; the port is a setting of its own";
   if (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(host)) return undefined;
   return "must be an IP address or a host name";
 }
 
-/** Only programs on this machine reach it. */
-export function isLoopback(host: string): boolean {
-  const address = bare(host).toLowerCase();
-  if (address === "localhost" || address === "::1") return true;
-  return isIP(address.replace(/^::ffff:/, "")) === 4 && address.replace(/^::ffff:/, "").startsWith("127.");
-}
-
 /** An address as it stands in a URL. */
 export function hostInUrl(host: string): string {
-  return isIP(bare(host)) === 6 ? `[${bare(host)}]` : host;
+  return isIP(bareHost(host)) === 6 ? `[${bareHost(host)}]` : host;
 }
 
 export function tokenProblem(token: string): string | undefined {
   // A token travels in a header and, in the environment, in a list with commas.
   return /^[!-+\--~]+$/.test(token) ? undefined : "must be visible ASCII characters without spaces or commas";
-}
-
-function bare(host: string): string {
-  return host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
 }

@@ -1,11 +1,11 @@
 // Settings that must fit each other. Checked once, when all of them are known; an error names both and where each
 // came from. Pure.
 
+import { isLoopback } from "../kernel/addresses.ts";
 import { formatDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { OPTIONS, type SettingKey, type Settings } from "./options.ts";
 import { describeOrigin, type Origin } from "./origin.ts";
-import { isLoopback } from "./places.ts";
 
 export type Origins = { readonly [K in SettingKey]: Origin };
 

@@ -8,7 +8,8 @@ import { type Entry, type Origin, SOURCES } from "./origin.ts";
 import { readValue } from "./read-value.ts";
 import { checkRelations, type Origins } from "./relations.ts";
 
-export type { HttpSettings, LimpetSettings, LogLevel, SettingKey, Settings } from "./options.ts";
+export type { LogLevel } from "../ports/log.ts";
+export type { HttpSettings, LimpetSettings, SettingKey, Settings } from "./options.ts";
 
 export interface SettingSources {
   readonly code?: LimpetSettings | undefined;

@@ -3,8 +3,8 @@ import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { LimpetError } from "../kernel/errors.ts";
-import type { LogFields } from "../ports/log.ts";
-import { createLog, type LogLevel } from "./log.ts";
+import type { LogFields, LogLevel } from "../ports/log.ts";
+import { createLog } from "./log.ts";
 
 const withError = (err: unknown) => ({ err }) as LogFields;
 

@@ -2,11 +2,8 @@
 // name, code, message and stack; nothing else of an error, because what hangs on it may be a payload.
 // Logging never throws and never waits: what a blocked stderr cannot take is kept up to a limit, then dropped.
 import { pino } from "pino";
-import type { Log, LogFields } from "../ports/log.ts";
+import type { Log, LogFields, LogLevel } from "../ports/log.ts";
 import { describeError, isSecretName, REDACTED, scrub } from "./redact.ts";
-
-export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
 
 export interface LogSettings {
   readonly level: LogLevel;

@@ -1,5 +1,8 @@
 // Structured logs. A line is an event name and fields. Payloads, state, tokens and SQL never appear in one.
 
+export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
 export interface LogFields {
   /** What went wrong: its name, code and message are logged. */
   readonly err?: unknown;

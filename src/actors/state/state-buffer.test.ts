@@ -229,7 +229,7 @@ describe("the state of an activation", () => {
   });
 
   it("refuses a change through a draft that outlived its turn", () => {
-    const buffer = new StateBuffer(undefined, () => ({ list: [1], map: new Map(), set: new Set() }));
+    const buffer = new StateBuffer(undefined, () => ({ list: [1], map: new Map([["a", 0]]), set: new Set() }));
     const kept = buffer.draft as { list: number[]; map: Map<string, number>; set: Set<number>; x?: number };
     buffer.prepare();
     for (const change of [
@@ -237,7 +237,8 @@ describe("the state of an activation", () => {
       () => kept.list.sort(),
       () => kept.map.set("a", 1),
       () => kept.set.add(1),
-      () => kept.map.clear() ?? kept.set.delete(1) ?? (kept.x = 1),
+      () => kept.list.splice(0, 1),
+      () => kept.map.clear(),
       () => {
         kept.x = 1;
       },
@@ -260,6 +261,17 @@ describe("the state of an activation", () => {
       });
       assert.equal(buffer.abandon(), true);
       assert.deepEqual(view(buffer), before);
+    }
+  });
+
+  it("that was damaged in the store is refused with a sentence", () => {
+    const damaged = [
+      { whole: "{", changes: [] },
+      { whole: '{"$":"bigint","v":"x"}', changes: [] },
+      { whole: "{}", changes: ['[["=",["a","b"],1]]'] },
+    ];
+    for (const stored of damaged) {
+      assert.throws(() => new StateBuffer(stored, () => ({})), { code: "STATE_INVALID", message: /cannot be read/ });
     }
   });
 

@@ -30,12 +30,9 @@ export class StateBuffer {
       this.#root = freshState(initial);
       return;
     }
-    this.#root = decodeValue(stored.whole) as object;
+    this.#root = readBack(stored);
     this.#whole = stored.whole.length;
-    for (const change of stored.changes) {
-      applyChanges(this.#root, change);
-      this.#appended += change.length + CHANGE_OVERHEAD;
-    }
+    for (const change of stored.changes) this.#appended += change.length + CHANGE_OVERHEAD;
   }
 
   /** The state as user code sees it in the running turn. */
@@ -139,6 +136,16 @@ export class StateBuffer {
     this.#journal = undefined;
     this.#prepared = undefined;
     this.#cleared = false;
+  }
+}
+
+function readBack({ whole, changes }: StoredState): object {
+  try {
+    const root = decodeValue(whole) as object;
+    for (const change of changes) applyChanges(root, change);
+    return root;
+  } catch (cause) {
+    throw new LimpetError("STATE_INVALID", "the stored state cannot be read: the row was damaged or edited", { cause });
   }
 }
 

@@ -1,9 +1,8 @@
 // Logs as a person reads them while developing: time, level, event, fields. The lines come from the ordinary log, so
 // what is kept out of that is kept out here. When nobody looks, the JSON lines stay as they are.
 
-import type { LogLevel } from "../../config/options.ts";
 import { createLog } from "../../observe/log.ts";
-import type { Log } from "../../ports/log.ts";
+import type { Log, LogLevel } from "../../ports/log.ts";
 import { type Paint, safe, type Terminal, type Tint } from "../terminal.ts";
 
 export function devLog(level: LogLevel, terminal: Terminal, json: boolean): Log {

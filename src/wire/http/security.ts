@@ -3,23 +3,13 @@
 // loopback name and requests that a foreign page caused are refused. Any other door asks for a token.
 import { hash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { BlockList, isIP } from "node:net";
+import { isLoopback } from "../../kernel/addresses.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 
 export interface DoorSettings {
   readonly host: string;
   readonly port: number;
   readonly tokens: readonly string[];
-}
-
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
-LOOPBACK.addAddress("::1", "ipv6");
-
-export function isLoopback(host: string): boolean {
-  const version = isIP(host);
-  if (version === 0) return host.toLowerCase() === "localhost";
-  return LOOPBACK.check(host, version === 6 ? "ipv6" : "ipv4");
 }
 
 export function checkSettings({ host, port, tokens }: DoorSettings): void {
