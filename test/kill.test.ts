@@ -1,0 +1,72 @@
+// kill -9 in the middle of load. What a caller was told is there afterwards; what was under way may be there, once.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { HostProcess } from "./support/host-process.ts";
+import { Ledger } from "./support/ledger.ts";
+import { type Dice, dice } from "./support/seed.ts";
+import { type Place, STORES } from "./support/two-stores.ts";
+
+const ROUNDS = 5;
+const ACTORS = 200;
+const LANES = 100;
+
+for (const { name, open } of STORES) {
+  describe(`a process that is killed under load, on ${name}`, { timeout: 120_000 }, () => {
+    let place: Place;
+    before(async () => {
+      place = await open();
+    });
+    after(() => place?.[Symbol.asyncDispose]());
+
+    test("has lost nothing it acknowledged when it is started again, each time", async (t) => {
+      const chance = dice(t);
+      const ledger = new Ledger();
+      for (let round = 0; round < ROUNDS; round++) {
+        await using host = await HostProcess.start(place);
+        await killUnderLoad(host, ledger, chance, `again ${round % 2}`);
+        await using next = await HostProcess.start(place);
+        await ledger.audit(next);
+        await next.stop();
+      }
+      t.diagnostic(`${ledger.acked} acknowledged, ${ledger.told("DIED")} under way when it was killed`);
+      assert.ok(ledger.told("DIED") > 0, "every kill came at a moment when nothing was under way");
+      assert.deepEqual([...ledger.errors.keys()], ["DIED"], "a process that comes after a dead one waits for nobody");
+    });
+
+    test("is replaced by another one that was there all the time, which waits for nothing", async (t) => {
+      const chance = dice(t);
+      const ledger = new Ledger();
+      await using survivor = await HostProcess.start(place);
+      await using host = await HostProcess.start(place);
+      await killUnderLoad(host, ledger, chance, "moved");
+      for (let i = 0; i < ACTORS; i++) await ledger.add(survivor, actor("moved", i));
+      assert.deepEqual([...ledger.errors.keys()], ["DIED"]);
+      await using third = await HostProcess.start(place);
+      await ledger.audit(third);
+    });
+  });
+}
+
+const actor = (group: string, i: number) => `${group} ${i}`;
+
+/** Kills at a random moment, after at least some acknowledgements. */
+async function killUnderLoad(host: HostProcess, ledger: Ledger, chance: Dice, group: string): Promise<void> {
+  const enough = ledger.acked + 100 + chance.below(2_000);
+  const reached = Promise.withResolvers<void>();
+  let dead = false;
+  const lane = async (): Promise<void> => {
+    while (!dead) {
+      if ((await ledger.add(host, actor(group, chance.below(ACTORS)))) === "unknown") return;
+      if (ledger.acked >= enough) reached.resolve();
+    }
+  };
+  const lanes = Array.from({ length: LANES }, lane);
+  await Promise.race([reached.promise, ...lanes]);
+  assert.ok(ledger.acked >= enough, `it ended by itself: ${host.output}`);
+  // Not only right behind an acknowledgement.
+  await pause(chance.below(20));
+  dead = true;
+  await host.kill();
+  await Promise.all(lanes);
+}

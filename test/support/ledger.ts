@@ -1,0 +1,91 @@
+// What callers were told about each of their increments, and whether the store agrees. An increment is one operation:
+// tried again while the error says that nothing happened, never when it says that something may have happened.
+import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
+import { CallFailed, type HostProcess, ProcessDied } from "./host-process.ts";
+
+const MOST_TRIES = 2_000;
+
+interface Account {
+  /** Operation to the number it was told: it was the n-th increment of its actor. */
+  readonly acked: Map<string, number>;
+  /** May or may not have happened. */
+  readonly unknown: Set<string>;
+}
+
+export class Ledger {
+  readonly #accounts = new Map<string, Account>();
+  /** How often each error was told. */
+  readonly errors = new Map<string, number>();
+  acked = 0;
+  #operations = 0;
+
+  get unknown(): number {
+    return this.#accounts.values().reduce((sum, { unknown }) => sum + unknown.size, 0);
+  }
+
+  told(code: string): number {
+    return this.errors.get(code) ?? 0;
+  }
+
+  #account(actor: string): Account {
+    let account = this.#accounts.get(actor);
+    if (account === undefined) {
+      account = { acked: new Map(), unknown: new Set() };
+      this.#accounts.set(actor, account);
+    }
+    return account;
+  }
+
+  /** One increment, until its fate is known, or known to be unknown. */
+  async add(host: HostProcess, actor: string): Promise<"acked" | "unknown"> {
+    const operation = `${++this.#operations}`;
+    const account = this.#account(actor);
+    for (let tries = 1; tries <= MOST_TRIES; tries++) {
+      const verdict = await this.#try(host, actor, operation, account);
+      if (verdict === "acked") return verdict;
+      if (verdict === "unknown") {
+        account.unknown.add(operation);
+        return verdict;
+      }
+      if (verdict === "later") await pause(10);
+    }
+    assert.fail(`increment ${operation} of ${actor} did not get through: ${JSON.stringify([...this.errors])}`);
+  }
+
+  async #try(
+    host: HostProcess,
+    actor: string,
+    operation: string,
+    account: Account,
+  ): Promise<"acked" | "now" | "later" | "unknown"> {
+    try {
+      account.acked.set(operation, await host.add(actor, operation));
+      this.acked++;
+      return "acked";
+    } catch (error) {
+      const code = error instanceof ProcessDied ? "DIED" : (error as CallFailed).code;
+      this.errors.set(code, this.told(code) + 1);
+      if (error instanceof ProcessDied) return "unknown";
+      if (!(error instanceof CallFailed) || error.retry === "never" || error.retry === "elsewhere") throw error;
+      return error.retry;
+    }
+  }
+
+  /**
+   * Everything acknowledged is stored, in the very place its caller was told; everything stored was asked for; nothing
+   * is there twice; and each commit raised the version by one. `host` must not have had the actors in memory before.
+   */
+  async audit(host: HostProcess): Promise<void> {
+    for (const [actor, { acked, unknown }] of this.#accounts) {
+      const { n, seen, again } = await host.report(actor);
+      assert.deepEqual(again, [], `${actor}: applied twice`);
+      assert.equal(seen.length, n, `${actor}: the count and the operations disagree`);
+      assert.equal(await host.version(actor), n, `${actor}: a commit is one version`);
+      const lost = [...acked].filter(([operation, number]) => seen[number - 1] !== operation);
+      assert.deepEqual(lost, [], `${actor}: acknowledged, but not there`);
+      const foreign = seen.filter((operation) => !acked.has(operation) && !unknown.has(operation));
+      assert.deepEqual(foreign, [], `${actor}: applied, although the caller was told that nothing happened`);
+    }
+  }
+}

@@ -1,0 +1,52 @@
+// Stands between a process and its database, and can lose answers: what is asked arrives and is done, and the connection
+// is cut before the answer gets back. New connections are cut as well until it passes everything on again.
+import { connect, createServer, type Server, type Socket } from "node:net";
+
+export class Middleman implements AsyncDisposable {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  losesAnswers = false;
+
+  private constructor(to: number) {
+    this.#server = createServer((near) => {
+      if (this.losesAnswers) {
+        near.destroy();
+        return;
+      }
+      const far = connect(to, "127.0.0.1");
+      this.#join(near, far);
+      this.#join(far, near);
+      near.on("data", (chunk) => far.write(chunk));
+      far.on("data", (chunk) => {
+        if (this.losesAnswers) far.destroy();
+        else near.write(chunk);
+      });
+    });
+  }
+
+  /** Passes on what comes to a port of its own. */
+  static async before(port: number): Promise<Middleman> {
+    const middleman = new Middleman(port);
+    await new Promise<void>((resolve) => middleman.#server.listen(0, "127.0.0.1", resolve));
+    return middleman;
+  }
+
+  get port(): number {
+    return (this.#server.address() as { port: number }).port;
+  }
+
+  #join(socket: Socket, other: Socket): void {
+    this.#sockets.add(socket);
+    socket.on("error", () => undefined);
+    socket.on("close", () => {
+      this.#sockets.delete(socket);
+      other.destroy();
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+}

@@ -1,0 +1,52 @@
+// An actor that would notice if an increment were lost or applied twice, and what is said between a process that hosts
+// it (fixtures/tally-host.ts) and the test that drives that process (support/host-process.ts).
+import { Actor } from "../../src/index.ts";
+import type { Verdict } from "../../src/kernel/errors.ts";
+
+export interface TallyReport {
+  readonly n: number;
+  /** Every operation that was applied. */
+  readonly seen: readonly string[];
+  /** Those that were applied again. */
+  readonly again: readonly string[];
+}
+
+export class Tally extends Actor<{ n: number; seen: Set<string>; again: string[] }> {
+  initial() {
+    return { n: 0, seen: new Set<string>(), again: [] };
+  }
+
+  /** Answers with the number of this increment: 1, 2, 3 and so on, whoever asks. */
+  add(operation: string): number {
+    if (this.state.seen.has(operation)) this.state.again.push(operation);
+    this.state.seen.add(operation);
+    this.state.n++;
+    return this.state.n;
+  }
+
+  report(): TallyReport {
+    const { n, seen, again } = this.state;
+    return { n, seen: [...seen], again: [...again] };
+  }
+}
+
+export type Call = readonly [number: number, type: string, id: string, method: string, args: readonly unknown[]];
+
+export interface ToHost {
+  readonly calls: readonly Call[];
+  readonly stop?: boolean | undefined;
+}
+
+export interface Told {
+  readonly code: string;
+  readonly retry: Verdict;
+  readonly message: string;
+}
+
+export interface Reply {
+  readonly number: number;
+  readonly value?: unknown;
+  readonly error?: Told;
+}
+
+export type FromHost = { readonly ready: true } | { readonly replies: readonly Reply[] };

@@ -1,0 +1,64 @@
+// Two processes that know nothing of each other call the same actors on one store. Whoever took an actor last may
+// commit; the other one is fenced, and finds out before it has told anybody anything.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { HostProcess } from "./support/host-process.ts";
+import { Ledger } from "./support/ledger.ts";
+import { type Dice, dice } from "./support/seed.ts";
+import { type Place, STORES } from "./support/two-stores.ts";
+
+const INCREMENTS = 10_000;
+const ACTORS = 40;
+/** Calls under way at once from each side; now and then several wait for the same actor. */
+const LANES = 30;
+
+for (const { name, open } of STORES) {
+  describe(`two processes on ${name}`, { timeout: 120_000 }, () => {
+    let place: Place;
+    before(async () => {
+      place = await open();
+    });
+    after(() => place?.[Symbol.asyncDispose]());
+
+    test("the older activation is fenced, its caller may try again at once, and then sees what the newer one did", async () => {
+      await using one = await HostProcess.start(place);
+      await using two = await HostProcess.start(place);
+      assert.equal(await one.add("a", "first"), 1);
+      assert.equal(await two.add("a", "second"), 2);
+      await assert.rejects(one.add("a", "third"), { code: "FENCED", retry: "now" });
+      assert.equal(await one.add("a", "third"), 3);
+      await assert.rejects(two.add("a", "fourth"), { code: "FENCED" });
+      assert.deepEqual(await two.report("a"), { n: 3, seen: ["first", "second", "third"], again: [] });
+      assert.equal(await two.version("a"), 3);
+    });
+
+    test("increments from both sides add up: none is lost, none is applied twice", async (t) => {
+      await using one = await HostProcess.start(place);
+      await using two = await HostProcess.start(place);
+      const hosts = [one, two];
+      const ledger = new Ledger();
+      const chance = dice(t);
+      await Promise.all(hosts.map((host) => load(host, ledger, chance)));
+
+      assert.equal(ledger.acked, INCREMENTS);
+      assert.equal(ledger.unknown, 0, "with a store that answers, every outcome is known");
+      const fenced = await Promise.all(hosts.map((host) => host.counter("limpet_commits_fenced_total")));
+      t.diagnostic(`${fenced.join(" + ")} times fenced for ${INCREMENTS} increments`);
+      assert.equal(fenced[0]! + fenced[1]!, ledger.told("FENCED"));
+      for (const times of fenced) assert.ok(times > 0, "nobody was fenced: they did not meet");
+
+      await Promise.all(hosts.map((host) => host.stop()));
+      await using third = await HostProcess.start(place);
+      await ledger.audit(third);
+    });
+  });
+}
+
+/** One side's half of the increments. */
+async function load(host: HostProcess, ledger: Ledger, chance: Dice): Promise<void> {
+  let left = INCREMENTS / 2;
+  const lane = async (): Promise<void> => {
+    while (left-- > 0) await ledger.add(host, `actor ${chance.below(ACTORS)}`);
+  };
+  await Promise.all(Array.from({ length: LANES }, lane));
+}
