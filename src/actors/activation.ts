@@ -6,12 +6,14 @@
 //
 // Before the first turn of a stateful actor its epoch is raised in the store (the take). Every commit carries that epoch:
 // if somebody else has taken the actor since, the commit is refused, the activation is dropped on the spot and nothing
-// more of it runs. A turn's reply leaves only after its commit; the next turn begins only after that.
+// more of it runs. It then stays `fenced` for a moment before it takes the actor back, so that two hosts that both get
+// calls for it do not snatch it from each other before either can commit. A turn's reply leaves only after its commit; the next turn begins only after that.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { invariant, LimpetError } from "../kernel/errors.ts";
 import { copyValue } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
+import type { Random } from "../ports/random.ts";
 import type { CommitOutcome, StateWrite, Taken } from "../ports/store.ts";
 import type { ActorContext, DeactivationReason } from "./actor.ts";
 import { construct, sever } from "./actor.ts";
@@ -25,7 +27,7 @@ import { ActivationTimers } from "./timers.ts";
 import type { Work } from "./turn.ts";
 import { Turn } from "./turn.ts";
 
-export type ActivationPhase = "cold" | "activating" | "active" | "deactivating";
+export type ActivationPhase = "cold" | "activating" | "active" | "deactivating" | "fenced";
 
 /** Why an activation ended, as the metrics count it. */
 export type EndReason = DeactivationReason | "fenced" | "store" | "failed";
@@ -34,6 +36,7 @@ export type EndReason = DeactivationReason | "fenced" | "store" | "failed";
 export interface Surroundings {
   readonly namespace: string;
   readonly clock: Clock;
+  readonly random: Random;
   readonly log: Log;
   readonly deadlines: Deadlines;
   /** How long `onDeactivate` may take. */
@@ -56,6 +59,10 @@ export function cancelled(label: string, reason: unknown): LimpetError {
 const codeOf = new AsyncLocalStorage<Turn>();
 
 const neverAborted = new AbortController().signal;
+/** Long enough for the other host to commit what it has begun. */
+const SHORTEST_STAND_BACK_MS = 1;
+const SPREAD_MS = 9;
+
 const thenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 
@@ -318,8 +325,19 @@ export class Activation implements ActorContext {
     this.#epoch = 0;
     this.running = undefined;
     this.#leaving = undefined;
-    this.phase = "cold";
     this.type.instruments.deactivated(reason);
+    if (reason === "fenced") this.#standBack();
+    else this.#rest();
+  }
+
+  #standBack(): void {
+    this.phase = "fenced";
+    const { clock, random } = this.#around;
+    clock.after(SHORTEST_STAND_BACK_MS + random.number() * SPREAD_MS, () => this.#rest());
+  }
+
+  #rest(): void {
+    this.phase = "cold";
     if (this.waiting > 0) void this.#activate();
     else this.#around.gone(this);
   }

@@ -50,6 +50,7 @@ export class Catalog implements Surroundings {
   readonly namespace: string;
   readonly incarnation: string;
   readonly clock: Clock;
+  readonly random: Random;
   readonly log: Log;
   readonly deadlines: Deadlines;
   readonly hookTimeoutMs: number;
@@ -70,6 +71,7 @@ export class Catalog implements Surroundings {
     this.namespace = settings.namespace;
     this.incarnation = random.id();
     this.clock = clock;
+    this.random = random;
     this.log = log;
     this.deadlines = new Deadlines(clock);
     this.hookTimeoutMs = settings.drainTimeoutMs;
@@ -86,6 +88,8 @@ export class Catalog implements Surroundings {
       ...storeInstruments(meter, "commit"),
       weigh: ({ write }) => (write.kind === "clear" ? 0 : write.data.length),
       send: (batch) => store.commit(batch),
+      // An attempt without an answer may have been applied before somebody else took the actor and moved on.
+      inDoubt: (outcome) => (outcome === "fenced" ? lostTrack() : outcome),
     });
     for (const actorClass of classes) this.#register(actorClass, meter);
     this.#sweepLater();
@@ -260,5 +264,11 @@ export class Catalog implements Surroundings {
     for (const type of this.types.values()) yield* type.activations.values();
   }
 }
+
+const lostTrack = (): LimpetError =>
+  new LimpetError(
+    "COMMIT_UNKNOWN",
+    "the answer of the store was lost and the actor taken over; the turn may count or not",
+  );
 
 const stopping = (): LimpetError => new LimpetError("STOPPING", "this process is stopping");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor, isLimpetError, LimpetError } from "../index.ts";
 import type { Commit, CommitOutcome, Store } from "../ports/store.ts";
-import { MemoryStore, testLimpet } from "../testing.ts";
+import { MemoryStore, type TestApp, testLimpet } from "../testing.ts";
 
 class Counter extends Actor<{ n: number; log?: Map<string, number[]> }> {
   initial() {
@@ -50,6 +50,12 @@ class Unreliable extends MemoryStore {
     await this.after?.();
     return outcomes;
   }
+}
+
+/** What comes of a call when that much time passes. */
+async function after<T>(time: string, app: TestApp, call: Promise<T>): Promise<T> {
+  await app.advance(time);
+  return call;
 }
 
 const unavailable = (): never => {
@@ -157,9 +163,9 @@ describe("a stale activation", () => {
     await one.actor(Counter, "a").inc();
     await two.actor(Counter, "a").inc();
     await assert.rejects(one.actor(Counter, "a").inc(), { code: "FENCED", retry: "now" });
-    assert.equal(await one.actor(Counter, "a").inc(), 3);
+    assert.equal(await after("10ms", one, one.actor(Counter, "a").inc()), 3);
     await assert.rejects(two.actor(Counter, "a").forget(), { code: "FENCED" });
-    assert.equal(await two.actor(Counter, "a").read(), 3);
+    assert.equal(await after("10ms", two, two.actor(Counter, "a").read()), 3);
   });
 
   it("runs nothing more: no hook, no timer; the calls behind it reach the next activation", async () => {
@@ -179,7 +185,8 @@ describe("a stale activation", () => {
     await using two = await testLimpet({ actors: [Counter], stateStore: store });
     await one.actor(Watched, "a").inc();
     await two.actor(Counter, "a").inc();
-    const calls = await Promise.allSettled([1, 2, 3].map(() => one.actor(Watched, "a").inc()));
+    const sent = Promise.allSettled([1, 2, 3].map(() => one.actor(Watched, "a").inc()));
+    const calls = await after("10ms", one, sent);
     assert.deepEqual(
       calls.map((call) => (call.status === "fulfilled" ? call.value : (call.reason as LimpetError).code)),
       ["FENCED", 3, 4],
@@ -201,7 +208,13 @@ describe("a stale activation", () => {
         }
       }
     };
-    await Promise.all([load(one), load(two), load(one), load(two)]);
+    const loads = Promise.all([load(one), load(two), load(one), load(two)]);
+    let done = false;
+    void loads.then(() => {
+      done = true;
+    });
+    while (!done) await Promise.all([one.advance("5ms"), two.advance("3ms")]);
+    await loads;
     await using three = await testLimpet({ actors: [Counter], stateStore: store });
     assert.equal(await three.actor(Counter, "a").read(), 2_000);
   });

@@ -46,6 +46,8 @@ function phaseOf(activation: Activation | undefined): Explanation["phase"] {
       return "not active";
     case "active":
       return activation!.running === undefined ? "idle" : "running";
+    case "fenced":
+      return "activating";
     case "activating":
     case "deactivating":
       return activation!.phase as "activating" | "deactivating";

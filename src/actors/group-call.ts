@@ -3,12 +3,14 @@
 //
 // When the store does not answer, the batch goes back to the front of the queue and is sent again after a pause, until
 // the patience of each member has run out. That is safe because takes and commits may be repeated at will (ports/store.ts).
+// A member whose row somebody else holds is sent again on its own after a pause, and the rest have their answers.
 // A batch that fails for a reason that trying again will not cure is taken apart, so that one bad member fails alone.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Counter, Histogram } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
+import type { Held } from "../ports/store.ts";
 
 export interface GroupCallSettings<Request, Answer> {
   readonly clock: Clock;
@@ -18,7 +20,9 @@ export interface GroupCallSettings<Request, Answer> {
   /** How long a member is retried before its caller is told. */
   readonly patienceMs: number;
   readonly weigh: (request: Request) => number;
-  readonly send: (batch: Request[]) => Promise<Answer[]>;
+  readonly send: (batch: Request[]) => Promise<(Answer | Held)[]>;
+  /** The answer for a caller, when an earlier attempt may have been applied without an answer. */
+  readonly inDoubt?: (answer: Answer) => Answer | LimpetError;
   readonly batchSize: Histogram;
   readonly seconds: Histogram;
   readonly retries: Counter;
@@ -33,10 +37,12 @@ interface Member<Request, Answer> {
   /** An attempt may have been applied although no answer came. */
   unknown: boolean;
   alone: boolean;
+  /** Attempts that found its row held by somebody else. */
+  held: number;
 }
 
 /** Fewer than this do not pay for a round trip of their own while a larger batch could take them along. */
-const SMALLEST_SHARE = Number(process.env.SS ?? 64);
+const SMALLEST_SHARE = 32;
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 1_000;
 
@@ -59,7 +65,8 @@ export class GroupCall<Request, Answer> {
     return new Promise((resolve, reject) => {
       const { clock, patienceMs, weigh } = this.#settings;
       const giveUpAt = clock.monotonic() + patienceMs;
-      this.#waiting.push({ request, weight: weigh(request), giveUpAt, resolve, reject, unknown: false, alone: false });
+      const fresh = { unknown: false, alone: false, held: 0 };
+      this.#waiting.push({ request, weight: weigh(request), giveUpAt, resolve, reject, ...fresh });
       this.#gather();
     });
   }
@@ -72,7 +79,7 @@ export class GroupCall<Request, Answer> {
       while (this.#waiting.length > 0 && this.#underWay < this.#lanes) void this.#send(this.#nextBatch());
     };
     if (this.#failures === 0) this.#settings.clock.soon(go);
-    else this.#settings.clock.after(this.#pause(), go);
+    else this.#settings.clock.after(this.#pause(this.#failures), go);
   }
 
   /** While the store does not answer, one batch at a time asks whether it is back. */
@@ -80,8 +87,8 @@ export class GroupCall<Request, Answer> {
     return this.#failures === 0 ? this.#settings.lanes : 1;
   }
 
-  #pause(): number {
-    const longest = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.#failures, 10));
+  #pause(attempts: number): number {
+    const longest = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempts, 10));
     return longest * (0.5 + this.#settings.random.number() / 2);
   }
 
@@ -111,13 +118,33 @@ export class GroupCall<Request, Answer> {
       this.#failures = 0;
       batchSize.observe(batch.length);
       seconds.observe((clock.monotonic() - begun) / 1_000);
-      for (let i = 0; i < batch.length; i++) batch[i]!.resolve(answers[i]!);
+      for (let i = 0; i < batch.length; i++) this.#answer(batch[i]!, answers[i]);
     } catch (error) {
       this.#failed(batch, error);
     } finally {
       this.#underWay--;
       this.#gather();
     }
+  }
+
+  #answer(member: Member<Request, Answer>, answer: Answer | Held): void {
+    if (answer === undefined) {
+      this.#holdBack(member);
+      return;
+    }
+    const told = member.unknown ? (this.#settings.inDoubt?.(answer) ?? answer) : answer;
+    if (told instanceof LimpetError) member.reject(told);
+    else member.resolve(told);
+  }
+
+  /** The store answers, so this is no failure of it: only whose row is held waits, in nobody's way. */
+  #holdBack(member: Member<Request, Answer>): void {
+    member.alone = true;
+    this.#settings.clock.after(this.#pause(++member.held), () => {
+      this.#waiting.push(member);
+      this.#dropImpatient("somebody else's transaction holds the row");
+      this.#gather();
+    });
   }
 
   #failed(batch: Member<Request, Answer>[], error: unknown): void {
@@ -127,7 +154,7 @@ export class GroupCall<Request, Answer> {
       this.#settings.retries.add(1);
       for (const member of batch) member.unknown ||= unknown;
       this.#waiting.unshift(...batch);
-      this.#dropImpatient(error);
+      this.#dropImpatient(error.message);
     } else if (batch.length > 1) {
       for (const member of batch) member.alone = true;
       this.#waiting.unshift(...batch);
@@ -136,16 +163,14 @@ export class GroupCall<Request, Answer> {
     }
   }
 
-  #dropImpatient(error: LimpetError): void {
+  #dropImpatient(why: string): void {
     const now = this.#settings.clock.monotonic();
     this.#waiting = this.#waiting.filter((member) => {
       if (member.giveUpAt > now) return true;
-      const told = member.unknown
-        ? new LimpetError("COMMIT_UNKNOWN", "the store did not answer; the turn may or may not have been committed", {
-            cause: error,
-          })
-        : new LimpetError("STORE_UNAVAILABLE", "the store did not answer; nothing was changed", { cause: error });
-      member.reject(told);
+      const [code, outcome] = member.unknown
+        ? (["COMMIT_UNKNOWN", "the turn may or may not have been committed"] as const)
+        : (["STORE_UNAVAILABLE", "nothing was changed"] as const);
+      member.reject(new LimpetError(code, `the store did not do its part in time; ${outcome} (${why})`));
       return false;
     });
     // Nobody waits any more: the next one to come asks at once whether the store is back.

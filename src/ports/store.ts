@@ -49,6 +49,9 @@ export interface Commit {
 
 export type CommitOutcome = "committed" | "fenced";
 
+/** Somebody else's transaction holds this row, and keeps it for long. Nothing happened to it; the rest of the batch is done. */
+export type Held = undefined;
+
 export interface StoredActor {
   readonly type: string;
   readonly id: string;
@@ -82,9 +85,9 @@ export interface Store {
   /** How many batches are worth having under way at once. */
   readonly lanes: number;
   /** Answers stand in the order of the requests. No actor twice in one batch. */
-  take(batch: readonly TakeRequest[]): Promise<Taken[]>;
+  take(batch: readonly TakeRequest[]): Promise<(Taken | Held)[]>;
   /** Answers stand in the order of the commits. No actor twice in one batch. */
-  commit(batch: readonly Commit[]): Promise<CommitOutcome[]>;
+  commit(batch: readonly Commit[]): Promise<(CommitOutcome | Held)[]>;
   /** Ordered by type, then id, by code point. Only what was taken at least once is there. */
   list(query: ActorQuery): Promise<StoredActor[]>;
   find(key: ActorKey): Promise<StoredActor | undefined>;

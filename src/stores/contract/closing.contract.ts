@@ -1,7 +1,17 @@
 // The end: close waits for what is under way, refuses everything after it, and loses nothing.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { actor, change, commitOf, freshNamespace, type Harness, take, whole, write } from "./shared.contract.ts";
+import {
+  actor,
+  change,
+  commitOf,
+  freshNamespace,
+  type Harness,
+  take,
+  takeAll,
+  whole,
+  write,
+} from "./shared.contract.ts";
 
 export function closingContract({ open, store }: Harness): void {
   describe("closing", () => {
@@ -35,7 +45,7 @@ export function closingContract({ open, store }: Harness): void {
       try {
         const namespace = freshNamespace();
         const keys = Array.from({ length: 100 }, (_, i) => ({ ...actor(`${i}`, namespace), owner: "host-1" }));
-        const held = await opened.store.take(keys);
+        const held = await takeAll(opened.store, keys);
         const commits = held.map((one) => opened.store.commit([commitOf(one, whole("x".repeat(2_000)))]));
         let settled = 0;
         for (const commit of commits) void commit.then(() => settled++);

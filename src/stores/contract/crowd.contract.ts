@@ -3,7 +3,17 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ActorKey } from "../../kernel/names.ts";
 import type { Store } from "../../ports/store.ts";
-import { actor, change, commitOf, freshNamespace, type Harness, send, take, whole } from "./shared.contract.ts";
+import {
+  actor,
+  change,
+  commitOf,
+  freshNamespace,
+  type Harness,
+  send,
+  take,
+  takeAll,
+  whole,
+} from "./shared.contract.ts";
 
 /** Adds one to a stored number `times` times, taking the actor again whenever it was fenced. */
 async function increments(store: Store, key: ActorKey, times: number, owner: string): Promise<void> {
@@ -20,6 +30,8 @@ async function increments(store: Store, key: ActorKey, times: number, owner: str
       fencedInARow = 0;
     } else {
       assert.ok(++fencedInARow < 1_000, "nobody makes progress");
+      // Holders in step would snatch it from each other for ever before either can commit.
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 3));
       held = await take(store, key, owner);
       ahead = 0;
       value = Number(held.state?.whole ?? 0);
@@ -65,7 +77,10 @@ export function crowdContract({ store, opened }: Harness): void {
       try {
         const taken = await Promise.all(
           orders.map((order, i) =>
-            (stores[i % 2] ?? store()).take(order.map((key) => ({ ...key, owner: `host-${i}` }))),
+            takeAll(
+              stores[i % 2] ?? store(),
+              order.map((key) => ({ ...key, owner: `host-${i}` })),
+            ),
           ),
         );
         for (const [k] of keys.entries()) {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import type { ActorKey } from "../../kernel/names.ts";
-import type { Commit, CommitOutcome, StateWrite, Store, Taken } from "../../ports/store.ts";
+import type { Commit, CommitOutcome, StateWrite, Store, Taken, TakeRequest } from "../../ports/store.ts";
 
 export interface OpenedStore {
   readonly store: Store;
@@ -32,10 +32,19 @@ export const freshNamespace = (): string => `ns-${++namespaces}-${randomUUID().s
 
 export const actor = (id: string, namespace = freshNamespace(), type = "Cart"): ActorKey => ({ namespace, type, id });
 
+/** Nobody holds any of the rows. */
+export async function takeAll(store: Store, batch: readonly TakeRequest[]): Promise<Taken[]> {
+  const answers = await store.take(batch);
+  assert.equal(answers.length, batch.length);
+  return answers.map((answer) => {
+    assert.ok(answer !== undefined, "a row is held");
+    return answer;
+  });
+}
+
 export async function take(store: Store, key: ActorKey, owner = "host-1"): Promise<Taken> {
-  const answers = await store.take([{ ...key, owner }]);
-  assert.equal(answers.length, 1);
-  return answers[0] as Taken;
+  const [taken] = await takeAll(store, [{ ...key, owner }]);
+  return taken as Taken;
 }
 
 export const whole = (data: string): StateWrite => ({ kind: "whole", data });

@@ -12,6 +12,7 @@ import {
   type Harness,
   send,
   take,
+  takeAll,
   whole,
   write,
 } from "./shared.contract.ts";
@@ -171,13 +172,16 @@ export function stateContract({ store }: Harness): void {
     test("a batch of 512 is taken and committed in order", async () => {
       const namespace = freshNamespace();
       const keys = Array.from({ length: 512 }, (_, i) => actor(`id-${i}`, namespace));
-      const held = await store().take(keys.map((key) => ({ ...key, owner: "host-1" })));
+      const held = await takeAll(
+        store(),
+        keys.map((key) => ({ ...key, owner: "host-1" })),
+      );
       assert.equal(new Set(held.map(({ ref }) => ref)).size, 512);
       const writes = held.map((one, i) => commitOf(one, whole(i % 3 === 0 ? `${i}`.repeat(1_000) : `state ${i}`)));
       assert.deepEqual(await store().commit(writes), Array(512).fill("committed"));
       const mixed = held.map((one, i) => commitOf(one, i % 2 === 0 ? change(`change ${i}`) : clear, 1));
       assert.deepEqual(await store().commit(mixed), Array(512).fill("committed"));
-      const again = await store().take(keys.map((key) => ({ ...key, owner: "host-2" })).reverse());
+      const again = await takeAll(store(), keys.map((key) => ({ ...key, owner: "host-2" })).reverse());
       for (const [i, one] of again.reverse().entries()) {
         assert.equal(one.ref, held[i]!.ref);
         assert.equal(one.version, 2);
@@ -192,7 +196,10 @@ export function stateContract({ store }: Harness): void {
       await write(store(), await take(store(), actor("small", namespace)), whole("s"));
       await write(store(), await take(store(), actor("cleared", namespace)), whole("s"), clear);
       const ids = ["new", "cleared", "large", "new too", "small"];
-      const held = await store().take(ids.map((id) => ({ ...actor(id, namespace), owner: "host-1" })));
+      const held = await takeAll(
+        store(),
+        ids.map((id) => ({ ...actor(id, namespace), owner: "host-1" })),
+      );
       assert.deepEqual(
         held.map(({ version }) => version),
         [0, 2, 2, 0, 1],

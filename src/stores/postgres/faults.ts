@@ -106,18 +106,6 @@ export class StoreFault extends LimpetError {
   }
 }
 
-/** Another transaction holds some of a batch's rows; nothing happened to those. Everybody else has an answer. */
-export class RowsHeld<Answer> extends LimpetError {
-  /** In the order of the batch; `undefined` for those that are held. */
-  readonly answers: readonly (Answer | undefined)[];
-
-  constructor(code: ErrorCode, answers: readonly (Answer | undefined)[]) {
-    const held = answers.filter((answer) => answer === undefined).length;
-    super(code, `another transaction holds the rows of ${held} of ${answers.length} actors`);
-    this.answers = answers;
-  }
-}
-
 /**
  * `opening`: nobody depends on the store yet, so a wrong setting is an error and not a pause. `doubtful`: a commit, which
  * may have been applied when its answer is lost; a take that is lost has raised an epoch at most, and may be done again.

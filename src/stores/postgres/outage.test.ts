@@ -6,7 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { type StopMode, startPostgres, type TestServer } from "../../../test/support/postgres.ts";
 import { isLimpetError } from "../../kernel/errors.ts";
 import type { Commit, Store, Taken } from "../../ports/store.ts";
-import { actor, change, commitOf, freshNamespace, take, whole } from "../contract/shared.contract.ts";
+import { actor, change, commitOf, freshNamespace, take, takeAll, whole } from "../contract/shared.contract.ts";
 import { openPostgresStore } from "./postgres-store.ts";
 
 /** Repeats `work` while the store says that it did not answer; returns how often that was, by code. */
@@ -56,7 +56,7 @@ describe("when the server goes away", () => {
         ...actor(`${number}-${i}`, namespace),
         owner: "host-1",
       }));
-      const held = await store.take(keys);
+      const held = await takeAll(store, keys);
       while (!stopping) {
         const count = counts[number]!;
         const batch = held.map((one, i): Commit => {

@@ -1,10 +1,18 @@
 // Actors in PostgreSQL. Many processes share one database; the fence is one row per actor. Survives the loss of any
 // connection and of the server: what was answered is on disk, and what was not can be sent again.
 import type { ActorKey } from "../../kernel/names.ts";
-import type { ActorQuery, Commit, CommitOutcome, Store, StoredActor, Taken, TakeRequest } from "../../ports/store.ts";
+import type {
+  ActorQuery,
+  Commit,
+  CommitOutcome,
+  Held,
+  Store,
+  StoredActor,
+  Taken,
+  TakeRequest,
+} from "../../ports/store.ts";
 import { Commits } from "./commit.ts";
 import { Connections } from "./connections.ts";
-import { RowsHeld } from "./faults.ts";
 import { Listing } from "./listing.ts";
 import { migrate } from "./migrate.ts";
 import { type PostgresOptions, type PostgresSettings, postgresSettings } from "./settings.ts";
@@ -39,13 +47,12 @@ class PostgresStore implements Store {
     this.#listing = new Listing(this.#connections, schema);
   }
 
-  take(batch: readonly TakeRequest[]): Promise<Taken[]> {
-    return this.#connections.during(async () => noneHeld(await this.#takes.take(batch), () => false));
+  take(batch: readonly TakeRequest[]): Promise<(Taken | Held)[]> {
+    return this.#connections.during(() => this.#takes.take(batch));
   }
 
-  commit(batch: readonly Commit[]): Promise<CommitOutcome[]> {
-    const written = (outcome: CommitOutcome) => outcome === "committed";
-    return this.#connections.during(async () => noneHeld(await this.#commits.commit(batch), written));
+  commit(batch: readonly Commit[]): Promise<(CommitOutcome | Held)[]> {
+    return this.#connections.during(() => this.#commits.commit(batch));
   }
 
   list(query: ActorQuery): Promise<StoredActor[]> {
@@ -64,14 +71,4 @@ class PostgresStore implements Store {
   close(): Promise<void> {
     return this.#connections.close();
   }
-}
-
-/**
- * Refuses a batch that met rows which another transaction holds for long. It carries the answers of the others, so that
- * a caller who looks can tell them at once; one who does not may send the whole batch again.
- */
-function noneHeld<T>(answers: readonly (T | undefined)[], written: (answer: T) => boolean): T[] {
-  const known = answers.filter((answer) => answer !== undefined);
-  if (known.length === answers.length) return known;
-  throw new RowsHeld(known.some(written) ? "COMMIT_UNKNOWN" : "STORE_UNAVAILABLE", answers);
 }

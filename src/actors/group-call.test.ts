@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { LimpetError } from "../kernel/errors.ts";
+import { VirtualClock } from "../nodes/virtual-clock.ts";
+import { silentMeter } from "../ports/meter.ts";
+import { GroupCall, type GroupCallSettings } from "./group-call.ts";
+
+type Send = GroupCallSettings<number, string>["send"];
+
+function group(send: Send, more: Partial<GroupCallSettings<number, string>> = {}) {
+  const clock = new VirtualClock();
+  const histogram = silentMeter.histogram("h", "h", []);
+  const calls = new GroupCall<number, string>({
+    clock,
+    random: { number: () => 0.5, id: () => "" },
+    lanes: 1,
+    patienceMs: 10_000,
+    weigh: () => 1,
+    send,
+    batchSize: histogram,
+    seconds: histogram,
+    retries: silentMeter.counter("c", "c"),
+    ...more,
+  });
+  return { calls, clock };
+}
+
+const echo: Send = async (batch) => batch.map(String);
+const unavailable = new LimpetError("STORE_UNAVAILABLE", "down");
+const lost = new LimpetError("COMMIT_UNKNOWN", "lost");
+const many = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
+
+describe("a group call", () => {
+  it("sends together what is asked in the same moment, and answers everybody in order", async () => {
+    const sent: number[][] = [];
+    const { calls } = group((batch) => {
+      sent.push(batch);
+      return echo(batch);
+    });
+    assert.deepEqual(await Promise.all(many(20).map((n) => calls.submit(n))), many(20).map(String));
+    assert.deepEqual(sent, [many(20)]);
+  });
+
+  it("keeps batches within their size and weight, and lets what is heavy travel alone", async () => {
+    const sizes: number[] = [];
+    const send: Send = (batch) => {
+      sizes.push(batch.length);
+      return echo(batch);
+    };
+    const { calls } = group(send, { weigh: (n) => (n === 5 ? 2 ** 21 : 1) });
+    await Promise.all(many(1_100).map((n) => calls.submit(n)));
+    assert.deepEqual(sizes, [5, 1, 512, 512, 70]);
+  });
+
+  it("shares a crowd out among its lanes, and leaves a few together", async () => {
+    for (const [count, expected] of [
+      [200, [100, 100]],
+      [20, [20]],
+    ] as const) {
+      const sizes: number[] = [];
+      const { calls } = group(
+        (batch) => {
+          sizes.push(batch.length);
+          return echo(batch);
+        },
+        { lanes: 2 },
+      );
+      await Promise.all(many(count).map((n) => calls.submit(n)));
+      assert.deepEqual(sizes, expected);
+    }
+  });
+
+  it("asks again while the store does not answer, with pauses, and succeeds when it is back", async () => {
+    let attempts = 0;
+    const { calls, clock } = group((batch) => (++attempts < 5 ? Promise.reject(unavailable) : echo(batch)));
+    const answer = calls.submit(1);
+    await clock.advance("9s");
+    assert.equal(await answer, "1");
+    assert.equal(attempts, 5);
+  });
+
+  it("loses patience for each caller on its own, and says whether something may have happened", async () => {
+    let error = unavailable;
+    const { calls, clock } = group(() => Promise.reject(error));
+    const surely = assert.rejects(calls.submit(1), { code: "STORE_UNAVAILABLE" });
+    await clock.advance("12s");
+    await surely;
+    error = lost;
+    const maybe = assert.rejects(calls.submit(2), { code: "COMMIT_UNKNOWN" });
+    await clock.advance("5s");
+    error = unavailable;
+    const later = calls.submit(3).catch(({ code }: LimpetError) => code);
+    await clock.advance("7s");
+    await maybe;
+    assert.equal(await Promise.race([later, "still waiting"]), "still waiting");
+    await clock.advance("5s");
+    assert.equal(await later, "STORE_UNAVAILABLE");
+  });
+
+  it("takes a batch apart that can never succeed, so that one bad member fails alone", async () => {
+    const bad = new LimpetError("STATE_INVALID", "bad");
+    const { calls } = group((batch) => (batch.includes(3) ? Promise.reject(bad) : echo(batch)));
+    const results = await Promise.allSettled(many(5).map((n) => calls.submit(n)));
+    assert.deepEqual(
+      results.map((result) => (result.status === "fulfilled" ? result.value : result.reason)),
+      ["0", "1", "2", bad, "4"],
+    );
+  });
+
+  it("answers the others at once when the row of one is held, and asks for that one alone until it is free", async () => {
+    const sent: number[][] = [];
+    let free = false;
+    const { calls, clock } = group(async (batch) => {
+      sent.push(batch);
+      return batch.map((n) => (n === 2 && !free ? undefined : String(n)));
+    });
+    const held = calls.submit(2);
+    assert.deepEqual(await Promise.all([calls.submit(1), calls.submit(3)]), ["1", "3"]);
+    for (const n of many(20)) if (n !== 2) assert.equal(await calls.submit(n), String(n));
+    await clock.advance("2s");
+    free = true;
+    await clock.advance("2s");
+    assert.equal(await held, "2");
+    assert.ok(sent.slice(1).every((batch) => !batch.includes(2) || batch.length === 1));
+  });
+
+  it("tells a caller whose row is held for too long that nothing was changed", async () => {
+    const { calls, clock } = group(async (batch) => batch.map(() => undefined));
+    const answer = assert.rejects(calls.submit(1), { code: "STORE_UNAVAILABLE", message: /holds the row/ });
+    await clock.advance("12s");
+    await answer;
+  });
+
+  it("looks twice at an answer that follows a lost one", async () => {
+    let attempts = 0;
+    const { calls, clock } = group(async () => (attempts++ === 0 ? Promise.reject(lost) : ["fenced"]), {
+      inDoubt: (answer) => (answer === "fenced" ? lost : answer),
+    });
+    const doubtful = assert.rejects(calls.submit(1), { code: "COMMIT_UNKNOWN" });
+    await clock.advance("2s");
+    await doubtful;
+    assert.equal(await calls.submit(2), "fenced", "nothing of the second one was lost");
+  });
+
+  it("refuses more when too much waits already", async () => {
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    const { calls } = group(async (batch) => {
+      await held;
+      return echo(batch);
+    });
+    const answers = many(101_000).map((n) => calls.submit(n).catch((error: LimpetError) => error.code));
+    release();
+    const refused = (await Promise.all(answers)).filter((answer) => answer === "STORE_UNAVAILABLE");
+    assert.equal(refused.length, 1_000);
+  });
+});
