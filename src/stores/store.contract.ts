@@ -1,4 +1,4 @@
-// What every store must do, as one suite: memory, SQLite and PostgreSQL all run it, and so may a store of your own.
+// What every store must do, as one suite: memory, SQLite and PostgreSQL all run it.
 // It opens the store once and gives each test a namespace of its own, so a slow store is slow only once.
 import { after, before, describe } from "node:test";
 import { closingContract } from "./contract/closing.contract.ts";
