@@ -24,7 +24,7 @@ export class ContenderProcess {
     const child = fork(
       fileURLToPath(new URL("./contender-process.ts", import.meta.url)),
       [JSON.stringify([contender, settings])],
-      { execArgv: contender.gc ? ["--expose-gc"] : [], stdio: ["ignore", 2, 2, "ipc"] },
+      { execArgv: contender.gc ? ["--expose-gc"] : [], cwd: settings.folder, stdio: ["ignore", 2, 2, "ipc"] },
     );
     const started = new ContenderProcess(child);
     try {

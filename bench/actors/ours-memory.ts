@@ -31,6 +31,8 @@ export const resident: Make = async ({ folder, params }) => {
       const before = await heapBytes();
       await activate("actor", count);
       const after = await heapBytes();
+      const resident = app.host.types()[0]?.active;
+      if (resident !== count + WARMUP) throw new Error(`${resident} actors are in memory`);
       return (after - before) / count;
     },
     close: () => app.stop(),
