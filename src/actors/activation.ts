@@ -10,7 +10,7 @@
 // calls for it do not snatch it from each other before either can commit. A turn's reply leaves only after its commit; the next turn begins only after that.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { invariant, LimpetError } from "../kernel/errors.ts";
-import { copyValue } from "../kernel/values.ts";
+import { copyValue, isPlainPrimitive } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
@@ -406,7 +406,7 @@ export class Activation implements ActorContext {
     let reply: unknown;
     let write: StateWrite | undefined;
     try {
-      reply = copyValue(value, `the result of ${turn.method}`, "RESULT_INVALID");
+      reply = isPlainPrimitive(value) ? value : copyValue(value, `the result of ${turn.method}`, "RESULT_INVALID");
       if (turn.outer === undefined) write = this.#buffer?.prepare();
     } catch (error) {
       this.#threw(turn, error);

@@ -3,7 +3,7 @@
 import { parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { checkId } from "../kernel/names.ts";
-import { copyValue } from "../kernel/values.ts";
+import { copyValue, isPlainPrimitive } from "../kernel/values.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { CallOptions } from "../ports/host.ts";
 import type { Log } from "../ports/log.ts";
@@ -107,10 +107,7 @@ export class Catalog implements Surroundings {
     }
     this.types.set(type.name, type);
     this.#byClass.set(actorClass, type);
-    this.#makers.set(
-      type,
-      handleMaker(type, (...call) => this.send(...call)),
-    );
+    this.#makers.set(type, handleMaker(type, this.send.bind(this)));
   }
 
   get stopping(): boolean {
@@ -152,7 +149,9 @@ export class Catalog implements Surroundings {
       if (this.#stopping && parent === undefined) throw stopping();
       if (parent?.cancelled !== undefined) throw parent.cancelled;
       if (options?.signal?.aborted) throw cancelled(`${type.name}/${id}.${method}`, options.signal.reason);
-      for (let i = 0; i < args.length; i++) args[i] = copyValue(args[i], `argument ${i + 1}`, "ARGUMENT_INVALID");
+      for (let i = 0; i < args.length; i++) {
+        if (!isPlainPrimitive(args[i])) args[i] = copyValue(args[i], `argument ${i + 1}`, "ARGUMENT_INVALID");
+      }
       const activation = type.activations.get(id) ?? this.#open(type, id);
       const timeoutMs = options?.timeoutMs ?? type.options.callTimeoutMs;
       const turn = activation.newTurn(method, args, parent, timeoutMs);

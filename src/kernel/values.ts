@@ -17,6 +17,11 @@ export function unwrap<T>(value: T): T {
   return ((value as { [RAW]?: T })[RAW] as T | undefined) ?? value;
 }
 
+/** Needs neither copying nor checking. */
+export function isPlainPrimitive(value: unknown): boolean {
+  return value === null || (typeof value !== "object" && typeof value !== "function" && typeof value !== "symbol");
+}
+
 /** Encodes a value. `what` begins the path in the error ("state", "argument 1"), `code` is the error's code. */
 export function encodeValue(value: unknown, what = "value", code: ErrorCode = "ARGUMENT_INVALID"): string {
   return JSON.stringify(toWire(value, what, code));
@@ -39,14 +44,10 @@ export function toWire(value: unknown, what: string, code: ErrorCode): unknown {
 
 /** A copy that shares nothing with the original. Drafts inside are replaced by copies of what they stand for. */
 export function copyValue<T>(value: T, what: string, code: ErrorCode): T {
-  if (typeof value !== "object" || value === null) {
-    if (typeof value !== "function" && typeof value !== "symbol") return value;
-  } else {
-    try {
-      return copy(value, 0) as T;
-    } catch (error) {
-      if (error !== UNSTORABLE && !(error instanceof RangeError)) throw error;
-    }
+  try {
+    return copy(value, 0) as T;
+  } catch (error) {
+    if (error !== UNSTORABLE && !(error instanceof RangeError)) throw error;
   }
   throw new LimpetError(code, `${locate(value, what, 0) ?? what} cannot be stored`);
 }
@@ -183,11 +184,9 @@ function fromTagged(tag: Tag, v: unknown): unknown {
 }
 
 function copy(value: unknown, depth: number): unknown {
-  if (typeof value !== "object" || value === null) {
-    if (typeof value === "function" || typeof value === "symbol") throw UNSTORABLE;
-    return value;
-  }
-  return copyObject(unwrap(value), depth + 1);
+  if (isPlainPrimitive(value)) return value;
+  if (typeof value !== "object") throw UNSTORABLE;
+  return copyObject(unwrap(value) as object, depth + 1);
 }
 
 function copyObject(value: object, depth: number): object {
