@@ -61,30 +61,60 @@ describe("when PostgreSQL crashes under load and comes back", { timeout: 120_000
     });
   }
 
-  test("a commit whose answer was lost is not called undone, although another process went on from it", async () => {
-    const url = new URL(await server.createDatabase());
-    const { folder } = place;
-    await using two = await HostProcess.start({ folder, store: url.href });
-    await using middleman = await Middleman.before(server.port);
-    url.port = `${middleman.port}`;
-    await using one = await HostProcess.start({ folder, store: url.href });
-    const ledger = new Ledger();
+  test("a commit whose answer was lost is recognised when it is sent again, and acknowledged", async () => {
+    await using pair = await pairWithMiddleman();
+    const { one, two, ledger } = pair;
     assert.equal(await ledger.add(one, "a"), "acked");
-
-    middleman.losesAnswers = true;
-    const doubtful = ledger.add(one, "a");
-    await until(async () => (await two.version("a")) === 2, "the commit arrives");
-    assert.equal(await ledger.add(two, "a"), "acked");
-    middleman.losesAnswers = false;
-    await doubtful;
-
-    await using reader = await HostProcess.start({ folder, store: url.href });
-    await ledger.audit(reader);
+    assert.equal(await pair.addAndLoseAnswer("a", () => two.report("b")), "acked");
+    assert.equal(await ledger.add(one, "a"), "acked");
+    assert.equal(ledger.told("FENCED"), 0);
+    await pair.audit();
   });
+
+  test("if another process has gone on from it meanwhile, its caller is told that nobody knows", async () => {
+    await using pair = await pairWithMiddleman();
+    const { one, two, ledger } = pair;
+    assert.equal(await ledger.add(one, "a"), "acked");
+    const fate = await pair.addAndLoseAnswer("a", () => ledger.add(two, "a"));
+    assert.equal(fate, "unknown", "it happened, and saying FENCED would make the caller do it again");
+    assert.equal(await ledger.add(one, "a"), "acked");
+    await pair.audit();
+  });
+
+  /** Two processes on one database; the answers to the first one can get lost. */
+  async function pairWithMiddleman() {
+    await using stack = new AsyncDisposableStack();
+    const url = new URL(await server.createDatabase());
+    const direct = { folder: place.folder, store: url.href };
+    const middleman = stack.use(await Middleman.before(server.port));
+    url.port = `${middleman.port}`;
+    const one = stack.use(await HostProcess.start({ folder: place.folder, store: url.href }));
+    const two = stack.use(await HostProcess.start(direct));
+    const ledger = new Ledger();
+    const all = stack.move();
+    return {
+      ...{ one, two, ledger },
+      /** The increment is stored, then something else happens, then its process can reach the database again. */
+      async addAndLoseAnswer(actor: string, meanwhile: () => Promise<unknown>): Promise<"acked" | "unknown"> {
+        const before = (await two.version(actor)) ?? 0;
+        middleman.losesAnswers = true;
+        const fate = ledger.add(one, actor);
+        await until(async () => (await two.version(actor)) === before + 1, "the commit arrives");
+        await meanwhile();
+        middleman.losesAnswers = false;
+        return fate;
+      },
+      async audit(): Promise<void> {
+        await using reader = await HostProcess.start(direct);
+        await ledger.audit(reader);
+      },
+      [Symbol.asyncDispose]: () => all.disposeAsync(),
+    };
+  }
 });
 
 async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  for (let attempt = 0; attempt < 6_000; attempt++) {
+  for (let attempt = 0; attempt < 3_000; attempt++) {
     if (await condition()) return;
     await pause(10);
   }

@@ -122,8 +122,8 @@ export class HostProcess implements AsyncDisposable {
     if (this.#child.connected) this.#child.send(message, () => undefined);
   }
 
-  async add(id: string, operation: string): Promise<number> {
-    return (await this.#ask("Tally", id, "add", [operation])) as number;
+  async add(id: string, operation: string, method: "add" | "addSlowly" = "add"): Promise<number> {
+    return (await this.#ask("Tally", id, method, [operation])) as number;
   }
 
   async report(id: string): Promise<TallyReport> {

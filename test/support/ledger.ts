@@ -38,11 +38,11 @@ export class Ledger {
   }
 
   /** One increment, until its fate is known, or known to be unknown. */
-  async add(host: HostProcess, actor: string): Promise<"acked" | "unknown"> {
+  async add(host: HostProcess, actor: string, method: "add" | "addSlowly" = "add"): Promise<"acked" | "unknown"> {
     const operation = `${++this.#operations}`;
     const account = this.#account(actor);
     for (let tries = 1; tries <= MOST_TRIES; tries++) {
-      const verdict = await this.#try(host, actor, operation, account);
+      const verdict = await this.#try(() => host.add(actor, operation, method), operation, account);
       if (verdict === "acked") return verdict;
       if (verdict === "unknown") {
         account.unknown.add(operation);
@@ -54,13 +54,12 @@ export class Ledger {
   }
 
   async #try(
-    host: HostProcess,
-    actor: string,
+    call: () => Promise<number>,
     operation: string,
     account: Account,
   ): Promise<"acked" | "now" | "later" | "unknown"> {
     try {
-      account.acked.set(operation, await host.add(actor, operation));
+      account.acked.set(operation, await call());
       this.acked++;
       return "acked";
     } catch (error) {

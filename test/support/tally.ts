@@ -1,5 +1,6 @@
 // An actor that would notice if an increment were lost or applied twice, and what is said between a process that hosts
 // it (fixtures/tally-host.ts) and the test that drives that process (support/host-process.ts).
+import { setTimeout as pause } from "node:timers/promises";
 import { Actor } from "../../src/index.ts";
 import type { Verdict } from "../../src/kernel/errors.ts";
 
@@ -22,6 +23,12 @@ export class Tally extends Actor<{ n: number; seen: Set<string>; again: string[]
     this.state.seen.add(operation);
     this.state.n++;
     return this.state.n;
+  }
+
+  /** The same in a turn that takes long, as one that asks somebody else does. */
+  async addSlowly(operation: string): Promise<number> {
+    await pause(20);
+    return this.add(operation);
   }
 
   report(): TallyReport {
