@@ -37,10 +37,10 @@ const inMemory = () =>
     Layer.provide(ShardingConfig.layer(config)),
   );
 
-const onPostgres = (url, more) =>
+const onPostgres = (url) =>
   cluster.SingleRunner.layer({ runnerStorage: "memory", shardingConfig: config }).pipe(
     Layer.provide(NodeCrypto.layer),
-    Layer.provideMerge(PgClient.layer({ url: Redacted.make(url), ...more })),
+    Layer.provideMerge(PgClient.layer({ url: Redacted.make(url) })),
   );
 
 /** A loop that calls one entity after the other until the time is up; `next` hands out entities. */
@@ -106,7 +106,7 @@ export const calls = ({ durationMs, warmupMs, params }) =>
 
 export const persistedCalls = ({ durationMs, warmupMs, postgres, params }) =>
   contender({
-    layer: onPostgres(postgres, params.more),
+    layer: onPostgres(postgres),
     tag: "PingStored",
     actors: params.actors,
     inFlight: params.inFlight,
