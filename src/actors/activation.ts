@@ -19,6 +19,7 @@ import type { ActorContext, DeactivationReason } from "./actor.ts";
 import { construct, sever } from "./actor.ts";
 import type { ActorType } from "./actor-type.ts";
 import type { Deadlines } from "./deadlines.ts";
+import type { Caller } from "./group-call.ts";
 import { Mailbox } from "./mailbox.ts";
 import { admit } from "./reentry.ts";
 import type { ActorClass, AnyActor, CallSettings } from "./remote.ts";
@@ -44,7 +45,7 @@ export interface Surroundings {
   /** Nobody stays longer than somebody waits for it. */
   readonly stopping: boolean;
   take(type: string, id: string): Promise<Taken>;
-  commit(ref: number, epoch: number, version: number, write: StateWrite): Promise<CommitOutcome>;
+  commit(ref: number, epoch: number, version: number, write: StateWrite, caller: Caller<CommitOutcome>): void;
   handle(type: ActorClass | string, id: string, settings: CallSettings | undefined, caller: Activation): object;
   /** It is cold and nothing waits for it. */
   gone(activation: Activation): void;
@@ -413,7 +414,7 @@ export class Activation implements ActorContext {
       return;
     }
     if (write !== undefined) {
-      void this.#commit(turn, write, reply);
+      this.#commit(turn, write, reply);
       return;
     }
     this.type.instruments.succeeded.add(1);
@@ -437,15 +438,15 @@ export class Activation implements ActorContext {
     else this.#over(turn);
   }
 
-  async #commit(turn: Turn, write: StateWrite, reply: unknown): Promise<void> {
+  #commit(turn: Turn, write: StateWrite, reply: unknown): void {
     turn.phase = "committing";
-    let outcome: CommitOutcome;
-    try {
-      outcome = await this.#around.commit(this.#ref, this.#epoch, this.#version, write);
-    } catch (error) {
-      this.#lost(turn, "store", error);
-      return;
-    }
+    this.#around.commit(this.#ref, this.#epoch, this.#version, write, {
+      resolve: (outcome) => this.#committed(turn, outcome, reply),
+      reject: (error) => this.#lost(turn, "store", error),
+    });
+  }
+
+  #committed(turn: Turn, outcome: CommitOutcome, reply: unknown): void {
     if (outcome === "fenced") {
       this.type.instruments.fenced.add(1);
       const message = `${this.label} was taken over by another activation; nothing of this turn was kept`;

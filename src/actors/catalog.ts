@@ -15,7 +15,7 @@ import { Activation, cancelled } from "./activation.ts";
 import type { ActorDefaults } from "./actor-options.ts";
 import { ActorType } from "./actor-type.ts";
 import { Deadlines } from "./deadlines.ts";
-import { GroupCall } from "./group-call.ts";
+import { type Caller, GroupCall } from "./group-call.ts";
 import type { HandleMaker } from "./handle.ts";
 import { handleMaker } from "./handle.ts";
 import { storeInstruments } from "./instruments.ts";
@@ -188,9 +188,9 @@ export class Catalog implements Surroundings {
     return this.#takes.submit({ namespace: this.namespace, type, id, owner: this.incarnation });
   }
 
-  commit(ref: number, epoch: number, version: number, write: StateWrite): Promise<CommitOutcome> {
+  commit(ref: number, epoch: number, version: number, write: StateWrite, caller: Caller<CommitOutcome>): void {
     const id = `${this.incarnation}.${(++this.#commitCount).toString(36)}`;
-    return this.#commits.submit({ ref, epoch, version, id, write });
+    this.#commits.send({ ref, epoch, version, id, write }, caller);
   }
 
   /** Lets the least recently used idle actor of all types go. False: there is none. */

@@ -28,17 +28,29 @@ export interface GroupCallSettings<Request, Answer> {
   readonly retries: Counter;
 }
 
-interface Member<Request, Answer> {
-  readonly request: Request;
-  readonly weight: number;
-  readonly giveUpAt: number;
+/** How a caller learns its outcome. Neither may throw. */
+export interface Caller<Answer> {
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
+}
+
+class Member<Request, Answer> {
+  readonly request: Request;
+  readonly weight: number;
+  readonly caller: Caller<Answer>;
+  /** Counted from the first attempt that failed; most members never need it. */
+  giveUpAt = Number.POSITIVE_INFINITY;
   /** An attempt may have been applied although no answer came. */
-  unknown: boolean;
-  alone: boolean;
+  unknown = false;
+  alone = false;
   /** Attempts that found its row held by somebody else. */
-  held: number;
+  held = 0;
+
+  constructor(request: Request, weight: number, caller: Caller<Answer>) {
+    this.request = request;
+    this.weight = weight;
+    this.caller = caller;
+  }
 }
 
 /** Fewer than this do not pay for a round trip of their own while a larger batch could take them along. */
@@ -59,16 +71,17 @@ export class GroupCall<Request, Answer> {
   }
 
   submit(request: Request): Promise<Answer> {
+    return new Promise((resolve, reject) => this.send(request, { resolve, reject }));
+  }
+
+  /** The same without a promise, for the path that runs at every durable turn. */
+  send(request: Request, caller: Caller<Answer>): void {
     if (this.#waiting.length >= LIMITS.storeQueue) {
-      return Promise.reject(new LimpetError("STORE_UNAVAILABLE", "too much already waits for the store"));
+      caller.reject(new LimpetError("STORE_UNAVAILABLE", "too much already waits for the store"));
+      return;
     }
-    return new Promise((resolve, reject) => {
-      const { clock, patienceMs, weigh } = this.#settings;
-      const giveUpAt = clock.monotonic() + patienceMs;
-      const fresh = { unknown: false, alone: false, held: 0 };
-      this.#waiting.push({ request, weight: weigh(request), giveUpAt, resolve, reject, ...fresh });
-      this.#gather();
-    });
+    this.#waiting.push(new Member(request, this.#settings.weigh(request), caller));
+    this.#gather();
   }
 
   #gather(): void {
@@ -113,18 +126,21 @@ export class GroupCall<Request, Answer> {
     const { clock, send, batchSize, seconds } = this.#settings;
     this.#underWay++;
     const begun = clock.monotonic();
+    let answers: (Answer | Held)[];
     try {
-      const answers = await send(batch.map((member) => member.request));
-      this.#failures = 0;
-      batchSize.observe(batch.length);
-      seconds.observe((clock.monotonic() - begun) / 1_000);
-      for (let i = 0; i < batch.length; i++) this.#answer(batch[i]!, answers[i]);
+      answers = await send(batch.map((member) => member.request));
     } catch (error) {
-      this.#failed(batch, error);
-    } finally {
       this.#underWay--;
+      this.#failed(batch, error);
       this.#gather();
+      return;
     }
+    this.#underWay--;
+    this.#failures = 0;
+    batchSize.observe(batch.length);
+    seconds.observe((clock.monotonic() - begun) / 1_000);
+    for (let i = 0; i < batch.length; i++) this.#answer(batch[i]!, answers[i]);
+    this.#gather();
   }
 
   #answer(member: Member<Request, Answer>, answer: Answer | Held): void {
@@ -133,8 +149,8 @@ export class GroupCall<Request, Answer> {
       return;
     }
     const told = member.unknown ? (this.#settings.inDoubt?.(answer) ?? answer) : answer;
-    if (told instanceof LimpetError) member.reject(told);
-    else member.resolve(told);
+    if (told instanceof LimpetError) member.caller.reject(told);
+    else member.caller.resolve(told);
   }
 
   /** The store answers, so this is no failure of it: only whose row is held waits, in nobody's way. */
@@ -159,18 +175,19 @@ export class GroupCall<Request, Answer> {
       for (const member of batch) member.alone = true;
       this.#waiting.unshift(...batch);
     } else {
-      batch[0]!.reject(error);
+      batch[0]!.caller.reject(error);
     }
   }
 
   #dropImpatient(why: string): void {
     const now = this.#settings.clock.monotonic();
     this.#waiting = this.#waiting.filter((member) => {
+      member.giveUpAt = Math.min(member.giveUpAt, now + this.#settings.patienceMs);
       if (member.giveUpAt > now) return true;
       const [code, outcome] = member.unknown
         ? (["COMMIT_UNKNOWN", "the turn may or may not have been committed"] as const)
         : (["STORE_UNAVAILABLE", "nothing was changed"] as const);
-      member.reject(new LimpetError(code, `the store did not do its part in time; ${outcome} (${why})`));
+      member.caller.reject(new LimpetError(code, `the store did not do its part in time; ${outcome} (${why})`));
       return false;
     });
     // Nobody waits any more: the next one to come asks at once whether the store is back.

@@ -22,6 +22,12 @@ export function isPlainPrimitive(value: unknown): boolean {
   return value === null || (typeof value !== "object" && typeof value !== "function" && typeof value !== "symbol");
 }
 
+/** JSON has it as it is. */
+export function isJsonPrimitive(value: unknown): boolean {
+  if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
+  return typeof value === "string" || typeof value === "boolean" || value === null;
+}
+
 /** Encodes a value. `what` begins the path in the error ("state", "argument 1"), `code` is the error's code. */
 export function encodeValue(value: unknown, what = "value", code: ErrorCode = "ARGUMENT_INVALID"): string {
   return JSON.stringify(toWire(value, what, code));
@@ -29,7 +35,12 @@ export function encodeValue(value: unknown, what = "value", code: ErrorCode = "A
 
 export function decodeValue(text: string): unknown {
   const wire: unknown = JSON.parse(text);
-  return text.includes('"$"') ? fromWire(wire) : wire;
+  return hasTags(text) ? fromWire(wire) : wire;
+}
+
+/** False: the text is the value's own JSON. */
+export function hasTags(text: string): boolean {
+  return text.includes('"$"');
 }
 
 /** The JSON-ready form of a value: itself where nothing in it needs a tag, so most values are not copied. */
@@ -74,7 +85,7 @@ function wire(value: unknown, depth: number): unknown {
     case "boolean":
       return value;
     case "number":
-      if (Number.isFinite(value) && !Object.is(value, -0)) return value;
+      if (isJsonPrimitive(value)) return value;
       return tagged("number", Object.is(value, -0) ? "-0" : String(value));
     case "undefined":
       return tagged("undefined");

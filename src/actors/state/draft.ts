@@ -2,7 +2,7 @@
 // stands for; reading goes through, changing goes through and is noted in the journal of the turn. Drafts are made
 // only for what is touched, and die with their turn. Dates and bytes are handed out as they are.
 import { LimpetError } from "../../kernel/errors.ts";
-import { unwrap } from "../../kernel/values.ts";
+import { isJsonPrimitive, unwrap } from "../../kernel/values.ts";
 import type { Container, Journal } from "./journal.ts";
 import { Node } from "./journal.ts";
 
@@ -35,7 +35,10 @@ export function outward(node: Node, key: unknown, value: unknown): unknown {
 
 /** What goes into a container when user code puts a value there. */
 export function inward(journal: Journal, value: unknown): unknown {
-  if (typeof value !== "object" || value === null) return value;
+  if (typeof value !== "object" || value === null) {
+    if (!isJsonPrimitive(value)) journal.special = true;
+    return value;
+  }
   journal.attached = true;
   return unwrap(value);
 }

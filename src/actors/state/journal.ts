@@ -98,6 +98,8 @@ export class Journal {
   dirty = false;
   /** An object was put into the state; it must not stay shared with whoever put it there. */
   attached = false;
+  /** A value was put into the state that plain JSON does not have. */
+  special = false;
   /** The root itself was replaced. */
   replaced = false;
   /** Undo cannot restore everything; the state must be read again. */

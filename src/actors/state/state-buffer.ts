@@ -5,7 +5,7 @@
 // reading it back costs at most twice its size.
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { copyValue, decodeValue, encodeValue, unwrap } from "../../kernel/values.ts";
+import { copyValue, decodeValue, encodeValue, hasTags, unwrap } from "../../kernel/values.ts";
 import type { StateWrite, StoredState } from "../../ports/store.ts";
 import { applyChanges, encodeChanges } from "./changes.ts";
 import { draftOf } from "./draft.ts";
@@ -20,6 +20,8 @@ export class StateBuffer {
   /** Length of the stored whole, and of what was appended since. Zero: nothing is stored. */
   #whole = 0;
   #appended = 0;
+  /** The stored whole had no tags, so the tree is plain JSON unless this turn changed that. */
+  #plain = false;
   #journal: Journal | undefined;
   /** The turn asked for the stored state to be removed, and has not changed the fresh one. */
   #cleared = false;
@@ -32,6 +34,7 @@ export class StateBuffer {
     }
     this.#root = readBack(stored);
     this.#whole = stored.whole.length;
+    this.#plain = stored.changes.length === 0 && !hasTags(stored.whole);
     for (const change of stored.changes) this.#appended += change.length + CHANGE_OVERHEAD;
   }
 
@@ -110,7 +113,9 @@ export class StateBuffer {
         return { kind: "change", data };
       }
     }
-    const data = encodeValue(this.#root, "state", "STATE_INVALID");
+    // Nothing came from outside and nothing in it needs a tag: JSON can be trusted to say all there is.
+    const known = this.#plain && !journal.attached && !journal.special;
+    const data = known ? JSON.stringify(this.#root) : encodeValue(this.#root, "state", "STATE_INVALID");
     if (data.length > LIMITS.stateBytes) {
       throw new LimpetError("STATE_TOO_LARGE", `state is ${data.length} bytes; the limit is ${LIMITS.stateBytes}`);
     }
@@ -121,10 +126,12 @@ export class StateBuffer {
   committed(): void {
     const write = this.#prepared;
     if (write?.kind === "change") {
+      this.#plain = false;
       this.#appended += write.data.length + CHANGE_OVERHEAD;
     } else if (write !== undefined) {
       this.#whole = write.kind === "whole" ? write.data.length : 0;
       this.#appended = 0;
+      this.#plain = write.kind === "whole" && !hasTags(write.data);
       // Objects that came from outside in this turn must not stay shared with whoever put them there.
       if (write.kind === "whole" && this.#journal?.attached) this.#root = decodeValue(write.data) as object;
     }
