@@ -137,12 +137,13 @@ class Load {
   }
 
   async #lane(host: HostProcess): Promise<void> {
-    while (!this.#stopping) await this.ledger.add(host, `actor ${this.#chance.below(ACTORS)}`);
+    while (!this.#stopping && !host.dead) await this.ledger.add(host, `actor ${this.#chance.below(ACTORS)}`);
   }
 
-  /** A lane that fails ends the waiting. */
+  /** A lane that fails, or ends before it should, ends the waiting. */
   async until(condition: () => boolean, what: string): Promise<void> {
-    await Promise.race([until(condition, what), ...this.#lanes]);
+    const lost = this.#lanes.map((lane) => lane.then(() => assert.fail("a process ended by itself")));
+    await Promise.race([until(condition, what), ...lost]);
   }
 
   async stop(): Promise<void> {

@@ -75,6 +75,10 @@ export class HostProcess implements AsyncDisposable {
     });
   }
 
+  get dead(): boolean {
+    return this.#dead;
+  }
+
   /** Calls are numbered as they are made. */
   get newestCall(): number {
     return this.#number;

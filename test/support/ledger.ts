@@ -76,15 +76,17 @@ export class Ledger {
    * is there twice; and each commit raised the version by one. `host` must not have had the actors in memory before.
    */
   async audit(host: HostProcess): Promise<void> {
-    for (const [actor, { acked, unknown }] of this.#accounts) {
-      const { n, seen, again } = await host.report(actor);
-      assert.deepEqual(again, [], `${actor}: applied twice`);
-      assert.equal(seen.length, n, `${actor}: the count and the operations disagree`);
-      assert.equal(await host.version(actor), n, `${actor}: a commit is one version`);
-      const lost = [...acked].filter(([operation, number]) => seen[number - 1] !== operation);
-      assert.deepEqual(lost, [], `${actor}: acknowledged, but not there`);
-      const foreign = seen.filter((operation) => !acked.has(operation) && !unknown.has(operation));
-      assert.deepEqual(foreign, [], `${actor}: applied, although the caller was told that nothing happened`);
-    }
+    await Promise.all(this.#accounts.entries().map(([actor, account]) => auditOne(host, actor, account)));
   }
+}
+
+async function auditOne(host: HostProcess, actor: string, { acked, unknown }: Account): Promise<void> {
+  const { n, seen, again } = await host.report(actor);
+  assert.deepEqual(again, [], `${actor}: applied twice`);
+  assert.equal(seen.length, n, `${actor}: the count and the operations disagree`);
+  assert.equal(await host.version(actor), n, `${actor}: a commit is one version`);
+  const lost = [...acked].filter(([operation, number]) => seen[number - 1] !== operation);
+  assert.deepEqual(lost, [], `${actor}: acknowledged, but not there`);
+  const foreign = seen.filter((operation) => !acked.has(operation) && !unknown.has(operation));
+  assert.deepEqual(foreign, [], `${actor}: applied, although the caller was told that nothing happened`);
 }
