@@ -63,7 +63,10 @@ const offences = (paths: readonly string[], patterns: readonly RegExp[]): string
 
 describe("the house", () => {
   it("has only rooms that are known here", () => {
-    assert.deepEqual([...new Set(shipped.map(roomOf))].filter((room) => !(room in MAY_IMPORT)), []);
+    assert.deepEqual(
+      [...new Set(shipped.map(roomOf))].filter((room) => !(room in MAY_IMPORT)),
+      [],
+    );
   });
 
   it("imports in one direction", () => {
@@ -90,12 +93,19 @@ describe("the house", () => {
 
   it("keeps databases, sockets and files out of the rooms", () => {
     const rooms = shipped.filter((path) => [...INNER, ...ROOMS].includes(roomOf(path)));
-    const doors = /from "(?:node:(?:fs|net|http|https|child_process|worker_threads|sqlite|dgram|tls)[^"]*|pg|pino|yaml)"/;
-    assert.deepEqual(rooms.filter((path) => doors.test(textOf(path))), []);
+    const doors =
+      /from "(?:node:(?:fs|net|http|https|child_process|worker_threads|sqlite|dgram|tls)[^"]*|pg|pino|yaml)"/;
+    assert.deepEqual(
+      rooms.filter((path) => doors.test(textOf(path))),
+      [],
+    );
   });
 
   it("raises errors from the catalogue only", () => {
-    assert.deepEqual(offences(shipped, [/\bthrow new (?:Type|Range|Syntax|Reference)?Error\b/, /\bPromise\.reject\(new Error\b/]), []);
+    assert.deepEqual(
+      offences(shipped, [/\bthrow new (?:Type|Range|Syntax|Reference)?Error\b/, /\bPromise\.reject\(new Error\b/]),
+      [],
+    );
   });
 
   it("opens each file by saying what it is", () => {
@@ -108,9 +118,15 @@ describe("the house", () => {
   });
 
   it("skips and focuses no test", () => {
-    const tests = globSync("{src,test,bench,examples,sim}/**/*.test.ts", { cwd: root, exclude: ["**/node_modules/**"] });
+    const tests = globSync("{src,test,bench,examples,sim}/**/*.test.ts", {
+      cwd: root,
+      exclude: ["**/node_modules/**"],
+    });
     const focused = /\b(?:it|test|describe)\.(?:skip|todo|only)\b|\{\s*(?:skip|only|todo):/;
-    assert.deepEqual(tests.filter((path) => path !== "test/tidy.test.ts" && focused.test(codeOf(path))), []);
+    assert.deepEqual(
+      tests.filter((path) => path !== "test/tidy.test.ts" && focused.test(codeOf(path))),
+      [],
+    );
   });
 
   it("speaks of itself alone: no paths of a machine, no addresses of a registry", () => {
@@ -120,6 +136,9 @@ describe("the house", () => {
     });
     files.push("package.json", "package-lock.json", ...globSync("*.md", { cwd: root }));
     const foreign = new RegExp(["/wo", "rk/|/ro", "ot/|regis", "try\\.np", "mjs"].join(""));
-    assert.deepEqual(files.filter((path) => foreign.test(textOf(path))), []);
+    assert.deepEqual(
+      files.filter((path) => foreign.test(textOf(path))),
+      [],
+    );
   });
 });

@@ -9,7 +9,7 @@ import type { ActorTimers } from "./timers.ts";
  */
 export type DeactivationReason = "idle" | "memory" | "explicit" | "stop";
 
-/** What an activation gives the actor that lives in it. */
+/** What surrounds an instance, for as long as it lives. */
 export interface ActorContext {
   readonly id: string;
   readonly typeName: string;
@@ -35,27 +35,8 @@ export function construct(actorClass: ActorClass, context: ActorContext): AnyAct
   }
 }
 
-/** Cuts an instance off when its activation ends: code of it that still runs must not reach the next activation. */
-export function sever(actor: AnyActor): void {
-  cut(actor);
-}
-
-let cut: (actor: AnyActor) => void;
-
-const severed = new Proxy({} as ActorContext, {
-  get(_target, name) {
-    throw new LimpetError("STATE_OUTSIDE_TURN", `${String(name)} was used by an actor whose activation has ended`);
-  },
-});
-
 export abstract class Actor<State extends object = Record<never, never>> {
-  #context: ActorContext;
-
-  static {
-    cut = (actor) => {
-      actor.#context = severed;
-    };
-  }
+  readonly #context: ActorContext;
 
   constructor() {
     if (entering === undefined) {

@@ -10,16 +10,18 @@ import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
 import type { Commit, CommitOutcome, StateWrite, Store, Taken, TakeRequest } from "../ports/store.ts";
-import type { Surroundings } from "./activation.ts";
-import { Activation, cancelled } from "./activation.ts";
+import { Activation } from "./activation.ts";
 import type { ActorDefaults } from "./actor-options.ts";
 import { ActorType } from "./actor-type.ts";
 import { Deadlines } from "./deadlines.ts";
 import { type Caller, GroupCall } from "./group-call.ts";
 import type { HandleMaker } from "./handle.ts";
 import { handleMaker } from "./handle.ts";
+import type { Incarnation } from "./incarnation.ts";
 import { storeInstruments } from "./instruments.ts";
 import type { ActorClass, CallSettings } from "./remote.ts";
+import type { Surroundings } from "./surroundings.ts";
+import { cancelled } from "./turn.ts";
 
 export interface CatalogSettings extends ActorDefaults {
   readonly namespace: string;
@@ -125,7 +127,7 @@ export class Catalog implements Surroundings {
     throw new LimpetError("ACTOR_TYPE_UNKNOWN", `there is no actor type "${name}" here; there are: ${known}`);
   }
 
-  handle(of: ActorClass | string, id: string, settings?: CallSettings, caller?: Activation): object {
+  handle(of: ActorClass | string, id: string, settings?: CallSettings, caller?: Incarnation): object {
     const type = typeof of === "string" ? this.typeNamed(of) : (this.#byClass.get(of) ?? this.typeNamed(of?.name));
     checkId(id);
     const options = settings && {
@@ -141,7 +143,7 @@ export class Catalog implements Surroundings {
     id: string,
     method: string,
     args: unknown[],
-    caller: Activation | undefined,
+    caller: Incarnation | undefined,
     options: CallOptions | undefined,
   ): Promise<unknown> {
     const parent = caller?.current;
@@ -256,7 +258,10 @@ export class Catalog implements Surroundings {
 
   #abort(activation: Activation): void {
     for (const turn of [...activation.queued]) turn.cancel(stopping());
-    for (let turn = activation.running; turn !== undefined; turn = turn.outer) turn.cancel(stopping());
+    // These have begun: what they did may yet be committed, so their callers must not be told that nothing happened.
+    for (let turn = activation.running; turn !== undefined; turn = turn.outer) {
+      turn.cancel(new LimpetError("CALL_CANCELLED", `the process stopped before ${turn.label} had ended`));
+    }
   }
 
   *#all(): Generator<Activation> {

@@ -27,7 +27,7 @@ export function explain(
     lastUsed: active && active.lastUsed > 0 ? when(active.lastUsed) : undefined,
     running,
     queued,
-    timers: activation?.timerNames ?? [],
+    timers: activation?.life?.timerNames ?? [],
     stored: stored && {
       epoch: stored.epoch,
       version: stored.version,

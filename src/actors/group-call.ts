@@ -175,7 +175,7 @@ export class GroupCall<Request, Answer> {
       for (const member of batch) member.alone = true;
       this.#waiting.unshift(...batch);
     } else {
-      batch[0]!.caller.reject(error);
+      batch[0]!.caller.reject(batch[0]!.unknown ? unknownOutcome(String(error)) : error);
     }
   }
 
@@ -184,13 +184,16 @@ export class GroupCall<Request, Answer> {
     this.#waiting = this.#waiting.filter((member) => {
       member.giveUpAt = Math.min(member.giveUpAt, now + this.#settings.patienceMs);
       if (member.giveUpAt > now) return true;
-      const [code, outcome] = member.unknown
-        ? (["COMMIT_UNKNOWN", "the turn may or may not have been committed"] as const)
-        : (["STORE_UNAVAILABLE", "nothing was changed"] as const);
-      member.caller.reject(new LimpetError(code, `the store did not do its part in time; ${outcome} (${why})`));
+      const nothing = (): LimpetError =>
+        new LimpetError("STORE_UNAVAILABLE", `the store did not do its part in time; nothing was changed (${why})`);
+      member.caller.reject(member.unknown ? unknownOutcome(why) : nothing());
       return false;
     });
     // Nobody waits any more: the next one to come asks at once whether the store is back.
     if (this.#waiting.length === 0) this.#failures = 0;
   }
+}
+
+function unknownOutcome(why: string): LimpetError {
+  return new LimpetError("COMMIT_UNKNOWN", `an answer of the store was lost; the turn may count or not (${why})`);
 }

@@ -2,20 +2,21 @@
 // Its class is made once per type, so that calling a method is an ordinary method call.
 import { LimpetError } from "../kernel/errors.ts";
 import type { CallOptions } from "../ports/host.ts";
-import type { Activation } from "./activation.ts";
-import type { ActorType } from "./actor-type.ts";
 
-/** Sends a call. `caller` is the activation whose code makes it, if any. */
+import type { ActorType } from "./actor-type.ts";
+import type { Incarnation } from "./incarnation.ts";
+
+/** Sends a call. `caller` is the actor whose code makes it, if any. */
 export type Send = (
   type: ActorType,
   id: string,
   method: string,
   args: unknown[],
-  caller: Activation | undefined,
+  caller: Incarnation | undefined,
   options: CallOptions | undefined,
 ) => Promise<unknown>;
 
-export type HandleMaker = (id: string, caller: Activation | undefined, options: CallOptions | undefined) => object;
+export type HandleMaker = (id: string, caller: Incarnation | undefined, options: CallOptions | undefined) => object;
 
 // Names of methods are the user's; ours must not be in their way.
 const ID: unique symbol = Symbol("id");
@@ -43,17 +44,17 @@ function fallback(type: ActorType, send: Send): object {
 
 interface Handle {
   readonly [ID]: string;
-  readonly [CALLER]: Activation | undefined;
+  readonly [CALLER]: Incarnation | undefined;
   readonly [OPTIONS]: CallOptions | undefined;
 }
 
 export function handleMaker(type: ActorType, send: Send): HandleMaker {
   class ActorHandle implements Handle {
     readonly [ID]: string;
-    readonly [CALLER]: Activation | undefined;
+    readonly [CALLER]: Incarnation | undefined;
     readonly [OPTIONS]: CallOptions | undefined;
 
-    constructor(id: string, caller: Activation | undefined, options: CallOptions | undefined) {
+    constructor(id: string, caller: Incarnation | undefined, options: CallOptions | undefined) {
       this[ID] = id;
       this[CALLER] = caller;
       this[OPTIONS] = options;

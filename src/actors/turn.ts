@@ -3,15 +3,18 @@
 //
 //   queued → running → committing → done      `cancel` answers the caller at once in any state; a turn that already
 //                                             runs is asked to stop through its signal, and runs to its end.
-import type { LimpetError } from "../kernel/errors.ts";
+import { LimpetError } from "../kernel/errors.ts";
 import type { Activation } from "./activation.ts";
-import { cancelled } from "./activation.ts";
 import type { Deadlines } from "./deadlines.ts";
 
 export type TurnPhase = "queued" | "running" | "committing" | "done";
 
 /** What to run when it is not a method: a timer's callback, a hook. */
 export type Work = () => unknown;
+
+export function cancelled(label: string, reason: unknown): LimpetError {
+  return new LimpetError("CALL_CANCELLED", `the caller of ${label} gave up`, { cause: reason });
+}
 
 export class Turn {
   readonly activation: Activation;

@@ -87,8 +87,8 @@ export class HostNode implements Host {
       id,
       active: activation !== undefined,
       waiting: activation?.waiting ?? 0,
-      epoch: row?.epoch ?? activation?.epoch,
-      version: row?.version ?? activation?.version,
+      epoch: row?.epoch ?? activation?.life?.epoch,
+      version: row?.version ?? activation?.life?.version,
       bytes: row?.bytes,
     };
   }

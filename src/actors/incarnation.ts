@@ -1,0 +1,321 @@
+// One life of an actor: an instance of its class, its state, and the turns that run on it.
+//
+// Before the first turn of a stateful actor its epoch is raised in the store (the take). Every commit carries that epoch:
+// if somebody else has taken the actor since, the commit is refused, this life ends on the spot and nothing more of it runs.
+// A turn's reply leaves only after its commit; the next turn begins only after that. Once it is over, a life is cut off:
+// code of it that still runs reaches nothing, least of all the life after it.
+import { AsyncLocalStorage } from "node:async_hooks";
+import { invariant, LimpetError } from "../kernel/errors.ts";
+import { copyValue, isPlainPrimitive } from "../kernel/values.ts";
+import type { CommitOutcome, StateWrite } from "../ports/store.ts";
+import type { Activation, EndReason } from "./activation.ts";
+import { type ActorContext, construct, type DeactivationReason } from "./actor.ts";
+import type { ActorClass, AnyActor, CallSettings } from "./remote.ts";
+import { StateBuffer } from "./state/state-buffer.ts";
+import type { Surroundings } from "./surroundings.ts";
+import { ActivationTimers } from "./timers.ts";
+import { cancelled, type Turn } from "./turn.ts";
+
+// In a reentrant actor several turns are under way at once, one inside another, and a call must be charged to the one
+// whose code makes it. Asking the runtime costs as much as the rest of a call, so other actors do without.
+const codeOf = new AsyncLocalStorage<Turn>();
+
+const neverAborted = new AbortController().signal;
+
+const thenable = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
+
+export class Incarnation implements ActorContext {
+  readonly #activation: Activation;
+  readonly #around: Surroundings;
+  readonly #instance: AnyActor;
+  /** The innermost running turn. */
+  running: Turn | undefined;
+  #buffer: StateBuffer | undefined;
+  #ref = 0;
+  #epoch = 0;
+  #version = 0;
+  /** Calls that will run inside the running turn, one after another. */
+  #inside: Turn[] | undefined;
+  #timers: ActivationTimers | undefined;
+  #over = false;
+
+  constructor(activation: Activation, around: Surroundings) {
+    this.#activation = activation;
+    this.#around = around;
+    this.#instance = construct(activation.type.actorClass, this);
+  }
+
+  async take(): Promise<void> {
+    const { type, id } = this.#activation;
+    const taken = await this.#around.take(type.name, id);
+    this.#ref = taken.ref;
+    this.#epoch = taken.epoch;
+    this.#version = taken.version;
+    this.#buffer = new StateBuffer(taken.state, () => this.#instance.initial!());
+  }
+
+  get epoch(): number | undefined {
+    return this.#epoch === 0 ? undefined : this.#epoch;
+  }
+
+  get version(): number | undefined {
+    return this.#epoch === 0 ? undefined : this.#version;
+  }
+
+  get timerNames(): string[] {
+    return this.#timers?.list() ?? [];
+  }
+
+  /** A hook is a turn of its own: what it changes is committed, and taken back if it throws. */
+  runHook(hook: "onActivate", timeoutMs: number): Promise<unknown>;
+  runHook(hook: "onDeactivate", timeoutMs: number, reason: DeactivationReason): Promise<unknown>;
+  runHook(hook: "onActivate" | "onDeactivate", timeoutMs: number, reason?: DeactivationReason): Promise<unknown> {
+    const turn = this.#activation.newTurn(hook, [], undefined, timeoutMs, () => this.#instance[hook](reason!));
+    this.run(turn, turn.queuedAt);
+    return turn.promise(undefined);
+  }
+
+  end(reason: EndReason): void {
+    this.#over = true;
+    this.#timers?.end();
+    for (const turn of this.#inside ?? []) turn.fail(cancelled(turn.label, reason));
+    this.#inside = undefined;
+  }
+
+  // ——— What the actor may ask.
+
+  get id(): string {
+    return this.#activation.id;
+  }
+
+  get typeName(): string {
+    return this.#activation.type.name;
+  }
+
+  get namespace(): string {
+    return this.#around.namespace;
+  }
+
+  get state(): object {
+    return this.#stateBuffer().draft;
+  }
+
+  set state(value: object) {
+    this.#stateBuffer().replace(value);
+  }
+
+  clear(): void {
+    this.#stateBuffer().clear(() => this.#instance.initial!());
+  }
+
+  #stateBuffer(): StateBuffer {
+    if (this.#buffer !== undefined && this.running !== undefined && !this.#over) return this.#buffer;
+    const { type, label } = this.#activation;
+    if (!type.stateful) {
+      throw new LimpetError(
+        "STATE_MISSING",
+        `${type.name} keeps no state; give it a method initial() that returns some`,
+      );
+    }
+    throw new LimpetError("STATE_OUTSIDE_TURN", `the state of ${label} was used outside a turn`);
+  }
+
+  get signal(): AbortSignal {
+    return this.current?.signal ?? neverAborted;
+  }
+
+  get deadline(): number | undefined {
+    const turn = this.current;
+    if (turn === undefined) return undefined;
+    const { clock } = this.#around;
+    return Math.round(clock.now() + turn.deadlineAt - clock.monotonic());
+  }
+
+  get timers(): ActivationTimers {
+    if (this.#over) throw new LimpetError("STATE_OUTSIDE_TURN", `this life of ${this.#activation.label} is over`);
+    this.#timers ??= new ActivationTimers(this.#around.clock, (name, tick) => this.#tick(name, tick));
+    return this.#timers;
+  }
+
+  async #tick(name: string, tick: () => unknown): Promise<void> {
+    const { type, id } = this.#activation;
+    const turn = this.#activation.newTurn(`timer ${name}`, [], undefined, type.options.callTimeoutMs, tick);
+    this.#activation.submit(turn);
+    try {
+      await turn.promise(undefined);
+    } catch (err) {
+      this.#around.log.warn("timer failed", { type: type.name, id, timer: name, err });
+    }
+  }
+
+  leave(): void {
+    if (!this.#over) this.#activation.deactivate("explicit");
+  }
+
+  handle(type: ActorClass | string, id: string, settings: CallSettings | undefined): object {
+    return this.#around.handle(type, id, settings, this);
+  }
+
+  /** The turn whose code runs at this moment. */
+  get current(): Turn | undefined {
+    if (!this.#activation.type.options.reentrant) return this.running;
+    const turn = codeOf.getStore();
+    return turn?.activation === this.#activation && turn.phase === "running" ? turn : this.running;
+  }
+
+  // ——— Turns.
+
+  run(turn: Turn, now: number): void {
+    const { type } = this.#activation;
+    turn.phase = "running";
+    turn.startedAt = now;
+    type.instruments.waitSeconds.observe((now - turn.queuedAt) / 1_000);
+    this.running = turn;
+    let result: unknown;
+    try {
+      result = type.options.reentrant ? codeOf.run(turn, () => this.#execute(turn)) : this.#execute(turn);
+    } catch (error) {
+      this.#threw(turn, error);
+      return;
+    }
+    if (!thenable(result)) {
+      this.#returned(turn, result);
+      return;
+    }
+    result.then(
+      (value) => this.#returned(turn, value),
+      (error: unknown) => this.#threw(turn, error),
+    );
+  }
+
+  #execute(turn: Turn): unknown {
+    if (turn.work !== undefined) return turn.work();
+    const instance = this.#instance;
+    return this.#activation.type.methodOf(instance, turn.method).apply(instance, turn.args as unknown[]);
+  }
+
+  #returned(turn: Turn, value: unknown): void {
+    if (this.#mustWait(turn, () => this.#returned(turn, value))) return;
+    if (turn.doomed !== undefined) {
+      this.#threw(turn, turn.doomed);
+      return;
+    }
+    let reply: unknown;
+    let write: StateWrite | undefined;
+    try {
+      reply = isPlainPrimitive(value) ? value : copyValue(value, `the result of ${turn.method}`, "RESULT_INVALID");
+      if (turn.outer === undefined) write = this.#buffer?.prepare();
+    } catch (error) {
+      this.#threw(turn, error);
+      return;
+    }
+    if (write === undefined) this.#succeeded(turn, reply);
+    else this.#commit(turn, write, reply);
+  }
+
+  #threw(turn: Turn, error: unknown): void {
+    if (this.#mustWait(turn, () => this.#threw(turn, error))) return;
+    const { type, id, phase } = this.#activation;
+    type.instruments.failed.add(1);
+    this.#around.log.debug("turn failed", { type: type.name, id, method: turn.method, err: error });
+    let restored = true;
+    if (turn.outer === undefined) restored = this.#buffer?.abandon() ?? true;
+    else if (this.#buffer?.rollback(turn.mark) === false) turn.outer.doomed = error;
+    turn.fail(error);
+    // A hook that failed ends this life anyway.
+    if (restored || phase !== "active") {
+      this.#turnOver(turn);
+    } else {
+      this.running = undefined;
+      void this.#activation.reload();
+    }
+  }
+
+  /** A turn whose code has ended while turns inside it still run waits for them. In a life that is over nothing counts. */
+  #mustWait(turn: Turn, finish: () => void): boolean {
+    if (this.#over) return true;
+    if (this.running === turn) return false;
+    turn.ended = finish;
+    return true;
+  }
+
+  #commit(turn: Turn, write: StateWrite, reply: unknown): void {
+    turn.phase = "committing";
+    this.#around.commit(this.#ref, this.#epoch, this.#version, write, {
+      resolve: (outcome) => this.#committed(turn, outcome, reply),
+      reject: (error) => this.#lost(turn, "store", error),
+    });
+  }
+
+  #committed(turn: Turn, outcome: CommitOutcome, reply: unknown): void {
+    if (outcome === "fenced") {
+      const { type, label } = this.#activation;
+      type.instruments.fenced.add(1);
+      const message = `${label} was taken over by another activation; nothing of this turn was kept`;
+      this.#lost(turn, "fenced", new LimpetError("FENCED", message));
+      return;
+    }
+    this.#version++;
+    this.#buffer!.committed();
+    this.#succeeded(turn, reply);
+  }
+
+  /** What is in memory can no longer be trusted to be what is stored: nothing more of this life runs. */
+  #lost(turn: Turn, reason: EndReason, error: unknown): void {
+    this.#activation.type.instruments.failed.add(1);
+    turn.fail(error);
+    if (!this.#over) this.#activation.end(reason, this.#around.clock.monotonic() - turn.startedAt);
+  }
+
+  #succeeded(turn: Turn, reply: unknown): void {
+    this.#activation.type.instruments.succeeded.add(1);
+    turn.succeed(reply);
+    if (!this.#over) this.#turnOver(turn);
+  }
+
+  #turnOver(turn: Turn): void {
+    const now = this.#around.clock.monotonic();
+    this.#activation.type.instruments.turnSeconds.observe((now - turn.startedAt) / 1_000);
+    this.running = turn.outer;
+    if (turn.outer === undefined) this.#activation.turnOver(now);
+    else this.#nextInside(turn.outer);
+  }
+
+  // ——— Reentrancy: turns inside the running turn.
+
+  enter(turn: Turn): void {
+    invariant(this.running !== undefined, "a turn enters a running one");
+    turn.outer = this.running;
+    turn.mark = this.#buffer?.mark() ?? 0;
+    this.run(turn, this.#around.clock.monotonic());
+  }
+
+  waitInside(turn: Turn): void {
+    this.#inside ??= [];
+    if (this.#inside.length < this.#activation.type.options.mailboxLimit) {
+      this.#inside.push(turn);
+    } else {
+      const message = `too many calls wait inside the running turn of ${this.#activation.label}`;
+      turn.fail(new LimpetError("MAILBOX_FULL", message));
+    }
+  }
+
+  /** False: it does not wait here. */
+  withdraw(turn: Turn): boolean {
+    const at = this.#inside?.indexOf(turn) ?? -1;
+    if (at >= 0) this.#inside!.splice(at, 1);
+    return at >= 0;
+  }
+
+  #nextInside(outer: Turn): void {
+    const at = this.#inside?.findIndex((turn) => turn.parent!.chainHas((cause) => cause === outer)) ?? -1;
+    if (at >= 0) {
+      this.enter(this.#inside!.splice(at, 1)[0]!);
+    } else if (outer.ended !== undefined) {
+      const finish = outer.ended;
+      outer.ended = undefined;
+      finish();
+    }
+  }
+}

@@ -1,0 +1,27 @@
+// What an actor in memory needs of its surroundings.
+import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import type { Random } from "../ports/random.ts";
+import type { CommitOutcome, StateWrite, Taken } from "../ports/store.ts";
+import type { Activation } from "./activation.ts";
+import type { Deadlines } from "./deadlines.ts";
+import type { Caller } from "./group-call.ts";
+import type { Incarnation } from "./incarnation.ts";
+import type { ActorClass, CallSettings } from "./remote.ts";
+
+export interface Surroundings {
+  readonly namespace: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly deadlines: Deadlines;
+  /** How long `onDeactivate` may take. */
+  readonly hookTimeoutMs: number;
+  /** Nobody stays longer than somebody waits for it. */
+  readonly stopping: boolean;
+  take(type: string, id: string): Promise<Taken>;
+  commit(ref: number, epoch: number, version: number, write: StateWrite, caller: Caller<CommitOutcome>): void;
+  handle(type: ActorClass | string, id: string, settings: CallSettings | undefined, caller: Incarnation): object;
+  /** It is cold and nothing waits for it. */
+  gone(activation: Activation): void;
+}
