@@ -25,37 +25,48 @@ const UPDATE = {
 
 const COMMIT_ID = "abcdefghijklmnop";
 
-/** Connections that share the rows in flight, each with rows of its own, so that nobody waits for another's locks. */
-type Split = readonly { readonly client: pg.Client; readonly refs: readonly number[] }[];
+/** Connections that share the work, each with rows of its own, so that nobody waits for another's locks. */
+type Split = readonly Lane[];
+interface Lane {
+  readonly client: pg.Client;
+  readonly refs: readonly number[];
+  readonly batch: number;
+  next: number;
+}
 
-/** `inFlight` rows are always under way: all in one batch, or shared by two or four connections. */
+/** `inFlight` of the `actors` rows are always under way: in one batch, or shared by two or four connections. */
 export const turns: Make = async ({ postgres, durationMs, warmupMs, params }) => {
-  const inFlight = Number(params.inFlight);
+  const [actors, inFlight] = [Number(params.actors), Number(params.inFlight)];
   const clients = Array.from(
     { length: Number(params.connections) },
     () => new pg.Client({ connectionString: postgres }),
   );
   for (const client of clients) await client.connect();
   await clients[0]!.query(TABLE);
-  await clients[0]!.query(ROWS, [inFlight]);
-  const states = Array.from({ length: inFlight }, () => ({ n: 0 }));
+  await clients[0]!.query(ROWS, [actors]);
+  const states = Array.from({ length: actors }, () => ({ n: 0 }));
 
   let total = 0;
-  const batch = async (client: pg.Client, refs: readonly number[]) => {
+  const batch = async (lane: Lane) => {
+    const refs: number[] = [];
+    for (let i = 0; i < lane.batch; i++) {
+      refs.push(lane.refs[lane.next]!);
+      lane.next = (lane.next + 1) % lane.refs.length;
+    }
     for (const ref of refs) states[ref]!.n++;
     const texts = refs.map((ref) => JSON.stringify(JSON.stringify(states[ref])));
     const ids = refs.map((ref) => `${COMMIT_ID}${ref}`);
     // The driver would write arrays much slower.
     const values = [refs, ids, texts].map((items) => `{${items.join()}}`);
-    const { rowCount } = await client.query({ ...UPDATE, values });
+    const { rowCount } = await lane.client.query({ ...UPDATE, values });
     if (rowCount !== refs.length) throw new Error(`${rowCount} of ${refs.length} rows were there`);
     total += refs.length;
   };
   const measure = async (split: Split, ms: number) => {
     const start = performance.now();
     const before = total;
-    const loops = split.map(async ({ client, refs }) => {
-      do await batch(client, refs);
+    const loops = split.map(async (lane) => {
+      do await batch(lane);
       while (performance.now() - start < ms);
     });
     await Promise.all(loops);
@@ -67,6 +78,8 @@ export const turns: Make = async ({ postgres, durationMs, warmupMs, params }) =>
     const split = clients.slice(0, count).map((client, lane) => ({
       client,
       refs: states.flatMap((_, ref) => (ref % count === lane ? [ref] : [])),
+      batch: inFlight / count,
+      next: 0,
     }));
     await measure(split, warmupMs / 4);
     const rate = await measure(split, warmupMs / 2);
