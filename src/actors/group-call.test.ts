@@ -54,8 +54,8 @@ describe("a group call", () => {
 
   it("shares a crowd out among its lanes, and leaves a few together", async () => {
     for (const [count, expected] of [
-      [200, [100, 100]],
-      [20, [20]],
+      [600, [300, 300]],
+      [200, [200]],
     ] as const) {
       const sizes: number[] = [];
       const { calls } = group(

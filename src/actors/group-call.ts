@@ -30,8 +30,8 @@ export interface GroupCallSettings<Request, Answer> {
 
 /** How a caller learns its outcome. Neither may throw. */
 export interface Caller<Answer> {
-  readonly resolve: (answer: Answer) => void;
-  readonly reject: (error: unknown) => void;
+  resolve(answer: Answer): void;
+  reject(error: unknown): void;
 }
 
 class Member<Request, Answer> {
@@ -53,8 +53,8 @@ class Member<Request, Answer> {
   }
 }
 
-/** Fewer than this do not pay for a round trip of their own while a larger batch could take them along. */
-const SMALLEST_SHARE = 32;
+/** Fewer than this do not pay for a flush to disk of their own while one batch could take them all. */
+const SMALLEST_SHARE = 256;
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 1_000;
 

@@ -10,6 +10,7 @@ import { copyValue, isPlainPrimitive } from "../kernel/values.ts";
 import type { CommitOutcome, StateWrite } from "../ports/store.ts";
 import type { Activation, EndReason } from "./activation.ts";
 import { type ActorContext, construct, type DeactivationReason } from "./actor.ts";
+import type { Caller } from "./group-call.ts";
 import type { ActorClass, AnyActor, CallSettings } from "./remote.ts";
 import { StateBuffer } from "./state/state-buffer.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -242,18 +243,15 @@ export class Incarnation implements ActorContext {
 
   #commit(turn: Turn, write: StateWrite, reply: unknown): void {
     turn.phase = "committing";
-    this.#around.commit(this.#ref, this.#epoch, this.#version, write, {
-      resolve: (outcome) => this.#committed(turn, outcome, reply),
-      reject: (error) => this.#lost(turn, "store", error),
-    });
+    this.#around.commit(this.#ref, this.#epoch, this.#version, write, new Committing(this, turn, reply));
   }
 
-  #committed(turn: Turn, outcome: CommitOutcome, reply: unknown): void {
+  committed(turn: Turn, outcome: CommitOutcome, reply: unknown): void {
     if (outcome === "fenced") {
       const { type, label } = this.#activation;
       type.instruments.fenced.add(1);
       const message = `${label} was taken over by another activation; nothing of this turn was kept`;
-      this.#lost(turn, "fenced", new LimpetError("FENCED", message));
+      this.lost(turn, "fenced", new LimpetError("FENCED", message));
       return;
     }
     this.#version++;
@@ -262,7 +260,7 @@ export class Incarnation implements ActorContext {
   }
 
   /** What is in memory can no longer be trusted to be what is stored: nothing more of this life runs. */
-  #lost(turn: Turn, reason: EndReason, error: unknown): void {
+  lost(turn: Turn, reason: EndReason, error: unknown): void {
     this.#activation.type.instruments.failed.add(1);
     turn.fail(error);
     if (!this.#over) this.#activation.end(reason, this.#around.clock.monotonic() - turn.startedAt);
@@ -317,5 +315,26 @@ export class Incarnation implements ActorContext {
       outer.ended = undefined;
       finish();
     }
+  }
+}
+
+/** A turn that waits for its commit. */
+class Committing implements Caller<CommitOutcome> {
+  readonly #life: Incarnation;
+  readonly #turn: Turn;
+  readonly #reply: unknown;
+
+  constructor(life: Incarnation, turn: Turn, reply: unknown) {
+    this.#life = life;
+    this.#turn = turn;
+    this.#reply = reply;
+  }
+
+  resolve(outcome: CommitOutcome): void {
+    this.#life.committed(this.#turn, outcome, this.#reply);
+  }
+
+  reject(error: unknown): void {
+    this.#life.lost(this.#turn, "store", error);
   }
 }

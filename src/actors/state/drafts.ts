@@ -5,8 +5,8 @@ import type { Container, Node } from "./journal.ts";
 import { Journal } from "./journal.ts";
 import { ObjectNode } from "./object-draft.ts";
 
-export function openJournal(): Journal {
-  return new Journal(newNode);
+export function openJournal(coarse: boolean): Journal {
+  return new Journal(newNode, coarse);
 }
 
 function newNode(journal: Journal, raw: Container, parent: Node | undefined, key: unknown): Node {

@@ -43,6 +43,8 @@ export abstract class Node {
   }
 
   touchKey(key: unknown, existed: boolean): void {
+    this.journal.dirty = true;
+    if (this.journal.coarse) return;
     this.keys ??= new Map();
     if (existed) {
       if (!this.keys.has(key)) this.keys.set(key, "set");
@@ -89,6 +91,8 @@ export type NodeMaker = (journal: Journal, raw: Container, parent: Node | undefi
 
 export class Journal {
   readonly #newNode: NodeMaker;
+  /** The state will be written whole, so nobody asks what changed in it. */
+  readonly coarse: boolean;
   #root: Node | undefined;
   // Most turns touch the root and nothing else, so the map is made for the second container.
   #nodes: Map<Container, Node> | undefined;
@@ -107,8 +111,9 @@ export class Journal {
   /** The turn is over: its drafts no longer change anything. */
   closed = false;
 
-  constructor(newNode: NodeMaker) {
+  constructor(newNode: NodeMaker, coarse: boolean) {
     this.#newNode = newNode;
+    this.coarse = coarse;
   }
 
   /** The node of a container, the same one for the whole turn. The root is asked for first, and without a parent. */

@@ -40,7 +40,7 @@ export class StateBuffer {
 
   /** The state as user code sees it in the running turn. */
   get draft(): object {
-    this.#journal ??= openJournal();
+    this.#journal ??= openJournal(this.#small);
     return draftOf(this.#journal, this.#root, undefined, undefined);
   }
 
@@ -60,7 +60,7 @@ export class StateBuffer {
   }
 
   #exchange(next: object, cleared: boolean): void {
-    this.#journal ??= openJournal();
+    this.#journal ??= openJournal(this.#small);
     const journal = this.#journal;
     const [root, wasCleared, wasDirty] = [this.#root, this.#cleared, journal.dirty];
     journal.record(() => {
@@ -73,6 +73,11 @@ export class StateBuffer {
     journal.dirty = false;
     this.#root = next;
     this.#cleared = cleared;
+  }
+
+  /** Small enough to be written whole at each commit. */
+  get #small(): boolean {
+    return this.#whole <= LIMITS.inlineStateBytes;
   }
 
   mark(): number {
@@ -107,7 +112,7 @@ export class StateBuffer {
   }
 
   #describe(journal: Journal): StateWrite {
-    if (this.#whole > LIMITS.inlineStateBytes) {
+    if (!this.#small) {
       const data = encodeChanges(journal);
       if (data !== undefined && this.#appended + data.length + CHANGE_OVERHEAD <= this.#whole) {
         return { kind: "change", data };
