@@ -44,12 +44,12 @@ export function hasTags(text: string): boolean {
 }
 
 /** The JSON-ready form of a value: itself where nothing in it needs a tag, so most values are not copied. */
-export function toWire(value: unknown, what: string, code: ErrorCode): unknown {
+export function toWire(value: unknown, what: string, code: ErrorCode, depth = 0): unknown {
   try {
-    return wire(value, 0);
+    return wire(value, depth);
   } catch (error) {
     if (error !== UNSTORABLE && !(error instanceof RangeError)) throw error;
-    throw new LimpetError(code, `${locate(value, what, 0) ?? what} cannot be stored`);
+    throw new LimpetError(code, `${locate(value, what, depth) ?? what} cannot be stored`);
   }
 }
 

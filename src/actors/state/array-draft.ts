@@ -2,6 +2,7 @@
 // journal and not one for each item behind it. Arrays never have holes or keys of their own.
 import { RAW, unwrap } from "../../kernel/values.ts";
 import { Draft, inward, NODE, outward, refuse } from "./draft.ts";
+import { splice } from "./splice.ts";
 
 export class ArrayNode extends Draft {
   get(target: unknown[], key: PropertyKey): unknown {
@@ -37,12 +38,14 @@ export class ArrayNode extends Draft {
   splice(start: number, removed: number, items: readonly unknown[]): unknown[] {
     this.journal.assertOpen();
     const raw = this.raw as unknown[];
-    const gone = raw.splice(start, removed, ...items);
+    const gone = splice(raw, start, removed, items);
     if (gone.length === 0 && items.length === 0) return gone;
     this.touchSplice({ start, removed: gone.length, items });
+    // An item that was in here already and may have changed: a splice alone would not tell both of its places.
+    if (items.some((item) => this.journal.isChild(item, this))) this.rewrite();
     this.journal.record(() => {
       this.splices!.pop();
-      raw.splice(start, items.length, ...gone);
+      splice(raw, start, items.length, gone);
     });
     return gone;
   }

@@ -9,6 +9,7 @@
 import { invariant } from "../../kernel/errors.ts";
 import { copyValue, fromWire, putOwn, toWire } from "../../kernel/values.ts";
 import type { Journal, Node } from "./journal.ts";
+import { splice } from "./splice.ts";
 
 type Key = string | number | readonly [unknown];
 type Path = readonly Key[];
@@ -20,7 +21,7 @@ type Step =
 
 /**
  * The changes of a turn as text; `undefined` when the state must be written whole. Objects that were put into the state
- * are replaced by copies on the way, so that nobody outside shares them.
+ * are to be replaced by copies once this is committed, so that nobody outside shares them: the journal is told how.
  */
 export function encodeChanges(journal: Journal): string | undefined {
   const root = journal.root;
@@ -81,15 +82,18 @@ function describeSplices(node: Node, path: Path, steps: Step[]): void {
   for (const { start, removed, items } of node.splices!) {
     const wires = items.map((item, i) => encode(item, [...path, start + i]));
     if (last !== undefined && removed === 0 && start === last[0] + last[2].length) {
-      last[2].push(...wires);
+      for (const wire of wires) last[2].push(wire);
       continue;
     }
     last = [start, removed, wires];
     steps.push(["~", path, ...last]);
   }
   for (const item of freshItems(node) ?? []) {
-    for (let at = raw.indexOf(item); at >= 0; at = raw.indexOf(item))
-      raw[at] = copyValue(item, "state", "STATE_INVALID");
+    const copies: unknown[] = [];
+    for (const other of raw) if (other === item) copies.push(copyValue(item, "state", "STATE_INVALID"));
+    node.journal.afterwards(() => {
+      for (const copied of copies) raw[raw.indexOf(item)] = copied;
+    });
   }
 }
 
@@ -125,14 +129,16 @@ function address(node: Node, key: unknown): Key {
   return key as string | number;
 }
 
-/** Puts a copy of an object where the object is. */
+/** Puts a copy of an object, as it is now, where the object is, once everything is committed. */
 function put(node: Node, key: unknown, value: unknown): void {
   if (typeof value !== "object" || value === null) return;
   const copied = copyValue(value, "state", "STATE_INVALID");
   const raw = node.raw;
-  if (raw instanceof Map) raw.set(key, copied);
-  else if (Array.isArray(raw)) raw[key as number] = copied;
-  else putOwn(raw, key as string, copied);
+  node.journal.afterwards(() => {
+    if (raw instanceof Map) raw.set(key, copied);
+    else if (Array.isArray(raw)) raw[key as number] = copied;
+    else putOwn(raw, key as string, copied);
+  });
 }
 
 function encode(value: unknown, path: Path): unknown {
@@ -142,7 +148,7 @@ function encode(value: unknown, path: Path): unknown {
     else if (typeof key === "string") place += `.${key}`;
     else place += `.get(${JSON.stringify(key[0])})`;
   }
-  return toWire(value, place, "STATE_INVALID");
+  return toWire(value, place, "STATE_INVALID", path.length);
 }
 
 /** Applies one encoded change to the state as it was before it. */
@@ -154,7 +160,7 @@ function applyStep(root: object, step: Step): void {
   const path = step[1];
   if (step[0] === "~") {
     const items = step[4].map(fromWire);
-    (follow(root, path, path.length) as unknown[]).splice(step[2], step[3], ...items);
+    splice(follow(root, path, path.length) as unknown[], step[2], step[3], items);
     return;
   }
   if (step[0] === "+") {

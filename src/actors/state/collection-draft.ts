@@ -1,7 +1,7 @@
 // The drafts of a Map and a Set.
 import { RAW, unwrap } from "../../kernel/values.ts";
 import { Draft, inward, NODE, outward, refuse } from "./draft.ts";
-import type { Node } from "./journal.ts";
+import { MAP_KEY, type Node } from "./journal.ts";
 
 /** Maps and Sets keep their contents where a proxy cannot reach, so every method is ours. */
 abstract class CollectionNode extends Draft {
@@ -29,6 +29,12 @@ abstract class CollectionNode extends Draft {
 export class MapNode extends CollectionNode {
   override get methods(): Record<PropertyKey, unknown> {
     return mapMethods;
+  }
+
+  /** A key that changed has no address any more. */
+  override noteChild(child: Node): void {
+    super.noteChild(child);
+    if (child.key === MAP_KEY) this.rewritten = true;
   }
 }
 
@@ -100,11 +106,11 @@ const mapMethods = {
   },
   *entries(this: AnyMap): Generator<[unknown, unknown]> {
     const node = collectionNode(this);
-    for (const [key, value] of mapOf(node)) yield [node.outward(key, key), node.outward(key, value)];
+    for (const [key, value] of mapOf(node)) yield [node.outward(MAP_KEY, key), node.outward(key, value)];
   },
   *keys(this: AnyMap): Generator<unknown> {
     const node = collectionNode(this);
-    for (const key of mapOf(node).keys()) yield node.outward(key, key);
+    for (const key of mapOf(node).keys()) yield node.outward(MAP_KEY, key);
   },
   *values(this: AnyMap): Generator<unknown> {
     const node = collectionNode(this);

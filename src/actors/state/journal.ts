@@ -82,6 +82,9 @@ export abstract class Node {
   }
 }
 
+/** Stands for the key of a child that is itself a key of its Map: changing it changes the Map as a whole. */
+export const MAP_KEY: unique symbol = Symbol("limpet.map-key");
+
 /** Containers up to this size are copied before a key is deleted, so that undo restores the order of keys too. */
 const COPY_BEFORE_DELETE = 256;
 
@@ -99,6 +102,7 @@ export class Journal {
   readonly #undo: Undo[] = [];
   /** Dates and bytes that were handed out: they cannot be watched, so they are compared at the end of the turn. */
   #exposed: Map<object, Exposure> | undefined;
+  #afterwards: (() => void)[] | undefined;
   dirty = false;
   /** An object was put into the state; it must not stay shared with whoever put it there. */
   attached = false;
@@ -155,7 +159,28 @@ export class Journal {
 
   /** A point to return to when a nested turn fails. */
   mark(): number {
+    this.settle();
     return this.#undo.length;
+  }
+
+  isChild(value: unknown, parent: Node): boolean {
+    if (typeof value !== "object" || value === null) return false;
+    const node = this.#nodes?.get(value);
+    return node !== undefined && (node.parent === parent || node.otherParents?.includes(parent) === true);
+  }
+
+  /** To be done when the turn is committed. */
+  afterwards(work: () => void): void {
+    this.#afterwards ??= [];
+    this.#afterwards.push(work);
+  }
+
+  /** The turn is over, and what was put off until its commit is done if there was one. */
+  close(committed: boolean): void {
+    this.closed = true;
+    if (committed) for (const work of this.#afterwards ?? []) work();
+    for (const exposure of this.#exposed?.values() ?? []) exchange(exposure);
+    this.#exposed = undefined;
   }
 
   record(undo: Undo): void {
@@ -200,27 +225,27 @@ export class Journal {
 
   expose(value: Date | Uint8Array, holder: Node, key: unknown): void {
     this.#exposed ??= new Map();
-    if (this.#exposed.has(value)) return;
-    const before = value instanceof Date ? value.getTime() : value.slice();
-    this.#exposed.set(value, { value, before, holder, key });
+    if (!this.#exposed.has(value)) this.#exposed.set(value, { value, before: snapshot(value), holder, key });
   }
 
-  /** Finds out which of the Dates and bytes that were handed out have been changed in place. */
+  /** Finds out which of the Dates and bytes that were handed out have been changed in place since the last look. */
   settle(): void {
     if (this.#exposed === undefined) return;
     for (const exposure of this.#exposed.values()) if (!same(exposure)) this.#noteExposed(exposure);
-    this.#exposed = undefined;
   }
 
-  #noteExposed({ value, before, holder, key }: Exposure): void {
+  #noteExposed(exposure: Exposure): void {
+    const { value, before, holder, key } = exposure;
     const index = Array.isArray(holder.raw) ? holder.raw.indexOf(value) : -1;
     this.record(() => {
       if (index >= 0) holder.splices!.pop();
       if (value instanceof Date) value.setTime(before as number);
       else value.set(before as Uint8Array);
+      exposure.before = before;
     });
+    exposure.before = snapshot(value);
     if (index >= 0) holder.touchSplice({ start: index, removed: 1, items: [value] });
-    else if (holder.raw instanceof Set) holder.rewrite();
+    else if (holder.raw instanceof Set || key === MAP_KEY) holder.rewrite();
     else if (!Array.isArray(holder.raw)) holder.touchKey(key, true);
   }
 
@@ -243,13 +268,42 @@ export class Journal {
 
 interface Exposure {
   readonly value: Date | Uint8Array;
-  readonly before: number | Uint8Array;
+  before: number | Uint8Array;
   readonly holder: Node;
   readonly key: unknown;
 }
 
+const snapshot = (value: Date | Uint8Array): number | Uint8Array =>
+  value instanceof Date ? value.getTime() : value.slice();
+
 function same({ value, before }: Exposure): boolean {
   if (value instanceof Date) return Object.is(value.getTime(), before);
-  const old = before as Uint8Array;
-  return value.length === old.length && Buffer.compare(value, old) === 0;
+  return Buffer.compare(value, before as Uint8Array) === 0;
+}
+
+/** Puts a copy in the place of a Date or bytes that user code may have kept: changing it later must change nothing. */
+function exchange({ value, holder, key }: Exposure): void {
+  const { raw } = holder;
+  const copied = value instanceof Date ? new Date(value.getTime()) : value.slice();
+  if (Array.isArray(raw)) {
+    for (let at = raw.indexOf(value); at >= 0; at = raw.indexOf(value)) raw[at] = copied;
+  } else if (raw instanceof Set || key === MAP_KEY) {
+    refill(raw as Set<unknown> | Map<unknown, unknown>, value, copied);
+  } else if (raw instanceof Map) {
+    if (raw.get(key) === value) raw.set(key, copied);
+  } else if ((raw as Record<string, unknown>)[key as string] === value) {
+    putOwn(raw, key as string, copied);
+  }
+}
+
+/** Members of a Set and keys of a Map can only be exchanged by filling it anew in the same order. */
+function refill(raw: Set<unknown> | Map<unknown, unknown>, old: unknown, fresh: unknown): void {
+  if (!raw.has(old)) return;
+  const entries = [...raw.entries()];
+  raw.clear();
+  for (const [key, value] of entries) {
+    const at = key === old ? fresh : key;
+    if (raw instanceof Map) raw.set(at, value);
+    else raw.add(at);
+  }
 }

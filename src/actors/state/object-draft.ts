@@ -16,6 +16,7 @@ export class ObjectNode extends Draft {
     if (typeof key === "symbol") refuse("a symbol cannot be a key");
     const name = key as string;
     const next = inward(this.journal, value);
+    if (name === "$") this.journal.special = true;
     const existed = Object.hasOwn(target, name);
     const before = existed ? target[name] : undefined;
     if (existed && Object.is(before, next)) return true;

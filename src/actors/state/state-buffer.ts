@@ -62,6 +62,7 @@ export class StateBuffer {
   #exchange(next: object, cleared: boolean): void {
     this.#journal ??= openJournal(this.#small);
     const journal = this.#journal;
+    journal.assertOpen();
     const [root, wasCleared, wasDirty] = [this.#root, this.#cleared, journal.dirty];
     journal.record(() => {
       this.#root = root;
@@ -140,11 +141,11 @@ export class StateBuffer {
       // Objects that came from outside in this turn must not stay shared with whoever put them there.
       if (write.kind === "whole" && this.#journal?.attached) this.#root = decodeValue(write.data) as object;
     }
-    this.#end();
+    this.#end(true);
   }
 
-  #end(): void {
-    if (this.#journal !== undefined) this.#journal.closed = true;
+  #end(committed = false): void {
+    this.#journal?.close(committed);
     this.#journal = undefined;
     this.#prepared = undefined;
     this.#cleared = false;
