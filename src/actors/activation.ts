@@ -124,16 +124,18 @@ export class Activation {
   async #activate(): Promise<void> {
     this.phase = "activating";
     const { type } = this;
+    let life: Incarnation | undefined;
     try {
-      const life = new Incarnation(this, this.#around);
+      life = new Incarnation(this, this.#around);
       this.life = life;
       if (type.stateful) await life.take();
       this.activeSince = this.#around.clock.monotonic();
+      this.lastUsed = this.activeSince;
       type.instruments.activations.add(1);
       if (type.hasOnActivate) await life.runHook("onActivate", type.options.callTimeoutMs);
     } catch (error) {
-      // A hook that was fenced or whose commit got lost has already ended this life.
-      if (this.phase === "activating") this.#failActivation(error);
+      // A hook that was fenced or whose commit got lost has already ended this life, and the next may have begun.
+      if (this.life === life) this.#failActivation(error);
       return;
     }
     this.phase = "active";
@@ -150,15 +152,16 @@ export class Activation {
 
   async #deactivate(): Promise<void> {
     const reason = this.#leaving!;
+    const life = this.life;
     this.phase = "deactivating";
     if (this.type.hasOnDeactivate) {
       try {
-        await this.life!.runHook("onDeactivate", this.#around.hookTimeoutMs, reason);
+        await life!.runHook("onDeactivate", this.#around.hookTimeoutMs, reason);
       } catch (err) {
         this.#around.log.warn("onDeactivate failed", { type: this.type.name, id: this.id, err });
       }
     }
-    if (this.phase === "deactivating") this.end(reason);
+    if (this.life === life) this.end(reason);
   }
 
   /** Ends the life that is in it. What waits begins the next one. `lostMs`: how long the turn took that was fenced. */
@@ -187,19 +190,23 @@ export class Activation {
   // ——— What its incarnation tells it.
 
   /** No turn runs any more. */
-  turnOver(now: number): void {
-    this.lastUsed = now;
-    this.type.useOrder.touch(this);
+  turnOver(turn: Turn, now: number): void {
+    // Hooks and timers are the actor's own doing: they do not keep it in memory.
+    if (turn.work === undefined) {
+      this.lastUsed = now;
+      this.type.useOrder.touch(this);
+    }
     this.#next();
   }
 
   /** What a failed turn did to the state could not be taken back in memory, so it is read again. */
   async reload(): Promise<void> {
     this.phase = "activating";
+    const life = this.life;
     try {
-      await this.life!.take();
+      await life!.take();
     } catch (error) {
-      this.#failActivation(error);
+      if (this.life === life) this.#failActivation(error);
       return;
     }
     this.phase = "active";
@@ -224,9 +231,13 @@ export class Activation {
     this.#looping = false;
   }
 
-  /** Who has to leave because the process stops first answers everybody that waits. */
+  /**
+   * Who has to leave because the process stops first answers everybody that waits; and nobody leaves a life in which it
+   * served no one while somebody waits, or it could come and go for ever.
+   */
   #mayLeave(): boolean {
     if (this.#around.stopping) this.#leaving ??= "stop";
-    return this.#leaving === "stop" ? this.waiting === 0 : this.#leaving !== undefined;
+    if (this.#leaving === undefined || this.waiting === 0) return this.#leaving !== undefined;
+    return this.#leaving !== "stop" && this.life!.served;
   }
 }

@@ -200,8 +200,12 @@ export class Catalog implements Surroundings {
     let victim: Activation | undefined;
     for (const { useOrder } of this.types.values()) {
       let candidate = useOrder.oldest;
-      for (let i = 0; i < EVICTION_SEARCH && candidate !== undefined && !candidate.idle; i++)
-        candidate = candidate.newer;
+      // Who is busy is in use, so it moves to the other end and is not met again soon.
+      for (let i = 0; i < EVICTION_SEARCH && candidate !== undefined && !candidate.idle; i++) {
+        const next: Activation | undefined = candidate.newer;
+        useOrder.touch(candidate);
+        candidate = next;
+      }
       if (candidate?.idle && (victim === undefined || candidate.lastUsed < victim.lastUsed)) victim = candidate;
     }
     victim?.deactivate("memory");

@@ -11,6 +11,11 @@ class Line {
   last: Turn | undefined;
 }
 
+/** How long a moment is. */
+const ORPHAN_MS = 100;
+
+const due = (turn: Turn): number => (turn.line < 0 ? -turn.line : turn.deadlineAt);
+
 export class Deadlines {
   readonly #clock: Clock;
   readonly #lines = new Map<number, Line>();
@@ -23,22 +28,33 @@ export class Deadlines {
 
   /** Cancels `turn` with CALL_TIMEOUT when `turn.deadlineAt` has come, unless it is removed before. */
   add(turn: Turn): void {
-    let line = this.#lines.get(turn.timeoutMs);
+    this.#join(turn, turn.timeoutMs);
+  }
+
+  /** The same for a turn that is not the newest of its timeout: those that end within the same moment share a line. */
+  addOrphan(turn: Turn): void {
+    this.#join(turn, -Math.ceil(turn.deadlineAt / ORPHAN_MS) * ORPHAN_MS);
+  }
+
+  /** Within a line deadlines ascend; in the line of a moment all of them are taken for its end. */
+  #join(turn: Turn, key: number): void {
+    turn.line = key;
+    let line = this.#lines.get(key);
     if (line === undefined) {
       line = new Line();
-      this.#lines.set(turn.timeoutMs, line);
+      this.#lines.set(key, line);
     }
     turn.earlier = line.last;
     if (line.last === undefined) line.first = turn;
     else line.last.later = turn;
     line.last = turn;
     turn.timed = true;
-    if (turn.deadlineAt < this.#timerAt) this.#arm(turn.deadlineAt);
+    if (due(turn) < this.#timerAt) this.#arm(due(turn));
   }
 
   remove(turn: Turn): void {
     if (!turn.timed) return;
-    const line = this.#lines.get(turn.timeoutMs)!;
+    const line = this.#lines.get(turn.line)!;
     if (turn.earlier === undefined) line.first = turn.later;
     else turn.earlier.later = turn.later;
     if (turn.later === undefined) line.last = turn.earlier;
@@ -59,13 +75,15 @@ export class Deadlines {
     this.#timerAt = Number.POSITIVE_INFINITY;
     const now = this.#clock.monotonic();
     let next = Number.POSITIVE_INFINITY;
-    for (const [timeoutMs, line] of this.#lines) {
-      for (let turn = line.first; turn !== undefined && turn.deadlineAt <= now; turn = line.first) {
+    for (const [key, line] of this.#lines) {
+      for (let turn = line.first; turn !== undefined && due(turn) <= now; turn = line.first) {
         this.remove(turn);
-        turn.cancel(new LimpetError("CALL_TIMEOUT", `${turn.label} took longer than ${formatDuration(timeoutMs)}`));
+        turn.cancel(
+          new LimpetError("CALL_TIMEOUT", `${turn.label} took longer than ${formatDuration(turn.timeoutMs)}`),
+        );
       }
-      if (line.first === undefined) this.#lines.delete(timeoutMs);
-      else next = Math.min(next, line.first.deadlineAt);
+      if (line.first === undefined) this.#lines.delete(key);
+      else next = Math.min(next, due(line.first));
     }
     if (next < this.#timerAt) this.#arm(next);
   }

@@ -36,7 +36,8 @@ export function explain(
       committedAt: stored.committedAt,
     },
   };
-  return { ...explanation, summary: summarise(explanation, wall) };
+  const fenced = `another process has taken ${type}/${id}; this one stands back for a moment before it takes it back`;
+  return { ...explanation, summary: activation?.phase === "fenced" ? fenced : summarise(explanation, wall) };
 }
 
 function phaseOf(activation: Activation | undefined): Explanation["phase"] {

@@ -23,8 +23,12 @@ const codeOf = new AsyncLocalStorage<Turn>();
 
 const neverAborted = new AbortController().signal;
 
-const thenable = (value: unknown): value is PromiseLike<unknown> =>
-  typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
+/** A promise for what a method returned, if that takes time. What is not a promise of our own may do anything. */
+function promiseOf(result: unknown): Promise<unknown> | undefined {
+  if (result instanceof Promise) return result;
+  const thenable = typeof result === "object" && result !== null && "then" in result;
+  return thenable && typeof result.then === "function" ? Promise.resolve(result) : undefined;
+}
 
 export class Incarnation implements ActorContext {
   readonly #activation: Activation;
@@ -32,13 +36,18 @@ export class Incarnation implements ActorContext {
   readonly #instance: AnyActor;
   /** The innermost running turn. */
   running: Turn | undefined;
+  /** A call has been answered in this life. */
+  served = false;
   #buffer: StateBuffer | undefined;
   #ref = 0;
   #epoch = 0;
   #version = 0;
   /** Calls that will run inside the running turn, one after another. */
   #inside: Turn[] | undefined;
+  #enteringInside = false;
   #timers: ActivationTimers | undefined;
+  /** Ticks of timers that wait or run. */
+  #ticks: Set<Turn> | undefined;
   #over = false;
 
   constructor(activation: Activation, around: Surroundings) {
@@ -80,6 +89,7 @@ export class Incarnation implements ActorContext {
   end(reason: EndReason): void {
     this.#over = true;
     this.#timers?.end();
+    for (const tick of this.#ticks ?? []) tick.cancel(cancelled(tick.label, reason));
     for (const turn of this.#inside ?? []) turn.fail(cancelled(turn.label, reason));
     this.#inside = undefined;
   }
@@ -142,11 +152,15 @@ export class Incarnation implements ActorContext {
   async #tick(name: string, tick: () => unknown): Promise<void> {
     const { type, id } = this.#activation;
     const turn = this.#activation.newTurn(`timer ${name}`, [], undefined, type.options.callTimeoutMs, tick);
+    this.#ticks ??= new Set();
+    this.#ticks.add(turn);
     this.#activation.submit(turn);
     try {
       await turn.promise(undefined);
     } catch (err) {
-      this.#around.log.warn("timer failed", { type: type.name, id, timer: name, err });
+      if (!this.#over) this.#around.log.warn("timer failed", { type: type.name, id, timer: name, err });
+    } finally {
+      this.#ticks.delete(turn);
     }
   }
 
@@ -174,17 +188,19 @@ export class Incarnation implements ActorContext {
     type.instruments.waitSeconds.observe((now - turn.queuedAt) / 1_000);
     this.running = turn;
     let result: unknown;
+    let promise: Promise<unknown> | undefined;
     try {
       result = type.options.reentrant ? codeOf.run(turn, () => this.#execute(turn)) : this.#execute(turn);
+      promise = promiseOf(result);
     } catch (error) {
       this.#threw(turn, error);
       return;
     }
-    if (!thenable(result)) {
+    if (promise === undefined) {
       this.#returned(turn, result);
       return;
     }
-    result.then(
+    promise.then(
       (value) => this.#returned(turn, value),
       (error: unknown) => this.#threw(turn, error),
     );
@@ -220,9 +236,7 @@ export class Incarnation implements ActorContext {
     const { type, id, phase } = this.#activation;
     type.instruments.failed.add(1);
     this.#around.log.debug("turn failed", { type: type.name, id, method: turn.method, err: error });
-    let restored = true;
-    if (turn.outer === undefined) restored = this.#buffer?.abandon() ?? true;
-    else if (this.#buffer?.rollback(turn.mark) === false) turn.outer.doomed = error;
+    const restored = this.#takeBack(turn, error);
     turn.fail(error);
     // A hook that failed ends this life anyway.
     if (restored || phase !== "active") {
@@ -231,6 +245,19 @@ export class Incarnation implements ActorContext {
       this.running = undefined;
       void this.#activation.reload();
     }
+  }
+
+  /** False: what the turn did to the state is still there, and it must be read again. */
+  #takeBack(turn: Turn, error: unknown): boolean {
+    try {
+      if (turn.outer === undefined) return this.#buffer?.abandon() ?? true;
+      if (this.#buffer?.rollback(turn.mark) === false) turn.outer.doomed = error;
+    } catch (err) {
+      this.#around.log.error("rollback failed", { type: this.typeName, id: this.id, err });
+      if (turn.outer === undefined) return false;
+      turn.outer.doomed = error;
+    }
+    return true;
   }
 
   /** A turn whose code has ended while turns inside it still run waits for them. In a life that is over nothing counts. */
@@ -276,7 +303,8 @@ export class Incarnation implements ActorContext {
     const now = this.#around.clock.monotonic();
     this.#activation.type.instruments.turnSeconds.observe((now - turn.startedAt) / 1_000);
     this.running = turn.outer;
-    if (turn.outer === undefined) this.#activation.turnOver(now);
+    if (turn.work === undefined) this.served = true;
+    if (turn.outer === undefined) this.#activation.turnOver(turn, now);
     else this.#nextInside(turn.outer);
   }
 
@@ -307,10 +335,16 @@ export class Incarnation implements ActorContext {
   }
 
   #nextInside(outer: Turn): void {
-    const at = this.#inside?.findIndex((turn) => turn.parent!.chainHas((cause) => cause === outer)) ?? -1;
-    if (at >= 0) {
+    // Turns that end at once come back here while the loop below still runs; it goes on by itself.
+    if (this.#enteringInside) return;
+    this.#enteringInside = true;
+    while (this.running === outer) {
+      const at = this.#inside?.findIndex((turn) => turn.parent!.chainHas((cause) => cause === outer)) ?? -1;
+      if (at < 0) break;
       this.enter(this.#inside!.splice(at, 1)[0]!);
-    } else if (outer.ended !== undefined) {
+    }
+    this.#enteringInside = false;
+    if (this.running === outer && outer.ended !== undefined) {
       const finish = outer.ended;
       outer.ended = undefined;
       finish();

@@ -36,6 +36,7 @@ export class ActivationTimers implements ActorTimers {
   /** Runs a tick as a turn; resolves when the turn is over, whatever came of it. */
   readonly #runTick: (name: string, tick: () => unknown) => Promise<void>;
   readonly #entries = new Map<string, Entry>();
+  #ended = false;
 
   constructor(clock: Clock, runTick: (name: string, tick: () => unknown) => Promise<void>) {
     this.#clock = clock;
@@ -43,6 +44,7 @@ export class ActivationTimers implements ActorTimers {
   }
 
   set(name: string, schedule: TimerSchedule, tick: () => unknown): void {
+    if (this.#ended) throw new LimpetError("TIMER_INVALID", `timer ${name}: the activation it belongs to has ended`);
     checkTimerName(name);
     if (typeof tick !== "function") throw new LimpetError("TIMER_INVALID", `timer ${name} needs a function to run`);
     const first = schedule.due ?? schedule.every;
@@ -69,6 +71,7 @@ export class ActivationTimers implements ActorTimers {
   }
 
   end(): void {
+    this.#ended = true;
     for (const entry of this.#entries.values()) entry.timer?.cancel();
     this.#entries.clear();
   }

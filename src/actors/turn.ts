@@ -45,12 +45,15 @@ export class Turn {
   earlier: Turn | undefined;
   later: Turn | undefined;
   timed = false;
+  /** Which line of deadlines it stands in. */
+  line = 0;
 
   readonly #deadlines: Deadlines;
   #controller: AbortController | undefined;
   #cancelled: LimpetError | undefined;
   #answer: "none" | "value" | "error" = "none";
   #result: unknown;
+  #promise: Promise<unknown> | undefined;
   #resolve: ((value: unknown) => void) | undefined;
   #reject: ((error: unknown) => void) | undefined;
   #unlisten: (() => void) | undefined;
@@ -92,15 +95,20 @@ export class Turn {
       this.parent.pending ??= new Set();
       this.parent.pending.add(this);
     }
-    if (signal !== undefined) this.#listen(signal);
-    return new Promise((resolve, reject) => {
+    this.#promise = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
     });
+    if (signal !== undefined) this.#listen(signal);
+    return this.#promise;
   }
 
   #listen(signal: AbortSignal): void {
     const abort = (): void => this.cancel(cancelled(this.label, signal.reason));
+    if (signal.aborted) {
+      abort();
+      return;
+    }
     signal.addEventListener("abort", abort, { once: true });
     this.#unlisten = () => signal.removeEventListener("abort", abort);
   }
@@ -128,17 +136,29 @@ export class Turn {
     }
     this.#settle("error", reason);
     this.#controller?.abort(reason);
-    if (this.pending !== undefined) for (const child of [...this.pending]) child.cancel(reason);
+    if (this.pending === undefined) return;
+    for (const child of [...this.pending]) {
+      // Whoever made these calls may not have come to wait for each of them yet: it is we who end them now.
+      child.#promise?.catch(() => {});
+      child.cancel(reason);
+    }
   }
 
   succeed(value: unknown): void {
     this.phase = "done";
     this.#settle("value", value);
+    if (this.pending !== undefined) this.#leaveBehind(this.pending);
   }
 
   fail(error: unknown): void {
     this.phase = "done";
     this.#settle("error", error);
+    if (this.pending !== undefined) this.#leaveBehind(this.pending);
+  }
+
+  /** Calls it did not wait for are no longer cancelled with it, so from now on their deadlines are watched. */
+  #leaveBehind(pending: Set<Turn>): void {
+    for (const child of pending) if (!child.timed) this.#deadlines.addOrphan(child);
   }
 
   #settle(answer: "value" | "error", result: unknown): void {

@@ -1,5 +1,6 @@
 // Activations of one type from the least to the most recently used. Each carries its own neighbours, so that noting a
 // use is a few pointers and an actor at rest costs no timer.
+import { invariant } from "../kernel/errors.ts";
 import type { Activation } from "./activation.ts";
 
 export class UseOrder {
@@ -19,6 +20,8 @@ export class UseOrder {
   }
 
   remove(activation: Activation): void {
+    const present = activation.older !== undefined || this.#oldest === activation;
+    invariant(present, "an activation leaves the order it is in");
     if (activation.older === undefined) this.#oldest = activation.newer;
     else activation.older.newer = activation.newer;
     if (activation.newer === undefined) this.#newest = activation.older;

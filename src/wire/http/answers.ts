@@ -38,7 +38,25 @@ export function errorAnswer(error: LimpetError, headers: Readonly<Record<string,
 export function thrownAnswer(thrown: unknown): Answer {
   if (thrown instanceof LimpetError) return errorAnswer(thrown);
   const { status, retry } = CATALOGUE.ACTOR_FAILED;
-  return jsonAnswer(status, { errorCode: "ACTOR_FAILED", message: messageOf(thrown), retry, error: nameOf(thrown) });
+  const error = { ...nameOf(thrown), ...causeOf(thrown, 0) };
+  return jsonAnswer(status, { errorCode: "ACTOR_FAILED", message: messageOf(thrown), retry, error });
+}
+
+/** A cause, as it is told: what it is called, what it says, and its own cause. */
+export interface ToldCause {
+  readonly name: string;
+  readonly message: string;
+  readonly code?: string | number;
+  readonly cause?: ToldCause;
+}
+
+/** Causes may lead in a circle. */
+const CAUSES = 5;
+
+function causeOf(thrown: unknown, depth: number): { cause?: ToldCause } {
+  const cause = read(thrown, "cause");
+  if (cause === undefined || depth >= CAUSES) return {};
+  return { cause: { ...nameOf(cause), message: messageOf(cause), ...causeOf(cause, depth + 1) } };
 }
 
 function messageOf(thrown: unknown): string {
@@ -57,7 +75,7 @@ function nameOf(thrown: unknown): { name: string; code?: string | number } {
 }
 
 /** Anything can be thrown, also an object whose properties throw. */
-function read(thrown: unknown, key: "name" | "message" | "code"): unknown {
+function read(thrown: unknown, key: "name" | "message" | "code" | "cause"): unknown {
   try {
     return typeof thrown === "object" && thrown !== null ? (thrown as Record<string, unknown>)[key] : undefined;
   } catch {
