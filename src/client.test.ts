@@ -107,6 +107,26 @@ test("errors of actors come back with name, message and code, and are not taken 
   });
 });
 
+test("errors of actors keep their causes, and causes that go round in a circle end somewhere", async (t) => {
+  const expired = Object.assign(new TypeError("expired"), { code: "E_CARD" });
+  const circle = new Error("circle");
+  circle.cause = circle;
+  const add = (item: unknown) => {
+    const cause = item === "circle" ? circle : expired;
+    return Promise.reject(new RangeError("declined", { cause }));
+  };
+  const { client } = await open(t, { add });
+  await assert.rejects(client.actor(Cart, "alice").add("tea"), (error: Error) => {
+    const cause = error.cause as Error & { code: string };
+    assert.deepEqual(
+      [cause.name, cause.message, cause.code, cause.cause],
+      ["TypeError", "expired", "E_CARD", undefined],
+    );
+    return true;
+  });
+  await assert.rejects(client.actor(Cart, "alice").add("circle"), { message: "declined" });
+});
+
 test("an error that only a newer host knows keeps its code and verdict", async (t) => {
   const body = JSON.stringify({ errorCode: "BRAND_NEW", message: "later", retry: "later" });
   const url = await strange(t, (_request, response) => response.writeHead(503).end(body));

@@ -165,6 +165,7 @@ describe("a life", () => {
   it("cannot be stuck by a result that only looks like a promise", async () => {
     class Odd extends Actor {
       getter(): unknown {
+        // biome-ignore lint/suspicious/noThenProperty: that is what it is about.
         return Object.defineProperty({}, "then", {
           get() {
             throw new RangeError("getter");
