@@ -78,7 +78,7 @@ export class Catalog implements Surroundings {
     this.deadlines = new Deadlines(clock);
     this.hookTimeoutMs = settings.drainTimeoutMs;
     this.#settings = settings;
-    const shared = { clock, random, lanes: store.lanes, patienceMs: settings.storeTimeoutMs };
+    const shared = { clock, random, lanes: store.lanes, eager: store.eager, patienceMs: settings.storeTimeoutMs };
     this.#takes = new GroupCall({
       ...shared,
       ...storeInstruments(meter, "take"),

@@ -17,6 +17,8 @@ export interface GroupCallSettings<Request, Answer> {
   readonly random: Random;
   /** Batches under way at once. */
   readonly lanes: number;
+  /** So many are sent at once, without waiting for more. */
+  readonly eager: number;
   /** How long a member is retried before its caller is told. */
   readonly patienceMs: number;
   readonly weigh: (request: Request) => number;
@@ -53,8 +55,6 @@ class Member<Request, Answer> {
   }
 }
 
-/** Fewer than this do not pay for a flush to disk of their own while one batch could take them all. */
-const SMALLEST_SHARE = 256;
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 1_000;
 
@@ -81,7 +81,8 @@ export class GroupCall<Request, Answer> {
       return;
     }
     this.#waiting.push(new Member(request, this.#settings.weigh(request), caller));
-    this.#gather();
+    if (this.#waiting.length >= this.#settings.eager && this.#failures === 0) this.#sendOff();
+    else this.#gather();
   }
 
   #gather(): void {
@@ -89,10 +90,14 @@ export class GroupCall<Request, Answer> {
     this.#gathering = true;
     const go = (): void => {
       this.#gathering = false;
-      while (this.#waiting.length > 0 && this.#underWay < this.#lanes) void this.#send(this.#nextBatch());
+      this.#sendOff();
     };
     if (this.#failures === 0) this.#settings.clock.soon(go);
     else this.#settings.clock.after(this.#pause(this.#failures), go);
+  }
+
+  #sendOff(): void {
+    while (this.#waiting.length > 0 && this.#underWay < this.#lanes) void this.#send(this.#nextBatch());
   }
 
   /** While the store does not answer, one batch at a time asks whether it is back. */
@@ -108,7 +113,7 @@ export class GroupCall<Request, Answer> {
   #nextBatch(): Member<Request, Answer>[] {
     const waiting = this.#waiting;
     // Shared out among the free lanes, so that while one batch is at the store the callers of another one go on.
-    const share = Math.max(SMALLEST_SHARE, Math.ceil(waiting.length / (this.#lanes - this.#underWay)));
+    const share = Math.max(this.#settings.eager, Math.ceil(waiting.length / (this.#lanes - this.#underWay)));
     const most = Math.min(share, LIMITS.batchSize);
     let count = 1;
     let weight = waiting[0]!.weight;

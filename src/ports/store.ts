@@ -84,6 +84,8 @@ export interface Store {
   readonly location: string;
   /** How many batches are worth having under way at once. */
   readonly lanes: number;
+  /** So many are worth a batch of their own: they are sent at once, without waiting for more to gather. */
+  readonly eager: number;
   /** Answers stand in the order of the requests. No actor twice in one batch. */
   take(batch: readonly TakeRequest[]): Promise<(Taken | Held)[]>;
   /** Answers stand in the order of the commits. No actor twice in one batch. */

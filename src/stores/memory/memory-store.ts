@@ -30,6 +30,7 @@ interface Row extends ActorKey {
 export class MemoryStore implements Store {
   readonly location = "memory";
   readonly lanes = 1;
+  readonly eager = 512;
   /** Rows by ref; the first one has ref 1. */
   readonly #rows: Row[] = [];
   /** Namespace, then type, then id: words are never joined. */
