@@ -40,7 +40,7 @@ describe("writes that arrive while the thread is busy", () => {
     const namespace = freshNamespace();
     const keys = Array.from({ length: 8 }, (_, i) => ({ ...actor(`${i}`, namespace), owner: "host-1" }));
     const held = await takeAll(store, keys);
-    const results = await together(() =>
+    const results = await together<unknown[]>(() =>
       held.map((one, i) => (i % 2 === 0 ? store.commit([commitOf(one, whole(`${i}`))]) : store.take([keys[i]!]))),
     );
     for (const [i, result] of results.entries()) {
