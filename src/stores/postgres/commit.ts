@@ -22,6 +22,8 @@ type Kind = typeof SMALL | typeof LARGE | typeof CHANGE | typeof CLEAR;
  * Rewrites small states in place. `unnest` drives and the primary key finds each row, in the order of refs, so two
  * batches never wait for each other in a circle. `base = 0` leaves rows that have parts to the second statement, which
  * saves looking for parts here. It answers with one row: how many were written, and which ones unless all were.
+ * (Asking afterwards who was written would be cheaper and wrong: by then somebody else may have taken and changed a row,
+ * and a commit that counts would look fenced.)
  *
  * A row that another transaction holds is waited for, briefly (`lock_timeout`). Locking with SKIP LOCKED from the start
  * would never wait, but it visits and logs each row twice, a quarter of the throughput, for a case that hardly ever is.
