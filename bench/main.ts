@@ -11,8 +11,11 @@ import { Workplace } from "./workplace.ts";
 
 const PACE = {
   full: { durationMs: 2_000, warmupMs: 1_000, quick: false },
-  quick: { durationMs: 400, warmupMs: 250, quick: true },
+  quick: { durationMs: 300, warmupMs: 200, quick: true },
 } as const;
+
+/** When a quick run of an area has taken this long, on a slow or busy machine, the rest gets one round per case. */
+const HURRY_MS = 40_000;
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
@@ -92,7 +95,7 @@ async function runArea(
   const began = performance.now();
   for (const [index, benchCase] of cases.entries()) {
     say(`${area} ${index + 1}/${cases.length}  ${benchCase.name}`);
-    const rounds = benchCase.steady ? Math.min(options.rounds, options.quick ? 1 : 3) : options.rounds;
+    const rounds = roundsOf(benchCase, options, performance.now() - began);
     const measured = await measure(benchCase, {
       rounds,
       restart: benchCase.fresh === true || !options.quick,
@@ -108,6 +111,11 @@ async function runArea(
   if (!options.json) process.stdout.write(`\n${area}\n${tableOf(rows)}${footnotes(rows)}`);
   say(`${area} took ${Math.round((performance.now() - began) / 1000)} s`);
   return failed;
+}
+
+function roundsOf({ steady }: BenchCase, { quick, rounds }: Arguments, elapsedMs: number): number {
+  if (quick && (steady || elapsedMs > HURRY_MS)) return 1;
+  return steady ? Math.min(rounds, 3) : rounds;
 }
 
 function footnotes(rows: readonly Row[]): string {
