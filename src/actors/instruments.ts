@@ -16,6 +16,7 @@ export interface TypeInstruments {
 }
 
 export function typeInstruments(meter: Meter, type: string): TypeInstruments {
+  const departures = new Map<string, Counter>();
   const turns = (outcome: string): Counter =>
     meter.counter("limpet_turns_total", "Turns that ended.", { type, outcome });
   return {
@@ -30,8 +31,14 @@ export function typeInstruments(meter: Meter, type: string): TypeInstruments {
     fenced: meter.counter("limpet_commits_fenced_total", "Commits refused because another activation took over.", {
       type,
     }),
-    deactivated: (reason) =>
-      meter.counter("limpet_actor_deactivations_total", "Actors that left memory.", { type, reason }).add(1),
+    deactivated(reason) {
+      let counter = departures.get(reason);
+      if (counter === undefined) {
+        counter = meter.counter("limpet_actor_deactivations_total", "Actors that left memory.", { type, reason });
+        departures.set(reason, counter);
+      }
+      counter.add(1);
+    },
   };
 }
 
