@@ -31,7 +31,7 @@ class PostgresStore implements Store {
   readonly location: string;
   readonly lanes: number;
   /** A statement has a price of its own, so fewer than this go together on one connection. */
-  readonly eager = 256;
+  readonly eager = 128;
   readonly #connections: Connections;
   readonly #takes: Takes;
   readonly #commits: Commits;
