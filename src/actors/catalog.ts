@@ -5,7 +5,6 @@ import { LimpetError } from "../kernel/errors.ts";
 import { checkId } from "../kernel/names.ts";
 import { copyValue, isPlainPrimitive } from "../kernel/values.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
-import type { CallOptions } from "../ports/host.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
@@ -15,7 +14,7 @@ import type { ActorDefaults } from "./actor-options.ts";
 import { ActorType } from "./actor-type.ts";
 import { Deadlines } from "./deadlines.ts";
 import { type Caller, GroupCall } from "./group-call.ts";
-import type { HandleMaker } from "./handle.ts";
+import type { HandleMaker, Send } from "./handle.ts";
 import { handleMaker } from "./handle.ts";
 import type { Incarnation } from "./incarnation.ts";
 import { storeInstruments } from "./instruments.ts";
@@ -109,7 +108,7 @@ export class Catalog implements Surroundings {
     }
     this.types.set(type.name, type);
     this.#byClass.set(actorClass, type);
-    this.#makers.set(type, handleMaker(type, this.send.bind(this)));
+    this.#makers.set(type, handleMaker(type, this.send));
   }
 
   get stopping(): boolean {
@@ -138,14 +137,7 @@ export class Catalog implements Surroundings {
   }
 
   /** The one way in. The id has been checked. */
-  send(
-    type: ActorType,
-    id: string,
-    method: string,
-    args: unknown[],
-    caller: Incarnation | undefined,
-    options: CallOptions | undefined,
-  ): Promise<unknown> {
+  readonly send: Send = (type, id, method, args, caller, options) => {
     const parent = caller?.current;
     try {
       if (this.#stopping && parent === undefined) throw stopping();
@@ -162,7 +154,7 @@ export class Catalog implements Surroundings {
     } catch (error) {
       return Promise.reject(error);
     }
-  }
+  };
 
   #open(type: ActorType, id: string): Activation {
     const { maxResident } = this.#settings;

@@ -10,7 +10,7 @@ import { copyValue, isPlainPrimitive } from "../kernel/values.ts";
 import type { CommitOutcome, StateWrite } from "../ports/store.ts";
 import type { Activation, EndReason } from "./activation.ts";
 import { type ActorContext, construct, type DeactivationReason } from "./actor.ts";
-import type { Caller } from "./group-call.ts";
+import { Committing } from "./committing.ts";
 import type { ActorClass, AnyActor, CallSettings } from "./remote.ts";
 import { StateBuffer } from "./state/state-buffer.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -349,26 +349,5 @@ export class Incarnation implements ActorContext {
       outer.ended = undefined;
       finish();
     }
-  }
-}
-
-/** A turn that waits for its commit. */
-class Committing implements Caller<CommitOutcome> {
-  readonly #life: Incarnation;
-  readonly #turn: Turn;
-  readonly #reply: unknown;
-
-  constructor(life: Incarnation, turn: Turn, reply: unknown) {
-    this.#life = life;
-    this.#turn = turn;
-    this.#reply = reply;
-  }
-
-  resolve(outcome: CommitOutcome): void {
-    this.#life.committed(this.#turn, outcome, this.#reply);
-  }
-
-  reject(error: unknown): void {
-    this.#life.lost(this.#turn, "store", error);
   }
 }

@@ -106,4 +106,14 @@ describe("explain", () => {
     assert.match((await app.host.explain("Counter", "a")).summary, /the next call brings it back/);
     await assert.rejects(app.host.explain("Nobody", "a"), { code: "ACTOR_TYPE_UNKNOWN" });
   });
+
+  it("says when another process has taken the actor", async () => {
+    const store = new MemoryStore();
+    await using app = await testLimpet({ actors: [Counter, Gate], stateStore: store });
+    await using other = await testLimpet({ actors: [Counter, Gate], stateStore: store });
+    await app.actor(Counter, "a").inc();
+    await other.actor(Counter, "a").inc();
+    await assert.rejects(app.actor(Counter, "a").inc(), { code: "FENCED" });
+    assert.match((await app.host.explain("Counter", "a")).summary, /^another process has taken Counter\/a/);
+  });
 });
