@@ -27,7 +27,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ports: ["kernel"],
   ...Object.fromEntries(ROOMS.map((room) => [room, INNER])),
   stores: INNER,
-  wire: INNER,
+  wire: [...INNER, ...ROOMS],
   observe: INNER,
   config: INNER,
   nodes: [...INNER, ...ROOMS, ...OUTER],

@@ -50,6 +50,15 @@ export const CATALOGUE = {
   STOPPING: { retry: "elsewhere", status: 503 },
   NOT_READY: { retry: "later", status: 503 },
 
+  // What the cluster did.
+  LEASE_LOST: { retry: "later", status: 503 },
+  NO_HOST: { retry: "later", status: 503 },
+  NOT_SETTLED: { retry: "later", status: 503 },
+  LINK_FULL: { retry: "later", status: 503 },
+  HOST_UNKNOWN: { retry: "never", status: 404 },
+  NOT_LEADER: { retry: "elsewhere", status: 503 },
+  PROTOCOL: { retry: "never", status: 400 },
+
   // What the store did.
   FENCED: { retry: "now", status: 503 },
   COMMIT_UNKNOWN: { retry: "unknown", status: 503 },

@@ -29,6 +29,20 @@ export const LIMITS = {
   httpBodyBytes: 4 * MiB,
   httpHeaderBytes: 16 * KiB,
   httpHeaderTimeoutMs: 5_000,
+  /** Hosts that may turn a call away before its caller is told NOT_SETTLED. */
+  hops: 16,
+  /** Calls of one type that may wait on a host until it is clear where they go. */
+  waitingRoom: 10_000,
+  /** One frame of a link; a single larger call is refused. */
+  linkFrameBytes: 16 * MiB,
+  /** Calls that may wait for their answer on one link. */
+  linkCalls: 65_536,
+  /** One message of a control stream. A table of 10,000 hosts fits. */
+  controlMessageBytes: 4 * MiB,
+  /** Types one host may report. */
+  typesPerHost: 1_000,
+  /** Hosts and clients one scheduler serves. */
+  controlStreams: 10_000,
   /** Rows of one page of a listing. */
   listPage: 1_000,
 } as const;

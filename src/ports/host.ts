@@ -70,10 +70,70 @@ export interface HostStatus {
   readonly namespace: string;
   readonly startedAt: number;
   readonly store: string;
-  /** False while stopping, or while the store does not answer. */
+  /** Where other hosts call it; undefined when it is alone by choice. */
+  readonly address: string | undefined;
+  /** False while stopping, while the store does not answer, or while it has no lease or lacks a table of a type it hosts. */
   readonly ready: boolean;
   /** Why it is not ready. */
   readonly problem: string | undefined;
+}
+
+/** One look at the cluster, through its leader. Times are milliseconds. */
+export interface ClusterView {
+  readonly term: number;
+  readonly schedulers: readonly {
+    readonly address: string;
+    readonly incarnation: string;
+    readonly dedicated: boolean;
+    readonly leader: boolean;
+  }[];
+  readonly hosts: readonly ClusterHost[];
+  readonly tables: readonly ClusterTable[];
+}
+
+export interface ClusterHost {
+  readonly namespace: string;
+  readonly address: string;
+  readonly name: string;
+  readonly incarnation: string;
+  /** `expected`: known from before this leader, not heard of yet. `suspect`: its stream is gone, its lease is not over. */
+  readonly state: "expected" | "joining" | "member" | "suspect" | "evicted";
+  readonly leaseLeftMs: number;
+  readonly types: readonly string[];
+  /** In memory, as it last said. */
+  readonly actors: number;
+}
+
+export interface ClusterTable {
+  readonly namespace: string;
+  readonly type: string;
+  readonly version: number;
+  readonly term: number;
+  /** Addresses. */
+  readonly hosts: readonly string[];
+  /** `closed`: a new leader still waits for hosts that may hold actors of it. */
+  readonly phase: "closed" | "settled" | "updating" | "unlocking";
+  /** Addresses of those whose word is missing. */
+  readonly waitsFor: readonly string[];
+}
+
+/** Where an actor lives, and why. */
+export interface Whereabouts {
+  readonly type: string;
+  readonly id: string;
+  /** The owner's address; undefined when nobody hosts the type, or it is not known yet. */
+  readonly owner: string | undefined;
+  readonly ownerName: string | undefined;
+  /** The owner is the process that was asked. */
+  readonly here: boolean;
+  /** In memory at the process that was asked; another one's memory is not looked into. */
+  readonly activeHere: boolean;
+  /** One sentence. */
+  readonly why: string;
+  readonly version: number;
+  readonly term: number;
+  /** When that version of the table came into force here, in milliseconds since 1970. */
+  readonly since: number | undefined;
 }
 
 export interface Host {
@@ -83,4 +143,9 @@ export interface Host {
   list(query: ListQuery): Promise<ActorPage>;
   explain(type: string, id: string): Promise<Explanation>;
   status(): HostStatus;
+  /** Rejects with NOT_READY when no leader can be asked. */
+  cluster(): Promise<ClusterView>;
+  where(type: string, id: string): Promise<Whereabouts>;
+  /** Has a host, by address or name, hand over its actors; it stays and passes calls on. Rejects with HOST_UNKNOWN. */
+  drain(host: string): Promise<void>;
 }

@@ -1,0 +1,74 @@
+// What hosts and the leading scheduler tell each other, as plain values. wire/control/ turns them into bytes and back.
+//
+// A host opens one stream. Its first message is `hello`; the leader answers `welcome` or `removed`, then sends orders.
+// Every order but those of the first snapshot (round 0) is acknowledged by operation and round.
+import type { TableVersion } from "./versions.ts";
+
+/** One host in a type's table. */
+export interface TableHost {
+  /** Where it is called, `ip:port`. This is its name on the ring. */
+  readonly address: string;
+  readonly incarnation: string;
+  /** The name its operator gave it. */
+  readonly name: string;
+}
+
+export const OPERATIONS = ["lock", "update", "unlock"] as const;
+export type Operation = (typeof OPERATIONS)[number];
+
+export interface TypeTable {
+  readonly type: string;
+  readonly version: TableVersion;
+  /** The version it replaces: whoever has unlocked exactly that one may compare. Undefined: nobody may. */
+  readonly base: TableVersion | undefined;
+  /** In order of address. Empty: nobody hosts the type any more. */
+  readonly hosts: readonly TableHost[];
+}
+
+export interface PlacementOrder {
+  readonly kind: "order";
+  readonly operation: Operation;
+  readonly namespace: string;
+  readonly term: number;
+  /** Grows with every round of a term. 0: part of a snapshot, not acknowledged. */
+  readonly round: number;
+  /** What it is about; empty in a snapshot: all types. */
+  readonly types: readonly string[];
+  /** For updates. */
+  readonly tables: readonly TypeTable[];
+  readonly replicationFactor: number;
+}
+
+export interface Hello {
+  readonly kind: "hello";
+  readonly namespace: string;
+  readonly incarnation: string;
+  /** An earlier incarnation of this process of which nothing is left. */
+  readonly replaces: string | undefined;
+  readonly address: string;
+  readonly name: string;
+  readonly types: readonly string[];
+  /** The last version it has unlocked, for every type it has a table of. */
+  readonly unlocked: ReadonlyMap<string, TableVersion>;
+  readonly machine: string;
+  readonly pid: number;
+}
+
+export type HostMessage =
+  | Hello
+  /** The types it hosts from now on. None: it only calls, or it drains. */
+  | { readonly kind: "types"; readonly types: readonly string[] }
+  | { readonly kind: "ack"; readonly operation: Operation; readonly round: number }
+  /** `actors`: how many are in memory, for people. */
+  | { readonly kind: "renew"; readonly sequence: number; readonly actors: number }
+  /** Nothing of it is left; its lease need not be waited for. */
+  | { readonly kind: "goodbye" };
+
+export type SchedulerMessage =
+  | { readonly kind: "welcome"; readonly term: number; readonly leaseMs: number }
+  | PlacementOrder
+  | { readonly kind: "renewed"; readonly sequence: number }
+  /** This incarnation is no member any more: drop everything, come back as a new one. */
+  | { readonly kind: "removed"; readonly reason: string }
+  /** An operator asks it to hand over its actors. */
+  | { readonly kind: "drain" };

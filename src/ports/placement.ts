@@ -1,0 +1,24 @@
+// Who owns an actor, as the actors room asks it.
+
+/** It may come to life here, now. */
+export const HERE: unique symbol = Symbol("here");
+/** Its owner is about to change, or is not known yet: ask again after the next change. */
+export const WAIT: unique symbol = Symbol("wait");
+/** No host of the cluster runs its type. */
+export const NOBODY: unique symbol = Symbol("nobody");
+
+/** Or the address of the host that owns it. */
+export type Route = typeof HERE | typeof WAIT | typeof NOBODY | string;
+
+export interface Placement {
+  /** This host, as others call it. */
+  readonly address: string;
+  /** Asked only for actors that are not in memory here. */
+  route(type: string, id: string): Route;
+  /** Where this host's table says an actor lives, whether or not it may come to life there now. */
+  belief(type: string, id: string): { readonly term: number; readonly version: number; readonly owner: string | undefined };
+  /** May a turn begin at this moment of the monotonic clock? False once too much of the lease has passed. */
+  mayBegin(now: number): boolean;
+  /** May a turn that has run be committed? The store fences all the same; this is manners. */
+  mayCommit(now: number): boolean;
+}
