@@ -43,6 +43,8 @@ export const LIMITS = {
   typesPerHost: 1_000,
   /** Hosts and clients one scheduler serves. */
   controlStreams: 10_000,
+  /** Until a connection between processes of a cluster stands, TLS included. */
+  clusterConnectMs: 3_000,
   /** Rows of one page of a listing. */
   listPage: 1_000,
 } as const;

@@ -1,0 +1,85 @@
+// Who belongs to the cluster: whoever knows its key. Connections between its processes are TLS 1.3 with a pre-shared key
+// derived from it, so both ends prove that they know it, nothing that is said can be read, and there are no certificates.
+// Several keys may be valid at once, so that a key can be changed without stopping the cluster: a server takes any of
+// its keys, a client uses the first. Without a key there is no TLS, which is for loopback alone; the settings see to that.
+import { hkdfSync } from "node:crypto";
+import type { ConnectionOptions, TlsOptions } from "node:tls";
+import { LimpetError } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
+
+export interface ClusterSecurity {
+  /** Of the cluster. The first is used to connect, all are accepted. None: no TLS. */
+  readonly keys: readonly string[];
+}
+
+export const NO_SECURITY: ClusterSecurity = { keys: [] };
+
+interface DerivedKey {
+  readonly identity: string;
+  readonly psk: Buffer;
+}
+
+const derive = (key: string, label: string, bytes: number): Buffer =>
+  Buffer.from(hkdfSync("sha256", key, "", label, bytes));
+
+function deriveKey(key: string): DerivedKey {
+  return {
+    identity: derive(key, "limpet cluster identity", 8).toString("hex"),
+    psk: derive(key, "limpet cluster", 32),
+  };
+}
+
+/** What may be shown of a key. It travels unencrypted when a connection opens, to say which key is meant. */
+export const keyFingerprint = (key: string): string => deriveKey(key).identity;
+
+/** This suite is the one whose hash a plain pre-shared key goes with; a TLS below 1.3 would encrypt less of the handshake. */
+const TLS = { minVersion: "TLSv1.3", maxVersion: "TLSv1.3", ciphers: "TLS_AES_128_GCM_SHA256" } as const;
+
+/** For tls.createServer and http2.createSecureServer. Undefined: listen without TLS. */
+export function serverTls({ keys }: ClusterSecurity): TlsOptions | undefined {
+  if (keys.length === 0) return undefined;
+  const known = new Map(keys.map(deriveKey).map(({ identity, psk }) => [identity, psk]));
+  return {
+    ...TLS,
+    // There is no certificate to fall back to, so whoever names none of the keys fails in the handshake.
+    pskCallback: (_socket, identity) => known.get(identity) ?? null,
+    handshakeTimeout: LIMITS.clusterConnectMs,
+  };
+}
+
+/** For tls.connect and http2.connect. Undefined: connect without TLS. */
+export function clientTls({ keys }: ClusterSecurity): ConnectionOptions | undefined {
+  const [first] = keys;
+  if (first === undefined) return undefined;
+  const key = deriveKey(first);
+  return {
+    ...TLS,
+    pskCallback: () => key,
+    // A server that knows the key shows no certificate, and then nobody asks this. One that shows a certificate, however
+    // trusted, has not proven that it knows the key.
+    checkServerIdentity: () => new LimpetError("UNAUTHENTICATED", "the other side does not know the cluster key"),
+    // The environment could otherwise switch the check off.
+    rejectUnauthorized: true,
+  };
+}
+
+/** Connecting failed: in whose words it is told. `address` is where it went. */
+export function connectFailure(thrown: unknown, address: string, { keys }: ClusterSecurity): LimpetError {
+  if (thrown instanceof LimpetError && thrown.code !== "UNAUTHENTICATED") return thrown;
+  const { code = "", message = String(thrown) } = (thrown ?? {}) as { code?: string; message?: string };
+  const say = (error: "UNAUTHENTICATED" | "UNREACHABLE", what: string) =>
+    new LimpetError(error, `${address} ${what}`, { cause: thrown });
+  if (NOT_TLS.has(code)) return say("UNAUTHENTICATED", "speaks without TLS; has it been given the cluster key?");
+  if (isKeyRefusal(code)) return say("UNAUTHENTICATED", "has another cluster key, or none");
+  if (keys.length === 0 && HUNG_UP.has(code)) {
+    return say("UNREACHABLE", "hung up at once; it may be no Limpet, or want a cluster key that this process lacks");
+  }
+  return say("UNREACHABLE", `cannot be reached: ${code === "" ? message : code}`);
+}
+
+const NOT_TLS = new Set(["ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG", "EPROTO"]);
+const HUNG_UP = new Set(["ECONNRESET", "EPIPE", "ERR_HTTP2_ERROR", "ERR_HTTP2_SESSION_ERROR"]);
+
+/** Alerts of the other side's TLS, and certificates it showed instead of the key. */
+const isKeyRefusal = (code: string): boolean =>
+  code === "UNAUTHENTICATED" || code.startsWith("ERR_SSL_") || code.includes("CERT");
