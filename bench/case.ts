@@ -16,19 +16,37 @@ export interface Contender {
 export interface Peer extends Contender {
   /** As people know it: "Effect Cluster". */
   readonly name: string;
+  /** Left out of quick runs, although the case itself is not. */
+  readonly slow?: boolean | undefined;
 }
 
 export type Params = Readonly<Record<string, string | number | boolean>>;
 
-export interface BenchCase {
-  readonly name: string;
+/** What one number of a measurement means. */
+export interface Figure {
   readonly unit: string;
   readonly better: "higher" | "lower";
+  readonly goals?: Goals | undefined;
+}
+
+/** A case with one figure. */
+export interface SingleCase extends Figure, CaseBase {
+  readonly figures?: undefined;
+}
+
+/** A case whose measurement yields several figures at once, by name. Each has a row of its own. */
+export interface ManyFigureCase extends CaseBase {
+  readonly figures: Readonly<Record<string, Figure>>;
+}
+
+export type BenchCase = SingleCase | ManyFigureCase;
+
+export interface CaseBase {
+  readonly name: string;
   readonly ours: Contender;
   readonly floor?: Contender | undefined;
   /** With more than one, there is a row for each. */
   readonly peers?: readonly Peer[] | undefined;
-  readonly goals?: Goals | undefined;
   /** Each round in a new process, also in quick runs: what is measured can be measured once per process. */
   readonly fresh?: boolean | undefined;
   /** Hardly differs from round to round: once in quick runs, three times in full ones. */
@@ -61,10 +79,13 @@ export interface Settings {
   readonly params: Params;
 }
 
+/** A number in the case's unit, or one for each of its figures. */
+export type Measurement = number | Readonly<Record<string, number>>;
+
 /** A contender that is ready: warm, everything it needs in place. */
 export interface Running {
-  /** One measurement, in the case's unit. Rejects when the work it counted was not done. */
-  run(): Promise<number>;
+  /** One measurement. Rejects when the work it counted was not done. */
+  run(): Promise<Measurement>;
   close(): Promise<void>;
 }
 

@@ -1,11 +1,13 @@
 // The process a contender lives in, so that nobody's compiled code or heap leaks into anybody else's measurement.
 // It makes the contender, then measures whenever it is asked to, and ends with its parent.
 import { fileURLToPath } from "node:url";
-import type { Contender, Make, Running, Settings } from "./case.ts";
+import type { Contender, Make, Measurement, Running, Settings } from "./case.ts";
 
 export type Order = "run" | "close";
 /** `value` answers "run"; being ready and being closed have none. */
-export type Answer = { readonly ok: true; readonly value?: number } | { readonly ok: false; readonly message: string };
+export type Answer =
+  | { readonly ok: true; readonly value?: Measurement }
+  | { readonly ok: false; readonly message: string };
 
 const [contender, settings] = JSON.parse(process.argv[2]!) as [Contender, Settings];
 
@@ -35,7 +37,7 @@ async function answer(work: () => Promise<unknown>): Promise<void> {
   let reply: Answer;
   try {
     const value = await work();
-    reply = typeof value === "number" ? { ok: true, value } : { ok: true };
+    reply = value === undefined ? { ok: true } : { ok: true, value: value as Measurement };
   } catch (error) {
     reply = { ok: false, message: error instanceof Error ? (error.stack ?? error.message) : String(error) };
   }

@@ -1,7 +1,7 @@
 // A contender seen from the outside: a child process that answers orders one at a time, each within a limit.
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { Contender, Settings } from "./case.ts";
+import type { Contender, Measurement, Settings } from "./case.ts";
 import type { Answer, Order } from "./contender-process.ts";
 
 /** Far beyond what any step needs; a step that takes longer hangs. */
@@ -36,10 +36,12 @@ export class ContenderProcess {
     return started;
   }
 
-  async run(): Promise<number> {
-    const answer = await this.#order("run", LIMIT_MS.run);
-    if (answer.value === undefined || !Number.isFinite(answer.value)) throw new Error("it measured nothing");
-    return answer.value;
+  async run(): Promise<Measurement> {
+    const { value } = await this.#order("run", LIMIT_MS.run);
+    // What is not a number has become null on its way here.
+    const numbers = typeof value === "object" ? Object.values(value ?? {}) : [value];
+    if (value === undefined || !numbers.every(Number.isFinite)) throw new Error("it measured nothing");
+    return value;
   }
 
   /** Lets it check and put away what it did. */

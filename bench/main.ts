@@ -2,10 +2,10 @@
 // Results go to standard output, everything else to standard error.
 import { AREAS } from "./areas.ts";
 import { type Arguments, HELP, parseArguments, UsageError } from "./arguments.ts";
-import type { BenchCase } from "./case.ts";
+import type { BenchCase, Measurement } from "./case.ts";
 import { describeDisk, describeMachine } from "./conditions.ts";
 import { measure } from "./rounds.ts";
-import { jsonOf, type Row, rowsOf } from "./row.ts";
+import { jsonOf, numberOf, type Row, rowsOf } from "./row.ts";
 import { show, tableOf } from "./table.ts";
 import { Workplace } from "./workplace.ts";
 
@@ -47,7 +47,9 @@ function choose({ only, caseContains, quick }: Arguments): Chosen[] {
     .filter(([area]) => only.length === 0 || only.includes(area))
     .map(([area, cases]) => ({
       area,
-      cases: cases.filter((it) => (text === undefined || it.name.toLowerCase().includes(text)) && !(quick && it.slow)),
+      cases: cases
+        .filter((it) => (text === undefined || it.name.toLowerCase().includes(text)) && !(quick && it.slow))
+        .map((it) => (quick ? { ...it, peers: it.peers?.filter(({ slow }) => !slow) } : it)),
     }));
   if (text !== undefined && chosen.every(({ cases }) => cases.length === 0)) {
     throw new UsageError(`No case has ${JSON.stringify(caseContains)} in its name${quick ? " (with --quick)" : ""}.`);
@@ -100,7 +102,7 @@ async function runArea(
       rounds,
       restart: benchCase.fresh === true || !options.quick,
       start: (contender) => workplace.start(contender),
-      progress: (round, name, value) => say(`    round ${round}/${rounds}  ${name} ${show(value)} ${benchCase.unit}`),
+      progress: (round, name, value) => say(`    round ${round}/${rounds}  ${name} ${describe(benchCase, value)}`),
     });
     failed ||= measured.oursFailed;
     for (const note of measured.notes) say(`    ${note}`);
@@ -116,6 +118,14 @@ async function runArea(
 function roundsOf({ steady }: BenchCase, { quick, rounds }: Arguments, elapsedMs: number): number {
   if (quick && (steady || elapsedMs > HURRY_MS)) return 1;
   return steady ? Math.min(rounds, 3) : rounds;
+}
+
+function describe(benchCase: BenchCase, value: Measurement): string {
+  if (benchCase.figures === undefined) return `${show(numberOf(value))} ${benchCase.unit}`;
+  const parts = Object.entries(benchCase.figures).map(
+    ([name, { unit }]) => `${name} ${show(numberOf(value, name))} ${unit}`,
+  );
+  return parts.join(", ");
 }
 
 function footnotes(rows: readonly Row[]): string {

@@ -1,11 +1,11 @@
 // How a case is measured: everybody once per round (ours, floor, peers, ours, floor, peers …), so that a busy moment of
 // the machine hits all of them alike. Whoever fails is left out from then on, and its earlier figures are not used.
-import type { BenchCase, Contender } from "./case.ts";
+import type { BenchCase, Contender, Measurement } from "./case.ts";
 import type { Samples } from "./row.ts";
 
 /** A contender in its process. */
 export interface Started {
-  run(): Promise<number>;
+  run(): Promise<Measurement>;
   close(): Promise<void>;
 }
 
@@ -15,13 +15,13 @@ export interface Plan {
   readonly restart: boolean;
   readonly start: (contender: Contender) => Promise<Started>;
   /** Called after each measurement. */
-  readonly progress: (round: number, name: string, value: number) => void;
+  readonly progress: (round: number, name: string, value: Measurement) => void;
 }
 
 interface Side {
   readonly name: string;
   readonly contender: Contender;
-  readonly values: number[];
+  readonly values: Measurement[];
   started: Started | undefined;
   out: boolean;
 }

@@ -69,3 +69,38 @@ test("where less is better the target is an upper bound", () => {
   assert.equal(rowsOf("actors", memory, samples([1501], [100], {}))[0]!.met, false);
   assert.equal(rowsOf("actors", memory, samples([1], [100], {}))[0]!.target, "≤ 1,500 bytes/actor");
 });
+
+test("a case with several figures has a row for each, with its own unit, target and ratio", () => {
+  const gaps: BenchCase = {
+    name: "a host leaves",
+    ours: contender,
+    peers: [{ ...contender, name: "Effect Cluster" }],
+    figures: {
+      "longest gap": { unit: "ms", better: "lower", goals: { ours: 100 } },
+      "failed calls": { unit: "calls", better: "lower" },
+    },
+  };
+  const rows = rowsOf("cluster", gaps, {
+    ours: [
+      { "longest gap": 40, "failed calls": 0 },
+      { "longest gap": 60, "failed calls": 2 },
+    ],
+    floor: [],
+    peers: new Map([["Effect Cluster", [{ "longest gap": 400, "failed calls": 4 }]]]),
+    notes: ["something was left out"],
+  });
+  assert.deepEqual(
+    rows.map(({ case: name, unit, ours, ratioPeer, met, notes }) => [name, unit, ours?.median, ratioPeer, met, notes]),
+    [
+      ["a host leaves: longest gap", "ms", 50, 0.125, true, ["something was left out"]],
+      ["a host leaves: failed calls", "calls", 1, 0.25, undefined, []],
+    ],
+  );
+});
+
+test("a figure that a contender left out is no figure", () => {
+  const one: BenchCase = { name: "x", ours: contender, figures: { gap: { unit: "ms", better: "lower" } } };
+  const measured = (ours: Samples["ours"]): Samples => ({ ours, floor: [], peers: new Map(), notes: [] });
+  assert.throws(() => rowsOf("cluster", one, measured([{}])), /no number was measured for "gap"/);
+  assert.throws(() => rowsOf("cluster", one, measured([7])), /no number was measured for "gap"/);
+});

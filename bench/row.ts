@@ -1,13 +1,13 @@
 // A row of the results: what `--json` prints and what the table shows. Its fields are a promise to scripts.
-import type { BenchCase, Goals, Peer } from "./case.ts";
+import type { BenchCase, Figure, Goals, Measurement, Peer } from "./case.ts";
 import { rounded, type Spread, spreadOf } from "./statistics.ts";
 
 /** The measurements of one case, by contender, in the order of the rounds. */
 export interface Samples {
-  readonly ours: readonly number[];
-  readonly floor: readonly number[];
+  readonly ours: readonly Measurement[];
+  readonly floor: readonly Measurement[];
   /** By the peer's name. */
-  readonly peers: ReadonlyMap<string, readonly number[]>;
+  readonly peers: ReadonlyMap<string, readonly Measurement[]>;
   /** What went wrong or was left out, for people. */
   readonly notes: readonly string[];
 }
@@ -28,29 +28,52 @@ export interface Row {
   readonly notes: readonly string[];
 }
 
+/** For each figure of the case a row for each of its peers. */
 export function rowsOf(area: string, benchCase: BenchCase, samples: Samples): Row[] {
+  if (benchCase.figures === undefined) return rowsOfFigure(area, benchCase, undefined, benchCase, samples);
+  return Object.entries(benchCase.figures).flatMap(([name, figure], index) =>
+    rowsOfFigure(area, benchCase, name, figure, index === 0 ? samples : { ...samples, notes: [] }),
+  );
+}
+
+function rowsOfFigure(
+  area: string,
+  benchCase: BenchCase,
+  name: string | undefined,
+  figure: Figure,
+  samples: Samples,
+): Row[] {
   const peers: readonly (Peer | undefined)[] = benchCase.peers?.length ? benchCase.peers : [undefined];
-  const ours = spreadOf(samples.ours);
-  const floor = spreadOf(samples.floor);
+  const spread = (measurements: readonly Measurement[] = []) => spreadOf(measurements.map((it) => numberOf(it, name)));
+  const ours = spread(samples.ours);
+  const floor = spread(samples.floor);
+  const caseName = name === undefined ? benchCase.name : `${benchCase.name}: ${name}`;
   return peers.map((peer, index) => {
-    const theirs = peer && spreadOf(samples.peers.get(peer.name) ?? []);
+    const theirs = peer && spread(samples.peers.get(peer.name));
     const ratioFloor = ratio(ours, floor);
     const ratioPeer = ratio(ours, theirs);
     return {
       area,
-      case: peer && peers.length > 1 ? `${benchCase.name}, against ${peer.name}` : benchCase.name,
-      unit: benchCase.unit,
+      case: peer && peers.length > 1 ? `${caseName}, against ${peer.name}` : caseName,
+      unit: figure.unit,
       ours,
       floor,
       peer: theirs,
       peerName: peer?.name,
       ratioFloor,
       ratioPeer,
-      target: targetText(benchCase),
-      met: isMet(benchCase, ours?.median, ratioFloor, ratioPeer),
+      target: targetText(figure),
+      met: isMet(figure, ours?.median, ratioFloor, ratioPeer),
       notes: index === 0 ? samples.notes : [],
     };
   });
+}
+
+/** A contender that leaves out a figure of its case would give a row without meaning. */
+export function numberOf(measurement: Measurement, figure?: string): number {
+  const number = figure === undefined ? measurement : (measurement as Readonly<Record<string, number>>)[figure];
+  if (typeof number !== "number") throw new Error(`no number was measured${figure ? ` for "${figure}"` : ""}`);
+  return number;
 }
 
 /** One line of `--json`, without its line end. */
@@ -73,7 +96,7 @@ function ratio(ours: Spread | undefined, theirs: Spread | undefined): number | u
   return ours.median / theirs.median;
 }
 
-function targetText({ goals = {}, better, unit }: BenchCase): string {
+function targetText({ goals = {}, better, unit }: Figure): string {
   const sign = better === "higher" ? "≥" : "≤";
   const parts: string[] = [];
   if (goals.ours !== undefined) parts.push(`${sign} ${goals.ours.toLocaleString("en-US")} ${unit}`);
@@ -83,7 +106,7 @@ function targetText({ goals = {}, better, unit }: BenchCase): string {
 }
 
 function isMet(
-  { goals = {}, better }: BenchCase,
+  { goals = {}, better }: Figure,
   ours: number | undefined,
   ratioFloor: number | undefined,
   ratioPeer: number | undefined,
