@@ -1,7 +1,8 @@
 // What hosts and the leading scheduler tell each other, as plain values. wire/control/ turns them into bytes and back.
 //
 // A host opens one stream. Its first message is `hello`; the leader answers `welcome` or `removed`, then sends orders.
-// Every order but those of the first snapshot (round 0) is acknowledged by operation and round.
+// Updates and unlocks of a round are acknowledged by operation, round and type; a lock is not, because its update follows in
+// the same breath, nor is anything of the first snapshot (round 0).
 import type { TableVersion } from "./versions.ts";
 
 /** One host in a type's table. */
@@ -30,7 +31,7 @@ export interface PlacementOrder {
   readonly operation: Operation;
   readonly namespace: string;
   readonly term: number;
-  /** Grows with every round of a term. 0: part of a snapshot, not acknowledged. */
+  /** Grows with every round of a term. Types that change together may share one. 0: part of a snapshot. */
   readonly round: number;
   /** What it is about; empty in a snapshot: all types. */
   readonly types: readonly string[];
@@ -58,7 +59,13 @@ export type HostMessage =
   | Hello
   /** The types it hosts from now on. None: it only calls, or it drains. */
   | { readonly kind: "types"; readonly types: readonly string[] }
-  | { readonly kind: "ack"; readonly operation: Operation; readonly round: number }
+  /** `types`: of the round's types those it is true of. An update is acknowledged when every actor that moved away is gone. */
+  | {
+      readonly kind: "ack";
+      readonly operation: Operation;
+      readonly round: number;
+      readonly types: readonly string[];
+    }
   /** `actors`: how many are in memory, for people. */
   | { readonly kind: "renew"; readonly sequence: number; readonly actors: number }
   /** Nothing of it is left; its lease need not be waited for. */

@@ -1,0 +1,215 @@
+// The hosts of one namespace, as the leader knows them: their streams, their leases, and what they may hold.
+//
+//   expected ──hello──► member ⇄ suspect ──lease over──► (removed)
+//   (unknown) ─hello─► joining ──saved──► member            evicted ──lease over──► (removed)
+//
+// - expected: in the set of members that an earlier leader left behind, not heard of yet.
+// - joining: it has said hello; it becomes a member when that is durable, and not before it may hold anything.
+// - suspect: its stream ended without a goodbye. It may come back with the same incarnation while its lease lasts.
+// - evicted: it kept a round waiting for too long. Its renewals are not answered, so its lease ends.
+//
+// `held` is what a host may hold actors of: it is made durable before it grows, and shrinks only when a finished round
+// has shown that nothing is left. Hosts without types only listen; nobody waits for them. Pure.
+import type { Hello, TableHost } from "./messages.ts";
+import type { TableVersion } from "./versions.ts";
+
+export type HostState = "expected" | "joining" | "member" | "suspect" | "evicted";
+
+export interface HostRecord {
+  readonly incarnation: string;
+  readonly address: string;
+  readonly name: string;
+  readonly machine: string;
+  readonly pid: number;
+  state: HostState;
+  stream: number | undefined;
+  /** On the leader's monotonic clock. */
+  leaseUntil: number;
+  types: ReadonlySet<string>;
+  /** Durably noted: it may hold actors of these. */
+  held: ReadonlySet<string>;
+  /** What is being noted now. */
+  saving: ReadonlySet<string> | undefined;
+  unlocked: ReadonlyMap<string, TableVersion>;
+  actors: number;
+}
+
+/** What an earlier leader left behind. */
+export interface KnownMember {
+  readonly incarnation: string;
+  readonly address: string;
+  readonly types: readonly string[];
+  readonly machine: string;
+  readonly pid: number;
+}
+
+export type Admission =
+  | { readonly kind: "welcome"; readonly host: HostRecord; readonly stale: number | undefined }
+  | { readonly kind: "removed"; readonly reason: string }
+  | { readonly kind: "refused"; readonly reason: string };
+
+export class ConnectionController {
+  readonly #leaseMs: number;
+  readonly #hosts = new Map<string, HostRecord>();
+  readonly #byStream = new Map<number, HostRecord>();
+  readonly #byAddress = new Map<string, HostRecord>();
+
+  constructor(leaseMs: number) {
+    this.#leaseMs = leaseMs;
+  }
+
+  get hosts(): IterableIterator<HostRecord> {
+    return this.#hosts.values();
+  }
+
+  get size(): number {
+    return this.#hosts.size;
+  }
+
+  host(incarnation: string): HostRecord | undefined {
+    return this.#hosts.get(incarnation);
+  }
+
+  of(stream: number): HostRecord | undefined {
+    return this.#byStream.get(stream);
+  }
+
+  /** Every stream of the namespace: all of them hear all orders. */
+  streams(): number[] {
+    return [...this.#byStream.keys()];
+  }
+
+  expect(member: KnownMember, leaseUntil: number): void {
+    const types = new Set(member.types);
+    this.#add({
+      ...member,
+      name: "",
+      state: "expected",
+      stream: undefined,
+      leaseUntil,
+      types,
+      held: types,
+      saving: undefined,
+      unlocked: new Map(),
+      actors: 0,
+    });
+  }
+
+  hello(stream: number, hello: Hello, now: number): Admission {
+    const known = this.#hosts.get(hello.incarnation);
+    if (known !== undefined) return this.#comeBack(known, stream, hello);
+    if (hello.types.length > 0 && hello.unlocked.size > 0) {
+      return { kind: "removed", reason: "this incarnation is no member of the cluster (any more)" };
+    }
+    const neighbour = this.#byAddress.get(hello.address);
+    if (neighbour !== undefined) {
+      const reason = `another host has the address ${hello.address}; it is waited for until its lease is over`;
+      return { kind: "refused", reason };
+    }
+    const host: HostRecord = {
+      incarnation: hello.incarnation,
+      address: hello.address,
+      name: hello.name,
+      machine: hello.machine,
+      pid: hello.pid,
+      state: hello.types.length > 0 ? "joining" : "member",
+      stream,
+      leaseUntil: now + this.#leaseMs,
+      types: new Set(hello.types),
+      held: new Set(),
+      saving: undefined,
+      unlocked: hello.unlocked,
+      actors: 0,
+    };
+    this.#add(host);
+    this.#byStream.set(stream, host);
+    return { kind: "welcome", host, stale: undefined };
+  }
+
+  #comeBack(known: HostRecord, stream: number, hello: Hello): Admission {
+    if (known.state === "evicted") return { kind: "removed", reason: "it did not follow an order in time" };
+    if (known.address !== hello.address) return { kind: "refused", reason: "a host cannot change its address" };
+    const stale = known.stream;
+    if (stale !== undefined) this.#byStream.delete(stale);
+    // What an earlier leader knew of it is replaced by what it says itself.
+    const host: HostRecord = {
+      ...known,
+      name: hello.name,
+      unlocked: hello.unlocked,
+      types: new Set(hello.types),
+      stream,
+    };
+    host.state = known.state === "joining" ? "joining" : "member";
+    this.#hosts.set(host.incarnation, host);
+    this.#byAddress.set(host.address, host);
+    this.#byStream.set(stream, host);
+    return { kind: "welcome", host, stale };
+  }
+
+  #add(host: HostRecord): void {
+    this.#hosts.set(host.incarnation, host);
+    this.#byAddress.set(host.address, host);
+  }
+
+  /** False: it is not answered. */
+  renew(host: HostRecord, actors: number, now: number): boolean {
+    if (host.state === "evicted") return false;
+    host.leaseUntil = now + this.#leaseMs;
+    host.actors = actors;
+    return true;
+  }
+
+  /** Its stream has ended, without a goodbye. */
+  closed(stream: number): HostRecord | undefined {
+    const host = this.#byStream.get(stream);
+    this.#byStream.delete(stream);
+    if (host === undefined || host.stream !== stream) return undefined;
+    host.stream = undefined;
+    if (host.state === "member" || host.state === "joining") host.state = "suspect";
+    return host;
+  }
+
+  evict(host: HostRecord): void {
+    host.state = "evicted";
+    if (host.stream !== undefined) this.#byStream.delete(host.stream);
+    host.stream = undefined;
+  }
+
+  remove(host: HostRecord): void {
+    this.#hosts.delete(host.incarnation);
+    if (host.stream !== undefined) this.#byStream.delete(host.stream);
+    if (this.#byAddress.get(host.address) === host) this.#byAddress.delete(host.address);
+  }
+
+  /** Whose lease is over at this moment and whose stream is not there to renew it. */
+  expired(now: number): HostRecord[] {
+    return [...this.#hosts.values()].filter((host) => now >= host.leaseUntil);
+  }
+
+  get deadline(): number {
+    let first = Number.POSITIVE_INFINITY;
+    for (const { leaseUntil } of this.#hosts.values()) if (leaseUntil < first) first = leaseUntil;
+    return first;
+  }
+
+  /** Who may be in the table of a type: it said so, and that is durable. Who is silent stays until its lease is over. */
+  eligible(type: string): Map<string, TableHost> {
+    const hosts = new Map<string, TableHost>();
+    for (const { incarnation, address, name, state, types, held } of this.#hosts.values()) {
+      if ((state === "member" || state === "suspect") && types.has(type) && held.has(type)) {
+        hosts.set(incarnation, { incarnation, address, name });
+      }
+    }
+    return hosts;
+  }
+
+  /** Those who may hold actors of a type and have not been heard of by this leader. */
+  expectedFor(type: string): HostRecord[] {
+    return [...this.#hosts.values()].filter(({ state, held }) => state === "expected" && held.has(type));
+  }
+
+  /** Those who may hold actors of a type. */
+  holdersOf(type: string): HostRecord[] {
+    return [...this.#hosts.values()].filter(({ held }) => held.has(type));
+  }
+}

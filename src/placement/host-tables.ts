@@ -1,0 +1,236 @@
+// The tables of a host: who owns which actor, and what may come to life here while a table changes.
+//
+// For each type there is the newest table this host was told of, and the last one it *unlocked*. In between, the type is
+// locked: LOCK and UPDATE have come, UNLOCK has not.
+// - Routing always follows the newest table. Actors that run here and stay here never notice any of this.
+// - A new activation needs this host to be the owner. While the type is locked it also needs to have been the owner in the
+//   unlocked table, and that table to be the one the update is based on: then nobody else can hold the actor. In every other
+//   case it waits for UNLOCK, by when every host has let go of what moved.
+// - An update is acknowledged when every actor that moved away is gone from here. Orders of an older term, and tables that
+//   are not newer, change nothing; what they ask to be acknowledged is acknowledged, because it is true.
+// Pure. A driver performs the drains and sends the acknowledgements.
+import { HERE, NOBODY, type Route, WAIT } from "../ports/placement.ts";
+import type { HostMessage, PlacementOrder, TableHost, TypeTable } from "./messages.ts";
+import { Ring } from "./ring.ts";
+import { compareVersions, NO_VERSION, sameVersion, type TableVersion } from "./versions.ts";
+
+interface Table {
+  readonly version: TableVersion;
+  readonly ring: Ring;
+  readonly hosts: readonly TableHost[];
+  /** Wall clock, for people. */
+  readonly since: number;
+}
+
+interface TypeState {
+  newest: Table | undefined;
+  unlocked: Table | undefined;
+  locked: boolean;
+  /** The newest table says that it replaces exactly the unlocked one. */
+  comparable: boolean;
+  /** Who owned what lately: looking it up costs a hash. */
+  owners: Map<string, string>;
+}
+
+export type TablesEffect =
+  /** Let go of actors of these types that are owned elsewhere, then call `drained`. */
+  | { readonly kind: "drain"; readonly round: number; readonly types: readonly string[] }
+  | { readonly kind: "ack"; readonly message: Extract<HostMessage, { kind: "ack" }> }
+  /** What waits to be routed may find its way now. Empty: all types. */
+  | { readonly kind: "changed"; readonly types: readonly string[] }
+  /** For figures. */
+  | { readonly kind: "applied"; readonly operation: PlacementOrder["operation"]; readonly type: string };
+
+/** Ids whose owner is remembered, per type. */
+const REMEMBERED = 10_000;
+
+export class HostTables {
+  readonly #address: string;
+  readonly #types = new Map<string, TypeState>();
+  #term = 0;
+  /** A snapshot has come: a type without a table is one that nobody hosts. */
+  #informed = false;
+
+  constructor(address: string) {
+    this.#address = address;
+  }
+
+  get term(): number {
+    return this.#term;
+  }
+
+  get informed(): boolean {
+    return this.#informed;
+  }
+
+  /** Everything is forgotten: this host is about to come back as a new incarnation. */
+  clear(): void {
+    this.#types.clear();
+    this.#informed = false;
+  }
+
+  /** The last unlocked version of every type, for a new leader. */
+  unlocked(): Map<string, TableVersion> {
+    const versions = new Map<string, TableVersion>();
+    for (const [type, { unlocked }] of this.#types) if (unlocked !== undefined) versions.set(type, unlocked.version);
+    return versions;
+  }
+
+  // ——— Orders.
+
+  /** A leader of this term speaks. False: it is an old one, and must not be listened to. */
+  accept(term: number): boolean {
+    if (term < this.#term) return false;
+    this.#term = term;
+    return true;
+  }
+
+  /** `wall` is for people. */
+  order(order: PlacementOrder, wall: number): TablesEffect[] {
+    if (!this.accept(order.term)) return [];
+    switch (order.operation) {
+      case "lock":
+        return this.#lock(order);
+      case "update":
+        return this.#update(order, wall);
+      case "unlock":
+        return this.#unlock(order);
+    }
+  }
+
+  #lock({ round, types }: PlacementOrder): TablesEffect[] {
+    // A snapshot holds finished tables only: there is nothing to wait for.
+    if (round === 0) return [];
+    for (const type of types) {
+      const state = this.#state(type);
+      state.locked = true;
+      state.comparable = false;
+    }
+    return types.map((type) => ({ kind: "applied", operation: "lock", type }));
+  }
+
+  #update({ round, tables, replicationFactor }: PlacementOrder, wall: number): TablesEffect[] {
+    const effects: TablesEffect[] = [];
+    for (const table of tables) {
+      const state = this.#state(table.type);
+      const newer = compareVersions(table.version, state.newest?.version ?? NO_VERSION) > 0;
+      if (newer) this.#replace(state, table, replicationFactor, wall);
+      if (round === 0) {
+        // It is finished, so it is in force; who missed its UNLOCK learns of it here.
+        if (sameVersion(table.version, state.newest!.version)) this.#settle(state);
+      } else {
+        state.comparable = this.#isComparable(state, table);
+      }
+      effects.push({ kind: "applied", operation: "update", type: table.type });
+    }
+    if (round === 0) this.#informed = true;
+    const types = tables.map(({ type }) => type);
+    effects.push({ kind: "changed", types: round === 0 ? [] : types });
+    if (types.length > 0) effects.push({ kind: "drain", round, types });
+    return effects;
+  }
+
+  #isComparable(state: TypeState, table: TypeTable): boolean {
+    const { newest, unlocked } = state;
+    if (newest === undefined || !sameVersion(newest.version, table.version)) return false;
+    return table.base !== undefined && unlocked !== undefined && sameVersion(unlocked.version, table.base);
+  }
+
+  #replace(state: TypeState, { version, hosts }: TypeTable, replicationFactor: number, wall: number): void {
+    const addresses = hosts.map(({ address }) => address);
+    const before = state.newest?.ring;
+    const ring =
+      before?.replicationFactor === replicationFactor ? before.to(addresses) : Ring.of(addresses, replicationFactor);
+    state.newest = { version, ring, hosts, since: wall };
+    state.owners.clear();
+  }
+
+  #unlock({ round, types }: PlacementOrder): TablesEffect[] {
+    if (round === 0) return [];
+    for (const type of types) {
+      this.#settle(this.#state(type));
+    }
+    return [
+      ...types.map((type): TablesEffect => ({ kind: "applied", operation: "unlock", type })),
+      { kind: "changed", types },
+      { kind: "ack", message: { kind: "ack", operation: "unlock", round, types } },
+    ];
+  }
+
+  #settle(state: TypeState): void {
+    state.unlocked = state.newest;
+    state.locked = false;
+  }
+
+  /** Nothing that moved away is left of these types. */
+  drained(round: number, types: readonly string[]): TablesEffect[] {
+    if (round === 0) return [];
+    return [{ kind: "ack", message: { kind: "ack", operation: "update", round, types } }];
+  }
+
+  #state(type: string): TypeState {
+    let state = this.#types.get(type);
+    if (state === undefined) {
+      state = { newest: undefined, unlocked: undefined, locked: false, comparable: false, owners: new Map() };
+      this.#types.set(type, state);
+    }
+    return state;
+  }
+
+  // ——— Questions.
+
+  /** Where may an actor that is not in memory here come to life? */
+  route(type: string, id: string): Route {
+    const state = this.#types.get(type);
+    if (state?.newest === undefined) return this.#informed && !state?.locked ? NOBODY : WAIT;
+    const owner = this.#owner(state, id);
+    if (owner === undefined) return NOBODY;
+    if (owner !== this.#address) return owner;
+    if (!state.locked) return HERE;
+    return state.comparable && state.unlocked!.ring.owner(id) === this.#address ? HERE : WAIT;
+  }
+
+  #owner(state: TypeState, id: string): string | undefined {
+    const known = state.owners.get(id);
+    if (known !== undefined) return known;
+    const owner = state.newest?.ring.owner(id);
+    if (owner !== undefined) {
+      if (state.owners.size >= REMEMBERED) state.owners.clear();
+      state.owners.set(id, owner);
+    }
+    return owner;
+  }
+
+  /** By the newest table, whether or not it may come to life there now. */
+  owner(type: string, id: string): string | undefined {
+    const state = this.#types.get(type);
+    return state && this.#owner(state, id);
+  }
+
+  version(type: string): TableVersion {
+    return this.#types.get(type)?.newest?.version ?? NO_VERSION;
+  }
+
+  /** A table for each of these is in force. */
+  hasAll(types: Iterable<string>): boolean {
+    for (const type of types) if (this.#types.get(type)?.unlocked === undefined) return false;
+    return true;
+  }
+
+  /** Who is in the newest table of a type. */
+  hosts(type: string): readonly TableHost[] {
+    return this.#types.get(type)?.newest?.hosts ?? [];
+  }
+
+  /** Every host in any table. */
+  addresses(): Set<string> {
+    const all = new Set<string>();
+    for (const { newest } of this.#types.values()) for (const { address } of newest?.hosts ?? []) all.add(address);
+    return all;
+  }
+
+  view(type: string): { readonly version: TableVersion; readonly since: number | undefined; readonly locked: boolean } {
+    const state = this.#types.get(type);
+    return { version: this.version(type), since: state?.newest?.since, locked: state?.locked ?? false };
+  }
+}

@@ -1,0 +1,376 @@
+// Everything the leader decides for one namespace. Hosts come and go (connection-controller.ts), types change hands
+// (actor-type-controller.ts); this is where one leads to the other, and where what has to be told is gathered: types that change
+// at the same moment travel in the same order. Nothing here knows another namespace.
+//
+// A driver feeds it inputs with the time and performs the effects it returns, in their order. Pure.
+import { LIMITS } from "../kernel/limits.ts";
+import { ActorTypeController, type ChangeReason, type TypeSettings, type TypeWish } from "./actor-type-controller.ts";
+import { ConnectionController, type HostRecord, type KnownMember } from "./connection-controller.ts";
+import type { Hello, HostMessage, Operation, PlacementOrder, SchedulerMessage, TypeTable } from "./messages.ts";
+import { sameVersion, type TableVersion } from "./versions.ts";
+
+export interface NamespaceSettings extends TypeSettings {
+  readonly namespace: string;
+  readonly term: number;
+  readonly leaseMs: number;
+  readonly replicationFactor: number;
+  /** `fast` trusts a closed connection; commits stay fenced either way. */
+  readonly failover: "lease" | "fast";
+}
+
+/** Everything the leader may ask of the world. */
+export type Effect =
+  /** The same message to many streams, so that it is encoded once. */
+  | { readonly kind: "send"; readonly streams: readonly number[]; readonly message: SchedulerMessage }
+  | {
+      readonly kind: "close";
+      readonly stream: number;
+      readonly code: "ADDRESS_IN_USE" | "PROTOCOL" | "NOT_READY";
+      readonly why: string;
+    }
+  /** Note durably that a host may hold these types; answer with `saved`. */
+  | { readonly kind: "save"; readonly host: HostRecord; readonly types: readonly string[] }
+  | { readonly kind: "drop"; readonly incarnation: string }
+  /** For people and figures. */
+  | { readonly kind: "began"; readonly table: TypeTable; readonly reason: ChangeReason }
+  | { readonly kind: "settled"; readonly type: string; readonly tookMs: number }
+  | {
+      readonly kind: "host";
+      readonly event: "joined" | "returned" | "suspect" | "evicted" | "removed";
+      readonly host: HostRecord;
+      readonly why: string;
+    };
+
+interface TableWish {
+  readonly type: string;
+  readonly wish: TypeWish;
+}
+
+export class NamespaceController {
+  readonly #settings: NamespaceSettings;
+  readonly #connections: ConnectionController;
+  readonly #types = new Map<string, ActorTypeController>();
+  #lastRound = 0;
+
+  /** `members` are those an earlier leader left behind; they are waited for until `waitUntil` at most. */
+  constructor(settings: NamespaceSettings, members: readonly KnownMember[], waitUntil: number) {
+    this.#settings = settings;
+    this.#connections = new ConnectionController(settings.leaseMs);
+    for (const member of members) this.#connections.expect(member, waitUntil);
+  }
+
+  /** When `tick` has something to do. */
+  get deadline(): number {
+    let first = this.#connections.deadline;
+    for (const { deadline } of this.#types.values()) if (deadline < first) first = deadline;
+    return first;
+  }
+
+  view(): { readonly hosts: readonly HostRecord[]; readonly types: readonly ActorTypeController[] } {
+    return { hosts: [...this.#connections.hosts], types: [...this.#types.values()] };
+  }
+
+  // ——— Inputs.
+
+  hello(stream: number, hello: Hello, now: number): Effect[] {
+    const effects: Effect[] = [];
+    if (hello.types.length > LIMITS.typesPerHost) {
+      return [{ kind: "close", stream, code: "PROTOCOL", why: `a host may report ${LIMITS.typesPerHost} types` }];
+    }
+    const before = hello.replaces === undefined ? undefined : this.#connections.host(hello.replaces);
+    if (before !== undefined) this.#remove(before, "leave", "it came back as a new incarnation", now, effects);
+    const admission = this.#connections.hello(stream, hello, now);
+    if (admission.kind === "removed") {
+      effects.push({ kind: "send", streams: [stream], message: { kind: "removed", reason: admission.reason } });
+      return this.#finish(effects, now);
+    }
+    if (admission.kind === "refused") {
+      effects.push({ kind: "close", stream, code: "ADDRESS_IN_USE", why: admission.reason });
+      return this.#finish(effects, now);
+    }
+    const { host, stale } = admission;
+    if (stale !== undefined)
+      effects.push({ kind: "close", stream: stale, code: "PROTOCOL", why: "the host has a newer stream" });
+    effects.push({ kind: "host", event: host.held.size > 0 ? "returned" : "joined", host, why: "" });
+    this.#greet(stream, effects);
+    this.#note(host, effects);
+    this.#changed(new Set([...host.types, ...host.held]), "join", now);
+    return this.#finish(effects, now);
+  }
+
+  message(stream: number, message: Exclude<HostMessage, Hello>, now: number): Effect[] {
+    const host = this.#connections.of(stream);
+    if (host === undefined) return [];
+    const effects: Effect[] = [];
+    switch (message.kind) {
+      case "types":
+        this.#report(host, message.types, now, effects);
+        break;
+      case "ack":
+        this.#ack(host, message.operation, message.round, message.types, now, effects);
+        break;
+      case "renew":
+        if (this.#connections.renew(host, message.actors, now)) {
+          effects.push({ kind: "send", streams: [stream], message: { kind: "renewed", sequence: message.sequence } });
+        }
+        break;
+      case "goodbye":
+        this.#remove(host, "leave", "it said goodbye", now, effects);
+        break;
+    }
+    return this.#finish(effects, now);
+  }
+
+  closed(stream: number, now: number): Effect[] {
+    const effects: Effect[] = [];
+    const host = this.#connections.closed(stream);
+    if (host === undefined) return effects;
+    const nothing = host.held.size === 0 && host.saving === undefined;
+    if (nothing || this.#settings.failover === "fast") this.#remove(host, "lost", "its stream ended", now, effects);
+    else effects.push({ kind: "host", event: "suspect", host, why: "its stream ended without a goodbye" });
+    return this.#finish(effects, now);
+  }
+
+  /** What was to be noted is durable. */
+  saved(incarnation: string, types: readonly string[], now: number): Effect[] {
+    const host = this.#connections.host(incarnation);
+    const effects: Effect[] = [];
+    if (host === undefined) return [{ kind: "drop", incarnation }];
+    host.saving = undefined;
+    host.held = new Set(types);
+    if (host.state === "joining") host.state = "member";
+    this.#note(host, effects);
+    this.#changed(host.held, "join", now);
+    return this.#finish(effects, now);
+  }
+
+  /** Its process is known to have ended: nothing of it can be left. */
+  dead(incarnation: string, now: number): Effect[] {
+    const effects: Effect[] = [];
+    const host = this.#connections.host(incarnation);
+    if (host !== undefined) this.#remove(host, "lost", "its process has ended", now, effects);
+    return this.#finish(effects, now);
+  }
+
+  /** An operator wants a host, by address or name, to hand over what it holds. False: there is none. */
+  drain(which: string): Effect[] | undefined {
+    const found = [...this.#connections.hosts].filter(
+      ({ address, name, incarnation }) => which === address || which === name || which === incarnation,
+    );
+    const streams = found.flatMap(({ stream }) => (stream === undefined ? [] : [stream]));
+    return streams.length === 0 ? undefined : [{ kind: "send", streams, message: { kind: "drain" } }];
+  }
+
+  tick(now: number): Effect[] {
+    const effects: Effect[] = [];
+    for (const host of this.#connections.expired(now)) this.#remove(host, "lost", "its lease is over", now, effects);
+    for (const controller of this.#types.values()) {
+      for (const wish of controller.tick(now)) if (wish.kind === "late") this.#evict(wish.incarnations, now, effects);
+    }
+    return this.#finish(effects, now);
+  }
+
+  // ——— Hosts.
+
+  #report(host: HostRecord, types: readonly string[], now: number, effects: Effect[]): void {
+    if (types.length > LIMITS.typesPerHost) {
+      effects.push({
+        kind: "close",
+        stream: host.stream!,
+        code: "PROTOCOL",
+        why: `a host may report ${LIMITS.typesPerHost} types`,
+      });
+      return;
+    }
+    const touched = new Set([...host.types, ...types]);
+    host.types = new Set(types);
+    this.#note(host, effects);
+    this.#changed(touched, "types", now);
+  }
+
+  /** Whatever a host wants to hold is made durable first. One note at a time. */
+  #note(host: HostRecord, effects: Effect[]): void {
+    if (host.saving !== undefined || [...host.types].every((type) => host.held.has(type))) return;
+    host.saving = new Set([...host.held, ...host.types]);
+    effects.push({ kind: "save", host, types: [...host.saving].sort() });
+  }
+
+  #evict(incarnations: readonly string[], now: number, effects: Effect[]): void {
+    for (const incarnation of incarnations) {
+      const host = this.#connections.host(incarnation);
+      if (host === undefined || host.state === "evicted") continue;
+      const why = "it did not follow an order in time";
+      const { stream } = host;
+      this.#connections.evict(host);
+      effects.push({ kind: "host", event: "evicted", host, why });
+      if (stream !== undefined) effects.push({ kind: "close", stream, code: "NOT_READY", why });
+      this.#changed(new Set([...host.types, ...host.held]), "evicted", now);
+    }
+  }
+
+  #remove(host: HostRecord, reason: ChangeReason, why: string, now: number, effects: Effect[]): void {
+    const { stream } = host;
+    this.#connections.remove(host);
+    effects.push({ kind: "host", event: "removed", host, why });
+    if (stream !== undefined && reason === "lost") {
+      effects.push({ kind: "send", streams: [stream], message: { kind: "removed", reason: why } });
+    }
+    if (host.held.size > 0 || host.saving !== undefined) effects.push({ kind: "drop", incarnation: host.incarnation });
+    const touched = new Set([...host.types, ...host.held]);
+    for (const type of touched) {
+      const controller = this.#types.get(type);
+      if (controller !== undefined) this.#grant(controller, controller.gone(host.incarnation, now), effects);
+    }
+    this.#changed(touched, reason, now);
+  }
+
+  #ack(
+    host: HostRecord,
+    operation: Operation,
+    round: number,
+    types: readonly string[],
+    now: number,
+    effects: Effect[],
+  ): void {
+    const wishes: TableWish[] = [];
+    for (const type of types) {
+      const controller = this.#types.get(type);
+      if (controller === undefined) continue;
+      for (const wish of controller.acked(host.incarnation, operation, round, now)) wishes.push({ type, wish });
+    }
+    this.#tell(wishes, effects);
+  }
+
+  // ——— Types.
+
+  #controller(type: string): ActorTypeController {
+    let controller = this.#types.get(type);
+    if (controller === undefined) {
+      controller = new ActorTypeController(type, this.#settings.term, this.#settings);
+      this.#types.set(type, controller);
+    }
+    return controller;
+  }
+
+  /** Works out anew who should host these types, and opens those that had to wait and need not any more. */
+  #changed(types: ReadonlySet<string>, reason: ChangeReason, now: number): void {
+    for (const type of types) {
+      const controller = this.#controller(type);
+      if (controller.phase === "closed" && this.#connections.expectedFor(type).length === 0)
+        this.#open(controller, now);
+      controller.want(this.#connections.eligible(type), reason, now);
+    }
+  }
+
+  #open(controller: ActorTypeController, now: number): void {
+    const holders = this.#connections.holdersOf(controller.type);
+    const versions = holders.map(({ unlocked }) => unlocked.get(controller.type));
+    const [first] = versions;
+    const agreed =
+      first !== undefined && versions.every((version) => version !== undefined && sameVersion(version, first));
+    const lastNumber = Math.max(0, ...versions.map((version: TableVersion | undefined) => version?.number ?? 0));
+    controller.open(
+      new Set(holders.map(({ incarnation }) => incarnation)),
+      agreed ? first : undefined,
+      lastNumber,
+      now,
+    );
+  }
+
+  #grant(controller: ActorTypeController, wishes: readonly TypeWish[], effects: Effect[]): void {
+    this.#tell(
+      wishes.map((wish) => ({ type: controller.type, wish })),
+      effects,
+    );
+  }
+
+  /** The last step of every input: rounds that can begin do, in one breath. */
+  #finish(effects: Effect[], now: number): Effect[] {
+    const wishes: TableWish[] = [];
+    const number = this.#lastRound + 1;
+    for (const [type, controller] of this.#types) {
+      for (const wish of controller.begin(number, now)) wishes.push({ type, wish });
+    }
+    if (wishes.length > 0) this.#lastRound = number;
+    this.#tell(wishes, effects);
+    return effects;
+  }
+
+  /** Wishes become orders: those of the same kind and round together. */
+  #tell(wishes: readonly TableWish[], effects: Effect[]): void {
+    const tables = wishes.flatMap(({ wish }) => (wish.kind === "begin" ? [wish.table] : []));
+    if (tables.length > 0) {
+      const types = tables.map(({ type }) => type);
+      const streams = this.#connections.streams();
+      for (const { wish } of wishes)
+        if (wish.kind === "begin") effects.push({ kind: "began", table: wish.table, reason: wish.reason });
+      effects.push({ kind: "send", streams, message: this.#order("lock", this.#lastRound, types, []) });
+      effects.push({ kind: "send", streams, message: this.#order("update", this.#lastRound, types, tables) });
+    }
+    const unlocks = new Map<number, string[]>();
+    for (const { type, wish } of wishes) {
+      if (wish.kind === "unlock") unlocks.set(wish.round, [...(unlocks.get(wish.round) ?? []), type]);
+    }
+    for (const [round, types] of unlocks) {
+      effects.push({
+        kind: "send",
+        streams: this.#connections.streams(),
+        message: this.#order("unlock", round, types, []),
+      });
+    }
+    for (const { type, wish } of wishes) {
+      if (wish.kind === "settled") this.#settled(type, wish.tookMs, effects);
+    }
+  }
+
+  /** A finished round has shown who holds nothing of the type any more. */
+  #settled(type: string, tookMs: number, effects: Effect[]): void {
+    effects.push({ kind: "settled", type, tookMs });
+    const controller = this.#types.get(type)!;
+    for (const host of this.#connections.holdersOf(type)) {
+      if (host.types.has(type) || controller.mayHold(host.incarnation) || host.saving !== undefined) continue;
+      const left = new Set(host.held);
+      left.delete(type);
+      host.held = left;
+      if (left.size === 0) {
+        effects.push({ kind: "drop", incarnation: host.incarnation });
+      } else {
+        host.saving = left;
+        effects.push({ kind: "save", host, types: [...left].sort() });
+      }
+    }
+  }
+
+  // ——— What a stream hears first.
+
+  /** The last finished table of every type, then what is under way. */
+  #greet(stream: number, effects: Effect[]): void {
+    const { term, leaseMs } = this.#settings;
+    const send = (message: SchedulerMessage): void => void effects.push({ kind: "send", streams: [stream], message });
+    send({ kind: "welcome", term, leaseMs });
+    const tables = [...this.#types.values()].flatMap(({ finished }) => (finished === undefined ? [] : [finished]));
+    send(this.#order("lock", 0, [], []));
+    send(this.#order("update", 0, [], tables));
+    send(this.#order("unlock", 0, [], []));
+    const rounds = new Map<number, { tables: TypeTable[]; unlocked: string[] }>();
+    for (const controller of this.#types.values()) {
+      const underWay = controller.catchUp();
+      if (underWay === undefined) continue;
+      const round = rounds.get(underWay.round) ?? { tables: [], unlocked: [] };
+      round.tables.push(underWay.table);
+      if (underWay.unlocked) round.unlocked.push(controller.type);
+      rounds.set(underWay.round, round);
+    }
+    for (const [number, { tables, unlocked }] of rounds) {
+      const types = tables.map(({ type }) => type);
+      send(this.#order("lock", number, types, []));
+      send(this.#order("update", number, types, tables));
+      if (unlocked.length > 0) send(this.#order("unlock", number, unlocked, []));
+    }
+  }
+
+  #order(operation: Operation, round: number, types: readonly string[], tables: readonly TypeTable[]): PlacementOrder {
+    const { namespace, term, replicationFactor } = this.#settings;
+    return { kind: "order", operation, namespace, term, round, types, tables, replicationFactor };
+  }
+}
