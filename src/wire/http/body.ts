@@ -98,6 +98,15 @@ export function parseArguments(bytes: Buffer, exact: boolean): readonly unknown[
   return Array.isArray(value) ? value : [value];
 }
 
+/** `{"host": "…"}`: the host that shall hand over its actors, by address or name. */
+export function parseDrain(bytes: Buffer): string {
+  const asked = bytes.length === 0 ? undefined : parseJson(decodeText(bytes), false);
+  const known = typeof asked === "object" && asked !== null && Object.keys(asked).every((key) => key === "host");
+  const host = known ? (asked as { host?: unknown }).host : undefined;
+  if (typeof host === "string" && host !== "") return host;
+  throw new LimpetError("BODY_INVALID", 'the body must be {"host": "…"}, with the address or the name of a host');
+}
+
 function decodeText(bytes: Buffer): string {
   try {
     return utf8.decode(bytes);

@@ -2,7 +2,7 @@
 // anything at all.
 import { connect, type Socket } from "node:net";
 import type { TestContext } from "node:test";
-import type { CallOptions, Host, HostStatus, ListQuery } from "../../ports/host.ts";
+import type { CallOptions, ClusterView, Host, HostStatus, ListQuery, Whereabouts } from "../../ports/host.ts";
 import { silentLog } from "../../ports/log.ts";
 import { type Labels, type Meter, silentMeter } from "../../ports/meter.ts";
 import { DOOR_LIMITS, type DoorLimits } from "./limits.ts";
@@ -16,11 +16,40 @@ export interface SeenCall {
   readonly options: CallOptions;
 }
 
+export const CLUSTER: ClusterView = {
+  term: 3,
+  schedulers: [{ address: "127.0.0.1:7400", incarnation: "sched-1", dedicated: true, leader: true }],
+  hosts: [
+    {
+      namespace: "default",
+      address: "127.0.0.1:7401",
+      name: "alpha",
+      incarnation: "inc-1",
+      state: "member",
+      leaseLeftMs: 8_000,
+      types: ["Cart"],
+      actors: 2,
+    },
+  ],
+  tables: [
+    {
+      namespace: "default",
+      type: "Cart",
+      version: 4,
+      term: 3,
+      hosts: ["127.0.0.1:7401"],
+      phase: "settled",
+      waitsFor: [],
+    },
+  ],
+};
+
 type Methods = Record<string, (call: SeenCall) => unknown>;
 
 export class FakeHost implements Host {
   readonly calls: SeenCall[] = [];
   readonly queries: ListQuery[] = [];
+  readonly drained: string[] = [];
   methods: Methods;
   state: Partial<HostStatus> = {};
 
@@ -51,7 +80,20 @@ export class FakeHost implements Host {
 
   status(): HostStatus {
     const fixed = { incarnation: "inc-1", version: "0.1.0", namespace: "default", startedAt: 0, store: "memory" };
-    return { ...fixed, ready: true, problem: undefined, ...this.state };
+    return { ...fixed, address: undefined, ready: true, problem: undefined, ...this.state };
+  }
+
+  async cluster(): Promise<ClusterView> {
+    return CLUSTER;
+  }
+
+  async where(type: string, id: string): Promise<Whereabouts> {
+    const owner = { owner: "127.0.0.1:7401", ownerName: "alpha", here: true, activeHere: false };
+    return { type, id, ...owner, why: "the ring says so", version: 4, term: 3, since: 0 };
+  }
+
+  async drain(host: string): Promise<void> {
+    this.drained.push(host);
   }
 }
 

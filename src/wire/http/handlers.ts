@@ -3,7 +3,7 @@ import { parseDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Host } from "../../ports/host.ts";
 import { type Answer, emptyAnswer, errorAnswer, jsonAnswer, textAnswer, thrownAnswer } from "./answers.ts";
-import { checkBodyHeaders, isExact, parseArguments, readBody } from "./body.ts";
+import { checkBodyHeaders, isExact, parseArguments, parseDrain, readBody } from "./body.ts";
 import { EXACT_TYPE, encodeResult } from "./exact.ts";
 import type { Exchange } from "./exchange.ts";
 import { formatCursor, parseListQuery } from "./listing.ts";
@@ -35,7 +35,20 @@ export async function handle(route: Route, exchange: Exchange, { host, renderMet
     }
     case "explain":
       return jsonAnswer(200, await host.explain(route.type, route.id));
+    case "cluster":
+      return jsonAnswer(200, await host.cluster());
+    case "where":
+      return jsonAnswer(200, await host.where(route.type, route.id));
+    case "drain":
+      await host.drain(await readDrain(exchange));
+      return emptyAnswer(204);
   }
+}
+
+async function readDrain(exchange: Exchange): Promise<string> {
+  const { request, response, limits } = exchange;
+  checkBodyHeaders(request, limits.bodyBytes);
+  return parseDrain(await readBody(request, response, exchange.reading()));
 }
 
 async function call(route: Route & { kind: "call" }, exchange: Exchange, host: Host): Promise<Answer> {

@@ -22,6 +22,7 @@ export function describeHost(host: Host): unknown {
       namespace: status.namespace,
       store: status.store,
       startedAt: new Date(status.startedAt).toISOString(),
+      ...(status.address === undefined ? {} : { address: status.address }),
       ...(status.problem === undefined ? {} : { problem: status.problem }),
     },
   };

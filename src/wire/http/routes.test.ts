@@ -18,6 +18,9 @@ test("every path leads to its route, whatever the query says", () => {
   assert.deepEqual(refusal("GET", "/v1.0/metadata"), { kind: "metadata" });
   assert.deepEqual(refusal("GET", "/v1.0/inspect/actors?type=Cart"), { kind: "list", query: "type=Cart" });
   assert.deepEqual(refusal("GET", "/v1.0/inspect/actors/Cart/a"), { kind: "explain", type: "Cart", id: "a" });
+  assert.deepEqual(refusal("GET", "/v1.0/inspect/cluster?x"), { kind: "cluster" });
+  assert.deepEqual(refusal("GET", "/v1.0/inspect/where/Cart/a%20b"), { kind: "where", type: "Cart", id: "a b" });
+  assert.deepEqual(refusal("POST", "/v1.0/control/drain"), { kind: "drain" });
   const call = { kind: "call", type: "Cart", id: "a?b", method: "add" };
   // The id holds a question mark that is refused; a query behind the path is not part of it.
   assert.deepEqual(refusal("POST", "/v1.0/actors/Cart/a/method/add?b/c"), { ...call, id: "a" });
@@ -38,6 +41,11 @@ test("what is not exactly a path of the API is unknown", () => {
     "/v1.0/actors/Cart/a/method/add/more",
     "/v1.0/actors/Cart/a/b/method/add",
     "/v1.0/actors/Cart/a/METHOD/add",
+    "/v1.0/inspect/cluster/",
+    "/v1.0/inspect/where/Cart",
+    "/v1.0/inspect/where/Cart/a/b",
+    "/v1.0/control",
+    "/v1.0/control/drain/a",
     "/metrics/",
     "/metrics;x",
     "/.well-known/x",
@@ -76,6 +84,17 @@ test("types and methods follow the rules too", () => {
   assert.equal(refusal("GET", "/v1.0/actors/Cart/a/method/%2e%2e"), "NAME_INVALID");
   assert.equal(refusal("GET", `/v1.0/actors/${"t".repeat(129)}/a/method/add`), "NAME_INVALID");
   assert.equal(refusal("GET", "/v1.0/inspect/actors/Cart/%2F"), "NAME_INVALID");
+  assert.equal(refusal("GET", "/v1.0/inspect/where/%2F/a"), "NAME_INVALID");
+  assert.equal(refusal("GET", "/v1.0/inspect/where/Cart/.."), "NAME_INVALID");
+});
+
+test("looking is GET alone, acting is POST alone", () => {
+  for (const path of ["/v1.0/inspect/cluster", "/v1.0/inspect/where/Cart/a", "/v1.0/metadata"]) {
+    assert.equal(refusal("POST", path), "VERB_NOT_ALLOWED", path);
+  }
+  for (const verb of ["GET", "PUT", "DELETE", "HEAD"]) {
+    assert.equal(refusal(verb, "/v1.0/control/drain"), "VERB_NOT_ALLOWED", verb);
+  }
 });
 
 test("targets that are no paths are refused", () => {

@@ -10,7 +10,10 @@ export type Route =
   | { readonly kind: "metadata" }
   | { readonly kind: "metrics" }
   | { readonly kind: "list"; readonly query: string }
-  | { readonly kind: "explain"; readonly type: string; readonly id: string };
+  | { readonly kind: "explain"; readonly type: string; readonly id: string }
+  | { readonly kind: "cluster" }
+  | { readonly kind: "where"; readonly type: string; readonly id: string }
+  | { readonly kind: "drain" };
 
 export type RouteKind = Route["kind"];
 
@@ -20,6 +23,12 @@ export type Routed =
 
 const CALL_VERBS = ["GET", "POST", "PUT", "DELETE"];
 const LOOK_VERBS = ["GET"];
+const ACT_VERBS = ["POST"];
+
+function verbsOf(kind: RouteKind): readonly string[] {
+  if (kind === "call") return CALL_VERBS;
+  return kind === "drain" ? ACT_VERBS : LOOK_VERBS;
+}
 
 export function findRoute(verb: string, target: string): Routed {
   // Everything else in a URL has to be percent-encoded; this also refuses `http://…` and `*` as targets.
@@ -35,7 +44,7 @@ export function findRoute(verb: string, target: string): Routed {
   if (raw === undefined) {
     return { kind: "none", refused: new LimpetError("ROUTE_UNKNOWN", "there is nothing at this path") };
   }
-  const verbs = raw.kind === "call" ? CALL_VERBS : LOOK_VERBS;
+  const verbs = verbsOf(raw.kind);
   if (!verbs.includes(verb)) {
     const allow = verbs.join(", ");
     const refused = new LimpetError("VERB_NOT_ALLOWED", `${verb} is not possible here; use ${allow}`);
@@ -61,16 +70,19 @@ function match(parts: readonly string[], query: string): Route | undefined {
     if (parts.length === 4) return { kind: "list", query };
     if (parts.length === 6) return { kind: "explain", type: b!, id: c! };
   }
+  if (area === "inspect" && a === "cluster" && parts.length === 4) return { kind: "cluster" };
+  if (area === "inspect" && a === "where" && parts.length === 6) return { kind: "where", type: b!, id: c! };
+  if (area === "control" && a === "drain" && parts.length === 4) return { kind: "drain" };
   return undefined;
 }
 
 function decodeNames(raw: Route): Route {
-  if (raw.kind !== "call" && raw.kind !== "explain") return raw;
+  if (raw.kind !== "call" && raw.kind !== "explain" && raw.kind !== "where") return raw;
   const type = decode(raw.type, "actor type");
   const id = decode(raw.id, "actor id");
   checkType(type);
   checkId(id);
-  if (raw.kind === "explain") return { kind: raw.kind, type, id };
+  if (raw.kind !== "call") return { kind: raw.kind, type, id };
   const method = decode(raw.method, "method");
   checkMethod(method);
   return { kind: raw.kind, type, id, method };

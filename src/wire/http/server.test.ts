@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LimpetError } from "../../kernel/errors.ts";
 import { encodeValue } from "../../kernel/values.ts";
-import { countingMeter, FakeHost, openDoor } from "./door-kit.test.ts";
+import { CLUSTER, countingMeter, FakeHost, openDoor } from "./door-kit.test.ts";
 import { EXACT_TYPE } from "./exact.ts";
 
 type Json = Record<string, unknown>;
@@ -191,6 +191,57 @@ test("metadata has the shape that SDKs wait for, also while the host is not read
     },
     extended: { namespace: "default", store: "memory", startedAt: "1970-01-01T00:00:00.000Z", problem: "stopping" },
   });
+});
+
+test("metadata says where other hosts reach this one, when they do", async (t) => {
+  const host = new FakeHost();
+  host.state = { address: "10.0.0.5:7401" };
+  const { url } = await openDoor(t, host);
+  const { extended } = (await (await fetch(`${url}/v1.0/metadata`)).json()) as { extended: Json };
+  assert.equal(extended.address, "10.0.0.5:7401");
+});
+
+test("the cluster is shown as the host sees it, and an actor's whereabouts by its names", async (t) => {
+  const { url } = await openDoor(t);
+  assert.deepEqual(await (await fetch(`${url}/v1.0/inspect/cluster`)).json(), CLUSTER);
+  const response = await fetch(`${url}/v1.0/inspect/where/Cart/${encodeURIComponent("ali ce%")}`);
+  const { type, id, owner, version } = (await response.json()) as Json;
+  assert.deepEqual([type, id, owner, version], ["Cart", "ali ce%", "127.0.0.1:7401", 4]);
+});
+
+test("a cluster without a leader is 503, to be asked again", async (t) => {
+  const host = new FakeHost();
+  host.cluster = () => Promise.reject(new LimpetError("NOT_READY", "no scheduler leads"));
+  const { url } = await openDoor(t, host);
+  const response = await fetch(`${url}/v1.0/inspect/cluster`);
+  assert.equal(response.status, 503);
+  assert.deepEqual(await response.json(), { errorCode: "NOT_READY", message: "no scheduler leads", retry: "later" });
+});
+
+test("a host is drained by address or name; one that nobody knows is 404, and any other body is refused", async (t) => {
+  const host = new FakeHost();
+  const { url } = await openDoor(t, host);
+  const drain = (body: string) => fetch(`${url}/v1.0/control/drain`, { method: "POST", body });
+  assert.equal((await drain('{"host":"alpha"}')).status, 204);
+  assert.equal((await drain('{"host":"127.0.0.1:7401"}')).status, 204);
+  for (const body of [
+    "",
+    "{",
+    "null",
+    '"alpha"',
+    '["alpha"]',
+    "{}",
+    '{"host":""}',
+    '{"host":1}',
+    '{"host":"a","b":1}',
+  ]) {
+    const response = await drain(body);
+    assert.equal(response.status, 400, body);
+    assert.equal(((await response.json()) as Json).errorCode, "BODY_INVALID", body);
+  }
+  assert.deepEqual(host.drained, ["alpha", "127.0.0.1:7401"]);
+  host.drain = () => Promise.reject(new LimpetError("HOST_UNKNOWN", "no host is called beta"));
+  assert.equal((await drain('{"host":"beta"}')).status, 404);
 });
 
 test("a page of a listing leads to the next by its cursor", async (t) => {
