@@ -45,6 +45,12 @@ export const LIMITS = {
   controlStreams: 10_000,
   /** Until a connection between processes of a cluster stands, TLS included. */
   clusterConnectMs: 3_000,
+  /** Points one host may have on a ring. */
+  replicationFactor: 1_000,
+  /** Points remembered so that a host's need not be computed again: 12 MB, enough for 10,000 hosts of 100. */
+  pointsRemembered: 1_000_000,
+  /** Rings remembered so that types with the same hosts share one. */
+  ringsRemembered: 16,
   /** Rows of one page of a listing. */
   listPage: 1_000,
 } as const;
