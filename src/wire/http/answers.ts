@@ -1,6 +1,7 @@
 // What goes back: a status, a few headers, a text. Pure. A stack never leaves the process.
 import { STATUS_CODES } from "node:http";
 import { CATALOGUE, LimpetError } from "../../kernel/errors.ts";
+import { tellError } from "../told-error.ts";
 
 export interface Answer {
   readonly status: number;
@@ -37,50 +38,7 @@ export function errorAnswer(error: LimpetError, headers: Readonly<Record<string,
 /** What an actor's method threw, told to its caller: what it is called and what it says. */
 export function thrownAnswer(thrown: unknown): Answer {
   if (thrown instanceof LimpetError) return errorAnswer(thrown);
-  const { status, retry } = CATALOGUE.ACTOR_FAILED;
-  const error = { ...nameOf(thrown), ...causeOf(thrown, 0) };
-  return jsonAnswer(status, { errorCode: "ACTOR_FAILED", message: messageOf(thrown), retry, error });
-}
-
-/** A cause, as it is told: what it is called, what it says, and its own cause. */
-export interface ToldCause {
-  readonly name: string;
-  readonly message: string;
-  readonly code?: string | number;
-  readonly cause?: ToldCause;
-}
-
-/** Causes may lead in a circle. */
-const CAUSES = 5;
-
-function causeOf(thrown: unknown, depth: number): { cause?: ToldCause } {
-  const cause = read(thrown, "cause");
-  if (cause === undefined || depth >= CAUSES) return {};
-  return { cause: { ...nameOf(cause), message: messageOf(cause), ...causeOf(cause, depth + 1) } };
-}
-
-function messageOf(thrown: unknown): string {
-  const message = read(thrown, "message");
-  if (typeof message === "string") return message;
-  return typeof thrown === "string" ? thrown : `the actor threw a value of type ${typeof thrown}`;
-}
-
-function nameOf(thrown: unknown): { name: string; code?: string | number } {
-  const name = read(thrown, "name");
-  const code = read(thrown, "code");
-  return {
-    name: typeof name === "string" ? name : "Error",
-    ...(typeof code === "string" || typeof code === "number" ? { code } : {}),
-  };
-}
-
-/** Anything can be thrown, also an object whose properties throw. */
-function read(thrown: unknown, key: "name" | "message" | "code" | "cause"): unknown {
-  try {
-    return typeof thrown === "object" && thrown !== null ? (thrown as Record<string, unknown>)[key] : undefined;
-  } catch {
-    return undefined;
-  }
+  return jsonAnswer(CATALOGUE.ACTOR_FAILED.status, tellError(thrown));
 }
 
 function withExtras(answer: Answer, headers: Readonly<Record<string, string>>): Answer {
