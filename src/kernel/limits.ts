@@ -51,6 +51,10 @@ export const LIMITS = {
   pointsRemembered: 1_000_000,
   /** Rings remembered so that types with the same hosts share one. */
   ringsRemembered: 16,
+  /** Schedulers that may be listed in one store. */
+  schedulers: 10_000,
+  /** Hosts that may be members in one store. */
+  members: 100_000,
   /** Rows of one page of a listing. */
   listPage: 1_000,
 } as const;
