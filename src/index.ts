@@ -5,7 +5,7 @@ export { Actor } from "./actors/actor.ts";
 export type { ActorOptions } from "./actors/actor-options.ts";
 export type { ActorClass, CallSettings, Remote } from "./actors/remote.ts";
 export type { ActorTimers, TimerSchedule } from "./actors/timers.ts";
-export type { HttpSettings, LimpetSettings, LogLevel } from "./config/settings.ts";
+export type { ClusterSettings, HttpSettings, LimpetSettings, LogLevel } from "./config/settings.ts";
 export type { Duration } from "./kernel/durations.ts";
 export type { ErrorCode, Verdict } from "./kernel/errors.ts";
 export { isLimpetError, LimpetError } from "./kernel/errors.ts";

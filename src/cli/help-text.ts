@@ -1,7 +1,7 @@
 // Help, made from what the commands say about themselves. Pure.
 
 import { OPTIONS, SETTING_KEYS } from "../config/options.ts";
-import { kindOf } from "../config/options-table.ts";
+import { kindOf, shownDefault } from "../config/options-table.ts";
 import { columns } from "./columns.ts";
 import { COMMON_FLAGS, type Command, type Flag, usageOf } from "./command.ts";
 import type { Listed } from "./registry.ts";
@@ -38,10 +38,9 @@ export function commandHelp(command: Command, paint: Paint): string {
 export function optionsHelp(paint: Paint): string {
   const entries = SETTING_KEYS.flatMap((key) => {
     const option = OPTIONS[key];
-    const fallback = Array.isArray(option.default) ? "none" : String(option.default);
     const flag = option.kind === "yes/no" ? `--${option.flag}, --no-${option.flag}` : `--${option.flag}`;
     return [
-      `${paint("cyan", option.path)}  ${paint("dim", `(${kindOf(option)}; default ${fallback})`)}`,
+      `${paint("cyan", option.path)}  ${paint("dim", `(${kindOf(option)}; default ${shownDefault(option)})`)}`,
       `  ${option.help}`,
       `  ${option.breaks}`,
       `  ${paint("dim", `${flag}   ${option.env}`)}`,

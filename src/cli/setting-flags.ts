@@ -1,6 +1,7 @@
 // Every setting as a flag, made from the table of options.
 
 import { OPTIONS, SETTING_KEYS } from "../config/options.ts";
+import { shownDefault } from "../config/options-table.ts";
 import type { Flag } from "./command.ts";
 
 export const CONFIG_FLAG: Flag = {
@@ -15,7 +16,8 @@ export const SETTING_FLAGS: readonly Flag[] = [
   ...SETTING_KEYS.map((key): Flag => {
     const option = OPTIONS[key];
     const kind = option.kind === "yes/no" ? "yes/no" : option.kind === "list" ? "list" : "text";
-    const fallback = Array.isArray(option.default) || kind === "yes/no" ? "" : ` Default ${option.default}.`;
+    const shown = shownDefault(option);
+    const fallback = shown === "none" || kind === "yes/no" ? "" : ` Default ${shown}.`;
     return { name: option.flag, kind, placeholder: option.placeholder, help: `${option.help}${fallback}` };
   }),
 ];

@@ -1,5 +1,5 @@
-// The form settings have in code and in limpet.yaml: an object whose keys are names of settings, with `http` nested.
-// `http: true` opens the door; `http: { port: … }` opens it there.
+// The form settings have in code and in limpet.yaml: an object whose keys are names of settings, with `http` and
+// `cluster` nested. `http: true` opens the door; `http: { port: … }` opens it there.
 
 import { LimpetError } from "../kernel/errors.ts";
 import { nearest } from "./nearest.ts";

@@ -1,6 +1,8 @@
 // The table of docs/options.md, made from the options themselves; a test holds the document to it. Pure.
 
-import { OPTIONS, type Option, SETTING_KEYS } from "./options.ts";
+import { formatDuration } from "../kernel/durations.ts";
+import type { Option } from "./option.ts";
+import { OPTIONS, SETTING_KEYS } from "./options.ts";
 
 export function optionsTable(): string {
   const rows = SETTING_KEYS.map((key) => {
@@ -16,12 +18,21 @@ export function optionsTable(): string {
 export function kindOf(option: Option): string {
   if (option.choices !== undefined) return option.choices.join(", ");
   if (option.kind === "whole number" && option.max !== undefined) return `${option.min ?? 0} to ${option.max}`;
+  if (option.kind === "duration" && option.max !== undefined) {
+    return `${formatDuration(option.min ?? 0)} to ${formatDuration(option.max)}`;
+  }
   return option.kind;
 }
 
+/** What holds when nothing is set, as a person would write it. */
+export function shownDefault({ default: value }: Option): string {
+  const text = Array.isArray(value) ? value.join(",") : String(value);
+  return text === "" ? "none" : text;
+}
+
 function defaultOf(option: Option): string {
-  if (Array.isArray(option.default)) return option.default.length === 0 ? "none" : option.default.join(",");
-  return `\`${option.default}\``;
+  const shown = shownDefault(option);
+  return shown === "none" ? shown : `\`${shown}\``;
 }
 
 function flagOf(option: Option): string {

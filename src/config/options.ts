@@ -1,15 +1,18 @@
 // Everything that can be set, in one place: its name, its kind, its default, where it may come from, and what breaks
-// when it is too low or too high. Adding an entry here is all it takes: the reader, the flags of the command line,
-// its help and the table in docs/options.md follow from it. Nothing here reads anything.
+// when it is too low or too high (those of the cluster are in cluster-options.ts). Adding an entry is all it takes: the
+// reader, the flags of the command line, its help and the table in docs/options.md follow from it. Nothing here reads
+// anything.
 
 import type { Duration } from "../kernel/durations.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { nameProblem } from "../kernel/names.ts";
 import { LOG_LEVELS, type LogLevel } from "../ports/log.ts";
+import { CLUSTER_OPTIONS, type ClusterSettings, type ClusterValues } from "./cluster-options.ts";
+import type { Option } from "./option.ts";
 import { hostProblem, storeProblem, tokenProblem } from "./places.ts";
 
 /** What the rest of the program sees: every value present, durations in milliseconds. */
-export interface Settings {
+export interface Settings extends ClusterValues {
   readonly namespace: string;
   readonly store: string;
   readonly http: boolean;
@@ -46,6 +49,10 @@ export interface LimpetSettings {
   /** How long commits and takes are retried when the store does not answer. */
   readonly storeTimeout?: Duration | undefined;
   readonly logLevel?: LogLevel | undefined;
+  /** Whether this process joins others on the same store: `true`, `false`, or how. */
+  readonly cluster?: boolean | ClusterSettings | undefined;
+  /** Dedicated schedulers, as `host:port`. Without them, one is found through the store. */
+  readonly schedulers?: readonly string[] | undefined;
 }
 
 export interface HttpSettings {
@@ -57,30 +64,6 @@ export interface HttpSettings {
 }
 
 export type SettingKey = keyof Settings;
-export type OptionKind = "text" | "duration" | "whole number" | "yes/no" | "list";
-
-export interface Option {
-  readonly kind: OptionKind;
-  /** As a person would write it. */
-  readonly default: string | number | boolean | readonly string[];
-  /** Its place in `limpet.yaml` and in code, with a dot where it is nested. */
-  readonly path: string;
-  readonly env: string;
-  readonly flag: string;
-  /** What stands behind the flag in help: `--store <location>`. */
-  readonly placeholder?: string;
-  readonly help: string;
-  /** One line: what breaks when it is too low, too high or wrong. */
-  readonly breaks: string;
-  /** A secret is never printed, in errors neither. */
-  readonly secret?: true;
-  readonly choices?: readonly string[];
-  /** Inclusive; milliseconds for durations. */
-  readonly min?: number;
-  readonly max?: number;
-  /** What is wrong with a text, as the end of a sentence. */
-  readonly problem?: (text: string) => string | undefined;
-}
 
 const SECOND = 1_000;
 
@@ -230,6 +213,7 @@ export const OPTIONS: { readonly [K in SettingKey]: Option } = {
     breaks: "debug writes several lines for each activation; silent hides that the store is down.",
     choices: LOG_LEVELS,
   },
+  ...CLUSTER_OPTIONS,
 };
 
 export const SETTING_KEYS = Object.keys(OPTIONS) as readonly SettingKey[];

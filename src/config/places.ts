@@ -1,8 +1,10 @@
-// Texts that name a place or open a door: store locations, listening addresses, tokens. What may be said, what is
-// wrong with the rest as the end of a sentence, and how to show one without its secret. Pure.
+// Texts that name a place or open a door: store locations, addresses, names of hosts, tokens, keys. What may be said,
+// what is wrong with the rest as the end of a sentence, and how to show one without its secret. Pure.
 
 import { isIP } from "node:net";
 import { bareHost } from "../kernel/addresses.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import { nameProblem } from "../kernel/names.ts";
 
 export type StoreKind = "memory" | "sqlite" | "postgres";
 
@@ -55,4 +57,44 @@ export function hostInUrl(host: string): string {
 export function tokenProblem(token: string): string | undefined {
   // A token travels in a header and, in the environment, in a list with commas.
   return /^[!-+\--~]+$/.test(token) ? undefined : "must be visible ASCII characters without spaces or commas";
+}
+
+/** Every spelling of "all addresses of this machine", as a URL spells it. */
+const EVERYWHERE = new Set(["0.0.0.0", "[::]", "[::ffff:0:0]"]);
+
+/** An address that others are told to call, which `0.0.0.0` is not. */
+export function reachableProblem(host: string): string | undefined {
+  const problem = hostProblem(host);
+  if (problem !== undefined) return problem;
+  const url = `http://${hostInUrl(host)}`;
+  if (!URL.canParse(url) || !EVERYWHERE.has(new URL(url).hostname)) return undefined;
+  return "is no address that others could call; write the one at which they reach this machine";
+}
+
+const PORT_MAX = 65_535;
+
+/** `host:port`, an IPv6 address in brackets. */
+export function addressProblem(address: string): string | undefined {
+  const parts = /^(\[[^\]]*\]|[^:]*):(\d{1,5})$/.exec(address);
+  if (parts === null) return "must be host:port, such as 10.0.0.1:7400";
+  const [, host, port] = parts as unknown as [string, string, string];
+  const problem = host === "" ? "must name a host in front of the port" : reachableProblem(host);
+  if (problem !== undefined) return problem;
+  return Number(port) >= 1 && Number(port) <= PORT_MAX ? undefined : `must have a port from 1 to ${PORT_MAX}`;
+}
+
+/** The part of `host:port` in front of the port. */
+export function hostOfAddress(address: string): string {
+  return address.slice(0, address.lastIndexOf(":"));
+}
+
+const KEY_LENGTH = 16;
+
+export function keyProblem(key: string): string | undefined {
+  return tokenProblem(key) ?? (key.length < KEY_LENGTH ? `must have at least ${KEY_LENGTH} characters` : undefined);
+}
+
+/** Nothing is fine: then it is the name of the machine. */
+export function nameOfHostProblem(name: string): string | undefined {
+  return name === "" ? undefined : nameProblem(name, LIMITS.wordBytes);
 }

@@ -4,7 +4,8 @@
 import { formatDuration, parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { didYouMean } from "./nearest.ts";
-import { OPTIONS, type Option, type SettingKey, type Settings } from "./options.ts";
+import type { Option } from "./option.ts";
+import { OPTIONS, type SettingKey, type Settings } from "./options.ts";
 import { describeOrigin, type Entry, type Origin } from "./origin.ts";
 import { shownStore } from "./places.ts";
 
@@ -49,7 +50,7 @@ function readNumber(option: Option, { key, value, origin }: Entry): number {
 }
 
 function readDuration(option: Option, { key, value, origin }: Entry): number {
-  const { min = 0 } = option;
+  const { min = 0, max } = option;
   // In code a number is milliseconds. Elsewhere nobody could tell seconds from milliseconds, so a unit is needed.
   if (typeof value === "number" && origin.source !== "code" && origin.source !== "default") {
     throw refuse(key, origin, value, `has no unit; write "${value}s" for seconds or "${value}ms" for milliseconds`);
@@ -67,6 +68,9 @@ function readDuration(option: Option, { key, value, origin }: Entry): number {
   }
   const ms = parseDuration(value, describeOrigin(origin));
   if (ms < min) throw refuse(key, origin, value, `is too short; allowed is ${formatDuration(min)} and more`);
+  if (max !== undefined && ms > max) {
+    throw refuse(key, origin, value, `is too long; allowed is ${formatDuration(max)} and less`);
+  }
   return ms;
 }
 

@@ -6,24 +6,77 @@ import { formatDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { OPTIONS, type SettingKey, type Settings } from "./options.ts";
 import { describeOrigin, type Origin } from "./origin.ts";
+import { hostOfAddress } from "./places.ts";
 
 export type Origins = { readonly [K in SettingKey]: Origin };
 
 export function checkRelations(settings: Settings, origins: Origins): void {
-  const name = (key: SettingKey): string => describeOrigin(origins[key]);
-  if (settings.storeTimeout > settings.callTimeout) {
-    throw new LimpetError(
-      "OPTION_INVALID",
-      `${name("storeTimeout")} is ${formatDuration(settings.storeTimeout)} and ${name("callTimeout")} is ` +
-        `${formatDuration(settings.callTimeout)}; storeTimeout must not be longer than callTimeout, or callers time ` +
-        "out before they learn that the store is down",
+  const problem = timeProblem(settings, origins) ?? secretProblem(settings, origins);
+  if (problem !== undefined) throw new LimpetError("OPTION_INVALID", problem);
+}
+
+type DurationKey = "storeTimeout" | "callTimeout" | "lease" | "leaderLease" | "roundTimeout" | "moveTimeout";
+
+interface TimeRule {
+  readonly shorter: DurationKey;
+  readonly longer: DurationKey;
+  readonly holds: (shorter: number, longer: number) => boolean;
+  /** The end of a sentence that begins with the path of the shorter one. */
+  readonly rule: string;
+}
+
+const TIME_RULES: readonly TimeRule[] = [
+  {
+    shorter: "storeTimeout",
+    longer: "callTimeout",
+    holds: (store, call) => store <= call,
+    rule: "must not be longer than callTimeout, or callers time out before they learn that the store is down",
+  },
+  {
+    shorter: "leaderLease",
+    longer: "lease",
+    holds: (leader, host) => leader <= host / 2,
+    rule: "must be at most half of cluster.lease, or hosts lose their lease before another scheduler leads",
+  },
+  {
+    shorter: "roundTimeout",
+    longer: "lease",
+    holds: (round, host) => round < host,
+    rule: "must be shorter than cluster.lease, or a host that hangs is waited for longer than it may hold its actors",
+  },
+  {
+    shorter: "moveTimeout",
+    longer: "roundTimeout",
+    holds: (move, round) => move < round,
+    rule: "must be shorter than cluster.roundTimeout, or a host is cut off while it lets a turn end that it may let end",
+  },
+];
+
+function timeProblem(settings: Settings, origins: Origins): string | undefined {
+  const broken = TIME_RULES.find(({ shorter, longer, holds }) => !holds(settings[shorter], settings[longer]));
+  if (broken === undefined) return undefined;
+  const said = (key: DurationKey): string => `${describeOrigin(origins[key])} is ${formatDuration(settings[key])}`;
+  return `${said(broken.shorter)} and ${said(broken.longer)}; ${OPTIONS[broken.shorter].path} ${broken.rule}`;
+}
+
+/** Whatever others can reach needs a secret. */
+function secretProblem(settings: Settings, origins: Origins): string | undefined {
+  const { httpHost, httpTokens, clusterHost, clusterKeys, schedulers } = settings;
+  const said = (key: SettingKey, value: string): string =>
+    `${describeOrigin(origins[key])} is ${JSON.stringify(value)}`;
+  if (!isLoopback(httpHost) && httpTokens.length === 0) {
+    return (
+      `${said("httpHost", httpHost)}, which others can reach, so a token is needed; set ` +
+      `${OPTIONS.httpTokens.env} or http.tokens, or listen on 127.0.0.1`
     );
   }
-  if (!isLoopback(settings.httpHost) && settings.httpTokens.length === 0) {
-    throw new LimpetError(
-      "OPTION_INVALID",
-      `${name("httpHost")} is ${JSON.stringify(settings.httpHost)}, which others can reach, so a token is needed; set ` +
-        `${OPTIONS.httpTokens.env} or http.tokens, or listen on 127.0.0.1`,
-    );
+  if (clusterKeys.length > 0) return undefined;
+  const keyNeeded = `so a key of the cluster is needed; set ${OPTIONS.clusterKeys.env} or cluster.keys`;
+  if (!isLoopback(clusterHost)) {
+    return `${said("clusterHost", clusterHost)}, which others can reach, ${keyNeeded}, or use 127.0.0.1`;
   }
+  const far = schedulers.find((address) => !isLoopback(hostOfAddress(address)));
+  if (far === undefined) return undefined;
+  const named = `${describeOrigin(origins.schedulers)} names ${JSON.stringify(far)}`;
+  return `${named}, which is not this machine, ${keyNeeded}: a scheduler that others can reach asks for it`;
 }

@@ -10,6 +10,7 @@ import { type ResolvedSettings, resolveSettings, resolveWithOrigins, type Settin
 const folder = mkdtempSync(join(tmpdir(), "limpet-settings-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 let files = 0;
+const KEY = "one-key-of-the-cluster";
 
 function yaml(text: string): string {
   const file = join(folder, `limpet-${files++}.yaml`);
@@ -48,6 +49,20 @@ test("with nothing set, the defaults hold", () => {
     drainTimeout: 10_000,
     storeTimeout: 10_000,
     logLevel: "warn",
+    cluster: true,
+    clusterName: "",
+    clusterHost: "127.0.0.1",
+    linkPort: 0,
+    schedulerPort: 0,
+    clusterKeys: [],
+    schedulers: [],
+    lease: 10_000,
+    leaderLease: 3_000,
+    roundTimeout: 8_000,
+    coalesce: 0,
+    replicationFactor: 100,
+    moveTimeout: 2_000,
+    failover: "lease",
   });
   assert.ok(Object.values(origins).every((origin) => origin.source === "default"));
   assert.equal(file, undefined);
@@ -82,10 +97,29 @@ test("every setting can come from every source", () => {
     drainTimeout: "1s",
     storeTimeout: "1s",
     logLevel: "debug",
+    cluster: {
+      name: "alpha",
+      host: "10.0.0.5",
+      port: 1,
+      schedulerPort: 2,
+      keys: [KEY, "another-key-of-the-cluster"],
+      lease: "20s",
+      leaderLease: 400,
+      roundTimeout: "1s",
+      coalesce: "100ms",
+      replicationFactor: 5,
+      moveTimeout: "500ms",
+      failover: "fast",
+    },
+    schedulers: ["10.0.0.1:7400", "[::1]:7400"],
   };
   const file = yaml(
     "namespace: n\nstore: 'memory:'\nhttp: { host: '::1', port: 0, tokens: [a, b] }\nidleTimeout: 2s\ncallTimeout: 1m\n" +
-      "mailboxLimit: 5\nmaxResident: 6\ndrainTimeout: 1s\nstoreTimeout: 1s\nlogLevel: debug\n",
+      "mailboxLimit: 5\nmaxResident: 6\ndrainTimeout: 1s\nstoreTimeout: 1s\nlogLevel: debug\n" +
+      "schedulers: [10.0.0.1:7400, '[::1]:7400']\n" +
+      `cluster: { name: alpha, host: 10.0.0.5, port: 1, schedulerPort: 2, keys: [${KEY}, another-key-of-the-cluster],\n` +
+      "  lease: 20s, leaderLease: 400ms, roundTimeout: 1s, coalesce: 100ms, replicationFactor: 5, moveTimeout: 500ms,\n" +
+      "  failover: fast }\n",
   );
   const env = {
     LIMPET_NAMESPACE: "n",
@@ -101,6 +135,20 @@ test("every setting can come from every source", () => {
     LIMPET_DRAIN_TIMEOUT: "1s",
     LIMPET_STORE_TIMEOUT: "1s",
     LIMPET_LOG_LEVEL: "debug",
+    LIMPET_CLUSTER: "yes",
+    LIMPET_CLUSTER_NAME: "alpha",
+    LIMPET_CLUSTER_HOST: "10.0.0.5",
+    LIMPET_CLUSTER_PORT: "1",
+    LIMPET_SCHEDULER_PORT: "2",
+    LIMPET_CLUSTER_KEYS: `${KEY}, another-key-of-the-cluster`,
+    LIMPET_SCHEDULERS: "10.0.0.1:7400,[::1]:7400",
+    LIMPET_CLUSTER_LEASE: "20s",
+    LIMPET_CLUSTER_LEADER_LEASE: "400ms",
+    LIMPET_CLUSTER_ROUND_TIMEOUT: "1s",
+    LIMPET_CLUSTER_COALESCE: "100ms",
+    LIMPET_CLUSTER_REPLICATION_FACTOR: "5",
+    LIMPET_CLUSTER_MOVE_TIMEOUT: "500ms",
+    LIMPET_CLUSTER_FAILOVER: "fast",
   };
   const flags = {
     namespace: "n",
@@ -116,6 +164,20 @@ test("every setting can come from every source", () => {
     "drain-timeout": "1s",
     "store-timeout": "1s",
     "log-level": "debug",
+    cluster: true,
+    name: "alpha",
+    "cluster-host": "10.0.0.5",
+    "cluster-port": "1",
+    "scheduler-port": "2",
+    "cluster-key": [KEY, "another-key-of-the-cluster"],
+    schedulers: ["10.0.0.1:7400", "[::1]:7400"],
+    lease: "20s",
+    "leader-lease": "400ms",
+    "round-timeout": "1s",
+    coalesce: "100ms",
+    "replication-factor": "5",
+    "move-timeout": "500ms",
+    failover: "fast",
   };
   const wanted = {
     namespace: "n",
@@ -131,6 +193,20 @@ test("every setting can come from every source", () => {
     drainTimeout: 1_000,
     storeTimeout: 1_000,
     logLevel: "debug",
+    cluster: true,
+    clusterName: "alpha",
+    clusterHost: "10.0.0.5",
+    linkPort: 1,
+    schedulerPort: 2,
+    clusterKeys: [KEY, "another-key-of-the-cluster"],
+    schedulers: ["10.0.0.1:7400", "[::1]:7400"],
+    lease: 20_000,
+    leaderLease: 400,
+    roundTimeout: 1_000,
+    coalesce: 100,
+    replicationFactor: 5,
+    moveTimeout: 500,
+    failover: "fast",
   };
   for (const [source, sources] of Object.entries({
     code: { code },
@@ -264,6 +340,8 @@ test("a secret never appears in an error", () => {
     { code: { http: { tokens: [secret] } } },
     { file: yaml(`http:\n  tokens: ["${secret}"]\n`) },
     { file: yaml(`http:\n  tokens: { x: "${secret}" }\n`) },
+    { env: { LIMPET_CLUSTER_KEYS: secret } },
+    { flags: { "cluster-key": ["hunter2"] } },
     { flags: { store: `postgres://u:${secret}@host:bad/x` } },
   ]) {
     const message = refused(sources);
@@ -294,4 +372,76 @@ test("an address that others can reach needs a token", () => {
   );
   assert.equal(resolved({ flags: { host: "0.0.0.0", token: ["secret"] } }).settings.httpHost, "0.0.0.0");
   assert.equal(resolved({ flags: { host: "localhost" } }).settings.httpHost, "localhost");
+});
+
+test("the cluster: on unless told otherwise, and an object says how", () => {
+  assert.equal(resolved({ code: { cluster: false } }).settings.cluster, false);
+  assert.equal(resolved({ code: { cluster: {} } }).settings.cluster, true);
+  assert.equal(resolved({ file: yaml("cluster: no\n") }).settings.cluster, false);
+  assert.equal(resolved({ code: { cluster: { port: 1 } }, flags: { cluster: false } }).settings.cluster, false);
+  assert.match(refused({ file: yaml("cluster:\n  leese: 5s\n") }), /:2\): .* did you mean "cluster\.lease"\?/);
+  assert.match(refused({ file: yaml("lease: 5s\n") }), /did you mean "cluster\.lease"\?/);
+  assert.match(refused({ file: yaml("linkPort: 5\n") }), /did you mean "cluster\.port"\?/);
+});
+
+test("durations of the cluster have their bounds", () => {
+  assert.match(refused({ flags: { lease: "999ms" } }), /^--lease: "999ms" is too short; allowed is 1s and more/);
+  assert.equal(refused({ flags: { lease: "301s" } }), '--lease: "301s" is too long; allowed is 5m and less');
+  assert.match(refused({ flags: { "leader-lease": "299ms" } }), /is too short; allowed is 300ms and more/);
+  assert.match(refused({ flags: { "replication-factor": "0" } }), /allowed is 1 to 1000/);
+  assert.match(refused({ flags: { failover: "slow" } }), /is not one of lease, fast/);
+});
+
+test("times of the cluster must fit each other, and the error says why", () => {
+  assert.equal(
+    refused({ flags: { lease: "5s", "round-timeout": "4s" } }),
+    "cluster.leaderLease (default) is 3s and --lease is 5s; cluster.leaderLease must be at most half of cluster.lease, " +
+      "or hosts lose their lease before another scheduler leads",
+  );
+  assert.match(
+    refused({ flags: { "round-timeout": "10s" } }),
+    /^--round-timeout is 10s and cluster\.lease \(default\) is 10s; cluster\.roundTimeout must be shorter than cluster\.lease/,
+  );
+  assert.match(
+    refused({ env: { LIMPET_CLUSTER_MOVE_TIMEOUT: "8s" } }),
+    /^LIMPET_CLUSTER_MOVE_TIMEOUT \(environment\) is 8s and .* cluster\.moveTimeout must be shorter than cluster\.roundTimeout/,
+  );
+  const fitting = { lease: "6s", "leader-lease": "3s", "round-timeout": "5s", "move-timeout": "4s" };
+  assert.equal(resolved({ flags: fitting }).settings.lease, 6_000);
+});
+
+test("an address or a scheduler beyond this machine needs a key of the cluster", () => {
+  assert.equal(
+    refused({ flags: { "cluster-host": "10.0.0.5" } }),
+    '--cluster-host is "10.0.0.5", which others can reach, so a key of the cluster is needed; set LIMPET_CLUSTER_KEYS ' +
+      "or cluster.keys, or use 127.0.0.1",
+  );
+  assert.match(
+    refused({ flags: { schedulers: ["127.0.0.1:7400", "ten:7400"] } }),
+    /^--schedulers names "ten:7400", which is not this machine, so a key of the cluster is needed/,
+  );
+  const env = { LIMPET_CLUSTER_KEYS: KEY };
+  assert.equal(resolved({ env, flags: { "cluster-host": "10.0.0.5" } }).settings.clusterHost, "10.0.0.5");
+  assert.deepEqual(resolved({ env, flags: { schedulers: ["ten:7400"] } }).settings.schedulers, ["ten:7400"]);
+  assert.equal(resolved({ flags: { "cluster-host": "::1" } }).settings.clusterHost, "::1");
+});
+
+test("others must be able to call the address of a host, which every address at once is not", () => {
+  for (const host of ["0.0.0.0", "::", "[::]", "0:0:0:0:0:0:0:0", "::ffff:0.0.0.0", "0"]) {
+    const message = refused({ env: { LIMPET_CLUSTER_KEYS: KEY }, flags: { "cluster-host": host } });
+    assert.match(message, /is no address that others could call; write the one at which they reach this machine/, host);
+  }
+});
+
+test("a key is long enough, a scheduler is host:port, a name is a name", () => {
+  assert.equal(
+    refused({ flags: { "cluster-key": ["fifteen-letters"] } }),
+    "--cluster-key: (hidden) must have at least 16 characters",
+  );
+  for (const address of ["10.0.0.1", "7400", ":7400", "http://x:7400", "::1:7400", "x:", "x:7400/y", ""]) {
+    assert.match(refused({ code: { schedulers: [address] } }), /^schedulers \(code\): /, address);
+  }
+  assert.match(refused({ code: { schedulers: ["a:0"] } }), /must have a port from 1 to 65535/);
+  assert.match(refused({ code: { schedulers: ["0.0.0.0:7400"] } }), /no address that others could call/);
+  assert.match(refused({ code: { cluster: { name: "a/b" } } }), /^cluster\.name \(code\): "a\/b" must not contain/);
 });

@@ -9,6 +9,7 @@ import { readValue } from "./read-value.ts";
 import { checkRelations, type Origins } from "./relations.ts";
 
 export type { LogLevel } from "../ports/log.ts";
+export type { ClusterSettings } from "./cluster-options.ts";
 export type { HttpSettings, LimpetSettings, SettingKey, Settings } from "./options.ts";
 
 export interface SettingSources {

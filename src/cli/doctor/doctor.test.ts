@@ -56,7 +56,7 @@ test("a SQLite file of ours is recognised, also while a process has it open", as
   using folder = tempFolder();
   const file = join(folder.path, "limpet.db");
   const store = await openSqliteStore(file);
-  assert.match(checkSqlite(file, folder.path)[0]!.message, /schema 1, write-ahead log/);
+  assert.match(checkSqlite(file, folder.path)[0]!.message, /schema \d+, write-ahead log/);
   await store.close();
   assert.equal(checkSqlite(file, folder.path)[0]!.status, "ok");
 });
@@ -137,6 +137,8 @@ test("settings are shown with their source and without secrets", () => {
       LIMPET_HTTP_TOKENS: "hunter2,other",
       LIMPET_STORE: "postgres://u:hunter2@h/a",
       LIMPET_CALL_TIMEOUT: "12345ms",
+      LIMPET_CLUSTER_KEYS: "hunter2-is-not-a-key",
+      LIMPET_SCHEDULERS: "a:1,b:2",
     }),
   );
   assert.doesNotMatch(JSON.stringify(shown), /hunter2/);
@@ -144,6 +146,9 @@ test("settings are shown with their source and without secrets", () => {
   assert.deepEqual(find("http.tokens"), { name: "http.tokens", value: "2 (hidden)", source: "LIMPET_HTTP_TOKENS" });
   assert.deepEqual(find("store"), { name: "store", value: "postgres://u:…@h/a", source: "LIMPET_STORE" });
   assert.deepEqual(find("callTimeout"), { name: "callTimeout", value: "12345ms", source: "LIMPET_CALL_TIMEOUT" });
+  assert.deepEqual(find("cluster.keys")?.value, "1 (hidden)");
+  assert.deepEqual(find("schedulers")?.value, "a:1, b:2");
+  assert.deepEqual(find("cluster.name")?.value, "none");
   assert.deepEqual(find("namespace"), { name: "namespace", value: "default", source: "default" });
 });
 

@@ -1,7 +1,7 @@
 // Are the settings sensible, and where did each come from? Pure.
 
 import { nearest } from "../../config/nearest.ts";
-import { OPTIONS, OTHER_ENV, SETTING_KEYS } from "../../config/options.ts";
+import { OPTIONS, OTHER_ENV, SETTING_KEYS, type SettingKey, type Settings } from "../../config/options.ts";
 import { shownValue } from "../../config/read-value.ts";
 import type { ResolvedSettings } from "../../config/settings.ts";
 import { formatDuration } from "../../kernel/durations.ts";
@@ -37,21 +37,20 @@ export interface ShownSetting {
 
 export function shownSettings({ settings, origins }: ResolvedSettings): ShownSetting[] {
   return SETTING_KEYS.map((key) => {
-    const option = OPTIONS[key];
-    const value = settings[key];
     const origin = origins[key];
     const source = origin.place ?? (origin.source === "default" ? "default" : origin.name);
-    if (option.secret)
-      return {
-        name: option.path,
-        value: settings.httpTokens.length === 0 ? "none" : `${settings.httpTokens.length} (hidden)`,
-        source,
-      };
-    if (option.kind === "duration") return { name: option.path, value: exactDuration(Number(value)), source };
-    const shown =
-      typeof value === "string" ? (JSON.parse(shownValue(key, value).replace(/…$/, '…"')) as string) : String(value);
-    return { name: option.path, value: shown, source };
+    return { name: OPTIONS[key].path, value: shown(key, settings[key]), source };
   });
+}
+
+function shown(key: SettingKey, value: Settings[SettingKey]): string {
+  const { secret, kind } = OPTIONS[key];
+  const nothing = typeof value === "object" || typeof value === "string" ? value.length === 0 : false;
+  if (nothing) return "none";
+  if (typeof value === "object") return secret ? `${value.length} (hidden)` : value.join(", ");
+  if (secret) return "(hidden)";
+  if (typeof value === "string") return JSON.parse(shownValue(key, value).replace(/…$/, '…"')) as string;
+  return kind === "duration" ? exactDuration(Number(value)) : String(value);
 }
 
 /** For people, but never rounded: it is what was set. */

@@ -1,0 +1,228 @@
+// The settings by which processes find each other, trust each other and share their actors. All of them nest under
+// `cluster` in code and in limpet.yaml, except the list of schedulers. Nothing here reads anything.
+
+import type { Duration } from "../kernel/durations.ts";
+import type { Option } from "./option.ts";
+import { addressProblem, keyProblem, nameOfHostProblem, reachableProblem } from "./places.ts";
+
+export const FAILOVERS = ["lease", "fast"] as const;
+export type Failover = (typeof FAILOVERS)[number];
+
+/** As the rest of the program sees them: every value present, durations in milliseconds. */
+export interface ClusterValues {
+  readonly cluster: boolean;
+  /** Empty: the name of the machine. */
+  readonly clusterName: string;
+  readonly clusterHost: string;
+  readonly linkPort: number;
+  readonly schedulerPort: number;
+  readonly clusterKeys: readonly string[];
+  readonly schedulers: readonly string[];
+  readonly lease: number;
+  readonly leaderLease: number;
+  readonly roundTimeout: number;
+  readonly coalesce: number;
+  readonly replicationFactor: number;
+  readonly moveTimeout: number;
+  readonly failover: Failover;
+}
+
+/** What may be set in code under `cluster`. */
+export interface ClusterSettings {
+  /** What people call this host; the name of the machine unless set. */
+  readonly name?: string | undefined;
+  /** The address at which others reach this process; it listens there. */
+  readonly host?: string | undefined;
+  /** Where other hosts call this one; 0 takes any free port. */
+  readonly port?: number | undefined;
+  /** Where hosts reach the scheduler of this process; 0 takes any free port. */
+  readonly schedulerPort?: number | undefined;
+  /** The secret of the cluster. Several may be valid at once, so that it can be replaced; the first is used for connecting. */
+  readonly keys?: readonly string[] | undefined;
+  /** How long a host may be silent before its actors move. */
+  readonly lease?: Duration | undefined;
+  /** How long the leading scheduler may be silent before another one leads. */
+  readonly leaderLease?: Duration | undefined;
+  /** How long a host may take to confirm a change of where actors live. */
+  readonly roundTimeout?: Duration | undefined;
+  /** How long joins and leaves are gathered before actors move. */
+  readonly coalesce?: Duration | undefined;
+  /** Places each host has on the ring of a type. */
+  readonly replicationFactor?: number | undefined;
+  /** How long a turn may go on when its actor moves to another host. */
+  readonly moveTimeout?: Duration | undefined;
+  readonly failover?: Failover | undefined;
+}
+
+const MILLISECOND = 1;
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+
+export const CLUSTER_OPTIONS: { readonly [K in keyof ClusterValues]: Option } = {
+  cluster: {
+    kind: "yes/no",
+    default: true,
+    path: "cluster",
+    env: "LIMPET_CLUSTER",
+    flag: "cluster",
+    help: "Processes that share the store form a cluster.",
+    breaks:
+      "Without it, processes on one store snatch actors from each other: no state is lost, but calls fail and wait.",
+  },
+  clusterName: {
+    kind: "text",
+    default: "",
+    path: "cluster.name",
+    env: "LIMPET_CLUSTER_NAME",
+    flag: "name",
+    placeholder: "name",
+    help: "What people call this host; the name of the machine unless set.",
+    breaks: "Hosts of the same name can be told apart by their addresses only.",
+    problem: nameOfHostProblem,
+  },
+  clusterHost: {
+    kind: "text",
+    default: "127.0.0.1",
+    path: "cluster.host",
+    env: "LIMPET_CLUSTER_HOST",
+    flag: "cluster-host",
+    placeholder: "address",
+    help: "The address at which other hosts and the scheduler reach this process; it listens there.",
+    breaks:
+      "With loopback, only processes of this machine form a cluster; anything else needs a key, because others can reach it.",
+    problem: reachableProblem,
+  },
+  linkPort: {
+    kind: "whole number",
+    default: 0,
+    path: "cluster.port",
+    env: "LIMPET_CLUSTER_PORT",
+    flag: "cluster-port",
+    placeholder: "number",
+    help: "The port at which other hosts call this one; 0 takes any free one.",
+    breaks: "A firewall between hosts needs a fixed one; two processes of one machine cannot share it.",
+    min: 0,
+    max: 65_535,
+  },
+  schedulerPort: {
+    kind: "whole number",
+    default: 0,
+    path: "cluster.schedulerPort",
+    env: "LIMPET_SCHEDULER_PORT",
+    flag: "scheduler-port",
+    placeholder: "number",
+    help: "The port at which hosts reach the scheduler of this process; 0 takes any free one. `limpet scheduler` takes 7400 unless told otherwise.",
+    breaks: "With 0 nobody knows the port beforehand; two processes of one machine cannot share it.",
+    min: 0,
+    max: 65_535,
+  },
+  clusterKeys: {
+    kind: "list",
+    default: [],
+    path: "cluster.keys",
+    env: "LIMPET_CLUSTER_KEYS",
+    flag: "cluster-key",
+    placeholder: "secret",
+    help: "The secret that all processes of the cluster share; with one, everything between them is encrypted, and both sides prove that they know it. Several may be valid at once, and the first is used for connecting. Prefer the environment: flags show in process lists.",
+    breaks:
+      "With none, whoever reaches the ports is trusted; processes that have no key in common cannot talk to each other.",
+    secret: true,
+    problem: keyProblem,
+  },
+  schedulers: {
+    kind: "list",
+    default: [],
+    path: "schedulers",
+    env: "LIMPET_SCHEDULERS",
+    flag: "schedulers",
+    placeholder: "host:port",
+    help: "Dedicated schedulers to use, instead of finding one through the store.",
+    breaks: "While none of them can be reached, hosts cannot join, and those that have joined lose their lease.",
+    problem: addressProblem,
+  },
+  lease: {
+    kind: "duration",
+    default: "10s",
+    path: "cluster.lease",
+    env: "LIMPET_CLUSTER_LEASE",
+    flag: "lease",
+    placeholder: "duration",
+    help: "How long a host may be silent before its actors move to others.",
+    breaks:
+      "Too low: a short pause of a process or of the network moves its actors. Too high: actors of a host that died are out of reach that long.",
+    min: SECOND,
+    max: 5 * MINUTE,
+  },
+  leaderLease: {
+    kind: "duration",
+    default: "3s",
+    path: "cluster.leaderLease",
+    env: "LIMPET_CLUSTER_LEADER_LEASE",
+    flag: "leader-lease",
+    placeholder: "duration",
+    help: "How long the leading scheduler may be silent before another one leads.",
+    breaks:
+      "Too low: the lead changes with every hiccup of the store. Too high: hosts lose their lease before somebody leads again.",
+    min: 300 * MILLISECOND,
+  },
+  roundTimeout: {
+    kind: "duration",
+    default: "8s",
+    path: "cluster.roundTimeout",
+    env: "LIMPET_CLUSTER_ROUND_TIMEOUT",
+    flag: "round-timeout",
+    placeholder: "duration",
+    help: "How long a host may take to confirm a change of where actors live.",
+    breaks: "Too low: a host that is only slow is cut off. Too high: a host that hangs holds up the change that long.",
+    min: MILLISECOND,
+  },
+  coalesce: {
+    kind: "duration",
+    default: "0ms",
+    path: "cluster.coalesce",
+    env: "LIMPET_CLUSTER_COALESCE",
+    flag: "coalesce",
+    placeholder: "duration",
+    help: "How long joins and leaves are gathered before actors move.",
+    breaks:
+      "Too low: hosts that start one after another move actors each time. Too high: a new host waits that long for its actors.",
+    min: 0,
+  },
+  replicationFactor: {
+    kind: "whole number",
+    default: 100,
+    path: "cluster.replicationFactor",
+    env: "LIMPET_CLUSTER_REPLICATION_FACTOR",
+    flag: "replication-factor",
+    placeholder: "number",
+    help: "Places that each host has on the ring of a type; what the leading scheduler says counts.",
+    breaks:
+      "Too low: some hosts get many more actors than others. Too high: every change of hosts costs more time and memory.",
+    min: 1,
+    max: 1_000,
+  },
+  moveTimeout: {
+    kind: "duration",
+    default: "2s",
+    path: "cluster.moveTimeout",
+    env: "LIMPET_CLUSTER_MOVE_TIMEOUT",
+    flag: "move-timeout",
+    placeholder: "duration",
+    help: "How long a turn may go on when its actor moves to another host.",
+    breaks:
+      "Too low: long turns are cut off and their callers see an error. Too high: calls to actors that move wait that long.",
+    min: MILLISECOND,
+  },
+  failover: {
+    kind: "text",
+    default: "lease",
+    path: "cluster.failover",
+    env: "LIMPET_CLUSTER_FAILOVER",
+    flag: "failover",
+    placeholder: "when",
+    help: "When the actors of a host that is gone move: once its lease is over, or fast, as soon as its connection is closed.",
+    breaks:
+      "lease: a crash costs up to the whole lease. fast: a connection that breaks moves actors whose turns still run; none of those can commit, but what they do elsewhere happens.",
+    choices: FAILOVERS,
+  },
+};
