@@ -1,10 +1,11 @@
 // Every area of the benchmarks, in the order they run. A new benchmark joins its area's list.
 import { actorCases } from "./actors/cases.ts";
 import type { BenchCase } from "./case.ts";
+import { clusterCases } from "./cluster/cases.ts";
 
 export const AREAS: Readonly<Record<string, readonly BenchCase[]>> = {
   actors: actorCases,
-  cluster: [],
+  cluster: clusterCases,
   sticky: [],
   reminders: [],
   workflows: [],

@@ -3,29 +3,12 @@
 // Every answer is checked, and persisted calls are counted again in the database.
 import { NodeCrypto } from "@effect/platform-node";
 import { PgClient } from "@effect/sql-pg";
-import { Effect, Layer, ManagedRuntime, Redacted, Schema } from "effect";
+import { Effect, Layer, ManagedRuntime, Redacted } from "effect";
 import * as cluster from "effect/unstable/cluster";
-import { Rpc } from "effect/unstable/rpc";
 import { SqlClient } from "effect/unstable/sql";
+import { inFlightLoops, Live, Pinger } from "./effect-pinger.mjs";
 
-const { ClusterSchema, Entity, MessageStorage, RunnerHealth, RunnerStorage, Runners, Sharding, ShardingConfig } =
-  cluster;
-
-const ping = { payload: { n: Schema.Number }, success: Schema.Number };
-const Pinger = Entity.make("Pinger", [
-  Rpc.make("Ping", ping),
-  Rpc.make("PingStored", ping).annotate(ClusterSchema.Persisted, true),
-])
-  .annotateRpcs(ClusterSchema.ClientTracingEnabled, false)
-  .annotate(ClusterSchema.ClientTracingEnabled, false);
-
-const answer = ({ payload }) => Effect.sync(() => payload.n + 1);
-const Live = Pinger.toLayer(
-  Effect.sync(() => Pinger.of({ Ping: answer, PingStored: answer })),
-  {
-    maxIdleTime: "10 minutes",
-  },
-);
+const { MessageStorage, RunnerHealth, RunnerStorage, Runners, Sharding, ShardingConfig } = cluster;
 
 const config = { simulateRemoteSerialization: false };
 
@@ -43,19 +26,6 @@ const onPostgres = (url) =>
     Layer.provideMerge(PgClient.layer({ url: Redacted.make(url) })),
   );
 
-/** A loop that calls one entity after the other until the time is up; `next` hands out entities. */
-const loop = (clients, tag, until, tally) =>
-  Effect.gen(function* () {
-    let n = 0;
-    while (performance.now() < until) {
-      const client = clients[tally.next++ % clients.length];
-      const got = yield* client[tag]({ n });
-      if (got !== n + 1) throw new Error(`the answer to ${n} was ${got}`);
-      n = got;
-      tally.done++;
-    }
-  });
-
 async function contender({ layer, tag, actors, inFlight, durationMs, warmupMs, verify }) {
   const runtime = ManagedRuntime.make(Live.pipe(Layer.provideMerge(layer)));
   const clientFor = await runtime.runPromise(Pinger.client);
@@ -64,14 +34,9 @@ async function contender({ layer, tag, actors, inFlight, durationMs, warmupMs, v
   const clients = ids.map((id) => clientFor(id));
   let total = 0;
   const measure = async (ms) => {
-    const tally = { next: 0, done: 0 };
-    const start = performance.now();
-    const one = loop(clients, tag, start + ms, tally);
-    await runtime.runPromise(
-      inFlight === 1 ? one : Effect.all(Array(inFlight).fill(one), { concurrency: "unbounded", discard: true }),
-    );
-    total += tally.done;
-    return tally.done / ((performance.now() - start) / 1000);
+    const { done, rate } = await inFlightLoops(runtime, clients, tag, inFlight, ms);
+    total += done;
+    return rate;
   };
   await measure(warmupMs);
   return {

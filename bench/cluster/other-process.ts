@@ -1,0 +1,107 @@
+// The other process of a cluster, from both ends: the contender starts it, asks it questions, and ends it; it says when
+// it is ready, answers, and ends with the contender whatever happens to that.
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+
+/** A question for the other process, as JSON. */
+type Asked = { readonly number: number; readonly question: unknown };
+type Told =
+  | { readonly ready: unknown }
+  | { readonly number: number; readonly answer: unknown }
+  | { readonly failed: string };
+
+const START_LIMIT_MS = 60_000;
+const END_LIMIT_MS = 60_000;
+
+export class OtherProcess {
+  /** What it said when it was ready. */
+  hello: unknown;
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<unknown>;
+  readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
+  #number = 0;
+
+  private constructor(child: ChildProcess) {
+    this.#child = child;
+    this.#ended = once(child, "exit");
+    child.on("exit", () => {
+      for (const { reject } of this.#waiting.values()) reject(new Error("the other process has ended"));
+      this.#waiting.clear();
+    });
+  }
+
+  /** `file` is under bench/. Resolves when it is ready. */
+  static async start(file: string, parameter: unknown): Promise<OtherProcess> {
+    const child = fork(fileURLToPath(new URL(`../${file}`, import.meta.url)), [JSON.stringify(parameter)], {
+      stdio: ["ignore", 2, 2, "ipc"],
+    });
+    const other = new OtherProcess(child);
+    const ready = Promise.withResolvers<unknown>();
+    child.on("message", (told: Told) => {
+      if ("ready" in told) ready.resolve(told.ready);
+      else if ("failed" in told) ready.reject(new Error(`the other process did not start: ${told.failed}`));
+      else other.#settle(told.number, told.answer);
+    });
+    child.on("exit", (code, signal) => ready.reject(new Error(`the other process ended (${signal ?? code})`)));
+    const limit = setTimeout(() => ready.reject(new Error("the other process did not get ready")), START_LIMIT_MS);
+    try {
+      other.hello = await ready.promise;
+      return other;
+    } catch (error) {
+      child.kill("SIGKILL");
+      throw error;
+    } finally {
+      clearTimeout(limit);
+    }
+  }
+
+  ask(question: unknown): Promise<unknown> {
+    const number = ++this.#number;
+    const waiting = Promise.withResolvers<unknown>();
+    this.#waiting.set(number, waiting);
+    this.#child.send({ number, question } satisfies Asked);
+    return waiting.promise;
+  }
+
+  /** SIGTERM asks it to leave in good order, SIGKILL does not ask. Resolves when it is gone. */
+  async end(signal: "SIGTERM" | "SIGKILL"): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    this.#child.kill(signal);
+    const limit = setTimeout(() => this.#child.kill("SIGKILL"), END_LIMIT_MS);
+    await this.#ended;
+    clearTimeout(limit);
+  }
+
+  #settle(number: number, answer: unknown): void {
+    this.#waiting.get(number)?.resolve(answer);
+    this.#waiting.delete(number);
+  }
+}
+
+export interface Service {
+  /** Told to the contender. */
+  readonly hello?: unknown;
+  answer?(question: never): unknown;
+  /** Leaves in good order. */
+  stop(): Promise<void>;
+}
+
+/** The life of the other process itself; its parameter comes from `OtherProcess.start`. */
+export async function beTheOther<Parameter>(start: (parameter: Parameter) => Promise<Service>): Promise<void> {
+  // The terminal sends Ctrl-C to everybody; the benchmark decides what happens then.
+  process.on("SIGINT", () => {});
+  process.on("disconnect", () => process.exit(1));
+  // When nobody hears it any more, this process is about to end.
+  const say = (told: Told) => process.send!(told, () => {});
+  try {
+    const service = await start(JSON.parse(process.argv[2]!) as Parameter);
+    process.on("SIGTERM", () => void service.stop().finally(() => process.exit()));
+    process.on("message", async ({ number, question }: Asked) => {
+      say({ number, answer: await service.answer?.(question as never) });
+    });
+    say({ ready: service.hello ?? null });
+  } catch (error) {
+    say({ failed: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+  }
+}

@@ -1,0 +1,33 @@
+// Limpet: calls from one host process to actors that live in the other one.
+import type { Make } from "../case.ts";
+import { pingInFlight, pingOneByOne } from "../load.ts";
+import { until } from "../until.ts";
+import { isSettled, openHost, Pinger, startOtherHost } from "./ours.ts";
+
+export const calls: Make = async ({ postgres, durationMs, warmupMs, params }) => {
+  const app = await openHost(postgres);
+  const other = await startOtherHost(postgres);
+  await until("a cluster of two", () => isSettled(app, 2));
+  const ids: string[] = [];
+  for (let i = 0; ids.length < Number(params.actors); i++) {
+    const { here } = await app.host.where(Pinger.name, `pinger-${i}`);
+    if (!here) ids.push(`pinger-${i}`);
+  }
+  const targets = ids.map((id) => app.actor(Pinger, id));
+  const inFlight = Number(params.inFlight);
+  const measure = (ms: number) =>
+    inFlight === 1 ? pingOneByOne(targets[0]!, ms) : pingInFlight(targets, inFlight, ms);
+  await measure(Number(params.warmups) * warmupMs);
+  return {
+    async run() {
+      const rate = await measure(durationMs);
+      const here = app.host.types().find(({ type }) => type === Pinger.name)?.active;
+      if (here !== 0) throw new Error(`${here} actors lived in the process that called them`);
+      return rate;
+    },
+    async close() {
+      await other.end("SIGTERM");
+      await app.stop();
+    },
+  };
+};

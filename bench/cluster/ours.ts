@@ -1,0 +1,28 @@
+// Limpet: the host that both processes of a cluster run. They have nothing in common but the store.
+import { Actor, type App, limpet } from "../../src/index.ts";
+import { OtherProcess } from "./other-process.ts";
+
+export class Pinger extends Actor {
+  ping(n: number): number {
+    return n + 1;
+  }
+}
+
+export const openHost = (store: string): Promise<App> => limpet({ actors: [Pinger], store });
+
+/** Resolves when the other host has opened; whether it is a member by then is another question. */
+export const startOtherHost = (store: string): Promise<OtherProcess> =>
+  OtherProcess.start("cluster/ours-process.ts", { store });
+
+/** Exactly so many hosts are members, nobody else is waited for, and all of them are in the table of the type. */
+export async function isSettled(app: App, hosts: number): Promise<boolean> {
+  const view = await app.host.cluster().catch(() => undefined);
+  const present = view?.hosts.filter(({ state }) => state !== "evicted") ?? [];
+  const table = view?.tables.find(({ type }) => type === Pinger.name);
+  return (
+    present.length === hosts &&
+    present.every(({ state }) => state === "member") &&
+    table?.phase === "settled" &&
+    table.hosts.length === hosts
+  );
+}
