@@ -4,28 +4,29 @@
 //   cold → activating → active → deactivating → cold
 //
 // Calls are accepted in every phase. They run in the order they came, one at a time, while the phase is `active`; what waits
-// when it turns cold wakes it up again. After a life that was fenced the place stays `fenced` for a moment before the actor
+// when it turns cold wakes it up again. An actor that has to live on another host lets its running turn end; what waits goes there. After a life that was fenced the place stays `fenced` for a moment before the actor
 // is taken back, so that two hosts that both get calls for it do not snatch it from each other before either can commit.
 import { LimpetError } from "../kernel/errors.ts";
+import type { Timer } from "../ports/clock.ts";
 import type { DeactivationReason } from "./actor.ts";
 import type { ActorType } from "./actor-type.ts";
 import { Incarnation } from "./incarnation.ts";
 import { Mailbox } from "./mailbox.ts";
 import { type Admission, admit } from "./reentry.ts";
 import type { Surroundings } from "./surroundings.ts";
-import { Turn, type Work } from "./turn.ts";
+import { type Place, Turn, type Work } from "./turn.ts";
 
 export type ActivationPhase = "cold" | "activating" | "active" | "deactivating" | "fenced";
 
 /** Why a life ended, as the metrics count it. */
-export type EndReason = DeactivationReason | "fenced" | "store" | "failed";
+export type EndReason = DeactivationReason | "fenced" | "store" | "failed" | "lease";
 
 /** A host stands back from an actor another one has taken about as long as that one needs to commit what it began. */
 const SHORTEST_STAND_BACK_MS = 1;
 const SHORTEST_SPREAD_MS = 9;
 const LONGEST_SPREAD_MS = 1_000;
 
-export class Activation {
+export class Activation implements Place {
   readonly type: ActorType;
   readonly id: string;
   readonly #around: Surroundings;
@@ -38,7 +39,10 @@ export class Activation {
   newer: Activation | undefined;
   #mailbox: Mailbox | undefined;
   #leaving: DeactivationReason | undefined;
+  #standingBack: Timer | undefined;
   #looping = false;
+  /** Called when it is gone from memory. */
+  onGone: (() => void) | undefined;
 
   constructor(type: ActorType, id: string, around: Surroundings) {
     this.type = type;
@@ -69,12 +73,17 @@ export class Activation {
     return this.phase === "active" && this.running === undefined && this.waiting === 0;
   }
 
-  newTurn(method: string, args: readonly unknown[], parent: Turn | undefined, timeoutMs: number, work?: Work): Turn {
+  /** Something the actor itself has to do: a hook, the tick of a timer. */
+  ownTurn(name: string, timeoutMs: number, work: Work): Turn {
     const { clock, deadlines } = this.#around;
-    return new Turn(this, method, args, parent, timeoutMs, clock.monotonic(), deadlines, work);
+    const turn = new Turn(this.type, this.id, name, [], undefined, timeoutMs, clock.monotonic(), deadlines, work);
+    turn.activation = this;
+    return turn;
   }
 
   submit(turn: Turn): void {
+    turn.activation = this;
+    turn.place = this;
     if (turn.parent !== undefined) {
       const admission = admit(turn, this.running, this.type.options.reentrant);
       if (admission !== "queue") {
@@ -83,7 +92,12 @@ export class Activation {
       }
     }
     if (this.phase === "active" && this.#mailbox === undefined && this.life!.running === undefined) {
-      this.life!.run(turn, turn.queuedAt);
+      if (this.#around.mayBegin(turn.queuedAt)) this.life!.run(turn, turn.queuedAt);
+      else this.#handBack(turn);
+      return;
+    }
+    if (this.#leaving === "moved") {
+      this.#handBack(turn);
       return;
     }
     const { mailboxLimit } = this.type.options;
@@ -119,6 +133,40 @@ export class Activation {
     this.#next();
   }
 
+  /** It lives elsewhere from now on: what has not begun goes there, what runs may end. */
+  moveAway(): void {
+    if (this.#leaving === "moved") return;
+    this.#leaving = "moved";
+    this.#handBackAll();
+    this.#next();
+  }
+
+  /** Nothing more of it counts from this moment on. `error` is for those whose turns run. */
+  cutOff(reason: "moved" | "lease", error: (turn: Turn) => LimpetError): void {
+    this.#leaving = "moved";
+    this.#handBackAll();
+    // A turn whose commit is under way hears how that ended.
+    for (let turn = this.running; turn !== undefined; turn = turn.outer) {
+      if (turn.phase === "running") turn.cancel(error(turn));
+    }
+    this.#standingBack?.cancel();
+    this.end(reason);
+  }
+
+  #handBackAll(): void {
+    const waiting = [...this.queued];
+    this.#mailbox = undefined;
+    for (const turn of waiting) this.#handBack(turn);
+  }
+
+  /** A tick of a timer dies with the life it belongs to; a call finds its way again. */
+  #handBack(turn: Turn): void {
+    turn.activation = undefined;
+    turn.place = undefined;
+    if (turn.work === undefined) this.#around.reroute(turn);
+    else turn.fail(new LimpetError("LEASE_LOST", `${this.label} does not run here at the moment`));
+  }
+
   // ——— Waking up and going to sleep.
 
   async #activate(): Promise<void> {
@@ -128,11 +176,15 @@ export class Activation {
     try {
       life = new Incarnation(this, this.#around);
       this.life = life;
+      const begun = this.#around.clock.monotonic();
       if (type.stateful) await life.take();
+      if (this.life !== life) return;
       this.activeSince = this.#around.clock.monotonic();
       this.lastUsed = this.activeSince;
       type.instruments.activations.add(1);
       if (type.hasOnActivate) await life.runHook("onActivate", type.options.callTimeoutMs);
+      if (this.life !== life) return;
+      type.instruments.activationSeconds.observe((this.#around.clock.monotonic() - begun) / 1_000);
     } catch (error) {
       // A hook that was fenced or whose commit got lost has already ended this life, and the next may have begun.
       if (this.life === life) this.#failActivation(error);
@@ -168,7 +220,6 @@ export class Activation {
   end(reason: EndReason, lostMs = 0): void {
     this.life?.end(reason);
     this.life = undefined;
-    this.#leaving = undefined;
     this.type.instruments.deactivated(reason);
     if (reason === "fenced") this.#standBack(lostMs);
     else this.#rest();
@@ -178,11 +229,12 @@ export class Activation {
     this.phase = "fenced";
     const { clock, random } = this.#around;
     const spread = Math.min(Math.max(lostMs, SHORTEST_SPREAD_MS), LONGEST_SPREAD_MS);
-    clock.after(SHORTEST_STAND_BACK_MS + random.number() * spread, () => this.#rest());
+    this.#standingBack = clock.after(SHORTEST_STAND_BACK_MS + random.number() * spread, () => this.#rest());
   }
 
   #rest(): void {
     this.phase = "cold";
+    this.#leaving = undefined;
     if (this.waiting > 0) void this.#activate();
     else this.#around.gone(this);
   }
@@ -209,6 +261,7 @@ export class Activation {
       if (this.life === life) this.#failActivation(error);
       return;
     }
+    if (this.life !== life) return;
     this.phase = "active";
     this.#next();
   }
@@ -226,7 +279,9 @@ export class Activation {
         this.#mailbox = undefined;
         break;
       }
-      this.life!.run(turn, this.#around.clock.monotonic());
+      const now = this.#around.clock.monotonic();
+      if (this.#around.mayBegin(now)) this.life!.run(turn, now);
+      else this.#handBack(turn);
     }
     this.#looping = false;
   }

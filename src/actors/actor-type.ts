@@ -27,10 +27,10 @@ export class ActorType {
   readonly activations = new Map<string, Activation>();
   readonly useOrder = new UseOrder();
 
-  constructor(actorClass: ActorClass, defaults: ActorDefaults, meter: Meter) {
+  constructor(actorClass: ActorClass, defaults: ActorDefaults, meter: Meter, namespace: string) {
     this.actorClass = actorClass;
     this.options = resolveOptions(actorClass.name, actorClass.options ?? {}, defaults);
-    this.instruments = typeInstruments(meter, this.options.name);
+    this.instruments = typeInstruments(meter, namespace, this.options.name);
     const prototype = actorClass.prototype as AnyActor;
     this.methods = methodsOf(prototype);
     this.stateful = typeof prototype.initial === "function";

@@ -5,9 +5,9 @@ import type { ActorTimers } from "./timers.ts";
 
 /**
  * Why an actor leaves memory. `idle`: nobody called it; `memory`: room was needed; `explicit`: it asked to;
- * `stop`: the process stops.
+ * `stop`: the process stops; `moved`: it lives on another host from now on.
  */
-export type DeactivationReason = "idle" | "memory" | "explicit" | "stop";
+export type DeactivationReason = "idle" | "memory" | "explicit" | "stop" | "moved";
 
 /** What surrounds an instance, for as long as it lives. */
 export interface ActorContext {

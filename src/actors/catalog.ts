@@ -1,8 +1,9 @@
 // All actors of a host: the types it knows, who is in memory, and the one way in for a call. Finds or wakes the
-// activation, keeps their number within its limit, and lets the idle ones go.
+// activation, keeps their number within its limit, and lets the idle ones go. Calls of actors that are not in memory here are
+// the router's business, unless this host is alone: then every actor is its own.
 import { parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
-import { checkId } from "../kernel/names.ts";
+import { checkId, checkType } from "../kernel/names.ts";
 import { copyValue, isPlainPrimitive } from "../kernel/values.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
@@ -13,14 +14,15 @@ import { Activation } from "./activation.ts";
 import type { ActorDefaults } from "./actor-options.ts";
 import { ActorType } from "./actor-type.ts";
 import { Deadlines } from "./deadlines.ts";
+import { ForeignType } from "./foreign-type.ts";
 import { type Caller, GroupCall } from "./group-call.ts";
-import type { HandleMaker, Send } from "./handle.ts";
+import type { CallTarget, HandleMaker, Send } from "./handle.ts";
 import { handleMaker } from "./handle.ts";
 import type { Incarnation } from "./incarnation.ts";
 import { storeInstruments } from "./instruments.ts";
 import type { ActorClass, CallSettings } from "./remote.ts";
 import type { Surroundings } from "./surroundings.ts";
-import { cancelled } from "./turn.ts";
+import { cancelled, Turn } from "./turn.ts";
 
 export interface CatalogSettings extends ActorDefaults {
   readonly namespace: string;
@@ -37,6 +39,16 @@ export interface World {
   readonly meter: Meter;
   readonly store: Store;
 }
+
+/** How a call finds an actor that is not in memory here. */
+export interface Routes {
+  route(turn: Turn): void;
+  mayBegin(now: number): boolean;
+  mayCommit(now: number): boolean;
+}
+
+/** Names of types of other hosts for which handles are kept ready. */
+const FOREIGN_TYPES = 1_000;
 
 /** Idle actors are looked for this often, or four times within the shortest idle timeout. */
 const SWEEP_MS = 5_000;
@@ -56,7 +68,9 @@ export class Catalog implements Surroundings {
   readonly deadlines: Deadlines;
   readonly hookTimeoutMs: number;
   readonly types = new Map<string, ActorType>();
-  readonly #makers = new Map<ActorType, HandleMaker>();
+  readonly #makers = new Map<CallTarget, HandleMaker>();
+  readonly #foreign = new Map<string, ForeignType>();
+  #routes: Routes | undefined;
   readonly #byClass = new Map<ActorClass, ActorType>();
   readonly #settings: CatalogSettings;
   readonly #takes: GroupCall<TakeRequest, Taken>;
@@ -97,7 +111,7 @@ export class Catalog implements Surroundings {
   }
 
   #register(actorClass: ActorClass, meter: Meter): void {
-    const type = new ActorType(actorClass, this.#settings, meter);
+    const type = new ActorType(actorClass, this.#settings, meter, this.namespace);
     const twin = this.types.get(type.name);
     if (twin?.actorClass === actorClass) return;
     if (twin !== undefined) {
@@ -119,6 +133,32 @@ export class Catalog implements Surroundings {
     return this.#resident;
   }
 
+  /** From now on actors live where the cluster says. */
+  join(routes: Routes): void {
+    this.#routes = routes;
+  }
+
+  /** A type of this host, or, in a cluster, one that another host may have. */
+  target(name: string): CallTarget {
+    const type = this.types.get(name);
+    if (type !== undefined || this.#routes === undefined) return type ?? this.typeNamed(name);
+    let foreign = this.#foreign.get(name);
+    if (foreign === undefined) {
+      checkType(name);
+      foreign = new ForeignType(name, this.#settings.callTimeoutMs);
+      this.#makers.set(foreign, handleMaker(foreign, this.send));
+      this.#foreign.set(name, foreign);
+      if (this.#foreign.size > FOREIGN_TYPES) this.#forgetForeign();
+    }
+    return foreign;
+  }
+
+  #forgetForeign(): void {
+    const [[name, oldest]] = this.#foreign as unknown as [[string, ForeignType]];
+    this.#foreign.delete(name);
+    this.#makers.delete(oldest);
+  }
+
   typeNamed(name: string): ActorType {
     const type = this.types.get(name);
     if (type !== undefined) return type;
@@ -127,7 +167,7 @@ export class Catalog implements Surroundings {
   }
 
   handle(of: ActorClass | string, id: string, settings?: CallSettings, caller?: Incarnation): object {
-    const type = typeof of === "string" ? this.typeNamed(of) : (this.#byClass.get(of) ?? this.typeNamed(of?.name));
+    const type = typeof of === "string" ? this.target(of) : (this.#byClass.get(of) ?? this.target(nameOf(of)));
     checkId(id);
     const options = settings && {
       signal: settings.signal,
@@ -146,15 +186,58 @@ export class Catalog implements Surroundings {
       for (let i = 0; i < args.length; i++) {
         if (!isPlainPrimitive(args[i])) args[i] = copyValue(args[i], `argument ${i + 1}`, "ARGUMENT_INVALID");
       }
-      const activation = type.activations.get(id) ?? this.#open(type, id);
       const timeoutMs = options?.timeoutMs ?? type.options.callTimeoutMs;
-      const turn = activation.newTurn(method, args, parent, timeoutMs);
-      activation.submit(turn);
+      const turn = new Turn(
+        type,
+        id,
+        method,
+        args,
+        parent,
+        timeoutMs,
+        this.clock.monotonic(),
+        this.deadlines,
+        undefined,
+      );
+      this.deliver(turn);
       return turn.promise(options?.signal);
     } catch (error) {
       return Promise.reject(error);
     }
   };
+
+  /** To the actor if it is in memory; otherwise its way has to be found. */
+  deliver(turn: Turn): void {
+    const type = turn.type as CallTarget;
+    const activation = type.activations.get(turn.id);
+    if (activation !== undefined) {
+      type.instruments?.local.add(1);
+      activation.submit(turn);
+    } else if (this.#routes !== undefined) {
+      this.#routes.route(turn);
+    } else {
+      this.wake(turn);
+    }
+  }
+
+  reroute(turn: Turn): void {
+    if (this.#routes === undefined) turn.fail(stopping());
+    else this.#routes.route(turn);
+  }
+
+  mayBegin(now: number): boolean {
+    return this.#routes === undefined || this.#routes.mayBegin(now);
+  }
+
+  mayCommit(): boolean {
+    return this.#routes === undefined || this.#routes.mayCommit(this.clock.monotonic());
+  }
+
+  /** The actor comes to life here. Throws HOST_FULL. */
+  wake(turn: Turn): void {
+    const type = this.typeNamed(turn.type.name);
+    type.instruments.local.add(1);
+    this.#open(type, turn.id).submit(turn);
+  }
 
   #open(type: ActorType, id: string): Activation {
     const { maxResident } = this.#settings;
@@ -175,7 +258,40 @@ export class Catalog implements Surroundings {
     activation.type.activations.delete(activation.id);
     activation.type.useOrder.remove(activation);
     this.#resident--;
+    activation.onGone?.();
     if (this.#resident === 0) this.#whenEmpty?.();
+  }
+
+  /**
+   * Lets go of every actor of a type that does not stay: turns that run may end within `timeoutMs`, what waits finds its
+   * way again. Resolves with their number when none of them is left.
+   */
+  async moveAway(type: ActorType, stays: (id: string) => boolean, timeoutMs: number): Promise<number> {
+    const movers = [...type.activations.values()].filter(({ id }) => !stays(id));
+    if (movers.length === 0) return 0;
+    const left = new Set(movers);
+    await new Promise<void>((resolve) => {
+      const late = this.clock.after(timeoutMs, () => {
+        for (const mover of [...left]) mover.cutOff("moved", movedTooSlowly);
+      });
+      for (const mover of movers) {
+        mover.onGone = () => {
+          left.delete(mover);
+          if (left.size > 0) return;
+          late.cancel();
+          resolve();
+        };
+      }
+      for (const mover of movers) mover.moveAway();
+    });
+    return movers.length;
+  }
+
+  /** The lease is lost: nothing of what is in memory counts any more. */
+  dropAll(): number {
+    const all = [...this.#all()];
+    for (const activation of all) activation.cutOff("lease", lostLease);
+    return all.length;
   }
 
   take(type: string, id: string): Promise<Taken> {
@@ -270,5 +386,13 @@ const lostTrack = (): LimpetError =>
     "COMMIT_UNKNOWN",
     "the answer of the store was lost and the actor taken over; the turn may count or not",
   );
+
+const movedTooSlowly = (turn: Turn): LimpetError =>
+  new LimpetError("CALL_CANCELLED", `${turn.label} took too long while its actor moved; nothing of this turn was kept`);
+
+const lostLease = (turn: Turn): LimpetError =>
+  new LimpetError("LEASE_LOST", `this host lost its lease while ${turn.label} ran; nothing of this turn was kept`);
+
+const nameOf = (actorClass: ActorClass): string => actorClass?.options?.name ?? actorClass?.name;
 
 const stopping = (): LimpetError => new LimpetError("STOPPING", "this process is stopping");

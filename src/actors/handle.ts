@@ -3,12 +3,24 @@
 import { LimpetError } from "../kernel/errors.ts";
 import type { CallOptions } from "../ports/host.ts";
 
-import type { ActorType } from "./actor-type.ts";
+import type { Activation } from "./activation.ts";
 import type { Incarnation } from "./incarnation.ts";
+import type { TypeInstruments } from "./instruments.ts";
+
+/** A type that can be called: one of this host, or one of another. */
+export interface CallTarget {
+  readonly name: string;
+  readonly options: { readonly callTimeoutMs: number };
+  /** Those known beforehand; others are found out by calling them. */
+  readonly methods: ReadonlySet<string>;
+  /** In memory here. */
+  readonly activations: ReadonlyMap<string, Activation>;
+  readonly instruments: TypeInstruments | undefined;
+}
 
 /** Sends a call. `caller` is the actor whose code makes it, if any. */
 export type Send = (
-  type: ActorType,
+  type: CallTarget,
   id: string,
   method: string,
   args: unknown[],
@@ -24,7 +36,7 @@ const CALLER: unique symbol = Symbol("caller");
 const OPTIONS: unique symbol = Symbol("options");
 
 /** Where a name that is not a method of the class ends up: perhaps a function in a field, perhaps a mistake. */
-function fallback(type: ActorType, send: Send): object {
+function fallback(type: CallTarget, send: Send): object {
   return new Proxy(Object.create(null) as object, {
     get(_target, name, handle: Handle) {
       // A handle must not look like a promise, or `await` would call it.
@@ -48,7 +60,7 @@ interface Handle {
   readonly [OPTIONS]: CallOptions | undefined;
 }
 
-export function handleMaker(type: ActorType, send: Send): HandleMaker {
+export function handleMaker(type: CallTarget, send: Send): HandleMaker {
   class ActorHandle implements Handle {
     readonly [ID]: string;
     readonly [CALLER]: Incarnation | undefined;

@@ -10,6 +10,7 @@ import { copyValue, isPlainPrimitive } from "../kernel/values.ts";
 import type { CommitOutcome, StateWrite } from "../ports/store.ts";
 import type { Activation, EndReason } from "./activation.ts";
 import { type ActorContext, construct, type DeactivationReason } from "./actor.ts";
+import { chainHas } from "./cause.ts";
 import { Committing } from "./committing.ts";
 import type { ActorClass, AnyActor, CallSettings } from "./remote.ts";
 import { StateBuffer } from "./state/state-buffer.ts";
@@ -81,7 +82,7 @@ export class Incarnation implements ActorContext {
   runHook(hook: "onActivate", timeoutMs: number): Promise<unknown>;
   runHook(hook: "onDeactivate", timeoutMs: number, reason: DeactivationReason): Promise<unknown>;
   runHook(hook: "onActivate" | "onDeactivate", timeoutMs: number, reason?: DeactivationReason): Promise<unknown> {
-    const turn = this.#activation.newTurn(hook, [], undefined, timeoutMs, () => this.#instance[hook](reason!));
+    const turn = this.#activation.ownTurn(hook, timeoutMs, () => this.#instance[hook](reason!));
     this.run(turn, turn.queuedAt);
     return turn.promise(undefined);
   }
@@ -151,7 +152,7 @@ export class Incarnation implements ActorContext {
 
   async #tick(name: string, tick: () => unknown): Promise<void> {
     const { type, id } = this.#activation;
-    const turn = this.#activation.newTurn(`timer ${name}`, [], undefined, type.options.callTimeoutMs, tick);
+    const turn = this.#activation.ownTurn(`timer ${name}`, type.options.callTimeoutMs, tick);
     this.#ticks ??= new Set();
     this.#ticks.add(turn);
     this.#activation.submit(turn);
@@ -269,6 +270,11 @@ export class Incarnation implements ActorContext {
   }
 
   #commit(turn: Turn, write: StateWrite, reply: unknown): void {
+    if (!this.#around.mayCommit()) {
+      const message = `this host lost its lease before ${turn.label} had ended; nothing of this turn was kept`;
+      this.lost(turn, "lease", new LimpetError("LEASE_LOST", message));
+      return;
+    }
     turn.phase = "committing";
     this.#around.commit(this.#ref, this.#epoch, this.#version, write, new Committing(this, turn, reply));
   }
@@ -339,7 +345,7 @@ export class Incarnation implements ActorContext {
     if (this.#enteringInside) return;
     this.#enteringInside = true;
     while (this.running === outer) {
-      const at = this.#inside?.findIndex((turn) => turn.parent!.chainHas((cause) => cause === outer)) ?? -1;
+      const at = this.#inside?.findIndex((turn) => chainHas(turn.parent, (cause) => cause === outer)) ?? -1;
       if (at < 0) break;
       this.enter(this.#inside!.splice(at, 1)[0]!);
     }

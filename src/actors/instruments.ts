@@ -7,6 +7,10 @@ const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 export interface TypeInstruments {
   readonly activations: Counter;
   readonly active: Gauge;
+  readonly activationSeconds: Histogram;
+  /** Calls whose actor is here, and calls that went to another host. */
+  readonly local: Counter;
+  readonly remote: Counter;
   readonly turnSeconds: Histogram;
   readonly waitSeconds: Histogram;
   readonly succeeded: Counter;
@@ -15,26 +19,42 @@ export interface TypeInstruments {
   deactivated(reason: string): void;
 }
 
-export function typeInstruments(meter: Meter, type: string): TypeInstruments {
+export function typeInstruments(meter: Meter, namespace: string, type: string): TypeInstruments {
+  const labels = { namespace, type };
   const departures = new Map<string, Counter>();
   const turns = (outcome: string): Counter =>
-    meter.counter("limpet_turns_total", "Turns that ended.", { type, outcome });
+    meter.counter("limpet_turns_total", "Turns that ended.", { ...labels, outcome });
+  const routed = (route: string): Counter =>
+    meter.counter("limpet_calls_routed_total", "Calls, by where their actor is.", { ...labels, route });
   return {
-    activations: meter.counter("limpet_actor_activations_total", "Actors brought into memory.", { type }),
-    active: meter.gauge("limpet_actors_active", "Actors in memory.", { type }),
-    turnSeconds: meter.histogram("limpet_turn_seconds", "From the start of a turn to its end.", SECONDS, { type }),
-    waitSeconds: meter.histogram("limpet_mailbox_wait_seconds", "From a call to the start of its turn.", SECONDS, {
-      type,
-    }),
+    activations: meter.counter("limpet_actor_activations_total", "Actors brought into memory.", labels),
+    active: meter.gauge("limpet_actors_active", "Actors in memory.", labels),
+    activationSeconds: meter.histogram(
+      "limpet_activation_seconds",
+      "From the first call to the first turn.",
+      SECONDS,
+      labels,
+    ),
+    local: routed("local"),
+    remote: routed("remote"),
+    turnSeconds: meter.histogram("limpet_turn_seconds", "From the start of a turn to its end.", SECONDS, labels),
+    waitSeconds: meter.histogram(
+      "limpet_mailbox_wait_seconds",
+      "From a call to the start of its turn.",
+      SECONDS,
+      labels,
+    ),
     succeeded: turns("success"),
     failed: turns("error"),
-    fenced: meter.counter("limpet_commits_fenced_total", "Commits refused because another activation took over.", {
-      type,
-    }),
+    fenced: meter.counter(
+      "limpet_commits_fenced_total",
+      "Commits refused because another activation took over.",
+      labels,
+    ),
     deactivated(reason) {
       let counter = departures.get(reason);
       if (counter === undefined) {
-        counter = meter.counter("limpet_actor_deactivations_total", "Actors that left memory.", { type, reason });
+        counter = meter.counter("limpet_actor_deactivations_total", "Actors that left memory.", { ...labels, reason });
         departures.set(reason, counter);
       }
       counter.add(1);

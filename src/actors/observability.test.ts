@@ -49,25 +49,25 @@ describe("metrics", () => {
     await assert.rejects(app.actor(Counter, "b").fail());
     await other.actor(Counter, "a").inc();
     await assert.rejects(app.actor(Counter, "a").inc(), { code: "FENCED" });
-    assert.equal(read(app.metrics(), 'limpet_actors_active{type="Counter"}'), 2);
+    assert.equal(read(app.metrics(), 'limpet_actors_active{namespace="default",type="Counter"}'), 2);
     await app.advance("2m");
     const text = app.metrics();
     const expected = {
-      'limpet_actor_activations_total{type="Counter"}': 2,
+      'limpet_actor_activations_total{namespace="default",type="Counter"}': 2,
       'limpet_actor_deactivations_total{reason="fenced",type="Counter"}': 1,
       'limpet_actor_deactivations_total{reason="idle",type="Counter"}': 1,
-      'limpet_actors_active{type="Counter"}': 0,
+      'limpet_actors_active{namespace="default",type="Counter"}': 0,
       'limpet_turns_total{outcome="success",type="Counter"}': 4,
       'limpet_turns_total{outcome="error",type="Counter"}': 2,
-      'limpet_commits_fenced_total{type="Counter"}': 1,
-      'limpet_mailbox_wait_seconds_count{type="Counter"}': 6,
+      'limpet_commits_fenced_total{namespace="default",type="Counter"}': 1,
+      'limpet_mailbox_wait_seconds_count{namespace="default",type="Counter"}': 6,
       limpet_commit_batch_size_sum: 5,
       limpet_commit_seconds_count: read(text, "limpet_commit_batch_size_count"),
       limpet_take_batch_size_sum: 2,
       limpet_store_retries_total: 0,
     };
     for (const [series, value] of Object.entries(expected)) assert.equal(read(text, series), value, series);
-    assert.equal(read(text, 'limpet_turn_seconds_count{type="Counter"}'), 5, "all turns that were not fenced");
+    assert.equal(read(text, 'limpet_turn_seconds_count{namespace="default",type="Counter"}'), 5, "all turns that were not fenced");
   });
 });
 

@@ -1,6 +1,7 @@
 // May a call come back to an actor that is part of its own call chain? Decides, does nothing.
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
+import { type Cause, chainHas, showChain } from "./cause.ts";
 import type { Turn } from "./turn.ts";
 
 /**
@@ -17,7 +18,7 @@ export function admit(call: Turn, running: Turn | undefined, reentrant: boolean)
   let length = 0;
   let reentries = 0;
   let comesBack = false;
-  for (let turn: Turn | undefined = cause; turn !== undefined; turn = turn.parent) {
+  for (let turn: Cause | undefined = cause; turn !== undefined; turn = turn.parent) {
     length++;
     if (turn.outer !== undefined) reentries++;
     if (turn.activation === call.activation && turn.phase === "running") comesBack = true;
@@ -27,17 +28,17 @@ export function admit(call: Turn, running: Turn | undefined, reentrant: boolean)
   if (!reentrant) {
     return new LimpetError(
       "CALL_CYCLE",
-      `${call.activation.label} waits for a call that comes back to it: ${call.chain()}. ` +
-        `Break the cycle, or allow it with "reentrant: true" in the options of ${call.activation.type.name}`,
+      `${call.type.name}/${call.id} waits for a call that comes back to it: ${showChain(call)}. ` +
+        `Break the cycle, or allow it with "reentrant: true" in the options of ${call.type.name}`,
     );
   }
   if (reentries >= LIMITS.reentrancyDepth)
     return tooDeep(call, `a chain may come back ${LIMITS.reentrancyDepth} times`);
-  return cause.chainHas((turn) => turn === running) ? "enter" : "wait";
+  return chainHas(cause, (turn) => turn === running) ? "enter" : "wait";
 }
 
 function tooDeep(call: Turn, rule: string): LimpetError {
-  const chain = call.chain();
+  const chain = showChain(call);
   const shown = chain.length > 500 ? `… ${chain.slice(-500)}` : chain;
   return new LimpetError("CALL_TOO_DEEP", `${rule}: ${shown}`);
 }

@@ -8,6 +8,7 @@ import type { Deadlines } from "./deadlines.ts";
 import type { Caller } from "./group-call.ts";
 import type { Incarnation } from "./incarnation.ts";
 import type { ActorClass, CallSettings } from "./remote.ts";
+import type { Turn } from "./turn.ts";
 
 export interface Surroundings {
   readonly namespace: string;
@@ -22,6 +23,12 @@ export interface Surroundings {
   take(type: string, id: string): Promise<Taken>;
   commit(ref: number, epoch: number, version: number, write: StateWrite, caller: Caller<CommitOutcome>): void;
   handle(type: ActorClass | string, id: string, settings: CallSettings | undefined, caller: Incarnation): object;
+  /** May a turn begin at this moment, or has too much of the host's lease passed? */
+  mayBegin(now: number): boolean;
+  /** May what a turn did be committed? */
+  mayCommit(): boolean;
+  /** A call that has not begun must find its way again. */
+  reroute(turn: Turn): void;
   /** It is cold and nothing waits for it. */
   gone(activation: Activation): void;
 }

@@ -5,6 +5,7 @@
 //                                             runs is asked to stop through its signal, and runs to its end.
 import { LimpetError } from "../kernel/errors.ts";
 import type { Activation } from "./activation.ts";
+import type { Cause } from "./cause.ts";
 import type { Deadlines } from "./deadlines.ts";
 
 export type TurnPhase = "queued" | "running" | "committing" | "done";
@@ -16,12 +17,25 @@ export function cancelled(label: string, reason: unknown): LimpetError {
   return new LimpetError("CALL_CANCELLED", `the caller of ${label} gave up`, { cause: reason });
 }
 
-export class Turn {
-  readonly activation: Activation;
+/** Where a turn waits before it begins: a mailbox, the waiting room, another host. */
+export interface Place {
+  /** Nobody waits for it any more. */
+  withdraw(turn: Turn): void;
+}
+
+/** What a turn needs to know of the type of its actor. */
+export interface TargetType {
+  readonly name: string;
+  readonly options: { readonly callTimeoutMs: number };
+}
+
+export class Turn implements Cause {
+  readonly type: TargetType;
+  readonly id: string;
   readonly method: string;
   readonly args: readonly unknown[];
   /** The turn whose code made this call. */
-  readonly parent: Turn | undefined;
+  readonly parent: Cause | undefined;
   readonly work: Work | undefined;
   readonly timeoutMs: number;
   /** On the monotonic clock. */
@@ -29,6 +43,16 @@ export class Turn {
   readonly queuedAt: number;
   startedAt = 0;
   phase: TurnPhase = "queued";
+  /** The actor that runs it, once it is there. */
+  activation: Activation | undefined;
+  /** Where it waits, until it begins. */
+  place: Place | undefined;
+  /** It came from another host, which is told when its actor lives elsewhere, instead of passing it on. */
+  turnBack: (() => void) | undefined;
+  /** Hosts that have turned it away. */
+  hops = 0;
+  /** Its number for other hosts, when calls it made are there. */
+  number = 0;
   /** The running turn inside which this one runs, by reentrancy, and where the state stood when it began. */
   outer: Turn | undefined;
   mark = 0;
@@ -59,41 +83,49 @@ export class Turn {
   #unlisten: (() => void) | undefined;
 
   constructor(
-    activation: Activation,
+    type: TargetType,
+    id: string,
     method: string,
     args: readonly unknown[],
-    parent: Turn | undefined,
+    parent: Cause | undefined,
     timeoutMs: number,
     now: number,
     deadlines: Deadlines,
     work: Work | undefined,
   ) {
-    this.activation = activation;
+    this.type = type;
+    this.id = id;
     this.method = method;
     this.args = args;
     this.parent = parent;
     this.work = work;
     this.timeoutMs = timeoutMs;
     const own = now + timeoutMs;
-    this.deadlineAt = parent !== undefined && parent.deadlineAt < own ? parent.deadlineAt : own;
+    this.deadlineAt = parent instanceof Turn && parent.deadlineAt < own ? parent.deadlineAt : own;
     this.queuedAt = now;
     this.#deadlines = deadlines;
   }
 
   /** For people: `Cart/alice.add`. */
   get label(): string {
-    return `${this.activation.label}.${this.method}`;
+    return `${this.type.name}/${this.id}.${this.method}`;
   }
 
   /** The caller's promise. Until then nothing is armed: most turns have ended by the time it is asked for. */
   promise(signal: AbortSignal | undefined): Promise<unknown> {
     if (this.#answer === "value") return Promise.resolve(this.#result);
     if (this.#answer === "error") return Promise.reject(this.#result);
-    // A call that only inherits its deadline is cancelled with the turn it is part of.
-    if (this.parent === undefined || this.deadlineAt < this.parent.deadlineAt) this.#deadlines.add(this);
-    if (this.parent !== undefined) {
-      this.parent.pending ??= new Set();
-      this.parent.pending.add(this);
+    const { parent } = this;
+    if (parent instanceof Turn) {
+      // A call that only inherits its deadline is cancelled with the turn it is part of.
+      if (this.deadlineAt < parent.deadlineAt) this.#deadlines.add(this);
+      parent.pending ??= new Set();
+      parent.pending.add(this);
+    } else if (this.turnBack === undefined) {
+      this.#deadlines.add(this);
+    } else {
+      // What is left of the time of a call from another host is any number; its own host watches it more closely.
+      this.#deadlines.addOrphan(this);
     }
     this.#promise = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -131,7 +163,7 @@ export class Turn {
     if (this.phase === "done" || this.#cancelled !== undefined) return;
     this.#cancelled = reason;
     if (this.phase === "queued") {
-      this.activation.withdraw(this);
+      this.place?.withdraw(this);
       this.phase = "done";
     }
     this.#settle("error", reason);
@@ -167,22 +199,17 @@ export class Turn {
     this.#result = result;
     if (this.#resolve === undefined) return;
     this.#deadlines.remove(this);
-    this.parent?.pending?.delete(this);
+    if (this.parent instanceof Turn) this.parent.pending?.delete(this);
     this.#unlisten?.();
     if (answer === "value") this.#resolve(result);
     else this.#reject!(result);
   }
 
-  /** Does this turn, or one that caused it, satisfy the condition? */
-  chainHas(found: (turn: Turn) => boolean): boolean {
-    for (let turn: Turn | undefined = this; turn !== undefined; turn = turn.parent) if (found(turn)) return true;
-    return false;
-  }
-
-  /** `Cart/alice.checkout → Stock/tea.reserve`, oldest first. */
-  chain(): string {
-    const labels: string[] = [];
-    for (let turn: Turn | undefined = this; turn !== undefined; turn = turn.parent) labels.unshift(turn.label);
-    return labels.join(" → ");
+  /** Whoever sent it here takes it back: nobody here waits for it any more, and its promise stays open. */
+  dismiss(): void {
+    this.phase = "done";
+    this.#answer = "error";
+    this.#deadlines.remove(this);
+    this.#unlisten?.();
   }
 }

@@ -1,0 +1,68 @@
+// A call on its way to another host, and what becomes of it: an answer, a refusal that sends it elsewhere, or the loss of
+// the connection. A call that was delivered is never sent again; one that surely was not finds another way.
+import type { LimpetError } from "../kernel/errors.ts";
+import type { Cancel, Links, Ownership, RemoteCall, RemoteCaller } from "../ports/links.ts";
+import type { Place, Turn } from "./turn.ts";
+
+export interface Dispatcher {
+  readonly links: Links;
+  describe(turn: Turn): RemoteCall;
+  /** The call has come to its end, here or there. */
+  arrived(turn: Turn): void;
+  turnedAway(turn: Turn, from: string, belief: Ownership): void;
+  unsent(turn: Turn, to: string): void;
+}
+
+export class Departure implements RemoteCaller, Place {
+  readonly #turn: Turn;
+  readonly #to: string;
+  readonly #dispatcher: Dispatcher;
+  readonly #cancel: Cancel;
+  #over = false;
+
+  constructor(turn: Turn, to: string, dispatcher: Dispatcher) {
+    this.#turn = turn;
+    this.#to = to;
+    this.#dispatcher = dispatcher;
+    turn.place = this;
+    this.#cancel = dispatcher.links.call(to, dispatcher.describe(turn), this);
+  }
+
+  value(result: unknown): void {
+    if (!this.#end()) return;
+    this.#turn.succeed(result);
+  }
+
+  error(error: unknown): void {
+    if (!this.#end()) return;
+    this.#turn.fail(error);
+  }
+
+  lost(error: LimpetError): void {
+    if (!this.#end()) return;
+    this.#turn.fail(error);
+  }
+
+  notOwner(belief: Ownership): void {
+    if (!this.#end()) return;
+    this.#dispatcher.turnedAway(this.#turn, this.#to, belief);
+  }
+
+  unsent(_error: LimpetError): void {
+    if (!this.#end()) return;
+    this.#dispatcher.unsent(this.#turn, this.#to);
+  }
+
+  /** Its caller gave up: the other host is told. */
+  withdraw(_turn: Turn): void {
+    if (this.#end()) this.#cancel();
+  }
+
+  #end(): boolean {
+    if (this.#over) return false;
+    this.#over = true;
+    this.#turn.place = undefined;
+    this.#dispatcher.arrived(this.#turn);
+    return true;
+  }
+}

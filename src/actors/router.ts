@@ -1,0 +1,228 @@
+// Finds the way of a call whose actor is not in memory here: to a new life here, to the host that owns it, or to the
+// waiting room until it is clear. It also serves the calls that other hosts send.
+//
+// - Only the owner runs a call. A host that gets one for somebody else's actor answers `not owner` with the version of its
+//   table; the caller then follows the hint, or waits until its own table is as new. Each refusal counts, and they are limited.
+// - A call that comes back along its own chain goes to where its actor waits for it, whatever the table says by now.
+import { invariant, LimpetError } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Cancel, LinkService, Links, Ownership, RemoteAnswer, RemoteCall, RemoteCause } from "../ports/links.ts";
+import { HERE, NOBODY, type Placement, WAIT } from "../ports/placement.ts";
+import type { Catalog, Routes } from "./catalog.ts";
+import { type Cause, DistantTurn } from "./cause.ts";
+import { Departure, type Dispatcher } from "./departure.ts";
+import { cancelled, Turn } from "./turn.ts";
+import { WaitingRoom } from "./waiting-room.ts";
+
+/** Another host's table is about to change like ours, or ours like its. */
+const FIRST_PAUSE_MS = 5;
+const LONGEST_PAUSE_MS = 200;
+/** A host that cannot be reached is either back soon or soon in no table any more. */
+const UNREACHABLE_PAUSE_MS = 50;
+
+export interface RouterWorld {
+  readonly placement: Placement;
+  readonly links: Links;
+  readonly clock: Clock;
+}
+
+export class Router implements Routes, Dispatcher, LinkService {
+  readonly links: Links;
+  readonly #catalog: Catalog;
+  readonly #placement: Placement;
+  readonly #clock: Clock;
+  readonly #room: WaitingRoom;
+  /** Turns of this host that other hosts know by number, and how many calls of theirs are there. */
+  readonly #abroad = new Map<number, { readonly turn: Turn; calls: number }>();
+  #lastNumber = 0;
+
+  constructor(catalog: Catalog, { placement, links, clock }: RouterWorld) {
+    this.#catalog = catalog;
+    this.#placement = placement;
+    this.links = links;
+    this.#clock = clock;
+    this.#room = new WaitingRoom(clock, (turn) => catalog.deliver(turn));
+  }
+
+  get waiting(): number {
+    return this.#room.size;
+  }
+
+  mayBegin(now: number): boolean {
+    return this.#placement.mayBegin(now);
+  }
+
+  mayCommit(now: number): boolean {
+    return this.#placement.mayCommit(now);
+  }
+
+  /** Tables have changed, or there is a lease again. Empty: all of them. */
+  changed(types: readonly string[]): void {
+    if (types.length === 0) this.#room.releaseAll();
+    for (const type of types) this.#room.release(type);
+  }
+
+  // ——— Calls that start here, or have to start again.
+
+  route(turn: Turn): void {
+    const cameFrom = turn.parent && this.#waitsFor(turn.parent, turn);
+    if (cameFrom !== undefined) {
+      this.#depart(turn, cameFrom);
+      return;
+    }
+    const { name } = turn.type;
+    const route = this.#placement.route(name, turn.id);
+    if (route === HERE) this.#wake(turn);
+    else if (route === WAIT) this.#room.add(turn);
+    else if (turn.turnBack !== undefined) turn.turnBack();
+    else if (route === NOBODY)
+      turn.fail(new LimpetError("NO_HOST", `no host of the cluster runs actors of type ${name}`));
+    else this.#depart(turn, route);
+  }
+
+  #wake(turn: Turn): void {
+    const type = this.#catalog.types.get(turn.type.name);
+    if (type === undefined || !this.#placement.mayBegin(this.#clock.monotonic())) {
+      this.#room.add(turn);
+    } else if (type.activations.has(turn.id)) {
+      // It was on its way out when the table changed again. Its next life begins when this one is over.
+      this.#room.add(turn, FIRST_PAUSE_MS);
+    } else {
+      try {
+        this.#catalog.wake(turn);
+      } catch (error) {
+        turn.fail(error);
+      }
+    }
+  }
+
+  /** The host on which the actor of a call waits for that very call. */
+  #waitsFor(cause: Cause, { type, id }: Turn): string | undefined {
+    for (let at: Cause | undefined = cause; at !== undefined; at = at.parent) {
+      if (!(at instanceof DistantTurn) || at.host === this.#placement.address) continue;
+      if (at.id === id && at.type.name === type.name) return at.host;
+    }
+    return undefined;
+  }
+
+  #depart(turn: Turn, to: string): void {
+    invariant(to !== this.#placement.address, "a host does not call itself over the network");
+    this.#catalog.types.get(turn.type.name)?.instruments.remote.add(1);
+    new Departure(turn, to, this);
+  }
+
+  describe(turn: Turn): RemoteCall {
+    return {
+      namespace: this.#catalog.namespace,
+      type: turn.type.name,
+      id: turn.id,
+      method: turn.method,
+      args: turn.args,
+      timeoutMs: Math.max(turn.deadlineAt - this.#clock.monotonic(), 1),
+      hops: turn.hops,
+      passOn: false,
+      causes: turn.parent === undefined ? NO_CAUSES : this.#causesOf(turn.parent),
+    };
+  }
+
+  turnedAway(turn: Turn, from: string, belief: Ownership): void {
+    turn.hops++;
+    if (turn.hops > LIMITS.hops) {
+      const message = `${LIMITS.hops} hosts in a row turned ${turn.label} away; where its actor lives does not settle`;
+      turn.fail(new LimpetError("NOT_SETTLED", message));
+      return;
+    }
+    const mine = this.#placement.belief(turn.type.name, turn.id);
+    const newer = belief.term - mine.term || belief.version - mine.version;
+    const { owner } = belief;
+    if (newer > 0 && owner !== undefined && owner !== this.#placement.address && owner !== from) {
+      this.#depart(turn, owner);
+    } else {
+      this.#room.add(turn, Math.min(FIRST_PAUSE_MS * 2 ** (turn.hops - 1), LONGEST_PAUSE_MS));
+    }
+  }
+
+  unsent(turn: Turn): void {
+    this.#room.add(turn, UNREACHABLE_PAUSE_MS);
+  }
+
+  // ——— Chains of calls across hosts.
+
+  /** Oldest first. Turns of this host get a number by which they are found when the chain comes back. */
+  #causesOf(parent: Cause): RemoteCause[] {
+    const causes: RemoteCause[] = [];
+    for (let at: Cause | undefined = parent; at !== undefined; at = at.parent) {
+      const { type, id, method } = at;
+      if (at instanceof DistantTurn) {
+        causes.unshift({ host: at.host, turn: at.number, type: type.name, id, method });
+      } else {
+        causes.unshift({ host: this.#placement.address, turn: this.#number(at as Turn), type: type.name, id, method });
+      }
+    }
+    return causes;
+  }
+
+  #number(turn: Turn): number {
+    if (turn.number === 0) turn.number = ++this.#lastNumber;
+    const known = this.#abroad.get(turn.number);
+    if (known === undefined) this.#abroad.set(turn.number, { turn, calls: 1 });
+    else known.calls++;
+    return turn.number;
+  }
+
+  arrived({ parent }: Turn): void {
+    for (let at: Cause | undefined = parent; at !== undefined; at = at.parent) {
+      if (!(at instanceof Turn)) continue;
+      const known = this.#abroad.get(at.number);
+      if (known !== undefined && --known.calls === 0) this.#abroad.delete(at.number);
+    }
+  }
+
+  #parentOf(causes: readonly RemoteCause[]): Cause | undefined {
+    let parent: Cause | undefined;
+    for (const { host, turn, type, id, method } of causes) {
+      const own = host === this.#placement.address ? this.#abroad.get(turn)?.turn : undefined;
+      parent = own ?? new DistantTurn(type, id, method, host, turn, parent);
+    }
+    return parent;
+  }
+
+  // ——— Calls of other hosts.
+
+  serve(call: RemoteCall, answer: RemoteAnswer): Cancel {
+    const { type, id, method, args, timeoutMs } = call;
+    if (call.namespace !== this.#catalog.namespace) {
+      answer.error(new LimpetError("NO_HOST", "this host belongs to another namespace"));
+      return () => {};
+    }
+    if (this.#catalog.stopping) {
+      answer.notOwner({ ...this.#placement.belief(type, id), owner: undefined });
+      return () => {};
+    }
+    try {
+      const target = this.#catalog.target(type);
+      const parent = call.causes.length === 0 ? undefined : this.#parentOf(call.causes);
+      const now = this.#clock.monotonic();
+      const turn = new Turn(target, id, method, args, parent, timeoutMs, now, this.#catalog.deadlines, undefined);
+      turn.hops = call.hops;
+      if (!call.passOn) {
+        turn.turnBack = () => {
+          turn.dismiss();
+          answer.notOwner(this.#placement.belief(type, id));
+        };
+      }
+      this.#catalog.deliver(turn);
+      turn.promise(undefined).then(
+        (value) => answer.value(value),
+        (error: unknown) => answer.error(error),
+      );
+      return () => turn.cancel(cancelled(turn.label, "its host gave up"));
+    } catch (error) {
+      answer.error(error);
+      return () => {};
+    }
+  }
+}
+
+const NO_CAUSES: readonly RemoteCause[] = [];

@@ -1,0 +1,82 @@
+// Calls that cannot be on their way yet: their actor is moving, its host is not known, or cannot be reached. They wait by
+// type, in the order they came, for the next change of that type's table or a short while, whichever comes first. Their
+// deadlines are watched as everybody's; their number has a limit.
+import { LimpetError } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import type { Clock, Timer } from "../ports/clock.ts";
+import type { Place, Turn } from "./turn.ts";
+
+interface Bench {
+  readonly turns: Set<Turn>;
+  timer: Timer | undefined;
+  timerAt: number;
+}
+
+export class WaitingRoom implements Place {
+  readonly #clock: Clock;
+  readonly #leave: (turn: Turn) => void;
+  readonly #benches = new Map<string, Bench>();
+
+  /** `leave` sends a turn on its way again; it may come right back. */
+  constructor(clock: Clock, leave: (turn: Turn) => void) {
+    this.#clock = clock;
+    this.#leave = leave;
+  }
+
+  get size(): number {
+    let size = 0;
+    for (const { turns } of this.#benches.values()) size += turns.size;
+    return size;
+  }
+
+  waiting(type: string): number {
+    return this.#benches.get(type)?.turns.size ?? 0;
+  }
+
+  /** `forMs`: it may not have to wait for a change, so everybody of its type tries again after this. */
+  add(turn: Turn, forMs?: number): void {
+    const type = turn.type.name;
+    let bench = this.#benches.get(type);
+    if (bench === undefined) {
+      bench = { turns: new Set(), timer: undefined, timerAt: Number.POSITIVE_INFINITY };
+      this.#benches.set(type, bench);
+    }
+    if (bench.turns.size >= LIMITS.waitingRoom) {
+      turn.fail(new LimpetError("NOT_READY", `${LIMITS.waitingRoom} calls already wait for a host of ${type}`));
+      return;
+    }
+    turn.place = this;
+    bench.turns.add(turn);
+    if (forMs === undefined) return;
+    const at = this.#clock.monotonic() + forMs;
+    if (at >= bench.timerAt) return;
+    bench.timer?.cancel();
+    bench.timerAt = at;
+    bench.timer = this.#clock.after(forMs, () => this.release(type));
+  }
+
+  withdraw(turn: Turn): void {
+    const bench = this.#benches.get(turn.type.name);
+    if (bench?.turns.delete(turn) && bench.turns.size === 0) this.#clear(turn.type.name, bench);
+  }
+
+  /** Everybody who waits for this type tries again, in order. */
+  release(type: string): void {
+    const bench = this.#benches.get(type);
+    if (bench === undefined) return;
+    this.#clear(type, bench);
+    for (const turn of bench.turns) {
+      turn.place = undefined;
+      this.#leave(turn);
+    }
+  }
+
+  releaseAll(): void {
+    for (const type of [...this.#benches.keys()]) this.release(type);
+  }
+
+  #clear(type: string, bench: Bench): void {
+    bench.timer?.cancel();
+    this.#benches.delete(type);
+  }
+}
