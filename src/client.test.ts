@@ -248,6 +248,105 @@ test("options that cannot work are refused at once", () => {
   for (const url of ["", "localhost:3500", "ftp://localhost", "http://ann:secret@localhost"]) {
     assert.throws(() => connect({ url }), codeOf("OPTION_INVALID"), url);
   }
+  assert.throws(() => connect({ url: [] }), codeOf("OPTION_INVALID"));
+  assert.throws(() => connect({ url: ["http://localhost", "ftp://localhost"] }), codeOf("OPTION_INVALID"));
   assert.throws(() => connect({ url: "http://localhost", timeout: "soon" }), codeOf("OPTION_INVALID"));
   assert.throws(() => connect({ url: "http://localhost", timeout: 0 }), codeOf("OPTION_INVALID"));
+});
+
+/** Nobody listens there any more. */
+async function deserted(t: TestContext): Promise<string> {
+  const { url, close } = await openDoor(t);
+  await close();
+  return url;
+}
+
+test("of several hosts, one that cannot be reached is passed by, and the client stays with the one that works", async (t) => {
+  const gone = await deserted(t);
+  const [second, third] = [new FakeHost({ add: () => 2 }), new FakeHost({ add: () => 3 })];
+  const urls = [gone, (await openDoor(t, second)).url, (await openDoor(t, third)).url];
+  const cart = connect({ url: urls }).actor(Cart, "alice");
+  for (let i = 0; i < 5; i++) assert.equal(await cart.add("tea"), 2);
+  assert.deepEqual([second.calls.length, third.calls.length], [5, 0]);
+});
+
+test("a host that is stopping is left for the next one, and the call arrives once", async (t) => {
+  const { promise: held, resolve } = Promise.withResolvers<number>();
+  const leaving = new FakeHost({ add: () => held });
+  const staying = new FakeHost({ add: () => 2 });
+  const door = await openDoor(t, leaving, { limits: { drainMs: 600_000 } });
+  const client = connect({ url: [door.url, (await openDoor(t, staying)).url] });
+  const cart = client.actor(Cart, "alice");
+  const first = cart.add("tea");
+  while (leaving.calls.length === 0) await new Promise(setImmediate);
+  const closed = door.close();
+  assert.equal(await cart.add("mate"), 2);
+  resolve(1);
+  assert.equal(await first, 1, "what was under way got its answer");
+  await closed;
+  assert.equal(await cart.add("milk"), 2, "an old answer does not lead back to a host that has gone");
+  assert.deepEqual([leaving.calls.length, staying.calls.length], [1, 2]);
+});
+
+test("what a door refuses before anything has begun goes to the next host", async (t) => {
+  const body = JSON.stringify({ errorCode: "STOPPING", message: "this host is stopping", retry: "elsewhere" });
+  let asked = 0;
+  const refusing = await strange(t, (_request, response) => {
+    asked++;
+    response.writeHead(503, { "limpet-delivered": "no" }).end(body);
+  });
+  const host = new FakeHost({ add: () => 2 });
+  const client = connect({ url: [refusing, (await openDoor(t, host)).url] });
+  assert.equal(await client.actor(Cart, "alice").add("tea"), 2);
+  assert.equal(await client.actor(Cart, "alice").add("tea"), 2);
+  assert.equal(asked, 1);
+});
+
+test("a call that may have happened is never sent again, whatever its error says one may do", async (t) => {
+  const other = new FakeHost();
+  const otherUrl = (await openDoor(t, other)).url;
+  // An actor may let pass any error of a call it made, in the middle of a turn that has done other things before.
+  for (const code of ["STOPPING", "NOT_READY", "UNREACHABLE", "FENCED", "MAILBOX_FULL"] as const) {
+    const host = new FakeHost({ add: () => Promise.reject(new LimpetError(code, "of a call within")) });
+    const client = connect({ url: [(await openDoor(t, host)).url, otherUrl] });
+    await assert.rejects(client.actor(Cart, "alice").add("tea"), codeOf(code));
+    assert.equal(host.calls.length, 1);
+  }
+  const broken = await strange(t, (_request, response) => response.socket!.destroy());
+  const client = connect({ url: [broken, otherUrl] });
+  await assert.rejects(client.actor(Cart, "alice").add("tea"), codeOf("ANSWER_LOST"));
+  assert.equal(other.calls.length, 0);
+  await client.actor(Cart, "alice").add("tea");
+  assert.equal(other.calls.length, 1, "the call after it goes elsewhere");
+});
+
+test("a host that never answers costs the call that met it, and the next one goes elsewhere", async (t) => {
+  const silent = await strange(t, () => {});
+  const host = new FakeHost({ add: () => 2 });
+  const client = connect({ url: [silent, (await openDoor(t, host)).url], timeout: 300 });
+  await assert.rejects(client.actor(Cart, "alice").add("tea"), codeOf("CALL_TIMEOUT"));
+  assert.equal(host.calls.length, 0);
+  const patient = client.actor(Cart, "alice", { timeout: "1m" });
+  assert.equal(await patient.add("tea"), 2);
+});
+
+test("when no host takes a call, the error is that of the last one and says how many were tried", async (t) => {
+  const urls = [await deserted(t), await deserted(t)];
+  const calling = connect({ url: urls }).actor(Cart, "alice").add("tea");
+  await assert.rejects(calling, (error) => {
+    assert.ok(codeOf("UNREACHABLE")(error));
+    assert.match(
+      (error as Error).message,
+      /^none of 2 hosts took the call; of the last one: http:\S+ cannot be reached/,
+    );
+    return true;
+  });
+});
+
+test("a token that is refused is refused everywhere: no other host is asked", async (t) => {
+  const other = new FakeHost();
+  const { url } = await openDoor(t, new FakeHost(), { settings: { tokens: ["t0"] } });
+  const client = connect({ url: [url, (await openDoor(t, other)).url], token: "t1" });
+  await assert.rejects(client.actor(Cart, "a").add("x"), codeOf("UNAUTHENTICATED"));
+  assert.equal(other.calls.length, 0);
 });

@@ -3,7 +3,8 @@ import type { ActorClass, AnyActor, CallSettings, Remote } from "./actors/remote
 import { type Duration, parseDuration } from "./kernel/durations.ts";
 import { LimpetError } from "./kernel/errors.ts";
 import { checkId, checkMethod, checkType } from "./kernel/names.ts";
-import { callOverHttp, type Server } from "./wire/http/remote-call.ts";
+import { callOverHttp } from "./wire/http/remote-call.ts";
+import { ServerList } from "./wire/http/server-list.ts";
 
 export type { ActorClass, CallSettings, Remote } from "./actors/remote.ts";
 export type { Duration } from "./kernel/durations.ts";
@@ -11,9 +12,9 @@ export type { ErrorCode, Verdict } from "./kernel/errors.ts";
 export { isLimpetError, LimpetError } from "./kernel/errors.ts";
 
 export interface ClientOptions {
-  /** Where a host listens: `http://127.0.0.1:7300`. */
-  readonly url: string;
-  /** One of the tokens that the host accepts, when it asks for one. */
+  /** Where a host listens: `http://127.0.0.1:7300`. Of several, the next one is used when one does not take a call. */
+  readonly url: string | readonly string[];
+  /** One of the tokens that the hosts accept, when they ask for one. */
   readonly token?: string | undefined;
   /** How long a call may take when it does not say so itself. Without it, what the actor's type says. */
   readonly timeout?: Duration | undefined;
@@ -27,22 +28,27 @@ export interface Client extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** No connection is made before the first call, and connections are reused. */
+/**
+ * No connection is made before the first call, and connections are reused. With several hosts the client stays with the one
+ * that works, and never sends a call again that may have happened.
+ */
 export function connect({ url, token, timeout }: ClientOptions): Client {
-  const server: Server = { url: checkUrl(url), token };
-  return new HttpClient(server, timeout === undefined ? undefined : parseTimeout(timeout));
+  const urls = new Set((typeof url === "string" ? [url] : [...url]).map(checkUrl));
+  if (urls.size === 0) throw new LimpetError("OPTION_INVALID", "url must name at least one host");
+  const servers = new ServerList([...urls].map((each) => ({ url: each, token })));
+  return new HttpClient(servers, timeout === undefined ? undefined : parseTimeout(timeout));
 }
 
 type Send = (method: string, args: unknown[]) => Promise<unknown>;
 
 class HttpClient implements Client {
-  readonly #server: Server;
+  readonly #servers: ServerList;
   readonly #timeoutMs: number | undefined;
   readonly #underWay = new Set<Promise<unknown>>();
   #closed = false;
 
-  constructor(server: Server, timeoutMs: number | undefined) {
-    this.#server = server;
+  constructor(servers: ServerList, timeoutMs: number | undefined) {
+    this.#servers = servers;
     this.#timeoutMs = timeoutMs;
   }
 
@@ -55,7 +61,7 @@ class HttpClient implements Client {
     const send: Send = async (method, args) => {
       if (this.#closed) throw new LimpetError("STOPPING", "this client is closed");
       checkMethod(method);
-      const call = callOverHttp(this.#server, { type, id, method, args, timeoutMs, signal });
+      const call = callOverHttp(this.#servers, { type, id, method, args, timeoutMs, signal });
       this.#underWay.add(call);
       return call.finally(() => this.#underWay.delete(call));
     };

@@ -35,6 +35,12 @@ export function errorAnswer(error: LimpetError, headers: Readonly<Record<string,
   });
 }
 
+/**
+ * Said when the door itself refuses: nothing of the request has begun. Errors of a call cannot say so, whatever their
+ * verdict, because an actor may let pass the error of a call that it made in the middle of its turn.
+ */
+export const NOT_DELIVERED = { "limpet-delivered": "no" } as const;
+
 /** What an actor's method threw, told to its caller: what it is called and what it says. */
 export function thrownAnswer(thrown: unknown): Answer {
   if (thrown instanceof LimpetError) return errorAnswer(thrown);

@@ -84,6 +84,7 @@ test("a request on an open connection while the door closes is told so and does 
   const [, refused] = answers(await idle.closed);
   assert.deepEqual([refused?.status, errorCode(refused?.body)], [503, "STOPPING"]);
   assert.match(refused!.headers, /connection: close/i);
+  assert.match(refused!.headers, /limpet-delivered: no/i);
   assert.equal(host.calls.length, 2);
   release("done");
   assert.equal(answers(await busy.closed)[0]?.status, 200);

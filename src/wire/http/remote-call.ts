@@ -1,16 +1,13 @@
 // One call over HTTP, seen from the client. It resolves with the result, or rejects with the error of the actor, of the
-// host, or of the way there; of the last kind it says whether the call can have happened.
+// host, or of the way there; of the last kind it says whether the call can have happened. Where it surely has not, the
+// next host is tried; a call that may have happened is never sent again.
 import { formatDuration } from "../../kernel/durations.ts";
-import { LimpetError } from "../../kernel/errors.ts";
+import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { decodeValue, encodeValue } from "../../kernel/values.ts";
+import { NOT_DELIVERED } from "./answers.ts";
 import { EXACT_TYPE } from "./exact.ts";
 import { rebuildError } from "./rebuild-error.ts";
-
-export interface Server {
-  /** Without a slash at the end. */
-  readonly url: string;
-  readonly token: string | undefined;
-}
+import type { Server, ServerList } from "./server-list.ts";
 
 export interface RemoteCall {
   readonly type: string;
@@ -21,10 +18,11 @@ export interface RemoteCall {
   readonly signal: AbortSignal | undefined;
 }
 
+const DELIVERED = "limpet-delivered";
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-export async function callOverHttp(server: Server, call: RemoteCall): Promise<unknown> {
-  const request = describe(server, call);
+export async function callOverHttp(servers: ServerList, call: RemoteCall): Promise<unknown> {
+  const message = describe(call);
   const { timeoutMs, signal } = call;
   const giveUp = new AbortController();
   const label = `${call.type}.${call.method}`;
@@ -38,36 +36,95 @@ export async function callOverHttp(server: Server, call: RemoteCall): Promise<un
   signal?.addEventListener("abort", onAbort, { once: true });
   const timer = timeoutMs === undefined ? undefined : setTimeout(onTimeout, Math.min(timeoutMs, MAX_TIMER_MS));
   try {
-    giveUp.signal.throwIfAborted();
-    const response = await fetch(request.url, { ...request.init, signal: giveUp.signal });
-    return readAnswer(response, await response.text(), server.url);
-  } catch (error) {
-    throw error instanceof TypeError && !giveUp.signal.aborted ? transportError(error, server.url) : error;
+    return await tryInOrder(servers, message, timeoutMs, giveUp.signal);
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener("abort", onAbort);
   }
 }
 
-function describe({ url, token }: Server, { type, id, method, args, timeoutMs }: RemoteCall) {
-  const names = [type, id, "method", method].map(encodeURIComponent).join("/");
-  const headers: Record<string, string> = { accept: EXACT_TYPE };
-  if (token !== undefined) headers.authorization = `Bearer ${token}`;
-  if (timeoutMs !== undefined) headers["limpet-timeout"] = `${timeoutMs}ms`;
-  // A redirect would carry arguments and token to where nobody meant them to go.
-  const init: RequestInit = { method: "POST", headers, redirect: "manual" };
-  if (args.length > 0) {
-    headers["content-type"] = EXACT_TYPE;
-    init.body = `[${args.map((arg, i) => encodeValue(arg, `argument ${i + 1}`)).join(",")}]`;
+async function tryInOrder(
+  servers: ServerList,
+  message: Message,
+  timeoutMs: number | undefined,
+  giveUp: AbortSignal,
+): Promise<unknown> {
+  const began = performance.now();
+  const order = servers.inOrder(began);
+  let refused: Error | undefined;
+  for (const server of order) {
+    giveUp.throwIfAborted();
+    const sentAt = performance.now();
+    const leftMs = timeoutMs === undefined ? undefined : Math.max(1, Math.ceil(timeoutMs - (sentAt - began)));
+    const attempt = await send(server, message, leftMs, giveUp);
+    if (attempt.troubled) servers.failed(server, performance.now());
+    else servers.worked(server, sentAt);
+    if ("result" in attempt) return attempt.result;
+    if (!attempt.elsewhere) throw attempt.error;
+    refused = attempt.error;
   }
-  return { url: `${url}/v1.0/actors/${names}`, init };
+  throw order.length > 1 && refused instanceof LimpetError ? refusedByAll(order.length, refused) : refused;
 }
 
-function readAnswer(response: Response, text: string, where: string): unknown {
-  if (response.status === 204) return undefined;
+function refusedByAll(count: number, last: LimpetError): LimpetError {
+  return new LimpetError(last.code, `none of ${count} hosts took the call; of the last one: ${last.message}`, {
+    cause: last,
+  });
+}
+
+/** `elsewhere`: surely nothing happened, and another host may take it. `troubled`: so had the next call better do. */
+type Attempt =
+  | { readonly troubled: false; readonly result: unknown }
+  | { readonly troubled: boolean; readonly elsewhere: boolean; readonly error: Error };
+
+async function send(
+  { url, token }: Server,
+  message: Message,
+  leftMs: number | undefined,
+  signal: AbortSignal,
+): Promise<Attempt> {
+  const headers: Record<string, string> = { ...message.headers };
+  if (token !== undefined) headers.authorization = `Bearer ${token}`;
+  if (leftMs !== undefined) headers["limpet-timeout"] = `${leftMs}ms`;
+  try {
+    // A redirect would carry arguments and token to where nobody meant them to go.
+    const init: RequestInit = { method: "POST", headers, body: message.body, redirect: "manual", signal };
+    const response = await fetch(url + message.path, init);
+    return readAnswer(response, await response.text(), url);
+  } catch (error) {
+    // A host that is gone without a word shows only as a call that takes too long; a caller that gave up says nothing.
+    if (signal.aborted) {
+      const { reason } = signal as { reason: LimpetError };
+      return { troubled: reason.code === "CALL_TIMEOUT", elsewhere: false, error: reason };
+    }
+    if (!(error instanceof TypeError)) throw error;
+    const lost = transportError(error, url);
+    return { troubled: true, elsewhere: lost.code === "UNREACHABLE", error: lost };
+  }
+}
+
+interface Message {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | null;
+}
+
+function describe({ type, id, method, args }: RemoteCall): Message {
+  const path = `/v1.0/actors/${[type, id, "method", method].map(encodeURIComponent).join("/")}`;
+  if (args.length === 0) return { path, headers: { accept: EXACT_TYPE }, body: null };
+  const body = `[${args.map((arg, i) => encodeValue(arg, `argument ${i + 1}`)).join(",")}]`;
+  return { path, headers: { accept: EXACT_TYPE, "content-type": EXACT_TYPE }, body };
+}
+
+function readAnswer(response: Response, text: string, where: string): Attempt {
+  if (response.status === 204) return { troubled: false, result: undefined };
   const type = response.headers.get("content-type");
-  if (response.status === 200 && type === EXACT_TYPE) return decodeValue(text);
-  throw rebuildError(response.status, text, where);
+  if (response.status === 200 && type === EXACT_TYPE) return { troubled: false, result: decodeValue(text) };
+  const error = rebuildError(response.status, text, where);
+  // What is wrong with the request itself is wrong everywhere.
+  const hopeless = isLimpetError(error) && error.retry === "never";
+  const elsewhere = response.headers.get(DELIVERED) === NOT_DELIVERED[DELIVERED] && !hopeless;
+  return { troubled: elsewhere || isLimpetError(error, "ANSWER_LOST"), elsewhere, error };
 }
 
 /** What fails before a connection stands; nothing can have happened then. */
@@ -81,7 +138,9 @@ function transportError(error: TypeError, where: string): LimpetError {
   const cause = error.cause as NodeJS.ErrnoException | undefined;
   const code = cause?.code ?? "";
   const why = code || cause?.message || error.message;
-  if (NEVER_SENT.has(code)) return new LimpetError("UNREACHABLE", `${where} cannot be reached (${why})`, { cause });
+  // Several addresses of one name that all fail make an AggregateError; only connecting tries several.
+  const connecting = NEVER_SENT.has(code) || cause?.syscall === "connect" || cause instanceof AggregateError;
+  if (connecting) return new LimpetError("UNREACHABLE", `${where} cannot be reached (${why})`, { cause });
   if (TOO_SLOW.has(code)) return new LimpetError("CALL_TIMEOUT", `${where} did not answer in time (${why})`, { cause });
   return new LimpetError("ANSWER_LOST", `the connection to ${where} broke before its answer (${why})`, { cause });
 }

@@ -6,7 +6,7 @@ import { LimpetError } from "../../kernel/errors.ts";
 import type { Host } from "../../ports/host.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Meter } from "../../ports/meter.ts";
-import { type Answer, errorAnswer } from "./answers.ts";
+import { type Answer, errorAnswer, NOT_DELIVERED } from "./answers.ts";
 import { BodyBudget } from "./body.ts";
 import { refuseBroken, sayGoodbye } from "./broken-requests.ts";
 import { Connections } from "./connections.ts";
@@ -139,7 +139,7 @@ class Door {
     try {
       const refused =
         this.#guard(exchange.request, routed.kind !== "health") ?? this.#unwilling(exchange, onConnection);
-      if (refused !== undefined) return errorAnswer(refused);
+      if (refused !== undefined) return errorAnswer(refused, NOT_DELIVERED);
       if (!("refused" in routed)) return await handle(routed.route, exchange, this.#behind);
       return errorAnswer(routed.refused, routed.allow === undefined ? {} : { allow: routed.allow });
     } catch (error) {
