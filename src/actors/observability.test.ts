@@ -54,11 +54,11 @@ describe("metrics", () => {
     const text = app.metrics();
     const expected = {
       'limpet_actor_activations_total{namespace="default",type="Counter"}': 2,
-      'limpet_actor_deactivations_total{reason="fenced",type="Counter"}': 1,
-      'limpet_actor_deactivations_total{reason="idle",type="Counter"}': 1,
+      'limpet_actor_deactivations_total{namespace="default",reason="fenced",type="Counter"}': 1,
+      'limpet_actor_deactivations_total{namespace="default",reason="idle",type="Counter"}': 1,
       'limpet_actors_active{namespace="default",type="Counter"}': 0,
-      'limpet_turns_total{outcome="success",type="Counter"}': 4,
-      'limpet_turns_total{outcome="error",type="Counter"}': 2,
+      'limpet_turns_total{namespace="default",outcome="success",type="Counter"}': 4,
+      'limpet_turns_total{namespace="default",outcome="error",type="Counter"}': 2,
       'limpet_commits_fenced_total{namespace="default",type="Counter"}': 1,
       'limpet_mailbox_wait_seconds_count{namespace="default",type="Counter"}': 6,
       limpet_commit_batch_size_sum: 5,
@@ -67,7 +67,11 @@ describe("metrics", () => {
       limpet_store_retries_total: 0,
     };
     for (const [series, value] of Object.entries(expected)) assert.equal(read(text, series), value, series);
-    assert.equal(read(text, 'limpet_turn_seconds_count{namespace="default",type="Counter"}'), 5, "all turns that were not fenced");
+    assert.equal(
+      read(text, 'limpet_turn_seconds_count{namespace="default",type="Counter"}'),
+      5,
+      "all turns that were not fenced",
+    );
   });
 });
 
