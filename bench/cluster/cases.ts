@@ -2,7 +2,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { BenchCase, Figure, Params, Peer } from "../case.ts";
-import { EVENTS, FAILED_CALLS, GAP_OF_MOVED, GAP_OF_OTHERS } from "./disturbance.ts";
+import { EVENTS } from "./disturbance.ts";
+import { BYTES_SENT, FAILED_CALLS, GAP_OF_MOVED, GAP_OF_OTHERS, LOCKED, TIME_TO_UNLOCK } from "./figures.ts";
 
 const effectCluster = (make: string, params: Params): Peer => ({
   name: "Effect Cluster",
@@ -54,7 +55,29 @@ const disturbance = [...EVENTS, "kill by lease" as const].map((which): BenchCase
   };
 });
 
-export const clusterCases: readonly BenchCase[] = [...calls, ...disturbance];
+const join = (hosts: number, types: number, joinsWith: "one" | "all"): BenchCase => {
+  const params = { hosts, types, joinsWith };
+  const kinds = types === 1 ? "1 type" : `${joinsWith} of ${types} types`;
+  return {
+    name: `a host joins ${hosts.toLocaleString("en-US")} others with ${kinds}, simulated`,
+    figures: {
+      [TIME_TO_UNLOCK]: MILLISECONDS,
+      [LOCKED]: MILLISECONDS,
+      [BYTES_SENT]: { unit: "bytes", better: "lower" },
+    },
+    ours: { module: "cluster/ours-dissemination.ts", make: "join", params },
+    peers: [{ name: "one lock for all types", module: "cluster/comparison.ts", make: "join", params }],
+    steady: types > 10,
+    slow: hosts > 100 || types > 10,
+  };
+};
+
+const dissemination = [10, 100, 1_000].flatMap((hosts) => [
+  ...[1, 10, 100].map((types) => join(hosts, types, "one")),
+  ...[10, 100].map((types) => join(hosts, types, "all")),
+]);
+
+export const clusterCases: readonly BenchCase[] = [...calls, ...disturbance, ...dissemination];
 
 /** Says why hosts cannot form a cluster yet. */
 function noCluster(): string | undefined {

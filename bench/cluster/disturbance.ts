@@ -1,6 +1,7 @@
 // What callers feel when the hosts of a cluster change. Every actor is pinged again and again from one process, never
 // twice at once, while another process joins, leaves or dies. A gap is the time between two answers of one actor.
 import { pause, until } from "../until.ts";
+import { FAILED_CALLS, GAP_OF_MOVED, GAP_OF_OTHERS } from "./figures.ts";
 import { GapWatch } from "./gap-watch.ts";
 
 export const EVENTS = ["join", "leave", "kill"] as const;
@@ -26,10 +27,6 @@ export interface DisturbanceOptions {
   /** How long everything runs undisturbed before, and is watched afterwards. */
   readonly calmMs: number;
 }
-
-export const GAP_OF_MOVED = "longest gap of actors that moved";
-export const GAP_OF_OTHERS = "longest gap of the others";
-export const FAILED_CALLS = "failed calls";
 
 /** Far beyond every lease and timeout involved. */
 const SETTLE_LIMIT_MS = 180_000;

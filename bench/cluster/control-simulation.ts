@@ -1,0 +1,151 @@
+// A leader and its hosts in virtual time, to see what a change of the tables costs.
+//
+// Real: the decisions of both sides, their encoding as it goes over the wire, and the processor time both take, which is
+// measured as it is spent and added to the virtual clock of whoever spends it. Every host has a processor of its own, the
+// leader has one for everything.
+// Simulated: a message takes `DELAY_MS` one way, a durable note of the leader `NOTE_MS`. What is sent to many hosts is
+// encoded once. Sockets cost nothing. Hosts hold no actors, so nothing has to be let go.
+// Of the hosts that are there already, which all hear the same, one does the work; the others take as long as it did.
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import type { HostMessage, Operation, SchedulerMessage } from "../../src/placement/messages.ts";
+import { ReplyReader, readHostMessage, writeHostMessage, writeSchedulerMessage } from "../../src/wire/control/codec.ts";
+import { HostReportSchema, SchedulerReplySchema } from "../../src/wire/proto/gen/limpet/control/v1/control_pb.js";
+import { VirtualTime } from "./virtual-time.ts";
+
+const DELAY_MS = 0.5;
+const NOTE_MS = 1;
+
+export type LeaderEffect =
+  | { readonly kind: "send"; readonly streams: readonly number[]; readonly message: SchedulerMessage }
+  /** Note something durably, then go on. */
+  | { readonly kind: "note"; readonly noted: (now: number) => LeaderEffect[] };
+
+export interface SimulatedLeader {
+  receive(stream: number, message: HostMessage, now: number): LeaderEffect[];
+}
+
+export interface SimulatedHost {
+  receive(message: SchedulerMessage): HostMessage[];
+}
+
+export interface Fleet {
+  readonly leader: SimulatedLeader;
+  /** Hosts that are members already. */
+  readonly members: readonly number[];
+  /** Stands for each of them. */
+  readonly witness: SimulatedHost;
+  /** The host that joins, and what it says first. */
+  readonly joiner: { readonly stream: number; readonly host: SimulatedHost; readonly hello: HostMessage };
+}
+
+export interface Outcome {
+  /** From the joiner's hello to the moment when the last host has followed the last UNLOCK. */
+  readonly tookMs: number;
+  /** How long types were locked at a host that was there before. */
+  readonly lockedMs: number;
+  /** Of all messages in both directions. */
+  readonly bytes: number;
+}
+
+/** A host, or several that do the same at the same time. */
+interface Party {
+  readonly streams: ReadonlySet<number>;
+  readonly host: SimulatedHost;
+  readonly reader: ReplyReader;
+  freeAt: number;
+}
+
+export class ControlSimulation {
+  readonly #time = new VirtualTime();
+  readonly #leader: SimulatedLeader;
+  readonly #parties: readonly Party[];
+  readonly #joiner: Fleet["joiner"];
+  #leaderFreeAt = 0;
+  #bytes = 0;
+  #firstLock: number | undefined;
+  #lastUnlock: number | undefined;
+  #lockedMs = 0;
+
+  constructor({ leader, members, witness, joiner }: Fleet) {
+    this.#leader = leader;
+    this.#joiner = joiner;
+    const party = (streams: readonly number[], host: SimulatedHost): Party => ({
+      streams: new Set(streams),
+      host,
+      reader: new ReplyReader(),
+      freeAt: 0,
+    });
+    this.#parties = [party(members, witness), party([joiner.stream], joiner.host)];
+  }
+
+  run(): Outcome {
+    this.#report(this.#joiner.stream, this.#encodeReport(this.#joiner.hello), 0);
+    this.#time.run();
+    if (this.#lastUnlock === undefined) throw new Error("the join led to no UNLOCK");
+    return { tookMs: this.#lastUnlock, lockedMs: this.#lockedMs, bytes: this.#bytes };
+  }
+
+  /** From a host to the leader. */
+  #report(stream: number, bytes: Uint8Array, at: number): void {
+    this.#bytes += bytes.length;
+    this.#time.at(at + DELAY_MS, (now) =>
+      this.#lead(now, (moment) =>
+        this.#leader.receive(stream, readHostMessage(fromBinary(HostReportSchema, bytes)), moment),
+      ),
+    );
+  }
+
+  /** The leader decides and encodes what it sends; all of it leaves when it is done. */
+  #lead(now: number, decide: (now: number) => LeaderEffect[]): void {
+    const start = Math.max(now, this.#leaderFreeAt);
+    const began = performance.now();
+    const outgoing = decide(start).map((effect) =>
+      effect.kind === "note"
+        ? effect
+        : {
+            ...effect,
+            parts: writeSchedulerMessage(effect.message).map((reply) => toBinary(SchedulerReplySchema, reply)),
+          },
+    );
+    const done = start + performance.now() - began;
+    this.#leaderFreeAt = done;
+    for (const effect of outgoing) {
+      if (effect.kind === "note") this.#time.at(done + NOTE_MS, (at) => this.#lead(at, effect.noted));
+      else this.#send(effect.streams, effect.parts, done);
+    }
+  }
+
+  #send(streams: readonly number[], parts: readonly Uint8Array[], at: number): void {
+    const length = parts.reduce((sum, part) => sum + part.length, 0);
+    this.#bytes += length * streams.length;
+    for (const party of this.#parties) {
+      const theirs = streams.filter((stream) => party.streams.has(stream));
+      if (theirs.length > 0) this.#time.at(at + DELAY_MS, (now) => this.#follow(party, theirs, parts, now));
+    }
+  }
+
+  #follow(party: Party, streams: readonly number[], parts: readonly Uint8Array[], now: number): void {
+    const start = Math.max(now, party.freeAt);
+    const began = performance.now();
+    let message: SchedulerMessage | undefined;
+    for (const part of parts) message = party.reader.read(fromBinary(SchedulerReplySchema, part));
+    const reports = party.host.receive(message!).map((report) => this.#encodeReport(report));
+    const done = start + performance.now() - began;
+    party.freeAt = done;
+    if (message!.kind === "order" && message!.round > 0) this.#note(party, message!.operation, done);
+    for (const report of reports) for (const stream of streams) this.#report(stream, report, done);
+  }
+
+  /** Orders of a snapshot, which is round 0, lock nobody out of anything. */
+  #note(party: Party, operation: Operation, now: number): void {
+    const wasThere = party === this.#parties[0];
+    if (operation === "lock" && wasThere) this.#firstLock ??= now;
+    if (operation !== "unlock") return;
+    this.#lastUnlock = Math.max(this.#lastUnlock ?? 0, now);
+    if (wasThere) this.#lockedMs = now - this.#firstLock!;
+  }
+
+  #encodeReport(message: HostMessage): Uint8Array {
+    return toBinary(HostReportSchema, writeHostMessage(message));
+  }
+}

@@ -1,0 +1,9 @@
+// Names of the figures that one measurement of a cluster yields: contenders use them as keys, tables show them.
+
+export const GAP_OF_MOVED = "longest gap of actors that moved";
+export const GAP_OF_OTHERS = "longest gap of the others";
+export const FAILED_CALLS = "failed calls";
+
+export const TIME_TO_UNLOCK = "from join to last UNLOCK";
+export const LOCKED = "locked at the others";
+export const BYTES_SENT = "bytes sent";
