@@ -39,6 +39,16 @@ export const LIMITS = {
   linkCalls: 65_536,
   /** One message of a control stream. A table of 10,000 hosts fits. */
   controlMessageBytes: 4 * MiB,
+  /** Parts in which one order with many tables may travel. */
+  controlParts: 256,
+  /** Messages that may wait until the other end of a control stream reads them. Then it is cut off. */
+  controlQueue: 16_384,
+  /** One look at the cluster. */
+  clusterViewBytes: 64 * MiB,
+  /** A sentence that one process tells another: why a stream ends, why a host is removed. Longer ones are cut. */
+  reasonBytes: 1 * KiB,
+  /** Namespaces one scheduler serves. */
+  namespaces: 10_000,
   /** Types one host may report. */
   typesPerHost: 1_000,
   /** Hosts and clients one scheduler serves. */

@@ -284,6 +284,13 @@ export declare type Acknowledgement = Message<"limpet.control.v1.Acknowledgement
    * @generated from field: uint64 round = 2;
    */
   round: bigint;
+
+  /**
+   * Of the round's types those it is true of.
+   *
+   * @generated from field: repeated string actor_types = 3;
+   */
+  actorTypes: string[];
 };
 
 /**
@@ -432,7 +439,7 @@ export declare type Welcome = Message<"limpet.control.v1.Welcome"> & {
 export declare const WelcomeSchema: GenMessage<Welcome>;
 
 /**
- * PlacementOrder moves the tables of a host forward: lock, update, unlock.
+ * PlacementOrder moves the tables of a host forward: lock, update, unlock. One with many tables travels in parts.
  *
  * @generated from message limpet.control.v1.PlacementOrder
  */
@@ -479,6 +486,13 @@ export declare type PlacementOrder = Message<"limpet.control.v1.PlacementOrder">
    * @generated from field: uint64 round = 7;
    */
   round: bigint;
+
+  /**
+   * The next reply is the same order with more tables. It counts as one once the last part is there.
+   *
+   * @generated from field: bool more = 8;
+   */
+  more: boolean;
 };
 
 /**

@@ -1,0 +1,86 @@
+// What comes from another process is believed only after a look here. Whatever is wrong becomes PROTOCOL and says what it
+// is about. The other way round, a value of our own that cannot be sent is a bug.
+import { invariant, LimpetError } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { nameProblem } from "../../kernel/names.ts";
+
+export function refuse(what: string): never {
+  throw new LimpetError("PROTOCOL", what);
+}
+
+const MOST = BigInt(Number.MAX_SAFE_INTEGER);
+
+export function readWhole(value: bigint, what: string): number {
+  if (value < 0n || value > MOST) refuse(`${what} must be a whole number from 0 to ${MOST}`);
+  return Number(value);
+}
+
+export function writeWhole(value: number, what: string): bigint {
+  invariant(Number.isSafeInteger(value) && value >= 0, `${what} is a whole number, not ${value}`);
+  return BigInt(value);
+}
+
+/** A namespace or an actor type. */
+export function readWord(value: string, what: string): string {
+  const problem = nameProblem(value, LIMITS.wordBytes);
+  return problem === undefined ? value : refuse(`${what} ${problem}`);
+}
+
+/** Actor types, each of them once. */
+export function readTypes(values: readonly string[], most = Number.POSITIVE_INFINITY): readonly string[] {
+  if (values.length > most) refuse(`${values.length} actor types are more than the ${most} that one host may report`);
+  for (const value of values) readWord(value, "actor type");
+  if (new Set(values).size < values.length) refuse("an actor type is given twice");
+  return values;
+}
+
+// Control characters would break a terminal or a log line.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+
+/** A text that only people, or the process that wrote it, look into. */
+export function readText(value: string, what: string): string {
+  if (value.length * 3 > LIMITS.idBytes && Buffer.byteLength(value) > LIMITS.idBytes) {
+    refuse(`${what} must be at most ${LIMITS.idBytes} bytes`);
+  }
+  if (CONTROL.test(value)) refuse(`${what} must not contain control characters`);
+  return value;
+}
+
+export function readId(value: string, what: string): string {
+  return value === "" ? refuse(`${what} is missing`) : readText(value, what);
+}
+
+/** What is said to people may be long, and loses its end. */
+export function cutReason(value: string): string {
+  const reason = value.toWellFormed();
+  if (Buffer.byteLength(reason) <= LIMITS.reasonBytes) return reason;
+  // A character that was cut in two shows as one that stands for an unreadable one, which takes three bytes.
+  return Buffer.from(reason).toString("utf8", 0, LIMITS.reasonBytes - 3);
+}
+
+const ADDRESS = /^(?<host>\[[0-9a-f:.]+(?:%[\w.-]+)?\]|[^\s:[\]/?#@\\]+):(?<port>[1-9]\d{0,4})$/i;
+
+/** Host and port of an address; undefined when it is none. IPv6 stands in brackets. */
+export function parseAddress(address: string): { readonly host: string; readonly port: number } | undefined {
+  const { host, port } = ADDRESS.exec(address)?.groups ?? {};
+  return host === undefined || Number(port) > 65_535 ? undefined : { host, port: Number(port) };
+}
+
+export function readAddress(value: string, what: string): string {
+  if (parseAddress(readText(value, what)) === undefined) refuse(`${what} must be an address like 10.0.0.7:7400`);
+  return value;
+}
+
+/** An address with its port beside it, as hosts are introduced. */
+export function readHostAddress(name: string, port: bigint): string {
+  const address = readAddress(name, "the address of a host");
+  if (BigInt(parseAddress(address)!.port) !== port) refuse(`host ${address} comes with another port, ${port}`);
+  return address;
+}
+
+export function writePort(address: string): bigint {
+  const parsed = parseAddress(address);
+  invariant(parsed !== undefined, `a host has an address, not ${JSON.stringify(address)}`);
+  return BigInt(parsed.port);
+}

@@ -1,0 +1,158 @@
+// A client of one scheduler: the stream of a host, the list of schedulers, and questions of people. Everything it is told
+// is checked, and everything that goes wrong is a LimpetError.
+import { type Client, createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { LimpetError } from "../../kernel/errors.ts";
+import type { HostMessage, SchedulerMessage } from "../../placement/messages.ts";
+import type { ControlListener, ControlStream } from "../../ports/control.ts";
+import type { ClusterView } from "../../ports/host.ts";
+import type { Log } from "../../ports/log.ts";
+import type { ClusterSecurity } from "../cluster-security.ts";
+import { Scheduler } from "../proto/gen/limpet/control/v1/control_pb.js";
+import { parseAddress } from "./checks.ts";
+import { readClusterView, readSchedulerList } from "./cluster-codec.ts";
+import { Connection } from "./connection.ts";
+import { CONTROL_LIMITS, type ControlLimits } from "./limits.ts";
+import { SchedulerStream } from "./scheduler-stream.ts";
+import type { SchedulerList } from "./service.ts";
+import { fromStatus } from "./status.ts";
+
+export interface ControlClientOptions {
+  /** `host:port` of the scheduler. */
+  readonly address: string;
+  readonly security: ClusterSecurity;
+  readonly log: Log;
+}
+
+export interface WatchListener {
+  list(list: SchedulerList): void;
+  /** Comes once, last. Without an error when it was stopped here. */
+  closed(error: LimpetError | undefined): void;
+}
+
+export interface ControlClient {
+  /** Opens a host's stream. Whether that works out is heard by the listener. */
+  report(listener: ControlListener<SchedulerMessage>): ControlStream<HostMessage>;
+  /** Hears the list of schedulers at once and whenever it changes, until what is returned is called. */
+  watch(listener: WatchListener): () => void;
+  describe(): Promise<ClusterView>;
+  /** ANSWER_LOST: the host may or may not have been asked to drain. */
+  drain(host: string): Promise<void>;
+  /** Ends every stream, and closes the connection once they have ended or a moment has passed. */
+  close(): Promise<void>;
+}
+
+export function controlClient(options: ControlClientOptions, limits: ControlLimits = CONTROL_LIMITS): ControlClient {
+  if (parseAddress(options.address) === undefined) {
+    throw new LimpetError("OPTION_INVALID", `${options.address} is no address of a scheduler, like 10.0.0.7:7400`);
+  }
+  return new GrpcClient(options, limits);
+}
+
+class GrpcClient implements ControlClient {
+  readonly #address: string;
+  readonly #log: Log;
+  readonly #limits: ControlLimits;
+  readonly #connection: Connection;
+  readonly #scheduler: Client<typeof Scheduler>;
+  /** Takes larger answers. */
+  readonly #describer: Client<typeof Scheduler>;
+  readonly #streams = new Set<SchedulerStream>();
+  readonly #watches = new Set<() => void>();
+  #closed: Promise<void> | undefined;
+
+  constructor({ address, security, log }: ControlClientOptions, limits: ControlLimits) {
+    this.#address = address;
+    this.#log = log;
+    this.#limits = limits;
+    this.#connection = new Connection(address, security, limits);
+    this.#scheduler = this.#client(limits.messageBytes);
+    this.#describer = this.#client(limits.viewBytes);
+  }
+
+  report(listener: ControlListener<SchedulerMessage>): ControlStream<HostMessage> {
+    const { reportActorTypes } = this.#scheduler;
+    const needs = { address: this.#address, log: this.#log, limits: this.#limits };
+    const stream = new SchedulerStream(reportActorTypes, listener, needs);
+    this.#streams.add(stream);
+    void stream.over.then(() => this.#streams.delete(stream));
+    return stream;
+  }
+
+  watch(listener: WatchListener): () => void {
+    const stopped = new AbortController();
+    const stop = () => stopped.abort();
+    this.#watches.add(stop);
+    void this.#follow(listener, stopped.signal).then((error) => {
+      this.#watches.delete(stop);
+      this.#shielded(() => listener.closed(error));
+    });
+    return stop;
+  }
+
+  /** Resolves with why it ended. */
+  async #follow(listener: WatchListener, signal: AbortSignal): Promise<LimpetError | undefined> {
+    try {
+      for await (const response of this.#scheduler.watchHosts({}, { signal })) {
+        if (signal.aborted) break;
+        const list = readSchedulerList(response);
+        this.#shielded(() => listener.list(list));
+      }
+      return undefined;
+    } catch (thrown) {
+      return signal.aborted ? undefined : fromStatus(thrown, this.#address);
+    }
+  }
+
+  /** A listener that throws is a bug, and not a reason to stop telling it what comes next. */
+  #shielded(tell: () => void): void {
+    try {
+      tell();
+    } catch (err) {
+      this.#log.error("control.failed", { err });
+    }
+  }
+
+  async describe(): Promise<ClusterView> {
+    try {
+      return readClusterView(await this.#describer.describeCluster({}, { timeoutMs: this.#limits.answerMs }));
+    } catch (error) {
+      throw fromStatus(error, this.#address);
+    }
+  }
+
+  async drain(host: string): Promise<void> {
+    await this.#connection.ready();
+    try {
+      await this.#scheduler.drainHost({ host }, { timeoutMs: this.#limits.answerMs });
+    } catch (thrown) {
+      const error = fromStatus(thrown, this.#address);
+      if (error.code !== "UNREACHABLE") throw error;
+      throw new LimpetError("ANSWER_LOST", error.message, { cause: thrown });
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#leave();
+    return this.#closed;
+  }
+
+  async #leave(): Promise<void> {
+    for (const stop of this.#watches) stop();
+    for (const stream of this.#streams) stream.close();
+    await Promise.all([...this.#streams].map((stream) => stream.over));
+    this.#connection.close();
+  }
+
+  #client(readMaxBytes: number): Client<typeof Scheduler> {
+    const transport = createGrpcTransport({
+      baseUrl: this.#connection.authority,
+      sessionManager: this.#connection,
+      acceptCompression: [],
+      readMaxBytes,
+      writeMaxBytes: this.#limits.messageBytes,
+      binaryOptions: { readUnknownFields: false },
+    });
+    return createClient(Scheduler, transport);
+  }
+}

@@ -1,0 +1,117 @@
+// The list of schedulers and the look at the whole cluster as protobuf, and back. What is read is checked.
+import { create } from "@bufbuild/protobuf";
+import { invariant } from "../../kernel/errors.ts";
+import type { ClusterHost, ClusterTable, ClusterView } from "../../ports/host.ts";
+import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
+import { readAddress, readId, readText, readTypes, readWhole, readWord, refuse, writeWhole } from "./checks.ts";
+import type { SchedulerHost, SchedulerList } from "./service.ts";
+
+export function writeSchedulerList({ term, hosts }: SchedulerList): proto.WatchHostsResponse {
+  return create(proto.WatchHostsResponseSchema, { term: writeWhole(term, "a term"), hosts: hosts.map(writeScheduler) });
+}
+
+export function readSchedulerList({ term, hosts }: proto.WatchHostsResponse): SchedulerList {
+  const schedulers = hosts.map(readScheduler);
+  if (schedulers.filter(({ leader }) => leader).length > 1) refuse("more than one scheduler is said to lead");
+  return { term: readWhole(term, "a term"), hosts: schedulers };
+}
+
+const writeScheduler = ({ address, leader, dedicated, incarnation }: SchedulerHost): proto.SchedulerHost =>
+  create(proto.SchedulerHostSchema, { address, leader, dedicated, incarnation });
+
+function readScheduler({ address, leader, dedicated, incarnation }: proto.SchedulerHost): SchedulerHost {
+  return {
+    address: address === "" ? "" : readAddress(address, "the address of a scheduler"),
+    leader,
+    dedicated,
+    incarnation: readId(incarnation, "the incarnation of a scheduler"),
+  };
+}
+
+export function writeClusterView({ term, schedulers, hosts, tables }: ClusterView): proto.DescribeClusterResponse {
+  return create(proto.DescribeClusterResponseSchema, {
+    term: writeWhole(term, "a term"),
+    schedulers: schedulers.map(writeScheduler),
+    hosts: hosts.map(writeHost),
+    tables: tables.map(writeTable),
+  });
+}
+
+export function readClusterView({ term, schedulers, hosts, tables }: proto.DescribeClusterResponse): ClusterView {
+  return {
+    term: readWhole(term, "a term"),
+    schedulers: schedulers.map(readScheduler),
+    hosts: hosts.map(readHost),
+    tables: tables.map(readTable),
+  };
+}
+
+const { ClusterHost_State: State, ClusterTable_Phase: Phase } = proto;
+
+const STATES: Record<ClusterHost["state"], proto.ClusterHost_State> = {
+  expected: State.EXPECTED,
+  joining: State.JOINING,
+  member: State.MEMBER,
+  suspect: State.SUSPECT,
+  evicted: State.EVICTED,
+};
+
+const PHASES: Record<ClusterTable["phase"], proto.ClusterTable_Phase> = {
+  closed: Phase.CLOSED,
+  settled: Phase.SETTLED,
+  updating: Phase.UPDATING,
+  unlocking: Phase.UNLOCKING,
+};
+
+function wordOf<Word extends string>(codes: Record<Word, number>, code: number, what: string): Word {
+  const found = Object.entries(codes).find(([, known]) => known === code);
+  return found === undefined ? refuse(`${code} is no ${what}`) : (found[0] as Word);
+}
+
+function writeHost(host: ClusterHost): proto.ClusterHost {
+  invariant(Number.isFinite(host.leaseLeftMs), "what is left of a lease is a number");
+  return create(proto.ClusterHostSchema, {
+    ...host,
+    types: [...host.types],
+    state: STATES[host.state],
+    actors: writeWhole(host.actors, "a number of actors"),
+  });
+}
+
+function readHost(host: proto.ClusterHost): ClusterHost {
+  if (!Number.isFinite(host.leaseLeftMs)) refuse("what is left of a lease is no number");
+  return {
+    namespace: readWord(host.namespace, "namespace"),
+    address: readAddress(host.address, "the address of a host"),
+    name: readText(host.name, "the name of a host"),
+    incarnation: readId(host.incarnation, "the incarnation of a host"),
+    state: wordOf(STATES, host.state, "state of a host"),
+    leaseLeftMs: host.leaseLeftMs,
+    types: readTypes(host.types),
+    actors: readWhole(host.actors, "a number of actors"),
+  };
+}
+
+function writeTable(table: ClusterTable): proto.ClusterTable {
+  return create(proto.ClusterTableSchema, {
+    ...table,
+    version: writeWhole(table.version, "a version"),
+    term: writeWhole(table.term, "a term"),
+    hosts: [...table.hosts],
+    phase: PHASES[table.phase],
+    waitsFor: [...table.waitsFor],
+  });
+}
+
+function readTable(table: proto.ClusterTable): ClusterTable {
+  const address = (value: string) => readAddress(value, "the address of a host");
+  return {
+    namespace: readWord(table.namespace, "namespace"),
+    type: readWord(table.type, "actor type"),
+    version: readWhole(table.version, "a version"),
+    term: readWhole(table.term, "a term"),
+    hosts: table.hosts.map(address),
+    phase: wordOf(PHASES, table.phase, "phase of a table"),
+    waitsFor: table.waitsFor.map(address),
+  };
+}

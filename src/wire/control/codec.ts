@@ -1,0 +1,173 @@
+// The messages of a host's stream as protobuf, and back. What is read is checked: nothing behind this file has to doubt it.
+import { create } from "@bufbuild/protobuf";
+import { LIMITS } from "../../kernel/limits.ts";
+import type { Hello, HostMessage, SchedulerMessage } from "../../placement/messages.ts";
+import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
+import {
+  cutReason,
+  readHostAddress,
+  readId,
+  readText,
+  readTypes,
+  readWhole,
+  readWord,
+  refuse,
+  writePort,
+  writeWhole,
+} from "./checks.ts";
+import { OrderParts, readOperation, readVersion, writeOperation, writeOrder, writeVersion } from "./order-codec.ts";
+
+// ——— Of hosts.
+
+export function writeHostMessage(message: HostMessage): proto.HostReport {
+  return create(proto.HostReportSchema, { report: writeReport(message) });
+}
+
+function writeReport(message: HostMessage): proto.HostReport["report"] {
+  switch (message.kind) {
+    case "hello":
+      return { case: "hello", value: writeHello(message) };
+    case "types":
+      return { case: "types", value: create(proto.HostedTypesSchema, { actorTypes: [...message.types] }) };
+    case "ack": {
+      const { operation, round, types } = message;
+      const ack = {
+        operation: writeOperation(operation),
+        round: writeWhole(round, "a round"),
+        actorTypes: [...types],
+      };
+      return { case: "ack", value: create(proto.AcknowledgementSchema, ack) };
+    }
+    case "renew": {
+      const sequence = writeWhole(message.sequence, "a sequence");
+      const actors = writeWhole(message.actors, "a number of actors");
+      return { case: "renew", value: create(proto.RenewalSchema, { sequence, actors }) };
+    }
+    case "goodbye":
+      return { case: "goodbye", value: create(proto.GoodbyeSchema) };
+  }
+}
+
+function writeHello(hello: Hello): proto.Host {
+  return create(proto.HostSchema, {
+    name: hello.address,
+    port: writePort(hello.address),
+    appID: hello.name,
+    namespace: hello.namespace,
+    actorTypes: [...hello.types],
+    incarnation: hello.incarnation,
+    ...(hello.replaces === undefined ? {} : { replaces: hello.replaces }),
+    unlocked: Object.fromEntries(
+      [...hello.unlocked].map(([type, version]) => [type, create(proto.TableVersionSchema, writeVersion(version))]),
+    ),
+    machine: hello.machine,
+    pid: writeWhole(hello.pid, "a process id"),
+  });
+}
+
+/** The last report of a host that ends its stream with an error. It is no message; the stream looks for it first. */
+export function writeFailure({ code, message }: { readonly code: string; readonly message: string }): proto.HostReport {
+  const value = create(proto.FailureSchema, { code, message: cutReason(message) });
+  return create(proto.HostReportSchema, { report: { case: "failure", value } });
+}
+
+export function readHostMessage({ report }: proto.HostReport): HostMessage {
+  switch (report.case) {
+    case "hello":
+      return readHello(report.value);
+    case "types":
+      return { kind: "types", types: readTypes(report.value.actorTypes, LIMITS.typesPerHost) };
+    case "ack": {
+      const { operation, round, actorTypes } = report.value;
+      return {
+        kind: "ack",
+        operation: readOperation(operation),
+        round: readWhole(round, "a round"),
+        types: readTypes(actorTypes),
+      };
+    }
+    case "renew":
+      return {
+        kind: "renew",
+        sequence: readWhole(report.value.sequence, "a sequence"),
+        actors: readWhole(report.value.actors, "a number of actors"),
+      };
+    case "goodbye":
+      return { kind: "goodbye" };
+    default:
+      return refuse("a report of a host says nothing that this process knows");
+  }
+}
+
+function readHello(host: proto.Host): Hello {
+  const unlocked = Object.entries(host.unlocked).map(
+    ([type, version]) => [readWord(type, "actor type"), readVersion(version)] as const,
+  );
+  return {
+    kind: "hello",
+    namespace: readWord(host.namespace, "namespace"),
+    incarnation: readId(host.incarnation, "the incarnation of a host"),
+    replaces: host.replaces === undefined ? undefined : readId(host.replaces, "a replaced incarnation"),
+    address: readHostAddress(host.name, host.port),
+    name: readText(host.appID, "the name of a host"),
+    types: readTypes(host.actorTypes, LIMITS.typesPerHost),
+    unlocked: new Map(unlocked),
+    machine: readText(host.machine, "the machine of a host"),
+    pid: readWhole(host.pid, "a process id"),
+  };
+}
+
+// ——— Of the leading scheduler.
+
+/** Nearly always one; an order with many tables becomes several. */
+export function writeSchedulerMessage(message: SchedulerMessage): proto.SchedulerReply[] {
+  const replies = message.kind === "order" ? writeOrder(message).map(orderReply) : [writeReply(message)];
+  return replies.map((reply) => create(proto.SchedulerReplySchema, { reply }));
+}
+
+const orderReply = (value: proto.PlacementOrder) => ({ case: "order", value }) as const;
+
+function writeReply(message: Exclude<SchedulerMessage, { kind: "order" }>): proto.SchedulerReply["reply"] {
+  switch (message.kind) {
+    case "welcome": {
+      const term = writeWhole(message.term, "a term");
+      const leaseMs = writeWhole(message.leaseMs, "a lease");
+      return { case: "welcome", value: create(proto.WelcomeSchema, { term, leaseMs }) };
+    }
+    case "renewed": {
+      const sequence = writeWhole(message.sequence, "a sequence");
+      return { case: "renewed", value: create(proto.RenewedSchema, { sequence }) };
+    }
+    case "removed":
+      return { case: "removed", value: create(proto.RemovedSchema, { reason: cutReason(message.reason) }) };
+    case "drain":
+      return { case: "drain", value: create(proto.DrainSchema) };
+  }
+}
+
+/** Reads the replies of one stream. */
+export class ReplyReader {
+  readonly #parts = new OrderParts();
+
+  /** The message, unless more of it is to come. */
+  read({ reply }: proto.SchedulerReply): SchedulerMessage | undefined {
+    if (reply.case === "order") return this.#parts.add(reply.value);
+    if (this.#parts.open) refuse("an order is interrupted before its last part");
+    switch (reply.case) {
+      case "welcome":
+        return {
+          kind: "welcome",
+          term: readWhole(reply.value.term, "a term"),
+          leaseMs: readWhole(reply.value.leaseMs, "a lease"),
+        };
+      case "renewed":
+        return { kind: "renewed", sequence: readWhole(reply.value.sequence, "a sequence") };
+      case "removed":
+        return { kind: "removed", reason: cutReason(reply.value.reason) };
+      case "drain":
+        return { kind: "drain" };
+      default:
+        return refuse("a reply of the scheduler says nothing that this process knows");
+    }
+  }
+}

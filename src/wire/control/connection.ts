@@ -1,0 +1,91 @@
+// The one connection of a client to its scheduler. It opens when something is asked, stands once the other end has spoken
+// HTTP/2, and opens again for the next question after it broke. What cannot be reached says so within a limit.
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  type OutgoingHttpHeaders,
+  type SecureClientSessionOptions,
+} from "node:http2";
+import { LimpetError } from "../../kernel/errors.ts";
+import { type ClusterSecurity, clientTls, connectFailure } from "../cluster-security.ts";
+import { keepAlive } from "./keep-alive.ts";
+import type { ControlLimits } from "./limits.ts";
+
+export class Connection {
+  readonly authority: string;
+  readonly #address: string;
+  readonly #security: ClusterSecurity;
+  readonly #limits: ControlLimits;
+  readonly #options: SecureClientSessionOptions;
+  /** One that is being closed may still carry streams. */
+  readonly #sessions = new Set<ClientHttp2Session>();
+  #session: ClientHttp2Session | undefined;
+  #opening: Promise<ClientHttp2Session> | undefined;
+  #closed = false;
+
+  constructor(address: string, security: ClusterSecurity, limits: ControlLimits) {
+    const tls = clientTls(security);
+    this.#address = address;
+    this.#security = security;
+    this.#limits = limits;
+    this.#options = { ...tls, settings: { enablePush: false, maxHeaderListSize: limits.headerBytes } };
+    this.authority = new URL(`${tls === undefined ? "http" : "https"}://${address}`).origin;
+  }
+
+  /** For the library, which sends every request this way. */
+  async request(method: string, path: string, headers: OutgoingHttpHeaders): Promise<ClientHttp2Stream> {
+    const session = await this.ready();
+    return session.request({ ...headers, ":method": method, ":path": path }, { endStream: false });
+  }
+
+  /** The library tells what it has read; here connections are looked at in another way. */
+  notifyResponseByteRead(): void {}
+
+  /** At once, with everything on it. */
+  close(): void {
+    this.#closed = true;
+    for (const session of this.#sessions) session.destroy();
+  }
+
+  /** Rejects with a LimpetError, and then nothing was sent. */
+  async ready(): Promise<ClientHttp2Session> {
+    if (this.#closed) throw new LimpetError("STOPPING", `this process has closed its connection to ${this.#address}`);
+    const session = this.#session;
+    if (session !== undefined && !session.closed && !session.destroyed) return session;
+    this.#opening ??= this.#open().finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  async #open(): Promise<ClientHttp2Session> {
+    const session = connect(this.authority, this.#options);
+    this.#sessions.add(session);
+    // Streams hear of it themselves; without a listener it would be an uncaught error.
+    session.on("error", () => {});
+    session.once("close", () => this.#sessions.delete(session));
+    try {
+      await this.#settled(session);
+    } catch (error) {
+      session.destroy();
+      throw connectFailure(error, this.#address, this.#security);
+    }
+    keepAlive(session, { who: this.#address, inUse: () => true }, this.#limits);
+    this.#session = session;
+    return session;
+  }
+
+  /** That the socket is connected says little: a black hole can be connected to, and so can a web server. */
+  #settled(session: ClientHttp2Session): Promise<void> {
+    const { connectMs } = this.#limits;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const tooLate = () =>
+      reject(new LimpetError("UNREACHABLE", `${this.#address} cannot be reached: no answer within ${connectMs} ms`));
+    const timer = setTimeout(tooLate, connectMs);
+    session.once("remoteSettings", () => resolve());
+    session.once("error", reject);
+    session.once("close", () => reject(Object.assign(new Error("closed"), { code: "ECONNRESET" })));
+    return promise.finally(() => clearTimeout(timer));
+  }
+}

@@ -1,0 +1,79 @@
+// One HTTP/2 stream at the control door: who is at its other end, when it is over, and how it is refused or cut off.
+import { constants, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
+import { createContextKey } from "@connectrpc/connect";
+import { isLoopback } from "../../kernel/addresses.ts";
+import { invariant, type LimpetError } from "../../kernel/errors.ts";
+import { cutReason } from "./checks.ts";
+import type { Peer } from "./service.ts";
+import { CODE_HEADER, grpcCode } from "./status.ts";
+
+/** For the library to hand to our methods. */
+export const EXCHANGE = createContextKey<Exchange | undefined>(undefined);
+
+export class Exchange {
+  readonly request: Http2ServerRequest;
+  readonly response: Http2ServerResponse;
+  readonly peer: Peer;
+
+  constructor(request: Http2ServerRequest, response: Http2ServerResponse, lingerMs: number) {
+    this.request = request;
+    this.response = response;
+    this.peer = peerOf(request);
+    // What goes wrong with a stream is seen by its end. Without listeners, an error would be an uncaught one.
+    request.on("error", () => {});
+    response.on("error", () => {});
+    // A client that was answered may still send; for a while that is let pass, so that it can read the answer.
+    response.once("finish", () => {
+      if (request.stream.destroyed) return;
+      const timer = setTimeout(() => this.cut(), lingerMs);
+      request.stream.once("close", () => clearTimeout(timer));
+    });
+  }
+
+  onClose(listener: () => void): void {
+    if (this.request.stream.destroyed) listener();
+    else this.request.stream.once("close", listener);
+  }
+
+  /** Ends it at once. */
+  cut(): void {
+    const { stream } = this.request;
+    if (!stream.destroyed) stream.close(constants.NGHTTP2_CANCEL, () => {});
+  }
+
+  /** A gRPC answer that is nothing but an error. */
+  refuse(error: LimpetError): void {
+    this.#answer(200, {
+      "content-type": "application/grpc",
+      "grpc-status": String(grpcCode(error)),
+      "grpc-message": encodeURIComponent(cutReason(error.message)),
+      [CODE_HEADER]: error.code,
+    });
+  }
+
+  /** For somebody who does not speak gRPC. */
+  refusePlainly(status: number): void {
+    this.#answer(status, {});
+  }
+
+  #answer(status: number, headers: Record<string, string>): void {
+    const { response } = this;
+    if (response.headersSent || response.stream.destroyed) {
+      this.cut();
+    } else {
+      response.writeHead(status, headers);
+      response.end();
+    }
+  }
+}
+
+export function exchangeOf(values: { get(key: typeof EXCHANGE): Exchange | undefined }): Exchange {
+  const exchange = values.get(EXCHANGE);
+  invariant(exchange !== undefined, "every request comes through the door");
+  return exchange;
+}
+
+function peerOf({ stream }: Http2ServerRequest): Peer {
+  const { remoteAddress = "", localAddress } = stream.session?.socket ?? {};
+  return { address: remoteAddress, sameMachine: isLoopback(remoteAddress) || remoteAddress === localAddress };
+}

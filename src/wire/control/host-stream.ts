@@ -1,0 +1,155 @@
+// A host's stream at the scheduler's end. Its first message is hello and no other is; a host on another machine must not
+// say that it lives on loopback, because nobody would find it there. Whoever breaks a rule, or does not read what it is
+// sent, is told why and cut off, and the service hears of it like of any other end.
+import { setImmediate as soon } from "node:timers/promises";
+import { isLoopback } from "../../kernel/addresses.ts";
+import { LimpetError } from "../../kernel/errors.ts";
+import type { HostMessage, SchedulerMessage } from "../../placement/messages.ts";
+import type { ControlListener, ControlStream } from "../../ports/control.ts";
+import type { Log } from "../../ports/log.ts";
+import type { HostReport, SchedulerReply } from "../proto/gen/limpet/control/v1/control_pb.js";
+import { parseAddress, refuse } from "./checks.ts";
+import { readHostMessage, writeSchedulerMessage } from "./codec.ts";
+import type { ControlLimits } from "./limits.ts";
+import { Outbox } from "./outbox.ts";
+import type { ControlService, Peer } from "./service.ts";
+import { asLimpetError, fromStatus, rebuildError, toStatus } from "./status.ts";
+
+export interface StreamNeeds {
+  readonly service: ControlService;
+  readonly peer: Peer;
+  /** Aborts when nothing can be sent any more, and says why. */
+  readonly over: AbortSignal;
+  /** Ends the stream at once, without a word, unless it has ended. */
+  readonly cut: () => void;
+  readonly log: Log;
+  readonly limits: ControlLimits;
+}
+
+export class HostStream implements ControlStream<SchedulerMessage> {
+  readonly #needs: StreamNeeds;
+  readonly #outbox: Outbox<SchedulerMessage, SchedulerReply>;
+  readonly #listener: ControlListener<HostMessage>;
+  /** For the first message, and later for the end to be taken note of. */
+  #timer: NodeJS.Timeout;
+  #greeted = false;
+  #closed = false;
+
+  constructor(needs: StreamNeeds) {
+    const { limits, over, service, peer } = needs;
+    this.#needs = needs;
+    this.#outbox = new Outbox(limits.queue, writeSchedulerMessage);
+    this.#timer = setTimeout(() => this.#refuse(tooLate(limits)), limits.firstMessageMs);
+    over.addEventListener("abort", () => this.#lost(over.reason), { once: true });
+    this.#listener = service.report(this, peer);
+  }
+
+  /** What is sent to the host. */
+  serve(reports: AsyncIterable<HostReport>): AsyncIterable<SchedulerReply> {
+    void this.#listen(reports);
+    return this.#outbox;
+  }
+
+  send(message: SchedulerMessage): void {
+    if (this.#closed || this.#outbox.push(message)) return;
+    this.#end(new LimpetError("LINK_FULL", `the host at ${this.#needs.peer.address} does not read what it is sent`));
+    // There is no way to tell somebody who does not read.
+    this.#needs.cut();
+  }
+
+  close(error?: { readonly code: string; readonly message: string }): void {
+    if (this.#closed) return;
+    this.#end(undefined);
+    this.#say(error && (rebuildError(error.code, error.message) ?? asLimpetError(error)));
+  }
+
+  async #listen(reports: AsyncIterable<HostReport>): Promise<void> {
+    try {
+      // After the end, what still comes is read and dropped, so that the host can read why.
+      for await (const report of reports) if (!this.#closed) this.#take(report);
+      // A stream that was broken off looks like one that has ended, for a moment.
+      await soon();
+      if (!this.#needs.over.aborted) this.close();
+    } catch (error) {
+      await soon();
+      if (this.#needs.over.aborted) this.#lost(error);
+      else this.#refuse(error instanceof LimpetError ? error : notUnderstood(error));
+    }
+  }
+
+  #take({ report, ...rest }: HostReport): void {
+    if (report.case === "failure") {
+      const { code, message } = report.value;
+      this.#end(rebuildError(code, message) ?? new LimpetError("UNREACHABLE", message));
+      this.#say(undefined);
+      return;
+    }
+    const message = readHostMessage({ report, ...rest });
+    if ((message.kind === "hello") === this.#greeted) {
+      refuse(this.#greeted ? "a host says hello once" : "the first message of a host is hello");
+    }
+    if (message.kind === "hello") this.#greet(message.address);
+    try {
+      this.#listener.message(message);
+    } catch (err) {
+      this.#needs.log.error("control.failed", { err, message: message.kind });
+      this.#refuse(asLimpetError(err));
+    }
+  }
+
+  #greet(address: string): void {
+    const { peer } = this.#needs;
+    if (!peer.sameMachine && isLoopback(parseAddress(address)!.host)) throw unfindable(address, peer);
+    this.#greeted = true;
+    clearTimeout(this.#timer);
+  }
+
+  #refuse(error: LimpetError): void {
+    if (this.#closed) return;
+    this.#needs.log.warn("control.refused", { peer: this.#needs.peer.address, err: error });
+    this.#end(error);
+    this.#say(error);
+  }
+
+  #lost(reason: unknown): void {
+    const error = fromStatus(reason, `the host at ${this.#needs.peer.address}`);
+    if (!this.#closed && error.code === "INVARIANT") this.#needs.log.error("control.failed", { err: error });
+    clearTimeout(this.#timer);
+    this.#outbox.cut();
+    this.#end(error);
+  }
+
+  /** Neither end says anything more. The service hears of it when whatever it is doing is done. */
+  #end(error: LimpetError | undefined): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    queueMicrotask(() => {
+      try {
+        this.#listener.closed(error);
+      } catch (err) {
+        this.#needs.log.error("control.failed", { err });
+      }
+    });
+  }
+
+  /** The last word. Whoever does not take it is cut off. */
+  #say(error: LimpetError | undefined): void {
+    const { over, cut, limits } = this.#needs;
+    this.#outbox.end(error && toStatus(error));
+    clearTimeout(this.#timer);
+    if (!over.aborted) this.#timer = setTimeout(cut, limits.lingerMs);
+  }
+}
+
+const tooLate = ({ firstMessageMs }: ControlLimits) =>
+  new LimpetError("REQUEST_TIMEOUT", `a host says hello within ${firstMessageMs} ms of opening its stream`);
+
+const notUnderstood = (error: unknown) =>
+  new LimpetError("PROTOCOL", `a report of a host cannot be read: ${(error as Error).message}`, { cause: error });
+
+const unfindable = (address: string, peer: Peer) =>
+  new LimpetError(
+    "OPTION_INVALID",
+    `the host at ${peer.address} says that it is reached at ${address}, which no other machine can; ` +
+      "set cluster.host to an address of its machine",
+  );

@@ -1,0 +1,185 @@
+// Orders and their tables as protobuf. Protobuf keeps no order in a map, so tables come out in order of type, and hosts in
+// order of address. An order with many tables travels in parts; `OrderParts` puts them together again.
+import { create } from "@bufbuild/protobuf";
+import { LIMITS } from "../../kernel/limits.ts";
+import {
+  OPERATIONS,
+  type Operation,
+  type PlacementOrder,
+  type TableHost,
+  type TypeTable,
+} from "../../placement/messages.ts";
+import type { TableVersion } from "../../placement/versions.ts";
+import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
+import {
+  readHostAddress,
+  readId,
+  readText,
+  readTypes,
+  readWhole,
+  readWord,
+  refuse,
+  writePort,
+  writeWhole,
+} from "./checks.ts";
+
+const { PlacementOrder_Operation: Code } = proto;
+const CODES: Record<Operation, proto.PlacementOrder_Operation> = {
+  lock: Code.LOCK,
+  update: Code.UPDATE,
+  unlock: Code.UNLOCK,
+};
+
+export const writeOperation = (operation: Operation): proto.PlacementOrder_Operation => CODES[operation];
+
+export function readOperation(code: proto.PlacementOrder_Operation): Operation {
+  return OPERATIONS.find((operation) => CODES[operation] === code) ?? refuse(`${code} is no operation`);
+}
+
+export function writeVersion({ term, number }: TableVersion): { term: bigint; number: bigint } {
+  return { term: writeWhole(term, "a term"), number: writeWhole(number, "a version") };
+}
+
+export function readVersion({ term, number }: { readonly term: bigint; readonly number: bigint }): TableVersion {
+  return { term: readWhole(term, "a term"), number: readWhole(number, "a version") };
+}
+
+const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+// ——— Writing.
+
+/** The parts of an order, of which each fits into a message. */
+export function writeOrder(order: PlacementOrder, partBytes: number = LIMITS.controlMessageBytes / 4) {
+  const parts = split(order.tables, partBytes);
+  return parts.map((tables, i) => writePart(order, tables, i < parts.length - 1));
+}
+
+function writePart(order: PlacementOrder, tables: readonly TypeTable[], more: boolean): proto.PlacementOrder {
+  return create(proto.PlacementOrderSchema, {
+    operation: writeOperation(order.operation),
+    namespace: order.namespace,
+    actorTypes: [...order.types],
+    versions: Object.fromEntries(tables.map(({ type, version }) => [type, writeVersion(version).number])),
+    tables: {
+      entries: Object.fromEntries(tables.map((table) => [table.type, writeTable(table)])),
+      replicationFactor: writeWhole(order.replicationFactor, "a replication factor"),
+    },
+    term: writeWhole(order.term, "a term"),
+    round: writeWhole(order.round, "a round"),
+    more,
+  });
+}
+
+function writeTable({ version, base, hosts }: TypeTable): proto.PlacementTable {
+  return create(proto.PlacementTableSchema, {
+    hosts: Object.fromEntries(hosts.map((host) => [host.address, writeHost(host)])),
+    term: writeVersion(version).term,
+    ...(base === undefined ? {} : { base: writeVersion(base) }),
+  });
+}
+
+const writeHost = ({ address, name, incarnation }: TableHost): proto.TableHost =>
+  create(proto.TableHostSchema, { name: address, port: writePort(address), appID: name, incarnation });
+
+function split(tables: readonly TypeTable[], partBytes: number): TypeTable[][] {
+  const parts: TypeTable[][] = [[]];
+  let bytes = 0;
+  for (const table of tables) {
+    const more = tableBytes(table);
+    if (bytes > 0 && bytes + more > partBytes) {
+      parts.push([]);
+      bytes = 0;
+    }
+    parts.at(-1)!.push(table);
+    bytes += more;
+  }
+  return parts;
+}
+
+/** With what protobuf puts around, and never too low. */
+function tableBytes({ type, hosts }: TypeTable): number {
+  let bytes = 2 * Buffer.byteLength(type) + 80;
+  for (const { address, name, incarnation } of hosts) {
+    bytes += 2 * Buffer.byteLength(address) + Buffer.byteLength(name) + Buffer.byteLength(incarnation) + 40;
+  }
+  return bytes;
+}
+
+// ——— Reading.
+
+/** Puts the parts of an order together. */
+export class OrderParts {
+  #parts: PlacementOrder[] = [];
+
+  /** Parts are missing, and nothing else may come before them. */
+  get open(): boolean {
+    return this.#parts.length > 0;
+  }
+
+  /** The order, when this was its last part. */
+  add(part: proto.PlacementOrder): PlacementOrder | undefined {
+    const order = readPart(part);
+    const parts = this.#parts;
+    if (parts.length > 0 && !isSame(parts[0]!, order)) refuse("the parts of an order do not belong together");
+    if (parts.length === LIMITS.controlParts) refuse(`an order comes in more than ${LIMITS.controlParts} parts`);
+    parts.push(order);
+    if (part.more) return undefined;
+    this.#parts = [];
+    return parts.length === 1 ? order : join(parts);
+  }
+}
+
+function isSame(a: PlacementOrder, b: PlacementOrder): boolean {
+  const heads = [a, b].map(({ tables: _, ...head }) => JSON.stringify(head));
+  return heads[0] === heads[1];
+}
+
+function join(parts: readonly PlacementOrder[]): PlacementOrder {
+  const tables = parts.flatMap((part) => part.tables).sort((a, b) => byText(a.type, b.type));
+  readTypes(tables.map(({ type }) => type));
+  return { ...parts[0]!, tables };
+}
+
+function readPart(order: proto.PlacementOrder): PlacementOrder {
+  const { entries = {}, replicationFactor = 0n } = order.tables ?? {};
+  if (replicationFactor > BigInt(LIMITS.replicationFactor)) {
+    refuse(`a replication factor must be at most ${LIMITS.replicationFactor}, not ${replicationFactor}`);
+  }
+  for (const type of Object.keys(order.versions)) {
+    if (!Object.hasOwn(entries, type)) refuse(`there is a version of ${readWord(type, "actor type")}, but no table`);
+  }
+  return {
+    kind: "order",
+    operation: readOperation(order.operation),
+    namespace: readWord(order.namespace, "namespace"),
+    term: readWhole(order.term, "a term"),
+    round: readWhole(order.round, "a round"),
+    types: readTypes(order.actorTypes),
+    tables: Object.entries(entries)
+      .map(([type, table]) => readTable(type, table, order.versions))
+      .sort((a, b) => byText(a.type, b.type)),
+    replicationFactor: readWhole(replicationFactor, "a replication factor"),
+  };
+}
+
+function readTable(type: string, table: proto.PlacementTable, versions: Record<string, bigint>): TypeTable {
+  readWord(type, "actor type");
+  if (!Object.hasOwn(versions, type)) refuse(`the table of ${type} comes without its version`);
+  return {
+    type,
+    version: readVersion({ term: table.term, number: versions[type]! }),
+    base: table.base && readVersion(table.base),
+    hosts: Object.entries(table.hosts)
+      .map(([key, host]) => readHost(key, host))
+      .sort((a, b) => byText(a.address, b.address)),
+  };
+}
+
+function readHost(key: string, host: proto.TableHost): TableHost {
+  if (key !== host.name) refuse("a table lists a host under the name of another");
+  return {
+    address: readHostAddress(host.name, host.port),
+    incarnation: readId(host.incarnation, "the incarnation of a host"),
+    name: readText(host.appID, "the name of a host"),
+  };
+}

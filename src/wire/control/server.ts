@@ -1,0 +1,204 @@
+// The control door: plain gRPC over HTTP/2, in front of a scheduler. Whatever arrives gets a defined answer or a closed
+// connection; nothing that comes in can disturb the others, and no exception leaves this file.
+import {
+  createSecureServer,
+  createServer,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type ServerHttp2Session,
+  type ServerOptions,
+} from "node:http2";
+import type { Server, Socket } from "node:net";
+import { createConnectRouter, createContextValues } from "@connectrpc/connect";
+import type { UniversalHandler } from "@connectrpc/connect/protocol";
+import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
+import { LimpetError } from "../../kernel/errors.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Counter, Meter } from "../../ports/meter.ts";
+import { type ClusterSecurity, serverTls } from "../cluster-security.ts";
+import { type ListenAt, listenAt } from "../listening.ts";
+import { EXCHANGE, Exchange } from "./exchange.ts";
+import { Exchanges } from "./exchanges.ts";
+import { keepAlive } from "./keep-alive.ts";
+import { CONTROL_LIMITS, type ControlLimits } from "./limits.ts";
+import { Methods } from "./methods.ts";
+import type { ControlService } from "./service.ts";
+
+export interface ControlListen extends ListenAt {
+  readonly security: ClusterSecurity;
+}
+
+export interface ControlNeeds {
+  readonly log: Log;
+  readonly meter: Meter;
+}
+
+export interface ControlDoor {
+  /** Where it listens, `host:port`. */
+  readonly address: string;
+  readonly port: number;
+  /** Tells every stream that the scheduler is stopping, and closes every connection soon after. */
+  close(): Promise<void>;
+}
+
+export async function openControlDoor(
+  service: ControlService,
+  listen: ControlListen,
+  needs: ControlNeeds,
+  limits: ControlLimits = CONTROL_LIMITS,
+): Promise<ControlDoor> {
+  const door = new Door(service, listen.security, needs, limits);
+  const port = await door.listen(listen);
+  const address = `${listen.host.includes(":") ? `[${listen.host}]` : listen.host}:${port}`;
+  needs.log.info("control.listening", { address });
+  return { address, port, close: () => door.close() };
+}
+
+class Door {
+  readonly #log: Log;
+  readonly #limits: ControlLimits;
+  readonly #server: Server;
+  readonly #methods: Methods;
+  readonly #handlers: ReadonlyMap<string, UniversalHandler>;
+  readonly #sockets = new Set<Socket>();
+  readonly #exchanges: Exchanges;
+  readonly #refused: (code: string) => Counter;
+  #closed: Promise<void> | undefined;
+
+  constructor(service: ControlService, security: ClusterSecurity, { log, meter }: ControlNeeds, limits: ControlLimits) {
+    this.#log = log;
+    this.#limits = limits;
+    this.#methods = new Methods(service, log, limits);
+    this.#handlers = handlersOf(this.#methods, limits);
+    const open = meter.gauge("limpet_control_streams", "Streams that are open at the control door.");
+    this.#exchanges = new Exchanges((count) => open.set(count));
+    this.#refused = (code) =>
+      meter.counter("limpet_control_refused_total", "Requests that the control door refused.", { code });
+    const options = serverOptions(limits);
+    const tls = serverTls(security);
+    this.#server = tls === undefined ? createServer(options) : createSecureServer({ ...options, ...tls });
+    this.#server.maxConnections = limits.streams;
+    this.#server
+      .on("connection", (socket: Socket) => this.#connected(socket))
+      .on("session", (session: ServerHttp2Session) => this.#watch(session))
+      .on("request", (request: Http2ServerRequest, response: Http2ServerResponse) => this.#begin(request, response))
+      // Somebody who is no gRPC client, or has no key. The connection is closed already.
+      .on("sessionError", (err: Error) => this.#log.debug("control.broken", { err }))
+      .on("tlsClientError", (err: Error, socket: Socket) => this.#keyless(err, socket));
+  }
+
+  listen(at: ListenAt): Promise<number> {
+    return listenAt(this.#server, at, (err) => this.#log.error("control.failed", { err }));
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#drain();
+    return this.#closed;
+  }
+
+  async #drain(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#methods.stop();
+    await this.#exchanges.quiet(this.#limits.lingerMs);
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  #connected(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
+  }
+
+  #keyless(err: Error, socket: Socket): void {
+    this.#refused("UNAUTHENTICATED").add(1);
+    this.#log.warn("control.refused", { peer: socket.remoteAddress, err });
+  }
+
+  #watch(session: ServerHttp2Session): void {
+    const who = `the process at ${session.socket.remoteAddress}`;
+    keepAlive(session, { who, inUse: () => this.#exchanges.on(session) }, this.#limits);
+  }
+
+  #begin(request: Http2ServerRequest, response: Http2ServerResponse): void {
+    const exchange = new Exchange(request, response, this.#limits.lingerMs);
+    this.#exchanges.add(exchange);
+    try {
+      this.#serve(exchange);
+    } catch (err) {
+      // The library refuses some requests by throwing.
+      this.#log.debug("control.broken", { err });
+      exchange.refusePlainly(400);
+    }
+  }
+
+  #serve(exchange: Exchange): void {
+    const { request, response } = exchange;
+    if (!speaksGrpc(request)) {
+      exchange.refusePlainly(415);
+      return;
+    }
+    const handler = this.#handlers.get(request.url);
+    const refused = handler === undefined ? unknownPath(request.url) : this.#unwilling();
+    if (handler === undefined || refused !== undefined) {
+      this.#refuse(exchange, refused!);
+      return;
+    }
+    // A stream of a host looks after itself; of everything else, the whole question must be there soon.
+    if (handler.method.methodKind !== "bidi_streaming") this.#hurry(exchange);
+    const values = createContextValues().set(EXCHANGE, exchange);
+    handler(universalRequestFromNodeRequest(request, response, undefined, values))
+      .then((answer) => universalResponseToNodeResponse(answer, response))
+      // What our own code failed with is logged there. The rest is a client that went away.
+      .catch((err: unknown) => this.#log.debug("control.broken", { err }));
+  }
+
+  #hurry(exchange: Exchange): void {
+    const { firstMessageMs } = this.#limits;
+    const error = new LimpetError("REQUEST_TIMEOUT", `the request was not complete within ${firstMessageMs} ms`);
+    const timer = setTimeout(() => this.#refuse(exchange, error), firstMessageMs);
+    const done = () => clearTimeout(timer);
+    exchange.request.once("end", done);
+    exchange.onClose(done);
+  }
+
+  #unwilling(): LimpetError | undefined {
+    if (this.#closed !== undefined) return new LimpetError("STOPPING", "this scheduler is stopping");
+    const { streams } = this.#limits;
+    if (this.#exchanges.size <= streams) return undefined;
+    return new LimpetError("HOST_FULL", `this scheduler serves ${streams} streams already`);
+  }
+
+  #refuse(exchange: Exchange, error: LimpetError): void {
+    this.#refused(error.code).add(1);
+    exchange.refuse(error);
+  }
+}
+
+function handlersOf(methods: Methods, { messageBytes }: ControlLimits): Map<string, UniversalHandler> {
+  const router = createConnectRouter({
+    connect: false,
+    grpcWeb: false,
+    // A few bytes could otherwise become a great many.
+    acceptCompression: [],
+    readMaxBytes: messageBytes,
+    writeMaxBytes: messageBytes,
+    binaryOptions: { readUnknownFields: false },
+  });
+  methods.register(router);
+  return new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+}
+
+function serverOptions({ streamsPerConnection, headerBytes, lingerMs }: ControlLimits): ServerOptions {
+  return {
+    settings: { maxConcurrentStreams: streamsPerConnection, maxHeaderListSize: headerBytes, enablePush: false },
+    maxHeaderListPairs: 64,
+    unknownProtocolTimeout: lingerMs,
+  };
+}
+
+function speaksGrpc({ method, headers }: Http2ServerRequest): boolean {
+  return method === "POST" && /^application\/grpc(?:\+proto)?(?:;|$)/i.test(headers["content-type"] ?? "");
+}
+
+const unknownPath = (path: string) =>
+  new LimpetError("ROUTE_UNKNOWN", `there is no ${path.slice(0, 200)} at the control door`);

@@ -1,0 +1,78 @@
+// Errors on their way through gRPC. The status carries the nearest gRPC code, for any client; `limpet-code` beside it
+// carries ours, for ourselves. What is read back is always a LimpetError.
+import { Code, ConnectError } from "@connectrpc/connect";
+import { CATALOGUE, type ErrorCode, LimpetError } from "../../kernel/errors.ts";
+import { cutReason } from "./checks.ts";
+
+export const CODE_HEADER = "limpet-code";
+
+const BY_STATUS: Record<number, Code> = {
+  400: Code.InvalidArgument,
+  401: Code.Unauthenticated,
+  403: Code.PermissionDenied,
+  404: Code.NotFound,
+  408: Code.DeadlineExceeded,
+  409: Code.FailedPrecondition,
+  413: Code.ResourceExhausted,
+  429: Code.ResourceExhausted,
+  499: Code.Canceled,
+  503: Code.Unavailable,
+  504: Code.DeadlineExceeded,
+};
+
+/** Where the HTTP status says less than gRPC can. */
+const BY_CODE: Partial<Record<ErrorCode, Code>> = {
+  NOT_LEADER: Code.FailedPrecondition,
+  ROUTE_UNKNOWN: Code.Unimplemented,
+  HOST_FULL: Code.ResourceExhausted,
+  LINK_FULL: Code.ResourceExhausted,
+};
+
+/** One that is ours stays so; anything else is a bug of ours, of which the other end learns nothing. */
+export function asLimpetError(thrown: unknown): LimpetError {
+  if (thrown instanceof LimpetError) return thrown;
+  const what = "something broke inside the scheduler; its log says what";
+  return new LimpetError("INVARIANT", what, { cause: thrown });
+}
+
+export function rebuildError(code: string, message: string): LimpetError | undefined {
+  if (!Object.hasOwn(CATALOGUE, code)) return undefined;
+  return new LimpetError(code as ErrorCode, cutReason(message));
+}
+
+export function grpcCode(error: LimpetError): Code {
+  return BY_CODE[error.code] ?? BY_STATUS[error.status] ?? Code.Internal;
+}
+
+export function toStatus(error: LimpetError): ConnectError {
+  return new ConnectError(cutReason(error.message), grpcCode(error), { [CODE_HEADER]: error.code });
+}
+
+/** What the other end said, or what became of the stream. `who` it is stands at the start of the sentence. */
+export function fromStatus(thrown: unknown, who: string): LimpetError {
+  const inner = causeOf(thrown);
+  if (inner !== undefined) return inner;
+  const error = ConnectError.from(thrown);
+  const told = rebuildError(error.metadata.get(CODE_HEADER) ?? "", error.rawMessage);
+  if (told !== undefined) return told;
+  switch (error.code) {
+    case Code.Unauthenticated:
+      return new LimpetError("UNAUTHENTICATED", `${who}: ${error.rawMessage}`, { cause: thrown });
+    case Code.InvalidArgument:
+    case Code.ResourceExhausted:
+    case Code.Unimplemented:
+      return new LimpetError("PROTOCOL", `${who} does not speak as this process does: ${error.rawMessage}`, {
+        cause: thrown,
+      });
+    default:
+      return new LimpetError("UNREACHABLE", `${who} was lost: ${error.rawMessage}`, { cause: thrown });
+  }
+}
+
+/** Errors of our own pass through the library as causes. */
+function causeOf(thrown: unknown): LimpetError | undefined {
+  for (let error = thrown, depth = 0; error instanceof Error && depth < 5; error = error.cause, depth++) {
+    if (error instanceof LimpetError) return error;
+  }
+  return undefined;
+}
