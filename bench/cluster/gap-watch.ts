@@ -8,8 +8,7 @@ export class GapWatch {
   #failures = 0;
   #firstFailure: unknown;
 
-  constructor(actors: number) {
-    const now = performance.now();
+  constructor(actors: number, now = performance.now()) {
     this.#lastSent = new Float64Array(actors).fill(Number.NEGATIVE_INFINITY);
     this.#lastAnswer = new Float64Array(actors).fill(now);
     this.#longest = new Float64Array(actors);
