@@ -211,6 +211,28 @@ test("for programs, dev writes one object when it is ready and one when it has s
   assert.deepEqual(stopped, { event: "stopped" });
 });
 
+test("a scheduler says that it is ready, answers over HTTP, and stops cleanly", async () => {
+  using folder = tempFolder();
+  const argv = ["scheduler", "--port", "0", "--scheduler-port", "0"];
+  await using scheduler = new CliProcess(argv, { cwd: folder.path });
+  const url = await urlOf(scheduler);
+  await scheduler.until("stdout", /limpet scheduler \S+ is ready[\s\S]*Leads[\s\S]*Ctrl-C/);
+  assert.equal((await fetch(`${url}/v1.0/metadata`)).status, 200);
+  assert.deepEqual(await scheduler.end("SIGTERM"), { code: 0, signal: null }, scheduler.stderr);
+  assert.match(scheduler.stderr, /Stopping; Ctrl-C ends it at once\.[\s\S]*Stopped\.\n$/);
+});
+
+test("for programs, a scheduler writes one object when it is ready and one when it has stopped", async () => {
+  using folder = tempFolder();
+  const argv = ["scheduler", "--port", "0", "--scheduler-port", "0", "--json"];
+  await using scheduler = new CliProcess(argv, { cwd: folder.path });
+  await scheduler.until("stdout", /\n/);
+  assert.equal((await scheduler.end("SIGINT")).code, 0);
+  const [ready, stopped] = scheduler.stdout.trim().split("\n");
+  assert.equal(JSON.parse(ready!).event, "ready");
+  assert.deepEqual(JSON.parse(stopped!), { event: "stopped" });
+});
+
 test("a port that was asked for and is taken is an error; the usual one gives way to the next", async () => {
   using folder = tempFolder();
   folder.write("app.ts", APP);

@@ -81,7 +81,8 @@ test("somebody else on the port is told apart from limpet", async () => {
     if (request.url?.includes("/method/")) response.writeHead(404).end("<html>not here</html>");
     else response.end("<html>hello</html>");
   });
-  for (const argv of [["call", "Cart", "a", "b"], ["actors"], ["explain", "Cart", "a"]]) {
+  const asking = [["call", "Cart", "a", "b"], ["actors"], ["explain", "Cart", "a"], ["ps"], ["where", "Cart", "a"]];
+  for (const argv of asking) {
     const { code, stderr } = await runCli([...argv, "--url", server.url]);
     assert.equal(code, 1, argv[0]);
     assert.match(stderr, /is not limpet/, argv[0]);
@@ -135,4 +136,63 @@ test("an empty listing says what a newcomer would ask next", async () => {
   assert.match((await list("--type", "Zebra")).stderr, /has no type Zebra\. Its types: Cart\./);
   const json = await list("--json");
   assert.deepEqual([json.stdout, json.stderr], ['{"actors":[]}\n', ""]);
+});
+
+test("ps shows the cluster as tables, and as it came for programs", async () => {
+  const scheduler = { address: "a:1", incarnation: "s", dedicated: false, leader: true };
+  const view = { term: 2, schedulers: [scheduler], hosts: [], tables: [] };
+  let asked: string | undefined;
+  await using server = await answering((request, response) => {
+    asked = request.url;
+    response.end(JSON.stringify(view));
+  });
+  const table = await runCli(["ps", "--url", server.url]);
+  assert.equal(table.stdout, "SCHEDULER  KIND      LEADS\na:1        embedded  term 2\n");
+  assert.match(table.stderr, /There are no hosts\. Start one with: limpet dev app\.ts/);
+  const json = await runCli(["ps", "--json", "--url", server.url]);
+  assert.deepEqual([JSON.parse(json.stdout), json.stderr], [view, ""]);
+  assert.equal(asked, "/v1.0/inspect/cluster");
+});
+
+test("where asks by names, and answers in sentences or as it came", async () => {
+  const place = {
+    type: "Cart",
+    id: "a b",
+    owner: "a:1",
+    here: false,
+    activeHere: false,
+    why: "so",
+    version: 1,
+    term: 1,
+  };
+  let asked: string | undefined;
+  await using server = await answering((request, response) => {
+    asked = request.url;
+    response.end(JSON.stringify(place));
+  });
+  const text = await runCli(["where", "Cart", "a b", "--url", server.url]);
+  assert.equal(text.stdout, "Cart/a b lives on a:1.\nSo.\nTable version 1 of term 1.\n");
+  assert.equal(asked, "/v1.0/inspect/where/Cart/a%20b");
+  assert.deepEqual(JSON.parse((await runCli(["where", "Cart", "a b", "--json", "--url", server.url])).stdout), place);
+});
+
+test("drain names the host, and a host nobody knows is an error with a hint", async () => {
+  const bodies: string[] = [];
+  await using server = await answering((request, response, body) => {
+    bodies.push(`${request.method} ${request.url} ${body}`);
+    if (body.includes("alpha")) response.writeHead(204).end();
+    else response.writeHead(404).end(JSON.stringify({ errorCode: "HOST_UNKNOWN", message: "no host is called beta" }));
+  });
+  const drain = (host: string, ...rest: string[]) => runCli(["drain", host, "--url", server.url, ...rest]);
+  const told = await drain("alpha");
+  assert.deepEqual(told, {
+    code: 0,
+    stdout: "alpha hands over its actors. limpet ps shows how many are left.\n",
+    stderr: "",
+  });
+  assert.deepEqual(JSON.parse((await drain("alpha", "--json")).stdout), { host: "alpha" });
+  const unknown = await drain("beta");
+  assert.equal(unknown.code, 1);
+  assert.match(unknown.stderr, /limpet: no host is called beta\n {8}limpet ps shows the hosts there are/);
+  assert.equal(bodies[0], 'POST /v1.0/control/drain {"host":"alpha"}');
 });

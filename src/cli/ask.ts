@@ -142,6 +142,15 @@ function hintFor(errorCode: string, { token }: Target): string | undefined {
     case "HOST_FULL":
     case "STORE_UNAVAILABLE":
       return "Nothing happened; try again in a moment.";
+    case "NOT_READY":
+      return "Nothing happened. It may be starting, or no scheduler leads; try again in a moment.";
+    case "LEASE_LOST":
+    case "NO_HOST":
+    case "NOT_SETTLED":
+    case "LINK_FULL":
+      return "Nothing happened; try again in a moment. limpet ps shows who is there.";
+    case "HOST_UNKNOWN":
+      return "limpet ps shows the hosts there are, with address and name.";
     case "FENCED":
       return "Nothing happened; try again.";
     default:

@@ -56,6 +56,12 @@ test("wrong usage is exit code 2 and two helpful lines on stderr, nothing on std
     [["explain", "Cart", "a", "b"], /limpet explain does not know what to do with "b"/],
     [["actors", "--limit", "0"], /--limit: "0" is not a whole number of at least 1/],
     [["actors", "--limit", "5", "--all"], /--all and --limit contradict each other/],
+    [["where", "Cart"], /limpet where needs <id>/],
+    [["where", "Cart", ".."], /actor id must not be "\.\."/],
+    [["drain"], /limpet drain needs <host>/],
+    [["drain", " "], /the host to drain is empty\n {8}limpet ps shows the hosts/],
+    [["ps", "more"], /limpet ps does not know what to do with "more"/],
+    [["scheduler", "app.ts"], /limpet scheduler does not know what to do with "app\.ts"/],
     [["help", "optoins"], /there is no help on "optoins"; did you mean "options"\?/],
   ];
   for (const [argv, message] of wrong) {

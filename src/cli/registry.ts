@@ -18,6 +18,18 @@ export const COMMANDS: readonly Listed[] = [
     load: () => import("./commands/explain.ts"),
   },
   {
+    name: "ps",
+    summary: "Show the schedulers, the hosts and the tables of the cluster",
+    load: () => import("./commands/ps.ts"),
+  },
+  { name: "where", summary: "Say which host an actor lives on, and why", load: () => import("./commands/where.ts") },
+  {
+    name: "drain",
+    summary: "Have a host hand over its actors to the others",
+    load: () => import("./commands/drain.ts"),
+  },
+  { name: "scheduler", summary: "Run a dedicated scheduler", load: () => import("./commands/scheduler.ts") },
+  {
     name: "doctor",
     summary: "Check that everything limpet needs is there",
     load: () => import("./commands/doctor.ts"),

@@ -1,6 +1,7 @@
 // What `limpet dev` says when it is ready: where it is, what runs there, and what to try. Pure.
 
 import { columns } from "../columns.ts";
+import { type ClusterGlance, clusterLine } from "../process/cluster-glance.ts";
 import { type Paint, safe } from "../terminal.ts";
 
 export interface Ready {
@@ -10,12 +11,14 @@ export interface Ready {
   readonly store: string;
   readonly namespace: string;
   readonly actorTypes: readonly string[];
+  /** Undefined when it is alone by choice. */
+  readonly cluster: ClusterGlance | undefined;
   readonly tryThese: readonly string[];
   readonly needsToken: boolean;
 }
 
 export function banner(ready: Ready, paint: Paint): string {
-  const { version, readyInMs, url, store, namespace, actorTypes, tryThese, needsToken } = ready;
+  const { version, readyInMs, url, store, namespace, actorTypes, cluster, tryThese, needsToken } = ready;
   const places = [
     ...(url === undefined
       ? [["HTTP", "off"]]
@@ -27,6 +30,7 @@ export function banner(ready: Ready, paint: Paint): string {
     ["Store", safe(store)],
     ...(namespace === "default" ? [] : [["Namespace", safe(namespace)]]),
     ["Actors", safe(actorTypes.join(", "))],
+    ...(cluster === undefined ? [] : [["Cluster", safe(clusterLine(cluster))]]),
   ].map(([name, value]) => [paint("dim", name!), value!]);
   const lines = [
     `${paint("bold", "limpet")} ${version} is ready ${paint("dim", `(${Math.round(readyInMs)} ms after start)`)}`,

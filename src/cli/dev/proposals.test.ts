@@ -78,6 +78,7 @@ test("the banner says where, what and what to try", () => {
     store: "/tmp/x.db",
     namespace: "default",
     actorTypes: ["Cart", "Stock"],
+    cluster: { address: "127.0.0.1:7401", joined: true, leaderHere: true, otherHosts: 0 },
     tryThese: ["limpet actors"],
     needsToken: false,
   };
@@ -87,6 +88,7 @@ test("the banner says where, what and what to try", () => {
     "http://127.0.0.1:7300/metrics",
     "/tmp/x.db",
     "Cart, Stock",
+    "Cluster  1 host, leader here",
     "  limpet actors",
     "Ctrl-C",
   ]) {
@@ -94,7 +96,8 @@ test("the banner says where, what and what to try", () => {
   }
   assert.ok(!text.includes("Namespace"));
   assert.match(banner({ ...ready, needsToken: true, namespace: "blue" }, plain), /LIMPET_TOKEN/);
-  const closed = banner({ ...ready, url: undefined }, plain);
+  assert.ok(!banner({ ...ready, cluster: undefined }, plain).includes("Cluster"));
+  const closed = banner({ ...ready, url: undefined, cluster: undefined }, plain);
   assert.ok(closed.includes("HTTP    off"));
   assert.ok(!closed.includes("Try in another terminal"));
 });

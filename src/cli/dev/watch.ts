@@ -8,7 +8,7 @@ import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import type { ResolvedSettings } from "../../config/settings.ts";
 import type { Context } from "../command.ts";
 import { EXIT } from "../failure.ts";
-import { stopRequest } from "./stop-request.ts";
+import { stopRequest } from "../process/stop-request.ts";
 
 export const WATCHED_ENV = "LIMPET_WATCHED";
 

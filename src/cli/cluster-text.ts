@@ -1,0 +1,104 @@
+// The cluster in three small tables: who schedules, who hosts, and how far each type's table is. A column in which there
+// is nothing to say is left out. Pure.
+
+import type { ClusterHost, ClusterTable, ClusterView } from "../ports/host.ts";
+import { type Column, columns } from "./columns.ts";
+import { formatSpan } from "./phrases.ts";
+import { type Paint, safe, type Tint } from "./terminal.ts";
+
+/** In a cell; more than these are counted. */
+const LISTED = 4;
+const NOTHING = "-";
+
+export function clusterText(view: ClusterView, paint: Paint): string {
+  const parts = [schedulers(view), hosts(view, paint), tables(view, paint)].filter((lines) => lines.length > 0);
+  return parts.map(([titles, ...lines]) => [paint("dim", titles!), ...lines].join("\n")).join("\n\n");
+}
+
+function schedulers(view: ClusterView): string[] {
+  const shape = [{ title: "SCHEDULER" }, { title: "KIND" }, { title: "LEADS" }];
+  const rows = view.schedulers.map(({ address, dedicated, leader }) => [
+    safe(address) || NOTHING,
+    dedicated ? "dedicated" : "embedded",
+    leader ? `term ${view.term}` : NOTHING,
+  ]);
+  return table(shape, rows);
+}
+
+const STATE_TINTS: Partial<Record<ClusterHost["state"], Tint>> = {
+  expected: "yellow",
+  joining: "yellow",
+  suspect: "yellow",
+  evicted: "red",
+};
+
+function hosts(view: ClusterView, paint: Paint): string[] {
+  const shape: Column[] = [
+    { title: "HOST" },
+    { title: "NAME" },
+    { title: "NAMESPACE" },
+    { title: "STATE" },
+    { title: "LEASE", align: "right" },
+    { title: "ACTORS", align: "right" },
+    { title: "TYPES" },
+  ];
+  const named = namespacesOf(view).size > 1;
+  const rows = view.hosts.map(({ address, name, namespace, state, leaseLeftMs, actors, types }) => {
+    const tint = STATE_TINTS[state];
+    return [
+      safe(address),
+      safe(name) || NOTHING,
+      named ? safe(namespace) : NOTHING,
+      tint === undefined ? state : paint(tint, state),
+      leaseLeftMs > 0 ? formatSpan(leaseLeftMs) : NOTHING,
+      String(actors),
+      short(types),
+    ];
+  });
+  return table(shape, rows);
+}
+
+function tables(view: ClusterView, paint: Paint): string[] {
+  const shape: Column[] = [
+    { title: "TYPE" },
+    { title: "NAMESPACE" },
+    { title: "VERSION", align: "right" },
+    { title: "PHASE" },
+    { title: "HOSTS", align: "right" },
+    { title: "WAITS FOR" },
+  ];
+  const named = namespacesOf(view).size > 1;
+  const rows = view.tables.map((each) => [
+    safe(each.type),
+    named ? safe(each.namespace) : NOTHING,
+    versionOf(each, view.term),
+    each.phase === "settled" ? each.phase : paint("yellow", each.phase),
+    String(each.hosts.length),
+    short(each.waitsFor),
+  ]);
+  return table(shape, rows);
+}
+
+/** A table of an earlier leader says so. */
+function versionOf({ version, term }: ClusterTable, current: number): string {
+  return term === current ? String(version) : `${version} of term ${term}`;
+}
+
+function namespacesOf({ hosts, tables }: ClusterView): Set<string> {
+  return new Set([...hosts, ...tables].map(({ namespace }) => namespace));
+}
+
+function short(words: readonly string[]): string {
+  if (words.length === 0) return NOTHING;
+  const more = words.length > LISTED ? ` +${words.length - LISTED}` : "";
+  return safe(words.slice(0, LISTED).join(", ")) + more;
+}
+
+function table(shape: readonly Column[], rows: readonly (readonly string[])[]): string[] {
+  if (rows.length === 0) return [];
+  const kept = shape.map((_, index) => rows.some((row) => row[index] !== NOTHING));
+  return columns(
+    shape.filter((_, index) => kept[index]),
+    rows.map((row) => row.filter((_, index) => kept[index])),
+  );
+}

@@ -1,0 +1,69 @@
+// limpet scheduler
+
+import { describeOrigin } from "../../config/origin.ts";
+import { type ResolvedSettings, resolveWithOrigins } from "../../config/settings.ts";
+import { openScheduler } from "../../nodes/scheduler-app.ts";
+import { VERSION } from "../../nodes/version.ts";
+import { type Command, type Context, textFlag } from "../command.ts";
+import { devLog } from "../dev/dev-log.ts";
+import { ownCommand } from "../dev/own-command.ts";
+import { asFailure, settingsOrUsage, wrongUsage } from "../failure.ts";
+import { glanceAtCluster } from "../process/cluster-glance.ts";
+import { openSomewhere } from "../process/free-port.ts";
+import { live, type Opened } from "../process/life.ts";
+import { type SchedulerReady, schedulerBanner } from "../scheduler/banner.ts";
+import { SETTING_FLAGS } from "../setting-flags.ts";
+
+/** So that it can be named in `schedulers` without looking. */
+const USUAL_PORT = 7400;
+
+export const command: Command = {
+  name: "scheduler",
+  summary: "Run a dedicated scheduler",
+  about:
+    "It hosts no actors: it says which host runs which. While one runs, the schedulers inside hosts stand back; of\n" +
+    `several on one store, one leads and the others wait. Hosts reach it on port ${USUAL_PORT} unless set otherwise.`,
+  arguments: [],
+  flags: [],
+  settings: SETTING_FLAGS,
+  examples: [
+    "limpet scheduler",
+    "limpet scheduler --store postgres://db.internal/shop --cluster-host 10.0.0.1",
+    "limpet scheduler --scheduler-port 7401 --port 0",
+  ],
+  async run(context) {
+    const resolved = settingsOrUsage(() => resolveScheduler(context));
+    return live(context, {
+      open: () => open(context, resolved),
+      openingFailed: asFailure,
+      stopping: "Stopping;",
+      drainTimeoutMs: resolved.settings.drainTimeout,
+    });
+  },
+};
+
+/** What is right for a scheduler weighs like code: everything else goes before it. */
+function resolveScheduler({ flags, env, cwd }: Context): ResolvedSettings {
+  const code = { http: true, logLevel: "info", cluster: { schedulerPort: USUAL_PORT } } as const;
+  const resolved = resolveWithOrigins({ code, file: textFlag(flags, "config"), env, flags, cwd });
+  if (resolved.settings.cluster) return resolved;
+  const said = describeOrigin(resolved.origins.cluster);
+  throw wrongUsage(`a scheduler is for a cluster, and ${said} says that there is none`);
+}
+
+async function open(context: Context, resolved: ResolvedSettings): Promise<Opened> {
+  const { terminal, json, env } = context;
+  const log = devLog(resolved.settings.logLevel, terminal, json);
+  const app = await openSomewhere(resolved, context, (settings) => openScheduler(settings, { log }));
+  const cluster = await glanceAtCluster(app);
+  const ready: SchedulerReady = {
+    version: VERSION,
+    readyInMs: Math.round(performance.now()),
+    url: app.url?.replace(/\/$/, ""),
+    store: app.host.status().store,
+    cluster,
+    join: cluster === undefined ? undefined : `${ownCommand(env)} dev app.ts --schedulers ${cluster.address}`,
+    needsKey: resolved.settings.clusterKeys.length > 0,
+  };
+  return { app, ready, banner: schedulerBanner(ready, terminal.paint) };
+}

@@ -1,0 +1,74 @@
+// The life of a process that serves until it is told to stop: open, say so, wait, drain, stop. `limpet dev` and
+// `limpet scheduler` differ in what they open and in what they say.
+
+import type { App } from "../../nodes/app.ts";
+import type { Context } from "../command.ts";
+import { firstOwnFrame } from "../dev/import-failure.ts";
+import { EXIT, Failure } from "../failure.ts";
+import { stopRequest } from "./stop-request.ts";
+
+/** What a stop may take beyond the time it gives to running turns. */
+const STOP_GRACE_MS = 5_000;
+
+export interface Opened {
+  readonly app: App;
+  /** For programs. */
+  readonly ready: object;
+  /** For people. */
+  readonly banner: string;
+}
+
+export interface Life {
+  open(): Promise<Opened>;
+  /** What an error is that nobody caught while it opened. */
+  openingFailed(error: unknown): unknown;
+  /** Where errors come from that nobody catches later: a file. */
+  readonly source?: string | undefined;
+  /** What a stop waits for, in a sentence. */
+  readonly stopping: string;
+  readonly drainTimeoutMs: number;
+}
+
+/** Resolves with the exit code. */
+export async function live(context: Context, life: Life): Promise<number> {
+  const { terminal, json } = context;
+  const stopping = stopRequest({ catchErrors: true });
+  const first = await Promise.race([life.open(), stopping]);
+  if ("abruptExit" in first) {
+    if (first.uncaught !== undefined) throw life.openingFailed(first.uncaught.error);
+    return first.abruptExit;
+  }
+  const { app, ready, banner } = first;
+  terminal.line(json ? JSON.stringify({ event: "ready", pid: process.pid, ...ready }) : banner);
+  const { uncaught, quiet } = await stopping;
+  if (uncaught !== undefined) sayUncaught(uncaught.error, context, life.source);
+  if (!quiet) say(context, `${life.stopping} Ctrl-C ends it at once.`);
+  await stop(app, life.drainTimeoutMs);
+  if (json) terminal.line(JSON.stringify({ event: "stopped" }));
+  else if (!quiet) say(context, "Stopped.");
+  return uncaught === undefined ? EXIT.ok : EXIT.failed;
+}
+
+async function stop(app: App, drainTimeoutMs: number): Promise<void> {
+  const late = Promise.withResolvers<"late">();
+  const timer = setTimeout(() => late.resolve("late"), drainTimeoutMs + STOP_GRACE_MS);
+  const outcome = await Promise.race([app.stop(), late.promise]);
+  clearTimeout(timer);
+  if (outcome !== "late") return;
+  throw new Failure("STOPPING", "it did not stop in time and was ended", {
+    hint: "A turn that never ends holds it up; state that was committed is safe.",
+  });
+}
+
+function sayUncaught(error: unknown, context: Context, source: string | undefined): void {
+  const place = error instanceof Error ? firstOwnFrame(error, context.cwd) : undefined;
+  const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  const from = source === undefined ? "" : ` in ${source}`;
+  const message = `an error nobody caught${from}: ${what}${place === undefined ? "" : ` (at ${place})`}`;
+  if (context.json) context.terminal.errLine(JSON.stringify({ errorCode: "ACTOR_FAILED", message }));
+  else context.terminal.errLine(`${context.terminal.paintErr("red", "limpet:")} ${message}`);
+}
+
+export function say({ terminal, json }: Context, text: string): void {
+  if (!json) terminal.errLine(terminal.paintErr("dim", text));
+}

@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { runCli, tempFolder } from "../../../test/support/cli.ts";
+import { resolveWithOrigins } from "../../config/settings.ts";
+import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
+import type { App } from "../../nodes/app.ts";
+import type { ClusterHost, ClusterView, HostStatus } from "../../ports/host.ts";
+import type { Context } from "../command.ts";
+import { Failure } from "../failure.ts";
+import { schedulerBanner } from "../scheduler/banner.ts";
+import { Terminal } from "../terminal.ts";
+import { clusterLine, glance, glanceAtCluster } from "./cluster-glance.ts";
+import { openSomewhere } from "./free-port.ts";
+
+const plain = (_tint: string, text: string): string => text;
+const ADDRESS = "127.0.0.1:7401";
+
+const status: HostStatus = {
+  incarnation: "i1",
+  version: "1.2.3",
+  namespace: "default",
+  startedAt: 0,
+  store: "memory:",
+  address: ADDRESS,
+  ready: true,
+  problem: undefined,
+};
+
+const host = (incarnation: string, address: string, more: Partial<ClusterHost> = {}): ClusterHost => ({
+  ...{ namespace: "default", address, name: "", incarnation, state: "member", leaseLeftMs: 1, types: [], actors: 0 },
+  ...more,
+});
+
+const embedded = { address: "127.0.0.1:9", incarnation: "s1", dedicated: false, leader: true };
+const apart = { address: "127.0.0.1:7400", incarnation: "s2", dedicated: true, leader: true };
+const here = host("i1", ADDRESS);
+const seen = (schedulers: ClusterView["schedulers"], hosts: readonly ClusterHost[]): string =>
+  clusterLine(glance(status, ADDRESS, { term: 1, schedulers, hosts, tables: [] }));
+
+test("the line about the cluster says with whom, and who leads", () => {
+  assert.equal(seen([embedded], [here]), "1 host, leader here");
+  assert.equal(seen([apart], [here]), "1 host, led by 127.0.0.1:7400");
+  assert.equal(
+    seen([{ ...embedded, incarnation: "i1" }], [here, host("i2", "b:1")]),
+    "joined 1 other host, leader here",
+  );
+  assert.equal(seen([embedded], [here, host("i2", "b:1")]), "joined 1 other host, led by 127.0.0.1:9");
+  assert.equal(seen([], [here, host("i2", "b:1"), host("i3", "c:1")]), "joined 2 other hosts");
+  const elsewhere = [host("i2", "b:1", { namespace: "blue" }), host("i3", "c:1", { state: "evicted" })];
+  assert.equal(seen([embedded], [here, ...elsewhere]), "1 host, leader here");
+  assert.equal(clusterLine(glance(status, ADDRESS, undefined)), "127.0.0.1:7401, not joined yet");
+});
+
+const appOf = (cluster: () => Promise<ClusterView>, address: string | undefined = ADDRESS): App =>
+  ({ host: { status: () => ({ ...status, address }), cluster } }) as unknown as App;
+
+test("a glance never fails and never waits long: what is not known is left out", async () => {
+  const refusing = appOf(() => Promise.reject(new LimpetError("NOT_READY", "no leader")));
+  assert.deepEqual(await glanceAtCluster(refusing), { address: ADDRESS, joined: false });
+  assert.deepEqual(await glanceAtCluster(appOf(() => new Promise(() => {}))), { address: ADDRESS, joined: false });
+  const alone = { host: { status: () => ({ ...status, address: undefined }) } } as unknown as App;
+  assert.equal(await glanceAtCluster(alone), undefined);
+});
+
+test("a scheduler says where hosts find it, whether it leads, and how to join", () => {
+  const ready = {
+    ...{ version: "1.2.3", readyInMs: 12, url: "http://127.0.0.1:7300", store: "/x.db", needsKey: false },
+    cluster: { address: "127.0.0.1:7400", joined: true, term: 2, leader: "127.0.0.1:7400", leaderHere: true },
+    join: "limpet dev app.ts --schedulers 127.0.0.1:7400",
+  };
+  const text = schedulerBanner(ready, plain);
+  assert.match(text, /^limpet scheduler 1\.2\.3 is ready \(12 ms after start\)\n/);
+  assert.match(text, /Hosts +127\.0\.0\.1:7400\n {2}Leads +yes, term 2\n/);
+  assert.match(text, /\n {2}limpet dev app\.ts --schedulers 127\.0\.0\.1:7400\n/);
+  assert.doesNotMatch(text, /LIMPET_CLUSTER_KEYS/);
+  assert.match(schedulerBanner({ ...ready, needsKey: true }, plain), /LIMPET_CLUSTER_KEYS/);
+  const second = { ...ready.cluster, leaderHere: false, leader: "127.0.0.1:7399" };
+  assert.match(schedulerBanner({ ...ready, cluster: second }, plain), /Leads +no, 127\.0\.0\.1:7399 leads/);
+  assert.match(schedulerBanner({ ...ready, cluster: { address: "x:1", joined: false } }, plain), /not known yet/);
+});
+
+function opening(taken: readonly number[]) {
+  const said: string[] = [];
+  const stream = { write: (text: string) => void said.push(text) };
+  const context = { terminal: new Terminal(stream, stream, {}), json: false } as unknown as Context;
+  const tried: number[] = [];
+  const open = async ({ httpPort }: { httpPort: number }): Promise<App> => {
+    tried.push(httpPort);
+    if (!taken.includes(httpPort)) return {} as App;
+    throw new LimpetError("ADDRESS_IN_USE", "taken", { cause: { port: httpPort } });
+  };
+  const resolved = (flags: Record<string, string> = {}) =>
+    resolveWithOrigins({ file: false, env: {}, code: { http: true }, flags });
+  return { said, tried, open, context, resolved };
+}
+
+test("the next free port is taken when the usual one is not free, and never one in the place of what was asked for", async () => {
+  const { said, tried, open, context, resolved } = opening([7300, 7301]);
+  await openSomewhere(resolved(), context, open);
+  assert.deepEqual(tried, [7300, 7301, 7302]);
+  assert.deepEqual(said, ["Port 7300 is taken; using 7302.\n"]);
+  await assert.rejects(openSomewhere(resolved({ port: "7301" }), context, open), /port 7301 is taken/);
+  const all = opening(Array.from({ length: 10 }, (_, index) => 7300 + index));
+  await assert.rejects(openSomewhere(all.resolved(), all.context, all.open), /all ports from 7300 to 7309 are taken/);
+});
+
+test("a port of the cluster that is taken is not mistaken for the HTTP door's", async () => {
+  const { tried, context, resolved } = opening([]);
+  const open = async ({ httpPort }: { httpPort: number }): Promise<App> => {
+    tried.push(httpPort);
+    throw new LimpetError("ADDRESS_IN_USE", "port 7400 is in use", { cause: { port: 7400 } });
+  };
+  await assert.rejects(openSomewhere(resolved(), context, open), (error) => {
+    assert.ok(error instanceof Failure && isLimpetError(error, "ADDRESS_IN_USE"));
+    assert.match(error.hint ?? "", /--scheduler-port/);
+    return true;
+  });
+  assert.deepEqual(tried, [7300]);
+});
+
+test("a scheduler without a cluster is wrong usage", async () => {
+  using folder = tempFolder();
+  const flag = await runCli(["scheduler", "--no-cluster"], { cwd: folder.path });
+  assert.deepEqual([flag.code, flag.stdout], [2, ""]);
+  assert.match(flag.stderr, /a scheduler is for a cluster, and --no-cluster says that there is none/);
+  const wrong = await runCli(["scheduler", "--lease", "1h"], { cwd: folder.path });
+  assert.match(
+    wrong.stderr,
+    /--lease: "1h" is too long; allowed is 5m and less\n {8}All settings: limpet help options/,
+  );
+});
