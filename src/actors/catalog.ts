@@ -78,6 +78,7 @@ export class Catalog implements Surroundings {
   #commitCount = 0;
   #resident = 0;
   #sweeping: Timer | undefined;
+  #closed = false;
   #stopping = false;
   #whenEmpty: (() => void) | undefined;
 
@@ -180,7 +181,7 @@ export class Catalog implements Surroundings {
   readonly send: Send = (type, id, method, args, caller, options) => {
     const parent = caller?.current;
     try {
-      if (this.#stopping && parent === undefined) throw stopping();
+      if (this.#closed && parent === undefined) throw stopping();
       if (parent?.cancelled !== undefined) throw parent.cancelled;
       if (options?.signal?.aborted) throw cancelled(`${type.name}/${id}.${method}`, options.signal.reason);
       for (let i = 0; i < args.length; i++) {
@@ -275,7 +276,9 @@ export class Catalog implements Surroundings {
         for (const mover of [...left]) mover.cutOff("moved", movedTooSlowly);
       });
       for (const mover of movers) {
+        const before = mover.onGone;
         mover.onGone = () => {
+          before?.();
           left.delete(mover);
           if (left.size > 0) return;
           late.cancel();
@@ -347,9 +350,15 @@ export class Catalog implements Surroundings {
     for (const { instruments, activations } of this.types.values()) instruments.active.set(activations.size);
   }
 
+  /** Refuses new calls from this process. Actors go on, also with calls of their own. */
+  close(): void {
+    this.#closed = true;
+  }
+
   /** Refuses new calls, lets what runs come to its end, and lets every actor go. */
   async stop(): Promise<void> {
     if (this.#stopping) return;
+    this.#closed = true;
     this.#stopping = true;
     this.#sweeping?.cancel();
     for (const activation of this.#all()) activation.deactivate("stop");

@@ -3,6 +3,7 @@
 import { isActorClass } from "../actors/actor-type.ts";
 import { Catalog } from "../actors/catalog.ts";
 import type { ActorClass, AnyActor, CallSettings, Remote } from "../actors/remote.ts";
+import { storeKind } from "../config/places.ts";
 import type { LimpetSettings, Settings } from "../config/settings.ts";
 import { resolveSettings } from "../config/settings.ts";
 import { LimpetError } from "../kernel/errors.ts";
@@ -14,6 +15,7 @@ import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
 import { openHttpDoor } from "../wire/http/server.ts";
+import { openCluster } from "./cluster.ts";
 import { HostNode } from "./host-node.ts";
 import { openStore } from "./open-store.ts";
 import { systemClock, systemRandom } from "./system.ts";
@@ -32,6 +34,10 @@ export interface Extras {
   readonly random?: Random | undefined;
   /** Stays open when the app stops: whoever opened it closes it. */
   readonly store?: Store | undefined;
+  /** The store in memory is shared with other apps of this process, which then form a cluster. */
+  readonly sharedMemory?: boolean | undefined;
+  /** Its scheduler is there to lead. */
+  readonly dedicated?: boolean | undefined;
 }
 
 export interface App extends AsyncDisposable {
@@ -62,7 +68,10 @@ export async function openApp({ actors }: Definitions, settings: Settings, extra
   try {
     const catalog = new Catalog(actors, catalogSettings(settings), { clock, random, log, meter, store });
     meter.collect(() => catalog.measure());
-    const host = new HostNode(catalog, store, clock);
+    const world = { clock, random, log, meter, catalog, coordination: store.coordination };
+    const clustered = settings.cluster && (storeKind(settings.store) !== "memory" || extras.sharedMemory === true);
+    const cluster = clustered ? await openCluster(settings, world, extras.dedicated ?? false) : undefined;
+    const host = new HostNode(catalog, store, cluster, clock);
     const close = extras.store === undefined ? () => store.close() : async () => {};
     const door = settings.http ? await openDoor(host, settings, meter, log) : undefined;
     return new LimpetApp(catalog, host, door, meter, close);

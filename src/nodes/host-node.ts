@@ -1,8 +1,8 @@
-// A host: the catalog of actors and its store, as the doors see them (ports/host.ts).
+// A host: the catalog of actors, its store and its cluster, as the doors see them (ports/host.ts).
 
 import type { Catalog } from "../actors/catalog.ts";
 import { explain } from "../actors/explain.ts";
-import type { LimpetError } from "../kernel/errors.ts";
+import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { checkId, checkMethod, checkType } from "../kernel/names.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
@@ -10,13 +10,16 @@ import type {
   ActorPage,
   ActorSummary,
   CallOptions,
+  ClusterView,
   Explanation,
   Host,
   HostStatus,
   ListQuery,
   TypeSummary,
+  Whereabouts,
 } from "../ports/host.ts";
 import type { Store, StoredActor } from "../ports/store.ts";
+import type { Cluster } from "./cluster.ts";
 import { VERSION } from "./version.ts";
 
 /** How often the store is asked whether it is still there. */
@@ -25,14 +28,16 @@ const PING_MS = 2_000;
 export class HostNode implements Host {
   readonly #catalog: Catalog;
   readonly #store: Store;
+  readonly #cluster: Cluster | undefined;
   readonly #clock: Clock;
   readonly #startedAt: number;
   #problem: string | undefined;
   #pinging: Timer | undefined;
 
-  constructor(catalog: Catalog, store: Store, clock: Clock) {
+  constructor(catalog: Catalog, store: Store, cluster: Cluster | undefined, clock: Clock) {
     this.#catalog = catalog;
     this.#store = store;
+    this.#cluster = cluster;
     this.#clock = clock;
     this.#startedAt = clock.now();
     this.#pingLater();
@@ -48,7 +53,7 @@ export class HostNode implements Host {
     checkType(type);
     checkId(id);
     checkMethod(method);
-    return this.#catalog.send(this.#catalog.typeNamed(type), id, method, [...args], undefined, options);
+    return this.#catalog.send(this.#catalog.target(type), id, method, [...args], undefined, options);
   }
 
   types(): readonly TypeSummary[] {
@@ -96,20 +101,43 @@ export class HostNode implements Host {
   async explain(type: string, id: string): Promise<Explanation> {
     checkType(type);
     checkId(id);
-    const activation = this.#catalog.typeNamed(type).activations.get(id);
+    const activation = this.#catalog.target(type).activations.get(id);
     const stored = await this.#store.find({ namespace: this.#catalog.namespace, type, id });
-    return explain(type, id, activation, stored, this.#clock.monotonic(), this.#clock.now());
+    const explanation = explain(type, id, activation, stored, this.#clock.monotonic(), this.#clock.now());
+    if (activation !== undefined || this.#cluster === undefined) return explanation;
+    const { owner, here } = this.#cluster.where(type, id);
+    if (owner === undefined || here) return explanation;
+    return { ...explanation, summary: `${type}/${id} lives on ${owner}, and that host knows what it does` };
+  }
+
+  async cluster(): Promise<ClusterView> {
+    if (this.#cluster === undefined) throw alone();
+    return this.#cluster.view();
+  }
+
+  async where(type: string, id: string): Promise<Whereabouts> {
+    checkType(type);
+    checkId(id);
+    if (this.#cluster === undefined) throw alone();
+    return this.#cluster.where(type, id);
+  }
+
+  async drain(host: string): Promise<void> {
+    if (this.#cluster === undefined) throw alone();
+    await this.#cluster.drain(host);
   }
 
   status(): HostStatus {
+    const problem = this.#problem ?? this.#cluster?.problem;
     return {
       incarnation: this.#catalog.incarnation,
       version: VERSION,
       namespace: this.#catalog.namespace,
       startedAt: this.#startedAt,
       store: this.#store.location,
-      ready: this.#problem === undefined,
-      problem: this.#problem,
+      address: this.#cluster?.address,
+      ready: problem === undefined,
+      problem,
     };
   }
 
@@ -126,14 +154,20 @@ export class HostNode implements Host {
     this.#pinging = this.#clock.after(PING_MS, () => void ping(), "background");
   }
 
-  /** Refuses new calls, and says so to whoever asks for its health. */
+  /** Refuses new calls, hands over what other hosts can take, lets the rest end, and leaves the cluster. */
   async stop(): Promise<void> {
     this.#problem = "this process is stopping";
     this.#pinging?.cancel();
     this.#pinging = undefined;
+    this.#catalog.close();
+    await this.#cluster?.leave();
     await this.#catalog.stop();
+    await this.#cluster?.stop();
   }
 }
+
+const alone = (): LimpetError =>
+  new LimpetError("NOT_READY", "this process is in no cluster: its store is in memory, or cluster is switched off");
 
 interface Named {
   readonly type: string;

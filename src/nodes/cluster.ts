@@ -1,0 +1,217 @@
+// Everything by which a process is part of a cluster: the link to other hosts, a scheduler of its own or the way to one,
+// membership, and the router that ties them to the actors here. Opened in order, closed in reverse.
+import { hostname } from "node:os";
+import type { Catalog } from "../actors/catalog.ts";
+import { Router } from "../actors/router.ts";
+import type { Settings } from "../config/settings.ts";
+import { formatDuration } from "../kernel/durations.ts";
+import { LimpetError } from "../kernel/errors.ts";
+import { showVersion } from "../placement/versions.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Coordination } from "../ports/coordination.ts";
+import type { ClusterView, Whereabouts } from "../ports/host.ts";
+import type { Links } from "../ports/links.ts";
+import type { Log } from "../ports/log.ts";
+import type { Meter } from "../ports/meter.ts";
+import type { Random } from "../ports/random.ts";
+import { openLinkDoor } from "../wire/link/door.ts";
+import { openLinks } from "../wire/link/links.ts";
+import { HostInstruments } from "./host-instruments.ts";
+import { lazyClient } from "./lazy-client.ts";
+import type { LeaderSource } from "./leader-source.ts";
+import { Membership } from "./membership.ts";
+import { hasEnded, ownIdentity } from "./process-identity.ts";
+import { SchedulerNode } from "./scheduler-node.ts";
+import { WatchedSchedulers } from "./watched-schedulers.ts";
+
+export interface ClusterWorld {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly meter: Meter;
+  readonly catalog: Catalog;
+  /** What schedulers agree on; a process that is told its schedulers does without. */
+  readonly coordination: Coordination;
+}
+
+/** When it takes this long to join, somebody may wonder. */
+const WORTH_SAYING_MS = 2_000;
+
+export async function openCluster(settings: Settings, world: ClusterWorld, dedicated: boolean): Promise<Cluster> {
+  const { namespace, clusterHost, linkPort, clusterKeys } = settings;
+  const { clock, log, meter, catalog } = world;
+  const security = { keys: clusterKeys };
+  let router: Router | undefined;
+  const service = { serve: ((call, answer) => router!.serve(call, answer)) satisfies Router["serve"] };
+  const door = await openLinkDoor(service, { host: clusterHost, port: linkPort, namespace, security }, { log, meter });
+  const links = openLinks({ address: door.address, namespace, security, log });
+  const source = openSource(settings, world, dedicated);
+  const membership = new Membership(
+    {
+      namespace,
+      address: door.address,
+      name: settings.clusterName || hostname(),
+      moveTimeoutMs: settings.moveTimeout,
+    },
+    {
+      ...world,
+      identity: ownIdentity,
+      instruments: new HostInstruments(meter, namespace),
+      source,
+      changed: (types) => {
+        links.retain(membership.tables.addresses());
+        router!.changed(types);
+      },
+    },
+  );
+  router = new Router(catalog, { placement: membership, links, clock });
+  catalog.join(router);
+  const cluster = new Cluster(settings, world, { door, links, source, membership });
+  try {
+    await cluster.start();
+  } catch (error) {
+    await cluster.stop();
+    throw error;
+  }
+  return cluster;
+}
+
+/** Schedulers that were named, or one in this process that finds the others through the store. */
+function openSource(settings: Settings, world: ClusterWorld, dedicated: boolean): SchedulerNode | WatchedSchedulers {
+  const { clusterHost, schedulerPort, clusterKeys, schedulers } = settings;
+  const { clock, random, log, meter, coordination } = world;
+  const security = { keys: clusterKeys };
+  // Most processes are alone and need neither: the wire is loaded when it is.
+  const connect = lazyClient({ security, log });
+  if (schedulers.length > 0) return new WatchedSchedulers(schedulers, { clock, random, log, connect });
+  return new SchedulerNode(
+    {
+      dedicated,
+      leaseMs: settings.lease,
+      leaderLeaseMs: settings.leaderLease,
+      roundTimeoutMs: settings.roundTimeout,
+      coalesceMs: settings.coalesce,
+      replicationFactor: settings.replicationFactor,
+      failover: settings.failover,
+    },
+    {
+      clock,
+      random,
+      log,
+      meter,
+      coordination,
+      identity: ownIdentity,
+      hasEnded,
+      connect,
+      async openDoor(service) {
+        const { openControlDoor } = await import("../wire/control/server.ts");
+        return openControlDoor(service, { host: clusterHost, port: schedulerPort, security }, { log, meter });
+      },
+    },
+  );
+}
+
+interface Parts {
+  readonly door: { readonly address: string; close(): Promise<void> };
+  readonly links: Links;
+  readonly source: SchedulerNode | WatchedSchedulers;
+  readonly membership: Membership;
+}
+
+export class Cluster {
+  readonly #settings: Settings;
+  readonly #world: ClusterWorld;
+  readonly #parts: Parts;
+
+  constructor(settings: Settings, world: ClusterWorld, parts: Parts) {
+    this.#settings = settings;
+    this.#world = world;
+    this.#parts = parts;
+  }
+
+  get address(): string {
+    return this.#parts.door.address;
+  }
+
+  get problem(): string | undefined {
+    return this.#parts.membership.problem;
+  }
+
+  /** Where hosts reach the scheduler of this process, and whether it leads. */
+  get scheduler(): { readonly address: string | undefined; readonly leads: boolean } | undefined {
+    const { source } = this.#parts;
+    return source instanceof SchedulerNode ? { address: source.address, leads: source.leads } : undefined;
+  }
+
+  async start(): Promise<void> {
+    const { source, membership } = this.#parts;
+    const { clock, log } = this.#world;
+    await source.start();
+    membership.start();
+    const { lease, leaderLease, roundTimeout } = this.#settings;
+    // A dead leader, then a dead host, then a silent one: nobody waits for more.
+    const longest = leaderLease + lease + roundTimeout;
+    const say = clock.after(WORTH_SAYING_MS, () =>
+      log.info("waiting to join the cluster", { why: membership.problem }),
+    );
+    const ready = await membership.until(() => membership.problem === undefined, longest);
+    say.cancel();
+    if (ready) return;
+    const why = `this process could not join its cluster within ${formatDuration(longest)}: ${membership.problem}`;
+    throw new LimpetError("NOT_READY", why);
+  }
+
+  async view(): Promise<ClusterView> {
+    const { leader } = this.#parts.source as LeaderSource;
+    if (leader === undefined) throw new LimpetError("NOT_READY", "no scheduler leads, or none can be found");
+    return leader.describe();
+  }
+
+  async drain(host: string): Promise<void> {
+    const { leader } = this.#parts.source as LeaderSource;
+    if (leader === undefined) throw new LimpetError("NOT_READY", "no scheduler leads, or none can be found");
+    await leader.drain(host);
+  }
+
+  where(type: string, id: string): Whereabouts {
+    const { tables, address } = this.#parts.membership;
+    const owner = tables.owner(type, id);
+    const { version, since, locked } = tables.view(type);
+    const hosts = tables.hosts(type);
+    const activeHere = this.#world.catalog.types.get(type)?.activations.has(id) ?? false;
+    const where = {
+      type,
+      id,
+      owner,
+      here: owner === address,
+      activeHere,
+      version: version.number,
+      term: version.term,
+      since,
+    };
+    const ownerName = hosts.find((host) => host.address === owner)?.name;
+    if (owner === undefined) return { ...where, ownerName, why: `no host of the cluster runs actors of type ${type}` };
+    const moving = locked ? "; that table is being handed out, so it may still be where it was before" : "";
+    const table = `table ${showVersion(version)} of ${type}, with ${hosts.length} ${hosts.length === 1 ? "host" : "hosts"}`;
+    return { ...where, ownerName, why: `the hash of its id falls to it in ${table}${moving}` };
+  }
+
+  report(types: readonly string[]): void {
+    this.#parts.membership.report(types);
+  }
+
+  /** Other hosts take over what they can. */
+  async leave(): Promise<void> {
+    await this.#parts.membership.leave(this.#settings.drainTimeout);
+  }
+
+  /** Nothing is left here. */
+  async stop(): Promise<void> {
+    const { door, links, source, membership } = this.#parts;
+    membership.goodbye();
+    // It must have been heard before the leader, which may be this process, stops.
+    await new Promise<void>((resolve) => this.#world.clock.soon(() => this.#world.clock.soon(resolve)));
+    await Promise.all([door.close(), source.stop()]);
+    await links.close();
+  }
+}

@@ -1,0 +1,64 @@
+// What a host counts of its part in the cluster, by namespace and type.
+import type { Operation } from "../placement/messages.ts";
+import type { Meter } from "../ports/meter.ts";
+
+const SECONDS = [0.00001, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10];
+const COUNTS = [0, 1, 10, 100, 1_000, 10_000, 100_000];
+
+export class HostInstruments {
+  readonly #meter: Meter;
+  readonly #namespace: string;
+
+  constructor(meter: Meter, namespace: string) {
+    this.#meter = meter;
+    this.#namespace = namespace;
+  }
+
+  #labels(type: string): { readonly namespace: string; readonly type: string } {
+    return { namespace: this.#namespace, type };
+  }
+
+  ordered(type: string, operation: Operation): void {
+    const labels = { ...this.#labels(type), operation };
+    this.#meter.counter("limpet_host_orders_total", "Orders of the leader, by operation.", labels).add(1);
+  }
+
+  version(type: string, version: number): void {
+    this.#meter.gauge("limpet_host_ring_version", "Version of the newest table here.", this.#labels(type)).set(version);
+  }
+
+  applied(type: string, seconds: number): void {
+    this.#meter
+      .histogram("limpet_host_update_seconds", "Time to take a new table over.", SECONDS, this.#labels(type))
+      .observe(seconds);
+  }
+
+  unlocked(type: string, seconds: number): void {
+    this.#meter
+      .histogram("limpet_host_lock_seconds", "From LOCK to UNLOCK.", SECONDS, this.#labels(type))
+      .observe(seconds);
+  }
+
+  /** `reason`: why actors had to go. */
+  drained(type: string, actors: number, reason: "moved" | "lease"): void {
+    const labels = this.#labels(type);
+    if (reason === "moved") {
+      this.#meter.counter("limpet_host_halts_total", "Updates after which actors had to move.", labels).add(1);
+      this.#meter
+        .histogram("limpet_host_halted_actors", "Actors that moved away at one update.", COUNTS, labels)
+        .observe(actors);
+    }
+    this.#meter
+      .counter("limpet_host_drained_actors_total", "Actors let go because of the cluster.", { ...labels, reason })
+      .add(actors);
+  }
+
+  acked(type: string): void {
+    this.#meter.counter("limpet_host_updates_acked_total", "Updates confirmed.", this.#labels(type)).add(1);
+  }
+
+  leaseLost(): void {
+    const help = "Times this host let everything go because its lease ran out.";
+    this.#meter.counter("limpet_host_leases_lost_total", help, { namespace: this.#namespace }).add(1);
+  }
+}

@@ -1,0 +1,23 @@
+// Where the leading scheduler is, as a host sees it: found through the store (scheduler-node.ts) or by asking schedulers that
+// were named (watched-schedulers.ts).
+import type { HostMessage, SchedulerMessage } from "../placement/messages.ts";
+import type { ControlListener, ControlStream } from "../ports/control.ts";
+import type { ClusterView } from "../ports/host.ts";
+
+/** The leader, reached in whatever way. */
+export interface Leader {
+  /** For people. */
+  readonly address: string;
+  readonly term: number;
+  report(listener: ControlListener<SchedulerMessage>): ControlStream<HostMessage>;
+  describe(): Promise<ClusterView>;
+  drain(host: string): Promise<void>;
+}
+
+export interface LeaderSource {
+  readonly leader: Leader | undefined;
+  /** Called whenever `leader` has changed. One listener. */
+  onChange: (() => void) | undefined;
+  /** The leader does not answer, or says it is none: look again, soon. */
+  doubt(): void;
+}

@@ -1,0 +1,341 @@
+// One term of leadership: drives the rooms of placement/ that decide, one per namespace. Feeds them what hosts say and what
+// time it is, and performs what they ask for. It ends when the term does, and nothing of it outlives that.
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import type { Hello, HostMessage, SchedulerMessage } from "../placement/messages.ts";
+import { type Effect, NamespaceController } from "../placement/namespace-controller.ts";
+import { Ring } from "../placement/ring.ts";
+import type { Clock, Timer } from "../ports/clock.ts";
+import type { ControlListener, ControlStream } from "../ports/control.ts";
+import type { Coordination, Member, ProcessIdentity } from "../ports/coordination.ts";
+import type { ClusterHost, ClusterTable } from "../ports/host.ts";
+import type { Log } from "../ports/log.ts";
+import type { SchedulerInstruments } from "./scheduler-instruments.ts";
+
+export interface LeadingSettings {
+  readonly leaseMs: number;
+  readonly roundTimeoutMs: number;
+  readonly coalesceMs: number;
+  readonly replicationFactor: number;
+  /** `auto`: a lease is waited for, unless the process is known to have ended. */
+  readonly failover: "auto" | "lease" | "fast";
+}
+
+export interface LeadingWorld {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly coordination: Coordination;
+  readonly instruments: SchedulerInstruments;
+  /** Surely, a process is not there any more. */
+  hasEnded(process: ProcessIdentity): boolean;
+  /** The leadership still lasts, by this process's own clock. */
+  lasts(): boolean;
+  /** The term is over: somebody else leads, or may. */
+  over(why: string): void;
+}
+
+/** A process that has just ended may need a moment to be seen as ended. */
+const LOOKS_AGAIN_MS = [0, 10, 50, 250, 1_000];
+const NOTE_RETRY_MS = 200;
+/** Rings of one type kept for figures and questions. */
+const RINGS = 10_000;
+
+export class Leading {
+  readonly term: number;
+  readonly #settings: LeadingSettings;
+  readonly #world: LeadingWorld;
+  readonly #namespaces = new Map<string, NamespaceController>();
+  readonly #streams = new Map<
+    number,
+    { readonly stream: ControlStream<SchedulerMessage>; namespace: string | undefined }
+  >();
+  readonly #rings = new Map<string, Ring>();
+  #lastStream = 0;
+  #timer: Timer | undefined;
+  #timerAt = Number.POSITIVE_INFINITY;
+  #looking: Timer | undefined;
+  /** Notes are written one after another, so that the last one counts. */
+  #notes: Promise<void> = Promise.resolve();
+  #over = false;
+
+  /** `waitMs`: how long hosts of an earlier leader may hold on to what it gave them. */
+  constructor(
+    term: number,
+    members: readonly Member[],
+    waitMs: number,
+    settings: LeadingSettings,
+    world: LeadingWorld,
+  ) {
+    this.term = term;
+    this.#settings = settings;
+    this.#world = world;
+    const until = world.clock.monotonic() + waitMs;
+    for (const [namespace, known] of Map.groupBy(members, (member) => member.namespace)) {
+      this.#namespaces.set(namespace, this.#newNamespace(namespace, known, until));
+    }
+    this.bury();
+    this.#arm();
+  }
+
+  get streams(): number {
+    return this.#streams.size;
+  }
+
+  #newNamespace(namespace: string, members: readonly Member[], until: number): NamespaceController {
+    const { failover, ...settings } = this.#settings;
+    const rule = failover === "fast" ? "fast" : "lease";
+    return new NamespaceController({ ...settings, namespace, term: this.term, failover: rule }, members, until);
+  }
+
+  // ——— Streams.
+
+  report(stream: ControlStream<SchedulerMessage>): ControlListener<HostMessage> {
+    const number = ++this.#lastStream;
+    this.#streams.set(number, { stream, namespace: undefined });
+    this.#world.instruments.streams(this.#streams.size);
+    return {
+      message: (message) => this.#heard(number, message),
+      closed: () => this.#closed(number),
+    };
+  }
+
+  #heard(number: number, message: HostMessage): void {
+    const open = this.#streams.get(number);
+    if (open === undefined) return;
+    if (message.kind === "hello") {
+      if (open.namespace === undefined) this.#hello(number, open, message);
+      else open.stream.close({ code: "PROTOCOL", message: "a host says hello once" });
+      return;
+    }
+    const room = open.namespace === undefined ? undefined : this.#namespaces.get(open.namespace);
+    if (room === undefined) open.stream.close({ code: "PROTOCOL", message: "a host says hello first" });
+    else this.#feed(open.namespace!, (now) => room.message(number, message, now));
+  }
+
+  #hello(
+    number: number,
+    open: { namespace: string | undefined; readonly stream: ControlStream<SchedulerMessage> },
+    hello: Hello,
+  ): void {
+    const { namespace } = hello;
+    let room = this.#namespaces.get(namespace);
+    if (room === undefined) {
+      if (this.#namespaces.size >= LIMITS.namespaces) {
+        open.stream.close({ code: "HOST_FULL", message: "there are too many namespaces in this cluster" });
+        return;
+      }
+      room = this.#newNamespace(namespace, [], 0);
+      this.#namespaces.set(namespace, room);
+    }
+    open.namespace = namespace;
+    // A crashed process that was started again on the same address must not wait for its own ghost.
+    this.bury();
+    this.#feed(namespace, (now) => room.hello(number, hello, now));
+  }
+
+  #closed(number: number): void {
+    const open = this.#streams.get(number);
+    this.#streams.delete(number);
+    this.#world.instruments.streams(this.#streams.size);
+    if (open?.namespace === undefined) return;
+    const room = this.#namespaces.get(open.namespace)!;
+    this.#feed(open.namespace, (now) => room.closed(number, now));
+    this.#lookAgain(0);
+  }
+
+  // ——— Between the rooms and the world.
+
+  #feed(namespace: string, input: (now: number) => Effect[]): void {
+    if (this.#over) return;
+    if (!this.#world.lasts()) {
+      this.#world.over("it could not be kept up");
+      return;
+    }
+    for (const effect of input(this.#world.clock.monotonic())) this.#perform(namespace, effect);
+    this.#arm();
+  }
+
+  #perform(namespace: string, effect: Effect): void {
+    const { instruments, log } = this.#world;
+    switch (effect.kind) {
+      case "send":
+        if (effect.message.kind === "order") {
+          for (const type of effect.message.types) {
+            instruments.sent(namespace, type, effect.message.operation, effect.streams.length);
+          }
+        }
+        for (const number of effect.streams) this.#streams.get(number)?.stream.send(effect.message);
+        break;
+      case "close":
+        this.#streams.get(effect.stream)?.stream.close({ code: effect.code, message: effect.why });
+        break;
+      case "save": {
+        const { incarnation, address, machine, pid } = effect.host;
+        const { types } = effect;
+        const note = (): Promise<boolean> =>
+          this.#world.coordination.saveMember(this.term, { namespace, incarnation, address, machine, pid, types });
+        this.#note(note, () => {
+          const room = this.#namespaces.get(namespace)!;
+          this.#feed(namespace, (now) => room.saved(incarnation, types, now));
+        });
+        break;
+      }
+      case "drop":
+        this.#note(
+          () => this.#world.coordination.dropMembers(this.term, [effect.incarnation]),
+          () => {},
+        );
+        break;
+      case "began": {
+        const { type, version, hosts } = effect.table;
+        const before = this.#world.clock.monotonic();
+        this.#rebuild(
+          namespace,
+          type,
+          hosts.map(({ address }) => address),
+        );
+        instruments.rebuilt(
+          namespace,
+          type,
+          version.number,
+          effect.reason,
+          (this.#world.clock.monotonic() - before) / 1_000,
+        );
+        break;
+      }
+      case "settled":
+        instruments.settled(namespace, effect.type, effect.tookMs / 1_000);
+        break;
+      case "host": {
+        const { address, name } = effect.host;
+        if (effect.event === "evicted") instruments.evicted(namespace);
+        const level = effect.event === "evicted" || effect.event === "suspect" ? "warn" : "info";
+        log[level](`host ${effect.event}`, { namespace, host: address, name, why: effect.why || undefined });
+        break;
+      }
+    }
+  }
+
+  #rebuild(namespace: string, type: string, addresses: readonly string[]): void {
+    const key = JSON.stringify([namespace, type]);
+    const before = this.#rings.get(key);
+    if (before === undefined && this.#rings.size >= RINGS) return;
+    const { replicationFactor } = this.#settings;
+    this.#rings.set(key, before?.to(addresses) ?? Ring.of(addresses, replicationFactor));
+  }
+
+  /** Writes a note and then goes on. As long as the store does not answer it is tried again; the term may end over it. */
+  #note(write: () => Promise<boolean>, then: () => void): void {
+    const attempt = async (): Promise<void> => {
+      while (!this.#over) {
+        try {
+          if (await write()) then();
+          else this.#world.over("another scheduler leads by now");
+          return;
+        } catch (err) {
+          if (!isLimpetError(err, "STORE_UNAVAILABLE")) this.#world.log.error("a note about a member failed", { err });
+          await new Promise<void>((resolve) => this.#world.clock.after(NOTE_RETRY_MS, resolve, "background"));
+        }
+      }
+    };
+    this.#notes = this.#notes.then(attempt);
+  }
+
+  #arm(): void {
+    let first = Number.POSITIVE_INFINITY;
+    for (const { deadline } of this.#namespaces.values()) first = Math.min(first, deadline);
+    if (first === this.#timerAt) return;
+    this.#timer?.cancel();
+    this.#timerAt = first;
+    if (this.#over || first === Number.POSITIVE_INFINITY) return;
+    const ms = Math.max(first - this.#world.clock.monotonic(), 0);
+    this.#timer = this.#world.clock.after(ms, () => this.#tick(), "background");
+  }
+
+  #tick(): void {
+    this.#timerAt = Number.POSITIVE_INFINITY;
+    for (const [namespace, room] of this.#namespaces) this.#feed(namespace, (now) => room.tick(now));
+    this.#arm();
+  }
+
+  #lookAgain(attempt: number): void {
+    this.#looking?.cancel();
+    const ms = LOOKS_AGAIN_MS[attempt];
+    if (ms === undefined || this.#over) return;
+    const look = (): void => {
+      this.bury();
+      this.#lookAgain(attempt + 1);
+    };
+    this.#looking = this.#world.clock.after(ms, look, "background");
+  }
+
+  /** Looks whether hosts that are silent are known to have ended. */
+  bury(): void {
+    if (this.#over || this.#settings.failover === "lease") return;
+    for (const [namespace, room] of this.#namespaces) {
+      for (const host of room.view().hosts) {
+        if (host.state === "member" || host.state === "joining" || !this.#world.hasEnded(host)) continue;
+        this.#feed(namespace, (now) => room.dead(host.incarnation, now));
+      }
+    }
+  }
+
+  // ——— For people.
+
+  view(): { readonly hosts: ClusterHost[]; readonly tables: ClusterTable[] } {
+    const now = this.#world.clock.monotonic();
+    const hosts: ClusterHost[] = [];
+    const tables: ClusterTable[] = [];
+    for (const [namespace, room] of this.#namespaces) {
+      const view = room.view();
+      const addressOf = new Map(view.hosts.map(({ incarnation, address }) => [incarnation, address]));
+      for (const { address, name, incarnation, state, leaseUntil, types, actors } of view.hosts) {
+        const leaseLeftMs = Math.max(Math.round(leaseUntil - now), 0);
+        hosts.push({ namespace, address, name, incarnation, state, leaseLeftMs, types: [...types].sort(), actors });
+      }
+      for (const { type, phase, table, waitsFor } of view.types) {
+        tables.push({
+          namespace,
+          type,
+          version: table?.version.number ?? 0,
+          term: table?.version.term ?? this.term,
+          hosts: (table?.hosts ?? []).map(({ address }) => address),
+          phase,
+          waitsFor: [...waitsFor].map((incarnation) => addressOf.get(incarnation) ?? incarnation),
+        });
+      }
+    }
+    return { hosts, tables };
+  }
+
+  drain(which: string): void {
+    let found = false;
+    for (const [namespace, room] of this.#namespaces) {
+      const effects = room.drain(which);
+      if (effects === undefined) continue;
+      found = true;
+      this.#feed(namespace, () => effects);
+    }
+    if (!found) throw new LimpetError("HOST_UNKNOWN", `no host is called ${which}; limpet ps lists them`);
+  }
+
+  /** Resolves when everything that was to be noted is, or the term has ended over it. */
+  noted(): Promise<void> {
+    return this.#notes;
+  }
+
+  /** Decides nothing any more. Hosts do not know yet. */
+  freeze(): void {
+    this.#over = true;
+    this.#timer?.cancel();
+    this.#looking?.cancel();
+  }
+
+  /** Hosts are told to look for another leader. */
+  end(why: string): void {
+    this.freeze();
+    for (const { stream } of this.#streams.values()) stream.close({ code: "NOT_LEADER", message: why });
+    this.#streams.clear();
+    this.#world.instruments.streams(0);
+  }
+}

@@ -1,0 +1,421 @@
+// A host's part in the cluster: keeps one stream to the leader and a lease, follows orders, and lets go of what it must.
+//
+// The rooms decide: host-tables.ts what may come to life here, host-lease.ts how long anything may live. This drives them. It
+// has one rule for every trouble: as long as the lease lasts, actors go on, whatever happens to the stream or the leader. When
+// the lease is over everything is dropped, and the host comes back as a new incarnation.
+import type { Catalog } from "../actors/catalog.ts";
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
+import { HostLease } from "../placement/host-lease.ts";
+import { HostTables, type TablesEffect } from "../placement/host-tables.ts";
+import type { HostMessage, PlacementOrder, SchedulerMessage } from "../placement/messages.ts";
+import type { Clock, Timer } from "../ports/clock.ts";
+import type { ControlListener, ControlStream } from "../ports/control.ts";
+import type { ProcessIdentity } from "../ports/coordination.ts";
+import type { Log } from "../ports/log.ts";
+import { HERE, type Placement, type Route, WAIT } from "../ports/placement.ts";
+import type { Random } from "../ports/random.ts";
+import type { HostInstruments } from "./host-instruments.ts";
+import type { LeaderSource } from "./leader-source.ts";
+
+export interface MembershipSettings {
+  readonly namespace: string;
+  /** Where other hosts call this one. */
+  readonly address: string;
+  readonly name: string;
+  readonly moveTimeoutMs: number;
+}
+
+export interface MembershipWorld {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly identity: ProcessIdentity;
+  readonly instruments: HostInstruments;
+  readonly source: LeaderSource;
+  readonly catalog: Catalog;
+  /** What waits to be routed may find its way now. Empty: all types. */
+  changed(types: readonly string[]): void;
+}
+
+const FIRST_PAUSE_MS = 10;
+const LONGEST_PAUSE_MS = 1_000;
+/** A leader that has not said welcome within this is no leader. */
+const WELCOME_MS = 3_000;
+
+export class Membership implements Placement {
+  readonly address: string;
+  readonly #settings: MembershipSettings;
+  readonly #world: MembershipWorld;
+  readonly #tables: HostTables;
+  readonly #lease = new HostLease();
+  #incarnation: string;
+  #replaces: string | undefined;
+  #types: readonly string[];
+  #stream: ControlStream<HostMessage> | undefined;
+  #welcome = false;
+  #failures = 0;
+  #retry: Timer | undefined;
+  #renewal: Timer | undefined;
+  #ending: Timer | undefined;
+  #lockedAt = new Map<string, number>();
+  /** Called whenever something has changed that somebody might wait for. */
+  #watchers = new Set<() => void>();
+  #refusal: string | undefined;
+  #stopped = false;
+
+  constructor(settings: MembershipSettings, world: MembershipWorld) {
+    this.#settings = settings;
+    this.#world = world;
+    this.address = settings.address;
+    this.#tables = new HostTables(settings.address);
+    this.#incarnation = world.random.id();
+    this.#types = [...world.catalog.types.keys()];
+  }
+
+  start(): void {
+    this.#world.source.onChange = () => this.#leaderChanged();
+    this.#connect();
+  }
+
+  // ——— What the router asks.
+
+  route(type: string, id: string): Route {
+    const route = this.#tables.route(type, id);
+    return route === HERE && !this.#lease.held ? WAIT : route;
+  }
+
+  belief(type: string, id: string): { term: number; version: number; owner: string | undefined } {
+    const { term, number } = this.#tables.version(type);
+    return { term, version: number, owner: this.#tables.owner(type, id) };
+  }
+
+  mayBegin(now: number): boolean {
+    return this.#lease.mayBegin(now, this.#world.clock.now());
+  }
+
+  mayCommit(now: number): boolean {
+    return this.#lease.lasts(now, this.#world.clock.now());
+  }
+
+  get tables(): HostTables {
+    return this.#tables;
+  }
+
+  get incarnation(): string {
+    return this.#incarnation;
+  }
+
+  /** Why it cannot do its part; undefined when it can. */
+  get problem(): string | undefined {
+    if (this.#refusal !== undefined) return this.#refusal;
+    if (this.#world.source.leader === undefined) return "no scheduler leads, or none can be found";
+    if (!this.#lease.held) return "it has no lease yet";
+    if (!this.#tables.informed || !this.#tables.hasAll(this.#types))
+      return "it waits for a table of every type it hosts";
+    return undefined;
+  }
+
+  /** Resolves when the condition holds; false: it did not within the time. */
+  async until(condition: () => boolean, ms: number): Promise<boolean> {
+    if (condition()) return true;
+    return new Promise((resolve) => {
+      const done = (outcome: boolean): void => {
+        timer.cancel();
+        this.#watchers.delete(look);
+        resolve(outcome);
+      };
+      const look = (): void => {
+        if (condition()) done(true);
+      };
+      const timer = this.#world.clock.after(ms, () => done(condition()));
+      this.#watchers.add(look);
+    });
+  }
+
+  #notify(): void {
+    for (const look of [...this.#watchers]) look();
+  }
+
+  // ——— The stream.
+
+  #leaderChanged(): void {
+    this.#failures = 0;
+    // A stream to a leader that stepped down ends by itself, and so does one that is still of use.
+    if (this.#stream === undefined) this.#connect();
+    this.#notify();
+  }
+
+  #connect(): void {
+    this.#retry?.cancel();
+    const { leader } = this.#world.source;
+    if (this.#stopped || this.#stream !== undefined || leader === undefined) return;
+    const listener = new StreamEnd(
+      (message) => this.#heard(stream, message),
+      (error) => this.#closed(stream, error),
+    );
+    const stream = leader.report(listener);
+    this.#stream = stream;
+    this.#welcome = false;
+    stream.send({
+      kind: "hello",
+      namespace: this.#settings.namespace,
+      incarnation: this.#incarnation,
+      replaces: this.#replaces,
+      address: this.address,
+      name: this.#settings.name,
+      types: this.#types,
+      unlocked: this.#tables.unlocked(),
+      ...this.#world.identity,
+    });
+    this.#retry = this.#world.clock.after(
+      WELCOME_MS,
+      () => {
+        if (!this.#welcome) this.#leave(stream, "it did not say welcome in time");
+      },
+      "background",
+    );
+  }
+
+  #closed(stream: ControlStream<HostMessage>, error: Error | undefined): void {
+    if (this.#stream !== stream) return;
+    this.#stream = undefined;
+    this.#renewal?.cancel();
+    if (this.#stopped) return;
+    if (error !== undefined && !isLimpetError(error, "NOT_LEADER")) {
+      this.#world.log.warn("the stream to the leader ended", { err: error });
+    }
+    this.#refusal =
+      isLimpetError(error, "ADDRESS_IN_USE") || isLimpetError(error, "OPTION_INVALID") ? error.message : undefined;
+    this.#world.source.doubt();
+    this.#later();
+    this.#notify();
+  }
+
+  /** Everybody comes back when a leader does, so nobody comes back at the same moment. */
+  #later(): void {
+    const longest = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, LONGEST_PAUSE_MS);
+    const ms = longest * (0.5 + this.#world.random.number());
+    this.#retry?.cancel();
+    this.#retry = this.#world.clock.after(ms, () => this.#connect(), "background");
+  }
+
+  #leave(stream: ControlStream<HostMessage>, why: string): void {
+    if (this.#stream !== stream) return;
+    stream.close();
+    this.#closed(stream, new LimpetError("UNREACHABLE", why));
+  }
+
+  // ——— What the leader says.
+
+  #heard(stream: ControlStream<HostMessage>, message: SchedulerMessage): void {
+    if (this.#stream !== stream || this.#stopped) return;
+    switch (message.kind) {
+      case "welcome":
+        this.#welcomed(stream, message.term, message.leaseMs);
+        break;
+      case "order":
+        this.#order(message);
+        break;
+      case "renewed":
+        this.#renewed(message.sequence);
+        break;
+      case "removed":
+        this.#world.log.warn("this host was removed from the cluster", { why: message.reason });
+        this.#startOver();
+        break;
+      case "drain":
+        this.#world.log.info("asked to hand over its actors");
+        this.report([]);
+        break;
+    }
+    this.#notify();
+  }
+
+  #welcomed(stream: ControlStream<HostMessage>, term: number, leaseMs: number): void {
+    if (!this.#tables.accept(term)) {
+      this.#leave(stream, `it leads in term ${term}, and there is a newer one`);
+      return;
+    }
+    this.#welcome = true;
+    this.#failures = 0;
+    this.#refusal = undefined;
+    this.#replaces = undefined;
+    this.#lease.length(leaseMs);
+    this.#renew(stream);
+  }
+
+  #renew(stream: ControlStream<HostMessage>): void {
+    this.#renewal?.cancel();
+    if (this.#stream !== stream || this.#stopped) return;
+    const { clock, catalog } = this.#world;
+    const sequence = this.#lease.renewing(clock.monotonic(), clock.now());
+    stream.send({ kind: "renew", sequence, actors: catalog.resident });
+    this.#renewal = clock.after(this.#lease.renewEveryMs, () => this.#renew(stream), "background");
+  }
+
+  #renewed(sequence: number): void {
+    const { clock } = this.#world;
+    // An answer that was read late is as good as its question is old. If that is too old, everything must go first.
+    if (this.#lease.held && !this.#lease.lasts(clock.monotonic(), clock.now())) {
+      this.#loseLease();
+      return;
+    }
+    const waited = !this.#lease.held || !this.mayBegin(clock.monotonic());
+    this.#lease.renewed(sequence);
+    this.#watchEnd();
+    if (waited) this.#world.changed([]);
+  }
+
+  #watchEnd(): void {
+    this.#ending?.cancel();
+    const { clock } = this.#world;
+    const ms = Math.max(this.#lease.endsAt - clock.monotonic(), 0);
+    this.#ending = clock.after(
+      ms,
+      () => {
+        if (!this.#lease.held) return;
+        if (this.#lease.lasts(clock.monotonic(), clock.now())) this.#watchEnd();
+        else this.#loseLease();
+      },
+      "background",
+    );
+  }
+
+  #loseLease(): void {
+    this.#world.log.warn("the lease is over; every actor here is let go");
+    this.#world.instruments.leaseLost();
+    this.#startOver();
+  }
+
+  /** Nothing of this incarnation is left. The next one says so. */
+  #startOver(): void {
+    const { catalog, instruments, random } = this.#world;
+    this.#lease.lost();
+    this.#ending?.cancel();
+    this.#tables.clear();
+    this.#lockedAt.clear();
+    for (const { name, activations } of catalog.types.values()) {
+      if (activations.size > 0) instruments.drained(name, activations.size, "lease");
+    }
+    catalog.dropAll();
+    this.#replaces = this.#incarnation;
+    this.#incarnation = random.id();
+    const stream = this.#stream;
+    this.#stream = undefined;
+    this.#renewal?.cancel();
+    stream?.close();
+    if (!this.#stopped) this.#later();
+    this.#notify();
+  }
+
+  // ——— Orders.
+
+  #order(order: PlacementOrder): void {
+    const { clock, instruments } = this.#world;
+    const before = clock.monotonic();
+    const effects = this.#tables.order(order, clock.now());
+    const took = (clock.monotonic() - before) / 1_000;
+    for (const effect of effects) {
+      if (effect.kind === "applied") this.#count(effect, before, took / Math.max(order.tables.length, 1));
+      else this.#perform(effect);
+    }
+    for (const { type, version } of order.tables) instruments.version(type, version.number);
+  }
+
+  #count({ operation, type }: Extract<TablesEffect, { kind: "applied" }>, now: number, seconds: number): void {
+    const { instruments } = this.#world;
+    instruments.ordered(type, operation);
+    if (operation === "lock") this.#lockedAt.set(type, now);
+    if (operation === "update") instruments.applied(type, seconds);
+    if (operation === "unlock") instruments.unlocked(type, (now - (this.#lockedAt.get(type) ?? now)) / 1_000);
+  }
+
+  #perform(effect: Exclude<TablesEffect, { kind: "applied" }>): void {
+    switch (effect.kind) {
+      case "ack":
+        this.#stream?.send(effect.message);
+        break;
+      case "changed":
+        this.#world.changed(effect.types);
+        break;
+      case "drain":
+        this.#drain(effect.round, effect.types);
+        break;
+    }
+  }
+
+  /** Types of which nothing moves are confirmed at once and together, the others each when they are done. */
+  #drain(round: number, types: readonly string[]): void {
+    const stream = this.#stream;
+    const { catalog, instruments } = this.#world;
+    const done = (drained: readonly string[]): void => {
+      // A new stream gets the order again, and confirms it itself.
+      if (this.#stream !== stream || drained.length === 0) return;
+      for (const effect of this.#tables.drained(round, drained))
+        if (effect.kind === "ack") stream?.send(effect.message);
+      for (const type of drained) instruments.acked(type);
+    };
+    const still: string[] = [];
+    for (const name of types) {
+      const type = catalog.types.get(name);
+      const stays = (id: string): boolean => this.#tables.owner(name, id) === this.address;
+      if (type === undefined || ![...type.activations.keys()].some((id) => !stays(id))) {
+        still.push(name);
+        continue;
+      }
+      void catalog.moveAway(type, stays, this.#settings.moveTimeoutMs).then((actors) => {
+        instruments.drained(name, actors, "moved");
+        done([name]);
+      });
+    }
+    done(still);
+  }
+
+  // ——— Coming and going.
+
+  get types(): readonly string[] {
+    return this.#types;
+  }
+
+  /** From now on it hosts these. */
+  report(types: readonly string[]): void {
+    this.#types = types;
+    if (this.#welcome) this.#stream?.send({ kind: "types", types });
+  }
+
+  /** Hands over what others can take, then says goodbye. Bounded by the time given. */
+  async leave(ms: number): Promise<void> {
+    const alone = (type: string): boolean => this.#tables.hosts(type).every(({ address }) => address === this.address);
+    const moving = this.#types.filter((type) => !alone(type));
+    if (moving.length > 0 && this.#stream !== undefined) {
+      this.report(this.#types.filter(alone));
+      const gone = (): boolean =>
+        moving.every(
+          (type) =>
+            !this.#tables.view(type).locked &&
+            this.#tables.hosts(type).every(({ address }) => address !== this.address),
+        );
+      await this.until(gone, ms);
+    }
+  }
+
+  /** Everything here is gone: nobody has to wait for it. */
+  goodbye(): void {
+    this.#stopped = true;
+    this.#stream?.send({ kind: "goodbye" });
+    this.#stream?.close();
+    this.#retry?.cancel();
+    this.#renewal?.cancel();
+    this.#ending?.cancel();
+  }
+}
+
+class StreamEnd implements ControlListener<SchedulerMessage> {
+  readonly message: (message: SchedulerMessage) => void;
+  readonly closed: (error: Error | undefined) => void;
+
+  constructor(message: (message: SchedulerMessage) => void, closed: (error: Error | undefined) => void) {
+    this.message = message;
+    this.closed = closed;
+  }
+}

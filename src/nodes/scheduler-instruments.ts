@@ -1,0 +1,57 @@
+// What a leading scheduler counts, by namespace and type.
+import type { ChangeReason } from "../placement/actor-type-controller.ts";
+import type { Operation } from "../placement/messages.ts";
+import type { Meter } from "../ports/meter.ts";
+
+const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+export class SchedulerInstruments {
+  readonly #meter: Meter;
+
+  constructor(meter: Meter) {
+    this.#meter = meter;
+  }
+
+  leading(term: number): void {
+    this.#meter.gauge("limpet_scheduler_leading", "1 while this scheduler leads.").set(term > 0 ? 1 : 0);
+    if (term > 0) this.#meter.gauge("limpet_scheduler_term", "The term in which it leads, or last led.").set(term);
+  }
+
+  streams(count: number): void {
+    this.#meter.gauge("limpet_scheduler_streams", "Hosts and clients connected to the leader.").set(count);
+  }
+
+  rebuilt(namespace: string, type: string, version: number, reason: ChangeReason, seconds: number): void {
+    const labels = { namespace, type };
+    this.#meter.gauge("limpet_scheduler_ring_version", "Version of the newest table.", labels).set(version);
+    this.#meter
+      .counter("limpet_scheduler_ring_rebuilds_total", "Tables made anew, by reason.", { ...labels, reason })
+      .add(1);
+    this.#meter
+      .histogram("limpet_scheduler_ring_rebuild_seconds", "Time to make a ring anew.", SECONDS, labels)
+      .observe(seconds);
+    this.#locks(labels, 1);
+  }
+
+  sent(namespace: string, type: string, operation: Operation, streams: number): void {
+    const labels = { namespace, type, operation };
+    this.#meter.counter("limpet_scheduler_orders_total", "Orders sent to hosts, by operation.", labels).add(streams);
+  }
+
+  settled(namespace: string, type: string, seconds: number): void {
+    const labels = { namespace, type };
+    this.#meter
+      .histogram("limpet_scheduler_round_seconds", "From LOCK to the last confirmed UNLOCK.", SECONDS, labels)
+      .observe(seconds);
+    this.#locks(labels, 0);
+  }
+
+  #locks(labels: { readonly namespace: string; readonly type: string }, count: number): void {
+    this.#meter.gauge("limpet_scheduler_rounds_under_way", "1 while the type is locked.", labels).set(count);
+  }
+
+  evicted(namespace: string): void {
+    const help = "Hosts that did not follow an order in time.";
+    this.#meter.counter("limpet_scheduler_evictions_total", help, { namespace }).add(1);
+  }
+}

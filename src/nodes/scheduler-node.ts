@@ -1,0 +1,364 @@
+// A scheduler: campaigns for leadership through the store, leads while it has it, and knows who leads while it has not.
+//
+// It tells the store that it is there a few times within its lease; the answer says who leads. Leadership counts from the
+// moment the campaign was *sent*, on this process's own clocks, and is given up well before it could run out in the store.
+// Its door opens when somebody else could come through it: a process that is alone listens to nobody.
+import { LimpetError } from "../kernel/errors.ts";
+import { HostLease } from "../placement/host-lease.ts";
+import type { HostMessage, SchedulerMessage } from "../placement/messages.ts";
+import type { Clock, Timer } from "../ports/clock.ts";
+import type { ControlListener, ControlStream } from "../ports/control.ts";
+import type { Coordination, ProcessIdentity, SchedulerEntry, Standing } from "../ports/coordination.ts";
+import type { ClusterView } from "../ports/host.ts";
+import type { Log } from "../ports/log.ts";
+import type { Meter } from "../ports/meter.ts";
+import type { Random } from "../ports/random.ts";
+import type { ControlService, SchedulerList } from "../wire/control/service.ts";
+import type { Leader, LeaderSource } from "./leader-source.ts";
+import { Leading, type LeadingSettings } from "./leading.ts";
+import { localStream } from "./local-stream.ts";
+import { SchedulerInstruments } from "./scheduler-instruments.ts";
+
+export interface SchedulerSettings extends LeadingSettings {
+  readonly dedicated: boolean;
+  readonly leaderLeaseMs: number;
+}
+
+export interface SchedulerWorld {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly meter: Meter;
+  readonly coordination: Coordination;
+  readonly identity: ProcessIdentity;
+  hasEnded(process: ProcessIdentity): boolean;
+  /** Opens the door for hosts of other processes. */
+  openDoor(service: ControlService): Promise<{ readonly address: string; close(): Promise<void> }>;
+  /** The scheduler of another process. */
+  connect(address: string, term: number): Leader & { close(): void };
+}
+
+/** How often a scheduler tells the store that it is there, within its lease. */
+const CAMPAIGNS = 4;
+/** Many schedulers campaign less often, so that the store has time for other things. */
+const CROWD = 50;
+const RETRY_MS = 200;
+const DOUBT_MS = 20;
+/** The leader is known, but its door is not open yet. */
+const UNOPENED_MS = 100;
+const STOP_MS = 1_000;
+
+export class SchedulerNode implements ControlService, LeaderSource {
+  readonly incarnation: string;
+  readonly #settings: SchedulerSettings;
+  readonly #world: SchedulerWorld;
+  readonly #instruments: SchedulerInstruments;
+  readonly #lease = new HostLease();
+  readonly #watchers = new Set<(list: SchedulerList) => void>();
+  #standing: Standing | undefined;
+  #leading: Leading | undefined;
+  #takingOver = false;
+  #remote: (Leader & { close(): void }) | undefined;
+  #door: { readonly address: string; close(): Promise<void> } | undefined;
+  #opening: Promise<void> | undefined;
+  #campaigning: Promise<void> | undefined;
+  #next: Timer | undefined;
+  #end: Timer | undefined;
+  #stopped = false;
+  onChange: (() => void) | undefined;
+
+  constructor(settings: SchedulerSettings, world: SchedulerWorld) {
+    this.#settings = settings;
+    this.#world = world;
+    this.incarnation = world.random.id();
+    this.#instruments = new SchedulerInstruments(world.meter);
+    this.#lease.length(settings.leaderLeaseMs);
+  }
+
+  /** Resolves when it knows who leads, or that nobody can. */
+  async start(): Promise<void> {
+    if (this.#settings.dedicated) await this.#openDoor();
+    await this.#campaign();
+  }
+
+  get address(): string | undefined {
+    return this.#door?.address;
+  }
+
+  get leads(): boolean {
+    return this.#leading !== undefined;
+  }
+
+  get schedulers(): readonly SchedulerEntry[] {
+    return this.#standing?.schedulers ?? [];
+  }
+
+  // ——— Who leads.
+
+  get leader(): Leader | undefined {
+    return this.#leading === undefined ? this.#remote : this.#self(this.#leading);
+  }
+
+  #self(leading: Leading): Leader {
+    return {
+      address: this.address ?? "this process",
+      term: leading.term,
+      report: (listener) => localStream(this.#world.clock, listener, (stream) => this.report(stream)),
+      describe: () => this.describe(),
+      drain: (host) => this.drain(host),
+    };
+  }
+
+  doubt(): void {
+    if (!this.#stopped) this.#later(DOUBT_MS * (1 + this.#world.random.number()));
+  }
+
+  #later(ms: number): void {
+    this.#next?.cancel();
+    this.#next = this.#world.clock.after(ms, () => void this.#campaign(), "background");
+  }
+
+  /** One at a time; whoever asks meanwhile waits for the one under way. */
+  #campaign(): Promise<void> {
+    this.#campaigning ??= this.#campaignOnce().finally(() => {
+      this.#campaigning = undefined;
+    });
+    return this.#campaigning;
+  }
+
+  async #campaignOnce(): Promise<void> {
+    const { clock, coordination } = this.#world;
+    try {
+      // Twice at most: the first answer may name a leader that is known to have ended.
+      for (let attempt = 0; attempt < 2 && !this.#stopped; attempt++) {
+        const sequence = this.#lease.renewing(clock.monotonic(), clock.now());
+        const dead = (this.#standing?.schedulers ?? [])
+          .concat(this.#standing?.leader ?? [])
+          .filter((scheduler) => this.#isDead(scheduler));
+        const standing = await coordination.campaign(
+          this.#candidate(),
+          dead.map(({ incarnation }) => incarnation),
+        );
+        if (this.#stopped) return;
+        this.#standing = standing;
+        if (standing.leading) {
+          this.#lease.renewed(sequence);
+          await this.#lead(standing);
+        } else {
+          await this.#follow(standing);
+          if (standing.leader !== undefined && this.#isDead(standing.leader)) continue;
+        }
+        break;
+      }
+      if (this.#stopped) return;
+      if (this.schedulers.length > 1) this.#openDoorSoon();
+      this.#later(this.#pause());
+      this.#tellWatchers();
+    } catch (err) {
+      this.#world.log.warn("the store cannot be asked who leads", { err });
+      this.#later(RETRY_MS * (1 + this.#world.random.number()));
+    }
+  }
+
+  #pause(): number {
+    const usual = this.#settings.leaderLeaseMs / CAMPAIGNS;
+    if (this.#leading !== undefined) return usual;
+    if (this.#standing?.leader?.address === "") return Math.min(UNOPENED_MS, usual);
+    return usual * Math.max(1, this.schedulers.length / CROWD);
+  }
+
+  #isDead(scheduler: SchedulerEntry): boolean {
+    return this.#settings.failover !== "lease" && this.#world.hasEnded(scheduler);
+  }
+
+  #candidate() {
+    const { dedicated, leaderLeaseMs, leaseMs } = this.#settings;
+    return {
+      ...this.#world.identity,
+      incarnation: this.incarnation,
+      address: this.#door?.address ?? "",
+      dedicated,
+      leaseMs: leaderLeaseMs,
+      hostLeaseMs: leaseMs,
+    };
+  }
+
+  // ——— Leading and following.
+
+  async #lead({ term, hostLeaseMs }: Standing): Promise<void> {
+    if (this.#leading?.term === term) {
+      this.#watchEnd();
+      this.#leading.bury();
+      return;
+    }
+    // The same scheduler, but a new term: what it knew of the old one may be out of date.
+    this.#stepDown("a new term has begun");
+    if (this.#takingOver) return;
+    this.#takingOver = true;
+    try {
+      const members = await this.#world.coordination.members();
+      if (this.#stopped || !this.#lasts()) return;
+      const waitMs = Math.max(hostLeaseMs, this.#settings.leaseMs);
+      const { clock, log, coordination, hasEnded } = this.#world;
+      this.#leading = new Leading(term, members, waitMs, this.#settings, {
+        clock,
+        log,
+        coordination,
+        hasEnded,
+        instruments: this.#instruments,
+        lasts: () => this.#lasts(),
+        over: (why) => {
+          this.#stepDown(why);
+          this.doubt();
+        },
+      });
+    } finally {
+      this.#takingOver = false;
+    }
+    this.#forgetRemote();
+    this.#watchEnd();
+    this.#instruments.leading(term);
+    this.#world.log.info("leading", { term });
+    this.onChange?.();
+  }
+
+  #lasts(): boolean {
+    const { clock } = this.#world;
+    return this.#lease.lasts(clock.monotonic(), clock.now());
+  }
+
+  /** Leadership ends on this process's own clock, whether or not the store can be asked. */
+  #watchEnd(): void {
+    this.#end?.cancel();
+    const ms = Math.max(this.#lease.endsAt - this.#world.clock.monotonic(), 0);
+    this.#end = this.#world.clock.after(
+      ms,
+      () => {
+        if (this.#leading === undefined) return;
+        if (this.#lasts()) this.#watchEnd();
+        else this.#stepDown("it could not be kept up");
+      },
+      "background",
+    );
+  }
+
+  #stepDown(why: string): void {
+    const leading = this.#leading;
+    if (leading === undefined) return;
+    this.#leading = undefined;
+    this.#end?.cancel();
+    this.#instruments.leading(0);
+    this.#world.log.info("not leading any more", { term: leading.term, why });
+    leading.end(`this scheduler does not lead any more: ${why}`);
+    this.onChange?.();
+  }
+
+  async #follow({ term, leader }: Standing): Promise<void> {
+    this.#lease.lost();
+    this.#stepDown("another scheduler leads");
+    const address = leader?.address || undefined;
+    if (this.#remote?.address === address && this.#remote?.term === term) return;
+    if (address === undefined && this.#remote === undefined) return;
+    this.#forgetRemote();
+    if (address !== undefined) this.#remote = this.#world.connect(address, term);
+    this.onChange?.();
+  }
+
+  #forgetRemote(): void {
+    this.#remote?.close();
+    this.#remote = undefined;
+  }
+
+  // ——— The door.
+
+  #openDoorSoon(): void {
+    if (this.#door !== undefined || this.#opening !== undefined) return;
+    void this.#openDoor().then(
+      () => this.doubt(),
+      (err: LimpetError) => this.#world.log.error("the door for other hosts cannot be opened", { err }),
+    );
+  }
+
+  #openDoor(): Promise<void> {
+    this.#opening ??= this.#world
+      .openDoor(this)
+      .then(async (door) => {
+        if (this.#stopped) await door.close();
+        else this.#door = door;
+      })
+      .finally(() => {
+        this.#opening = undefined;
+      });
+    return this.#opening;
+  }
+
+  // ——— What stands behind the door.
+
+  report(stream: ControlStream<SchedulerMessage>): ControlListener<HostMessage> {
+    if (this.#leading !== undefined) return this.#leading.report(stream);
+    stream.close({ code: "NOT_LEADER", message: "this scheduler does not lead" });
+    return { message() {}, closed() {} };
+  }
+
+  watch(listener: (list: SchedulerList) => void): () => void {
+    this.#watchers.add(listener);
+    listener(this.#list());
+    return () => this.#watchers.delete(listener);
+  }
+
+  #list(): SchedulerList {
+    const hosts = this.schedulers
+      .filter(({ address }) => address !== "")
+      .map(({ address, leader, dedicated, incarnation }) => ({ address, leader, dedicated, incarnation }));
+    return { term: this.#standing?.term ?? 0, hosts };
+  }
+
+  #tellWatchers(): void {
+    if (this.#watchers.size === 0) return;
+    const list = this.#list();
+    for (const watcher of this.#watchers) watcher(list);
+  }
+
+  async describe(): Promise<ClusterView> {
+    const leading = this.#leading;
+    if (leading === undefined) throw new LimpetError("NOT_LEADER", "this scheduler does not lead");
+    const schedulers = this.schedulers.map(({ address, incarnation, dedicated, leader }) => {
+      return { address, incarnation, dedicated, leader };
+    });
+    return { term: leading.term, schedulers, ...leading.view() };
+  }
+
+  async drain(host: string): Promise<void> {
+    if (this.#leading === undefined) throw new LimpetError("NOT_LEADER", "this scheduler does not lead");
+    this.#leading.drain(host);
+  }
+
+  /** Hands leadership on at once. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#next?.cancel();
+    this.#end?.cancel();
+    await this.#campaigning;
+    const leading = this.#leading;
+    if (leading !== undefined) await this.#within(STOP_MS, leading.noted());
+    leading?.freeze();
+    this.#leading = undefined;
+    this.#forgetRemote();
+    // First the store, so that whoever is told to look for another leader can be it.
+    await this.#world.coordination.resign(this.incarnation).catch((err: unknown) => {
+      this.#world.log.warn("leadership could not be handed on; it runs out by itself", { err });
+    });
+    leading?.end("this scheduler stops");
+    await this.#opening?.catch(() => {});
+    await this.#door?.close();
+  }
+
+  async #within(ms: number, work: Promise<void>): Promise<void> {
+    let timer: Timer | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = this.#world.clock.after(ms, resolve);
+    });
+    await Promise.race([work, late]);
+    timer?.cancel();
+  }
+}
