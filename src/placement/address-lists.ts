@@ -1,0 +1,47 @@
+// Lists of addresses in the order of rings and tables: by code unit, each address once.
+
+/** Any list in order. Tables come in order already, and then this is one look at each. */
+export function inOrder(addresses: readonly string[]): readonly string[] {
+  for (let at = 1; at < addresses.length; at++) {
+    if (!(addresses[at - 1]! < addresses[at]!)) return [...new Set(addresses)].sort();
+  }
+  return [...addresses];
+}
+
+/** Where the address is in the list, or would be. */
+export function placeOf(address: string, list: readonly string[]): number {
+  let low = 0;
+  let high = list.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (list[middle]! < address) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+export function sameList(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((address, index) => address === b[index]);
+}
+
+export interface Differences {
+  /** Places in the new list of those that are not in the old one. */
+  readonly joining: readonly number[];
+  /** Places in the old list of those that are not in the new one. */
+  readonly leaving: readonly number[];
+}
+
+export function differences(old: readonly string[], now: readonly string[]): Differences {
+  const joining: number[] = [];
+  const leaving: number[] = [];
+  let passed = 0;
+  for (let at = 0; at < now.length; at++) {
+    const address = now[at]!;
+    // Equality first: it is the usual case and cheaper than order.
+    while (passed < old.length && old[passed] !== address && old[passed]! < address) leaving.push(passed++);
+    if (old[passed] === address) passed++;
+    else joining.push(at);
+  }
+  while (passed < old.length) leaving.push(passed++);
+  return { joining, leaving };
+}
