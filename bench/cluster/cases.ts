@@ -3,7 +3,17 @@ import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { BenchCase, Figure, Params, Peer } from "../case.ts";
 import { EVENTS } from "./disturbance.ts";
-import { BYTES_SENT, FAILED_CALLS, GAP_OF_MOVED, GAP_OF_OTHERS, LOCKED, TIME_TO_UNLOCK } from "./figures.ts";
+import {
+  BYTES_SENT,
+  FAILED_CALLS,
+  GAP_OF_MOVED,
+  GAP_OF_OTHERS,
+  LOCKED,
+  RING_JOIN,
+  RING_LEAVE,
+  RING_LOOKUPS,
+  TIME_TO_UNLOCK,
+} from "./figures.ts";
 
 const effectCluster = (make: string, params: Params): Peer => ({
   name: "Effect Cluster",
@@ -55,6 +65,19 @@ const disturbance = [...EVENTS, "kill by lease" as const].map((which): BenchCase
   };
 });
 
+const ring: BenchCase = {
+  name: "ring of 1,000 hosts",
+  figures: {
+    [RING_JOIN]: { unit: "µs", better: "lower" },
+    [RING_LEAVE]: { unit: "µs", better: "lower" },
+    [RING_LOOKUPS]: { unit: "lookups/s", better: "higher" },
+  },
+  ours: { module: "cluster/ours-ring.ts", make: "ring" },
+  steady: true,
+  slow: true,
+  unavailable: () => missing("bench/cluster/ring.ts"),
+};
+
 const join = (hosts: number, types: number, joinsWith: "one" | "all"): BenchCase => {
   const params = { hosts, types, joinsWith };
   const kinds = types === 1 ? "1 type" : `${joinsWith} of ${types} types`;
@@ -77,7 +100,7 @@ const dissemination = [10, 100, 1_000].flatMap((hosts) => [
   ...[10, 100].map((types) => join(hosts, types, "all")),
 ]);
 
-export const clusterCases: readonly BenchCase[] = [...calls, ...disturbance, ...dissemination];
+export const clusterCases: readonly BenchCase[] = [...calls, ...disturbance, ring, ...dissemination];
 
 /** Says why hosts cannot form a cluster yet. */
 function noCluster(): string | undefined {
@@ -85,7 +108,7 @@ function noCluster(): string | undefined {
   return /\bcluster\(\)/.test(readFileSync(pathOf(file), "utf8")) ? undefined : `${file} knows no cluster`;
 }
 
-export function missing(path: string): string | undefined {
+function missing(path: string): string | undefined {
   return existsSync(pathOf(path)) ? undefined : `${path} is not there`;
 }
 
