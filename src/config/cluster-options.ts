@@ -5,7 +5,7 @@ import type { Duration } from "../kernel/durations.ts";
 import type { Option } from "./option.ts";
 import { addressProblem, keyProblem, nameOfHostProblem, reachableProblem } from "./places.ts";
 
-export const FAILOVERS = ["lease", "fast"] as const;
+export const FAILOVERS = ["auto", "lease", "fast"] as const;
 export type Failover = (typeof FAILOVERS)[number];
 
 /** As the rest of the program sees them: every value present, durations in milliseconds. */
@@ -215,14 +215,14 @@ export const CLUSTER_OPTIONS: { readonly [K in keyof ClusterValues]: Option } = 
   },
   failover: {
     kind: "text",
-    default: "lease",
+    default: "auto",
     path: "cluster.failover",
     env: "LIMPET_CLUSTER_FAILOVER",
     flag: "failover",
     placeholder: "when",
-    help: "When the actors of a host that is gone move: once its lease is over, or fast, as soon as its connection is closed.",
+    help: "When the actors of a host that is gone move. auto: once its lease is over, or at once when its process is known to have ended. lease: always after the lease. fast: as soon as its connection is closed.",
     breaks:
-      "lease: a crash costs up to the whole lease. fast: a connection that breaks moves actors whose turns still run; none of those can commit, but what they do elsewhere happens.",
+      "auto and lease: a host that cannot be reached costs up to the whole lease. fast: a connection that breaks moves actors whose turns still run; none of those can commit, but what they do elsewhere happens.",
     choices: FAILOVERS,
   },
 };

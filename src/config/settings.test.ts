@@ -62,7 +62,7 @@ test("with nothing set, the defaults hold", () => {
     coalesce: 0,
     replicationFactor: 100,
     moveTimeout: 2_000,
-    failover: "lease",
+    failover: "auto",
   });
   assert.ok(Object.values(origins).every((origin) => origin.source === "default"));
   assert.equal(file, undefined);
@@ -389,7 +389,7 @@ test("durations of the cluster have their bounds", () => {
   assert.equal(refused({ flags: { lease: "301s" } }), '--lease: "301s" is too long; allowed is 5m and less');
   assert.match(refused({ flags: { "leader-lease": "299ms" } }), /is too short; allowed is 300ms and more/);
   assert.match(refused({ flags: { "replication-factor": "0" } }), /allowed is 1 to 1000/);
-  assert.match(refused({ flags: { failover: "slow" } }), /is not one of lease, fast/);
+  assert.match(refused({ flags: { failover: "slow" } }), /is not one of auto, lease, fast/);
 });
 
 test("times of the cluster must fit each other, and the error says why", () => {

@@ -182,7 +182,9 @@ export class Membership implements Placement {
     this.#renewal?.cancel();
     if (this.#stopped) return;
     if (error !== undefined && !isLimpetError(error, "NOT_LEADER")) {
-      this.#world.log.warn("the stream to the leader ended", { err: error });
+      // While nobody leads it is tried again and again; once is enough to know.
+      const level = this.#failures === 0 ? "warn" : "debug";
+      this.#world.log[level]("the stream to the leader ended", { err: error });
     }
     this.#refusal =
       isLimpetError(error, "ADDRESS_IN_USE") || isLimpetError(error, "OPTION_INVALID") ? error.message : undefined;
