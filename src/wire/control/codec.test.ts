@@ -1,0 +1,265 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import {
+  create,
+  type DescMessage,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { isLimpetError } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import type { Hello, PlacementOrder, SchedulerMessage } from "../../placement/messages.ts";
+import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
+import { clusterView, hostMessage, order, schedulerList, schedulerMessage } from "./arbitraries.test.ts";
+import { readClusterView, readSchedulerList, writeClusterView, writeSchedulerList } from "./cluster-codec.ts";
+import { ReplyReader, readHostMessage, writeHostMessage, writeSchedulerMessage } from "./codec.ts";
+import { OrderParts, writeOrder } from "./order-codec.ts";
+
+/** Through bytes, as on the wire. */
+const travel = <D extends DescMessage>(schema: D, message: MessageShape<D>): MessageShape<D> =>
+  fromBinary(schema, toBinary(schema, message));
+
+function receive(message: SchedulerMessage): (SchedulerMessage | undefined)[] {
+  const reader = new ReplyReader();
+  return writeSchedulerMessage(message).map((reply) => reader.read(travel(proto.SchedulerReplySchema, reply)));
+}
+
+describe("messages on the wire", () => {
+  it("carry everything a host can say", () => {
+    fc.assert(
+      fc.property(hostMessage, (message) => {
+        const report = travel(proto.HostReportSchema, writeHostMessage(message));
+        assert.deepEqual(readHostMessage(report), message);
+      }),
+    );
+  });
+
+  it("carry everything a scheduler can say", () => {
+    fc.assert(fc.property(schedulerMessage, (message) => assert.deepEqual(receive(message), [message])));
+  });
+
+  it("carry a large order in parts that come together as one", () => {
+    fc.assert(
+      fc.property(order, fc.integer({ min: 1, max: 2_000 }), (sent, partBytes) => {
+        const parts = new OrderParts();
+        const pieces = writeOrder(sent, partBytes).map((part) => travel(proto.PlacementOrderSchema, part));
+        const received = pieces.map((part) => parts.add(part));
+        assert.deepEqual(received.pop(), sent);
+        assert.ok(received.every((earlier) => earlier === undefined));
+        assert.equal(parts.open, false);
+      }),
+    );
+  });
+
+  it("keep every part of a large order within the size of a message", () => {
+    const hosts = Array.from({ length: 1_000 }, (_, i) => ({
+      address: `10.0.${i >> 8}.${i & 255}:7400`,
+      incarnation: "i".repeat(36),
+      name: "web",
+    }));
+    const tables = Array.from({ length: 100 }, (_, i) => ({
+      type: `Type${i}`,
+      version: { term: 1, number: i },
+      base: undefined,
+      hosts,
+    }));
+    const large: PlacementOrder = { ...ORDER, types: [], tables };
+    const parts = writeOrder(large).map((part) => toBinary(proto.PlacementOrderSchema, part).length);
+    assert.ok(parts.length > 1);
+    assert.ok(Math.max(...parts) <= LIMITS.controlMessageBytes / 2, `${parts}`);
+  });
+
+  it("carry the list of schedulers and a look at the cluster", () => {
+    fc.assert(
+      fc.property(schedulerList, (list) => {
+        const response = travel(proto.WatchHostsResponseSchema, writeSchedulerList(list));
+        assert.deepEqual(readSchedulerList(response), list);
+      }),
+    );
+    fc.assert(
+      fc.property(clusterView, (view) => {
+        const response = travel(proto.DescribeClusterResponseSchema, writeClusterView(view));
+        assert.deepEqual(readClusterView(response), view);
+      }),
+    );
+  });
+
+  it("cut what is said to people and is too long, between two characters", () => {
+    const reason = "ä".repeat(LIMITS.reasonBytes);
+    const [received] = receive({ kind: "removed", reason }) as unknown as [{ reason: string }];
+    assert.ok(Buffer.byteLength(received.reason) <= LIMITS.reasonBytes);
+    assert.ok(received.reason.startsWith("ä".repeat(400)));
+  });
+});
+
+const HELLO: Hello = {
+  kind: "hello",
+  namespace: "default",
+  incarnation: "i-1",
+  replaces: undefined,
+  address: "10.0.0.1:7400",
+  name: "web",
+  types: ["Cart"],
+  unlocked: new Map(),
+  machine: "m",
+  pid: 1,
+};
+
+const ORDER: PlacementOrder = {
+  kind: "order",
+  operation: "update",
+  namespace: "default",
+  term: 1,
+  round: 1,
+  types: ["Cart"],
+  tables: [
+    {
+      type: "Cart",
+      version: { term: 1, number: 1 },
+      base: undefined,
+      hosts: [{ address: "10.0.0.1:7400", incarnation: "i-1", name: "web" }],
+    },
+  ],
+  replicationFactor: 100,
+};
+
+const refused = (read: () => unknown, about: RegExp, name?: string) =>
+  assert.throws(read, (error) => isLimpetError(error, "PROTOCOL") && about.test(error.message), name);
+
+describe("what comes from another process", () => {
+  const host = (change: Partial<proto.Host>) => () => {
+    const report = writeHostMessage(HELLO);
+    Object.assign(report.report.value as proto.Host, change);
+    return readHostMessage(report);
+  };
+  const many = Array.from({ length: LIMITS.typesPerHost + 1 }, (_, i) => `T${i}`);
+
+  const hellos: Record<string, [Partial<proto.Host>, RegExp]> = {
+    "a namespace that is none": [{ namespace: "a/b" }, /^namespace must not contain/],
+    "no namespace": [{ namespace: "" }, /^namespace must not be empty/],
+    "no incarnation": [{ incarnation: "" }, /incarnation of a host is missing/],
+    "an endless incarnation": [{ incarnation: "i".repeat(600) }, /at most 512 bytes/],
+    "an empty replaced incarnation": [{ replaces: "" }, /replaced incarnation is missing/],
+    "no address": [{ name: "" }, /must be an address/],
+    "an address without a port": [{ name: "10.0.0.1" }, /must be an address/],
+    "an address with a port that is none": [{ name: "10.0.0.1:70000" }, /must be an address/],
+    "another port": [{ port: 1n }, /comes with another port/],
+    "a name with a line feed": [{ appID: "a\nb" }, /must not contain control characters/],
+    "a type that is none": [{ actorTypes: [""] }, /^actor type must not be empty/],
+    "a type twice": [{ actorTypes: ["Cart", "Cart"] }, /given twice/],
+    "too many types": [{ actorTypes: many }, /1001 actor types are more than the 1000/],
+    "a type that is too long": [{ actorTypes: ["T".repeat(200)] }, /at most 128 bytes/],
+    "an unlocked type that is none": [{ unlocked: { "a/b": version(1n, 1n) } }, /^actor type must not/],
+    "an unlocked version that is too large": [{ unlocked: { Cart: version(1n, 2n ** 60n) } }, /a version must/],
+    "a process id that is too large": [{ pid: 2n ** 63n }, /a process id must/],
+  };
+  for (const [what, [change, about]] of Object.entries(hellos)) {
+    it(`is refused when a host introduces itself with ${what}`, () => refused(host(change), about));
+  }
+
+  const placement = (change: Partial<proto.PlacementOrder>) => () =>
+    new OrderParts().add({ ...writeOrder(ORDER)[0]!, ...change });
+  const tables = (change: Partial<proto.PlacementTables>): Partial<proto.PlacementOrder> => ({
+    tables: { ...writeOrder(ORDER)[0]!.tables!, ...change },
+  });
+  const table = (change: Partial<proto.PlacementTable>) =>
+    tables({ entries: { Cart: { ...writeOrder(ORDER)[0]!.tables!.entries.Cart!, ...change } } });
+  const member = (change: Partial<proto.TableHost>) => {
+    const [[address, sent]] = Object.entries(writeOrder(ORDER)[0]!.tables!.entries.Cart!.hosts) as [
+      [string, proto.TableHost],
+    ];
+    return table({ hosts: { [address]: { ...sent, ...change } } });
+  };
+
+  const orders: Record<string, [Partial<proto.PlacementOrder>, RegExp]> = {
+    "no operation": [{ operation: 0 }, /0 is no operation/],
+    "an unknown operation": [{ operation: 9 as never }, /9 is no operation/],
+    "a term that is too large": [{ term: 2n ** 53n }, /a term must/],
+    "a round that is too large": [{ round: 2n ** 53n }, /a round must/],
+    "a type twice": [{ actorTypes: ["Cart", "Cart"] }, /given twice/],
+    "a version without a table": [{ versions: { Cart: 1n, Order: 1n } }, /version of Order, but no table/],
+    "a table without a version": [{ versions: {} }, /table of Cart comes without its version/],
+    "a host under another name": [member({ name: "10.0.0.2:7400" }), /a host under the name of another/],
+    "a host with another port": [member({ port: 7n }), /another port/],
+    "a host without incarnation": [member({ incarnation: "" }), /incarnation of a host/],
+    "a negative replication factor": [tables({ replicationFactor: -1n }), /replication factor must/],
+    "a huge replication factor": [tables({ replicationFactor: 10n ** 9n }), /must be at most/],
+    "a base that is too large": [table({ base: version(2n ** 53n, 0n) }), /a term must/],
+  };
+  for (const [what, [change, about]] of Object.entries(orders)) {
+    it(`is refused when an order comes with ${what}`, () => refused(placement(change), about));
+  }
+
+  const report = (init: MessageInitShape<typeof proto.HostReportSchema>["report"]) => () =>
+    readHostMessage(create(proto.HostReportSchema, init === undefined ? {} : { report: init }));
+
+  it("is refused when a report is empty, or says what nobody knows", () => {
+    refused(report(undefined), /says nothing that this process knows/);
+    refused(report({ case: "ack", value: { round: 1n } }), /0 is no operation/);
+    refused(report({ case: "ack", value: { operation: 1, round: 2n ** 53n } }), /a round must/);
+    refused(report({ case: "ack", value: { operation: 1, actorTypes: ["a", "a"] } }), /given twice/);
+    refused(report({ case: "types", value: { actorTypes: many } }), /more than the 1000/);
+    refused(report({ case: "renew", value: { sequence: 2n ** 53n } }), /a sequence must/);
+    refused(() => new ReplyReader().read(create(proto.SchedulerReplySchema)), /says nothing that this process knows/);
+  });
+
+  it("is refused when the parts of an order do not belong together, or are interrupted", () => {
+    const part = (changes: Partial<proto.PlacementOrder>) => ({ ...writeOrder(ORDER)[0]!, more: true, ...changes });
+    const begun = () => {
+      const parts = new OrderParts();
+      assert.equal(parts.add(part({})), undefined);
+      return parts;
+    };
+    refused(() => begun().add(part({ round: 2n })), /do not belong together/);
+    refused(() => begun().add(part({ more: false })), /given twice/);
+    refused(() => {
+      const parts = begun();
+      for (let i = 0; i < LIMITS.controlParts; i++) parts.add(part({}));
+    }, /more than 256 parts/);
+    refused(() => {
+      const reader = new ReplyReader();
+      const reply = { case: "order", value: part({}) } as const;
+      reader.read(create(proto.SchedulerReplySchema, { reply }));
+      reader.read(create(proto.SchedulerReplySchema, { reply: { case: "drain", value: {} } }));
+    }, /interrupted/);
+  });
+
+  it("is refused when a list of schedulers or a look at the cluster is wrong", () => {
+    const leader = { address: "10.0.0.1:1", leader: true, incarnation: "i" };
+    const list = (hosts: object[]) => () => readSchedulerList(create(proto.WatchHostsResponseSchema, { hosts }));
+    refused(list([leader, { ...leader, incarnation: "j" }]), /more than one scheduler/);
+    refused(list([{ ...leader, address: "nowhere" }]), /must be an address/);
+    refused(list([{ ...leader, incarnation: "" }]), /incarnation of a scheduler is missing/);
+
+    const one = { namespace: "d", address: "10.0.0.1:1", incarnation: "i", state: 3 };
+    const cart = { namespace: "d", type: "Cart", phase: 2 };
+    const view = (parts: MessageInitShape<typeof proto.DescribeClusterResponseSchema>) => () =>
+      readClusterView(create(proto.DescribeClusterResponseSchema, parts));
+    assert.doesNotThrow(view({ hosts: [one], tables: [cart] }));
+    refused(view({ hosts: [{ ...one, state: 77 as never }] }), /77 is no state/);
+    refused(view({ hosts: [{ ...one, leaseLeftMs: Number.NaN }] }), /no number/);
+    refused(view({ tables: [{ ...cart, phase: 0 }] }), /0 is no phase/);
+    refused(view({ tables: [{ ...cart, hosts: ["x"] }] }), /must be an address/);
+  });
+
+  it("never leads to anything but a message or PROTOCOL, whatever the bytes are", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+        try {
+          readHostMessage(fromBinary(proto.HostReportSchema, bytes));
+          new ReplyReader().read(fromBinary(proto.SchedulerReplySchema, bytes));
+        } catch (error) {
+          // What is no protobuf at all is the library's to refuse.
+          assert.ok(isLimpetError(error, "PROTOCOL") || !isLimpetError(error), String(error));
+        }
+      }),
+    );
+  });
+});
+
+function version(term: bigint, number: bigint): proto.TableVersion {
+  return create(proto.TableVersionSchema, { term, number });
+}
