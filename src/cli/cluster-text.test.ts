@@ -81,6 +81,12 @@ test("long lists are cut, and nothing from elsewhere reaches the terminal as it 
   assert.match(text, /evil\\u202e/);
 });
 
+test("a scheduler nobody needs to reach has no address, and is shown all the same", () => {
+  const inside = { address: "", incarnation: "s", dedicated: false, leader: true };
+  const text = clusterText({ ...view, schedulers: [inside], hosts: [], tables: [] }, plain);
+  assert.equal(text, "SCHEDULER  KIND      LEADS\n-          embedded  term 3");
+});
+
 test("with no hosts there are only schedulers", () => {
   assert.equal(clusterText({ ...view, hosts: [], tables: [] }, plain).split("\n").length, 3);
 });

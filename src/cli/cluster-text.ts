@@ -96,7 +96,7 @@ function short(words: readonly string[]): string {
 
 function table(shape: readonly Column[], rows: readonly (readonly string[])[]): string[] {
   if (rows.length === 0) return [];
-  const kept = shape.map((_, index) => rows.some((row) => row[index] !== NOTHING));
+  const kept = shape.map((_, index) => index === 0 || rows.some((row) => row[index] !== NOTHING));
   return columns(
     shape.filter((_, index) => kept[index]),
     rows.map((row) => row.filter((_, index) => kept[index])),

@@ -11,7 +11,7 @@ import { asFailure, settingsOrUsage, wrongUsage } from "../failure.ts";
 import { glanceAtCluster } from "../process/cluster-glance.ts";
 import { openSomewhere } from "../process/free-port.ts";
 import { live, type Opened } from "../process/life.ts";
-import { type SchedulerReady, schedulerBanner } from "../scheduler/banner.ts";
+import { ownAddress, type SchedulerReady, schedulerBanner } from "../scheduler/banner.ts";
 import { SETTING_FLAGS } from "../setting-flags.ts";
 
 /** So that it can be named in `schedulers` without looking. */
@@ -56,13 +56,15 @@ async function open(context: Context, resolved: ResolvedSettings): Promise<Opene
   const log = devLog(resolved.settings.logLevel, terminal, json);
   const app = await openSomewhere(resolved, context, (settings) => openScheduler(settings, { log }));
   const cluster = await glanceAtCluster(app);
+  const address = ownAddress(resolved.settings, cluster);
   const ready: SchedulerReady = {
     version: VERSION,
     readyInMs: Math.round(performance.now()),
     url: app.url?.replace(/\/$/, ""),
     store: app.host.status().store,
+    address,
     cluster,
-    join: cluster === undefined ? undefined : `${ownCommand(env)} dev app.ts --schedulers ${cluster.address}`,
+    join: address === undefined ? undefined : `${ownCommand(env)} dev app.ts --schedulers ${address}`,
     needsKey: resolved.settings.clusterKeys.length > 0,
   };
   return { app, ready, banner: schedulerBanner(ready, terminal.paint) };

@@ -14,7 +14,9 @@ export interface ClusterGlance {
   readonly leader?: string | undefined;
   /** It is in this process. */
   readonly leaderHere?: boolean | undefined;
-  /** Of the same namespace, besides this process. */
+  /** Addresses of schedulers that are processes of their own. */
+  readonly dedicated?: readonly string[] | undefined;
+  /** Of the same namespace, besides this process; those that run no type only call. */
   readonly otherHosts?: number | undefined;
 }
 
@@ -40,13 +42,15 @@ export function glance(status: HostStatus, address: string, view: ClusterView | 
   const ours = (one: { readonly address: string; readonly incarnation: string }): boolean =>
     one.incarnation === status.incarnation || one.address === address;
   const others = view.hosts.filter(
-    (host) => host.namespace === status.namespace && host.state !== "evicted" && !ours(host),
+    (host) => host.namespace === status.namespace && host.state !== "evicted" && host.types.length > 0 && !ours(host),
   );
   const leader = view.schedulers.find((scheduler) => scheduler.leader);
   // With nobody else there, a scheduler that is not a process of its own can only be in this one.
   const alone = leader?.dedicated === false && view.schedulers.length === 1 && others.length === 0;
   const leaderHere = leader !== undefined && (ours(leader) || alone);
-  return { address, joined: true, term: view.term, leader: leader?.address, leaderHere, otherHosts: others.length };
+  const dedicated = view.schedulers.filter((scheduler) => scheduler.dedicated).map((scheduler) => scheduler.address);
+  const leading = { term: view.term, leader: leader?.address, leaderHere };
+  return { address, joined: true, ...leading, dedicated, otherHosts: others.length };
 }
 
 /** As a line of the banner of a host. */

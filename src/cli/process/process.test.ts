@@ -7,7 +7,7 @@ import type { App } from "../../nodes/app.ts";
 import type { ClusterHost, ClusterView, HostStatus } from "../../ports/host.ts";
 import type { Context } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { schedulerBanner } from "../scheduler/banner.ts";
+import { ownAddress, schedulerBanner } from "../scheduler/banner.ts";
 import { Terminal } from "../terminal.ts";
 import { clusterLine, glance, glanceAtCluster } from "./cluster-glance.ts";
 import { openSomewhere } from "./free-port.ts";
@@ -27,7 +27,16 @@ const status: HostStatus = {
 };
 
 const host = (incarnation: string, address: string, more: Partial<ClusterHost> = {}): ClusterHost => ({
-  ...{ namespace: "default", address, name: "", incarnation, state: "member", leaseLeftMs: 1, types: [], actors: 0 },
+  ...{
+    namespace: "default",
+    address,
+    name: "",
+    incarnation,
+    state: "member",
+    leaseLeftMs: 1,
+    types: ["Cart"],
+    actors: 0,
+  },
   ...more,
 });
 
@@ -47,6 +56,7 @@ test("the line about the cluster says with whom, and who leads", () => {
   assert.equal(seen([embedded], [here, host("i2", "b:1")]), "joined 1 other host, led by 127.0.0.1:9");
   assert.equal(seen([], [here, host("i2", "b:1"), host("i3", "c:1")]), "joined 2 other hosts");
   const elsewhere = [host("i2", "b:1", { namespace: "blue" }), host("i3", "c:1", { state: "evicted" })];
+  elsewhere.push(host("i4", "d:1", { types: [] }));
   assert.equal(seen([embedded], [here, ...elsewhere]), "1 host, leader here");
   assert.equal(clusterLine(glance(status, ADDRESS, undefined)), "127.0.0.1:7401, not joined yet");
 });
@@ -65,7 +75,8 @@ test("a glance never fails and never waits long: what is not known is left out",
 test("a scheduler says where hosts find it, whether it leads, and how to join", () => {
   const ready = {
     ...{ version: "1.2.3", readyInMs: 12, url: "http://127.0.0.1:7300", store: "/x.db", needsKey: false },
-    cluster: { address: "127.0.0.1:7400", joined: true, term: 2, leader: "127.0.0.1:7400", leaderHere: true },
+    address: "127.0.0.1:7400",
+    cluster: { address: ADDRESS, joined: true, term: 2, leader: "127.0.0.1:7400", leaderHere: false },
     join: "limpet dev app.ts --schedulers 127.0.0.1:7400",
   };
   const text = schedulerBanner(ready, plain);
@@ -74,9 +85,17 @@ test("a scheduler says where hosts find it, whether it leads, and how to join", 
   assert.match(text, /\n {2}limpet dev app\.ts --schedulers 127\.0\.0\.1:7400\n/);
   assert.doesNotMatch(text, /LIMPET_CLUSTER_KEYS/);
   assert.match(schedulerBanner({ ...ready, needsKey: true }, plain), /LIMPET_CLUSTER_KEYS/);
-  const second = { ...ready.cluster, leaderHere: false, leader: "127.0.0.1:7399" };
+  const second = { ...ready.cluster, leader: "127.0.0.1:7399" };
   assert.match(schedulerBanner({ ...ready, cluster: second }, plain), /Leads +no, 127\.0\.0\.1:7399 leads/);
   assert.match(schedulerBanner({ ...ready, cluster: { address: "x:1", joined: false } }, plain), /not known yet/);
+});
+
+test("a scheduler is reached at the port that was set, or where the only dedicated one is", () => {
+  const cluster = { address: ADDRESS, joined: true, dedicated: ["127.0.0.1:5"] };
+  assert.equal(ownAddress({ clusterHost: "::1", schedulerPort: 7400 }, undefined), "[::1]:7400");
+  assert.equal(ownAddress({ clusterHost: "127.0.0.1", schedulerPort: 0 }, cluster), "127.0.0.1:5");
+  const two = { ...cluster, dedicated: ["127.0.0.1:5", "127.0.0.1:6"] };
+  assert.equal(ownAddress({ clusterHost: "127.0.0.1", schedulerPort: 0 }, two), undefined);
 });
 
 function opening(taken: readonly number[]) {

@@ -1,5 +1,7 @@
 // What `limpet scheduler` says when it is ready: where hosts find it, whether it leads, and how to join. Pure.
 
+import type { Settings } from "../../config/options.ts";
+import { hostInUrl } from "../../config/places.ts";
 import { columns } from "../columns.ts";
 import type { ClusterGlance } from "../process/cluster-glance.ts";
 import { type Paint, safe } from "../terminal.ts";
@@ -9,6 +11,8 @@ export interface SchedulerReady {
   readonly readyInMs: number;
   readonly url: string | undefined;
   readonly store: string;
+  /** Where hosts reach it. */
+  readonly address: string | undefined;
   readonly cluster: ClusterGlance | undefined;
   /** What a host is started with to join. */
   readonly join: string | undefined;
@@ -16,10 +20,10 @@ export interface SchedulerReady {
 }
 
 export function schedulerBanner(ready: SchedulerReady, paint: Paint): string {
-  const { version, readyInMs, url, store, cluster, join, needsKey } = ready;
+  const { version, readyInMs, url, store, address, join, needsKey } = ready;
   const places = [
-    ...(cluster === undefined ? [] : [["Hosts", paint("cyan", safe(cluster.address))]]),
-    ["Leads", safe(leads(cluster))],
+    ...(address === undefined ? [] : [["Hosts", paint("cyan", safe(address))]]),
+    ["Leads", safe(leads(ready))],
     ...(url === undefined
       ? [["HTTP", "off"]]
       : [
@@ -41,8 +45,17 @@ export function schedulerBanner(ready: SchedulerReady, paint: Paint): string {
   return [...lines, paint("dim", "Ctrl-C stops it.")].join("\n");
 }
 
-function leads(cluster: ClusterGlance | undefined): string {
+function leads({ cluster, address }: SchedulerReady): string {
   if (cluster?.joined !== true) return "not known yet";
-  if (cluster.leaderHere) return `yes, term ${cluster.term}`;
+  if (cluster.leaderHere || cluster.leader === address) return `yes, term ${cluster.term}`;
   return cluster.leader === undefined ? "nobody yet" : `no, ${cluster.leader} leads`;
+}
+
+/** Where hosts reach this scheduler: the port that was set, or, where any would do, the only dedicated one there is. */
+export function ownAddress(
+  { clusterHost, schedulerPort }: Pick<Settings, "clusterHost" | "schedulerPort">,
+  cluster: ClusterGlance | undefined,
+): string | undefined {
+  if (schedulerPort !== 0) return `${hostInUrl(clusterHost)}:${schedulerPort}`;
+  return cluster?.dedicated?.length === 1 ? cluster.dedicated[0] : undefined;
 }
