@@ -34,8 +34,8 @@ export interface Extras {
   readonly random?: Random | undefined;
   /** Stays open when the app stops: whoever opened it closes it. */
   readonly store?: Store | undefined;
-  /** The store in memory is shared with other apps of this process, which then form a cluster. */
-  readonly sharedMemory?: boolean | undefined;
+  /** Apps that were given the same store form a cluster. */
+  readonly clustered?: boolean | undefined;
   /** Its scheduler is there to lead. */
   readonly dedicated?: boolean | undefined;
 }
@@ -69,7 +69,9 @@ export async function openApp({ actors }: Definitions, settings: Settings, extra
     const catalog = new Catalog(actors, catalogSettings(settings), { clock, random, log, meter, store });
     meter.collect(() => catalog.measure());
     const world = { clock, random, log, meter, catalog, coordination: store.coordination };
-    const clustered = settings.cluster && (storeKind(settings.store) !== "memory" || extras.sharedMemory === true);
+    // What is in memory nobody else can share, unless it was given.
+    const shared = extras.store === undefined ? storeKind(settings.store) !== "memory" : extras.clustered === true;
+    const clustered = settings.cluster && shared;
     const cluster = clustered ? await openCluster(settings, world, extras.dedicated ?? false) : undefined;
     const host = new HostNode(catalog, store, cluster, clock);
     const close = extras.store === undefined ? () => store.close() : async () => {};

@@ -10,7 +10,7 @@
 //
 // `held` is what a host may hold actors of: it is made durable before it grows, and shrinks only when a finished round
 // has shown that nothing is left. Hosts without types only listen; nobody waits for them. Pure.
-import type { Hello, TableHost } from "./messages.ts";
+import { type Hello, NOWHERE, type TableHost } from "./messages.ts";
 import type { TableVersion } from "./versions.ts";
 
 export type HostState = "expected" | "joining" | "member" | "suspect" | "evicted";
@@ -101,6 +101,9 @@ export class ConnectionController {
     if (hello.types.length > 0 && hello.unlocked.size > 0) {
       return { kind: "removed", reason: "this incarnation is no member of the cluster (any more)" };
     }
+    if (hello.address === NOWHERE && hello.types.length > 0) {
+      return { kind: "refused", reason: "a host that has types needs an address" };
+    }
     const neighbour = this.#byAddress.get(hello.address);
     if (neighbour !== undefined) {
       const reason = `another host has the address ${hello.address}; it is waited for until its lease is over`;
@@ -140,15 +143,14 @@ export class ConnectionController {
       stream,
     };
     host.state = known.state === "joining" ? "joining" : "member";
-    this.#hosts.set(host.incarnation, host);
-    this.#byAddress.set(host.address, host);
+    this.#add(host);
     this.#byStream.set(stream, host);
     return { kind: "welcome", host, stale };
   }
 
   #add(host: HostRecord): void {
     this.#hosts.set(host.incarnation, host);
-    this.#byAddress.set(host.address, host);
+    if (host.address !== NOWHERE) this.#byAddress.set(host.address, host);
   }
 
   /** False: it is not answered. */
@@ -203,9 +205,15 @@ export class ConnectionController {
     return hosts;
   }
 
-  /** Those who may hold actors of a type and have not been heard of by this leader. */
-  expectedFor(type: string): HostRecord[] {
-    return [...this.#hosts.values()].filter(({ state, held }) => state === "expected" && held.has(type));
+  /**
+   * Is it known who may hold actors of a type? Not while somebody has not been heard of by this leader. Nor while its first
+   * host is being noted: a table without it would say that nobody hosts the type.
+   */
+  isKnown(type: string): boolean {
+    const hosts = [...this.#hosts.values()];
+    const holders = hosts.filter(({ held }) => held.has(type));
+    if (holders.length === 0) return !hosts.some(({ saving }) => saving?.has(type));
+    return holders.every(({ state }) => state !== "expected");
   }
 
   /** Those who may hold actors of a type. */

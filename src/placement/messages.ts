@@ -5,6 +5,9 @@
 // the same breath, nor is anything of the first snapshot (round 0).
 import type { TableVersion } from "./versions.ts";
 
+/** The address of who only calls and cannot be called. */
+export const NOWHERE = "0.0.0.0:0";
+
 /** One host in a type's table. */
 export interface TableHost {
   /** Where it is called, `ip:port`. This is its name on the ring. */
@@ -33,7 +36,10 @@ export interface PlacementOrder {
   readonly term: number;
   /** Grows with every round of a term. Types that change together may share one. 0: part of a snapshot. */
   readonly round: number;
-  /** What it is about; empty in a snapshot: all types. */
+  /**
+   * What it is about. A snapshot is about all types: its update names those of which there is no table yet, and nobody
+   * hosts what it does not speak of.
+   */
   readonly types: readonly string[];
   /** For updates. */
   readonly tables: readonly TypeTable[];
