@@ -6,7 +6,7 @@
 import type { TableVersion } from "./versions.ts";
 
 /** The address of who only calls and cannot be called. */
-export const NOWHERE = "0.0.0.0:0";
+export const NOWHERE = "nowhere:1";
 
 /** One host in a type's table. */
 export interface TableHost {
@@ -34,7 +34,7 @@ export interface PlacementOrder {
   readonly operation: Operation;
   readonly namespace: string;
   readonly term: number;
-  /** Grows with every round of a term. Types that change together may share one. 0: part of a snapshot. */
+  /** Grows with every round, also from term to term. Types that change together may share one. 0: part of a snapshot. */
   readonly round: number;
   /**
    * What it is about. A snapshot is about all types: its update names those of which there is no table yet, and nobody
