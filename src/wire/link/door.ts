@@ -1,0 +1,164 @@
+// The door of a host for other hosts: it listens, serves every connection, and closes without losing an answer.
+import { createServer, type Server, type Socket } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
+import type { LinkService } from "../../ports/links.ts";
+import type { Log } from "../../ports/log.ts";
+import { type Counter, type Gauge, type Meter, silentMeter } from "../../ports/meter.ts";
+import { type ClusterSecurity, serverTls } from "../cluster-security.ts";
+import { listenAt } from "../listening.ts";
+import { formatAddress } from "./address.ts";
+import { HeldBytes } from "./frame-reader.ts";
+import { type DoorShares, Inbound } from "./inbound.ts";
+import { LINK_LIMITS, type LinkLimits } from "./limits.ts";
+
+export interface LinkDoorSettings {
+  readonly host: string;
+  /** 0: any that is free. */
+  readonly port: number;
+  readonly namespace: string;
+  readonly security: ClusterSecurity;
+  /** Of Limpet. */
+  readonly version?: string | undefined;
+}
+
+export interface LinkDoorNeeds {
+  readonly log: Log;
+  readonly meter?: Meter | undefined;
+}
+
+export interface LinkDoor {
+  /** Where it listens: "ip:port". */
+  readonly address: string;
+  /** Asks the callers to go, lets what is under way finish, for a while, and then closes every connection. */
+  close(): Promise<void>;
+}
+
+export async function openLinkDoor(
+  service: LinkService,
+  listen: LinkDoorSettings,
+  needs: LinkDoorNeeds,
+  limits: LinkLimits = LINK_LIMITS,
+): Promise<LinkDoor> {
+  const door = new Door(service, listen, needs, limits);
+  await door.listen();
+  return door;
+}
+
+class Door implements LinkDoor, DoorShares {
+  readonly #settings: LinkDoorSettings;
+  readonly #server: Server;
+  readonly #connections: Gauge;
+  /** Those that are open, also when TLS or a hello is still missing. */
+  readonly #sockets = new Set<Socket>();
+  readonly #inbounds = new Set<Inbound>();
+  #port = 0;
+  #closed: Promise<void> | undefined;
+  /** When a connection last had no calls any more. */
+  #idleAt = 0;
+  #onChange: (() => void) | undefined;
+  readonly service: LinkService;
+  readonly limits: LinkLimits;
+  readonly log: Log;
+  readonly held: HeldBytes;
+  readonly calls: Counter;
+
+  constructor(service: LinkService, settings: LinkDoorSettings, needs: LinkDoorNeeds, limits: LinkLimits) {
+    const { log, meter = silentMeter } = needs;
+    this.service = service;
+    this.limits = limits;
+    this.log = log;
+    this.held = new HeldBytes(limits.heldBytes);
+    this.calls = meter.counter("limpet_link_calls_total", "Calls of other hosts that arrived.");
+    this.#connections = meter.gauge("limpet_link_connections", "Connections of other hosts that are open.");
+    this.#settings = settings;
+    const tls = serverTls(settings.security);
+    this.#server = tls === undefined ? createServer() : createTlsServer(tls);
+    this.#server.maxConnections = limits.connections;
+    this.#server
+      .on("connection", (socket: Socket) => this.#opened(socket))
+      .on(tls === undefined ? "connection" : "secureConnection", (socket: Socket) => this.#begin(socket))
+      .on("tlsClientError", (error: NodeJS.ErrnoException, socket: Socket) => this.#strange(error, socket));
+  }
+
+  get address(): string {
+    return formatAddress(this.#settings.host, this.#port);
+  }
+
+  get own() {
+    const { namespace, version = "" } = this.#settings;
+    return { namespace, address: this.address, version };
+  }
+
+  async listen(): Promise<void> {
+    const { host, port } = this.#settings;
+    this.#port = await listenAt(this.#server, { host, port }, (err) => this.log.error("link.failed", { err }));
+    this.log.info("link.listening", { address: this.address });
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#drain();
+    return this.#closed;
+  }
+
+  onIdle(): void {
+    if (this.#closed === undefined) return;
+    this.#idleAt = performance.now();
+    this.#onChange?.();
+  }
+
+  onClosed(inbound: Inbound): void {
+    this.#inbounds.delete(inbound);
+    this.#connections.set(this.#inbounds.size);
+    this.#onChange?.();
+  }
+
+  async #drain(): Promise<void> {
+    const { closeMs, lingerMs } = this.limits;
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#idleAt = performance.now();
+    const latest = this.#idleAt + closeMs;
+    for (const inbound of this.#inbounds) inbound.leave();
+    // Callers hang up when they have their last answer, unless there is nobody any more.
+    while (this.#inbounds.size > 0) {
+      const until = this.#isQuiet() ? Math.min(this.#idleAt + lingerMs, latest) : latest;
+      const leftMs = until - performance.now();
+      if (leftMs <= 0) break;
+      await this.#change(leftMs);
+    }
+    for (const inbound of this.#inbounds) inbound.close();
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  /** Resolves when a connection has closed or has no calls any more, or when the time is over. */
+  async #change(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#onChange = resolve;
+    const timer = setTimeout(resolve, ms);
+    await promise;
+    clearTimeout(timer);
+  }
+
+  #isQuiet(): boolean {
+    for (const { underWay } of this.#inbounds) if (underWay > 0) return false;
+    return true;
+  }
+
+  #opened(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.on("error", () => {}).on("close", () => this.#sockets.delete(socket));
+  }
+
+  #begin(socket: Socket): void {
+    const inbound = new Inbound(socket, this);
+    this.#inbounds.add(inbound);
+    this.#connections.set(this.#inbounds.size);
+    inbound.start();
+    if (this.#closed !== undefined) inbound.leave();
+  }
+
+  #strange(error: NodeJS.ErrnoException, socket: Socket): void {
+    this.log.warn("link.refused", { peer: String(socket.remoteAddress), why: error.code ?? error.message });
+    socket.destroy();
+  }
+}

@@ -1,0 +1,123 @@
+// Cuts what arrives into frames. A frame that lies whole in one piece is handed on where it lies; one that comes in
+// several pieces is gathered, growing with what has really arrived and not with what its length promises.
+import { broken } from "./message-reader.ts";
+
+/** What several readers may hold together. */
+export class HeldBytes {
+  #left: number;
+
+  constructor(bytes: number) {
+    this.#left = bytes;
+  }
+
+  take(bytes: number): boolean {
+    if (bytes > this.#left) return false;
+    this.#left -= bytes;
+    return true;
+  }
+
+  giveBack(bytes: number): void {
+    this.#left += bytes;
+  }
+}
+
+export interface FrameSink {
+  /** One frame without its length. The bytes may be used until it returns. False: nothing more is wanted. */
+  frame(bytes: Buffer, start: number, end: number): boolean;
+}
+
+const HEAD = 4;
+/** A gathered frame begins with this much room, or less when it is shorter. */
+const FIRST_ROOM = 64 * 1024;
+
+export class FrameReader {
+  readonly #held: HeldBytes | undefined;
+  /** The largest frame. Throws PROTOCOL beyond it, before anything of it is kept. */
+  maxBytes: number;
+  #gathered: Buffer | undefined;
+  /** Bytes in it, the head included. */
+  #filled = 0;
+  /** Of the gathered frame, the head included; unknown until the head is there. */
+  #wanted = HEAD;
+
+  constructor(maxBytes: number, held?: HeldBytes) {
+    this.maxBytes = maxBytes;
+    this.#held = held;
+  }
+
+  push(piece: Buffer, sink: FrameSink): void {
+    let at = 0;
+    while (at < piece.length) {
+      if (this.#gathered !== undefined) {
+        at = this.#gather(piece, at);
+        if (this.#filled === this.#wanted && !this.#handOn(sink)) return;
+        continue;
+      }
+      if (piece.length - at >= HEAD) {
+        const end = at + HEAD + this.#lengthAt(piece, at);
+        if (end <= piece.length) {
+          if (!sink.frame(piece, at + HEAD, end)) return;
+          at = end;
+          continue;
+        }
+      }
+      this.#begin();
+    }
+  }
+
+  /** Gives back what it holds. It is not used any more. */
+  close(): void {
+    if (this.#gathered !== undefined) this.#held?.giveBack(this.#gathered.length);
+    this.#gathered = undefined;
+  }
+
+  #begin(): void {
+    this.#hold(HEAD);
+    this.#gathered = Buffer.allocUnsafe(HEAD);
+    this.#filled = 0;
+    this.#wanted = HEAD;
+  }
+
+  #gather(piece: Buffer, from: number): number {
+    const at = this.#fill(piece, from, HEAD);
+    if (this.#filled < HEAD) return at;
+    if (this.#filled === HEAD) this.#wanted = HEAD + this.#lengthAt(this.#gathered!, 0);
+    return this.#fill(piece, at, this.#wanted);
+  }
+
+  /** Takes from the piece until so many bytes are there; returns where it stopped. */
+  #fill(piece: Buffer, from: number, until: number): number {
+    const taken = Math.min(until - this.#filled, piece.length - from);
+    if (taken <= 0) return from;
+    const needed = this.#filled + taken;
+    if (needed > this.#gathered!.length) {
+      this.#grow(Math.min(until, Math.max(needed, 2 * this.#gathered!.length, FIRST_ROOM)));
+    }
+    piece.copy(this.#gathered!, this.#filled, from, from + taken);
+    this.#filled = needed;
+    return from + taken;
+  }
+
+  #grow(bytes: number): void {
+    const old = this.#gathered!;
+    this.#hold(bytes - old.length);
+    this.#gathered = Buffer.allocUnsafeSlow(bytes);
+    old.copy(this.#gathered, 0, 0, this.#filled);
+  }
+
+  #hold(bytes: number): void {
+    if (this.#held?.take(bytes) === false) throw broken("too many frames have arrived only in part");
+  }
+
+  #handOn(sink: FrameSink): boolean {
+    const bytes = this.#gathered!;
+    this.close();
+    return sink.frame(bytes, HEAD, this.#wanted);
+  }
+
+  #lengthAt(bytes: Buffer, at: number): number {
+    const length = bytes.readUInt32BE(at);
+    if (length > this.maxBytes) throw broken(`a frame is larger than ${this.maxBytes} bytes`);
+    return length;
+  }
+}

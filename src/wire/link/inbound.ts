@@ -1,0 +1,163 @@
+// The serving side of one connection: calls come in, each is served once, and each gets its last word.
+
+import type { Socket } from "node:net";
+import { LimpetError } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { nameProblem } from "../../kernel/names.ts";
+import type { LinkService, RemoteCall, RemoteCause } from "../../ports/links.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Counter } from "../../ports/meter.ts";
+import { ServedCalls } from "./call-numbers.ts";
+import { type Behind, Connection } from "./connection.ts";
+import type { HeldBytes } from "./frame-reader.ts";
+import type { Hello } from "./hello.ts";
+import { type LinkLimits, messageLimit } from "./limits.ts";
+import { broken, type MessageReader } from "./message-reader.ts";
+import { KIND } from "./messages.ts";
+import { decodeArguments } from "./payloads.ts";
+import { ServedCall, type Server } from "./served-call.ts";
+
+/** What all connections of a door share. */
+export interface DoorShares {
+  readonly own: Hello;
+  readonly service: LinkService;
+  readonly limits: LinkLimits;
+  readonly log: Log;
+  readonly held: HeldBytes;
+  readonly calls: Counter;
+  onIdle(): void;
+  onClosed(inbound: Inbound): void;
+}
+
+const NO_CAUSES: readonly RemoteCause[] = [];
+
+export class Inbound implements Behind, Server {
+  readonly #shares: DoorShares;
+  readonly #namespace: string;
+  readonly #peer: string;
+  readonly #connection: Connection;
+  readonly #calls: ServedCalls<ServedCall>;
+  #arrived = 0;
+  readonly unsentBytes: number;
+  readonly resultBytes: number;
+
+  constructor(socket: Socket, shares: DoorShares) {
+    const { own, limits, held } = shares;
+    this.#shares = shares;
+    this.#namespace = own.namespace;
+    this.#peer = `${socket.remoteAddress}:${socket.remotePort}`;
+    this.#calls = new ServedCalls(limits.calls);
+    this.unsentBytes = limits.unsentBytes;
+    this.resultBytes = messageLimit(limits) - 64;
+    this.#connection = new Connection(socket, own, limits, this, held);
+  }
+
+  start(): void {
+    this.#connection.start();
+  }
+
+  get underWay(): number {
+    return this.#calls.size;
+  }
+
+  /** Asks the caller to go. One that never introduced itself is not asked. */
+  leave(): void {
+    if (this.#connection.isOpen) this.#connection.sayBye();
+    else this.close();
+  }
+
+  close(): void {
+    this.#connection.fail(new LimpetError("STOPPING", "this host is stopping"));
+  }
+
+  opened({ address, version }: Hello): void {
+    this.#shares.log.debug("link.open", { peer: this.#peer, address, version });
+  }
+
+  message(kind: number, fields: number, reader: MessageReader): void {
+    if (kind === KIND.call && (fields === 7 || fields === 10)) this.#called(fields, reader);
+    else if (kind === KIND.cancel && fields === 2) this.#cancelled(reader.uint());
+    else throw broken("a message has a wrong shape");
+  }
+
+  wasRead(): void {
+    if (this.#arrived === 0) return;
+    this.#shares.calls.add(this.#arrived);
+    this.#arrived = 0;
+  }
+
+  answered(call: ServedCall): void {
+    this.#calls.remove(call.number);
+    this.#connection.say(call);
+    if (this.#calls.size === 0) this.#shares.onIdle();
+  }
+
+  closed(reason: LimpetError): void {
+    const { log } = this.#shares;
+    const calls = this.#calls.takeAll();
+    if (reason.code === "PROTOCOL") log.warn("link.refused", { peer: this.#peer, why: reason.message });
+    else log.debug("link.closed", { peer: this.#peer, why: reason.message, calls: calls.length });
+    for (const call of calls) this.#giveUp(call);
+    this.#shares.onClosed(this);
+  }
+
+  #called(fields: number, reader: MessageReader): void {
+    const number = reader.uint();
+    const type = reader.name();
+    const id = reader.text();
+    const method = reader.name();
+    const timeoutMs = reader.number();
+    const args = decodeArguments(reader.primitivesOrText());
+    const isPlain = fields === 7;
+    const hops = isPlain ? 0 : reader.uint();
+    const passOn = isPlain ? false : reader.flag();
+    const causes = isPlain ? NO_CAUSES : readCauses(reader);
+    if (!(timeoutMs >= 0)) throw broken("a call has no time that could be left");
+    const served = new ServedCall(this, number);
+    if (!this.#calls.put(number, served)) throw broken("a call has a number that is none or in use");
+    this.#arrived++;
+    this.#serve({ namespace: this.#namespace, type, id, method, args, timeoutMs, hops, passOn, causes }, served);
+  }
+
+  #serve(call: RemoteCall, served: ServedCall): void {
+    const { service, log } = this.#shares;
+    const problem = nameProblem(call.id, LIMITS.idBytes);
+    if (problem !== undefined) {
+      served.error(new LimpetError("NAME_INVALID", `actor id ${problem}`));
+      return;
+    }
+    try {
+      served.underWay(service.serve(call, served));
+    } catch (error) {
+      log.error("link.failed", { err: error });
+      served.error(new LimpetError("INVARIANT", "something broke inside the host; its log says what"));
+    }
+  }
+
+  /** One that has got its answer already is not under way any more, and the answer was its last word. */
+  #cancelled(number: number): void {
+    const call = this.#calls.get(number);
+    if (call !== undefined) this.#giveUp(call);
+    else if (!this.#calls.isNumber(number)) throw broken("a call was cancelled that cannot be");
+  }
+
+  #giveUp(call: ServedCall): void {
+    try {
+      call.giveUp();
+    } catch (error) {
+      this.#shares.log.error("link.failed", { err: error });
+    }
+  }
+}
+
+function readCauses(reader: MessageReader): readonly RemoteCause[] {
+  const length = reader.list();
+  if (length % 5 !== 0) throw broken("the causes of a call have a wrong shape");
+  const causes: RemoteCause[] = [];
+  for (let i = 0; i < length; i += 5) {
+    const host = reader.text();
+    const turn = reader.number();
+    causes.push({ host, turn, type: reader.name(), id: reader.text(), method: reader.name() });
+  }
+  return causes;
+}

@@ -1,0 +1,153 @@
+// All links of a host, by address. A link connects when it is first called, and again after it was lost. An address that
+// cannot be reached is left in peace for a moment, and longer each time: calls in between hear so at once.
+import { LimpetError } from "../../kernel/errors.ts";
+import type { Cancel, Links, RemoteCall, RemoteCaller } from "../../ports/links.ts";
+import type { Log } from "../../ports/log.ts";
+import type { ClusterSecurity } from "../cluster-security.ts";
+import { parseAddress } from "./address.ts";
+import { unreachable } from "./connect.ts";
+import { LINK_LIMITS, type LinkLimits } from "./limits.ts";
+import { Outbound, type OutboundOwner, type OutboundSettings } from "./outbound.ts";
+import { refuse } from "./outgoing-call.ts";
+
+export interface LinksSettings {
+  /** Where this host itself is called; "" when nobody can. */
+  readonly address: string;
+  readonly namespace: string;
+  readonly security: ClusterSecurity;
+  readonly log: Log;
+  readonly connectTimeoutMs?: number | undefined;
+  /** Of Limpet. */
+  readonly version?: string | undefined;
+}
+
+export function openLinks(settings: LinksSettings, limits: LinkLimits = LINK_LIMITS): Links {
+  const { address, namespace, security, log, connectTimeoutMs = limits.connectMs, version = "" } = settings;
+  const own = { namespace, address, version };
+  return new HostLinks({ own, security, log, limits: { ...limits, connectMs: connectTimeoutMs } });
+}
+
+class HostLinks implements Links {
+  readonly #settings: OutboundSettings;
+  readonly #links = new Map<string, Link>();
+  #isClosed = false;
+
+  constructor(settings: OutboundSettings) {
+    this.#settings = settings;
+  }
+
+  call(address: string, call: RemoteCall, caller: RemoteCaller): Cancel {
+    const { log } = this.#settings;
+    if (this.#isClosed) return refuse("unsent", caller, stopping(), log);
+    let link = this.#links.get(address);
+    if (link === undefined) {
+      const at = parseAddress(address);
+      if (at === undefined) return refuse("unsent", caller, unreachable(address, "it is no address"), log);
+      link = new Link(address, at, this.#settings, () => this.#links.delete(address));
+      this.#links.set(address, link);
+    }
+    return link.call(call, caller);
+  }
+
+  retain(addresses: ReadonlySet<string>): void {
+    for (const [address, link] of this.#links) if (!addresses.has(address)) link.letGo();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const link of this.#links.values()) link.close();
+  }
+}
+
+const stopping = (): LimpetError => new LimpetError("STOPPING", "this host is stopping");
+
+/** To one address: at most one connection that takes calls, and others that wait for their last answers. */
+class Link implements OutboundOwner {
+  readonly #address: string;
+  readonly #at: { readonly host: string; readonly port: number };
+  readonly #settings: OutboundSettings;
+  readonly #onUnused: () => void;
+  readonly #leaving = new Set<Outbound>();
+  #current: Outbound | undefined;
+  #failures = 0;
+  #pausedUntil = 0;
+  #problem: LimpetError | undefined;
+
+  constructor(
+    address: string,
+    at: { readonly host: string; readonly port: number },
+    settings: OutboundSettings,
+    onUnused: () => void,
+  ) {
+    this.#address = address;
+    this.#at = at;
+    this.#settings = settings;
+    this.#onUnused = onUnused;
+  }
+
+  call(call: RemoteCall, caller: RemoteCaller): Cancel {
+    if (this.#current === undefined) {
+      const paused = this.#pauseProblem();
+      if (paused !== undefined) return refuse("unsent", caller, paused, this.#settings.log);
+      this.#current = new Outbound(this.#address, this.#at, this.#settings, this);
+    }
+    return this.#current.call(call, caller);
+  }
+
+  letGo(): void {
+    this.#failures = 0;
+    this.#current?.leave();
+    this.#forgetIfUnused();
+  }
+
+  close(): void {
+    const reason = stopping();
+    this.#failures = 0;
+    this.#current?.close(reason);
+    for (const outbound of this.#leaving) outbound.close(reason);
+    this.#forgetIfUnused();
+  }
+
+  proven(): void {
+    this.#failures = 0;
+    this.#problem = undefined;
+  }
+
+  leaving(outbound: Outbound): void {
+    if (this.#current === outbound) this.#current = undefined;
+    this.#leaving.add(outbound);
+  }
+
+  ended(outbound: Outbound, reason: LimpetError, isProven: boolean): void {
+    const { log } = this.#settings;
+    const address = this.#address;
+    if (this.#current === outbound) {
+      this.#current = undefined;
+      if (reason.code === "PROTOCOL") log.warn("link.refused", { address, why: reason.message });
+      else if (isProven) log.info("link.lost", { address, why: reason.message });
+      if (!isProven && reason.code !== "STOPPING") this.#failed(reason);
+    }
+    this.#leaving.delete(outbound);
+    this.#forgetIfUnused();
+  }
+
+  #failed(reason: LimpetError): void {
+    const { log, limits } = this.#settings;
+    // Once, not with every attempt.
+    if (this.#failures === 0 && reason.code !== "PROTOCOL")
+      log.warn("link.unreachable", { address: this.#address, why: reason.message });
+    this.#problem = reason;
+    this.#pausedUntil = performance.now() + Math.min(limits.pauseMs * 2 ** this.#failures, limits.longestPauseMs);
+    this.#failures++;
+  }
+
+  #pauseProblem(): LimpetError | undefined {
+    if (this.#failures === 0 || performance.now() >= this.#pausedUntil) return undefined;
+    return unreachable(this.#address, "the last attempt failed just now", this.#problem);
+  }
+
+  /** What is remembered of an address that failed stays until it is let go. */
+  #forgetIfUnused(): void {
+    if (this.#current === undefined && this.#leaving.size === 0 && this.#failures === 0) this.#onUnused();
+  }
+}

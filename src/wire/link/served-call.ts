@@ -1,0 +1,111 @@
+// A call of another host while it is served here. The first answer counts; what comes after it, or after the caller has
+// gone, is dropped.
+import { LimpetError } from "../../kernel/errors.ts";
+import type { Cancel, Ownership, RemoteAnswer } from "../../ports/links.ts";
+import { tellError } from "../told-error.ts";
+import type { FrameWriter } from "./frame-writer.ts";
+import { KIND, type Primitive } from "./messages.ts";
+import type { Outgoing } from "./outbox.ts";
+import { encodeResult, fits, isPrimitive } from "./payloads.ts";
+
+/** The connection that it came on. */
+export interface Server {
+  /** The largest result. */
+  readonly resultBytes: number;
+  /** The last word on a call is known. */
+  answered(call: ServedCall): void;
+}
+
+const ENVELOPE = 32;
+
+export class ServedCall implements RemoteAnswer, Outgoing {
+  readonly #server: Server;
+  readonly number: number;
+  readonly takenOut = false;
+  #cancel: Cancel | undefined;
+  #isOver = false;
+  #kind = 0;
+  #payload: Primitive | undefined;
+  #belief: Ownership | undefined;
+  bytes = ENVELOPE;
+
+  constructor(server: Server, number: number) {
+    this.#server = server;
+    this.number = number;
+  }
+
+  value(result: unknown): void {
+    if (this.#isOver) return;
+    if (result === undefined || isPrimitive(result)) this.#say(KIND.value, result);
+    else this.#encode(result);
+  }
+
+  error(error: unknown): void {
+    if (this.#isOver) return;
+    const text = JSON.stringify(tellError(error));
+    if (fits(text, this.#server.resultBytes)) this.#say(KIND.error, text);
+    else this.error(new LimpetError("RESULT_INVALID", `the error is larger than ${this.#server.resultBytes} bytes`));
+  }
+
+  notOwner(belief: Ownership): void {
+    if (this.#isOver) return;
+    this.#belief = belief;
+    this.#say(KIND.notOwner, undefined);
+  }
+
+  /** What to do when nobody waits for it any more. */
+  underWay(cancel: Cancel): void {
+    if (!this.#isOver) this.#cancel = cancel;
+    // It was given up while it began.
+    else if (this.#kind === KIND.givenUp) cancel();
+  }
+
+  /** Nobody waits for it any more. */
+  giveUp(): void {
+    if (this.#isOver) return;
+    const cancel = this.#cancel;
+    this.#say(KIND.givenUp, undefined);
+    cancel?.();
+  }
+
+  write(writer: FrameWriter): void {
+    const kind = this.#kind;
+    if (kind === KIND.notOwner) {
+      const { term, version, owner } = this.#belief!;
+      writer.message(5, kind);
+      writer.uint(this.number);
+      writer.number(term);
+      writer.number(version);
+      writer.primitive(owner ?? null);
+      return;
+    }
+    const payload = this.#payload;
+    writer.message(payload === undefined ? 2 : 3, kind);
+    writer.uint(this.number);
+    if (payload !== undefined) writer.primitive(payload);
+  }
+
+  #encode(result: unknown): void {
+    let text: string;
+    try {
+      text = encodeResult(result);
+    } catch (error) {
+      this.error(error);
+      return;
+    }
+    this.#say(KIND.text, text);
+  }
+
+  #say(kind: number, payload: Primitive | undefined): void {
+    if (typeof payload === "string" && !fits(payload, this.#server.resultBytes)) {
+      this.error(new LimpetError("RESULT_INVALID", `the result is larger than ${this.#server.resultBytes} bytes`));
+      return;
+    }
+    this.#isOver = true;
+    this.#cancel = undefined;
+    this.#kind = kind;
+    this.#payload = payload;
+    if (typeof payload === "string") this.bytes = ENVELOPE + payload.length;
+    this.#server.answered(this);
+  }
+}

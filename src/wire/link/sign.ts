@@ -1,0 +1,19 @@
+// A message that is nothing but its kind: ping, pong, bye. One that waits to be sent already is not sent twice.
+import type { FrameWriter } from "./frame-writer.ts";
+import type { Outgoing } from "./outbox.ts";
+
+export class Sign implements Outgoing {
+  readonly bytes = 8;
+  readonly takenOut = false;
+  readonly #kind: number;
+  waits = false;
+
+  constructor(kind: number) {
+    this.#kind = kind;
+  }
+
+  write(writer: FrameWriter): void {
+    this.waits = false;
+    writer.message(1, this.#kind);
+  }
+}
