@@ -3,7 +3,11 @@ import { Actor, type App, limpet } from "../../src/index.ts";
 import { OtherProcess } from "./other-process.ts";
 
 export class Pinger extends Actor {
+  /** Pings that were answered in this process. */
+  static answered = 0;
+
   ping(n: number): number {
+    Pinger.answered++;
     return n + 1;
   }
 }
