@@ -131,8 +131,6 @@ export class ActorTypeController {
     if (this.#closed || this.#round !== undefined || this.#dirtySince === undefined) return [];
     if (now < this.#dirtySince + this.#settings.coalesceMs) return [];
     this.#dirtySince = undefined;
-    // Nobody hosts it, nobody did, and nobody was told of it.
-    if (this.table === undefined && this.#wanted.size === 0 && this.#holders.size === 0) return [];
     const hosts = [...this.#wanted.values()].sort((a, b) => (a.address < b.address ? -1 : 1));
     const version = { term: this.#term, number: ++this.#lastNumber };
     const table: TypeTable = { type: this.type, version, base: this.#base, hosts };

@@ -109,8 +109,10 @@ export class HostTables {
     return types.map((type) => ({ kind: "applied", operation: "lock", type }));
   }
 
-  #update({ round, tables, replicationFactor }: PlacementOrder, wall: number): TablesEffect[] {
+  #update({ round, types: named, tables, replicationFactor }: PlacementOrder, wall: number): TablesEffect[] {
     const effects: TablesEffect[] = [];
+    const types = tables.map(({ type }) => type);
+    if (round === 0) types.push(...this.#inform(named, types));
     for (const table of tables) {
       const state = this.#state(table.type);
       const newer = compareVersions(table.version, state.newest?.version ?? NO_VERSION) > 0;
@@ -123,11 +125,22 @@ export class HostTables {
       }
       effects.push({ kind: "applied", operation: "update", type: table.type });
     }
-    if (round === 0) this.#informed = true;
-    const types = tables.map(({ type }) => type);
     effects.push({ kind: "changed", types: round === 0 ? [] : types });
     if (types.length > 0) effects.push({ kind: "drain", round, types });
     return effects;
+  }
+
+  /** A snapshot speaks of all types there are. Gives those that are no more: their hosts left while nobody told us. */
+  #inform(undecided: readonly string[], told: readonly string[]): string[] {
+    this.#informed = true;
+    for (const type of undecided) {
+      const state = this.#state(type);
+      if (state.newest === undefined) state.locked = true;
+    }
+    const known = new Set([...undecided, ...told]);
+    const over = [...this.#types.keys()].filter((type) => !known.has(type));
+    for (const type of over) this.#types.delete(type);
+    return over;
   }
 
   #isComparable(state: TypeState, table: TypeTable): boolean {

@@ -41,6 +41,9 @@ export type Effect =
       readonly why: string;
     };
 
+/** More rounds than a leader ever begins. Terms share no numbers, so an old acknowledgement never fits a new round. */
+const ROUNDS_OF_A_TERM = 2 ** 24;
+
 interface TableWish {
   readonly type: string;
   readonly wish: TypeWish;
@@ -50,13 +53,17 @@ export class NamespaceController {
   readonly #settings: NamespaceSettings;
   readonly #connections: ConnectionController;
   readonly #types = new Map<string, ActorTypeController>();
-  #lastRound = 0;
+  #lastRound: number;
 
   /** `members` are those an earlier leader left behind; they are waited for until `waitUntil` at most. */
   constructor(settings: NamespaceSettings, members: readonly KnownMember[], waitUntil: number) {
     this.#settings = settings;
+    this.#lastRound = settings.term * ROUNDS_OF_A_TERM;
     this.#connections = new ConnectionController(settings.leaseMs);
-    for (const member of members) this.#connections.expect(member, waitUntil);
+    for (const member of members) {
+      this.#connections.expect(member, waitUntil);
+      for (const type of member.types) this.#controller(type);
+    }
   }
 
   /** When `tick` has something to do. */
@@ -92,7 +99,8 @@ export class NamespaceController {
     if (stale !== undefined)
       effects.push({ kind: "close", stream: stale, code: "PROTOCOL", why: "the host has a newer stream" });
     effects.push({ kind: "host", event: host.held.size > 0 ? "returned" : "joined", host, why: "" });
-    this.#greet(stream, effects);
+    for (const type of host.types) this.#controller(type);
+    this.#greet(stream, host, effects);
     this.#note(host, effects);
     this.#changed(new Set([...host.types, ...host.held]), "join", now);
     return this.#finish(effects, now);
@@ -141,6 +149,7 @@ export class NamespaceController {
     if (host.state === "joining") host.state = "member";
     this.#note(host, effects);
     this.#changed(host.held, "join", now);
+    this.#forget(host, effects);
     return this.#finish(effects, now);
   }
 
@@ -256,8 +265,7 @@ export class NamespaceController {
   #changed(types: ReadonlySet<string>, reason: ChangeReason, now: number): void {
     for (const type of types) {
       const controller = this.#controller(type);
-      if (controller.phase === "closed" && this.#connections.expectedFor(type).length === 0)
-        this.#open(controller, now);
+      if (controller.phase === "closed" && this.#connections.isKnown(type)) this.#open(controller, now);
       controller.want(this.#connections.eligible(type), reason, now);
     }
   }
@@ -326,36 +334,51 @@ export class NamespaceController {
   /** A finished round has shown who holds nothing of the type any more. */
   #settled(type: string, tookMs: number, effects: Effect[]): void {
     effects.push({ kind: "settled", type, tookMs });
-    const controller = this.#types.get(type)!;
-    for (const host of this.#connections.holdersOf(type)) {
-      if (host.types.has(type) || controller.mayHold(host.incarnation) || host.saving !== undefined) continue;
-      const left = new Set(host.held);
-      left.delete(type);
-      host.held = left;
-      if (left.size === 0) {
-        effects.push({ kind: "drop", incarnation: host.incarnation });
-      } else {
-        host.saving = left;
-        effects.push({ kind: "save", host, types: [...left].sort() });
-      }
+    for (const host of this.#connections.holdersOf(type)) this.#forget(host, effects);
+  }
+
+  /** Its note need not name what it neither wants to hold nor can. What is being noted now is looked at when that is done. */
+  #forget(host: HostRecord, effects: Effect[]): void {
+    if (host.saving !== undefined) return;
+    const left = new Set([...host.held].filter((type) => host.types.has(type) || this.#mayHold(host, type)));
+    if (left.size === host.held.size) return;
+    host.held = left;
+    if (left.size === 0) {
+      effects.push({ kind: "drop", incarnation: host.incarnation });
+    } else {
+      host.saving = left;
+      effects.push({ kind: "save", host, types: [...left].sort() });
     }
+  }
+
+  #mayHold({ incarnation }: HostRecord, type: string): boolean {
+    const controller = this.#types.get(type);
+    return controller === undefined || controller.phase === "closed" || controller.mayHold(incarnation);
   }
 
   // ——— What a stream hears first.
 
-  /** The last finished table of every type, then what is under way. */
-  #greet(stream: number, effects: Effect[]): void {
+  /**
+   * The last finished table of every type, then what is under way. A table that gives its address to an earlier host is
+   * kept from it: it would take itself for an owner that nobody waits for. As that host is gone, another one is to follow.
+   */
+  #greet(stream: number, host: HostRecord, effects: Effect[]): void {
     const { term, leaseMs } = this.#settings;
     const send = (message: SchedulerMessage): void => void effects.push({ kind: "send", streams: [stream], message });
+    const isMeant = ({ hosts }: TypeTable): boolean =>
+      hosts.every(({ address, incarnation }) => address !== host.address || incarnation === host.incarnation);
     send({ kind: "welcome", term, leaseMs });
-    const tables = [...this.#types.values()].flatMap(({ finished }) => (finished === undefined ? [] : [finished]));
+    const finished = [...this.#types.values()].flatMap(({ finished }) => finished ?? []);
+    const tables = finished.filter(isMeant);
+    const told = new Set(tables.map(({ type }) => type));
+    const undecided = [...this.#types.keys()].filter((type) => !told.has(type));
     send(this.#order("lock", 0, [], []));
-    send(this.#order("update", 0, [], tables));
+    send(this.#order("update", 0, undecided, tables));
     send(this.#order("unlock", 0, [], []));
     const rounds = new Map<number, { tables: TypeTable[]; unlocked: string[] }>();
     for (const controller of this.#types.values()) {
       const underWay = controller.catchUp();
-      if (underWay === undefined) continue;
+      if (underWay === undefined || !isMeant(underWay.table)) continue;
       const round = rounds.get(underWay.round) ?? { tables: [], unlocked: [] };
       round.tables.push(underWay.table);
       if (underWay.unlocked) round.unlocked.push(controller.type);
