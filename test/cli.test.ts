@@ -7,6 +7,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
+import type { ClusterTable } from "../src/ports/host.ts";
 import { CliProcess, runCli, spawnCli, tempFolder } from "./support/cli.ts";
 
 const LIMPET = JSON.stringify(new URL("../src/index.ts", import.meta.url).href);
@@ -211,12 +212,52 @@ test("for programs, dev writes one object when it is ready and one when it has s
   assert.deepEqual(stopped, { event: "stopped" });
 });
 
+test("two apps on one store join: ps, where and drain say and do the same at both", async () => {
+  using folder = tempFolder();
+  folder.write("app.ts", APP);
+  const start = (name: string) =>
+    new CliProcess(["dev", "app.ts", "--port", "0", "--name", name], { cwd: folder.path });
+  await using alpha = start("alpha");
+  await alpha.until("stdout", /Cluster +1 host, leader here/);
+  await using beta = start("beta");
+  await beta.until("stdout", /Cluster +joined 1 other host, led by 127\.0\.0\.1:\d+/);
+  const urls = [await urlOf(alpha), await urlOf(beta)] as const;
+  const cli = (url: string, ...argv: string[]) => runCli(argv, { cwd: folder.path, env: { LIMPET_URL: url } });
+
+  const table = await cli(urls[1], "ps");
+  assert.match(table.stdout, /^SCHEDULER .*\n(?:.*\n)*\nHOST +NAME +STATE .*\n(?:.*\n)*\nTYPE +VERSION +PHASE/);
+  assert.match(table.stdout, /alpha +member .* Cart, Stock\n/);
+  for (const id of ["a", "b", "c", "d"]) {
+    const [first, second] = await Promise.all(urls.map((url) => cli(url, "where", "Cart", id, "--json")));
+    assert.equal(JSON.parse(first!.stdout).owner, JSON.parse(second!.stdout).owner, id);
+    for (const url of urls) assert.equal((await cli(url, "call", "Cart", id, "add", "1")).code, 0);
+    assert.equal((await cli(urls[0], "call", "Cart", id, "items")).stdout, "[1,1]\n");
+  }
+
+  const unknown = await cli(urls[0], "drain", "gamma");
+  assert.equal(unknown.code, 1);
+  assert.match(unknown.stderr, /limpet ps shows the hosts there are/);
+  assert.equal((await cli(urls[0], "drain", "beta")).code, 0);
+  await waitUntil(async () => {
+    const { tables } = JSON.parse((await cli(urls[0], "ps", "--json")).stdout);
+    return tables.every(({ hosts, phase }: ClusterTable) => hosts.length === 1 && phase === "settled");
+  });
+  assert.match((await cli(urls[1], "where", "Cart", "a")).stdout, /Cart\/a lives on alpha/);
+  assert.equal((await cli(urls[1], "call", "Cart", "a", "items")).stdout, "[1,1]\n");
+  for (const app of [beta, alpha]) assert.deepEqual(await app.end("SIGTERM"), { code: 0, signal: null }, app.stderr);
+});
+
 test("a scheduler says that it is ready, answers over HTTP, and stops cleanly", async () => {
   using folder = tempFolder();
   const argv = ["scheduler", "--port", "0", "--scheduler-port", "0"];
   await using scheduler = new CliProcess(argv, { cwd: folder.path });
   const url = await urlOf(scheduler);
-  await scheduler.until("stdout", /limpet scheduler \S+ is ready[\s\S]*Leads[\s\S]*Ctrl-C/);
+  await scheduler.until("stdout", /Ctrl-C/);
+  assert.match(
+    scheduler.stdout,
+    /limpet scheduler \S+ is ready[\s\S]* Hosts +127\.0\.0\.1:\d+\n +Leads +yes, term 1\n/,
+  );
+  assert.match(scheduler.stdout, /\n {2}(?:npx )?limpet dev app\.ts --schedulers 127\.0\.0\.1:\d+\n/);
   assert.equal((await fetch(`${url}/v1.0/metadata`)).status, 200);
   assert.deepEqual(await scheduler.end("SIGTERM"), { code: 0, signal: null }, scheduler.stderr);
   assert.match(scheduler.stderr, /Stopping; Ctrl-C ends it at once\.[\s\S]*Stopped\.\n$/);

@@ -1,11 +1,11 @@
 // Is the port of the HTTP door free, or who has it?
 
-import { createServer } from "node:net";
 import type { Settings } from "../../config/options.ts";
 import type { Origin } from "../../config/origin.ts";
 import { hostInUrl } from "../../config/places.ts";
 import { askJson } from "../ask.ts";
 import { Failure } from "../failure.ts";
+import { listenProblem } from "../process/listen-problem.ts";
 import { safe } from "../terminal.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
 
@@ -35,16 +35,6 @@ export async function checkPort(settings: Settings, origin: Origin): Promise<Che
   return origin.source === "default"
     ? warn("Port", message, `limpet dev takes the next free one. ${hint}`)
     : fail("Port", message, hint);
-}
-
-function listenProblem(host: string, port: number): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
-    server.listen({ host: host.replace(/^\[|\]$/g, ""), port, exclusive: true }, () =>
-      server.close(() => resolve(undefined)),
-    );
-  });
 }
 
 interface Metadata {

@@ -8,18 +8,23 @@ import type { App } from "../../nodes/app.ts";
 import type { Context } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { say } from "./life.ts";
+import { listenProblem } from "./listen-problem.ts";
 
 /** Ports tried after the usual one. */
 const MORE_PORTS = 9;
 
+/** A port is looked at before anything is opened: a host that joins a cluster and leaves again moves actors twice. */
 export async function openSomewhere(
   { settings, origins }: ResolvedSettings,
   context: Context,
   open: (settings: Settings) => Promise<App>,
+  probe: typeof listenProblem = listenProblem,
 ): Promise<App> {
-  const usual = settings.httpPort;
-  const last = settings.http && origins.httpPort.source === "default" ? usual + MORE_PORTS : usual;
-  for (let port = usual; ; port++) {
+  const { http, httpHost, httpPort: usual } = settings;
+  const last = http && origins.httpPort.source === "default" ? usual + MORE_PORTS : usual;
+  let taken: unknown;
+  for (let port = usual; port <= last; port++) {
+    if (http && port !== 0 && (await probe(httpHost, port)) === "EADDRINUSE") continue;
     try {
       const app = await open({ ...settings, httpPort: port });
       if (port !== usual) say(context, `Port ${usual} is taken; using ${port}.`);
@@ -27,12 +32,13 @@ export async function openSomewhere(
     } catch (error) {
       if (!isLimpetError(error, "ADDRESS_IN_USE")) throw withDoctor(error);
       if (takenPort(error) !== port) throw clusterPortTaken(error);
-      if (port < last) continue;
-      const which = last === usual ? `port ${usual} is taken` : `all ports from ${usual} to ${last} are taken`;
-      const hint = "limpet doctor says by whom. Choose another with --port, or any free one with --port 0.";
-      throw new Failure("ADDRESS_IN_USE", which, { hint, cause: error });
+      // Somebody was faster.
+      taken = error;
     }
   }
+  const which = last === usual ? `port ${usual} is taken` : `all ports from ${usual} to ${last} are taken`;
+  const hint = "limpet doctor says by whom. Choose another with --port, or any free one with --port 0.";
+  throw new Failure("ADDRESS_IN_USE", which, { hint, cause: taken });
 }
 
 /** Node's own error, which is the cause, knows which port it was. */

@@ -110,26 +110,41 @@ function opening(taken: readonly number[]) {
   };
   const resolved = (flags: Record<string, string> = {}) =>
     resolveWithOrigins({ file: false, env: {}, code: { http: true }, flags });
-  return { said, tried, open, context, resolved };
+  const free = async () => undefined;
+  return { said, tried, open, context, resolved, free };
 }
 
 test("the next free port is taken when the usual one is not free, and never one in the place of what was asked for", async () => {
-  const { said, tried, open, context, resolved } = opening([7300, 7301]);
-  await openSomewhere(resolved(), context, open);
+  const { said, tried, open, context, resolved, free } = opening([7300, 7301]);
+  await openSomewhere(resolved(), context, open, free);
   assert.deepEqual(tried, [7300, 7301, 7302]);
   assert.deepEqual(said, ["Port 7300 is taken; using 7302.\n"]);
-  await assert.rejects(openSomewhere(resolved({ port: "7301" }), context, open), /port 7301 is taken/);
+  await assert.rejects(openSomewhere(resolved({ port: "7301" }), context, open, free), /port 7301 is taken/);
   const all = opening(Array.from({ length: 10 }, (_, index) => 7300 + index));
-  await assert.rejects(openSomewhere(all.resolved(), all.context, all.open), /all ports from 7300 to 7309 are taken/);
+  await assert.rejects(
+    openSomewhere(all.resolved(), all.context, all.open, free),
+    /all ports from 7300 to 7309 are taken/,
+  );
+});
+
+test("nothing is opened for a port that is taken", async () => {
+  const { said, tried, open, context, resolved } = opening([]);
+  const probe = async (_host: string, port: number) => (port < 7303 ? "EADDRINUSE" : undefined);
+  await openSomewhere(resolved(), context, open, probe);
+  assert.deepEqual(tried, [7303]);
+  assert.deepEqual(said, ["Port 7300 is taken; using 7303.\n"]);
+  await assert.rejects(openSomewhere(resolved({ port: "7301" }), context, open, probe), /port 7301 is taken/);
+  await openSomewhere(resolved({ port: "0" }), context, open, async () => assert.fail("any port will do"));
+  assert.deepEqual(tried, [7303, 0]);
 });
 
 test("a port of the cluster that is taken is not mistaken for the HTTP door's", async () => {
-  const { tried, context, resolved } = opening([]);
+  const { tried, context, resolved, free } = opening([]);
   const open = async ({ httpPort }: { httpPort: number }): Promise<App> => {
     tried.push(httpPort);
     throw new LimpetError("ADDRESS_IN_USE", "port 7400 is in use", { cause: { port: 7400 } });
   };
-  await assert.rejects(openSomewhere(resolved(), context, open), (error) => {
+  await assert.rejects(openSomewhere(resolved(), context, open, free), (error) => {
     assert.ok(error instanceof Failure && isLimpetError(error, "ADDRESS_IN_USE"));
     assert.match(error.hint ?? "", /--scheduler-port/);
     return true;
