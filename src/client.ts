@@ -1,9 +1,11 @@
-// What `import … from "limpet/client"` gives: calling actors from a process that hosts none, over HTTP.
+// What `import … from "limpet/client"` gives: calling actors from a process that hosts none, over HTTP through any host, or
+// straight at the hosts that own them.
 import type { ActorClass, AnyActor, CallSettings, Remote } from "./actors/remote.ts";
+import { addressProblem, keyProblem } from "./config/places.ts";
 import { type Duration, parseDuration } from "./kernel/durations.ts";
 import { LimpetError } from "./kernel/errors.ts";
-import { checkId, checkMethod, checkType } from "./kernel/names.ts";
-import { callOverHttp } from "./wire/http/remote-call.ts";
+import { checkId, checkMethod, checkNamespace, checkType } from "./kernel/names.ts";
+import { callOverHttp, type RemoteCall } from "./wire/http/remote-call.ts";
 import { ServerList } from "./wire/http/server-list.ts";
 
 export type { ActorClass, CallSettings, Remote } from "./actors/remote.ts";
@@ -11,12 +13,27 @@ export type { Duration } from "./kernel/durations.ts";
 export type { ErrorCode, Verdict } from "./kernel/errors.ts";
 export { isLimpetError, LimpetError } from "./kernel/errors.ts";
 
-export interface ClientOptions {
+export type ClientOptions = HttpOptions | ClusterOptions;
+
+/** Over HTTP, through any host; works from anywhere, and costs a hop when the actor lives on another host. */
+export interface HttpOptions {
   /** Where a host listens: `http://127.0.0.1:7300`. Of several, the next one is used when one does not take a call. */
   readonly url: string | readonly string[];
   /** One of the tokens that the hosts accept, when they ask for one. */
   readonly token?: string | undefined;
   /** How long a call may take when it does not say so itself. Without it, what the actor's type says. */
+  readonly timeout?: Duration | undefined;
+}
+
+/** As part of the cluster: the client knows where actors live and calls their hosts itself. */
+export interface ClusterOptions {
+  /** Schedulers, as `host:port`; any of them is enough to find the others. */
+  readonly schedulers: readonly string[];
+  /** That of the actors; `default` unless given. */
+  readonly namespace?: string | undefined;
+  /** The secret of the cluster, when it has one. */
+  readonly keys?: readonly string[] | undefined;
+  /** How long a call may take when it does not say so itself; a minute unless given. */
   readonly timeout?: Duration | undefined;
 }
 
@@ -32,23 +49,56 @@ export interface Client extends AsyncDisposable {
  * No connection is made before the first call, and connections are reused. With several hosts the client stays with the one
  * that works, and never sends a call again that may have happened.
  */
-export function connect({ url, token, timeout }: ClientOptions): Client {
+export function connect(options: ClientOptions): Client {
+  const timeoutMs = options.timeout === undefined ? undefined : parseTimeout(options.timeout);
+  if ("schedulers" in options) return new CallingClient(clusterTransport(options, timeoutMs), timeoutMs);
+  return new CallingClient(httpTransport(options), timeoutMs);
+}
+
+/** How calls get there. */
+interface Transport {
+  call(call: RemoteCall): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+function httpTransport({ url, token }: HttpOptions): Transport {
   const urls = new Set((typeof url === "string" ? [url] : [...url]).map(checkUrl));
   if (urls.size === 0) throw new LimpetError("OPTION_INVALID", "url must name at least one host");
   const servers = new ServerList([...urls].map((each) => ({ url: each, token })));
-  return new HttpClient(servers, timeout === undefined ? undefined : parseTimeout(timeout));
+  return { call: (call) => callOverHttp(servers, call), close: async () => {} };
+}
+
+function clusterTransport(options: ClusterOptions, timeoutMs: number | undefined): Transport {
+  const { schedulers, namespace = "default", keys = [] } = options;
+  if (schedulers.length === 0) throw new LimpetError("OPTION_INVALID", "schedulers must name at least one scheduler");
+  for (const address of schedulers) check("schedulers", addressProblem(address), address);
+  for (const key of keys) check("keys", keyProblem(key));
+  checkNamespace(namespace);
+  // Who calls over HTTP only does without all of this.
+  const opening = import("./nodes/cluster-client.ts").then(
+    ({ ClusterClient }) => new ClusterClient({ schedulers, namespace, keys, timeoutMs }),
+  );
+  return {
+    call: async (call) => (await opening).call(call),
+    close: async () => (await opening).close(),
+  };
+}
+
+function check(name: string, problem: string | undefined, shown?: string): void {
+  if (problem === undefined) return;
+  throw new LimpetError("OPTION_INVALID", `${name}: ${shown === undefined ? "one" : JSON.stringify(shown)} ${problem}`);
 }
 
 type Send = (method: string, args: unknown[]) => Promise<unknown>;
 
-class HttpClient implements Client {
-  readonly #servers: ServerList;
+class CallingClient implements Client {
+  readonly #transport: Transport;
   readonly #timeoutMs: number | undefined;
   readonly #underWay = new Set<Promise<unknown>>();
   #closed = false;
 
-  constructor(servers: ServerList, timeoutMs: number | undefined) {
-    this.#servers = servers;
+  constructor(transport: Transport, timeoutMs: number | undefined) {
+    this.#transport = transport;
     this.#timeoutMs = timeoutMs;
   }
 
@@ -61,7 +111,7 @@ class HttpClient implements Client {
     const send: Send = async (method, args) => {
       if (this.#closed) throw new LimpetError("STOPPING", "this client is closed");
       checkMethod(method);
-      const call = callOverHttp(this.#servers, { type, id, method, args, timeoutMs, signal });
+      const call = this.#transport.call({ type, id, method, args, timeoutMs, signal });
       this.#underWay.add(call);
       return call.finally(() => this.#underWay.delete(call));
     };
@@ -71,6 +121,7 @@ class HttpClient implements Client {
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#underWay);
+    await this.#transport.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -16,6 +16,9 @@ const ORPHAN_MS = 100;
 
 const due = (turn: Turn): number => (turn.line < 0 ? -turn.line : turn.deadlineAt);
 
+const tooLate = (turn: Turn): LimpetError =>
+  new LimpetError("CALL_TIMEOUT", `${turn.label} took longer than ${formatDuration(turn.timeoutMs)}`);
+
 export class Deadlines {
   readonly #clock: Clock;
   readonly #lines = new Map<number, Line>();
@@ -78,9 +81,7 @@ export class Deadlines {
     for (const [key, line] of this.#lines) {
       for (let turn = line.first; turn !== undefined && due(turn) <= now; turn = line.first) {
         this.remove(turn);
-        turn.cancel(
-          new LimpetError("CALL_TIMEOUT", `${turn.label} took longer than ${formatDuration(turn.timeoutMs)}`),
-        );
+        turn.cancel(turn.place?.late?.(turn) ?? tooLate(turn));
       }
       if (line.first === undefined) this.#lines.delete(key);
       else next = Math.min(next, due(line.first));

@@ -21,6 +21,8 @@ export function cancelled(label: string, reason: unknown): LimpetError {
 export interface Place {
   /** Nobody waits for it any more. */
   withdraw(turn: Turn): void;
+  /** What its caller is told when its time runs out here, if there is more to say than that it did. */
+  late?(turn: Turn): LimpetError;
 }
 
 /** What a turn needs to know of the type of its actor. */

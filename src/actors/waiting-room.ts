@@ -1,6 +1,7 @@
 // Calls that cannot be on their way yet: their actor is moving, its host is not known, or cannot be reached. They wait by
 // type, in the order they came, for the next change of that type's table or a short while, whichever comes first. Their
 // deadlines are watched as everybody's; their number has a limit.
+import { formatDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
@@ -58,6 +59,12 @@ export class WaitingRoom implements Place {
   withdraw(turn: Turn): void {
     const bench = this.#benches.get(turn.type.name);
     if (bench?.turns.delete(turn) && bench.turns.size === 0) this.#clear(turn.type.name, bench);
+  }
+
+  /** It never was on its way, so nothing can have happened. */
+  late(turn: Turn): LimpetError {
+    const waited = formatDuration(turn.timeoutMs);
+    return new LimpetError("NOT_READY", `${turn.label} waited ${waited} for a host that may run it; nothing happened`);
   }
 
   /** Everybody who waits for this type tries again, in order. */
