@@ -45,6 +45,8 @@ export async function testLimpet(options: TestOptions): Promise<TestApp> {
     host: app.host,
     url: app.url,
     actor: (type: never, id: string, options?: CallSettings) => app.actor(type, id, options) as never,
+    add: (type) => app.add(type),
+    remove: (type) => app.remove(type),
     metrics: () => app.metrics(),
     advance: (duration) => clock.advance(duration),
     stop,

@@ -2,7 +2,7 @@
 // activation, keeps their number within its limit, and lets the idle ones go. Calls of actors that are not in memory here are
 // the router's business, unless this host is alone: then every actor is its own.
 import { parseDuration } from "../kernel/durations.ts";
-import { LimpetError } from "../kernel/errors.ts";
+import { invariant, LimpetError } from "../kernel/errors.ts";
 import { checkId, checkType } from "../kernel/names.ts";
 import { copyValue, isPlainPrimitive } from "../kernel/values.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
@@ -73,6 +73,7 @@ export class Catalog implements Surroundings {
   #routes: Routes | undefined;
   readonly #byClass = new Map<ActorClass, ActorType>();
   readonly #settings: CatalogSettings;
+  readonly #meter: Meter;
   readonly #takes: GroupCall<TakeRequest, Taken>;
   readonly #commits: GroupCall<Commit, CommitOutcome>;
   #commitCount = 0;
@@ -107,12 +108,14 @@ export class Catalog implements Surroundings {
       // An attempt without an answer may have been applied before somebody else took the actor and moved on.
       inDoubt: (outcome) => (outcome === "fenced" ? lostTrack() : outcome),
     });
-    for (const actorClass of classes) this.#register(actorClass, meter);
+    this.#meter = meter;
+    for (const actorClass of classes) this.add(actorClass);
     this.#sweepLater();
   }
 
-  #register(actorClass: ActorClass, meter: Meter): void {
-    const type = new ActorType(actorClass, this.#settings, meter, this.namespace);
+  /** From now on actors of this class may live here. */
+  add(actorClass: ActorClass): void {
+    const type = new ActorType(actorClass, this.#settings, this.#meter, this.namespace);
     const twin = this.types.get(type.name);
     if (twin?.actorClass === actorClass) return;
     if (twin !== undefined) {
@@ -124,6 +127,14 @@ export class Catalog implements Surroundings {
     this.types.set(type.name, type);
     this.#byClass.set(actorClass, type);
     this.#makers.set(type, handleMaker(type, this.send));
+  }
+
+  /** Nothing of the type is left, and nothing comes to life here any more. */
+  remove(type: ActorType): void {
+    invariant(type.activations.size === 0, "a type leaves when its actors have");
+    this.types.delete(type.name);
+    this.#byClass.delete(type.actorClass);
+    this.#makers.delete(type);
   }
 
   get stopping(): boolean {
@@ -221,7 +232,8 @@ export class Catalog implements Surroundings {
   }
 
   reroute(turn: Turn): void {
-    if (this.#routes === undefined) turn.fail(stopping());
+    if (this.#routes === undefined)
+      turn.fail(new LimpetError("NO_HOST", `${turn.type.name} does not run here any more`));
     else this.#routes.route(turn);
   }
 

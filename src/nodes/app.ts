@@ -48,6 +48,10 @@ export interface App extends AsyncDisposable {
   readonly url: string | undefined;
   /** What the doors serve: calls by name, listings, explanations. */
   readonly host: Host;
+  /** Hosts one more class, from now on. */
+  add(type: ActorClass): Promise<void>;
+  /** Hosts a class no longer: its actors move to other hosts, or leave memory when there is none. */
+  remove(type: ActorClass): Promise<void>;
   /** Prometheus text, as the HTTP door serves it at /metrics. */
   metrics(): string;
   /** Refuses new calls, lets running turns end, lets every actor go, and closes the store. */
@@ -138,6 +142,16 @@ class LimpetApp implements App {
 
   actor(type: ActorClass | string, id: string, settings?: CallSettings): never {
     return this.#catalog.handle(type, id, settings) as never;
+  }
+
+  async add(type: ActorClass): Promise<void> {
+    checkClasses([type]);
+    await this.host.add(type);
+  }
+
+  async remove(type: ActorClass): Promise<void> {
+    checkClasses([type]);
+    await this.host.remove(type);
   }
 
   metrics(): string {

@@ -196,8 +196,20 @@ export class Cluster {
     return { ...where, ownerName, why: `the hash of its id falls to it in ${table}${moving}` };
   }
 
-  report(types: readonly string[]): void {
-    this.#parts.membership.report(types);
+  /** The types of this host have changed, or are about to, by one that goes. Resolves when its tables say so. */
+  async rehost(without?: string): Promise<void> {
+    const { membership } = this.#parts;
+    const { tables, address } = membership;
+    const types = [...this.#world.catalog.types.keys()].filter((type) => type !== without);
+    membership.report(types);
+    const isThere = (type: string): boolean => tables.hosts(type).some((host) => host.address === address);
+    const done = (): boolean =>
+      types.every(isThere) && (without === undefined || (!isThere(without) && !tables.view(without).locked));
+    if (await membership.until(done, this.#settings.lease + this.#settings.roundTimeout)) return;
+    throw new LimpetError(
+      "NOT_READY",
+      "the cluster has not taken note of it yet; it will when a scheduler leads again",
+    );
   }
 
   /** Other hosts take over what they can. */

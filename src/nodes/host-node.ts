@@ -2,6 +2,7 @@
 
 import type { Catalog } from "../actors/catalog.ts";
 import { explain } from "../actors/explain.ts";
+import type { ActorClass } from "../actors/remote.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { checkId, checkMethod, checkType } from "../kernel/names.ts";
@@ -139,6 +140,20 @@ export class HostNode implements Host {
       ready: problem === undefined,
       problem,
     };
+  }
+
+  async add(actorClass: ActorClass): Promise<void> {
+    this.#catalog.add(actorClass);
+    await this.#cluster?.rehost();
+  }
+
+  async remove(actorClass: ActorClass): Promise<void> {
+    const name = actorClass.options?.name ?? actorClass.name;
+    const type = this.#catalog.typeNamed(name);
+    await this.#cluster?.rehost(name);
+    // What no other host could take is let go.
+    await this.#catalog.moveAway(type, () => false, this.#catalog.hookTimeoutMs);
+    this.#catalog.remove(type);
   }
 
   #pingLater(): void {
