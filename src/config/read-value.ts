@@ -83,7 +83,11 @@ function readYesNo(_option: Option, { key, value, origin }: Entry): boolean {
 }
 
 function readList(option: Option, { key, value, origin }: Entry): readonly string[] {
-  const parts = typeof value === "string" ? value.split(",").map((part) => part.trim()) : value;
+  const split = (text: unknown): unknown[] =>
+    typeof text === "string" ? text.split(",").map((part) => part.trim()) : [text];
+  // A flag may be repeated and may hold several at once; no item of any list has a comma in it.
+  const repeated = origin.source === "flag" && Array.isArray(value);
+  const parts = repeated ? value.flatMap(split) : typeof value === "string" ? split(value) : value;
   if (!Array.isArray(parts)) throw refuse(key, origin, value, "is not a list of texts");
   for (const part of parts) {
     if (typeof part !== "string") throw refuse(key, origin, part, "is not text, as every item of the list must be");

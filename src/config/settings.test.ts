@@ -355,6 +355,12 @@ test("a list keeps each item once", () => {
   assert.deepEqual(resolved({ flags: { token: ["a", "b", "a"] } }).settings.httpTokens, ["a", "b"]);
 });
 
+test("a flag that makes a list may be repeated, or hold several at once", () => {
+  const one = resolved({ flags: { schedulers: ["127.0.0.1:1, 127.0.0.1:2", "127.0.0.1:3"] } });
+  assert.deepEqual(one.settings.schedulers, ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"]);
+  assert.match(refused({ flags: { schedulers: ["127.0.0.1:1,"] } }), /^--schedulers: "" has an empty item/);
+});
+
 test("a value that a heavier source replaces is checked all the same", () => {
   assert.match(refused({ env: { LIMPET_HTTP_PORT: "x" }, flags: { port: "1" } }), /LIMPET_HTTP_PORT/);
 });
