@@ -145,6 +145,8 @@ class Door {
     }
     // A stream of a host looks after itself; of everything else, the whole question must be there soon.
     if (handler.method.methodKind !== "bidi_streaming") this.#hurry(exchange);
+    // Clients keep their deadlines themselves; here one would only be a timer that outlives the stream.
+    delete request.headers["grpc-timeout"];
     const values = createContextValues().set(EXCHANGE, exchange);
     handler(universalRequestFromNodeRequest(request, response, undefined, values))
       .then((answer) => universalResponseToNodeResponse(answer, response))

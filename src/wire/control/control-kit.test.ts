@@ -1,0 +1,209 @@
+// What the tests of the control plane share: a scheduler that is not there, a door in front of it, clients of all kinds.
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import type { TestContext } from "node:test";
+import { isLimpetError, type LimpetError } from "../../kernel/errors.ts";
+import type { Hello, HostMessage, SchedulerMessage } from "../../placement/messages.ts";
+import type { ControlListener, ControlStream } from "../../ports/control.ts";
+import type { ClusterView } from "../../ports/host.ts";
+import { type Log, type LogFields, silentLog } from "../../ports/log.ts";
+import { silentMeter } from "../../ports/meter.ts";
+import { type ClusterSecurity, NO_SECURITY } from "../cluster-security.ts";
+import { type ControlClient, controlClient } from "./client.ts";
+import { CONTROL_LIMITS, type ControlLimits } from "./limits.ts";
+import { type ControlDoor, type ControlNeeds, openControlDoor } from "./server.ts";
+import type { ControlService, Peer, SchedulerList } from "./service.ts";
+
+export const HELLO: Hello = {
+  kind: "hello",
+  namespace: "default",
+  incarnation: "i-1",
+  replaces: undefined,
+  address: "127.0.0.1:7400",
+  name: "web-1",
+  types: ["Cart"],
+  unlocked: new Map([["Cart", { term: 1, number: 7 }]]),
+  machine: "m-1",
+  pid: 42,
+};
+
+/** Resolves when the condition holds. The test's own timeout is the limit. */
+export async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
+}
+
+/** One end of a stream: what it heard, and how it ended. */
+export class Ear<In> implements ControlListener<In> {
+  readonly heard: In[] = [];
+  /** How often it was told of the end. */
+  ends = 0;
+  error: Error | undefined;
+  readonly #ended = Promise.withResolvers<LimpetError | undefined>();
+
+  message(message: In): void {
+    this.heard.push(message);
+  }
+
+  closed(error: Error | undefined): void {
+    this.ends++;
+    this.error = error;
+    this.#ended.resolve(error as LimpetError | undefined);
+  }
+
+  get ended(): Promise<LimpetError | undefined> {
+    return this.#ended.promise;
+  }
+
+  async hears(count: number): Promise<readonly In[]> {
+    await until(() => this.heard.length >= count || this.ends > 0);
+    return this.heard;
+  }
+}
+
+export class ServedHost extends Ear<HostMessage> {
+  readonly stream: ControlStream<SchedulerMessage>;
+  readonly peer: Peer;
+
+  constructor(stream: ControlStream<SchedulerMessage>, peer: Peer) {
+    super();
+    this.stream = stream;
+    this.peer = peer;
+  }
+}
+
+export const EMPTY_VIEW: ClusterView = { term: 1, schedulers: [], hosts: [], tables: [] };
+
+export class FakeScheduler implements ControlService {
+  readonly hosts: ServedHost[] = [];
+  readonly drained: string[] = [];
+  readonly watchers = new Set<(list: SchedulerList) => void>();
+  list: SchedulerList = { term: 1, hosts: [] };
+  view: () => Promise<ClusterView> = async () => EMPTY_VIEW;
+  onDrain: () => Promise<void> = async () => {};
+  onHost: (host: ServedHost) => void = () => {};
+
+  report(stream: ControlStream<SchedulerMessage>, peer: Peer): ControlListener<HostMessage> {
+    const host = new ServedHost(stream, peer);
+    this.hosts.push(host);
+    this.onHost(host);
+    return host;
+  }
+
+  watch(listener: (list: SchedulerList) => void): () => void {
+    this.watchers.add(listener);
+    listener(this.list);
+    return () => void this.watchers.delete(listener);
+  }
+
+  tell(list: SchedulerList): void {
+    this.list = list;
+    for (const watcher of this.watchers) watcher(list);
+  }
+
+  describe(): Promise<ClusterView> {
+    return this.view();
+  }
+
+  async drain(host: string): Promise<void> {
+    this.drained.push(host);
+    await this.onDrain();
+  }
+
+  /** The stream that was opened as the given one. */
+  async host(number = 0): Promise<ServedHost> {
+    await until(() => this.hosts.length > number);
+    return this.hosts[number]!;
+  }
+}
+
+interface Setting {
+  readonly service?: FakeScheduler;
+  readonly security?: ClusterSecurity;
+  readonly limits?: Partial<ControlLimits>;
+  readonly needs?: Partial<ControlNeeds>;
+  readonly port?: number;
+}
+
+export async function openDoor(
+  t: TestContext,
+  setting: Setting = {},
+): Promise<ControlDoor & { service: FakeScheduler }> {
+  const { service = new FakeScheduler(), security = NO_SECURITY, limits, needs, port = 0 } = setting;
+  const door = await openControlDoor(
+    service,
+    { host: "127.0.0.1", port, security },
+    { log: silentLog, meter: silentMeter, ...needs },
+    { ...CONTROL_LIMITS, ...limits },
+  );
+  t.after(() => door.close());
+  return { ...door, service };
+}
+
+export function openClient(
+  t: TestContext,
+  { address }: { readonly address: string },
+  { security = NO_SECURITY, limits }: Setting = {},
+): ControlClient {
+  const client = controlClient({ address, security, log: silentLog }, { ...CONTROL_LIMITS, ...limits });
+  t.after(() => client.close());
+  return client;
+}
+
+/** A host that has said hello, and the scheduler's end of its stream. */
+export async function openHost(t: TestContext, setting: Setting = {}) {
+  const door = await openDoor(t, setting);
+  const client = openClient(t, door, setting);
+  const ear = new Ear<SchedulerMessage>();
+  const stream = client.report(ear);
+  stream.send(HELLO);
+  const host = await door.service.host();
+  await host.hears(1);
+  return { door, service: door.service, client, ear, stream, host };
+}
+
+export const hasCode =
+  (code: LimpetError["code"], about = /./) =>
+  (error: unknown) =>
+    isLimpetError(error, code) && about.test(error.message);
+
+/** Remembers what was logged, as `event`. */
+export function rememberingLog(): { log: Log; lines: { level: string; event: string; fields: LogFields }[] } {
+  const lines: { level: string; event: string; fields: LogFields }[] = [];
+  const at =
+    (level: string) =>
+    (event: string, fields: LogFields = {}) =>
+      void lines.push({ level, event, fields });
+  return { log: { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") }, lines };
+}
+
+/** Stands between a client and a door, and can cut the line or let it go dead. */
+export async function openProxy(t: TestContext, port: number) {
+  const sockets = new Set<Socket>();
+  const keep = (socket: Socket): Socket => {
+    sockets.add(socket);
+    return socket.on("error", () => {}).on("close", () => sockets.delete(socket));
+  };
+  const server = createServer((socket) => {
+    const there = connect(port, "127.0.0.1");
+    keep(socket).pipe(keep(there)).pipe(socket);
+    there.once("close", () => socket.destroy());
+    socket.once("close", () => there.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  t.after(() => {
+    cut();
+    server.close();
+  });
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    cut,
+    /** Ends of connections. */
+    open: () => sockets.size,
+    /** Nothing gets through any more, and nobody is told. */
+    freeze: () => {
+      for (const socket of sockets) socket.unpipe().pause();
+    },
+  };
+}

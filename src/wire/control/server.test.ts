@@ -1,0 +1,413 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { LimpetError } from "../../kernel/errors.ts";
+import type { PlacementOrder, SchedulerMessage, TypeTable } from "../../placement/messages.ts";
+import type { ClusterView } from "../../ports/host.ts";
+import { clusterView, hostMessage, schedulerMessage } from "./arbitraries.test.ts";
+import { controlClient } from "./client.ts";
+import {
+  Ear,
+  EMPTY_VIEW,
+  FakeScheduler,
+  HELLO,
+  hasCode,
+  openClient,
+  openDoor,
+  openHost,
+  openProxy,
+  rememberingLog,
+  until,
+} from "./control-kit.test.ts";
+import type { SchedulerList } from "./service.ts";
+
+/** What a watcher heard. */
+class Watcher {
+  readonly lists: SchedulerList[] = [];
+  readonly #ended = Promise.withResolvers<LimpetError | undefined>();
+  readonly ended = this.#ended.promise;
+
+  list(list: SchedulerList): void {
+    this.lists.push(list);
+  }
+
+  closed(error: LimpetError | undefined): void {
+    this.#ended.resolve(error);
+  }
+}
+
+describe("a host's stream", () => {
+  it("carries any message in both directions, in order", async (t) => {
+    const { stream, host, ear } = await openHost(t);
+    assert.deepEqual(host.heard, [HELLO]);
+    const sent = fc.sample(hostMessage, 200).filter(({ kind }) => kind !== "hello");
+    for (const message of sent) stream.send(message);
+    assert.deepEqual(await host.hears(sent.length + 1), [HELLO, ...sent]);
+
+    const answers = fc.sample(schedulerMessage, 200);
+    for (const message of answers) host.stream.send(message);
+    assert.deepEqual(await ear.hears(answers.length), answers);
+  });
+
+  it("carries an order with the tables of many types as one", async (t) => {
+    const { host, ear } = await openHost(t);
+    const hosts = Array.from({ length: 500 }, (_, i) => ({
+      address: `10.0.${i >> 8}.${i & 255}:7400`,
+      incarnation: `i-${i}`,
+      name: "web",
+    })).sort((a, b) => (a.address < b.address ? -1 : 1));
+    const tables = Array.from(
+      { length: 200 },
+      (_, i): TypeTable => ({
+        type: `T${String(i).padStart(3, "0")}`,
+        version: { term: 1, number: i },
+        base: undefined,
+        hosts,
+      }),
+    );
+    const order: PlacementOrder = {
+      kind: "order",
+      operation: "update",
+      namespace: "default",
+      term: 1,
+      round: 0,
+      types: [],
+      tables,
+      replicationFactor: 100,
+    };
+    host.stream.send(order);
+    host.stream.send({ kind: "drain" });
+    assert.deepEqual(await ear.hears(2), [order, { kind: "drain" }]);
+  });
+
+  it("knows where the host is", async (t) => {
+    const { host } = await openHost(t);
+    assert.deepEqual(host.peer, { address: "127.0.0.1", sameMachine: true });
+  });
+
+  it("ends for both when the host closes it, after everything it sent", async (t) => {
+    const { stream, host, ear } = await openHost(t);
+    stream.send({ kind: "goodbye" });
+    stream.close();
+    assert.equal(await host.ended, undefined);
+    assert.equal(await ear.ended, undefined);
+    assert.deepEqual(host.heard.at(-1), { kind: "goodbye" });
+  });
+
+  it("tells the scheduler with which error the host closed it", async (t) => {
+    const { stream, host, ear } = await openHost(t);
+    stream.close(new LimpetError("LEASE_LOST", "the lease ran out"));
+    assert.ok(hasCode("LEASE_LOST", /^the lease ran out$/)(await host.ended));
+    assert.equal(await ear.ended, undefined);
+  });
+
+  it("ends for both when the scheduler closes it, after everything it sent", async (t) => {
+    const { host, ear } = await openHost(t);
+    host.stream.send({ kind: "removed", reason: "it was gone for too long" });
+    host.stream.close();
+    assert.equal(await ear.ended, undefined);
+    assert.deepEqual(ear.heard, [{ kind: "removed", reason: "it was gone for too long" }]);
+    assert.equal(await host.ended, undefined);
+  });
+
+  it("tells the host with which error the scheduler closed it", async (t) => {
+    const { host, ear } = await openHost(t);
+    const message = "not any more: „ü“ leads\n— ask there";
+    host.stream.close(new LimpetError("NOT_LEADER", message));
+    const error = await ear.ended;
+    assert.ok(error instanceof LimpetError);
+    assert.equal(error.code, "NOT_LEADER");
+    assert.equal(error.retry, "elsewhere");
+    assert.equal(error.message, message);
+  });
+
+  it("can be refused at once by a follower", async (t) => {
+    const service = new FakeScheduler();
+    service.onHost = ({ stream }) => stream.close({ code: "NOT_LEADER", message: "10.0.0.9:7400 leads" });
+    const client = openClient(t, await openDoor(t, { service }));
+    const ear = new Ear<SchedulerMessage>();
+    client.report(ear).send(HELLO);
+    assert.ok(hasCode("NOT_LEADER", /^10.0.0.9:7400 leads$/)(await ear.ended));
+    assert.equal(service.hosts[0]!.heard.length, 0);
+    assert.equal(await service.hosts[0]!.ended, undefined);
+  });
+
+  it("ends once, however often it is closed, and drops what is sent afterwards", async (t) => {
+    const { stream, host, ear } = await openHost(t);
+    host.stream.close();
+    host.stream.close(new LimpetError("NOT_LEADER", "too late"));
+    host.stream.send({ kind: "drain" });
+    stream.close();
+    stream.send({ kind: "goodbye" });
+    assert.equal(await ear.ended, undefined);
+    await host.ended;
+    assert.deepEqual([ear.ends, host.ends, ear.heard.length, host.heard.length], [1, 1, 0, 1]);
+  });
+
+  it("is an error to both when the connection breaks", async (t) => {
+    const door = await openDoor(t);
+    const between = await openProxy(t, door.port);
+    const ear = new Ear<SchedulerMessage>();
+    openClient(t, between).report(ear).send(HELLO);
+    const host = await door.service.host();
+    await host.hears(1);
+    between.cut();
+    assert.ok(hasCode("UNREACHABLE", /127.0.0.1:\d+ was lost/)(await ear.ended));
+    assert.ok(hasCode("UNREACHABLE", /the host at 127.0.0.1 was lost/)(await host.ended));
+  });
+
+  it("does not fall with a listener that throws", async (t) => {
+    const { log, lines } = rememberingLog();
+    const { door, host, ear, stream, service } = await openHost(t, { needs: { log } });
+    host.message = () => {
+      throw new TypeError("a bug");
+    };
+    stream.send({ kind: "types", types: [] });
+    assert.ok(hasCode("INVARIANT", /its log says what/)(await ear.ended));
+    assert.ok(hasCode("INVARIANT")(await host.ended));
+    assert.ok(lines.some(({ level, event }) => level === "error" && event === "control.failed"));
+    const next = new Ear<SchedulerMessage>();
+    openClient(t, door).report(next).send(HELLO);
+    await (await service.host(1)).hears(1);
+  });
+
+  it("serves two hundred hosts at once", async (t) => {
+    // All of them share one processor with the scheduler here.
+    const patient = { limits: { connectMs: 60_000, firstMessageMs: 60_000 } };
+    const door = await openDoor(t, patient);
+    door.service.onHost = (host) => {
+      host.message = (message) => {
+        if (message.kind === "renew") host.stream.send({ kind: "renewed", sequence: message.sequence });
+      };
+    };
+    const ears = await Promise.all(
+      Array.from({ length: 200 }, async (_, i) => {
+        const ear = new Ear<SchedulerMessage>();
+        const stream = openClient(t, door, patient).report(ear);
+        stream.send({ ...HELLO, incarnation: `i-${i}` });
+        stream.send({ kind: "renew", sequence: i, actors: 0 });
+        await ear.hears(1);
+        return ear;
+      }),
+    );
+    assert.deepEqual(
+      ears.map(({ heard, error }) => error ?? heard[0]),
+      ears.map((_, i) => ({ kind: "renewed", sequence: i })),
+    );
+  });
+});
+
+describe("watching schedulers", () => {
+  it("tells the list at once, and every change", async (t) => {
+    const door = await openDoor(t);
+    const watcher = new Watcher();
+    openClient(t, door).watch(watcher);
+    await until(() => watcher.lists.length === 1);
+    const host = { address: "10.0.0.1:7400", leader: true, dedicated: true, incarnation: "s-1" };
+    door.service.tell({ term: 2, hosts: [host] });
+    await until(() => watcher.lists.length === 2);
+    door.service.tell({ term: 3, hosts: [{ ...host, leader: false }] });
+    await until(() => watcher.lists.length === 3);
+    assert.deepEqual(watcher.lists, [
+      { term: 1, hosts: [] },
+      { term: 2, hosts: [host] },
+      { term: 3, hosts: [{ ...host, leader: false }] },
+    ]);
+  });
+
+  it("ends when it is stopped, and the scheduler forgets the watcher", async (t) => {
+    const door = await openDoor(t);
+    const watcher = new Watcher();
+    const stop = openClient(t, door).watch(watcher);
+    await until(() => watcher.lists.length === 1);
+    stop();
+    assert.equal(await watcher.ended, undefined);
+    await until(() => door.service.watchers.size === 0);
+  });
+
+  it("skips what was overtaken while the watcher did not read, and ends with the newest", async (t) => {
+    const door = await openDoor(t);
+    const watcher = new Watcher();
+    openClient(t, door).watch(watcher);
+    await until(() => watcher.lists.length === 1);
+    for (let term = 2; term <= 10_000; term++) door.service.tell({ term, hosts: [] });
+    await until(() => watcher.lists.at(-1)?.term === 10_000);
+    assert.ok(watcher.lists.length < 100, `it heard ${watcher.lists.length}`);
+  });
+
+  it("goes on for a watcher that throws", async (t) => {
+    const door = await openDoor(t);
+    const terms: number[] = [];
+    const list = ({ term }: SchedulerList) => {
+      terms.push(term);
+      throw new TypeError("a bug");
+    };
+    openClient(t, door).watch({ list, closed: () => {} });
+    await until(() => terms.length === 1);
+    door.service.tell({ term: 2, hosts: [] });
+    await until(() => terms.length === 2);
+  });
+});
+
+describe("questions", () => {
+  it("are answered with any look at the cluster", async (t) => {
+    const door = await openDoor(t);
+    const client = openClient(t, door);
+    for (const view of fc.sample(clusterView, 50)) {
+      door.service.view = async () => view;
+      assert.deepEqual(await client.describe(), view);
+    }
+  });
+
+  it("may have an answer that is larger than a message of a stream", async (t) => {
+    const door = await openDoor(t, { limits: { messageBytes: 1_000 } });
+    const host = {
+      namespace: "default",
+      address: "10.0.0.1:1",
+      name: "web",
+      incarnation: "i",
+      state: "member" as const,
+      leaseLeftMs: 1,
+      types: [],
+      actors: 0,
+    };
+    const view: ClusterView = { ...EMPTY_VIEW, hosts: Array.from({ length: 1_000 }, () => host) };
+    door.service.view = async () => view;
+    assert.deepEqual(await openClient(t, door).describe(), view);
+  });
+
+  it("pass on which host to drain", async (t) => {
+    const door = await openDoor(t);
+    await openClient(t, door).drain("web-1");
+    assert.deepEqual(door.service.drained, ["web-1"]);
+  });
+
+  it("fail with the error of the scheduler", async (t) => {
+    const door = await openDoor(t);
+    const client = openClient(t, door);
+    door.service.onDrain = async () => {
+      throw new LimpetError("HOST_UNKNOWN", "there is no host web-1");
+    };
+    await assert.rejects(client.drain("web-1"), hasCode("HOST_UNKNOWN", /^there is no host web-1$/));
+    door.service.view = async () => {
+      throw new LimpetError("NOT_LEADER", "10.0.0.9:7400 leads");
+    };
+    await assert.rejects(client.describe(), hasCode("NOT_LEADER", /^10.0.0.9:7400 leads$/));
+    await assert.rejects(client.drain(""), hasCode("PROTOCOL", /the host to drain is missing/));
+  });
+
+  it("learn nothing of a bug but that there is one", async (t) => {
+    const { log, lines } = rememberingLog();
+    const door = await openDoor(t, { needs: { log } });
+    door.service.view = async () => {
+      throw new TypeError("secret");
+    };
+    await assert.rejects(openClient(t, door).describe(), hasCode("INVARIANT", /its log says what/));
+    const failed = lines.filter(({ event }) => event === "control.failed");
+    assert.deepEqual(
+      failed.map(({ fields }) => (fields.err as Error).message),
+      ["secret"],
+    );
+  });
+
+  it("do not wait for ever", async (t) => {
+    const door = await openDoor(t);
+    door.service.view = () => new Promise(() => {});
+    door.service.onDrain = () => new Promise(() => {});
+    const client = openClient(t, door, { limits: { answerMs: 50 } });
+    await assert.rejects(client.describe(), hasCode("UNREACHABLE"));
+    await assert.rejects(client.drain("web-1"), hasCode("ANSWER_LOST"));
+  });
+});
+
+describe("closing", () => {
+  it("tells every stream that the scheduler is stopping", async (t) => {
+    const { door, ear, host, client, service } = await openHost(t);
+    const watcher = new Watcher();
+    client.watch(watcher);
+    await until(() => watcher.lists.length === 1);
+    await door.close();
+    assert.ok(hasCode("STOPPING")(await ear.ended));
+    assert.ok(hasCode("STOPPING")(await watcher.ended));
+    await host.ended;
+    assert.equal(service.watchers.size, 0);
+    await assert.rejects(client.describe(), hasCode("UNREACHABLE"));
+  });
+
+  it("does not wait for a question that is never answered", async (t) => {
+    const door = await openDoor(t, { limits: { lingerMs: 20 } });
+    const asked = Promise.withResolvers<void>();
+    door.service.onDrain = () => {
+      asked.resolve();
+      return new Promise(() => {});
+    };
+    const drained = assert.rejects(openClient(t, door).drain("web-1"), hasCode("ANSWER_LOST"));
+    await asked.promise;
+    await door.close();
+    await drained;
+  });
+
+  it("of a client ends its streams in good order, and what it is asked later fails", async (t) => {
+    const { client, stream, ear, host, service } = await openHost(t);
+    const watcher = new Watcher();
+    client.watch(watcher);
+    await until(() => watcher.lists.length === 1);
+    stream.send({ kind: "goodbye" });
+    await client.close();
+    assert.equal(await ear.ended, undefined);
+    assert.equal(await watcher.ended, undefined);
+    assert.equal(await host.ended, undefined);
+    assert.deepEqual(host.heard.at(-1), { kind: "goodbye" });
+    await until(() => service.watchers.size === 0);
+    await assert.rejects(client.describe(), hasCode("STOPPING"));
+    const late = new Ear<SchedulerMessage>();
+    client.report(late);
+    assert.ok(hasCode("STOPPING")(await late.ended));
+  });
+
+  it("of a client does not wait for a scheduler that keeps the stream open", async (t) => {
+    const { client, host } = await openHost(t, { limits: { lingerMs: 20 } });
+    // It never hears the end, because it is busy with something else.
+    host.stream.close = () => {};
+    await client.close();
+    await host.ended;
+  });
+});
+
+describe("a client", () => {
+  it("comes back over a new connection when the scheduler is back", async (t) => {
+    const first = await openHost(t);
+    await first.door.close();
+    await first.ear.ended;
+    const again = await openDoor(t, { port: first.door.port });
+    assert.deepEqual(await first.client.describe(), EMPTY_VIEW);
+    const ear = new Ear<SchedulerMessage>();
+    first.client.report(ear).send(HELLO);
+    await (await again.service.host()).hears(1);
+  });
+
+  it("says that nobody listens there", async (t) => {
+    const door = await openDoor(t);
+    await door.close();
+    const client = openClient(t, door);
+    await assert.rejects(client.describe(), hasCode("UNREACHABLE", /cannot be reached: ECONNREFUSED/));
+    await assert.rejects(client.drain("web-1"), hasCode("UNREACHABLE"));
+    const ear = new Ear<SchedulerMessage>();
+    client.report(ear).send(HELLO);
+    assert.ok(hasCode("UNREACHABLE", /ECONNREFUSED/)(await ear.ended));
+  });
+
+  it("refuses an address that is none", () => {
+    const options = { security: { keys: [] }, log: rememberingLog().log };
+    for (const address of ["", "10.0.0.1", "http://10.0.0.1:1", "a b:1", "10.0.0.1:0"]) {
+      assert.throws(() => controlClient({ address, ...options }), hasCode("OPTION_INVALID"), address);
+    }
+  });
+});
+
+describe("a door", () => {
+  it("says in plain words that its port is taken", async (t) => {
+    const door = await openDoor(t);
+    await assert.rejects(openDoor(t, { port: door.port }), hasCode("ADDRESS_IN_USE", /stop the process/));
+  });
+});
