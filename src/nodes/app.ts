@@ -79,8 +79,13 @@ export async function openApp({ actors }: Definitions, settings: Settings, extra
     const cluster = clustered ? await openCluster(settings, world, extras.dedicated ?? false) : undefined;
     const host = new HostNode(catalog, store, cluster, clock);
     const close = extras.store === undefined ? () => store.close() : async () => {};
-    const door = settings.http ? await openDoor(host, settings, meter, log) : undefined;
-    return new LimpetApp(catalog, host, door, meter, close);
+    try {
+      const door = settings.http ? await openDoor(host, settings, meter, log) : undefined;
+      return new LimpetApp(catalog, host, door, meter, close);
+    } catch (error) {
+      await host.stop();
+      throw error;
+    }
   } catch (error) {
     if (extras.store === undefined) await store.close();
     throw error;

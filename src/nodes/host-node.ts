@@ -137,6 +137,7 @@ export class HostNode implements Host {
       startedAt: this.#startedAt,
       store: this.#store.location,
       address: this.#cluster?.address,
+      scheduler: this.#cluster?.scheduler,
       ready: problem === undefined,
       problem,
     };

@@ -72,6 +72,8 @@ export interface HostStatus {
   readonly store: string;
   /** Where other hosts call it; undefined when it is alone by choice. */
   readonly address: string | undefined;
+  /** The scheduler inside this process: where hosts reach it once others are there, and whether it leads. */
+  readonly scheduler: { readonly address: string | undefined; readonly leads: boolean } | undefined;
   /** False while stopping, while the store does not answer, or while it has no lease or lacks a table of a type it hosts. */
   readonly ready: boolean;
   /** Why it is not ready. */

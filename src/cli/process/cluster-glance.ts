@@ -45,9 +45,7 @@ export function glance(status: HostStatus, address: string, view: ClusterView | 
     (host) => host.namespace === status.namespace && host.state !== "evicted" && host.types.length > 0 && !ours(host),
   );
   const leader = view.schedulers.find((scheduler) => scheduler.leader);
-  // With nobody else there, a scheduler that is not a process of its own can only be in this one.
-  const alone = leader?.dedicated === false && view.schedulers.length === 1 && others.length === 0;
-  const leaderHere = leader !== undefined && (ours(leader) || alone);
+  const leaderHere = status.scheduler?.leads ?? false;
   const dedicated = view.schedulers.filter((scheduler) => scheduler.dedicated).map((scheduler) => scheduler.address);
   const leading = { term: view.term, leader: leader?.address, leaderHere };
   return { address, joined: true, ...leading, dedicated, otherHosts: others.length };

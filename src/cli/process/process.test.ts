@@ -22,6 +22,7 @@ const status: HostStatus = {
   startedAt: 0,
   store: "memory:",
   address: ADDRESS,
+  scheduler: undefined,
   ready: true,
   problem: undefined,
 };
@@ -43,21 +44,20 @@ const host = (incarnation: string, address: string, more: Partial<ClusterHost> =
 const embedded = { address: "127.0.0.1:9", incarnation: "s1", dedicated: false, leader: true };
 const apart = { address: "127.0.0.1:7400", incarnation: "s2", dedicated: true, leader: true };
 const here = host("i1", ADDRESS);
-const seen = (schedulers: ClusterView["schedulers"], hosts: readonly ClusterHost[]): string =>
-  clusterLine(glance(status, ADDRESS, { term: 1, schedulers, hosts, tables: [] }));
+const seen = (schedulers: ClusterView["schedulers"], hosts: readonly ClusterHost[], leads = false): string => {
+  const own = { ...status, scheduler: { address: undefined, leads } };
+  return clusterLine(glance(own, ADDRESS, { term: 1, schedulers, hosts, tables: [] }));
+};
 
 test("the line about the cluster says with whom, and who leads", () => {
-  assert.equal(seen([embedded], [here]), "1 host, leader here");
+  assert.equal(seen([embedded], [here], true), "1 host, leader here");
   assert.equal(seen([apart], [here]), "1 host, led by 127.0.0.1:7400");
-  assert.equal(
-    seen([{ ...embedded, incarnation: "i1" }], [here, host("i2", "b:1")]),
-    "joined 1 other host, leader here",
-  );
+  assert.equal(seen([embedded], [here, host("i2", "b:1")], true), "joined 1 other host, leader here");
   assert.equal(seen([embedded], [here, host("i2", "b:1")]), "joined 1 other host, led by 127.0.0.1:9");
   assert.equal(seen([], [here, host("i2", "b:1"), host("i3", "c:1")]), "joined 2 other hosts");
   const elsewhere = [host("i2", "b:1", { namespace: "blue" }), host("i3", "c:1", { state: "evicted" })];
   elsewhere.push(host("i4", "d:1", { types: [] }));
-  assert.equal(seen([embedded], [here, ...elsewhere]), "1 host, leader here");
+  assert.equal(seen([embedded], [here, ...elsewhere], true), "1 host, leader here");
   assert.equal(clusterLine(glance(status, ADDRESS, undefined)), "127.0.0.1:7401, not joined yet");
 });
 

@@ -80,7 +80,7 @@ export class FakeHost implements Host {
 
   status(): HostStatus {
     const fixed = { incarnation: "inc-1", version: "0.1.0", namespace: "default", startedAt: 0, store: "memory" };
-    return { ...fixed, address: undefined, ready: true, problem: undefined, ...this.state };
+    return { ...fixed, address: undefined, scheduler: undefined, ready: true, problem: undefined, ...this.state };
   }
 
   async cluster(): Promise<ClusterView> {
