@@ -26,6 +26,8 @@ interface TypeState {
   newest: Table | undefined;
   unlocked: Table | undefined;
   locked: boolean;
+  /** The last one it was locked for: what is said of an earlier one comes too late. */
+  round: number;
   /** The newest table says that it replaces exactly the unlocked one. */
   comparable: boolean;
   /** Who owned what lately: looking it up costs a hash. */
@@ -101,12 +103,14 @@ export class HostTables {
   #lock({ round, types }: PlacementOrder): TablesEffect[] {
     // A snapshot holds finished tables only: there is nothing to wait for.
     if (round === 0) return [];
-    for (const type of types) {
+    const current = types.filter((type) => round >= this.#state(type).round);
+    for (const type of current) {
       const state = this.#state(type);
       state.locked = true;
+      state.round = round;
       state.comparable = false;
     }
-    return types.map((type) => ({ kind: "applied", operation: "lock", type }));
+    return current.map((type) => ({ kind: "applied", operation: "lock", type }));
   }
 
   #update({ round, types: named, tables, replicationFactor }: PlacementOrder, wall: number): TablesEffect[] {
@@ -120,7 +124,7 @@ export class HostTables {
       if (round === 0) {
         // It is finished, so it is in force; who missed its UNLOCK learns of it here.
         if (sameVersion(table.version, state.newest!.version)) this.#settle(state);
-      } else {
+      } else if (round === state.round) {
         state.comparable = this.#isComparable(state, table);
       }
       effects.push({ kind: "applied", operation: "update", type: table.type });
@@ -158,11 +162,11 @@ export class HostTables {
     state.owners.clear();
   }
 
-  #unlock({ round, types }: PlacementOrder): TablesEffect[] {
+  #unlock({ round, types: named }: PlacementOrder): TablesEffect[] {
     if (round === 0) return [];
-    for (const type of types) {
-      this.#settle(this.#state(type));
-    }
+    const types = named.filter((type) => this.#types.get(type)?.round === round);
+    if (types.length === 0) return [];
+    for (const type of types) this.#settle(this.#state(type));
     return [
       ...types.map((type): TablesEffect => ({ kind: "applied", operation: "unlock", type })),
       { kind: "changed", types },
@@ -184,7 +188,7 @@ export class HostTables {
   #state(type: string): TypeState {
     let state = this.#types.get(type);
     if (state === undefined) {
-      state = { newest: undefined, unlocked: undefined, locked: false, comparable: false, owners: new Map() };
+      state = { newest: undefined, unlocked: undefined, locked: false, round: 0, comparable: false, owners: new Map() };
       this.#types.set(type, state);
     }
     return state;
