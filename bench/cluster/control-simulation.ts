@@ -1,7 +1,7 @@
 // A leader and its hosts in virtual time, to see what a change of the tables costs.
 //
 // Real: the decisions of both sides, their encoding as it goes over the wire, and the processor time both take, which is
-// measured as it is spent and added to the virtual clock of whoever spends it. Every host has a processor of its own, the
+// measured as it passes (so a busy machine inflates it) and added to the virtual clock of whoever spends it. Every host has a processor of its own, the
 // leader has one for everything.
 // Simulated: a message takes `DELAY_MS` one way, a durable note of the leader `NOTE_MS`. What is sent to many hosts is
 // encoded once. Sockets cost nothing. Hosts hold no actors, so nothing has to be let go.

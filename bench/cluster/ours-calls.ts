@@ -5,8 +5,9 @@ import { until } from "../until.ts";
 import { isSettled, openHost, Pinger, startOtherHost } from "./ours.ts";
 
 export const calls: Make = async ({ postgres, durationMs, warmupMs, params }) => {
-  const app = await openHost(postgres);
-  const other = await startOtherHost(postgres);
+  const options = { store: postgres, failover: "auto" } as const;
+  const app = await openHost(options);
+  const other = await startOtherHost(options);
   await until("a cluster of two", () => isSettled(app, 2));
   const ids: string[] = [];
   for (let i = 0; ids.length < Number(params.actors); i++) {

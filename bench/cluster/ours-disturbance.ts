@@ -5,11 +5,10 @@ import type { OtherProcess } from "./other-process.ts";
 import { isSettled, openHost, Pinger, startOtherHost } from "./ours.ts";
 
 export const disturbance: Make = async ({ postgres, quick, params }) => {
-  // Processes on one machine see each other die. Without that, as between machines, the lease decides.
-  if (params.byLeaseOnly) process.env.LIMPET_PROOF_OF_DEATH = "off";
   const actors = Number(params.actors);
   const ids = Array.from({ length: actors }, (_, i) => `pinger-${i}`);
-  const app = await openHost(postgres);
+  const host = { store: postgres, failover: params.failover === "lease" ? "lease" : "auto" } as const;
+  const app = await openHost(host);
   const targets = ids.map((id) => app.actor(Pinger, id));
   let other: OtherProcess | undefined;
   const cluster = {
@@ -20,7 +19,7 @@ export const disturbance: Make = async ({ postgres, quick, params }) => {
     owners: () => Promise.all(ids.map(async (id) => (await app.host.where(Pinger.name, id)).owner)),
     settled: (hosts: number) => isSettled(app, hosts),
     async join() {
-      other = await startOtherHost(postgres);
+      other = await startOtherHost(host);
     },
     end: (signal: "SIGTERM" | "SIGKILL") => other!.end(signal),
   };

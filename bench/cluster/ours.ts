@@ -12,11 +12,18 @@ export class Pinger extends Actor {
   }
 }
 
-export const openHost = (store: string): Promise<App> => limpet({ actors: [Pinger], store });
+export interface HostOptions {
+  readonly store: string;
+  /** `lease`: as between machines, where nobody can see that a process has ended. */
+  readonly failover: "auto" | "lease";
+}
+
+export const openHost = ({ store, failover }: HostOptions): Promise<App> =>
+  limpet({ actors: [Pinger], store, cluster: { failover } });
 
 /** Resolves when the other host has opened; whether it is a member by then is another question. */
-export const startOtherHost = (store: string): Promise<OtherProcess> =>
-  OtherProcess.start("cluster/ours-process.ts", { store });
+export const startOtherHost = (options: HostOptions): Promise<OtherProcess> =>
+  OtherProcess.start("cluster/ours-process.ts", options);
 
 /** Exactly so many hosts are members, nobody else is waited for, and all of them are in the table of the type. */
 export async function isSettled(app: App, hosts: number): Promise<boolean> {
