@@ -18,6 +18,8 @@ import { WaitingRoom } from "./waiting-room.ts";
 /** Another host's table is about to change like ours, or ours like its. */
 const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 200;
+/** How often a host that leaves looks whether its calls are answered. */
+const LOOK_MS = 10;
 /** A host that cannot be reached is either back soon or soon in no table any more. */
 const UNREACHABLE_PAUSE_MS = 50;
 
@@ -36,6 +38,8 @@ export class Router implements Routes, Dispatcher, LinkService {
   /** Turns of this host that other hosts know by number, and how many calls of theirs are there. */
   readonly #abroad = new Map<number, { readonly turn: Turn; calls: number }>();
   #lastNumber = 0;
+  /** Calls that are on other hosts. */
+  #departed = 0;
 
   constructor(catalog: Catalog, { placement, links, clock }: RouterWorld) {
     this.#catalog = catalog;
@@ -47,6 +51,14 @@ export class Router implements Routes, Dispatcher, LinkService {
 
   get waiting(): number {
     return this.#room.size;
+  }
+
+  /** Resolves when every call that started here has been answered elsewhere, or the time is up. */
+  async settled(ms: number): Promise<void> {
+    const end = this.#clock.monotonic() + ms;
+    while (this.#departed + this.#room.size > 0 && this.#clock.monotonic() < end) {
+      await new Promise<void>((resolve) => this.#clock.after(LOOK_MS, resolve));
+    }
   }
 
   mayBegin(now: number): boolean {
@@ -109,6 +121,7 @@ export class Router implements Routes, Dispatcher, LinkService {
   #depart(turn: Turn, to: string): void {
     invariant(to !== this.#placement.address, "a host does not call itself over the network");
     this.#catalog.types.get(turn.type.name)?.instruments.remote.add(1);
+    this.#departed++;
     new Departure(turn, to, this);
   }
 
@@ -172,6 +185,7 @@ export class Router implements Routes, Dispatcher, LinkService {
   }
 
   arrived({ parent }: Turn): void {
+    this.#departed--;
     for (let at: Cause | undefined = parent; at !== undefined; at = at.parent) {
       if (!(at instanceof Turn)) continue;
       const known = this.#abroad.get(at.number);

@@ -66,7 +66,7 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
   );
   router = new Router(catalog, { placement: membership, links, clock });
   catalog.join(router);
-  const cluster = new Cluster(settings, world, { door, links, source, membership });
+  const cluster = new Cluster(settings, world, { door, links, source, membership, router });
   try {
     await cluster.start();
   } catch (error) {
@@ -116,6 +116,7 @@ interface Parts {
   readonly links: Links;
   readonly source: SchedulerNode | WatchedSchedulers;
   readonly membership: Membership;
+  readonly router: Router;
 }
 
 export class Cluster {
@@ -217,9 +218,10 @@ export class Cluster {
     await this.#parts.membership.leave(this.#settings.drainTimeout);
   }
 
-  /** Nothing is left here. */
+  /** Nothing is left here. Callers whose calls are on other hosts get their answers first. */
   async stop(): Promise<void> {
-    const { door, links, source, membership } = this.#parts;
+    const { door, links, source, membership, router } = this.#parts;
+    await router.settled(this.#settings.drainTimeout);
     membership.goodbye();
     // It must have been heard before the leader, which may be this process, stops.
     await new Promise<void>((resolve) => this.#world.clock.soon(() => this.#world.clock.soon(resolve)));
