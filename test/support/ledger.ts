@@ -2,9 +2,21 @@
 // tried again while the error says that nothing happened, never when it says that something may have happened.
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
-import { CallFailed, type HostProcess, ProcessDied } from "./host-process.ts";
+import { CallFailed, ProcessDied } from "./host-process.ts";
+import type { TallyReport } from "./tally.ts";
 
 const MOST_TRIES = 2_000;
+
+/** Through which increments are made. */
+export interface TallyCaller {
+  add(actor: string, operation: string, method: "add" | "addSlowly"): Promise<number>;
+}
+
+/** Through which is looked at what became of them. */
+export interface TallyReader {
+  report(actor: string): Promise<TallyReport>;
+  version(actor: string): Promise<number | undefined>;
+}
 
 interface Account {
   /** Operation to the number it was told: it was the n-th increment of its actor. */
@@ -38,7 +50,7 @@ export class Ledger {
   }
 
   /** One increment, until its fate is known, or known to be unknown. */
-  async add(host: HostProcess, actor: string, method: "add" | "addSlowly" = "add"): Promise<"acked" | "unknown"> {
+  async add(host: TallyCaller, actor: string, method: "add" | "addSlowly" = "add"): Promise<"acked" | "unknown"> {
     const operation = `${++this.#operations}`;
     const account = this.#account(actor);
     for (let tries = 1; tries <= MOST_TRIES; tries++) {
@@ -75,12 +87,12 @@ export class Ledger {
    * Everything acknowledged is stored, in the very place its caller was told; everything stored was asked for; nothing
    * is there twice; and each commit raised the version by one. `host` must not have had the actors in memory before.
    */
-  async audit(host: HostProcess): Promise<void> {
+  async audit(host: TallyReader): Promise<void> {
     await Promise.all(this.#accounts.entries().map(([actor, account]) => auditOne(host, actor, account)));
   }
 }
 
-async function auditOne(host: HostProcess, actor: string, { acked, unknown }: Account): Promise<void> {
+async function auditOne(host: TallyReader, actor: string, { acked, unknown }: Account): Promise<void> {
   const { n, seen, again } = await host.report(actor);
   assert.deepEqual(again, [], `${actor}: applied twice`);
   assert.equal(seen.length, n, `${actor}: the count and the operations disagree`);

@@ -1,0 +1,182 @@
+// The actors of the cluster's tests, and the trace they leave: every life of a tally and every turn of it is written down, with
+// the time of a clock that all processes of the machine share, before anything else happens. What is said between a process
+// that hosts them (fixtures/cluster-host.ts) and its test (support/cluster.ts) is here too.
+import { once } from "node:events";
+import { writeSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
+import { Actor, type ActorOptions } from "../../src/index.ts";
+import type { Verdict } from "../../src/kernel/errors.ts";
+import { Tally, type TallyReport } from "./tally.ts";
+
+/** `awake` and `asleep` frame a life, `begin` and `end` a turn. Microseconds of CLOCK_MONOTONIC. */
+export type TraceKind = "awake" | "begin" | "end" | "asleep";
+export type TraceLine = readonly [at: number, kind: TraceKind, life: number, actor: string, operation: string];
+
+export const traceClock = (): number => Number(process.hrtime.bigint() / 1_000n);
+
+let lives = 0;
+let traceFile: number | undefined;
+
+export function traceTo(file: number): void {
+  traceFile = file;
+}
+
+/** At once and not later: a process that is killed has still said it. */
+function trace(kind: TraceKind, life: number, actor: string, operation = ""): void {
+  if (traceFile === undefined) return;
+  const line: TraceLine = [traceClock(), kind, life, actor, operation];
+  writeSync(traceFile, `${JSON.stringify(line)}\n`);
+}
+
+export class TracedTally extends Tally {
+  static options = { name: "Tally" } satisfies ActorOptions;
+  readonly #life = ++lives;
+
+  override onActivate(): void {
+    trace("awake", this.#life, this.id);
+  }
+
+  override onDeactivate(): void {
+    trace("asleep", this.#life, this.id);
+  }
+
+  override add(operation: string): number {
+    trace("begin", this.#life, this.id, operation);
+    const number = super.add(operation);
+    trace("end", this.#life, this.id, operation);
+    return number;
+  }
+
+  override async addSlowly(operation: string): Promise<number> {
+    trace("begin", this.#life, this.id, operation);
+    await pause(20);
+    const number = super.add(operation);
+    trace("end", this.#life, this.id, operation);
+    return number;
+  }
+
+  override report(): TallyReport {
+    trace("begin", this.#life, this.id);
+    return super.report();
+  }
+}
+
+/** Where a chain of calls goes next. */
+export type Stop = readonly [type: string, id: string];
+
+interface Walker {
+  walk(way: readonly Stop[]): Promise<string[]>;
+  linger(way: readonly Stop[]): Promise<string>;
+  fail(way: readonly Stop[], how: string): Promise<never>;
+  left(way: readonly Stop[]): Promise<number>;
+}
+
+/** Sends a call along a way of actors, each of which waits for the next. */
+abstract class OnTheWay extends Actor {
+  static lingering = 0;
+  static gaveUp = 0;
+
+  #next(way: readonly Stop[]): Walker {
+    const [[type, id]] = way as readonly [Stop];
+    return this.actor(type, id) as unknown as Walker;
+  }
+
+  /** Who was there, with the process it lives in, in the order of the way. */
+  async walk(way: readonly Stop[]): Promise<string[]> {
+    const here = `${this.type}/${this.id}@${process.pid}`;
+    return [here, ...(way.length > 0 ? await this.#next(way).walk(way.slice(1)) : [])];
+  }
+
+  /** The last one waits until nobody wants its answer any more. */
+  async linger(way: readonly Stop[]): Promise<string> {
+    if (way.length > 0) return await this.#next(way).linger(way.slice(1));
+    OnTheWay.lingering++;
+    const { signal } = this;
+    if (!signal.aborted) await once(signal, "abort");
+    OnTheWay.lingering--;
+    OnTheWay.gaveUp++;
+    return "too late";
+  }
+
+  /** The time that is left to the last one. */
+  async left(way: readonly Stop[]): Promise<number> {
+    return way.length > 0 ? await this.#next(way).left(way.slice(1)) : this.deadline! - Date.now();
+  }
+
+  async fail(way: readonly Stop[], how: string): Promise<never> {
+    if (way.length > 0) return await this.#next(way).fail(way.slice(1), how);
+    if (how === "plain") throw new RangeError("it is out of range");
+    const cause = new TypeError("what is behind it", { cause: { why: "data" } });
+    throw Object.assign(new Error("it went wrong", { cause }), { name: "OrderFailed", code: "ORDER_17" });
+  }
+}
+
+export class Strict extends OnTheWay {}
+
+export class Lenient extends OnTheWay {
+  static options = { reentrant: true } satisfies ActorOptions;
+}
+
+export class Other extends Actor {
+  whoAmI(): number {
+    return process.pid;
+  }
+
+  /** A call to a type this process may not have. */
+  async addTo(tally: string, operation: string): Promise<number> {
+    return await this.actor<Tally>("Tally", tally).add(operation);
+  }
+}
+
+export const ACTOR_TYPES = { Tally: TracedTally, Strict, Lenient, Other } as const;
+export type ActorTypeName = keyof typeof ACTOR_TYPES;
+
+/** What is watched in a process beside its answers. */
+export const counts = (): { lingering: number; gaveUp: number } => ({
+  lingering: OnTheWay.lingering,
+  gaveUp: OnTheWay.gaveUp,
+});
+
+export interface Role {
+  readonly trace: string;
+  readonly dedicated: boolean;
+  readonly types: readonly ActorTypeName[];
+  /** As `limpet()` takes them. */
+  readonly settings: object;
+  /** Connections to these ports of this machine go to other ports. */
+  readonly detours: Readonly<Record<number, number>>;
+}
+
+export interface Question {
+  readonly number: number;
+  readonly about: "call" | "where" | "view" | "status" | "metrics" | "version" | "counts" | "drain";
+  readonly type?: string | undefined;
+  readonly id?: string | undefined;
+  readonly method?: string | undefined;
+  readonly args?: readonly unknown[] | undefined;
+  readonly timeoutMs?: number | undefined;
+}
+
+export interface ToClusterHost {
+  readonly questions: readonly Question[];
+  /** Numbers of calls nobody waits for any more. */
+  readonly cancelled: readonly number[];
+}
+
+export interface ToldError {
+  readonly name: string;
+  readonly message: string;
+  readonly code?: string | undefined;
+  readonly retry?: Verdict | undefined;
+  readonly cause?: ToldError | undefined;
+  /** Of a cause that is no error. */
+  readonly data?: unknown;
+}
+
+export interface Answer {
+  readonly number: number;
+  readonly value?: unknown;
+  readonly error?: ToldError | undefined;
+}
+
+export type FromClusterHost = { readonly ready: true } | { readonly answers: readonly Answer[] };

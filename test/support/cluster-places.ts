@@ -1,0 +1,28 @@
+// The stores a cluster is tested on: one SQLite file, or one PostgreSQL server with a database for each test.
+import { startPostgres, type TestServer } from "./postgres.ts";
+import { type Place, tempPlace } from "./two-stores.ts";
+
+/** Where the tests of one file find stores. */
+export interface Grounds extends AsyncDisposable {
+  /** A new, empty store. */
+  place(): Promise<Place>;
+  readonly server: TestServer | undefined;
+}
+
+async function sqliteGrounds(): Promise<Grounds> {
+  return { place: tempPlace, server: undefined, async [Symbol.asyncDispose]() {} };
+}
+
+async function postgresGrounds(): Promise<Grounds> {
+  const server = await startPostgres();
+  const place = async (): Promise<Place> => {
+    const temp = await tempPlace();
+    return { ...temp, store: await server.createDatabase() };
+  };
+  return { place, server, [Symbol.asyncDispose]: () => server.dispose() };
+}
+
+export const GROUNDS = [
+  { store: "SQLite", open: sqliteGrounds },
+  { store: "PostgreSQL", open: postgresGrounds },
+] as const;

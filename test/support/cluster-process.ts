@@ -1,0 +1,218 @@
+// One process of a cluster, seen from its test: questions go there and answers come back over IPC, many at a time. A call that
+// has no answer when the process dies is rejected with ProcessDied: it may have happened.
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import type { Verdict } from "../../src/kernel/errors.ts";
+import type { ClusterView, HostStatus, Whereabouts } from "../../src/ports/host.ts";
+import type {
+  Answer,
+  FromClusterHost,
+  Question,
+  Role,
+  Stop,
+  ToClusterHost,
+  ToldError,
+  TraceLine,
+} from "./cluster-actors.ts";
+import { CallFailed, ProcessDied } from "./host-process.ts";
+import type { TallyReport } from "./tally.ts";
+
+const FIXTURE = fileURLToPath(new URL("../fixtures/cluster-host.ts", import.meta.url));
+const OUTPUT_CHARACTERS = 50_000;
+
+/** What an actor threw, as it arrived. */
+export class Thrown extends CallFailed {
+  readonly told: ToldError;
+
+  constructor(told: ToldError) {
+    // Code of users says nothing about trying again.
+    super({ code: told.code ?? told.name, retry: told.retry ?? ("never" as Verdict), message: told.message });
+    this.told = told;
+  }
+}
+
+interface Waiting {
+  resolve(value: unknown): void;
+  reject(error: Error): void;
+}
+
+type Ask = Omit<Question, "number"> & { readonly signal?: AbortSignal | undefined };
+
+export class ClusterProcess implements AsyncDisposable {
+  readonly name: string;
+  readonly role: Role;
+  readonly #child: ChildProcess;
+  readonly ended: Promise<void>;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #ready = Promise.withResolvers<void>();
+  #questions: Question[] = [];
+  #cancelled: number[] = [];
+  #number = 0;
+  #address: string | undefined;
+  dead = false;
+  /** It was asked to leave. */
+  leaving = false;
+  /** The newest part of what it wrote. */
+  output = "";
+
+  constructor(name: string, folder: string, role: Role) {
+    this.name = name;
+    this.role = role;
+    const inherited = Object.entries(process.env).filter(([key]) => !/^(LIMPET_|NODE_|PG)/.test(key));
+    this.#child = spawn(process.execPath, [FIXTURE, JSON.stringify(role)], {
+      cwd: folder,
+      env: Object.fromEntries(inherited),
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+    });
+    const keep = (chunk: unknown): void => {
+      this.output = (this.output + String(chunk)).slice(-OUTPUT_CHARACTERS);
+    };
+    this.#child.stdout!.on("data", keep);
+    this.#child.stderr!.on("data", keep);
+    this.#child.on("message", (message: FromClusterHost) => this.#hear(message));
+    this.ended = new Promise((resolve) => {
+      // `close` comes after the last message and the last output.
+      this.#child.once("close", (code, signal) => {
+        this.#died(`${name} ended (${signal ?? code})\n${this.output}`);
+        resolve();
+      });
+    });
+    // Whoever waits for it hears of it; that nobody does is fine.
+    this.#ready.promise.catch(() => {});
+  }
+
+  ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
+  get pid(): number {
+    return this.#child.pid!;
+  }
+
+  #hear(message: FromClusterHost): void {
+    if ("ready" in message) this.#ready.resolve();
+    else for (const answer of message.answers) this.#settle(answer);
+  }
+
+  #settle({ number, value, error }: Answer): void {
+    const waiting = this.#waiting.get(number);
+    assert.ok(waiting !== undefined, `question ${number} was answered twice`);
+    this.#waiting.delete(number);
+    if (error === undefined) waiting.resolve(value);
+    else waiting.reject(new Thrown(error));
+  }
+
+  #died(why: string): void {
+    this.dead = true;
+    const error = new ProcessDied(why);
+    this.#ready.reject(error);
+    for (const { reject } of this.#waiting.values()) reject(error);
+    this.#waiting.clear();
+  }
+
+  #ask({ signal, ...question }: Ask): Promise<unknown> {
+    if (this.dead) return Promise.reject(new ProcessDied(`${this.name} has ended before the call\n${this.output}`));
+    const number = ++this.#number;
+    signal?.addEventListener("abort", () => {
+      this.#cancelled.push(number);
+      setImmediate(() => this.#flush());
+    });
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(number, { resolve, reject });
+      if (this.#questions.push({ ...question, number }) === 1) setImmediate(() => this.#flush());
+    });
+  }
+
+  #flush(): void {
+    const message: ToClusterHost = { questions: this.#questions, cancelled: this.#cancelled };
+    this.#questions = [];
+    this.#cancelled = [];
+    // When it cannot be sent the process is gone, and everybody who waits is told when it closes.
+    if (this.#child.connected) this.#child.send(message, () => undefined);
+  }
+
+  call(
+    type: string,
+    id: string,
+    method: string,
+    args: readonly unknown[] = [],
+    options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
+  ): Promise<unknown> {
+    return this.#ask({ about: "call", type, id, method, args, ...options });
+  }
+
+  async add(id: string, operation: string, method: "add" | "addSlowly" = "add"): Promise<number> {
+    return (await this.call("Tally", id, method, [operation])) as number;
+  }
+
+  async report(id: string): Promise<TallyReport> {
+    return (await this.call("Tally", id, "report")) as TallyReport;
+  }
+
+  /** The version of the stored row. */
+  async version(id: string): Promise<number | undefined> {
+    return (await this.#ask({ about: "version", type: "Tally", id })) as number | undefined;
+  }
+
+  async where([type, id]: Stop): Promise<Whereabouts> {
+    return (await this.#ask({ about: "where", type, id })) as Whereabouts;
+  }
+
+  async view(): Promise<ClusterView> {
+    return (await this.#ask({ about: "view" })) as ClusterView;
+  }
+
+  async status(): Promise<HostStatus> {
+    return (await this.#ask({ about: "status" })) as HostStatus;
+  }
+
+  async drain(host: string): Promise<void> {
+    await this.#ask({ about: "drain", id: host });
+  }
+
+  async counts(): Promise<{ lingering: number; gaveUp: number }> {
+    return (await this.#ask({ about: "counts" })) as { lingering: number; gaveUp: number };
+  }
+
+  /** Where other hosts call it. */
+  async address(): Promise<string> {
+    this.#address ??= (await this.status()).address!;
+    return this.#address;
+  }
+
+  /** The sum of a counter or gauge over all its labels. */
+  async metric(name: string): Promise<number> {
+    const text = (await this.#ask({ about: "metrics" })) as string;
+    const lines = text.split("\n").filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`));
+    return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
+  }
+
+  async leads(): Promise<boolean> {
+    return (await this.metric("limpet_scheduler_leading")) === 1;
+  }
+
+  signal(signal: "SIGSTOP" | "SIGCONT" | "SIGTERM" | "SIGKILL"): void {
+    if (!this.dead) this.#child.kill(signal);
+  }
+
+  /** Leaves in good order. */
+  async leave(): Promise<void> {
+    this.leaving = true;
+    this.signal("SIGTERM");
+    await this.ended;
+    assert.equal(this.#child.exitCode, 0, `${this.name} did not end well\n${this.output}`);
+  }
+
+  /** As `kill -9` does. What it had already said is still heard. */
+  async kill(): Promise<void> {
+    this.signal("SIGKILL");
+    await this.ended;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+  }
+}
+
+export type { TraceLine };
