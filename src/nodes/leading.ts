@@ -4,7 +4,8 @@ import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Hello, HostMessage, SchedulerMessage } from "../placement/messages.ts";
 import { type Effect, NamespaceController } from "../placement/namespace-controller.ts";
-import { Ring } from "../placement/ring.ts";
+import type { Ring } from "../placement/ring.ts";
+import { Rings } from "../placement/rings.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { ControlListener, ControlStream } from "../ports/control.ts";
 import type { Coordination, Member, ProcessIdentity } from "../ports/coordination.ts";
@@ -49,7 +50,8 @@ export class Leading {
     number,
     { readonly stream: ControlStream<SchedulerMessage>; namespace: string | undefined }
   >();
-  readonly #rings = new Map<string, Ring>();
+  readonly #rings = new Rings();
+  readonly #ringOf = new Map<string, Ring>();
   #lastStream = 0;
   #timer: Timer | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
@@ -218,10 +220,9 @@ export class Leading {
 
   #rebuild(namespace: string, type: string, addresses: readonly string[]): void {
     const key = JSON.stringify([namespace, type]);
-    const before = this.#rings.get(key);
-    if (before === undefined && this.#rings.size >= RINGS) return;
-    const { replicationFactor } = this.#settings;
-    this.#rings.set(key, before?.to(addresses) ?? Ring.of(addresses, replicationFactor));
+    const before = this.#ringOf.get(key);
+    if (before === undefined && this.#ringOf.size >= RINGS) return;
+    this.#ringOf.set(key, this.#rings.of(addresses, this.#settings.replicationFactor, before));
   }
 
   /** Writes a note and then goes on. As long as the store does not answer it is tried again; the term may end over it. */

@@ -64,6 +64,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
   #campaigning: Promise<void> | undefined;
   #next: Timer | undefined;
   #end: Timer | undefined;
+  #failures = 0;
   #stopped = false;
   onChange: (() => void) | undefined;
 
@@ -140,6 +141,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
           dead.map(({ incarnation }) => incarnation),
         );
         if (this.#stopped) return;
+        this.#failures = 0;
         this.#standing = standing;
         if (standing.leading) {
           this.#lease.renewed(sequence);
@@ -155,7 +157,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
       this.#later(this.#pause());
       this.#tellWatchers();
     } catch (err) {
-      this.#world.log.warn("the store cannot be asked who leads", { err });
+      this.#world.log[this.#failures++ === 0 ? "warn" : "debug"]("the store cannot be asked who leads", { err });
       this.#later(RETRY_MS * (1 + this.#world.random.number()));
     }
   }
