@@ -1,19 +1,23 @@
 // A leader and its hosts in virtual time, to see what a change of the tables costs.
 //
-// Real: the decisions of both sides, their encoding as it goes over the wire, and the processor time both take, which is
-// measured as it passes (so a busy machine inflates it) and added to the virtual clock of whoever spends it. Every host has a processor of its own, the
-// leader has one for everything.
+// Real: the decisions of both sides, their encoding as it goes over the wire, and the processor time both take. It is
+// measured as it passes, so a busy machine inflates it, and added to the virtual clock of whoever spends it. Every host has
+// a processor of its own, the leader has one for everything.
 // Simulated: a message takes `DELAY_MS` one way, a durable note of the leader `NOTE_MS`. What is sent to many hosts is
-// encoded once. Sockets cost nothing. Hosts hold no actors, so nothing has to be let go.
+// encoded once here and counted as often as the leader's door would do it. Sockets cost nothing. Hosts hold no actors, so nothing has to be let go.
 // Of the hosts that are there already, which all hear the same, one does the work; the others take as long as it did.
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { HostMessage, Operation, SchedulerMessage } from "../../src/placement/messages.ts";
 import { ReplyReader, readHostMessage, writeHostMessage, writeSchedulerMessage } from "../../src/wire/control/codec.ts";
 import { HostReportSchema, SchedulerReplySchema } from "../../src/wire/proto/gen/limpet/control/v1/control_pb.js";
+import { spreadOf } from "../statistics.ts";
 import { VirtualTime } from "./virtual-time.ts";
 
 const DELAY_MS = 0.5;
 const NOTE_MS = 1;
+/** The door encodes a message anew for every stream it goes to. */
+const ENCODED_PER_STREAM = true;
+const ENCODINGS_TIMED = 5;
 
 export type LeaderEffect =
   | { readonly kind: "send"; readonly streams: readonly number[]; readonly message: SchedulerMessage }
@@ -95,24 +99,24 @@ export class ControlSimulation {
     );
   }
 
-  /** The leader decides and encodes what it sends; all of it leaves when it is done. */
+  /** The leader decides, then encodes and sends one thing after the other. */
   #lead(now: number, decide: (now: number) => LeaderEffect[]): void {
     const start = Math.max(now, this.#leaderFreeAt);
     const began = performance.now();
-    const outgoing = decide(start).map((effect) =>
-      effect.kind === "note"
-        ? effect
-        : {
-            ...effect,
-            parts: writeSchedulerMessage(effect.message).map((reply) => toBinary(SchedulerReplySchema, reply)),
-          },
-    );
-    const done = start + performance.now() - began;
-    this.#leaderFreeAt = done;
-    for (const effect of outgoing) {
-      if (effect.kind === "note") this.#time.at(done + NOTE_MS, (at) => this.#lead(at, effect.noted));
-      else this.#send(effect.streams, effect.parts, done);
+    const effects = decide(start);
+    let at = start + performance.now() - began;
+    for (const effect of effects) {
+      if (effect.kind === "note") {
+        this.#time.at(at + NOTE_MS, (noted) => this.#lead(noted, effect.noted));
+        continue;
+      }
+      const { streams, message } = effect;
+      const encode = () => writeSchedulerMessage(message).map((reply) => toBinary(SchedulerReplySchema, reply));
+      const { result: parts, ms } = timed(encode, ENCODED_PER_STREAM ? streams.length : 1);
+      at += ms;
+      this.#send(streams, parts, at);
     }
+    this.#leaderFreeAt = at;
   }
 
   #send(streams: readonly number[], parts: readonly Uint8Array[], at: number): void {
@@ -148,4 +152,16 @@ export class ControlSimulation {
   #encodeReport(message: HostMessage): Uint8Array {
     return toBinary(HostReportSchema, writeHostMessage(message));
   }
+}
+
+/** What it takes to do something so many times, from the median of a few. */
+function timed<T>(work: () => T, times: number): { readonly result: T; readonly ms: number } {
+  const samples: number[] = [];
+  let result: T;
+  do {
+    const began = performance.now();
+    result = work();
+    samples.push(performance.now() - began);
+  } while (samples.length < Math.min(times, ENCODINGS_TIMED));
+  return { result, ms: times * spreadOf(samples)!.median };
 }
