@@ -10,6 +10,7 @@
 // - Clearing state is a commit like any other. The row stays, because its epoch must never be handed out twice.
 
 import type { ActorKey } from "../kernel/names.ts";
+import type { Coordination } from "./coordination.ts";
 
 export interface TakeRequest extends ActorKey {
   /** Who takes it: the incarnation of the process. Shown to people; the epoch is what counts. */
@@ -86,6 +87,8 @@ export interface Store {
   readonly lanes: number;
   /** So many are worth a batch of their own: they are sent at once, without waiting for more to gather. */
   readonly eager: number;
+  /** What schedulers agree on here. Takes and commits that wait do not hold it up. */
+  readonly coordination: Coordination;
   /** Answers stand in the order of the requests. No actor twice in one batch. */
   take(batch: readonly TakeRequest[]): Promise<(Taken | Held)[]>;
   /** Answers stand in the order of the commits. No actor twice in one batch. */

@@ -2,6 +2,7 @@
 // the process ends, so it is for tests and for trying things out.
 import { invariant, LimpetError } from "../../kernel/errors.ts";
 import type { ActorKey } from "../../kernel/names.ts";
+import type { Coordination } from "../../ports/coordination.ts";
 import type {
   ActorQuery,
   Commit,
@@ -13,6 +14,7 @@ import type {
   TakeRequest,
 } from "../../ports/store.ts";
 import { byCodePoint } from "./code-points.ts";
+import { MemoryCoordination } from "./memory-coordination.ts";
 
 interface Row extends ActorKey {
   readonly ref: number;
@@ -31,6 +33,7 @@ export class MemoryStore implements Store {
   readonly location = "memory";
   readonly lanes = 1;
   readonly eager = 512;
+  readonly coordination: Coordination;
   /** Rows by ref; the first one has ref 1. */
   readonly #rows: Row[] = [];
   /** Namespace, then type, then id: words are never joined. */
@@ -41,6 +44,7 @@ export class MemoryStore implements Store {
   /** `now` is the store's clock, in milliseconds since 1970. */
   constructor(now: () => number = Date.now) {
     this.#now = now;
+    this.coordination = new MemoryCoordination(now, () => this.#checkOpen());
   }
 
   async take(batch: readonly TakeRequest[]): Promise<Taken[]> {

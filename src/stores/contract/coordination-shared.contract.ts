@@ -1,0 +1,97 @@
+// What the parts of the coordination contract share: how a store is opened, how time passes for it, and candidates.
+import type { Candidate, Coordination, Member, Standing } from "../../ports/coordination.ts";
+import type { Store } from "../../ports/store.ts";
+
+export interface OpenedCoordination {
+  readonly store: Store;
+  /** Another store object on the same data, as another process would have it. The suite closes it. */
+  readonly second?: (() => Promise<Store>) | undefined;
+  /** Lets time pass for what is stored, or sets the clock back. Leases in this suite are so long that real time is none. */
+  readonly advance: (ms: number) => Promise<void>;
+  /** Lists so many schedulers with a lease of an hour, without campaigning. */
+  readonly listMany?: ((count: number, dedicated: boolean) => Promise<void>) | undefined;
+  /** Adds so many members, whatever the term. */
+  readonly addMany: (count: number) => Promise<void>;
+  /** Closes what is still open and removes what was made. */
+  readonly dispose: () => Promise<void>;
+}
+
+export interface CoordinationOptions {
+  /** Random runs of the model test; fewer where a round trip is slow. */
+  readonly modelRuns?: number | undefined;
+}
+
+export interface CoordinationHarness {
+  readonly open: () => Promise<OpenedCoordination>;
+  readonly opened: () => OpenedCoordination;
+}
+
+export const HOUR = 3_600_000;
+
+let made = 0;
+
+/** An embedded scheduler that nobody has heard of. */
+export function newCandidate(as: Partial<Candidate> = {}): Candidate {
+  const number = ++made;
+  return {
+    incarnation: `scheduler-${number}`,
+    address: `10.0.0.1:${10_000 + number}`,
+    machine: "machine-1",
+    pid: number,
+    dedicated: false,
+    leaseMs: HOUR,
+    hostLeaseMs: 30_000,
+    ...as,
+  };
+}
+
+export const newDedicated = (as: Partial<Candidate> = {}): Candidate => newCandidate({ dedicated: true, ...as });
+
+export function newMember(as: Partial<Member> = {}): Member {
+  const number = ++made;
+  return {
+    namespace: "default",
+    incarnation: `host-${String(number).padStart(6, "0")}`,
+    address: `10.0.0.2:${number}`,
+    machine: "machine-2",
+    pid: number,
+    types: ["Cart", "Order"],
+    ...as,
+  };
+}
+
+export const entryOf = ({ incarnation, address, machine, pid, dedicated }: Candidate, leader: boolean) => ({
+  ...{ incarnation, address, machine, pid, dedicated },
+  leader,
+});
+
+/** Incarnations of those listed, in the order they are listed. */
+export const listedIn = ({ schedulers }: Standing): string[] => schedulers.map(({ incarnation }) => incarnation);
+
+export interface Desert {
+  readonly coordination: Coordination;
+  readonly advance: (ms: number) => Promise<void>;
+  /** The term on record: the next one is one higher. */
+  readonly term: number;
+  /** What the last two leaders granted to hosts. */
+  readonly hostLeaseMs: number;
+}
+
+/** Nobody is listed, nobody leads, there are no members. */
+export async function deserted({ opened }: CoordinationHarness): Promise<Desert> {
+  const { store, advance } = opened();
+  const { coordination } = store;
+  await advance(1_000 * HOUR);
+  const hostLeaseMs = 1;
+  for (const sweeper of [newDedicated({ hostLeaseMs }), newDedicated({ hostLeaseMs })]) {
+    const { term } = await coordination.campaign(sweeper);
+    const members = await coordination.members();
+    await coordination.dropMembers(
+      term,
+      members.map(({ incarnation }) => incarnation),
+    );
+    await coordination.resign(sweeper.incarnation);
+    if (members.length === 0) return { coordination, advance, term, hostLeaseMs };
+  }
+  throw new Error("members were left behind");
+}

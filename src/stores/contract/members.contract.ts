@@ -1,0 +1,148 @@
+// Members are changed by the leader of the current term alone, and outlive every scheduler.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { LIMITS } from "../../kernel/limits.ts";
+import { type CoordinationHarness, deserted, HOUR, newCandidate, newMember } from "./coordination-shared.contract.ts";
+
+export function membersContract(harness: CoordinationHarness): void {
+  /** Somebody leads. */
+  async function led() {
+    const { coordination, advance } = await deserted(harness);
+    const leader = newCandidate();
+    const { term } = await coordination.campaign(leader);
+    return { coordination, advance, leader, term };
+  }
+
+  describe("members", () => {
+    test("are kept whole, whatever their types are called", async () => {
+      const { coordination, term } = await led();
+      const types = [
+        "Cart",
+        "",
+        "ĉàrt",
+        "🐚",
+        "a,b",
+        '"quoted"',
+        "{}",
+        "\\",
+        "NULL",
+        "\u0001\n",
+        "\uffff",
+        "\u{10ffff}",
+      ];
+      const odd = newMember({ types, namespace: "a 🐚", machine: "", address: "[::1]:7400", pid: 4_194_304 });
+      const none = newMember({ types: [] });
+      assert.equal(await coordination.saveMember(term, odd), true);
+      assert.equal(await coordination.saveMember(term, none), true);
+      assert.deepEqual(await coordination.members(), [odd, none]);
+    });
+
+    test("are in order of namespace, then incarnation, by code point", async () => {
+      const { coordination, term } = await led();
+      const words = ["b", "\u{1f41a}", "B", "\uff5e", "a", "ab"];
+      const members = words.flatMap((namespace) =>
+        words.map((incarnation) => newMember({ namespace, incarnation: `${incarnation}-${namespace}` })),
+      );
+      for (const member of members) await coordination.saveMember(term, member);
+      const bytes = ({ namespace, incarnation }: { namespace: string; incarnation: string }) =>
+        Buffer.concat([Buffer.from(namespace), Buffer.alloc(1), Buffer.from(incarnation)]);
+      assert.deepEqual(
+        await coordination.members(),
+        members.sort((a, b) => Buffer.compare(bytes(a), bytes(b))),
+      );
+    });
+
+    test("are replaced when they are saved again, and may be saved twice", async () => {
+      const { coordination, term } = await led();
+      const before = newMember();
+      const after = { ...before, namespace: "other", address: "elsewhere", machine: "m", pid: 1, types: ["New"] };
+      for (const member of [before, before, after, after]) assert.ok(await coordination.saveMember(term, member));
+      assert.deepEqual(await coordination.members(), [after]);
+    });
+
+    test("are dropped by name, and may be dropped twice", async () => {
+      const { coordination, term } = await led();
+      const [a, b, c] = [newMember(), newMember(), newMember()];
+      for (const member of [a, b, c]) await coordination.saveMember(term, member);
+      assert.equal(await coordination.dropMembers(term, []), true);
+      const gone = [c.incarnation, "nobody", a.incarnation, a.incarnation];
+      assert.equal(await coordination.dropMembers(term, gone), true);
+      assert.equal(await coordination.dropMembers(term, gone), true);
+      assert.deepEqual(await coordination.members(), [b]);
+    });
+
+    test("are not touched by a term that is over, nor by one that is yet to come", async () => {
+      const { coordination, term, leader } = await led();
+      const member = newMember();
+      await coordination.saveMember(term, member);
+      await coordination.campaign(newCandidate(), [leader.incarnation]);
+      for (const wrong of [term - 1, term, term + 2]) {
+        assert.equal(await coordination.saveMember(wrong, newMember()), false);
+        assert.equal(await coordination.saveMember(wrong, { ...member, types: [] }), false);
+        assert.equal(await coordination.dropMembers(wrong, [member.incarnation]), false);
+        assert.equal(await coordination.dropMembers(wrong, []), false);
+      }
+      assert.deepEqual(await coordination.members(), [member]);
+      assert.equal(await coordination.dropMembers(term + 1, [member.incarnation]), true);
+    });
+
+    test("can still be changed when the leadership ran out or was given up, until the next term begins", async () => {
+      for (const how of ["ran out", "given up"]) {
+        const { coordination, advance, term, leader } = await led();
+        const member = newMember();
+        if (how === "ran out") await advance(1.1 * HOUR);
+        else await coordination.resign(leader.incarnation);
+        assert.equal(await coordination.saveMember(term, member), true, how);
+        assert.equal((await coordination.campaign(leader)).term, term + 1);
+        assert.equal(await coordination.dropMembers(term, [member.incarnation]), false, how);
+        assert.deepEqual(await coordination.members(), [member]);
+      }
+    });
+
+    test("are there when every scheduler has gone, for any store on the same data", async (t) => {
+      const { coordination, advance, term } = await led();
+      const member = newMember();
+      await coordination.saveMember(term, member);
+      await advance(1_000 * HOUR);
+      const second = await harness.opened().second?.();
+      if (second === undefined) return t.skip("this store has no second process");
+      try {
+        assert.deepEqual(await second.coordination.members(), [member]);
+        const next = await second.coordination.campaign(newCandidate());
+        assert.equal(await coordination.saveMember(term, newMember()), false);
+        assert.equal(await second.coordination.saveMember(next.term, { ...member, types: ["Seen"] }), true);
+        assert.deepEqual(await coordination.members(), [{ ...member, types: ["Seen"] }]);
+      } finally {
+        await second.close();
+      }
+    });
+
+    test("may be saved many at once", async () => {
+      const { coordination, term } = await led();
+      const members = Array.from({ length: 100 }, () => newMember());
+      const saved = await Promise.all(members.map((member) => coordination.saveMember(term, member)));
+      assert.ok(saved.every(Boolean));
+      assert.deepEqual(await coordination.members(), members);
+    });
+
+    test("have an end: one too many is refused, and those that are there can be changed", async () => {
+      const opened = await harness.open();
+      try {
+        const { coordination } = opened.store;
+        const { term } = await coordination.campaign(newCandidate());
+        const known = newMember();
+        await coordination.saveMember(term, known);
+        await opened.addMany(LIMITS.members - 1);
+        const refusal = { code: "STORE_UNAVAILABLE", message: /lists 100000 members already/ };
+        await assert.rejects(coordination.saveMember(term, newMember()), refusal);
+        assert.equal(await coordination.saveMember(term + 1, newMember()), false);
+        assert.equal(await coordination.saveMember(term, { ...known, types: [] }), true);
+        assert.equal((await coordination.members()).length, LIMITS.members);
+        assert.equal(await coordination.dropMembers(term, [known.incarnation]), true);
+        assert.equal(await coordination.saveMember(term, newMember()), true);
+      } finally {
+        await opened.dispose();
+      }
+    });
+  });
+}

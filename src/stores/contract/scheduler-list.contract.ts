@@ -1,0 +1,91 @@
+// Who is there: everybody who campaigned within their own lease, in one order.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { LIMITS } from "../../kernel/limits.ts";
+import {
+  type CoordinationHarness,
+  deserted,
+  entryOf,
+  HOUR,
+  listedIn,
+  newCandidate,
+} from "./coordination-shared.contract.ts";
+
+export function scheduleListContract(harness: CoordinationHarness): void {
+  describe("the list of schedulers", () => {
+    test("is in order of address, then incarnation, by code point", async () => {
+      const { coordination } = await deserted(harness);
+      const places = ["b", "", "a", "\u{1f41a}", "B", "\uff5e", "ab", "é"];
+      const candidates = places.flatMap((address) => [
+        newCandidate({ address, incarnation: `${address}-\u{1f41a}` }),
+        newCandidate({ address, incarnation: `${address}-\uff5e` }),
+      ]);
+      for (const candidate of candidates) await coordination.campaign(candidate);
+      const { schedulers } = await coordination.campaign(candidates[0]!);
+      const bytes = ({ address, incarnation }: { address: string; incarnation: string }) =>
+        Buffer.concat([Buffer.from(address), Buffer.alloc(1), Buffer.from(incarnation)]);
+      const sorted = [...candidates].sort((a, b) => Buffer.compare(bytes(a), bytes(b)));
+      assert.deepEqual(
+        schedulers,
+        sorted.map((candidate) => entryOf(candidate, candidate === candidates[0])),
+      );
+    });
+
+    test("has each scheduler for as long as its own lease", async () => {
+      const { coordination, advance } = await deserted(harness);
+      const short = newCandidate({ leaseMs: HOUR });
+      const long = newCandidate({ leaseMs: 3 * HOUR });
+      const asking = newCandidate({ leaseMs: 10 * HOUR });
+      for (const one of [asking, short, long]) await coordination.campaign(one);
+      const listed = async () => new Set(listedIn(await coordination.campaign(asking)));
+      await advance(0.9 * HOUR);
+      assert.ok((await listed()).has(short.incarnation));
+      await advance(0.2 * HOUR);
+      assert.deepEqual(await listed(), new Set([asking.incarnation, long.incarnation]));
+      await advance(2 * HOUR);
+      assert.deepEqual(await listed(), new Set([asking.incarnation]));
+      // Back again, as if nothing had been.
+      await coordination.campaign(short);
+      assert.deepEqual(await listed(), new Set([asking.incarnation, short.incarnation]));
+    });
+
+    test("says what each said last: an address comes when the door is open", async () => {
+      const { coordination } = await deserted(harness);
+      const closed = newCandidate({ address: "" });
+      const open = { ...closed, address: "10.0.0.9:7400" };
+      const other = newCandidate();
+      assert.deepEqual((await coordination.campaign(closed)).leader, entryOf(closed, true));
+      assert.deepEqual((await coordination.campaign(open)).leader, entryOf(open, true));
+      const heard = await coordination.campaign(other);
+      assert.deepEqual(heard.leader, entryOf(open, true));
+      assert.equal(heard.schedulers.length, 2);
+      await coordination.campaign({ ...other, address: "10.0.0.9:7401" });
+      const { schedulers } = await coordination.campaign(open);
+      assert.deepEqual(
+        schedulers.map(({ address }) => address),
+        ["10.0.0.9:7400", "10.0.0.9:7401"],
+      );
+    });
+
+    test("has an end: one too many is refused, and those who are listed go on", async (t) => {
+      const opened = await harness.open();
+      try {
+        const { coordination } = opened.store;
+        if (opened.listMany === undefined) return t.skip("here nobody is listed without campaigning");
+        const leader = newCandidate({ leaseMs: 10 * HOUR });
+        await coordination.campaign(leader);
+        await opened.listMany(LIMITS.schedulers - 1, false);
+        await assert.rejects(coordination.campaign(newCandidate()), {
+          code: "STORE_UNAVAILABLE",
+          message: /lists 10000 schedulers already/,
+        });
+        const kept = await coordination.campaign(leader);
+        assert.deepEqual([kept.term, kept.leading, kept.schedulers.length], [1, true, LIMITS.schedulers]);
+        await opened.advance(2 * HOUR);
+        assert.equal((await coordination.campaign(newCandidate())).schedulers.length, 2);
+      } finally {
+        await opened.dispose();
+      }
+    });
+  });
+}

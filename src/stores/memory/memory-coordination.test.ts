@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { HOUR, newCandidate, newMember } from "../contract/coordination-shared.contract.ts";
+import { coordinationContract } from "../coordination.contract.ts";
+import { MemoryStore } from "./memory-store.ts";
+
+coordinationContract("memory", async () => {
+  let passed = 0;
+  const store = new MemoryStore(() => Date.now() + passed);
+  return {
+    store,
+    advance: async (ms) => {
+      passed += ms;
+    },
+    addMany: async (count) => {
+      const { term } = await store.coordination.campaign(newCandidate());
+      for (let i = 0; i < count; i++) await store.coordination.saveMember(term, newMember());
+    },
+    dispose: () => store.close(),
+  };
+});
+
+test("leadership is over in the very moment its lease ends, and not before", async () => {
+  let now = 1_000_000;
+  const { coordination } = new MemoryStore(() => now);
+  const [first, second] = [newCandidate({ leaseMs: HOUR }), newCandidate()];
+  await coordination.campaign(first);
+  now += HOUR - 1;
+  assert.equal((await coordination.campaign(second)).leading, false);
+  now += 1;
+  const { term, leading, schedulers } = await coordination.campaign(second);
+  assert.deepEqual([term, leading, schedulers.length], [2, true, 1]);
+});
+
+test("what a caller does with its objects afterwards changes nothing", async () => {
+  const { coordination } = new MemoryStore();
+  const types = ["Cart"];
+  const { term } = await coordination.campaign(newCandidate());
+  await coordination.saveMember(term, newMember({ types }));
+  types.push("Order");
+  assert.deepEqual((await coordination.members())[0]?.types, ["Cart"]);
+});

@@ -1,0 +1,59 @@
+// Coordination within one process: apps that share a MemoryStore share it. Each step runs to its end before anything else
+// does, so all of them are atomic.
+import { LIMITS } from "../../kernel/limits.ts";
+import type { Candidate, Coordination, Member, Standing } from "../../ports/coordination.ts";
+import { campaigned, NOBODY_YET, type Roll, standingOf, tooMany } from "../leadership.ts";
+import { byCodePoint } from "./code-points.ts";
+
+export class MemoryCoordination implements Coordination {
+  #roll: Roll = { leadership: NOBODY_YET, listed: [] };
+  /** By incarnation. */
+  readonly #members = new Map<string, Member>();
+  readonly #now: () => number;
+  readonly #checkOpen: () => void;
+
+  /** `now` is the store's clock; `checkOpen` throws once the store is closed. */
+  constructor(now: () => number, checkOpen: () => void) {
+    this.#now = now;
+    this.#checkOpen = checkOpen;
+  }
+
+  async campaign(candidate: Candidate, dead: readonly string[] = []): Promise<Standing> {
+    this.#checkOpen();
+    this.#roll = campaigned(this.#roll, candidate, dead, this.#now());
+    return standingOf(this.#roll, candidate.incarnation);
+  }
+
+  async resign(incarnation: string): Promise<void> {
+    this.#checkOpen();
+    const { leadership, listed } = this.#roll;
+    const leads = leadership.holder?.incarnation === incarnation;
+    this.#roll = {
+      leadership: leads ? { ...leadership, holder: undefined } : leadership,
+      listed: listed.filter((one) => one.incarnation !== incarnation),
+    };
+  }
+
+  async members(): Promise<Member[]> {
+    this.#checkOpen();
+    return [...this.#members.values()].sort(
+      (a, b) => byCodePoint(a.namespace, b.namespace) || byCodePoint(a.incarnation, b.incarnation),
+    );
+  }
+
+  async saveMember(term: number, member: Member): Promise<boolean> {
+    this.#checkOpen();
+    if (term !== this.#roll.leadership.term) return false;
+    const { incarnation, namespace, address, machine, pid, types } = member;
+    if (!this.#members.has(incarnation) && this.#members.size >= LIMITS.members) throw tooMany("members");
+    this.#members.set(incarnation, { incarnation, namespace, address, machine, pid, types: [...types] });
+    return true;
+  }
+
+  async dropMembers(term: number, incarnations: readonly string[]): Promise<boolean> {
+    this.#checkOpen();
+    if (term !== this.#roll.leadership.term) return false;
+    for (const incarnation of incarnations) this.#members.delete(incarnation);
+    return true;
+  }
+}
