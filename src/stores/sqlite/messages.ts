@@ -3,6 +3,7 @@
 // Everything here is pure, so both sides agree by construction.
 import type { ErrorCode } from "../../kernel/errors.ts";
 import type { ActorKey } from "../../kernel/names.ts";
+import type { Candidate, Member } from "../../ports/coordination.ts";
 import type { ActorQuery, Commit, CommitOutcome, StoredActor, Taken, TakeRequest } from "../../ports/store.ts";
 
 /** The file name that means no file. */
@@ -15,18 +16,49 @@ export interface WorkerStart {
   readonly busyTimeoutMs: number;
 }
 
-export type Question =
+export type ActorWrite =
   | { readonly kind: "take"; readonly strings: readonly string[] }
-  | { readonly kind: "commit"; readonly numbers: readonly number[]; readonly strings: readonly string[] }
+  | { readonly kind: "commit"; readonly numbers: readonly number[]; readonly strings: readonly string[] };
+
+export type CoordinationWrite =
+  | { readonly kind: "campaign"; readonly candidate: Candidate; readonly dead: readonly string[] }
+  | { readonly kind: "resign"; readonly incarnation: string }
+  | { readonly kind: "save-member"; readonly term: number; readonly member: Member }
+  | { readonly kind: "drop-members"; readonly term: number; readonly incarnations: readonly string[] };
+
+export type Write = ActorWrite | CoordinationWrite;
+/** What schedulers ask goes before everything else that waits: a leadership runs out while it waits. */
+export type Urgent = CoordinationWrite | { readonly kind: "members" };
+
+export type Question =
+  | ActorWrite
+  | Urgent
   | { readonly kind: "list"; readonly query: ActorQuery }
   | { readonly kind: "find"; readonly key: ActorKey }
   | { readonly kind: "ping" }
   | { readonly kind: "close" };
 
-/** Answers come in the order of the questions. `fatal`: the worker ends, and so does everything it was asked. */
+type Kind = Question["kind"];
+const COORDINATION_WRITES: ReadonlySet<Kind> = new Set(["campaign", "resign", "save-member", "drop-members"]);
+const isCoordinationWrite = (question: Question): boolean => COORDINATION_WRITES.has(question.kind);
+
+export const isWrite = (question: Question): question is Write =>
+  question.kind === "take" || question.kind === "commit" || isCoordinationWrite(question);
+
+export const isUrgent = (question: Question): question is Urgent =>
+  question.kind === "members" || isCoordinationWrite(question);
+
+/** Answers to urgent questions come in the order of those, and answers to the others in theirs. */
 export type Answer =
-  | { readonly value: unknown }
-  | { readonly error: { readonly code: ErrorCode; readonly message: string }; readonly fatal: boolean };
+  | { readonly value: unknown; readonly urgent: boolean }
+  | { readonly error: Failure; readonly urgent: boolean }
+  /** The worker ends, and so does everything it was asked. */
+  | { readonly error: Failure; readonly fatal: true };
+
+export interface Failure {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
 
 export interface TakeAnswer {
   /** For each actor: ref, epoch, version, and how many strings its state has. */

@@ -34,6 +34,39 @@ const STEPS = [
      ref INTEGER NOT NULL, version INTEGER NOT NULL, data TEXT NOT NULL,
      PRIMARY KEY (ref, version)
    ) STRICT, WITHOUT ROWID;`,
+  // 2. What schedulers agree on. `leadership` has one row for ever, because its term must never go back; without an
+  //    incarnation it is free. Moments and leases are in milliseconds. `types` is a JSON array.
+  `CREATE TABLE leadership (
+     one INTEGER PRIMARY KEY CHECK (one = 1),
+     term INTEGER NOT NULL,
+     incarnation TEXT,
+     address TEXT NOT NULL,
+     machine TEXT NOT NULL,
+     pid INTEGER NOT NULL,
+     dedicated INTEGER NOT NULL,
+     lease_ms REAL NOT NULL,
+     until REAL NOT NULL,
+     host_lease_ms REAL NOT NULL,
+     former_host_lease_ms REAL NOT NULL
+   ) STRICT;
+   INSERT INTO leadership VALUES (1, 0, NULL, '', '', 0, 0, 0, 0, 0, 0);
+   CREATE TABLE schedulers (
+     incarnation TEXT PRIMARY KEY,
+     address TEXT NOT NULL,
+     machine TEXT NOT NULL,
+     pid INTEGER NOT NULL,
+     dedicated INTEGER NOT NULL,
+     lease_ms REAL NOT NULL,
+     until REAL NOT NULL
+   ) STRICT, WITHOUT ROWID;
+   CREATE TABLE members (
+     incarnation TEXT PRIMARY KEY,
+     namespace TEXT NOT NULL,
+     address TEXT NOT NULL,
+     machine TEXT NOT NULL,
+     pid INTEGER NOT NULL,
+     types TEXT NOT NULL
+   ) STRICT, WITHOUT ROWID;`,
 ] as const;
 
 export function migrate(db: DatabaseSync, transactions: Transactions, file: string): void {

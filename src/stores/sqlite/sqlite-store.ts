@@ -4,8 +4,10 @@ import { mkdir } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { ActorKey } from "../../kernel/names.ts";
+import type { Coordination } from "../../ports/coordination.ts";
 import { type Log, silentLog } from "../../ports/log.ts";
 import type { ActorQuery, Commit, CommitOutcome, Store, StoredActor, Taken, TakeRequest } from "../../ports/store.ts";
+import { SqliteCoordination } from "./coordination.ts";
 import {
   type CommitAnswer,
   type FindAnswer,
@@ -77,11 +79,13 @@ export class SqliteStore implements Store {
   // to the disk, and rows are written while the event loop still works on the turns behind them.
   readonly lanes = 8;
   readonly eager = 64;
+  readonly coordination: Coordination;
   readonly #link: WorkerLink;
 
   constructor(location: string, link: WorkerLink) {
     this.location = location;
     this.#link = link;
+    this.coordination = new SqliteCoordination(link);
   }
 
   async take(batch: readonly TakeRequest[]): Promise<Taken[]> {

@@ -1,5 +1,5 @@
-// The life of the worker thread, seen from the event loop. Questions are answered in the order they were asked, so the
-// waiting ones are a plain queue.
+// The life of the worker thread, seen from the event loop. Questions are answered in the order they were asked, urgent ones
+// before all others, so the waiting ones are two plain queues.
 // - Nothing waits: the worker does not keep the process alive. Something waits: it does.
 // - The worker died, or has not answered for too long: everything that waits is rejected and the worker is given up.
 //   The next question starts a new one.
@@ -7,7 +7,7 @@
 import { Worker } from "node:worker_threads";
 import { type ErrorCode, LimpetError } from "../../kernel/errors.ts";
 import type { Log } from "../../ports/log.ts";
-import type { Answer, Question, WorkerStart } from "./messages.ts";
+import { type Answer, isUrgent, type Question, type WorkerStart } from "./messages.ts";
 
 const SCRIPT = new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js", import.meta.url);
 
@@ -40,9 +40,10 @@ export class WorkerLink {
   readonly #options: LinkOptions;
   #worker: Worker | undefined;
   #started = false;
-  /** Oldest first. */
+  /** Oldest first, as all that wait. */
   #waiting: Waiting[] = [];
-  /** Ticks for which the oldest question has been the oldest. */
+  #urgent: Waiting[] = [];
+  /** Ticks since the last answer, or since something began to wait. */
   #age = 0;
   #ticker: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
@@ -79,11 +80,17 @@ export class WorkerLink {
     const worker = this.#worker ?? this.#start();
     worker.postMessage(question);
     return new Promise((resolve, reject) => {
-      if (this.#waiting.push({ kind: question.kind, resolve, reject }) > 1) return;
+      const queue = isUrgent(question) ? this.#urgent : this.#waiting;
+      queue.push({ kind: question.kind, resolve, reject });
+      if (this.#count > 1) return;
       worker.ref();
       this.#age = 0;
       this.#ticker ??= setInterval(() => this.#tick(), this.#options.stallTimeoutMs / TICKS).unref();
     });
+  }
+
+  get #count(): number {
+    return this.#waiting.length + this.#urgent.length;
   }
 
   #start(): Worker {
@@ -115,13 +122,13 @@ export class WorkerLink {
   }
 
   #onAnswer(answer: Answer): void {
-    if ("error" in answer && answer.fatal) {
+    if ("fatal" in answer) {
       this.#giveUp(new LimpetError(answer.error.code, answer.error.message));
       return;
     }
-    const oldest = this.#waiting.shift();
+    const oldest = (answer.urgent ? this.#urgent : this.#waiting).shift();
     this.#age = 0;
-    if (this.#waiting.length === 0) this.#worker?.unref();
+    if (this.#count === 0) this.#worker?.unref();
     if ("error" in answer) oldest?.reject(new LimpetError(answer.error.code, answer.error.message));
     else oldest?.resolve(answer.value);
   }
@@ -131,7 +138,7 @@ export class WorkerLink {
    * blocked, that is one tick and not the death of the worker.
    */
   #tick(): void {
-    if (this.#waiting.length === 0) this.#stopTicking();
+    if (this.#count === 0) this.#stopTicking();
     else if (++this.#age > TICKS) this.#giveUp("it has not answered for too long");
   }
 
@@ -143,9 +150,10 @@ export class WorkerLink {
   /** `reason` is our own error when the worker said what is wrong; then nothing that waits was applied. */
   #giveUp(reason: unknown): void {
     const worker = this.#worker;
-    const waiting = this.#waiting;
+    const waiting = [...this.#urgent, ...this.#waiting];
     this.#worker = undefined;
     this.#waiting = [];
+    this.#urgent = [];
     this.#stopTicking();
     void worker?.terminate();
     if (waiting.length === 0 && this.#closing !== undefined) return;

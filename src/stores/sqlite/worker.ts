@@ -1,16 +1,28 @@
-// The thread that holds the database. It answers questions in order, and may block: on the disk, and on the lock of another
-// process. It must never die of a question; what it cannot do, it answers with an error.
+// The thread that holds the database. It answers questions in order, those of schedulers first, and may block: on the disk,
+// and on the lock of another process. It must never die of a question; what it cannot do, it answers with an error.
 //
 // Writes that have arrived by the time one is done join its transaction, so that they share one flush to the disk. The event
 // loop sends what it has early and often, and this end makes of it as few transactions as the disk can keep up with.
 import type { DatabaseSync } from "node:sqlite";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
-import { invariant, type LimpetError } from "../../kernel/errors.ts";
+import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { ActorStatements } from "./actor-statements.ts";
+import { CoordinationStatements } from "./coordination-statements.ts";
 import { openDatabase } from "./database.ts";
+import { Inbox } from "./inbox.ts";
 import { ListingStatements } from "./listing-statements.ts";
-import { type Answer, COMMIT_NUMBERS, type Question, TAKE_STRINGS, type WorkerStart } from "./messages.ts";
+import {
+  type Answer,
+  COMMIT_NUMBERS,
+  type Failure,
+  isUrgent,
+  isWrite,
+  type Question,
+  TAKE_STRINGS,
+  type WorkerStart,
+  type Write,
+} from "./messages.ts";
 import { toLimpetError } from "./sqlite-errors.ts";
 import type { Transactions } from "./transactions.ts";
 
@@ -18,73 +30,71 @@ invariant(parentPort !== null, "this file runs in a worker thread");
 const port = parentPort;
 const start = workerData as WorkerStart;
 
-type Writing = Extract<Question, { kind: "take" | "commit" }>;
-type Reading = Exclude<Question, Writing>;
+type Read = Exclude<Question, Write>;
 
-const isWriting = (question: Question): question is Writing => question.kind === "take" || question.kind === "commit";
+function rowsOf(question: Write): number {
+  if (question.kind === "take") return question.strings.length / TAKE_STRINGS;
+  return question.kind === "commit" ? question.numbers.length / COMMIT_NUMBERS : 1;
+}
 
-const rowsOf = (question: Writing): number =>
-  question.kind === "take" ? question.strings.length / TAKE_STRINGS : question.numbers.length / COMMIT_NUMBERS;
-
-const failed = (error: unknown, fatal: boolean): Answer => {
-  const { code, message }: LimpetError = toLimpetError(error, start.file);
-  return { error: { code, message }, fatal };
+const failure = (error: unknown): Failure => {
+  const { code, message } = toLimpetError(error, start.file);
+  return { code, message };
 };
+
+const say = (answer: Answer): void => port.postMessage(answer);
 
 class Desk {
   readonly #db: DatabaseSync;
   readonly #transactions: Transactions;
   readonly #actors: ActorStatements;
   readonly #listing: ListingStatements;
+  readonly #coordination: CoordinationStatements;
+  readonly #inbox = new Inbox(() => receiveMessageOnPort(port)?.message as Question | undefined);
 
   constructor(db: DatabaseSync, transactions: Transactions) {
     this.#db = db;
     this.#transactions = transactions;
     this.#actors = new ActorStatements(db);
     this.#listing = new ListingStatements(db);
+    this.#coordination = new CoordinationStatements(db);
   }
 
+  /** Answers a question and all that have come meanwhile. */
   serve(question: Question): void {
-    const next = isWriting(question) ? this.#write(question) : question;
-    if (next === undefined) return;
-    this.#attempt(() => port.postMessage({ value: this.#read(next) } satisfies Answer));
-    if (next.kind === "close") port.close();
+    this.#inbox.put(question);
+    for (let next = this.#inbox.next(); next !== undefined; next = this.#inbox.next()) {
+      if (isWrite(next)) this.#write(next);
+      else this.#attempt(next, () => this.#read(next as Read));
+      if (next.kind !== "close") continue;
+      port.close();
+      return;
+    }
   }
 
-  /** Answers a write and those that follow close behind it. Returns what came next and is no write. */
-  #write(first: Writing): Reading | undefined {
+  /** Answers a write and those that follow close behind it. */
+  #write(first: Write): void {
     const joined = [first];
-    let next: Reading | undefined;
     try {
       const values = this.#transaction(joined, (values) => {
         let rows = joined.reduce((sum, question) => sum + rowsOf(question), 0);
-        while (next === undefined && rows < LIMITS.batchSize) {
-          const received = receiveMessageOnPort(port)?.message as Question | undefined;
-          if (received === undefined) break;
-          if (isWriting(received)) {
-            joined.push(received);
-            values.push(this.#apply(received));
-            rows += rowsOf(received);
-          } else {
-            next = received;
-          }
+        for (;;) {
+          const received = this.#inbox.nextWrite(rows >= LIMITS.batchSize);
+          if (received === undefined) return;
+          joined.push(received);
+          values.push(this.#apply(received));
+          rows += rowsOf(received);
         }
       });
-      for (const value of values) port.postMessage({ value } satisfies Answer);
+      for (const [i, value] of values.entries()) say({ value, urgent: isUrgent(joined[i]!) });
     } catch (error) {
-      // Each on its own, so that nobody fails for what another one brought.
-      if (joined.length === 1) this.#refuse(error);
-      else for (const question of joined) this.#attempt(() => this.#alone(question));
+      // Each on its own, so that nobody fails for what another one brought. All of them may be done twice.
+      if (joined.length === 1) this.#refuse(first, error);
+      else for (const question of joined) this.#attempt(question, () => this.#transaction([question], () => {})[0]);
     }
-    return next;
   }
 
-  #alone(question: Writing): void {
-    const [value] = this.#transaction([question], () => {});
-    port.postMessage({ value } satisfies Answer);
-  }
-
-  #transaction(questions: readonly Writing[], more: (values: unknown[]) => void): unknown[] {
+  #transaction(questions: readonly Write[], more: (values: unknown[]) => void): unknown[] {
     const uncertain = questions.some(({ kind }) => kind === "commit") ? "COMMIT_UNKNOWN" : "STORE_UNAVAILABLE";
     return this.#transactions.write(uncertain, () => {
       const values = questions.map((question) => this.#apply(question));
@@ -93,13 +103,27 @@ class Desk {
     });
   }
 
-  #apply(question: Writing): unknown {
-    if (question.kind === "take") return this.#actors.take(question.strings, Date.now());
-    return this.#actors.commit(question.numbers, question.strings, Date.now());
+  #apply(question: Write): unknown {
+    switch (question.kind) {
+      case "take":
+        return this.#actors.take(question.strings, Date.now());
+      case "commit":
+        return this.#actors.commit(question.numbers, question.strings, Date.now());
+      case "campaign":
+        return this.#coordination.campaign(question.candidate, question.dead, Date.now());
+      case "resign":
+        return this.#coordination.resign(question.incarnation);
+      case "save-member":
+        return this.#coordination.saveMember(question.term, question.member);
+      case "drop-members":
+        return this.#coordination.dropMembers(question.term, question.incarnations);
+    }
   }
 
-  #read(question: Reading): unknown {
+  #read(question: Read): unknown {
     switch (question.kind) {
+      case "members":
+        return this.#transactions.read(() => this.#coordination.members());
       case "list":
         return this.#transactions.read(() => this.#listing.list(question.query));
       case "find":
@@ -112,19 +136,22 @@ class Desk {
     }
   }
 
-  #attempt(work: () => void): void {
+  #attempt(question: Question, work: () => unknown): void {
     try {
-      work();
+      const value = work();
+      say({ value, urgent: isUrgent(question) });
     } catch (error) {
-      this.#refuse(error);
+      this.#refuse(question, error);
     }
   }
 
-  #refuse(error: unknown): void {
+  #refuse(question: Question, error: unknown): void {
     // A transaction that could not even be rolled back leaves a connection nobody can use: start over with a new one.
-    const fatal = this.#db.isOpen && this.#db.isTransaction;
-    port.postMessage(failed(error, fatal));
-    if (fatal) process.exit();
+    if (this.#db.isOpen && this.#db.isTransaction) {
+      say({ error: failure(error), fatal: true });
+      process.exit();
+    }
+    say({ error: failure(error), urgent: isUrgent(question) });
   }
 }
 
@@ -133,5 +160,5 @@ try {
   const desk = new Desk(db, transactions);
   port.on("message", (question: Question) => desk.serve(question));
 } catch (error) {
-  port.postMessage(failed(error, true));
+  say({ error: failure(error), fatal: true });
 }

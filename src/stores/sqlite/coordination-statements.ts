@@ -1,0 +1,133 @@
+// What schedulers agree on, in the file: the one row of leadership, the list of schedulers, the members. Every method that
+// writes runs inside a write transaction that somebody else began, and may run again after it was rolled back.
+// The lists are short, a row for each process of a machine, so they are read whole.
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { LIMITS } from "../../kernel/limits.ts";
+import type { Candidate, Member, Standing } from "../../ports/coordination.ts";
+import { campaigned, type Leadership, type Listed, standingOf, tooMany } from "../leadership.ts";
+
+type ListedRow = [string, string, string, number, number, number, number];
+type LeadershipRow = [number, number, number, string | null, ...Tail<ListedRow>];
+type Tail<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never;
+type MemberRow = [string, string, string, string, number, string];
+
+const LISTED = "incarnation, address, machine, pid, dedicated, lease_ms, until";
+const MEMBER = "namespace, incarnation, address, machine, pid, types";
+
+export class CoordinationStatements {
+  readonly #leadership: StatementSync;
+  readonly #lead: StatementSync;
+  readonly #free: StatementSync;
+  readonly #schedulers: StatementSync;
+  readonly #list: StatementSync;
+  readonly #strike: StatementSync;
+  readonly #term: StatementSync;
+  readonly #members: StatementSync;
+  readonly #isMember: StatementSync;
+  readonly #countMembers: StatementSync;
+  readonly #saveMember: StatementSync;
+  readonly #dropMember: StatementSync;
+
+  constructor(db: DatabaseSync) {
+    const asArrays = (sql: string): StatementSync => {
+      const statement = db.prepare(sql);
+      statement.setReturnArrays(true);
+      return statement;
+    };
+
+    // The one row, by its key.
+    this.#leadership = asArrays(
+      `SELECT term, host_lease_ms, former_host_lease_ms, ${LISTED} FROM leadership WHERE one = 1`,
+    );
+    this.#lead = db.prepare(
+      `UPDATE leadership SET (term, host_lease_ms, former_host_lease_ms, ${LISTED}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       WHERE one = 1`,
+    );
+    // The row goes on saying who led last; without an incarnation it is free.
+    this.#free = db.prepare("UPDATE leadership SET incarnation = NULL WHERE one = 1 AND incarnation = ?");
+    this.#term = asArrays("SELECT term FROM leadership WHERE one = 1");
+
+    // Reads all; each campaign needs all of them.
+    this.#schedulers = asArrays(`SELECT ${LISTED} FROM schedulers`);
+    this.#list = db.prepare(`INSERT OR REPLACE INTO schedulers (${LISTED}) VALUES (?, ?, ?, ?, ?, ?, ?)`);
+    this.#strike = db.prepare("DELETE FROM schedulers WHERE incarnation = ?");
+
+    // Reads all, once for each term. Text is compared byte by byte, which is by code point.
+    this.#members = asArrays(`SELECT ${MEMBER} FROM members ORDER BY namespace, incarnation`);
+    this.#isMember = asArrays("SELECT 1 FROM members WHERE incarnation = ?");
+    // Reads the key of every member, when there is a new one.
+    this.#countMembers = asArrays("SELECT count(*) FROM members");
+    this.#saveMember = db.prepare(`INSERT OR REPLACE INTO members (${MEMBER}) VALUES (?, ?, ?, ?, ?, ?)`);
+    this.#dropMember = db.prepare("DELETE FROM members WHERE incarnation = ?");
+  }
+
+  campaign(candidate: Candidate, dead: readonly string[], now: number): Standing {
+    const before = { leadership: this.#readLeadership(), listed: this.#readListed() };
+    const after = campaigned(before, candidate, dead, now);
+    const kept = new Set(after.listed.map(({ incarnation }) => incarnation));
+    for (const { incarnation } of before.listed) if (!kept.has(incarnation)) this.#strike.run(incarnation);
+    const unchanged = new Set(before.listed);
+    for (const one of after.listed) if (!unchanged.has(one)) this.#list.run(...rowOf(one));
+    if (after.leadership !== before.leadership) this.#writeLeadership(after.leadership, before.leadership);
+    return standingOf(after, candidate.incarnation);
+  }
+
+  resign(incarnation: string): void {
+    this.#strike.run(incarnation);
+    this.#free.run(incarnation);
+  }
+
+  members(): Member[] {
+    return (this.#members.all() as unknown as MemberRow[]).map(
+      ([namespace, incarnation, address, machine, pid, types]) => {
+        return { namespace, incarnation, address, machine, pid, types: JSON.parse(types) as string[] };
+      },
+    );
+  }
+
+  saveMember(term: number, { namespace, incarnation, address, machine, pid, types }: Member): boolean {
+    if (!this.#isCurrent(term)) return false;
+    if (this.#isMember.get(incarnation) === undefined) {
+      const [count] = this.#countMembers.get() as unknown as [number];
+      if (count >= LIMITS.members) throw tooMany("members");
+    }
+    this.#saveMember.run(namespace, incarnation, address, machine, pid, JSON.stringify(types));
+    return true;
+  }
+
+  dropMembers(term: number, incarnations: readonly string[]): boolean {
+    if (!this.#isCurrent(term)) return false;
+    for (const incarnation of incarnations) this.#dropMember.run(incarnation);
+    return true;
+  }
+
+  /** Everything here runs in one write transaction, so what is true now stays true until it ends. */
+  #isCurrent(term: number): boolean {
+    const [current] = this.#term.get() as unknown as [number];
+    return current === term;
+  }
+
+  #readListed(): Listed[] {
+    return (this.#schedulers.all() as unknown as ListedRow[]).map(listedOf);
+  }
+
+  #readLeadership(): Leadership {
+    const row = this.#leadership.get() as unknown as LeadershipRow;
+    const [term, hostLeaseMs, formerHostLeaseMs, incarnation, ...rest] = row;
+    const holder = incarnation === null ? undefined : listedOf([incarnation, ...rest]);
+    return { term, holder, hostLeaseMs, formerHostLeaseMs };
+  }
+
+  #writeLeadership({ term, hostLeaseMs, formerHostLeaseMs, holder }: Leadership, before: Leadership): void {
+    if (holder !== undefined) this.#lead.run(term, hostLeaseMs, formerHostLeaseMs, ...rowOf(holder));
+    else if (before.holder !== undefined) this.#free.run(before.holder.incarnation);
+  }
+}
+
+function listedOf([incarnation, address, machine, pid, dedicated, leaseMs, until]: ListedRow): Listed {
+  return { incarnation, address, machine, pid, dedicated: dedicated === 1, leaseMs, until };
+}
+
+function rowOf({ incarnation, address, machine, pid, dedicated, leaseMs, until }: Listed): ListedRow {
+  return [incarnation, address, machine, pid, dedicated ? 1 : 0, leaseMs, until];
+}

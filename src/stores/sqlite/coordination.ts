@@ -1,0 +1,45 @@
+// Coordination as the event loop sees it: each step is one question to the worker thread, which answers it ahead of takes
+// and commits. Moments are those of the machine's clock, which all processes on the file share.
+import type { Candidate, Coordination, Member, Standing } from "../../ports/coordination.ts";
+import type { WorkerLink } from "./worker-link.ts";
+
+export class SqliteCoordination implements Coordination {
+  readonly #link: WorkerLink;
+
+  constructor(link: WorkerLink) {
+    this.#link = link;
+  }
+
+  // Field by field, here and below: what else a caller's object may carry need not survive the crossing.
+  async campaign(candidate: Candidate, dead: readonly string[] = []): Promise<Standing> {
+    const { incarnation, address, machine, pid, dedicated, leaseMs, hostLeaseMs } = candidate;
+    const question = {
+      kind: "campaign",
+      candidate: { incarnation, address, machine, pid, dedicated, leaseMs, hostLeaseMs },
+      dead: [...dead],
+    } as const;
+    return (await this.#link.ask(question)) as Standing;
+  }
+
+  async resign(incarnation: string): Promise<void> {
+    await this.#link.ask({ kind: "resign", incarnation });
+  }
+
+  async members(): Promise<Member[]> {
+    return (await this.#link.ask({ kind: "members" })) as Member[];
+  }
+
+  async saveMember(term: number, member: Member): Promise<boolean> {
+    const { namespace, incarnation, address, machine, pid, types } = member;
+    const question = {
+      kind: "save-member",
+      term,
+      member: { namespace, incarnation, address, machine, pid, types: [...types] },
+    } as const;
+    return (await this.#link.ask(question)) as boolean;
+  }
+
+  async dropMembers(term: number, incarnations: readonly string[]): Promise<boolean> {
+    return (await this.#link.ask({ kind: "drop-members", term, incarnations: [...incarnations] })) as boolean;
+  }
+}

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Inbox } from "./inbox.ts";
+import type { Question } from "./messages.ts";
+
+const commit = (id: string): Question => ({ kind: "commit", numbers: [], strings: [id] });
+const resign = (incarnation: string): Question => ({ kind: "resign", incarnation });
+const members: Question = { kind: "members" };
+const ping: Question = { kind: "ping" };
+
+function inboxOf(...arrived: Question[]) {
+  return { inbox: new Inbox(() => arrived.shift()), arrive: (question: Question) => arrived.push(question) };
+}
+
+test("urgent questions go before the others, and each kind keeps its order", () => {
+  const [a, b, x, y] = [commit("a"), commit("b"), resign("x"), resign("y")];
+  const { inbox } = inboxOf(b, x, ping, members, y);
+  inbox.put(a);
+  const order = Array.from({ length: 7 }, () => inbox.next());
+  assert.deepEqual(order, [x, members, y, a, b, ping, undefined]);
+});
+
+test("a transaction is joined by writes until something else is next", () => {
+  const [a, b, x] = [commit("a"), commit("b"), resign("x")];
+  const { inbox, arrive } = inboxOf(a, ping, b);
+  assert.equal(inbox.nextWrite(false), a);
+  assert.equal(inbox.nextWrite(false), undefined);
+  arrive(x);
+  assert.equal(inbox.nextWrite(false), x);
+  arrive(members);
+  assert.equal(inbox.nextWrite(false), undefined);
+  assert.deepEqual([inbox.next(), inbox.next(), inbox.next()], [members, ping, b]);
+});
+
+test("a transaction that is full is joined by urgent writes alone", () => {
+  const [a, x] = [commit("a"), resign("x")];
+  const { inbox } = inboxOf(a, x);
+  assert.equal(inbox.nextWrite(true), x);
+  assert.equal(inbox.nextWrite(true), undefined);
+  assert.equal(inbox.nextWrite(false), a);
+});

@@ -1,0 +1,38 @@
+// What has arrived at the worker thread and waits there: urgent questions first, then the others, each in their order.
+// It holds no more than the event loop has asked and not been answered.
+import { isUrgent, isWrite, type Question, type Urgent, type Write } from "./messages.ts";
+
+export class Inbox {
+  readonly #receive: () => Question | undefined;
+  readonly #urgent: Urgent[] = [];
+  readonly #others: Question[] = [];
+
+  /** `receive` gives what has come meanwhile, one after the other, and never waits. */
+  constructor(receive: () => Question | undefined) {
+    this.#receive = receive;
+  }
+
+  put(question: Question): void {
+    if (isUrgent(question)) this.#urgent.push(question);
+    else this.#others.push(question);
+  }
+
+  next(): Question | undefined {
+    this.#fetch();
+    return this.#urgent.shift() ?? this.#others.shift();
+  }
+
+  /** The next question, if it is a write; `urgentOnly` when there is no room for the others. */
+  nextWrite(urgentOnly: boolean): Write | undefined {
+    this.#fetch();
+    const queue: Question[] = urgentOnly || this.#urgent.length > 0 ? this.#urgent : this.#others;
+    const first = queue[0];
+    if (first === undefined || !isWrite(first)) return undefined;
+    queue.shift();
+    return first;
+  }
+
+  #fetch(): void {
+    for (let got = this.#receive(); got !== undefined; got = this.#receive()) this.put(got);
+  }
+}
