@@ -30,12 +30,12 @@ export class Connections {
   readonly #underWay = new Set<Promise<unknown>>();
   #closing: Promise<void> | undefined;
 
-  constructor(settings: PostgresSettings) {
+  /** `driver` and `max`: how these connect, and how many there are at most. */
+  constructor(settings: PostgresSettings, driver: pg.ClientConfig, max: number) {
     this.#settings = settings;
     this.#pool = new pg.Pool({
-      ...settings.driver,
-      // Reading, listing and a ping find a connection while every lane is taken.
-      max: settings.lanes + 2,
+      ...driver,
+      max,
       idleTimeoutMillis: IDLE_MS,
       stream: () => this.#socket(),
     });

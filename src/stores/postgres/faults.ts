@@ -44,6 +44,8 @@ const KNOWN: Readonly<Record<string, readonly [FaultKind, string]>> = {
   "55P03": ["locked", "another transaction holds a row"],
   "3F000": ["schema", "our schema is gone; start this process again to create it"],
   "42P01": ["schema", "our tables are gone; start this process again to create them"],
+  P0002: ["schema", "a row of ours that is always there is gone; restore the table of leadership"],
+  "42883": ["schema", "our functions are gone; restore them, or take a new schema"],
   "42703": ["schema", "our tables have changed; use the version of Limpet that changed them"],
 };
 

@@ -7,6 +7,7 @@ import { inspect } from "node:util";
 import pg from "pg";
 import { startPostgres, TEST_PASSWORD, type TestServer } from "../../../test/support/postgres.ts";
 import { LimpetError } from "../../kernel/errors.ts";
+import { newCandidate, newMember } from "../contract/coordination-shared.contract.ts";
 import { actor, take } from "../contract/shared.contract.ts";
 import { migrate } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
@@ -90,7 +91,7 @@ describe("opening", () => {
     const held = await take(store, key);
     const settings = postgresSettings(url);
     const next = {
-      number: 2,
+      number: 3,
       name: "next",
       sql: (schema: string) => `ALTER TABLE ${schema}.actors ADD COLUMN more text`,
     };
@@ -100,7 +101,7 @@ describe("opening", () => {
     await store.close();
     await assert.rejects(openPostgresStore(url), (error: LimpetError) => {
       assert.equal(error.code, "STORE_INCOMPATIBLE");
-      assert.match(error.message, /step 2.*knows 1; use the newer version/);
+      assert.match(error.message, /step 3.*knows 2; use the newer version/);
       return true;
     });
   });
@@ -110,7 +111,7 @@ describe("opening", () => {
     await (await openPostgresStore(url)).close();
     const settings = postgresSettings(url);
     const next = {
-      number: 2,
+      number: 3,
       name: "next",
       sql: (schema: string) => `ALTER TABLE ${schema}.actors ADD COLUMN more text`,
     };
@@ -128,14 +129,14 @@ describe("opening", () => {
     await somebody.query("COMMIT");
     await somebody.end();
     await migrating;
-    assert.equal((await query(url, "SELECT FROM limpet.migrations")).length, 2);
+    assert.equal((await query(url, "SELECT FROM limpet.migrations")).length, 3);
   });
 
   test("a step that fails leaves nothing behind", async () => {
     const url = await server.createDatabase();
     const settings = postgresSettings(url);
     const broken = {
-      number: 2,
+      number: 3,
       name: "broken",
       sql: (schema: string) => `CREATE TABLE ${schema}.half (); SELECT nonsense`,
     };
@@ -174,6 +175,8 @@ describe("opening", () => {
     );
     const store = await openPostgresStore(limited.href);
     assert.equal((await take(store, actor("alice"))).epoch, 1);
+    const { term } = await store.coordination.campaign(newCandidate());
+    assert.equal(await store.coordination.saveMember(term, newMember()), true);
     await store.close();
   });
 

@@ -1,4 +1,5 @@
 // The tables, as numbered steps. A step that was released is never changed: a later step changes what it made.
+import { coordinationTables } from "./coordination-tables.ts";
 
 export interface Migration {
   readonly number: number;
@@ -56,4 +57,6 @@ const actors: Migration = {
   `,
 };
 
-export const MIGRATIONS: readonly Migration[] = [actors];
+const coordination: Migration = { number: 2, name: "coordination", sql: coordinationTables };
+
+export const MIGRATIONS: readonly Migration[] = [actors, coordination];

@@ -7,6 +7,7 @@ import { startPostgres, type TestServer } from "../../../test/support/postgres.t
 import { bigints, texts } from "./arrays.ts";
 import { commitAny, commitSmall, readHeads } from "./commit.ts";
 import type { Statement } from "./connections.ts";
+import { dropMembers, readMembers, saveMember } from "./coordination.ts";
 import { listStatement } from "./listing.ts";
 import { migrate } from "./migrate.ts";
 import { postgresSettings } from "./settings.ts";
@@ -54,7 +55,8 @@ describe("statements", () => {
         [name],
       );
       const values = rows[0]!.types.map((type) => (type.endsWith("[]") ? `'{}'` : "'1'")).join(", ");
-      const { rows: plans } = await client.query(`EXPLAIN (FORMAT JSON) EXECUTE ${name} (${values})`);
+      const given = values === "" ? "" : `(${values})`;
+      const { rows: plans } = await client.query(`EXPLAIN (FORMAT JSON) EXECUTE ${name} ${given}`);
       return nodesOf(plans[0]["QUERY PLAN"][0].Plan as Plan);
     } finally {
       await client.query(`DEALLOCATE ${name}`);
@@ -62,7 +64,8 @@ describe("statements", () => {
   }
 
   async function checkPlans(): Promise<void> {
-    const ours = [commitSmall, commitAny, readHeads, takeHeads, takeFree, readParts].map((make) => make(SCHEMA));
+    const actors = [commitSmall, commitAny, readHeads, takeHeads, takeFree, readParts];
+    const ours = [...actors, readMembers, saveMember, dropMembers].map((make) => make(SCHEMA));
     const lists = QUERIES.map((query) => listStatement(SCHEMA, query).statement);
     for (const statement of [...ours, ...lists]) {
       const nodes = await planOf(statement);
@@ -73,7 +76,8 @@ describe("statements", () => {
       // A take finds its rows by the unique index, which is part of inserting and not of the plan.
       if (statement.name === "limpet_take_heads") continue;
       assert.ok(scans.length > 0, `${statement.name} reads no index`);
-      for (const { "Index Name": index } of scans) assert.match(index ?? "", /_pkey$|_namespace_type_id_key$/);
+      for (const { "Index Name": index } of scans)
+        assert.match(index ?? "", /_pkey$|_namespace_(type_id|incarnation)_key$/);
     }
     for (const query of lists) {
       const sorts = (await planOf(query)).filter((node) => node["Node Type"].includes("Sort"));

@@ -1,6 +1,7 @@
 // Actors in PostgreSQL. Many processes share one database; the fence is one row per actor. Survives the loss of any
 // connection and of the server: what was answered is on disk, and what was not can be sent again.
 import type { ActorKey } from "../../kernel/names.ts";
+import type { Coordination } from "../../ports/coordination.ts";
 import type {
   ActorQuery,
   Commit,
@@ -13,6 +14,7 @@ import type {
 } from "../../ports/store.ts";
 import { Commits } from "./commit.ts";
 import { Connections } from "./connections.ts";
+import { PostgresCoordination } from "./coordination.ts";
 import { Listing } from "./listing.ts";
 import { migrate } from "./migrate.ts";
 import { type PostgresOptions, type PostgresSettings, postgresSettings } from "./settings.ts";
@@ -32,7 +34,9 @@ class PostgresStore implements Store {
   readonly lanes: number;
   /** A statement has a price of its own, so fewer than this go together on one connection. */
   readonly eager = 128;
+  readonly coordination: Coordination;
   readonly #connections: Connections;
+  readonly #leadership: Connections;
   readonly #takes: Takes;
   readonly #commits: Commits;
   readonly #listing: Listing;
@@ -41,7 +45,10 @@ class PostgresStore implements Store {
     const schema = `"${settings.schema}"`;
     this.location = settings.location;
     this.lanes = settings.lanes;
-    this.#connections = new Connections(settings);
+    // Reading, listing and a ping find a connection while every lane is taken.
+    this.#connections = new Connections(settings, settings.driver, settings.lanes + 2);
+    this.#leadership = new Connections(settings, settings.leadershipDriver, 1);
+    this.coordination = new PostgresCoordination(this.#leadership, this.#connections, schema);
     // Held rows get a few more chances than one wait, so that a passing neighbour on a slow disk is not yet a fault.
     const heldMs = settings.lockTimeoutMs * 5;
     this.#takes = new Takes(this.#connections, schema, heldMs);
@@ -70,7 +77,7 @@ class PostgresStore implements Store {
     await this.#connections.during(() => this.#connections.run(statement, [], "harmless"));
   }
 
-  close(): Promise<void> {
-    return this.#connections.close();
+  async close(): Promise<void> {
+    await Promise.all([this.#connections.close(), this.#leadership.close()]);
   }
 }

@@ -8,7 +8,7 @@ export interface PostgresOptions {
   /** Schema that holds our tables. Two installations may share a database under two schemas. Default `limpet`. */
   readonly schema?: string | undefined;
   /**
-   * Batches under way at once; each is one connection, and two more serve reads. Too low: the server waits for its disk
+   * Batches under way at once; each is one connection. Two more serve reads, and one serves the leadership. Too low: the server waits for its disk
    * while nothing else runs. Too high: batches get smaller, and the server runs out of connections.
    */
   readonly lanes?: number | undefined;
@@ -38,11 +38,22 @@ export interface PostgresSettings {
   readonly log: Log;
   /** For the driver. It holds the password: never log it. */
   readonly driver: pg.ClientConfig;
+  /** The same for the connection that serves the leadership: it gives up early, because a leadership runs out meanwhile. */
+  readonly leadershipDriver: pg.ClientConfig;
 }
 
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/;
-/** How much longer than the server we wait ourselves: time for its own "timed out" to arrive. */
+/** How long one connection waits: to be ready, for the server to be done, for a lock, and for the server to say so. */
+interface Waits {
+  readonly connectMs: number;
+  readonly statementMs: number;
+  readonly lockMs: number;
+  /** How much longer than the server we wait ourselves: time for its own "timed out" to arrive. */
+  readonly silenceMs: number;
+}
+
 const SILENCE_MS = 2_000;
+const LEADERSHIP = { connectMs: 2_000, statementMs: 1_000, lockMs: 900, silenceMs: 250 };
 
 export function postgresSettings(url: string, options: PostgresOptions = {}): PostgresSettings {
   const schema = options.schema ?? "limpet";
@@ -55,17 +66,8 @@ export function postgresSettings(url: string, options: PostgresOptions = {}): Po
   const connectTimeoutMs = positive("connectTimeoutMs", options.connectTimeoutMs ?? 5_000);
   const statementTimeoutMs = positive("statementTimeoutMs", options.statementTimeoutMs ?? 15_000);
   const lockTimeoutMs = positive("lockTimeoutMs", options.lockTimeoutMs ?? 100);
-  const { connectionString, extra } = splitUrl(url);
-  const driver: pg.ClientConfig = {
-    connectionString,
-    application_name: "limpet",
-    options: `${sessionOptions(statementTimeoutMs, lockTimeoutMs)} ${extra}`.trimEnd(),
-    connectionTimeoutMillis: connectTimeoutMs,
-    query_timeout: statementTimeoutMs + SILENCE_MS,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
-    types: { getTypeParser: typeParser as typeof pg.types.getTypeParser },
-  };
+  const waits = { connectMs: connectTimeoutMs, statementMs: statementTimeoutMs, lockMs: lockTimeoutMs };
+  const driver = driverSettings(url, { ...waits, silenceMs: SILENCE_MS });
   return {
     location: locationOf(driver),
     schema,
@@ -73,6 +75,21 @@ export function postgresSettings(url: string, options: PostgresOptions = {}): Po
     ...{ connectTimeoutMs, statementTimeoutMs, lockTimeoutMs },
     log: options.log ?? silentLog,
     driver,
+    leadershipDriver: driverSettings(url, LEADERSHIP),
+  };
+}
+
+function driverSettings(url: string, { connectMs, statementMs, lockMs, silenceMs }: Waits): pg.ClientConfig {
+  const { connectionString, extra } = splitUrl(url);
+  return {
+    connectionString,
+    application_name: "limpet",
+    options: `${sessionOptions(statementMs, lockMs)} ${extra}`.trimEnd(),
+    connectionTimeoutMillis: connectMs,
+    query_timeout: statementMs + silenceMs,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    types: { getTypeParser: typeParser as typeof pg.types.getTypeParser },
   };
 }
 
