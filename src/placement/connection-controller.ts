@@ -207,12 +207,12 @@ export class ConnectionController {
 
   /**
    * Is it known who may hold actors of a type? Not while somebody has not been heard of by this leader. Nor while its first
-   * host is being noted: a table without it would say that nobody hosts the type.
+   * host is to be noted: a table without it would say that nobody hosts the type.
    */
   isKnown(type: string): boolean {
     const hosts = [...this.#hosts.values()];
     const holders = hosts.filter(({ held }) => held.has(type));
-    if (holders.length === 0) return !hosts.some(({ saving }) => saving?.has(type));
+    if (holders.length === 0) return !hosts.some(({ types }) => types.has(type));
     return holders.every(({ state }) => state !== "expected");
   }
 

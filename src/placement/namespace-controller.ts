@@ -5,8 +5,16 @@
 // A driver feeds it inputs with the time and performs the effects it returns, in their order. Pure.
 import { LIMITS } from "../kernel/limits.ts";
 import { ActorTypeController, type ChangeReason, type TypeSettings, type TypeWish } from "./actor-type-controller.ts";
-import { ConnectionController, type HostRecord, type KnownMember } from "./connection-controller.ts";
-import type { Hello, HostMessage, Operation, PlacementOrder, SchedulerMessage, TypeTable } from "./messages.ts";
+import { type Admission, ConnectionController, type HostRecord, type KnownMember } from "./connection-controller.ts";
+import {
+  type Hello,
+  type HostMessage,
+  NOWHERE,
+  type Operation,
+  type PlacementOrder,
+  type SchedulerMessage,
+  type TypeTable,
+} from "./messages.ts";
 import { sameVersion, type TableVersion } from "./versions.ts";
 
 export interface NamespaceSettings extends TypeSettings {
@@ -86,7 +94,7 @@ export class NamespaceController {
     }
     const before = hello.replaces === undefined ? undefined : this.#connections.host(hello.replaces);
     if (before !== undefined) this.#remove(before, "leave", "it came back as a new incarnation", now, effects);
-    const admission = this.#connections.hello(stream, hello, now);
+    const admission = this.#admit(stream, hello, now);
     if (admission.kind === "removed") {
       effects.push({ kind: "send", streams: [stream], message: { kind: "removed", reason: admission.reason } });
       return this.#finish(effects, now);
@@ -104,6 +112,18 @@ export class NamespaceController {
     this.#note(host, effects);
     this.#changed(new Set([...host.types, ...host.held]), "join", now);
     return this.#finish(effects, now);
+  }
+
+  /** Whom a table names although it was removed may take itself for an owner, even if it reports no types any more. */
+  #admit(stream: number, hello: Hello, now: number): Admission {
+    const { incarnation } = hello;
+    const names = (table: TypeTable | undefined): boolean =>
+      table?.hosts.some((host) => host.incarnation === incarnation) === true;
+    const removed =
+      this.#connections.host(incarnation) === undefined &&
+      [...this.#types.values()].some(({ finished, table }) => names(finished) || names(table));
+    if (removed) return { kind: "removed", reason: "this incarnation is no member of the cluster any more" };
+    return this.#connections.hello(stream, hello, now);
   }
 
   message(stream: number, message: Exclude<HostMessage, Hello>, now: number): Effect[] {
@@ -182,13 +202,10 @@ export class NamespaceController {
   // ——— Hosts.
 
   #report(host: HostRecord, types: readonly string[], now: number, effects: Effect[]): void {
-    if (types.length > LIMITS.typesPerHost) {
-      effects.push({
-        kind: "close",
-        stream: host.stream!,
-        code: "PROTOCOL",
-        why: `a host may report ${LIMITS.typesPerHost} types`,
-      });
+    const tooMany = types.length > LIMITS.typesPerHost;
+    if (tooMany || (types.length > 0 && host.address === NOWHERE)) {
+      const why = tooMany ? `a host may report ${LIMITS.typesPerHost} types` : "a host that has types needs an address";
+      effects.push({ kind: "close", stream: host.stream!, code: "PROTOCOL", why });
       return;
     }
     const touched = new Set([...host.types, ...types]);
