@@ -1,0 +1,227 @@
+// What a stranger can send. Each time the connection is closed with one line in the log that quotes nothing of it, and
+// the others go on as if nothing had been.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { LINK_LIMITS } from "./limits.ts";
+import { ask, frame, hello, Lines, NAMESPACE, Pair, RawPeer, RawServer, Service, until } from "./link-kit.test.ts";
+import { openLinks } from "./links.ts";
+import { KIND, PROTOCOL } from "./messages.ts";
+
+const echo = () => new Service((call, answer) => answer.value(call.args[0]));
+const SECRET = "hunter2";
+
+function framed(...bytes: readonly (number | Buffer)[]): Buffer {
+  const body = Buffer.concat(bytes.map((part) => (typeof part === "number" ? Buffer.from([part]) : part)));
+  const head = Buffer.alloc(4);
+  head.writeUInt32BE(body.length);
+  return Buffer.concat([head, body]);
+}
+
+const call = (number: number, args: string | readonly string[] = []) =>
+  frame([KIND.call, number, "Cart", "ada", "add", 1_000, args]);
+
+const length = (bytes: number): Buffer => {
+  const head = Buffer.alloc(4);
+  head.writeUInt32BE(bytes);
+  return head;
+};
+
+const BAD_HELLOS: Record<string, Buffer> = {
+  "an HTTP request": Buffer.from(`GET /${SECRET} HTTP/1.1\r\n\r\n`),
+  "a huge length": length(0xffff_ffff),
+  "a hello that is too long": framed(Buffer.alloc(LINK_LIMITS.helloBytes + 1, 0x61)),
+  "a hello of a megabyte": length(1_000_000),
+  "an empty frame": length(0),
+  "a call before hello": call(0, [SECRET]),
+  "a hello of a wrong shape": frame([KIND.hello, PROTOCOL, NAMESPACE]),
+  "a hello with bytes behind it": framed(hello().subarray(4), 0),
+  "two messages in the first frame": frame([KIND.hello, PROTOCOL, NAMESPACE, "", ""], [KIND.ping]),
+  "another namespace": hello("elsewhere"),
+  "another protocol": frame([KIND.hello, 77, NAMESPACE, "", ""]),
+  "a hello whose protocol is a text": frame([KIND.hello, "one", NAMESPACE, "", ""]),
+};
+
+const BAD_FRAMES: Record<string, Buffer> = {
+  "a huge length": length(LINK_LIMITS.frameBytes + 1),
+  "an empty frame": length(0),
+  "a map": framed(0x81, 0xa1, 0x61, 1),
+  "an extension": framed(0x91, 0xd4, 0x72, 0x40, 0x91, 0xa1, 0x61),
+  "a record of another MessagePack": framed(Buffer.from("91d47240 91a8636f6e7374727563 01".replaceAll(" ", ""), "hex")),
+  "nesting without end": framed(Buffer.alloc(100_000, 0x91)),
+  "a list that promises too much": framed(0xdd, 0xff, 0xff, 0xff, 0xff),
+  "bytes behind the messages": framed(0x90, 0),
+  "a message that is no list": framed(0x91, 1),
+  "a message without a kind": framed(0x91, 0x90),
+  "an unknown kind": frame([99, 1]),
+  "a second hello": hello(),
+  "an answer to one who asked nothing": frame([KIND.value, 0, SECRET]),
+  "a bye to the host": frame([KIND.bye]),
+  "a ping with something in it": frame([KIND.ping, SECRET]),
+  "a call with too few fields": frame([KIND.call, 0, "Cart", SECRET]),
+  "a call with too many fields": frame([KIND.call, 0, "Cart", "ada", "add", 1, [], 0, false, [], SECRET]),
+  "a call whose type is a number": frame([KIND.call, 0, 5, "ada", "add", 1, []]),
+  "a call whose time is a text": frame([KIND.call, 0, "Cart", "ada", "add", SECRET, []]),
+  "a call whose time is negative": frame([KIND.call, 0, "Cart", "ada", "add", -1.5, []]),
+  "a call whose time is no number": frame([KIND.call, 0, "Cart", "ada", "add", Number.NaN, []]),
+  "a call whose arguments are a number": frame([KIND.call, 0, "Cart", "ada", "add", 1, 5]),
+  "arguments that are no JSON": call(0, `{${SECRET}`),
+  "arguments that are no list": call(0, `{"a":"${SECRET}"}`),
+  "arguments nested too deep": call(0, "[".repeat(5_000) + "]".repeat(5_000)),
+  "arguments with a tag that lies": call(0, '[{"$":"map","v":5}]'),
+  "arguments with a number that takes minutes": call(0, `[{"$":"bigint","v":"${"9".repeat(100_000)}"}]`),
+  "causes that are not complete": frame([KIND.call, 0, "Cart", "ada", "add", 1, [], 0, false, ["host"]]),
+  "the same number twice": Buffer.concat([call(7), call(7)]),
+  "a number beyond the limit": call(LINK_LIMITS.calls),
+  "a cancellation beyond the limit": frame([KIND.cancel, LINK_LIMITS.calls]),
+  "a cancellation of no number": frame([KIND.cancel, SECRET]),
+};
+
+for (const [what, bytes] of Object.entries(BAD_HELLOS)) {
+  test(`a door closes on ${what}`, async () => {
+    await using pair = await Pair.open(echo());
+    using peer = await RawPeer.connect(pair.door.address, bytes);
+    await peer.closed();
+    await assertRefused(pair);
+    assert.equal(pair.service.served.length, 1);
+  });
+}
+
+for (const [what, bytes] of Object.entries(BAD_FRAMES)) {
+  test(`a door closes on ${what} after a good hello`, async () => {
+    await using pair = await Pair.open(new Service());
+    using peer = await RawPeer.connect(pair.door.address, hello(), bytes);
+    await peer.closed();
+    pair.service.respond = (given, answer) => answer.value(given.args[0]);
+    await assertRefused(pair);
+  });
+}
+
+/** One line, without a word of what was sent, and the door is open for others. */
+async function assertRefused(pair: Pair): Promise<void> {
+  await until("it is in the log", () => pair.doorLog.of("link.refused").length > 0);
+  assert.deepEqual(await pair.ask(["fine"]), ["value", "fine"]);
+  const lines = pair.doorLog.of("link.refused");
+  assert.equal(lines.length, 1);
+  assert.ok(!JSON.stringify(lines).includes(SECRET));
+  assert.deepEqual(pair.doorLog.of("link.failed"), []);
+}
+
+test("a hello that never ends is cut off in time, also when it keeps coming", async () => {
+  await using pair = await Pair.open(echo(), { limits: { helloMs: 50 } });
+  using peer = await RawPeer.connect(pair.door.address, length(1_000));
+  const dripping = setInterval(() => peer.socket.write("a"), 5);
+  await peer.closed();
+  clearInterval(dripping);
+  await assertRefused(pair);
+});
+
+test("noise never does more than close its own connection", async () => {
+  await using pair = await Pair.open(echo());
+  const good = [hello(), call(1, ["x"]), call(2, '[{"a":1}]'), frame([KIND.cancel, 1]), frame([KIND.ping])];
+  const noise = fc.array(
+    fc.oneof(
+      fc.constantFrom(...good),
+      fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
+      fc.uint8Array({ maxLength: 60 }).map((bytes) => framed(Buffer.from(bytes))),
+      fc.tuple(fc.constantFrom(...good), fc.nat(), fc.nat(255)).map(([bytes, at, byte]) => {
+        const changed = Buffer.from(bytes);
+        changed[at % changed.length] = byte;
+        return changed;
+      }),
+    ),
+    { maxLength: 8 },
+  );
+  const property = fc.asyncProperty(fc.boolean(), noise, async (isPolite, pieces) => {
+    using peer = await RawPeer.connect(pair.door.address, ...(isPolite ? [hello()] : []), ...pieces);
+    peer.socket.end();
+    await peer.closed();
+    assert.deepEqual(await pair.ask(["fine"]), ["value", "fine"]);
+  });
+  await fc.assert(property, { numRuns: 300 });
+  assert.deepEqual(pair.doorLog.of("link.failed"), []);
+});
+
+test("a flood of calls is served up to the limit of one connection, and others are not disturbed", async () => {
+  const service = new Service();
+  await using pair = await Pair.open(service, { limits: { calls: 1_000 } });
+  const flood = Array.from({ length: 1_001 }, (_, i) => call(i));
+  using peer = await RawPeer.connect(pair.door.address, hello(), ...flood);
+  await peer.closed();
+  assert.equal(service.served.length, 1_000);
+  await until("all are cancelled", () => service.served.every(({ cancels }) => cancels === 1));
+  service.respond = (given, answer) => answer.value(given.args[0]);
+  await assertRefused(pair);
+});
+
+test("calls that are cancelled at once again and again pile up nothing", async () => {
+  const service = new Service();
+  await using pair = await Pair.open(service, { limits: { unsentBytes: 10_000 } });
+  using peer = await RawPeer.connect(pair.door.address, hello());
+  await until("it said hello", () => peer.received.length > 0);
+  // It reads none of the last words that it gets.
+  peer.socket.pause();
+  const round = Buffer.concat([call(0), frame([KIND.cancel, 0]), frame([KIND.ping])]);
+  const many = Buffer.concat(Array.from({ length: 2_000 }, () => round));
+  for (let i = 0; i < 100; i++) peer.socket.write(many);
+  await until("the door stops to read", () => peer.socket.writableLength > 0 && service.served.length > 0);
+  service.served.length = 0;
+  pair.service.respond = (given, answer) => answer.value(given.args[0]);
+  assert.deepEqual(await pair.ask(["fine"]), ["value", "fine"]);
+});
+
+test("half frames of many strangers are limited together", async () => {
+  await using pair = await Pair.open(echo(), { limits: { heldBytes: 1_000_000 } });
+  const half = Buffer.concat([length(600_000), Buffer.alloc(500_000)]);
+  using first = await RawPeer.connect(pair.door.address, hello(), half);
+  using second = await RawPeer.connect(pair.door.address, hello(), half);
+  await until("one of them is refused", () => first.isClosed !== second.isClosed);
+  await assertRefused(pair);
+});
+
+test("more connections than the limit are turned away", async () => {
+  await using pair = await Pair.open(echo(), { limits: { connections: 2 } });
+  using first = await RawPeer.connect(pair.door.address, hello());
+  assert.deepEqual(await pair.ask([1]), ["value", 1]);
+  using third = await RawPeer.connect(pair.door.address, hello());
+  await third.closed();
+  assert.equal(first.isClosed, false);
+  assert.deepEqual(await pair.ask([2]), ["value", 2]);
+});
+
+const BAD_ANSWERS: Record<string, Buffer> = {
+  "an answer to a call that was not made": frame([KIND.value, 5, "x"]),
+  "a second answer": frame([KIND.value, 0, "first"], [KIND.value, 0, "second"]),
+  "an answer with too many fields": frame([KIND.value, 0, "x", "y"]),
+  "a text that is no value": frame([KIND.text, 0, `{${SECRET}`]),
+  "a text that is a number": frame([KIND.text, 0, 5]),
+  "an error that is none": frame([KIND.error, 0, `"${SECRET}"`]),
+  "an error that is no JSON": frame([KIND.error, 0, SECRET]),
+  "a belief without an owner": frame([KIND.notOwner, 0, 1, 2]),
+  "giving up what was not cancelled": frame([KIND.givenUp, 0]),
+  "a call": call(0),
+  "an unknown kind": frame([42, 0]),
+  "a huge frame": length(0xffff_ffff),
+};
+
+for (const [what, bytes] of Object.entries(BAD_ANSWERS)) {
+  test(`links close on ${what}, and their callers hear one thing`, async () => {
+    const log = new Lines();
+    await using server = await RawServer.open((socket) => {
+      socket.write(hello());
+      // The hello has come, and then the call.
+      let reads = 0;
+      socket.on("data", (piece) => {
+        const isCall = piece.includes("Cart");
+        if (isCall && reads++ === 0) socket.write(bytes);
+      });
+    });
+    const links = openLinks({ address: "", namespace: NAMESPACE, security: { keys: [] }, log });
+    const [how, answer] = await ask(links, server.address);
+    if (what === "a second answer") assert.deepEqual([how, answer], ["value", "first"]);
+    else assert.equal(how, "lost");
+    await until("it is in the log", () => log.of("link.refused").length === 1);
+    assert.ok(!JSON.stringify(log.all).includes(SECRET));
+    await links.close();
+  });
+}

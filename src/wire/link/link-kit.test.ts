@@ -1,0 +1,344 @@
+// What the tests of links share: a service that can be watched, callers that note what they hear, a raw peer that says
+// anything, and a wire that can be cut.
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import type {
+  Cancel,
+  LinkService,
+  Links,
+  Ownership,
+  RemoteAnswer,
+  RemoteCall,
+  RemoteCaller,
+} from "../../ports/links.ts";
+import type { Log, LogFields } from "../../ports/log.ts";
+import { NO_SECURITY } from "../cluster-security.ts";
+import { type LinkDoor, type LinkDoorNeeds, openLinkDoor } from "./door.ts";
+import { FrameWriter } from "./frame-writer.ts";
+import { writeHello } from "./hello.ts";
+import { LINK_LIMITS, type LinkLimits } from "./limits.ts";
+import { openLinks } from "./links.ts";
+
+export const NAMESPACE = "default";
+
+/** Keeps what was logged. */
+export class Lines implements Log {
+  readonly all: { readonly event: string; readonly fields: LogFields | undefined }[] = [];
+  debug = this.#note();
+  info = this.#note();
+  warn = this.#note();
+  error = this.#note();
+
+  #note() {
+    return (event: string, fields?: LogFields): void => void this.all.push({ event, fields });
+  }
+
+  of(event: string): readonly LogFields[] {
+    return this.all.filter((line) => line.event === event).map(({ fields }) => fields ?? {});
+  }
+}
+
+export interface Serving {
+  readonly call: RemoteCall;
+  readonly answer: RemoteAnswer;
+  cancels: number;
+}
+
+/** Notes every call. What `respond` does not answer stays open. */
+export class Service implements LinkService {
+  readonly served: Serving[] = [];
+  respond: (call: RemoteCall, answer: RemoteAnswer) => void;
+
+  constructor(respond: (call: RemoteCall, answer: RemoteAnswer) => void = () => {}) {
+    this.respond = respond;
+  }
+
+  serve(call: RemoteCall, answer: RemoteAnswer): Cancel {
+    const serving = { call, answer, cancels: 0 };
+    this.served.push(serving);
+    this.respond(call, answer);
+    return () => {
+      serving.cancels++;
+    };
+  }
+}
+
+export type Outcome = readonly [how: keyof RemoteCaller, what: unknown];
+
+/** Notes what it hears, which should be one thing. */
+export class Caller implements RemoteCaller {
+  readonly heard: Outcome[] = [];
+  readonly #first = Promise.withResolvers<Outcome>();
+
+  get outcome(): Promise<Outcome> {
+    return this.#first.promise;
+  }
+
+  value(result: unknown): void {
+    this.#hear("value", result);
+  }
+
+  error(error: unknown): void {
+    this.#hear("error", error);
+  }
+
+  notOwner(belief: Ownership): void {
+    this.#hear("notOwner", belief);
+  }
+
+  unsent(error: Error): void {
+    this.#hear("unsent", error);
+  }
+
+  lost(error: Error): void {
+    this.#hear("lost", error);
+  }
+
+  #hear(how: keyof RemoteCaller, what: unknown): void {
+    this.heard.push([how, what]);
+    this.#first.resolve([how, what]);
+  }
+}
+
+export function callOf(args: readonly unknown[] = [], more: Partial<RemoteCall> = {}): RemoteCall {
+  const names = { namespace: NAMESPACE, type: "Cart", id: "ada", method: "add" };
+  return { ...names, args, timeoutMs: 30_000, hops: 0, passOn: false, causes: [], ...more };
+}
+
+/** Makes a call and waits for what becomes of it. */
+export function ask(links: Links, address: string, args: readonly unknown[] = [], more: Partial<RemoteCall> = {}) {
+  const caller = new Caller();
+  links.call(address, callOf(args, more), caller);
+  return caller.outcome;
+}
+
+export interface PairOptions {
+  readonly limits?: Partial<LinkLimits>;
+  readonly security?: { readonly keys: readonly string[] };
+}
+
+/** A door with a service behind it, and links to call it; closed with the test. */
+export class Pair implements AsyncDisposable {
+  readonly service: Service;
+  readonly door: LinkDoor;
+  readonly links: Links;
+  readonly doorLog: Lines;
+  readonly linksLog: Lines;
+
+  private constructor(service: Service, door: LinkDoor, links: Links, doorLog: Lines, linksLog: Lines) {
+    this.service = service;
+    this.door = door;
+    this.links = links;
+    this.doorLog = doorLog;
+    this.linksLog = linksLog;
+  }
+
+  static async open(service: Service, { limits = {}, security = NO_SECURITY }: PairOptions = {}): Promise<Pair> {
+    const all = { ...LINK_LIMITS, ...limits };
+    const [doorLog, linksLog] = [new Lines(), new Lines()];
+    const listen = { host: "127.0.0.1", port: 0, namespace: NAMESPACE, security };
+    const door = await openLinkDoor(service, listen, { log: doorLog }, all);
+    const links = openLinks({ address: "127.0.0.1:1", namespace: NAMESPACE, security, log: linksLog }, all);
+    return new Pair(service, door, links, doorLog, linksLog);
+  }
+
+  ask(args: readonly unknown[] = [], more: Partial<RemoteCall> = {}): Promise<Outcome> {
+    return ask(this.links, this.door.address, args, more);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.links.close();
+    await this.door.close();
+  }
+}
+
+export const LISTEN = { host: "127.0.0.1", port: 0, namespace: NAMESPACE, security: NO_SECURITY };
+
+/** A door alone; closed with the test. */
+export async function openDoor(
+  service: LinkService,
+  { limits = {}, ...listen }: Partial<typeof LISTEN> & { readonly limits?: Partial<LinkLimits> } = {},
+  needs: LinkDoorNeeds = { log: new Lines() },
+): Promise<LinkDoor & AsyncDisposable> {
+  const door = await openLinkDoor(service, { ...LISTEN, ...listen }, needs, { ...LINK_LIMITS, ...limits });
+  return Object.assign(door, { [Symbol.asyncDispose]: () => door.close() });
+}
+
+export const portOf = (address: string): number => Number(address.split(":").at(-1));
+
+export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+  const end = performance.now() + 20_000;
+  while (!(await condition())) {
+    if (performance.now() > end) throw new Error(`waited in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+/** Frames by hand, for a peer that does not keep to the rules. */
+export function frame(
+  ...messages: readonly (readonly (string | number | boolean | null | readonly string[])[])[]
+): Buffer {
+  const writer = new FrameWriter();
+  writer.begin();
+  for (const [kind, ...fields] of messages) {
+    writer.message(fields.length + 1, kind as number);
+    for (const field of fields) {
+      if (typeof field === "object" && field !== null) {
+        writer.list(field.length);
+        for (const item of field) writer.text(item);
+      } else writer.primitive(field);
+    }
+  }
+  return writer.finish();
+}
+
+export const hello = (namespace = NAMESPACE): Buffer =>
+  Buffer.from(writeHello(new FrameWriter(), { namespace, address: "", version: "" }));
+
+/** A socket on which anything can be said. */
+export class RawPeer implements Disposable {
+  readonly socket: Socket;
+  readonly received: Buffer[] = [];
+  isClosed = false;
+
+  private constructor(socket: Socket) {
+    this.socket = socket;
+    socket
+      .on("data", (piece) => this.received.push(piece))
+      .on("error", () => {})
+      .on("close", () => {
+        this.isClosed = true;
+      });
+  }
+
+  static async connect(address: string, ...greeting: readonly Buffer[]): Promise<RawPeer> {
+    const socket = connect(portOf(address), "127.0.0.1");
+    const peer = new RawPeer(socket);
+    await once(socket, "connect");
+    for (const bytes of greeting) socket.write(bytes);
+    return peer;
+  }
+
+  static on(socket: Socket): RawPeer {
+    return new RawPeer(socket);
+  }
+
+  /** All that was received, as far as it is text. */
+  get text(): string {
+    return Buffer.concat(this.received).toString("latin1");
+  }
+
+  closed(): Promise<void> {
+    return until("the connection is closed", () => this.isClosed);
+  }
+
+  [Symbol.dispose](): void {
+    this.socket.destroy();
+  }
+}
+
+/** A server whose behaviour is given. */
+export class RawServer implements AsyncDisposable {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  connections = 0;
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  static async open(behave: (socket: Socket) => void): Promise<RawServer> {
+    const server = createServer();
+    const raw = new RawServer(server);
+    server.on("connection", (socket) => {
+      raw.connections++;
+      raw.#sockets.add(socket);
+      socket.on("error", () => {}).on("close", () => raw.#sockets.delete(socket));
+      behave(socket);
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return raw;
+  }
+
+  get address(): string {
+    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  destroyAll(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = once(this.#server, "close");
+    this.#server.close();
+    this.destroyAll();
+    await closed;
+  }
+}
+
+/** Lies between links and a door, and passes everything on until it is cut or frozen. */
+export class Wire implements AsyncDisposable {
+  readonly #to: number;
+  readonly #raw: Promise<RawServer>;
+  readonly #pairs = new Set<readonly [Socket, Socket]>();
+  /** Bytes that pass in either direction before the connection is cut. */
+  cutAfter = Number.POSITIVE_INFINITY;
+  isFrozen = false;
+  /** That passed, in both directions. */
+  pieces = 0;
+  onPiece: (piece: Buffer) => void = () => {};
+
+  private constructor(to: number) {
+    this.#to = to;
+    this.#raw = RawServer.open((near) => this.#join(near));
+  }
+
+  static async before(address: string): Promise<Wire & { readonly address: string }> {
+    const wire = new Wire(portOf(address));
+    const { address: own } = await wire.#raw;
+    return Object.assign(wire, { address: own });
+  }
+
+  /** Connections that pass through it now. */
+  get open(): number {
+    return this.#pairs.size;
+  }
+
+  cut(): void {
+    for (const pair of this.#pairs) for (const socket of pair) socket.destroy();
+  }
+
+  #join(near: Socket): void {
+    const far = connect(this.#to, "127.0.0.1");
+    const pair = [near, far] as const;
+    this.#pairs.add(pair);
+    for (const [from, to] of [pair, [far, near]] as const) {
+      from
+        .on("error", () => {})
+        .on("close", () => {
+          this.#pairs.delete(pair);
+          to.destroy();
+        });
+      from.on("data", (piece: Buffer) => this.#pass(piece, from, to));
+    }
+  }
+
+  #pass(piece: Buffer, from: Socket, to: Socket): void {
+    if (this.isFrozen) return;
+    this.pieces++;
+    this.onPiece(piece);
+    const allowed = piece.subarray(0, Math.max(this.cutAfter, 0));
+    this.cutAfter -= piece.length;
+    if (allowed.length > 0) to.write(allowed);
+    if (this.cutAfter >= 0) return;
+    to.end();
+    from.destroy();
+    this.cutAfter = Number.POSITIVE_INFINITY;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.cut();
+    await (await this.#raw)[Symbol.asyncDispose]();
+  }
+}
