@@ -2,7 +2,7 @@
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import { createContextKey } from "@connectrpc/connect";
 import { isLoopback } from "../../kernel/addresses.ts";
-import { invariant, type LimpetError } from "../../kernel/errors.ts";
+import { invariant, LimpetError } from "../../kernel/errors.ts";
 import { cutReason } from "./checks.ts";
 import type { Peer } from "./service.ts";
 import { CODE_HEADER, grpcCode } from "./status.ts";
@@ -14,6 +14,7 @@ export class Exchange {
   readonly request: Http2ServerRequest;
   readonly response: Http2ServerResponse;
   readonly peer: Peer;
+  readonly #gone = new AbortController();
 
   constructor(request: Http2ServerRequest, response: Http2ServerResponse, lingerMs: number) {
     this.request = request;
@@ -23,11 +24,16 @@ export class Exchange {
     request.on("error", () => {});
     response.on("error", () => {});
     // A client that was answered may still send; for a while that is let pass, so that it can read the answer.
-    response.once("finish", () => {
-      if (request.stream.destroyed) return;
+    request.stream.once("finish", () => {
       const timer = setTimeout(() => this.cut(), lingerMs);
-      request.stream.once("close", () => clearTimeout(timer));
+      this.onClose(() => clearTimeout(timer));
     });
+    this.onClose(() => this.#gone.abort(request.stream.errored ?? brokenOff(this.peer, request.stream.rstCode)));
+  }
+
+  /** Aborts when the stream is no more. The request alone may seem to be closed before that. */
+  get gone(): AbortSignal {
+    return this.#gone.signal;
   }
 
   onClose(listener: () => void): void {
@@ -71,6 +77,13 @@ export function exchangeOf(values: { get(key: typeof EXCHANGE): Exchange | undef
   const exchange = values.get(EXCHANGE);
   invariant(exchange !== undefined, "every request comes through the door");
   return exchange;
+}
+
+function brokenOff({ address }: Peer, code: number): LimpetError {
+  return new LimpetError(
+    "UNREACHABLE",
+    `the process at ${address} was lost: its stream was broken off (HTTP/2 code ${code})`,
+  );
 }
 
 function peerOf({ stream }: Http2ServerRequest): Peer {

@@ -30,8 +30,8 @@ export class HostStream implements ControlStream<SchedulerMessage> {
   readonly #needs: StreamNeeds;
   readonly #outbox: Outbox<SchedulerMessage, SchedulerReply>;
   readonly #listener: ControlListener<HostMessage>;
-  /** For the first message, and later for the end to be taken note of. */
-  #timer: NodeJS.Timeout;
+  /** For the first message. */
+  readonly #patience: NodeJS.Timeout;
   #greeted = false;
   #closed = false;
 
@@ -39,7 +39,7 @@ export class HostStream implements ControlStream<SchedulerMessage> {
     const { limits, over, service, peer } = needs;
     this.#needs = needs;
     this.#outbox = new Outbox(limits.queue, writeSchedulerMessage);
-    this.#timer = setTimeout(() => this.#refuse(tooLate(limits)), limits.firstMessageMs);
+    this.#patience = setTimeout(() => this.#refuse(tooLate(limits)), limits.firstMessageMs);
     over.addEventListener("abort", () => this.#lost(over.reason), { once: true });
     this.#listener = service.report(this, peer);
   }
@@ -101,7 +101,7 @@ export class HostStream implements ControlStream<SchedulerMessage> {
     const { peer } = this.#needs;
     if (!peer.sameMachine && isLoopback(parseAddress(address)!.host)) throw unfindable(address, peer);
     this.#greeted = true;
-    clearTimeout(this.#timer);
+    clearTimeout(this.#patience);
   }
 
   #refuse(error: LimpetError): void {
@@ -114,7 +114,6 @@ export class HostStream implements ControlStream<SchedulerMessage> {
   #lost(reason: unknown): void {
     const error = fromStatus(reason, `the host at ${this.#needs.peer.address}`);
     if (!this.#closed && error.code === "INVARIANT") this.#needs.log.error("control.failed", { err: error });
-    clearTimeout(this.#timer);
     this.#outbox.cut();
     this.#end(error);
   }
@@ -123,6 +122,7 @@ export class HostStream implements ControlStream<SchedulerMessage> {
   #end(error: LimpetError | undefined): void {
     if (this.#closed) return;
     this.#closed = true;
+    clearTimeout(this.#patience);
     queueMicrotask(() => {
       try {
         this.#listener.closed(error);
@@ -134,10 +134,8 @@ export class HostStream implements ControlStream<SchedulerMessage> {
 
   /** The last word. Whoever does not take it is cut off. */
   #say(error: LimpetError | undefined): void {
-    const { over, cut, limits } = this.#needs;
     this.#outbox.end(error && toStatus(error));
-    clearTimeout(this.#timer);
-    if (!over.aborted) this.#timer = setTimeout(cut, limits.lingerMs);
+    setTimeout(this.#needs.cut, this.#needs.limits.lingerMs).unref();
   }
 }
 

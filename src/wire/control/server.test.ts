@@ -153,7 +153,7 @@ describe("a host's stream", () => {
     await host.hears(1);
     between.cut();
     assert.ok(hasCode("UNREACHABLE", /127.0.0.1:\d+ was lost/)(await ear.ended));
-    assert.ok(hasCode("UNREACHABLE", /the host at 127.0.0.1 was lost/)(await host.ended));
+    assert.ok(hasCode("UNREACHABLE", /the process at 127.0.0.1 was lost/)(await host.ended));
   });
 
   it("does not fall with a listener that throws", async (t) => {

@@ -148,7 +148,8 @@ class Door {
     // Clients keep their deadlines themselves; here one would only be a timer that outlives the stream.
     delete request.headers["grpc-timeout"];
     const values = createContextValues().set(EXCHANGE, exchange);
-    handler(universalRequestFromNodeRequest(request, response, undefined, values))
+    const asked = universalRequestFromNodeRequest(request, response, undefined, values);
+    handler({ ...asked, signal: exchange.gone })
       .then((answer) => universalResponseToNodeResponse(answer, response))
       // What our own code failed with is logged there. The rest is a client that went away.
       .catch((err: unknown) => this.#log.debug("control.broken", { err }));

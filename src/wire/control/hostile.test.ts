@@ -1,0 +1,375 @@
+// Whatever comes in at the control door, everybody else is served as before.
+import assert from "node:assert/strict";
+import { constants, type ServerHttp2Stream } from "node:http2";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { describe, it, type TestContext } from "node:test";
+import type { HostMessage, SchedulerMessage } from "../../placement/messages.ts";
+import { silentLog } from "../../ports/log.ts";
+import type { HostReport } from "../proto/gen/limpet/control/v1/control_pb.js";
+import { writeHostMessage } from "./codec.ts";
+import {
+  Ear,
+  EMPTY_VIEW,
+  FakeScheduler,
+  HELLO,
+  hasCode,
+  openClient,
+  openHost,
+  type ServedHost,
+  until,
+} from "./control-kit.test.ts";
+import { HostStream } from "./host-stream.ts";
+import { CONTROL_LIMITS } from "./limits.ts";
+import { call, callReport, dial, frame, HELLO_FRAME, openRawServer, report, SERVICE } from "./raw-kit.test.ts";
+
+/** A bystander's stream, which must work as before when the test is over. */
+async function openWitnessed(t: TestContext, setting: Parameters<typeof openHost>[1] = {}) {
+  const witness = await openHost(t, setting);
+  return {
+    ...witness,
+    port: witness.door.port,
+    async unharmed(): Promise<void> {
+      witness.host.stream.send({ kind: "drain" });
+      assert.deepEqual(await witness.ear.hears(1), [{ kind: "drain" }]);
+      assert.deepEqual(await witness.client.describe(), EMPTY_VIEW);
+    },
+  };
+}
+
+/** Sends bytes to the port; resolves when the door has closed the connection. */
+function throwAt(port: number, bytes: string | Buffer): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => socket.write(bytes));
+    let heard = "";
+    socket.on("data", (chunk) => {
+      heard += chunk.toString("latin1");
+    });
+    socket.on("error", () => {});
+    socket.on("close", () => resolve(heard));
+  });
+}
+
+describe("somebody who speaks no gRPC", () => {
+  it("is disconnected for an HTTP/1 request", async (t) => {
+    const { port, unharmed } = await openWitnessed(t);
+    await throwAt(port, "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    await throwAt(port, `POST ${SERVICE}/DrainHost HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n`);
+    await unharmed();
+  });
+
+  it("is disconnected for bytes without meaning", async (t) => {
+    const { port, unharmed } = await openWitnessed(t);
+    const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    await Promise.all([
+      throwAt(port, Buffer.alloc(1_000, 0xff)),
+      throwAt(port, Buffer.from("160301020001", "hex")),
+      throwAt(port, Buffer.concat([preface, Buffer.alloc(1_000, 0xff)])),
+      // A frame of headers on stream 0, and one that promises more than is allowed.
+      throwAt(
+        port,
+        Buffer.concat([preface, Buffer.from("000000040000000000" + "000005010000000000" + "0000000000", "hex")]),
+      ),
+      throwAt(port, Buffer.concat([preface, Buffer.from("ffffff000000000001", "hex"), Buffer.alloc(100)])),
+    ]);
+    await unharmed();
+  });
+
+  it("is told that a path leads nowhere", async (t) => {
+    const { port, unharmed } = await openWitnessed(t);
+    const session = dial(t, port);
+    for (const path of ["/", "/nowhere", `${SERVICE}/Nothing`, `${SERVICE}/DrainHost/x`, "//", "/%00"]) {
+      const { stream, answer } = call(session, path);
+      stream.end();
+      const { status, grpcStatus, code } = await answer;
+      assert.deepEqual([status, grpcStatus, code], [200, "12", "ROUTE_UNKNOWN"], path);
+    }
+    await unharmed();
+  });
+
+  it("is refused for another kind of content, and for another verb", async (t) => {
+    const { port, unharmed } = await openWitnessed(t);
+    const session = dial(t, port);
+    for (const headers of [
+      { "content-type": "application/json" },
+      { "content-type": "application/proto" },
+      { "content-type": "application/connect+proto" },
+      { "content-type": "application/grpc-web" },
+      { "content-type": "application/grpc+json" },
+      { "content-type": "" },
+      { ":method": "GET" },
+      { ":method": "CONNECT-ME" },
+    ]) {
+      const { stream, answer } = call(session, `${SERVICE}/DescribeCluster`, headers);
+      stream.end();
+      assert.equal((await answer).status, 415, JSON.stringify(headers));
+    }
+    await unharmed();
+  });
+
+  it("is refused for an authority that is none", async (t) => {
+    const { port, unharmed } = await openWitnessed(t);
+    const { stream, answer } = call(dial(t, port), `${SERVICE}/DescribeCluster`, { ":authority": "[:::" });
+    stream.end();
+    assert.equal((await answer).status, 400);
+    await unharmed();
+  });
+
+  it("is refused for headers without end", async (t) => {
+    const { port, unharmed } = await openWitnessed(t);
+    const session = dial(t, port);
+    const many = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`h${i}`, "x".repeat(1_000)]));
+    const { stream, answer } = call(session, `${SERVICE}/DescribeCluster`, many);
+    stream.end();
+    assert.notEqual((await answer).grpcStatus, "0");
+    await unharmed();
+  });
+
+  it("may open and reset streams as fast as it likes", async (t) => {
+    const { port, unharmed, service } = await openWitnessed(t);
+    const session = dial(t, port);
+    for (let i = 0; i < 100 && !session.destroyed; i++) {
+      const { stream } = callReport(session);
+      stream.write(HELLO_FRAME);
+      stream.close(constants.NGHTTP2_CANCEL);
+    }
+    await unharmed();
+    session.destroy();
+    await until(() => service.hosts.slice(1).every(({ ends }) => ends === 1));
+  });
+});
+
+describe("a stream that breaks a rule", () => {
+  const says = async (t: TestContext, bytes: Buffer) => {
+    const { port, service, unharmed } = await openWitnessed(t, { limits: { lingerMs: 50 } });
+    const { stream, answer } = callReport(dial(t, port));
+    stream.write(bytes);
+    const { code, grpcStatus, message } = await answer;
+    const host = service.hosts[1]!;
+    const error = await host.ended;
+    assert.equal(error?.code, code);
+    await unharmed();
+    return { code, grpcStatus, message, heard: host.heard };
+  };
+  const goodbye = report({ report: { case: "goodbye", value: {} } });
+
+  it("is refused when its first message is not hello", async (t) => {
+    const { heard, message, ...status } = await says(t, goodbye);
+    assert.deepEqual(status, { code: "PROTOCOL", grpcStatus: "3" });
+    assert.match(message, /the first message of a host is hello/);
+    assert.deepEqual(heard, []);
+  });
+
+  it("is refused when it says hello again", async (t) => {
+    const { code, message, heard } = await says(t, Buffer.concat([HELLO_FRAME, HELLO_FRAME, goodbye]));
+    assert.equal(code, "PROTOCOL");
+    assert.match(message, /says hello once/);
+    assert.deepEqual(heard, [HELLO]);
+  });
+
+  it("is refused when a message is no protobuf, or says nothing", async (t) => {
+    for (const bytes of [Buffer.from("ffffffff", "hex"), Buffer.alloc(0), Buffer.from("0a05", "hex")]) {
+      assert.equal((await says(t, Buffer.concat([HELLO_FRAME, frame(bytes)]))).code, "PROTOCOL");
+    }
+  });
+
+  it("is refused when a message is nested without end", async (t) => {
+    // Groups that nobody knows, a hundred thousand deep.
+    assert.equal((await says(t, frame(Buffer.alloc(100_000, 0xfb)))).code, "PROTOCOL");
+  });
+
+  it("is refused when a message is too large, before it has come in", async (t) => {
+    const { code, message } = await says(t, frame(Buffer.alloc(10), 0, CONTROL_LIMITS.messageBytes + 1));
+    assert.equal(code, "PROTOCOL");
+    assert.match(message, /4194305 is larger/);
+  });
+
+  it("is refused when a message is compressed", async (t) => {
+    assert.equal((await says(t, frame(Buffer.alloc(10), 1))).code, "PROTOCOL");
+  });
+
+  it("is refused when it names an unusual type or version", async (t) => {
+    const types = report({ report: { case: "types", value: { actorTypes: ["a/b"] } } });
+    assert.match((await says(t, Buffer.concat([HELLO_FRAME, types]))).message, /actor type must not contain/);
+  });
+
+  it("is refused when it ends within a message", async (t) => {
+    const { port, service, unharmed } = await openWitnessed(t);
+    const { stream, answer } = callReport(dial(t, port));
+    stream.end(Buffer.concat([HELLO_FRAME, goodbye.subarray(0, 3)]));
+    assert.equal((await answer).code, "PROTOCOL");
+    assert.ok(hasCode("PROTOCOL")(await service.hosts[1]!.ended));
+    await unharmed();
+  });
+
+  it("is told why even if it goes on sending", async (t) => {
+    const { port, unharmed } = await openWitnessed(t, { limits: { lingerMs: 20 } });
+    const { stream, answer } = callReport(dial(t, port));
+    stream.write(goodbye);
+    const more = setInterval(() => stream.writable && stream.write(Buffer.alloc(10_000)), 1);
+    t.after(() => clearInterval(more));
+    assert.equal((await answer).code, "PROTOCOL");
+    await unharmed();
+  });
+});
+
+describe("somebody who waits", () => {
+  it("is closed when a stream says nothing", async (t) => {
+    const { door, unharmed, service } = await openWitnessed(t, { limits: { firstMessageMs: 30 } });
+    const ear = new Ear<SchedulerMessage>();
+    openClient(t, door).report(ear);
+    assert.ok(hasCode("REQUEST_TIMEOUT", /says hello within 30 ms/)(await ear.ended));
+    assert.ok(hasCode("REQUEST_TIMEOUT")(await service.hosts[1]!.ended));
+    await unharmed();
+  });
+
+  it("is refused when a question is never complete", async (t) => {
+    const { port, unharmed } = await openWitnessed(t, { limits: { firstMessageMs: 30, lingerMs: 50 } });
+    const session = dial(t, port);
+    for (const method of ["WatchHosts", "DescribeCluster", "DrainHost"]) {
+      const { stream, answer } = call(session, `${SERVICE}/${method}`);
+      stream.write(frame(new Uint8Array()));
+      const { code, grpcStatus } = await answer;
+      assert.deepEqual([code, grpcStatus], ["REQUEST_TIMEOUT", "4"], method);
+    }
+    await unharmed();
+  });
+
+  it("is cut off when it does not read what it is sent", async (t) => {
+    const { port, service, unharmed } = await openWitnessed(t, { limits: { queue: 50 } });
+    const { stream, answer } = callReport(dial(t, port));
+    stream.pause();
+    stream.write(HELLO_FRAME);
+    const host = await service.host(1);
+    await host.hears(1);
+    const removed = { kind: "removed", reason: "x".repeat(1_000) } as const;
+    while (host.ends === 0) {
+      host.stream.send(removed);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    assert.ok(hasCode("LINK_FULL", /does not read what it is sent/)(await host.ended));
+    stream.resume();
+    assert.notEqual((await answer).grpcStatus, "0");
+    await unharmed();
+  });
+});
+
+describe("a crowd", () => {
+  it("is served up to the limit, and the next one is told to come later", async (t) => {
+    const { door, client, unharmed } = await openWitnessed(t, { limits: { streams: 3 } });
+    const stop = client.watch({ list: () => {}, closed: () => {} });
+    await until(() => door.service.watchers.size === 1);
+    const another = openClient(t, door).watch({ list: () => {}, closed: () => {} });
+    await until(() => door.service.watchers.size === 2);
+    const ear = new Ear<SchedulerMessage>();
+    client.report(ear).send(HELLO);
+    assert.ok(hasCode("HOST_FULL", /serves 3 streams already/)(await ear.ended));
+    stop();
+    another();
+    await until(() => door.service.watchers.size === 0);
+    await unharmed();
+  });
+});
+
+describe("a host on another machine", () => {
+  const seen = async (address: string, sameMachine: boolean) => {
+    const service = new FakeScheduler();
+    const over = new AbortController();
+    const peer = { address: "10.0.0.5", sameMachine };
+    const needs = { service, peer, over: over.signal, cut: () => {}, log: silentLog, limits: CONTROL_LIMITS };
+    const open = Promise.withResolvers<never>();
+    async function* reports(): AsyncGenerator<HostReport> {
+      yield writeHostMessage({ ...HELLO, address } as HostMessage);
+      await open.promise;
+    }
+    const stream = new HostStream(needs);
+    const replies = stream.serve(reports())[Symbol.asyncIterator]();
+    const host = service.hosts[0] as ServedHost;
+    await host.hears(1);
+    const [{ ends, error, heard }] = [host];
+    if (ends > 0) await assert.rejects(replies.next(), /set cluster.host/);
+    over.abort();
+    return { error, heard: heard.length };
+  };
+
+  it("is refused when it says that it is reached on loopback", async () => {
+    for (const address of ["127.0.0.1:7400", "localhost:7400", "[::1]:7400"]) {
+      const { error, heard } = await seen(address, false);
+      assert.ok(hasCode("OPTION_INVALID", /no other machine can; set cluster.host/)(error), address);
+      assert.equal(heard, 0);
+    }
+  });
+
+  it("is welcome with an address of its own, and so is one on this machine with any", async () => {
+    assert.deepEqual(await seen("10.0.0.5:7400", false), { error: undefined, heard: 1 });
+    assert.deepEqual(await seen("127.0.0.1:7400", true), { error: undefined, heard: 1 });
+  });
+});
+
+describe("a client whose scheduler is none", () => {
+  const listen = async (t: TestContext, hello: string) => {
+    const server = createServer((socket) => {
+      t.after(() => socket.destroy());
+      socket.on("error", () => {}).resume();
+      if (hello !== "") socket.end(hello);
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    t.after(() => server.close());
+    return { address: `127.0.0.1:${(server.address() as AddressInfo).port}` };
+  };
+
+  it("says so of a web server", async (t) => {
+    const client = openClient(t, await listen(t, "HTTP/1.1 400 Bad Request\r\n\r\n"));
+    await assert.rejects(client.describe(), hasCode("UNREACHABLE", /hung up at once; it may be no Limpet/));
+  });
+
+  it("says so of somebody who takes the connection and never answers", async (t) => {
+    const client = openClient(t, await listen(t, ""), { limits: { connectMs: 30 } });
+    await assert.rejects(client.describe(), hasCode("UNREACHABLE", /no answer within 30 ms/));
+    const ear = new Ear<SchedulerMessage>();
+    client.report(ear).send(HELLO);
+    assert.ok(hasCode("UNREACHABLE", /no answer within 30 ms/)(await ear.ended));
+  });
+
+  it("says so of answers that are none", async (t) => {
+    const with200 = (bytes?: Buffer) => (stream: ServerHttp2Stream) => {
+      stream.respond({ ":status": 200, "content-type": "application/grpc" });
+      stream.end(bytes);
+    };
+    const answers: [string, (stream: ServerHttp2Stream) => void, RegExp][] = [
+      ["a web page", (stream) => stream.respond({ ":status": 404 }, { endStream: true }), /PROTOCOL|UNREACHABLE/],
+      ["bytes", with200(Buffer.alloc(100, 0xff)), /PROTOCOL/],
+      ["an empty reply", with200(frame(new Uint8Array())), /PROTOCOL/],
+      ["a broken reply", with200(frame(Buffer.from("ff", "hex"))), /UNREACHABLE/],
+      ["no status", with200(), /UNREACHABLE/],
+      ["a reset", (stream) => stream.close(constants.NGHTTP2_INTERNAL_ERROR), /UNREACHABLE/],
+    ];
+    for (const [what, answer, code] of answers) {
+      const client = openClient(t, await openRawServer(t, answer));
+      const ear = new Ear<SchedulerMessage>();
+      client.report(ear).send(HELLO);
+      assert.match(String((await ear.ended)?.code), code, what);
+      assert.deepEqual(ear.heard, [], what);
+      await assert.rejects(client.describe(), what);
+      await client.close();
+    }
+  });
+
+  it("gives up on one that does not read", async (t) => {
+    const raw = await openRawServer(t, (stream) => stream.pause());
+    const ear = new Ear<SchedulerMessage>();
+    const stream = openClient(t, raw, { limits: { queue: 50 } }).report(ear);
+    stream.send({ ...HELLO, types: Array.from({ length: 1_000 }, (_, i) => `${i}${"T".repeat(100)}`) });
+    while (ear.ends === 0) {
+      stream.send({ kind: "types", types: ["T".repeat(100)] });
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    assert.ok(hasCode("LINK_FULL")(await ear.ended));
+  });
+
+  it("does not send what is too large, and says so", async (t) => {
+    const { stream, ear, host } = await openHost(t, { limits: { messageBytes: 10_000 } });
+    stream.send({ kind: "types", types: Array.from({ length: 1_000 }, (_, i) => `${i}${"T".repeat(100)}`) });
+    assert.ok(hasCode("PROTOCOL")(await ear.ended));
+    assert.ok(hasCode("UNREACHABLE")(await host.ended));
+  });
+});
