@@ -239,7 +239,6 @@ export class Membership implements Placement {
       return;
     }
     this.#welcome = true;
-    this.#failures = 0;
     this.#refusal = undefined;
     this.#replaces = undefined;
     this.#lease.length(leaseMs);
@@ -263,6 +262,8 @@ export class Membership implements Placement {
       return;
     }
     const waited = !this.#lease.held || !this.mayBegin(clock.monotonic());
+    // Only now it is sure that this stream is of use.
+    this.#failures = 0;
     this.#lease.renewed(sequence);
     this.#watchEnd();
     if (waited) this.#world.changed([]);

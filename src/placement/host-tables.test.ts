@@ -119,7 +119,7 @@ describe("a snapshot", () => {
     const [here, there] = [idOf([A, [A, B]]), idOf([B, [A, B]])];
     assert.deepEqual(stage.routes([here, there]), [HERE, B]);
     assert.equal(stage.tables.route("room", here), B);
-    assert.equal(stage.tables.hasAll(["cart", "room"]), true);
+    assert.equal(stage.tables.hasAll(["cart"]), true);
     assert.deepEqual(
       stage.tables.unlocked(),
       new Map([
@@ -302,7 +302,7 @@ describe("a round on a host", () => {
     assert.equal(stage.tables.route("cart", "x"), NOBODY);
     stage.unlock(5, "cart");
     assert.equal(stage.tables.route("cart", "x"), NOBODY);
-    assert.equal(stage.tables.hasAll(["cart"]), true);
+    assert.equal(stage.tables.hasAll(["cart"]), false);
   });
 
   it("of one type does not touch another", () => {

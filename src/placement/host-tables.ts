@@ -228,9 +228,12 @@ export class HostTables {
     return this.#types.get(type)?.newest?.version ?? NO_VERSION;
   }
 
-  /** A table for each of these is in force. */
+  /** A table for each of these is in force, and names this host. */
   hasAll(types: Iterable<string>): boolean {
-    for (const type of types) if (this.#types.get(type)?.unlocked === undefined) return false;
+    for (const type of types) {
+      const hosts = this.#types.get(type)?.unlocked?.hosts;
+      if (!hosts?.some(({ address }) => address === this.#address)) return false;
+    }
     return true;
   }
 
