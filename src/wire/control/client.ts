@@ -43,7 +43,7 @@ export interface ControlClient {
 }
 
 export function controlClient(options: ControlClientOptions, limits: ControlLimits = CONTROL_LIMITS): ControlClient {
-  if (parseAddress(options.address) === undefined) {
+  if (parseAddress(options.address) === undefined || !URL.canParse(`http://${options.address}`)) {
     throw new LimpetError("OPTION_INVALID", `${options.address} is no address of a scheduler, like 10.0.0.7:7400`);
   }
   return new GrpcClient(options, limits);

@@ -1,7 +1,8 @@
 // The messages of a host's stream as protobuf, and back. What is read is checked: nothing behind this file has to doubt it.
-import { create } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { Hello, HostMessage, SchedulerMessage } from "../../placement/messages.ts";
+import type { Hello, HostMessage, PlacementOrder, SchedulerMessage } from "../../placement/messages.ts";
 import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
 import {
   cutReason,
@@ -120,12 +121,31 @@ function readHello(host: proto.Host): Hello {
 // ——— Of the leading scheduler.
 
 /** Nearly always one; an order with many tables becomes several. */
-export function writeSchedulerMessage(message: SchedulerMessage): proto.SchedulerReply[] {
-  const replies = message.kind === "order" ? writeOrder(message).map(orderReply) : [writeReply(message)];
-  return replies.map((reply) => create(proto.SchedulerReplySchema, { reply }));
+export function writeSchedulerMessage(message: SchedulerMessage): readonly proto.SchedulerReply[] {
+  if (message.kind === "order") return writtenOrder(message);
+  return [create(proto.SchedulerReplySchema, { reply: writeReply(message) })];
 }
 
-const orderReply = (value: proto.PlacementOrder) => ({ case: "order", value }) as const;
+const written = new WeakMap<PlacementOrder, readonly proto.SchedulerReply[]>();
+
+/** One order goes to every host, and may be large. Its bytes are made once. */
+function writtenOrder(order: PlacementOrder): readonly proto.SchedulerReply[] {
+  let replies = written.get(order);
+  if (replies === undefined) {
+    replies = writeOrder(order).map(sealed);
+    written.set(order, replies);
+  }
+  return replies;
+}
+
+/** A field that protobuf does not know it passes on as it is: here the order, which is in bytes already. */
+function sealed(order: proto.PlacementOrder): proto.SchedulerReply {
+  const data = new BinaryWriter().bytes(toBinary(proto.PlacementOrderSchema, order)).finish();
+  const no = proto.SchedulerReplySchema.field.order.number;
+  const reply = create(proto.SchedulerReplySchema);
+  reply.$unknown = [{ no, wireType: WireType.LengthDelimited, data }];
+  return reply;
+}
 
 function writeReply(message: Exclude<SchedulerMessage, { kind: "order" }>): proto.SchedulerReply["reply"] {
   switch (message.kind) {

@@ -31,7 +31,7 @@ export class HostStream implements ControlStream<SchedulerMessage> {
   readonly #outbox: Outbox<SchedulerMessage, SchedulerReply>;
   readonly #listener: ControlListener<HostMessage>;
   /** For the first message. */
-  readonly #patience: NodeJS.Timeout;
+  readonly #patience: NodeJS.Timeout | undefined;
   #greeted = false;
   #closed = false;
 
@@ -39,9 +39,11 @@ export class HostStream implements ControlStream<SchedulerMessage> {
     const { limits, over, service, peer } = needs;
     this.#needs = needs;
     this.#outbox = new Outbox(limits.queue, writeSchedulerMessage);
+    this.#listener = service.report(this, peer);
+    // A follower has closed it by now.
+    if (this.#closed) return;
     this.#patience = setTimeout(() => this.#refuse(tooLate(limits)), limits.firstMessageMs);
     over.addEventListener("abort", () => this.#lost(over.reason), { once: true });
-    this.#listener = service.report(this, peer);
   }
 
   /** What is sent to the host. */

@@ -69,8 +69,12 @@ export class Methods {
       const outbox = new Outbox<SchedulerList, WatchHostsResponse>(1, (list) => [writeSchedulerList(list)]);
       const unwatch = this.#service.watch((list) => outbox.replace(list));
       const over = () => {
-        unwatch();
         outbox.cut();
+        try {
+          unwatch();
+        } catch (err) {
+          this.#log.error("control.failed", { method: "watch", err });
+        }
       };
       context.signal.addEventListener("abort", over, { once: true });
       if (context.signal.aborted) over();

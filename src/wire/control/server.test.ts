@@ -399,7 +399,7 @@ describe("a client", () => {
 
   it("refuses an address that is none", () => {
     const options = { security: { keys: [] }, log: rememberingLog().log };
-    for (const address of ["", "10.0.0.1", "http://10.0.0.1:1", "a b:1", "10.0.0.1:0"]) {
+    for (const address of ["", "10.0.0.1", "http://10.0.0.1:1", "a b:1", "10.0.0.1:0", "[fe80::1%eth0]:1"]) {
       assert.throws(() => controlClient({ address, ...options }), hasCode("OPTION_INVALID"), address);
     }
   });

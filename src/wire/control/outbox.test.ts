@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { LimpetError } from "../../kernel/errors.ts";
+import { Outbox } from "./outbox.ts";
+
+/** Each item is as many pieces as it says. */
+const outbox = (most = 10) =>
+  new Outbox<{ readonly pieces: number }, number>(most, ({ pieces }) => Array.from({ length: pieces }, (_, i) => i));
+
+describe("an outbox", () => {
+  it("gives out pieces in order, whether they wait or are waited for", async () => {
+    const box = outbox();
+    box.push({ pieces: 3 });
+    assert.deepEqual(
+      [await box.next(), await box.next(), await box.next()].map(({ value }) => value),
+      [0, 1, 2],
+    );
+    const waiting = box.next();
+    box.push({ pieces: 1 });
+    assert.deepEqual(await waiting, { value: 0, done: false });
+  });
+
+  it("gives out what waits before its end, and an error last and once", async () => {
+    const box = outbox();
+    box.push({ pieces: 2 });
+    box.end(new LimpetError("STOPPING", "the end"));
+    box.end();
+    box.push({ pieces: 1 });
+    assert.deepEqual([(await box.next()).value, (await box.next()).value], [0, 1]);
+    await assert.rejects(box.next(), /the end/);
+    assert.deepEqual(await box.next(), { value: undefined, done: true });
+  });
+
+  it("tells whoever waits that it has ended", async () => {
+    const box = outbox();
+    const waiting = box.next();
+    box.end();
+    assert.deepEqual(await waiting, { value: undefined, done: true });
+    const failing = outbox();
+    const failed = assert.rejects(failing.next(), /broken/);
+    failing.cut(new LimpetError("UNREACHABLE", "broken"));
+    await failed;
+  });
+
+  it("says when it is full", () => {
+    const box = outbox(2);
+    assert.deepEqual(
+      [1, 2, 3].map((pieces) => box.push({ pieces })),
+      [true, true, false],
+    );
+  });
+
+  it("keeps only the newest where only that matters", async () => {
+    const box = outbox(1);
+    for (const pieces of [3, 4, 1]) box.replace({ pieces });
+    box.end();
+    const pieces: number[] = [];
+    for await (const piece of box) pieces.push(piece);
+    assert.deepEqual(pieces, [0]);
+  });
+
+  it("drops what waits when nobody reads on", async () => {
+    const box = outbox();
+    box.push({ pieces: 5 });
+    for await (const _ of box) break;
+    assert.deepEqual(await box.next(), { value: undefined, done: true });
+    const thrown = outbox();
+    thrown.push({ pieces: 5 });
+    assert.deepEqual(await thrown.throw(), { value: undefined, done: true });
+  });
+
+  it("fails with what cannot be turned into pieces", async () => {
+    const box = new Outbox<object, number>(1, () => {
+      throw new LimpetError("INVARIANT", "it cannot be sent");
+    });
+    const waiting = assert.rejects(box.next(), /it cannot be sent/);
+    box.push({});
+    await waiting;
+  });
+});

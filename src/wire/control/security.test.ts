@@ -1,0 +1,92 @@
+// The control plane with a cluster key: who is let in, and what everybody else is told.
+import assert from "node:assert/strict";
+import { connect as connectTcp } from "node:net";
+import { describe, it } from "node:test";
+import { connect as connectTls } from "node:tls";
+import type { SchedulerMessage } from "../../placement/messages.ts";
+import { type ClusterSecurity, clientTls, NO_SECURITY } from "../cluster-security.ts";
+import {
+  Ear,
+  EMPTY_VIEW,
+  HELLO,
+  hasCode,
+  openClient,
+  openDoor,
+  openHost,
+  rememberingLog,
+  until,
+} from "./control-kit.test.ts";
+
+const OLD: ClusterSecurity = { keys: ["the old key of this cluster"] };
+const NEW: ClusterSecurity = { keys: ["the new key of this cluster"] };
+const BOTH: ClusterSecurity = { keys: [...NEW.keys, ...OLD.keys] };
+
+describe("a door with a cluster key", () => {
+  it("serves whoever has it", async (t) => {
+    const { client, host, ear } = await openHost(t, { security: OLD });
+    host.stream.send({ kind: "drain" });
+    assert.deepEqual(await ear.hears(1), [{ kind: "drain" }]);
+    assert.deepEqual(await client.describe(), EMPTY_VIEW);
+  });
+
+  it("turns away whoever has another one, and both learn why", async (t) => {
+    const { log, lines } = rememberingLog();
+    const door = await openDoor(t, { security: OLD, needs: { log } });
+    const client = openClient(t, door, { security: NEW });
+    await assert.rejects(client.describe(), hasCode("UNAUTHENTICATED", /has another cluster key, or none/));
+    const ear = new Ear<SchedulerMessage>();
+    client.report(ear).send(HELLO);
+    assert.ok(hasCode("UNAUTHENTICATED")(await ear.ended));
+    await until(() => lines.filter(({ event }) => event === "control.refused").length === 2);
+    assert.equal(door.service.hosts.length, 0);
+    assert.ok(!JSON.stringify(lines).includes(OLD.keys[0]!));
+  });
+
+  it("takes each of its keys while they are being changed", async (t) => {
+    const door = await openDoor(t, { security: BOTH });
+    for (const security of [OLD, NEW, BOTH]) {
+      assert.deepEqual(await openClient(t, door, { security }).describe(), EMPTY_VIEW);
+    }
+  });
+
+  it("turns away whoever comes without TLS, which is told what may be missing", async (t) => {
+    const door = await openDoor(t, { security: OLD });
+    const client = openClient(t, door);
+    await assert.rejects(client.describe(), hasCode("UNREACHABLE", /want a cluster key that this process lacks/));
+    const ear = new Ear<SchedulerMessage>();
+    client.report(ear).send(HELLO);
+    assert.ok(hasCode("UNREACHABLE")(await ear.ended));
+  });
+
+  it("is not disturbed by bytes without meaning, or by somebody with the key who speaks no HTTP/2", async (t) => {
+    const { door, client } = await openHost(t, { security: OLD, limits: { lingerMs: 50 } });
+    const closed = async (socket: ReturnType<typeof connectTcp>) => {
+      socket.on("error", () => {}).resume();
+      await new Promise((resolve) => socket.once("close", resolve));
+    };
+    const stranger = connectTcp(door.port, "127.0.0.1", () => stranger.write(Buffer.alloc(1_000, 0xff)));
+    await closed(stranger);
+    const member = connectTls({ host: "127.0.0.1", port: door.port, ...clientTls(OLD) });
+    member.write("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    await closed(member);
+    assert.deepEqual(await client.describe(), EMPTY_VIEW);
+  });
+
+  it("is closed at once although somebody is in the middle of shaking hands", async (t) => {
+    const door = await openDoor(t, { security: OLD });
+    const socket = connectTcp(door.port, "127.0.0.1");
+    socket.on("error", () => {}).resume();
+    await new Promise((resolve) => socket.once("connect", resolve));
+    const closed = new Promise((resolve) => socket.once("close", resolve));
+    await door.close();
+    await closed;
+  });
+});
+
+describe("a client with a cluster key", () => {
+  it("does not talk to a door without one", async (t) => {
+    const door = await openDoor(t, { security: NO_SECURITY });
+    const client = openClient(t, door, { security: OLD });
+    await assert.rejects(client.describe(), hasCode("UNAUTHENTICATED", /speaks without TLS/));
+  });
+});
