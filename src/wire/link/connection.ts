@@ -3,7 +3,8 @@
 // What arrives broken ends the connection. It never throws, and ends exactly once.
 import type { Socket } from "node:net";
 import { LimpetError } from "../../kernel/errors.ts";
-import { FrameReader, type FrameSink, type HeldBytes } from "./frame-reader.ts";
+import type { BodyBudget } from "../http/body.ts";
+import { FrameReader, type FrameSink } from "./frame-reader.ts";
 import { FrameWriter } from "./frame-writer.ts";
 import { type Hello, readHello, writeHello } from "./hello.ts";
 import type { LinkLimits } from "./limits.ts";
@@ -28,6 +29,9 @@ export interface Behind {
   closed(reason: LimpetError): void;
 }
 
+/** One for all connections: a frame is begun and finished in one go. */
+const writer = new FrameWriter();
+
 export class Connection implements FrameSink {
   readonly #socket: Socket;
   readonly #own: Hello;
@@ -35,7 +39,6 @@ export class Connection implements FrameSink {
   readonly #behind: Behind;
   readonly #reader = new MessageReader();
   readonly #frames: FrameReader;
-  readonly #writer = new FrameWriter();
   readonly #timers: NodeJS.Timeout[] = [];
   readonly outbox = new Outbox();
   readonly #ping = new Sign(KIND.ping);
@@ -51,7 +54,7 @@ export class Connection implements FrameSink {
   #owingChecks = 0;
   #pinged = false;
 
-  constructor(socket: Socket, own: Hello, limits: LinkLimits, behind: Behind, held?: HeldBytes) {
+  constructor(socket: Socket, own: Hello, limits: LinkLimits, behind: Behind, held?: BodyBudget) {
     this.#socket = socket;
     this.#own = own;
     this.#limits = limits;
@@ -72,7 +75,7 @@ export class Connection implements FrameSink {
       .on("error", (error: NodeJS.ErrnoException) => this.fail(hungUp(error.code ?? error.message)))
       .on("end", () => this.fail(hungUp("it hung up")))
       .on("close", () => this.fail(hungUp("it hung up")));
-    this.#socket.write(writeHello(this.#writer, this.#own));
+    this.#socket.write(writeHello(writer, this.#own));
   }
 
   get isOpen(): boolean {
@@ -162,15 +165,15 @@ export class Connection implements FrameSink {
   flush(): void {
     this.#flushing = false;
     const { outbox } = this;
-    const writer = this.#writer;
     const socket = this.#socket;
     while (this.isReady && outbox.size > 0) {
       writer.begin();
       outbox.fill(writer, this.#limits.batchBytes);
       if (writer.count === 0) continue;
-      const more = socket.write(writer.finish());
+      const frame = writer.finish();
+      const more = socket.write(frame);
       // Nothing left to pass on: the bytes may be written over.
-      if (socket.writableLength === 0) writer.reuse();
+      if (socket.writableLength === 0) writer.reuse(frame);
       else this.#blocked = !more;
     }
     if (socket.isPaused() && !this.#isOverfull()) socket.resume();

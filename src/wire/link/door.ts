@@ -5,9 +5,9 @@ import type { LinkService } from "../../ports/links.ts";
 import type { Log } from "../../ports/log.ts";
 import { type Counter, type Gauge, type Meter, silentMeter } from "../../ports/meter.ts";
 import { type ClusterSecurity, serverTls } from "../cluster-security.ts";
+import { BodyBudget } from "../http/body.ts";
 import { listenAt } from "../listening.ts";
 import { formatAddress } from "./address.ts";
-import { HeldBytes } from "./frame-reader.ts";
 import { type DoorShares, Inbound } from "./inbound.ts";
 import { LINK_LIMITS, type LinkLimits } from "./limits.ts";
 
@@ -59,7 +59,7 @@ class Door implements LinkDoor, DoorShares {
   readonly service: LinkService;
   readonly limits: LinkLimits;
   readonly log: Log;
-  readonly held: HeldBytes;
+  readonly held: BodyBudget;
   readonly calls: Counter;
 
   constructor(service: LinkService, settings: LinkDoorSettings, needs: LinkDoorNeeds, limits: LinkLimits) {
@@ -67,7 +67,7 @@ class Door implements LinkDoor, DoorShares {
     this.service = service;
     this.limits = limits;
     this.log = log;
-    this.held = new HeldBytes(limits.heldBytes);
+    this.held = new BodyBudget(limits.heldBytes);
     this.calls = meter.counter("limpet_link_calls_total", "Calls of other hosts that arrived.");
     this.#connections = meter.gauge("limpet_link_connections", "Connections of other hosts that are open.");
     this.#settings = settings;
@@ -77,6 +77,7 @@ class Door implements LinkDoor, DoorShares {
     this.#server
       .on("connection", (socket: Socket) => this.#opened(socket))
       .on(tls === undefined ? "connection" : "secureConnection", (socket: Socket) => this.#begin(socket))
+      .on("drop", (drop) => this.log.warn("link.refused", { peer: String(drop?.remoteAddress), why: "too many" }))
       .on("tlsClientError", (error: NodeJS.ErrnoException, socket: Socket) => this.#strange(error, socket));
   }
 

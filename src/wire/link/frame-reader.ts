@@ -1,25 +1,7 @@
 // Cuts what arrives into frames. A frame that lies whole in one piece is handed on where it lies; one that comes in
 // several pieces is gathered, growing with what has really arrived and not with what its length promises.
+import type { BodyBudget } from "../http/body.ts";
 import { broken } from "./message-reader.ts";
-
-/** What several readers may hold together. */
-export class HeldBytes {
-  #left: number;
-
-  constructor(bytes: number) {
-    this.#left = bytes;
-  }
-
-  take(bytes: number): boolean {
-    if (bytes > this.#left) return false;
-    this.#left -= bytes;
-    return true;
-  }
-
-  giveBack(bytes: number): void {
-    this.#left += bytes;
-  }
-}
 
 export interface FrameSink {
   /** One frame without its length. The bytes may be used until it returns. False: nothing more is wanted. */
@@ -31,7 +13,7 @@ const HEAD = 4;
 const FIRST_ROOM = 64 * 1024;
 
 export class FrameReader {
-  readonly #held: HeldBytes | undefined;
+  readonly #held: BodyBudget | undefined;
   /** The largest frame. Throws PROTOCOL beyond it, before anything of it is kept. */
   maxBytes: number;
   #gathered: Buffer | undefined;
@@ -40,7 +22,7 @@ export class FrameReader {
   /** Of the gathered frame, the head included; unknown until the head is there. */
   #wanted = HEAD;
 
-  constructor(maxBytes: number, held?: HeldBytes) {
+  constructor(maxBytes: number, held?: BodyBudget) {
     this.maxBytes = maxBytes;
     this.#held = held;
   }

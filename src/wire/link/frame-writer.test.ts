@@ -88,11 +88,16 @@ test("a frame grows as large as it must, and the place of a taken one is used ag
   const writer = new FrameWriter();
   const large = "ä".repeat(3_000_000);
   assert.deepEqual(messagesOf(frameOf([["small"], [large], ["after"]], writer)), [["small"], [large], ["after"]]);
+  const kept = frameOf([["kept"]], writer);
   const first = frameOf([["one"]], writer);
-  writer.reuse();
+  writer.reuse(first);
   const second = frameOf([["two"]], writer);
   assert.equal(second.buffer, first.buffer);
-  assert.equal(second.byteOffset, 0);
+  assert.equal(second.byteOffset, first.byteOffset);
+  // Only the last one can be given back.
+  writer.reuse(kept);
+  assert.notEqual(frameOf([["three"]], writer).byteOffset, kept.byteOffset);
+  assert.deepEqual(messagesOf(kept), [["kept"]]);
 });
 
 test("the size of a frame is known while it grows", () => {

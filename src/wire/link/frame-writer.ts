@@ -1,8 +1,8 @@
 // Writes frames: messages straight into bytes, without anything in between. Only the part of MessagePack that
 // messages.ts names is written, so this is small, and the size of a frame is known while it grows.
 //
-// Frames are laid one behind another into a block. A frame that was handed to a socket stays untouched until `reuse` says
-// that its bytes are gone.
+// Frames are laid one behind another into a block, and one that was finished stays untouched, so one writer can serve many
+// connections. When the bytes of the last one are gone already, its place is used again.
 import type { Primitive } from "./messages.ts";
 
 const BLOCK_BYTES = 128 * 1024;
@@ -49,9 +49,10 @@ export class FrameWriter {
     return block.subarray(start, this.#at);
   }
 
-  /** Nobody needs the bytes of earlier frames any more. */
-  reuse(): void {
-    this.#start = 0;
+  /** Nobody needs the bytes of that frame any more. */
+  reuse(frame: Buffer): void {
+    const isLast = frame.buffer === this.#block.buffer && frame.byteOffset + frame.length === this.#start;
+    if (isLast) this.#start = frame.byteOffset;
   }
 
   /** Begins a message of so many fields. */

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { AsyncLocalStorage } from "node:async_hooks";
 import { test } from "node:test";
 import fc from "fast-check";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
@@ -105,6 +106,16 @@ test("a service that throws is an error of its host, not the end of the connecti
   assert.equal(pair.doorLog.of("link.failed").length, 1);
   pair.service.respond = (_, answer) => answer.value("fine");
   assert.deepEqual(await pair.ask(), ["value", "fine"]);
+});
+
+test("a connection does not belong to the call that opened it", async () => {
+  await using pair = await Pair.open(echo());
+  const context = new AsyncLocalStorage<string>();
+  const seen: unknown[] = [];
+  const caller = Object.assign(new Caller(), { value: () => seen.push(context.getStore()) });
+  context.run("the first call", () => pair.links.call(pair.door.address, callOf(), caller));
+  await until("it is answered", () => seen.length === 1);
+  assert.deepEqual(seen, [undefined]);
 });
 
 test("a caller that throws disturbs no other", async () => {

@@ -1,5 +1,6 @@
 // All links of a host, by address. A link connects when it is first called, and again after it was lost. An address that
 // cannot be reached is left in peace for a moment, and longer each time: calls in between hear so at once.
+import { AsyncLocalStorage } from "node:async_hooks";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Cancel, Links, RemoteCall, RemoteCaller } from "../../ports/links.ts";
 import type { Log } from "../../ports/log.ts";
@@ -30,6 +31,7 @@ export function openLinks(settings: LinksSettings, limits: LinkLimits = LINK_LIM
 class HostLinks implements Links {
   readonly #settings: OutboundSettings;
   readonly #links = new Map<string, Link>();
+  readonly #outside: Outside = AsyncLocalStorage.snapshot();
   #isClosed = false;
 
   constructor(settings: OutboundSettings) {
@@ -43,7 +45,7 @@ class HostLinks implements Links {
     if (link === undefined) {
       const at = parseAddress(address);
       if (at === undefined) return refuse("unsent", caller, unreachable(address, "it is no address"), log);
-      link = new Link(address, at, this.#settings, () => this.#links.delete(address));
+      link = new Link(address, at, this.#settings, this.#outside, () => this.#links.delete(address));
       this.#links.set(address, link);
     }
     return link.call(call, caller);
@@ -61,11 +63,15 @@ class HostLinks implements Links {
 
 const stopping = (): LimpetError => new LimpetError("STOPPING", "this host is stopping");
 
+/** Runs something as if from outside of every call, so that a connection does not belong to the call that opened it. */
+type Outside = (make: () => Outbound) => Outbound;
+
 /** To one address: at most one connection that takes calls, and others that wait for their last answers. */
 class Link implements OutboundOwner {
   readonly #address: string;
   readonly #at: { readonly host: string; readonly port: number };
   readonly #settings: OutboundSettings;
+  readonly #outside: Outside;
   readonly #onUnused: () => void;
   readonly #leaving = new Set<Outbound>();
   #current: Outbound | undefined;
@@ -77,11 +83,13 @@ class Link implements OutboundOwner {
     address: string,
     at: { readonly host: string; readonly port: number },
     settings: OutboundSettings,
+    outside: Outside,
     onUnused: () => void,
   ) {
     this.#address = address;
     this.#at = at;
     this.#settings = settings;
+    this.#outside = outside;
     this.#onUnused = onUnused;
   }
 
@@ -89,7 +97,7 @@ class Link implements OutboundOwner {
     if (this.#current === undefined) {
       const paused = this.#pauseProblem();
       if (paused !== undefined) return refuse("unsent", caller, paused, this.#settings.log);
-      this.#current = new Outbound(this.#address, this.#at, this.#settings, this);
+      this.#current = this.#outside(() => new Outbound(this.#address, this.#at, this.#settings, this));
     }
     return this.#current.call(call, caller);
   }
@@ -123,9 +131,10 @@ class Link implements OutboundOwner {
     const address = this.#address;
     if (this.#current === outbound) {
       this.#current = undefined;
-      if (reason.code === "PROTOCOL") log.warn("link.refused", { address, why: reason.message });
-      else if (isProven) log.info("link.lost", { address, why: reason.message });
-      if (!isProven && reason.code !== "STOPPING") this.#failed(reason);
+      if (reason.code === "STOPPING") log.debug("link.closed", { address });
+      else if (!isProven) this.#failed(reason);
+      else if (reason.code === "PROTOCOL") log.warn("link.refused", { address, why: reason.message });
+      else log.info("link.lost", { address, why: reason.message });
     }
     this.#leaving.delete(outbound);
     this.#forgetIfUnused();
@@ -134,8 +143,8 @@ class Link implements OutboundOwner {
   #failed(reason: LimpetError): void {
     const { log, limits } = this.#settings;
     // Once, not with every attempt.
-    if (this.#failures === 0 && reason.code !== "PROTOCOL")
-      log.warn("link.unreachable", { address: this.#address, why: reason.message });
+    const event = reason.code === "PROTOCOL" ? "link.refused" : "link.unreachable";
+    if (this.#failures === 0) log.warn(event, { address: this.#address, why: reason.message });
     this.#problem = reason;
     this.#pausedUntil = performance.now() + Math.min(limits.pauseMs * 2 ** this.#failures, limits.longestPauseMs);
     this.#failures++;

@@ -98,9 +98,8 @@ export class Outbound implements Behind, Carrier {
 
   /** Takes no more calls. Those that wait are sent, unless the other side asked to be sent nothing. */
   leave(): void {
-    if (this.#isLeaving) return;
+    if (!this.#isLeaving) this.#owner.leaving(this);
     this.#isLeaving = true;
-    this.#owner.leaving(this);
     this.#settle();
   }
 
