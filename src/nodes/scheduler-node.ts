@@ -49,7 +49,10 @@ const UNOPENED_MS = 100;
 const STOP_MS = 1_000;
 
 export class SchedulerNode implements ControlService, LeaderSource {
-  readonly incarnation: string;
+  /** A new one after every term that ended here, so that the store begins a new term as well. */
+  incarnation: string;
+  /** The one before, until the store knows that it has ended. */
+  #former: string | undefined;
   readonly #settings: SchedulerSettings;
   readonly #world: SchedulerWorld;
   readonly #instruments: SchedulerInstruments;
@@ -136,11 +139,14 @@ export class SchedulerNode implements ControlService, LeaderSource {
         const dead = (this.#standing?.schedulers ?? [])
           .concat(this.#standing?.leader ?? [])
           .filter((scheduler) => this.#isDead(scheduler));
-        const standing = await coordination.campaign(
-          this.#candidate(),
-          dead.map(({ incarnation }) => incarnation),
-        );
+        const candidate = this.#candidate();
+        const former = this.#former;
+        const gone = dead.map(({ incarnation }) => incarnation).concat(former ?? []);
+        const standing = await coordination.campaign(candidate, gone);
         if (this.#stopped) return;
+        // Meanwhile its term ended: the answer is about who it was before.
+        if (candidate.incarnation !== this.incarnation) continue;
+        if (former === this.#former) this.#former = undefined;
         this.#failures = 0;
         this.#standing = standing;
         if (standing.leading) {
@@ -210,7 +216,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
         instruments: this.#instruments,
         lasts: () => this.#lasts(),
         over: (why) => {
-          this.#stepDown(why);
+          this.#giveUp(why);
           this.doubt();
         },
       });
@@ -238,10 +244,21 @@ export class SchedulerNode implements ControlService, LeaderSource {
       () => {
         if (this.#leading === undefined) return;
         if (this.#lasts()) this.#watchEnd();
-        else this.#stepDown("it could not be kept up");
+        else this.#giveUp("it could not be kept up");
       },
       "background",
     );
+  }
+
+  /**
+   * The term ends here, although the store may not know. Whoever goes on from it must not do so in the same term: what was
+   * ordered last is forgotten here, and would be ordered again with other contents under the same numbers.
+   */
+  #giveUp(why: string): void {
+    if (this.#leading === undefined) return;
+    this.#former = this.incarnation;
+    this.incarnation = this.#world.random.id();
+    this.#stepDown(why);
   }
 
   #stepDown(why: string): void {
@@ -347,7 +364,8 @@ export class SchedulerNode implements ControlService, LeaderSource {
     this.#leading = undefined;
     this.#forgetRemote();
     // First the store, so that whoever is told to look for another leader can be it.
-    await this.#world.coordination.resign(this.incarnation).catch((err: unknown) => {
+    const resigning = [this.incarnation].concat(this.#former ?? []).map((one) => this.#world.coordination.resign(one));
+    await Promise.all(resigning).catch((err: unknown) => {
       this.#world.log.warn("leadership could not be handed on; it runs out by itself", { err });
     });
     leading?.end("this scheduler stops");

@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Metrics } from "../observe/metrics.ts";
+import type { Coordination } from "../ports/coordination.ts";
+import { silentLog } from "../ports/log.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+import { SchedulerNode } from "./scheduler-node.ts";
+import { systemRandom } from "./system.ts";
+import { VirtualClock } from "./virtual-clock.ts";
+
+const SETTINGS = {
+  dedicated: false,
+  leaseMs: 10_000,
+  leaderLeaseMs: 3_000,
+  roundTimeoutMs: 8_000,
+  coalesceMs: 0,
+  replicationFactor: 10,
+  failover: "lease",
+} as const;
+
+function world(clock: VirtualClock, coordination: Coordination): ConstructorParameters<typeof SchedulerNode>[1] {
+  return {
+    ...{ clock, coordination, random: systemRandom, log: silentLog, meter: new Metrics() },
+    identity: { machine: "here", pid: 1 },
+    hasEnded: () => false,
+    openDoor: async () => assert.fail("nobody else is there"),
+    connect: () => assert.fail("nobody else is there"),
+  };
+}
+
+test("who stopped leading by its own clock leads again in a new term only, although the store knew nothing of it", async () => {
+  const clock = new VirtualClock();
+  const store = new MemoryStore(() => clock.now());
+  let delayMs = 0;
+  const slow: Coordination = {
+    campaign: async (candidate, dead) => {
+      const standing = await store.coordination.campaign(candidate, dead);
+      if (delayMs > 0) await new Promise<void>((resolve) => clock.after(delayMs, resolve));
+      return standing;
+    },
+    resign: (incarnation) => store.coordination.resign(incarnation),
+    members: () => store.coordination.members(),
+    saveMember: (term, member) => store.coordination.saveMember(term, member),
+    dropMembers: (term, incarnations) => store.coordination.dropMembers(term, incarnations),
+  };
+  const scheduler = new SchedulerNode(SETTINGS, world(clock, slow));
+  await scheduler.start();
+  assert.equal(scheduler.leader?.term, 1);
+  // The store keeps it up in time, but its answers come later than the end they move.
+  delayMs = 2_700;
+  await clock.advance("3400ms");
+  assert.equal(scheduler.leads, false);
+  delayMs = 0;
+  await clock.advance("3s");
+  assert.equal(scheduler.leads, true);
+  assert.equal(scheduler.leader?.term, 2);
+  await scheduler.stop();
+  assert.deepEqual((await store.coordination.campaign({ ...NOBODY, incarnation: "z" })).schedulers.length, 1);
+});
+
+const NOBODY = { machine: "", pid: 0, address: "", dedicated: false, leaseMs: 1_000, hostLeaseMs: 1_000 };
