@@ -78,12 +78,15 @@ export function standingOf({ leadership, listed }: Roll, incarnation: string): S
   return {
     term,
     leading: holder?.incarnation === incarnation,
-    schedulers: listed
-      .map((one) => entryOf(one, one.incarnation === holder?.incarnation))
-      .sort((a, b) => byCodePoint(a.address, b.address) || byCodePoint(a.incarnation, b.incarnation)),
+    schedulers: inOrder(listed.map((one) => entryOf(one, one.incarnation === holder?.incarnation))),
     hostLeaseMs: Math.max(hostLeaseMs, formerHostLeaseMs),
     leader: holder && entryOf(holder, true),
   };
+}
+
+/** By address, then incarnation, by code point. */
+export function inOrder(schedulers: readonly SchedulerEntry[]): SchedulerEntry[] {
+  return schedulers.toSorted((a, b) => byCodePoint(a.address, b.address) || byCodePoint(a.incarnation, b.incarnation));
 }
 
 function entryOf({ incarnation, address, machine, pid, dedicated }: Listed, leader: boolean): SchedulerEntry {

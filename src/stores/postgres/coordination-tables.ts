@@ -6,23 +6,26 @@
 // the dedicated scheduler that listed itself meanwhile. And a transaction over several round trips would keep everybody
 // waiting for a process that was stopped in the middle of it.
 
-const listed = `
-      address text COLLATE "C" NOT NULL,
-      machine text NOT NULL,
-      pid bigint NOT NULL,
-      dedicated boolean NOT NULL,
-      lease_ms double precision NOT NULL,
-      until timestamptz NOT NULL`;
-
 /**
  * `leadership` has one row for ever, because its term must never go back. Without an incarnation it is free; the rest of the
- * row then goes on saying who led last. `types` is a JSON array, as text, so that it holds whatever a name may.
+ * row then goes on saying who led last.
+ *
+ * `entry` is the scheduler as others are told of it, a JSON object made once when it is written: each campaign reads all of
+ * them while everybody waits, and putting texts together takes a fraction of the time of making them.
+ *
+ * `types` is a JSON array, as text, so that it holds whatever a name may.
  */
 const tables = (schema: string) => `
     CREATE TABLE ${schema}.leadership (
       one boolean PRIMARY KEY DEFAULT true CHECK (one),
       term bigint NOT NULL,
-      incarnation text COLLATE "C",${listed},
+      incarnation text COLLATE "C",
+      address text NOT NULL,
+      machine text NOT NULL,
+      pid bigint NOT NULL,
+      dedicated boolean NOT NULL,
+      lease_ms double precision NOT NULL,
+      until timestamptz NOT NULL,
       host_lease_ms double precision NOT NULL,
       former_host_lease_ms double precision NOT NULL
     ) WITH (fillfactor = 50);
@@ -30,7 +33,11 @@ const tables = (schema: string) => `
     INSERT INTO ${schema}.leadership VALUES (true, 0, NULL, '', '', 0, false, 0, '-infinity', 0, 0);
 
     CREATE TABLE ${schema}.schedulers (
-      incarnation text COLLATE "C" PRIMARY KEY,${listed}
+      incarnation text COLLATE "C" PRIMARY KEY,
+      dedicated boolean NOT NULL,
+      lease_ms double precision NOT NULL,
+      until timestamptz NOT NULL,
+      entry text NOT NULL
     ) WITH (fillfactor = 50);
 
     CREATE TABLE ${schema}.members (
@@ -43,29 +50,29 @@ const tables = (schema: string) => `
       UNIQUE (namespace, incarnation)
     );`;
 
-const entry = (from: string, leader: string) =>
-  `json_build_object('incarnation', ${from}.incarnation, 'address', ${from}.address, 'machine', ${from}.machine,
-      'pid', ${from}.pid, 'dedicated', ${from}.dedicated, 'leader', ${leader})`;
-
 /**
- * Answers a Standing, or NULL when `most` others are listed already. Rows of schedulers are few and all of them are needed,
- * so they are read whole. Nothing lasts longer than its lease from now, or a clock that was set back, or a replica with a
- * slower clock that was promoted, would leave the leadership with somebody who is long gone.
+ * Answers with what makes a Standing, or with no row when `most` others are listed already. Rows of schedulers are few and all of
+ * them are needed, so they are read whole, in any order. Nothing lasts longer than its lease from now, or a clock that was
+ * set back, or a replica with a slower clock that was promoted, would leave the leadership with somebody who is long gone.
  *
  * A step that leaves the leadership as it was, which is every step of all but one, need not wait for the disk: a crash may
- * make the list forget who will be back in it in a moment. The others thus hold the lock for a fraction of a millisecond.
+ * make the list forget who will be back in it in a moment. The others thus hold the lock only briefly.
  */
 const campaign = (schema: string) => `
     CREATE FUNCTION ${schema}.campaign(
       me text, my_address text, my_machine text, my_pid bigint, am_dedicated boolean,
       my_lease_ms double precision, my_host_lease_ms double precision, dead text[], most bigint
-    ) RETURNS json LANGUAGE plpgsql AS $$
+    ) RETURNS TABLE (at_term bigint, leading_one json, listed text, longest_host_lease_ms double precision)
+    LANGUAGE plpgsql AS $$
     DECLARE
       led ${schema}.leadership;
       before ${schema}.leadership;
       moment timestamptz;
       my_end timestamptz;
-      may_lead boolean;
+      others bigint;
+      outranked boolean;
+      some_gone boolean;
+      some_beyond boolean;
     BEGIN
       SELECT * INTO STRICT led FROM ${schema}.leadership FOR UPDATE;
       before := led;
@@ -74,33 +81,40 @@ const campaign = (schema: string) => `
       -- Who campaigns is alive, whatever it says of itself.
       dead := array_remove(dead, me);
 
-      IF most <= (SELECT count(*) FROM ${schema}.schedulers s
-                  WHERE s.incarnation <> me AND s.until > moment AND s.incarnation <> ALL (dead)) THEN
-        RETURN NULL;
+      SELECT count(*) FILTER (WHERE s.there), coalesce(bool_or(s.there AND s.dedicated) AND NOT am_dedicated, false),
+             coalesce(bool_or(NOT s.there), false), coalesce(bool_or(s.beyond), false)
+      INTO others, outranked, some_gone, some_beyond
+      FROM (SELECT s.dedicated, s.until > moment AND s.incarnation <> ALL (dead) AS there,
+                   s.until > moment + s.lease_ms * interval '1 millisecond' AS beyond
+            FROM ${schema}.schedulers s WHERE s.incarnation <> me) s;
+      IF others >= most THEN
+        RETURN;
       END IF;
-      DELETE FROM ${schema}.schedulers s WHERE s.until <= moment OR s.incarnation = ANY (dead);
-      UPDATE ${schema}.schedulers s SET until = moment + s.lease_ms * interval '1 millisecond'
-      WHERE s.until > moment + s.lease_ms * interval '1 millisecond';
-      INSERT INTO ${schema}.schedulers (incarnation, address, machine, pid, dedicated, lease_ms, until)
-      VALUES (me, my_address, my_machine, my_pid, am_dedicated, my_lease_ms, my_end)
+      IF some_gone THEN
+        DELETE FROM ${schema}.schedulers s
+        WHERE s.incarnation <> me AND (s.until <= moment OR s.incarnation = ANY (dead));
+      END IF;
+      IF some_beyond THEN
+        UPDATE ${schema}.schedulers s SET until = moment + s.lease_ms * interval '1 millisecond'
+        WHERE s.until > moment + s.lease_ms * interval '1 millisecond';
+      END IF;
+      INSERT INTO ${schema}.schedulers (incarnation, dedicated, lease_ms, until, entry)
+      VALUES (me, am_dedicated, my_lease_ms, my_end,
+              json_build_object('incarnation', me, 'address', my_address, 'machine', my_machine, 'pid', my_pid,
+                                'dedicated', am_dedicated))
       ON CONFLICT (incarnation) DO UPDATE
-      SET address = excluded.address, machine = excluded.machine, pid = excluded.pid, dedicated = excluded.dedicated,
-          lease_ms = excluded.lease_ms, until = excluded.until;
+      SET dedicated = excluded.dedicated, lease_ms = excluded.lease_ms, until = excluded.until, entry = excluded.entry;
 
       led.until := least(led.until, moment + led.lease_ms * interval '1 millisecond');
       IF led.until <= moment OR led.incarnation = ANY (dead) THEN
         led.incarnation := NULL;
       END IF;
-      may_lead := am_dedicated
-        OR NOT EXISTS (SELECT FROM ${schema}.schedulers s WHERE s.dedicated AND s.incarnation <> me);
-      IF led.incarnation IS NULL AND may_lead THEN
+      IF led.incarnation IS NULL AND NOT outranked THEN
         led.term := led.term + 1;
         led.incarnation := me;
         led.former_host_lease_ms := led.host_lease_ms;
         led.host_lease_ms := my_host_lease_ms;
-      ELSIF led.incarnation = me AND may_lead THEN
-        led.host_lease_ms := greatest(led.host_lease_ms, my_host_lease_ms);
-      ELSIF led.incarnation = me THEN
+      ELSIF led.incarnation = me AND outranked THEN
         led.incarnation := NULL;
       END IF;
       IF led.incarnation = me THEN
@@ -110,6 +124,7 @@ const campaign = (schema: string) => `
         led.dedicated := am_dedicated;
         led.lease_ms := my_lease_ms;
         led.until := my_end;
+        led.host_lease_ms := greatest(led.host_lease_ms, my_host_lease_ms);
       END IF;
 
       IF led IS DISTINCT FROM before THEN
@@ -121,15 +136,13 @@ const campaign = (schema: string) => `
         PERFORM set_config('synchronous_commit', 'off', true);
       END IF;
 
-      RETURN json_build_object(
-        'term', led.term,
-        'leading', coalesce(led.incarnation = me, false),
-        'schedulers', (
-          SELECT json_agg(${entry("s", "coalesce(s.incarnation = led.incarnation, false)")}
-                          ORDER BY s.address, s.incarnation)
-          FROM ${schema}.schedulers s),
-        'hostLeaseMs', greatest(led.host_lease_ms, led.former_host_lease_ms),
-        'leader', CASE WHEN led.incarnation IS NOT NULL THEN ${entry("led", "true")} END);
+      RETURN QUERY SELECT
+        led.term,
+        CASE WHEN led.incarnation IS NOT NULL THEN json_build_object(
+          'incarnation', led.incarnation, 'address', led.address, 'machine', led.machine, 'pid', led.pid,
+          'dedicated', led.dedicated) END,
+        (SELECT string_agg(s.entry, ',') FROM ${schema}.schedulers s),
+        greatest(led.host_lease_ms, led.former_host_lease_ms);
     END $$;`;
 
 const resign = (schema: string) => `

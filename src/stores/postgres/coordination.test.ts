@@ -46,7 +46,8 @@ coordinationContract(
       listMany: async (count, dedicated) => {
         await other.query(
           `INSERT INTO limpet.schedulers
-           SELECT 'many-' || i, i, '', 1, $2, $3, clock_timestamp() + $3 * interval '1 millisecond'
+           SELECT 'many-' || i, $2, $3, clock_timestamp() + $3 * interval '1 millisecond',
+                  json_build_object('incarnation', 'many-' || i, 'address', i::text)
            FROM generate_series(1, $1) AS i`,
           [count, dedicated, HOUR],
         );
@@ -109,7 +110,8 @@ describe("coordination on PostgreSQL", { timeout: 120_000 }, () => {
     const campaign = store.coordination.campaign(embedded);
     await waiting(1);
     await somebody.query(
-      `INSERT INTO limpet.schedulers VALUES ('big', '', '', 1, true, 60000, clock_timestamp() + interval '1 minute');
+      `INSERT INTO limpet.schedulers VALUES ('big', true, 60000, clock_timestamp() + interval '1 minute',
+         '{"incarnation": "big", "address": ""}');
        COMMIT`,
     );
     const { leading, leader, schedulers, ...rest } = await campaign;

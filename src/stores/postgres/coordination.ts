@@ -6,16 +6,19 @@
 import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Candidate, Coordination, Member, SchedulerEntry, Standing } from "../../ports/coordination.ts";
-import { tooMany } from "../leadership.ts";
+import { inOrder, tooMany } from "../leadership.ts";
 import { texts } from "./arrays.ts";
 import type { Connections, Row, Statement } from "./connections.ts";
 
-type Answered = Omit<Standing, "leader"> & { readonly leader: SchedulerEntry | null };
+type Scheduler = Omit<SchedulerEntry, "leader">;
+
+/** What a campaign answers with; the schedulers are JSON with commas between, in any order. */
+type StandingRow = [term: number, leader: Scheduler | null, schedulers: string, hostLeaseMs: number];
 type MemberRow = [string, string, string, string, number, string];
 
 const campaign = (schema: string): Statement => ({
   name: "limpet_campaign",
-  text: `SELECT ${schema}.campaign($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+  text: `SELECT at_term, leading_one, listed, longest_host_lease_ms FROM ${schema}.campaign($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 });
 
 const resign = (schema: string): Statement => ({ name: "limpet_resign", text: `SELECT ${schema}.resign($1)` });
@@ -95,10 +98,9 @@ export class PostgresCoordination implements Coordination {
       texts(dead),
       LIMITS.schedulers,
     ];
-    const [standing] = await this.#lead(this.#statements.campaign, values);
-    if (standing === null) throw tooMany("schedulers");
-    const { leader, ...rest } = standing as Answered;
-    return { ...rest, leader: leader ?? undefined };
+    const [row] = await this.#lead(this.#statements.campaign, values);
+    if (row === undefined) throw tooMany("schedulers");
+    return standingOf(row as unknown as StandingRow, incarnation);
   }
 
   async resign(incarnation: string): Promise<void> {
@@ -127,8 +129,8 @@ export class PostgresCoordination implements Coordination {
     return isCurrent as boolean;
   }
 
-  #lead(statement: Statement, values: unknown[]): Promise<Row> {
-    return this.#leadership.during(async () => only(await this.#leadership.run(statement, values, "harmless")));
+  #lead(statement: Statement, values: unknown[]): Promise<Row[]> {
+    return this.#leadership.during(() => this.#leadership.run(statement, values, "harmless"));
   }
 
   #write(statement: Statement, values: unknown[]): Promise<Row> {
@@ -139,6 +141,17 @@ export class PostgresCoordination implements Coordination {
       return written;
     });
   }
+}
+
+function standingOf([term, leader, listed, hostLeaseMs]: StandingRow, incarnation: string): Standing {
+  const schedulers = JSON.parse(`[${listed}]`) as Scheduler[];
+  return {
+    term,
+    leading: leader?.incarnation === incarnation,
+    schedulers: inOrder(schedulers.map((one) => ({ ...one, leader: one.incarnation === leader?.incarnation }))),
+    hostLeaseMs,
+    leader: leader === null ? undefined : { ...leader, leader: true },
+  };
 }
 
 function only(rows: readonly Row[]): Row {
