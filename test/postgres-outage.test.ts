@@ -88,8 +88,8 @@ describe("when PostgreSQL crashes under load and comes back", { timeout: 120_000
     const direct = { folder: place.folder, store: url.href };
     const middleman = stack.use(await Middleman.before(server.port));
     url.port = `${middleman.port}`;
-    const one = stack.use(await HostProcess.start({ folder: place.folder, store: url.href }));
-    const two = stack.use(await HostProcess.start(direct));
+    const one = stack.use(await HostProcess.start({ folder: place.folder, store: url.href, alone: true }));
+    const two = stack.use(await HostProcess.start({ ...direct, alone: true }));
     const ledger = new Ledger();
     const all = stack.move();
     return {
@@ -105,7 +105,7 @@ describe("when PostgreSQL crashes under load and comes back", { timeout: 120_000
         return fate;
       },
       async audit(): Promise<void> {
-        await using reader = await HostProcess.start(direct);
+        await using reader = await HostProcess.start({ ...direct, alone: true });
         await ledger.audit(reader);
       },
       [Symbol.asyncDispose]: () => all.disposeAsync(),

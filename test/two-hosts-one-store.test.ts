@@ -1,4 +1,4 @@
-// Two processes that know nothing of each other call the same actors on one store. Whoever took an actor last may
+// Two processes that were told to stay alone, and so know nothing of each other, call the same actors on one store. Whoever took an actor last may
 // commit; the other one is fenced, and finds out before it has told anybody anything.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -21,8 +21,8 @@ for (const { name, open } of STORES) {
     after(() => place?.[Symbol.asyncDispose]());
 
     test("the older activation is fenced, its caller may try again at once, and then sees what the newer one did", async () => {
-      await using one = await HostProcess.start(place);
-      await using two = await HostProcess.start(place);
+      await using one = await HostProcess.start({ ...place, alone: true });
+      await using two = await HostProcess.start({ ...place, alone: true });
       assert.equal(await one.add("a", "first"), 1);
       assert.equal(await two.add("a", "second"), 2);
       await assert.rejects(one.add("a", "third"), { code: "FENCED", retry: "now" });
@@ -33,8 +33,8 @@ for (const { name, open } of STORES) {
     });
 
     test("increments from both sides add up: none is lost, none is applied twice", async (t) => {
-      await using one = await HostProcess.start(place);
-      await using two = await HostProcess.start(place);
+      await using one = await HostProcess.start({ ...place, alone: true });
+      await using two = await HostProcess.start({ ...place, alone: true });
       const hosts = [one, two];
       const ledger = new Ledger();
       const chance = dice(t);
@@ -48,13 +48,13 @@ for (const { name, open } of STORES) {
       for (const times of fenced) assert.ok(times > 0, "nobody was fenced: they did not meet");
 
       await Promise.all(hosts.map((host) => host.stop()));
-      await using third = await HostProcess.start(place);
+      await using third = await HostProcess.start({ ...place, alone: true });
       await ledger.audit(third);
     });
 
     test("turns that take long get through from both sides, although each side takes the actor from the other", async (t) => {
-      await using one = await HostProcess.start(place);
-      await using two = await HostProcess.start(place);
+      await using one = await HostProcess.start({ ...place, alone: true });
+      await using two = await HostProcess.start({ ...place, alone: true });
       const ledger = new Ledger();
       const lane = async (host: HostProcess): Promise<void> => {
         for (let i = 0; i < 10; i++) await ledger.add(host, "slow", "addSlowly");
@@ -63,7 +63,7 @@ for (const { name, open } of STORES) {
       await Promise.all([one, two, one, two, one, two].map(lane));
       t.diagnostic(`${ledger.told("FENCED")} times fenced for ${ledger.acked} increments`);
       assert.ok(ledger.told("FENCED") < 12 * ledger.acked, "they keep each other from committing");
-      await using third = await HostProcess.start(place);
+      await using third = await HostProcess.start({ ...place, alone: true });
       await ledger.audit(third);
     });
   });

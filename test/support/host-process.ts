@@ -28,6 +28,8 @@ export interface HostOptions {
   readonly store: string;
   readonly storeTimeout?: string;
   readonly callTimeout?: string;
+  /** It does not join the other processes on the store. */
+  readonly alone?: boolean | undefined;
 }
 
 export class HostProcess implements AsyncDisposable {
@@ -53,11 +55,11 @@ export class HostProcess implements AsyncDisposable {
     return host;
   }
 
-  private constructor({ folder, store, storeTimeout = "10s", callTimeout = "30s" }: HostOptions) {
+  private constructor({ folder, store, storeTimeout = "10s", callTimeout = "30s", alone = false }: HostOptions) {
     const inherited = Object.entries(process.env).filter(([name]) => !/^(LIMPET_|NODE_|PG)/.test(name));
     this.#child = spawn(process.execPath, [HOST, store, storeTimeout, callTimeout], {
       cwd: folder,
-      env: Object.fromEntries(inherited),
+      env: { ...Object.fromEntries(inherited), ...(alone ? { LIMPET_CLUSTER: "false" } : {}) },
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
     const keep = (chunk: unknown): void => {
