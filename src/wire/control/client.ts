@@ -127,7 +127,8 @@ class GrpcClient implements ControlClient {
       await this.#scheduler.drainHost({ host }, { timeoutMs: this.#limits.answerMs });
     } catch (thrown) {
       const error = fromStatus(thrown, this.#address);
-      if (error.code !== "UNREACHABLE") throw error;
+      // It was on its way when the line or this client was closed.
+      if (error.code !== "UNREACHABLE" && this.#closed === undefined) throw error;
       throw new LimpetError("ANSWER_LOST", error.message, { cause: thrown });
     }
   }

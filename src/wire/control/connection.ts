@@ -36,7 +36,21 @@ export class Connection {
   /** For the library, which sends every request this way. */
   async request(method: string, path: string, headers: OutgoingHttpHeaders): Promise<ClientHttp2Stream> {
     const session = await this.ready();
-    return session.request({ ...headers, ":method": method, ":path": path }, { endStream: false });
+    const stream = session.request({ ...headers, ":method": method, ":path": path }, { endStream: false });
+    let answered = false;
+    stream.once("response", () => {
+      answered = true;
+    });
+    // The library would wait for ever on a stream that closes without an answer and without an error.
+    stream.once("close", () => {
+      if (!answered && stream.errored === null) stream.emit("error", this.#lost());
+    });
+    return stream;
+  }
+
+  #lost(): LimpetError {
+    if (this.#closed) return new LimpetError("STOPPING", `this process has closed its connection to ${this.#address}`);
+    return new LimpetError("UNREACHABLE", `${this.#address} was lost: it closed the stream without an answer`);
   }
 
   /** The library tells what it has read; here connections are looked at in another way. */
@@ -50,7 +64,7 @@ export class Connection {
 
   /** Rejects with a LimpetError, and then nothing was sent. */
   async ready(): Promise<ClientHttp2Session> {
-    if (this.#closed) throw new LimpetError("STOPPING", `this process has closed its connection to ${this.#address}`);
+    if (this.#closed) throw this.#lost();
     const session = this.#session;
     if (session !== undefined && !session.closed && !session.destroyed) return session;
     this.#opening ??= this.#open().finally(() => {

@@ -199,6 +199,10 @@ export async function openProxy(t: TestContext, port: number) {
   return {
     address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
     cut,
+    /** As when a process ends in good order. */
+    hangUp: () => {
+      for (const socket of sockets) socket.end();
+    },
     /** Ends of connections. */
     open: () => sockets.size,
     /** Nothing gets through any more, and nobody is told. */

@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
+import { execFile as execFileWithCallback } from "node:child_process";
 import { describe, it } from "node:test";
+import { promisify } from "node:util";
 import fc from "fast-check";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { PlacementOrder, SchedulerMessage, TypeTable } from "../../placement/messages.ts";
 import type { ClusterView } from "../../ports/host.ts";
+import { silentLog } from "../../ports/log.ts";
+import { silentMeter } from "../../ports/meter.ts";
 import { clusterView, hostMessage, schedulerMessage } from "./arbitraries.test.ts";
 import { controlClient } from "./client.ts";
 import {
@@ -19,7 +23,10 @@ import {
   rememberingLog,
   until,
 } from "./control-kit.test.ts";
+import { openControlDoor } from "./server.ts";
 import type { SchedulerList } from "./service.ts";
+
+const execFile = promisify(execFileWithCallback);
 
 /** What a watcher heard. */
 class Watcher {
@@ -144,17 +151,23 @@ describe("a host's stream", () => {
     assert.deepEqual([ear.ends, host.ends, ear.heard.length, host.heard.length], [1, 1, 0, 1]);
   });
 
-  it("is an error to both when the connection breaks", async (t) => {
-    const door = await openDoor(t);
-    const between = await openProxy(t, door.port);
-    const ear = new Ear<SchedulerMessage>();
-    openClient(t, between).report(ear).send(HELLO);
-    const host = await door.service.host();
-    await host.hears(1);
-    between.cut();
-    assert.ok(hasCode("UNREACHABLE", /127.0.0.1:\d+ was lost/)(await ear.ended));
-    assert.ok(hasCode("UNREACHABLE", /the process at 127.0.0.1 was lost/)(await host.ended));
-  });
+  for (const how of ["cut", "hangUp"] as const) {
+    for (const welcomed of [false, true]) {
+      it(`is an error to both when the connection goes: ${how}, ${welcomed ? "after" : "before"} a reply`, async (t) => {
+        const door = await openDoor(t);
+        const between = await openProxy(t, door.port);
+        const ear = new Ear<SchedulerMessage>();
+        openClient(t, between).report(ear).send(HELLO);
+        const host = await door.service.host();
+        await host.hears(1);
+        if (welcomed) host.stream.send({ kind: "welcome", term: 1, leaseMs: 1 });
+        if (welcomed) await ear.hears(1);
+        between[how]();
+        assert.ok(hasCode("UNREACHABLE", /127.0.0.1:\d+ was lost/)(await ear.ended), String(ear.error));
+        assert.ok(hasCode("UNREACHABLE", /127.0.0.1 was lost/)(await host.ended), String(host.error));
+      });
+    }
+  }
 
   it("does not fall with a listener that throws", async (t) => {
     const { log, lines } = rememberingLog();
@@ -365,12 +378,63 @@ describe("closing", () => {
     assert.ok(hasCode("STOPPING")(await late.ended));
   });
 
+  it("of a client ends questions that are under way", async (t) => {
+    const door = await openDoor(t);
+    const asked = Promise.withResolvers<void>();
+    door.service.view = () => {
+      asked.resolve();
+      return new Promise(() => {});
+    };
+    const client = openClient(t, door);
+    door.service.onDrain = () => new Promise(() => {});
+    const described = assert.rejects(client.describe(), hasCode("STOPPING"));
+    const drained = assert.rejects(client.drain("web-1"), hasCode("ANSWER_LOST"));
+    await asked.promise;
+    await until(() => door.service.drained.length === 1);
+    await client.close();
+    await Promise.all([described, drained]);
+  });
+
   it("of a client does not wait for a scheduler that keeps the stream open", async (t) => {
     const { client, host } = await openHost(t, { limits: { lingerMs: 20 } });
     // It never hears the end, because it is busy with something else.
     host.stream.close = () => {};
     await client.close();
     await host.ended;
+  });
+});
+
+describe("when both ends are closed", () => {
+  it("nothing keeps the process alive", async () => {
+    const program = `
+      import { controlClient } from "./client.ts";
+      import { openControlDoor } from "./server.ts";
+      const log = { debug() {}, info() {}, warn() {}, error() {} };
+      const none = { add() {}, set() {}, observe() {} };
+      const meter = { counter: () => none, gauge: () => none, histogram: () => none };
+      const security = { keys: ["a key of a cluster"] };
+      const heard = Promise.withResolvers();
+      const service = {
+        report: (stream) => ({ message: () => stream.send({ kind: "drain" }), closed() {} }),
+        watch: (listener) => (listener({ term: 1, hosts: [] }), () => {}),
+        describe: () => new Promise(() => {}),
+        drain: async () => {},
+      };
+      const door = await openControlDoor(service, { host: "127.0.0.1", port: 0, security }, { log, meter });
+      const client = controlClient({ address: door.address, security, log });
+      client.watch({ list() {}, closed() {} });
+      client.describe().catch(() => {});
+      const hello = { kind: "hello", namespace: "d", incarnation: "i", address: door.address, name: "", types: [] };
+      const stream = client.report({ message: heard.resolve, closed() {} });
+      stream.send({ ...hello, unlocked: new Map(), machine: "m", pid: 1 });
+      await heard.promise;
+      await client.close();
+      await door.close();
+      console.log("closed");
+    `;
+    const args = ["--conditions=limpet-source", "--input-type=module-typescript", "--eval", program];
+    const { stdout, stderr } = await execFile(process.execPath, args, { cwd: import.meta.dirname });
+    assert.deepEqual([stdout.trim(), stderr], ["closed", ""]);
   });
 });
 
@@ -409,5 +473,11 @@ describe("a door", () => {
   it("says in plain words that its port is taken", async (t) => {
     const door = await openDoor(t);
     await assert.rejects(openDoor(t, { port: door.port }), hasCode("ADDRESS_IN_USE", /stop the process/));
+  });
+
+  it("says in plain words that an address is none of this machine", async () => {
+    const listen = { host: "192.0.2.1", port: 0, security: { keys: [] } };
+    const opening = openControlDoor(new FakeScheduler(), listen, { log: silentLog, meter: silentMeter });
+    await assert.rejects(opening, hasCode("OPTION_INVALID", /no address of this machine/));
   });
 });
