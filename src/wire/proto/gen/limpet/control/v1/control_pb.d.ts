@@ -156,7 +156,7 @@ export declare const HostReportSchema: GenMessage<HostReport>;
  */
 export declare type Host = Message<"limpet.control.v1.Host"> & {
   /**
-   * Where it is called, ip:port. This is its name on the ring.
+   * Where it is called, ip:port, which is its name on the ring; nowhere:1 when it only calls and cannot be called.
    *
    * @generated from field: string name = 1;
    */
@@ -455,7 +455,8 @@ export declare type PlacementOrder = Message<"limpet.control.v1.PlacementOrder">
   namespace: string;
 
   /**
-   * What it is about; empty in a snapshot: all types.
+   * What it is about. A snapshot is about all types: its update names those of which there is no table yet, and nobody
+   * hosts what it does not speak of.
    *
    * @generated from field: repeated string actor_types = 3;
    */
@@ -481,7 +482,7 @@ export declare type PlacementOrder = Message<"limpet.control.v1.PlacementOrder">
   term: bigint;
 
   /**
-   * Grows with every round of a term. 0: part of a snapshot, not acknowledged.
+   * Grows with every round, also from term to term. 0: part of a snapshot, not acknowledged.
    *
    * @generated from field: uint64 round = 7;
    */
