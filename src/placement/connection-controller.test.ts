@@ -41,6 +41,7 @@ class Stage {
     const host = this.admit(stream, incarnation, more);
     host.state = "member";
     host.held = host.types;
+    this.connections.refresh(host);
     return host;
   }
 
@@ -62,6 +63,7 @@ describe("a host that says hello", () => {
     assert.deepEqual(stage.eligible(), []);
     host.state = "member";
     host.held = new Set(["cart"]);
+    stage.connections.refresh(host);
     assert.deepEqual(
       [...stage.connections.eligible("cart").values()],
       [{ incarnation: "a", address: "a:1", name: "host a" }],

@@ -48,11 +48,16 @@ export type Admission =
   | { readonly kind: "removed"; readonly reason: string }
   | { readonly kind: "refused"; readonly reason: string };
 
+const NOBODY: ReadonlyMap<string, TableHost> = new Map();
+
 export class ConnectionController {
   readonly #leaseMs: number;
   readonly #hosts = new Map<string, HostRecord>();
   readonly #byStream = new Map<number, HostRecord>();
   readonly #byAddress = new Map<string, HostRecord>();
+  /** Who may be in the table of each type, and for which types each host is listed there. */
+  readonly #eligible = new Map<string, Map<string, TableHost>>();
+  readonly #listed = new Map<string, ReadonlySet<string>>();
 
   constructor(leaseMs: number) {
     this.#leaseMs = leaseMs;
@@ -151,6 +156,23 @@ export class ConnectionController {
   #add(host: HostRecord): void {
     this.#hosts.set(host.incarnation, host);
     if (host.address !== NOWHERE) this.#byAddress.set(host.address, host);
+    this.refresh(host);
+  }
+
+  /** To be called whenever a host's state, its types or what it holds have changed. */
+  refresh(host: HostRecord): void {
+    const { incarnation, address, name, types, held } = host;
+    const counts = this.#hosts.get(incarnation) === host && (host.state === "member" || host.state === "suspect");
+    const listed = new Set(counts ? [...types].filter((type) => held.has(type)) : []);
+    for (const type of this.#listed.get(incarnation) ?? [])
+      if (!listed.has(type)) this.#eligible.get(type)?.delete(incarnation);
+    for (const type of listed) {
+      const hosts = this.#eligible.get(type) ?? new Map<string, TableHost>();
+      hosts.set(incarnation, { incarnation, address, name });
+      this.#eligible.set(type, hosts);
+    }
+    if (listed.size > 0) this.#listed.set(incarnation, listed);
+    else this.#listed.delete(incarnation);
   }
 
   /** False: it is not answered. */
@@ -168,6 +190,7 @@ export class ConnectionController {
     if (host === undefined || host.stream !== stream) return undefined;
     host.stream = undefined;
     if (host.state === "member" || host.state === "joining") host.state = "suspect";
+    this.refresh(host);
     return host;
   }
 
@@ -175,10 +198,12 @@ export class ConnectionController {
     host.state = "evicted";
     if (host.stream !== undefined) this.#byStream.delete(host.stream);
     host.stream = undefined;
+    this.refresh(host);
   }
 
   remove(host: HostRecord): void {
     this.#hosts.delete(host.incarnation);
+    this.refresh(host);
     if (host.stream !== undefined) this.#byStream.delete(host.stream);
     if (this.#byAddress.get(host.address) === host) this.#byAddress.delete(host.address);
   }
@@ -194,15 +219,12 @@ export class ConnectionController {
     return first;
   }
 
-  /** Who may be in the table of a type: it said so, and that is durable. Who is silent stays until its lease is over. */
-  eligible(type: string): Map<string, TableHost> {
-    const hosts = new Map<string, TableHost>();
-    for (const { incarnation, address, name, state, types, held } of this.#hosts.values()) {
-      if ((state === "member" || state === "suspect") && types.has(type) && held.has(type)) {
-        hosts.set(incarnation, { incarnation, address, name });
-      }
-    }
-    return hosts;
+  /**
+   * Who may be in the table of a type: it said so, and that is durable. Who is silent stays until its lease is over. What is
+   * returned goes on to change.
+   */
+  eligible(type: string): ReadonlyMap<string, TableHost> {
+    return this.#eligible.get(type) ?? NOBODY;
   }
 
   /**

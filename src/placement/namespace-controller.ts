@@ -167,6 +167,7 @@ export class NamespaceController {
     host.saving = undefined;
     host.held = new Set(types);
     if (host.state === "joining") host.state = "member";
+    this.#connections.refresh(host);
     this.#note(host, effects);
     this.#changed(host.held, "join", now);
     this.#forget(host, effects);
@@ -210,6 +211,7 @@ export class NamespaceController {
     }
     const touched = new Set([...host.types, ...types]);
     host.types = new Set(types);
+    this.#connections.refresh(host);
     this.#note(host, effects);
     this.#changed(touched, "types", now);
   }
@@ -351,7 +353,9 @@ export class NamespaceController {
   /** A finished round has shown who holds nothing of the type any more. */
   #settled(type: string, tookMs: number, effects: Effect[]): void {
     effects.push({ kind: "settled", type, tookMs });
-    for (const host of this.#connections.holdersOf(type)) this.#forget(host, effects);
+    for (const host of this.#connections.holdersOf(type)) {
+      if (!host.types.has(type) && !this.#mayHold(host, type)) this.#forget(host, effects);
+    }
   }
 
   /** Its note need not name what it neither wants to hold nor can. What is being noted now is looked at when that is done. */
@@ -360,6 +364,7 @@ export class NamespaceController {
     const left = new Set([...host.held].filter((type) => host.types.has(type) || this.#mayHold(host, type)));
     if (left.size === host.held.size) return;
     host.held = left;
+    this.#connections.refresh(host);
     if (left.size === 0) {
       effects.push({ kind: "drop", incarnation: host.incarnation });
     } else {
