@@ -232,10 +232,17 @@ export class ConnectionController {
    * host is to be noted: a table without it would say that nobody hosts the type.
    */
   isKnown(type: string): boolean {
-    const hosts = [...this.#hosts.values()];
-    const holders = hosts.filter(({ held }) => held.has(type));
-    if (holders.length === 0) return !hosts.some(({ types }) => types.has(type));
-    return holders.every(({ state }) => state !== "expected");
+    let isHeld = false;
+    let isWanted = false;
+    for (const { state, types, held } of this.#hosts.values()) {
+      if (held.has(type)) {
+        if (state === "expected") return false;
+        isHeld = true;
+      } else if (types.has(type)) {
+        isWanted = true;
+      }
+    }
+    return isHeld || !isWanted;
   }
 
   /** Those who may hold actors of a type. */

@@ -11,7 +11,8 @@
 // Pure. A driver performs the drains and sends the acknowledgements.
 import { HERE, NOBODY, type Route, WAIT } from "../ports/placement.ts";
 import type { HostMessage, PlacementOrder, TableHost, TypeTable } from "./messages.ts";
-import { Ring } from "./ring.ts";
+import type { Ring } from "./ring.ts";
+import { Rings } from "./rings.ts";
 import { compareVersions, NO_VERSION, sameVersion, type TableVersion } from "./versions.ts";
 
 interface Table {
@@ -49,6 +50,7 @@ const REMEMBERED = 10_000;
 export class HostTables {
   readonly #address: string;
   readonly #types = new Map<string, TypeState>();
+  readonly #rings = new Rings();
   #term = 0;
   /** A snapshot has come: a type without a table is one that nobody hosts. */
   #informed = false;
@@ -155,9 +157,7 @@ export class HostTables {
 
   #replace(state: TypeState, { version, hosts }: TypeTable, replicationFactor: number, wall: number): void {
     const addresses = hosts.map(({ address }) => address);
-    const before = state.newest?.ring;
-    const ring =
-      before?.replicationFactor === replicationFactor ? before.to(addresses) : Ring.of(addresses, replicationFactor);
+    const ring = this.#rings.of(addresses, replicationFactor, state.newest?.ring);
     state.newest = { version, ring, hosts, since: wall };
     state.owners.clear();
   }
