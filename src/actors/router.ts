@@ -86,11 +86,19 @@ export class Router implements Routes, Dispatcher, LinkService {
     const { name } = turn.type;
     const route = this.#placement.route(name, turn.id);
     if (route === HERE) this.#wake(turn);
-    else if (route === WAIT) this.#room.add(turn);
+    else if (route === WAIT) this.#wait(turn);
     else if (turn.turnBack !== undefined) turn.turnBack();
     else if (route === NOBODY)
       turn.fail(new LimpetError("NO_HOST", `no host of the cluster runs actors of type ${name}`));
     else this.#depart(turn, route);
+  }
+
+  /** A host that has lost its lease knows nothing any more: a call from elsewhere need not wait until it does. */
+  #wait(turn: Turn): void {
+    const knowsNothing = (): boolean =>
+      !this.mayBegin(this.#clock.monotonic()) && this.#placement.belief(turn.type.name, turn.id).version === 0;
+    if (turn.turnBack !== undefined && knowsNothing()) turn.turnBack();
+    else this.#room.add(turn);
   }
 
   #wake(turn: Turn): void {
@@ -140,6 +148,11 @@ export class Router implements Routes, Dispatcher, LinkService {
   }
 
   turnedAway(turn: Turn, from: string, belief: Ownership): void {
+    // It lost its lease, and is soon in no table any more; that is no sign of tables that do not agree.
+    if (belief.version === 0) {
+      this.unsent(turn);
+      return;
+    }
     turn.hops++;
     if (turn.hops > LIMITS.hops) {
       const message = `${LIMITS.hops} hosts in a row turned ${turn.label} away; where its actor lives does not settle`;

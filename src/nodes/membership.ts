@@ -308,6 +308,8 @@ export class Membership implements Placement {
     this.#renewal?.cancel();
     stream?.close();
     if (!this.#stopped) this.#later();
+    // Calls of other hosts that wait here have to find another one.
+    this.#world.changed([]);
     this.#notify();
   }
 
