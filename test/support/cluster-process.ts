@@ -5,16 +5,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Verdict } from "../../src/kernel/errors.ts";
 import type { ClusterView, HostStatus, Whereabouts } from "../../src/ports/host.ts";
-import type {
-  Answer,
-  FromClusterHost,
-  Question,
-  Role,
-  Stop,
-  ToClusterHost,
-  ToldError,
-  TraceLine,
-} from "./cluster-actors.ts";
+import type { Answer, FromClusterHost, Question, Role, Stop, ToClusterHost, ToldError } from "./cluster-actors.ts";
 import { CallFailed, ProcessDied } from "./host-process.ts";
 import type { TallyReport } from "./tally.ts";
 
@@ -132,6 +123,12 @@ export class ClusterProcess implements AsyncDisposable {
     if (this.#child.connected) this.#child.send(message, () => undefined);
   }
 
+  /** Says whether everything that was asked until now has its answer. */
+  caughtUp(): () => boolean {
+    const newest = this.#number;
+    return () => (this.#waiting.keys().next().value ?? Number.POSITIVE_INFINITY) > newest;
+  }
+
   call(
     type: string,
     id: string,
@@ -214,5 +211,3 @@ export class ClusterProcess implements AsyncDisposable {
     await this.kill();
   }
 }
-
-export type { TraceLine };
