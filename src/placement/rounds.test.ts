@@ -14,9 +14,9 @@ import { type HostMessage, NOWHERE, type PlacementOrder, type SchedulerMessage }
 import { type Effect, NamespaceController } from "./namespace-controller.ts";
 import { sameVersion, showVersion, type TableVersion } from "./versions.ts";
 
-const RUNS = 300;
-const STORM_MS = 45_000;
-const CALM_MS = 60_000;
+const RUNS = 400;
+const STORM_MS = 30_000;
+const CALM_MS = 55_000;
 const LEASE_MS = 10_000;
 /** Who sleeps no longer than this has let go of everything before its lease is over for the leader. */
 const MARGIN_MS = 1_300;
@@ -37,12 +37,15 @@ class World {
   readonly hosts: Host[] = [];
   /** What leaders have made durable. */
   readonly members = new Map<string, KnownMember>();
+  /** How likely a leader is to die over a round. */
+  readonly deadlyRounds: number;
   readonly #trace: string[] = [];
   readonly #events: { readonly at: number; readonly act: () => void }[] = [];
   #random: number;
 
   constructor(seed: number) {
     this.#random = seed * 0x9e3779b9;
+    this.deadlyRounds = this.chance() < 0.5 ? 0 : this.between(0, 0.5);
   }
 
   /** From 0 up to 1. */
@@ -86,6 +89,17 @@ class World {
       next.act();
     }
     this.now = end;
+  }
+
+  elect(): void {
+    this.leader = new Leader(this);
+  }
+
+  loseLeader(): void {
+    if (this.leader === undefined || this.calm) return;
+    this.leader.die();
+    this.leader = undefined;
+    this.after(this.chance() < 0.3 ? this.between(0, 3_000) : this.between(0, 200), () => this.elect());
   }
 
   tell(who: string, what: string): void {
@@ -198,7 +212,6 @@ class Leader {
       count("a leader still waits for hosts when it dies");
     }
     this.alive = false;
-    this.#world.leader = undefined;
     for (const link of this.#links.values()) link.cut();
   }
 
@@ -241,6 +254,8 @@ class Leader {
     switch (effect.kind) {
       case "send":
         for (const stream of effect.streams) this.#links.get(stream)?.toHost(effect.message);
+        // When some have heard UNLOCK and others never will, a successor has to be most careful.
+        if (effect.message.kind === "order" && effect.message.operation === "unlock") this.#mayDieWithin(150);
         break;
       case "close":
         this.#links.get(effect.stream)?.closeFrom("leader");
@@ -268,6 +283,7 @@ class Leader {
       case "began": {
         const { type, version, base, hosts } = effect.table;
         const names = hosts.map(({ incarnation }) => incarnation);
+        this.#mayDieWithin(700);
         if (version.number > 1 && base === undefined) count("a round without a base");
         if (base !== undefined && base.term < version.term) count("a base of an earlier leader");
         this.#world.tell("leader", `${type} ${showVersion(version)} on ${base && showVersion(base)}: ${names}`);
@@ -281,6 +297,11 @@ class Leader {
         this.#world.tell("leader", `${effect.host.incarnation} ${effect.event} ${effect.why}`);
         break;
     }
+  }
+
+  #mayDieWithin(ms: number): void {
+    if (this.#world.chance() > this.#world.deadlyRounds) return;
+    this.#world.after(this.#world.between(0, ms), () => this.alive && this.#world.loseLeader());
   }
 
   /** One after another. */
@@ -324,6 +345,7 @@ class Host {
   tables: HostTables;
   #lease = new HostLease();
   link: Link | undefined;
+  #isolatedUntil = 0;
   #asleep: "for a moment" | "for long" | undefined;
   #backlog: (() => void)[] = [];
   readonly held = new Map<string, Set<string>>(TYPES.map((type) => [type, new Set()]));
@@ -413,7 +435,6 @@ class Host {
       this.#startOver("its lease is over");
     }
     act();
-    this.#check();
   }
 
   sleep(ms: number): void {
@@ -483,7 +504,8 @@ class Host {
   // ——— Its stream.
 
   #reconnect(): void {
-    this.#after(this.#world.between(5, 800), () => this.#connect());
+    const ms = this.#world.chance() < 0.3 ? this.#world.between(5, 800) : this.#world.between(5, 60);
+    this.#after(Math.max(ms, this.#isolatedUntil - this.#world.now), () => this.#connect());
   }
 
   #connect(): void {
@@ -510,6 +532,18 @@ class Host {
       machine: "",
       pid: 1,
     });
+  }
+
+  /** No way to the leader for a while. Sometimes it also misses the moment in which its lease ends. */
+  isolate(ms: number): void {
+    if (this.link === undefined) return;
+    this.#world.tell(this.incarnation, `is cut off for ${ms.toFixed()} ms`);
+    this.#isolatedUntil = this.#world.now + ms;
+    this.link.cut();
+    const left = this.#lease.endsAt - this.#mono;
+    if (left > 0 && this.#world.chance() < 0.5) {
+      this.#after(left - this.#world.between(0, 100), () => this.sleep(MARGIN_MS));
+    }
   }
 
   /** It has heard of a newer leader, or just does. */
@@ -579,6 +613,7 @@ class Host {
       else if (effect.kind === "ack") this.#ack(effect.message);
       else if (effect.kind === "changed") this.#changed(effect.types);
     }
+    this.#check();
   }
 
   /** Every type is let go of at its own pace. What it takes to finish a turn is not in anybody's hand. */
@@ -635,6 +670,7 @@ class Host {
     ids.add(id);
   }
 
+  /** Only orders and what follows from them can make this wrong. */
   #check(): void {
     for (const [type, version] of this.#acked) {
       if (!sameVersion(version, this.tables.version(type))) continue;
@@ -648,33 +684,37 @@ class Host {
 
 // ——— What goes wrong, and how it ends.
 
-function elect(world: World): void {
-  world.leader = new Leader(world);
-}
+const TROUBLES: readonly ((world: World, host: Host) => void)[] = [
+  (world) => world.loseLeader(),
+  (_, host) => host.link?.cut(),
+  (world, host) => host.isolate(world.between(500, 15_000)),
+  (world, host) => host.sleep(world.between(10, MARGIN_MS)),
+  (world, host) => host.sleep(world.between(5_000, 25_000)),
+  (world, host) => {
+    const before = host.reported;
+    host.report(world.some(TYPES));
+    // What goes back to where it was is the hardest to get right.
+    if (world.chance() < 0.6) world.after(world.between(20, 800), () => host.report(before));
+  },
+  (_, host) => host.reconnect(),
+  (world, host) => host.setWallClock(world.between(-20_000, 20_000)),
+  (world, host) => {
+    host.die();
+    world.after(world.between(0, 5_000), () => host.start());
+  },
+  (world, host) => {
+    host.stop();
+    world.after(world.between(0, 5_000), () => host.start());
+  },
+];
 
-function trouble(world: World): void {
-  const host = world.oneOf(world.hosts);
-  const what = world.chance();
-  if (what < 0.1) {
-    if (world.leader === undefined) return;
-    world.leader.die();
-    world.after(world.between(10, 3_000), () => elect(world));
-  } else if (what < 0.35) host.link?.cut();
-  else if (what < 0.45) host.sleep(world.between(10, MARGIN_MS));
-  else if (what < 0.5) host.sleep(world.between(5_000, 25_000));
-  else if (what < 0.65) host.report(world.some(TYPES));
-  else if (what < 0.7) host.reconnect();
-  else if (what < 0.75) host.setWallClock(world.between(-20_000, 20_000));
-  else {
-    if (what < 0.85) host.die();
-    else if (what < 0.95) host.stop();
-    if (!host.alive) world.after(world.between(0, 5_000), () => host.start());
-  }
-}
-
+/** Every world has its own mixture of troubles, often only one of them: they hide each other. */
 function storm(world: World): void {
-  for (let at = world.between(0, 3_000); at < STORM_MS; at += world.between(50, 2_500))
-    world.at(at, () => trouble(world));
+  const one = world.oneOf(TROUBLES);
+  const kinds = world.chance() < 0.4 ? [one] : [one, ...world.some(TROUBLES)];
+  const trouble = (): void => world.oneOf(kinds)(world, world.oneOf(world.hosts));
+  const pause = world.between(200, 2_500);
+  for (let at = world.between(0, 3_000); at < STORM_MS; at += world.between(10, pause)) world.at(at, trouble);
 }
 
 function checkPeace(world: World): void {
@@ -715,7 +755,7 @@ function play(seed: number): void {
   const names = [..."abcdef"].slice(0, Math.floor(world.between(3, 7)));
   for (const name of names) world.hosts.push(new Host(world, name));
   for (const name of ["y", "z"]) world.hosts.push(new Host(world, name, NOWHERE));
-  elect(world);
+  world.elect();
   for (const host of world.hosts) world.after(world.between(0, 2_000), () => host.start());
   storm(world);
   world.runUntil(STORM_MS);
