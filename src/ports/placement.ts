@@ -16,7 +16,10 @@ export interface Placement {
   /** Asked only for actors that are not in memory here. */
   route(type: string, id: string): Route;
   /** Where this host's table says an actor lives, whether or not it may come to life there now. */
-  belief(type: string, id: string): { readonly term: number; readonly version: number; readonly owner: string | undefined };
+  belief(
+    type: string,
+    id: string,
+  ): { readonly term: number; readonly version: number; readonly owner: string | undefined };
   /** May a turn begin at this moment of the monotonic clock? False once too much of the lease has passed. */
   mayBegin(now: number): boolean;
   /** May a turn that has run be committed? The store fences all the same; this is manners. */
