@@ -304,6 +304,13 @@ test("large calls that wait are limited by their size as well", async () => {
   assert.equal(outcomes.filter((how) => how === "value").length, pair.service.served.length);
 });
 
+test("calls that were cancelled while they waited leave their room to others", async () => {
+  await using pair = await Pair.open(echo(), { limits: { calls: 10, waitingBytes: 100_000 } });
+  for (let i = 0; i < 50; i++) pair.links.call(pair.door.address, callOf(["x".repeat(10_000)]), new Caller())();
+  assert.deepEqual(await pair.ask(["room"]), ["value", ["room"]]);
+  assert.equal(pair.service.served.length, 1);
+});
+
 test("a call of another namespace does not leave the host", async () => {
   await using pair = await Pair.open(echo());
   const [how, what] = await pair.ask([], { namespace: "other" });
