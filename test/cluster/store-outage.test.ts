@@ -1,0 +1,57 @@
+// The store cannot be written to for a while, under the whole cluster. Callers wait, or are told that nothing happened, or that
+// they cannot know. When it is back everything goes on, without a process that was started again.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { TestCluster } from "../support/cluster.ts";
+import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
+import { lockSqlite } from "../support/sqlite-lock.ts";
+
+const AWAY = ["STORE_UNAVAILABLE", "COMMIT_UNKNOWN", "LEASE_LOST", "NOT_READY", "FENCED"];
+/** Longer than the lease of a leader, shorter than the time for which a store is waited for; and the other way round. */
+const OUTAGES_MS = [1_500, 4_000];
+
+for (const { store, open } of GROUNDS) {
+  describe(`a cluster whose ${store} is away for a while`, { timeout: 60_000 }, () => {
+    let grounds: Grounds;
+    before(async () => {
+      grounds = await open();
+    });
+    after(() => grounds?.[Symbol.asyncDispose]());
+
+    /** Resolves with a way to bring it back. */
+    async function takeAway(file: string): Promise<() => Promise<void>> {
+      const { server } = grounds;
+      if (server === undefined) {
+        const release = lockSqlite(file, 5_000);
+        return async () => release();
+      }
+      await server.stop("immediate");
+      return () => server.start();
+    }
+
+    test("works on when it is back, and has lost nothing it acknowledged", async (t) => {
+      await using place = await grounds.place();
+      await using cluster = new TestCluster(t, place);
+      const hosts = await cluster.startAll(["one", "two", "three"], { storeTimeout: "2s" });
+      await cluster.settled(3);
+      cluster.load.through(...hosts);
+      for (const ms of OUTAGES_MS) {
+        await cluster.load.more(200);
+        const bringBack = await takeAway(cluster.store);
+        try {
+          const acked = cluster.load.ledger.acked;
+          await pause(ms);
+          // Answers to what was written before may still have been on their way.
+          assert.ok(cluster.load.ledger.acked - acked < 100, "nothing is acknowledged that cannot be durable");
+        } finally {
+          await bringBack();
+        }
+        await cluster.settled(3);
+      }
+      await cluster.load.more(300);
+      cluster.expectOnly(...AWAY);
+      await cluster.audit();
+    });
+  });
+}
