@@ -153,8 +153,11 @@ test("a process does not stay for links that are idle, but for an answer it wait
     const say = (how) => (what) => console.log(how, what);
     const caller = { value: say("value"), error: say("error"), unsent: say("unsent"), lost: say("lost") };
     links.call(process.argv[1], call, caller);
+    // This one is refused here, and leaves a connection that nobody uses.
+    links.call(process.argv[2], { ...call, args: [() => {}] }, { error: () => {} });
   `;
-  const child = spawn(process.execPath, ["--input-type=module", "-e", program, pair.door.address], {
+  const addresses = [pair.door.address, `localhost:${portOf(pair.door.address)}`];
+  const child = spawn(process.execPath, ["--input-type=module", "-e", program, ...addresses], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   let said = "";

@@ -63,6 +63,7 @@ export class Outbound implements Behind, Carrier {
       if (failure === undefined) this.#connection.start();
       else this.#connection.fail(failure);
     });
+    this.#connecting.socket.unref();
     this.#connection = new Connection(this.#connecting.socket, own, limits, this);
   }
 
