@@ -220,15 +220,21 @@ export class Catalog implements Surroundings {
   /** To the actor if it is in memory; otherwise its way has to be found. */
   deliver(turn: Turn): void {
     const type = turn.type as CallTarget;
-    const activation = type.activations.get(turn.id);
+    const activation = type.activations.get(turn.id) ?? this.#foundAnew(turn);
     if (activation !== undefined) {
-      type.instruments?.local.add(1);
+      activation.type.instruments.local.add(1);
       activation.submit(turn);
     } else if (this.#routes !== undefined) {
       this.#routes.route(turn);
     } else {
       this.wake(turn);
     }
+  }
+
+  /** A handle may be older than its type is here: it was another host's, or came back after it was removed. */
+  #foundAnew({ type, id }: Turn): Activation | undefined {
+    const known = this.types.get(type.name);
+    return known === type ? undefined : known?.activations.get(id);
   }
 
   reroute(turn: Turn): void {

@@ -1,0 +1,76 @@
+// Several apps in one process that share a store in memory, for tests of what they do together.
+import assert from "node:assert/strict";
+import { Actor } from "../actors/actor.ts";
+import type { ActorClass } from "../actors/remote.ts";
+import type { LimpetSettings } from "../config/settings.ts";
+import { resolveSettings } from "../config/settings.ts";
+import { silentLog } from "../ports/log.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+import { type App, type Extras, openApp } from "./app.ts";
+
+export class Tally extends Actor<{ count: number }> {
+  initial() {
+    return { count: 0 };
+  }
+
+  add() {
+    return ++this.state.count;
+  }
+
+  async slow(ms: number) {
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    return ++this.state.count;
+  }
+}
+
+export class Other extends Actor {
+  ping() {
+    return "pong";
+  }
+}
+
+export class Third extends Actor {
+  ping() {
+    return "pong";
+  }
+}
+
+export const LEASES = { lease: "2s", leaderLease: "600ms", roundTimeout: "1500ms", moveTimeout: "500ms" } as const;
+
+export class TestApps implements AsyncDisposable {
+  readonly store = new MemoryStore();
+  readonly #apps: App[] = [];
+
+  async open(actors: readonly ActorClass[], code: LimpetSettings = {}, extras: Extras = {}): Promise<App> {
+    const settings = resolveSettings({ code: { cluster: { ...LEASES }, ...code }, file: false, env: {} });
+    const app = await openApp({ actors }, settings, { store: this.store, clustered: true, log: silentLog, ...extras });
+    this.#apps.push(app);
+    return app;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#apps.map((app) => app.stop()));
+  }
+}
+
+export async function eventually(condition: () => Promise<boolean>, what: string): Promise<void> {
+  for (let i = 0; i < 500; i++) {
+    if (await condition()) return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  assert.fail(`never came about: ${what}`);
+}
+
+/** Every table is in force and names so many hosts. */
+export async function settled(app: App, hosts: number): Promise<void> {
+  await eventually(async () => {
+    const { tables } = await app.host.cluster();
+    return tables.every((table) => table.phase === "settled" && table.hosts.length === hosts);
+  }, `tables with ${hosts} hosts`);
+}
+
+/** How many hosts each type has. */
+export async function hostsOf(app: App): Promise<Record<string, number>> {
+  const { tables } = await app.host.cluster();
+  return Object.fromEntries(tables.map(({ type, hosts }) => [type, hosts.length]));
+}
