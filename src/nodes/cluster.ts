@@ -22,6 +22,7 @@ import type { LeaderSource } from "./leader-source.ts";
 import { Membership } from "./membership.ts";
 import { hasEnded, ownIdentity } from "./process-identity.ts";
 import { SchedulerNode } from "./scheduler-node.ts";
+import { VERSION } from "./version.ts";
 import { WatchedSchedulers } from "./watched-schedulers.ts";
 
 export interface ClusterWorld {
@@ -43,8 +44,9 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
   const security = { keys: clusterKeys };
   let router: Router | undefined;
   const service = { serve: ((call, answer) => router!.serve(call, answer)) satisfies Router["serve"] };
-  const door = await openLinkDoor(service, { host: clusterHost, port: linkPort, namespace, security }, { log, meter });
-  const links = openLinks({ address: door.address, namespace, security, log });
+  const listen = { host: clusterHost, port: linkPort, namespace, security, version: VERSION };
+  const door = await openLinkDoor(service, listen, { log, meter });
+  const links = openLinks({ address: door.address, namespace, security, log, version: VERSION });
   const source = openSource(settings, world, dedicated);
   const membership = new Membership(
     {

@@ -3,29 +3,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { decodeExact, EXACT_TYPE } from "./exact.ts";
+import type { ByteBudget } from "../byte-budget.ts";
+import { decodeExact, EXACT_TYPE, isDeeperThan } from "../exact.ts";
 
 const NOTHING = Buffer.alloc(0);
 const utf8 = new TextDecoder("utf-8", { fatal: true });
-
-/** What all requests under way hold together. */
-export class BodyBudget {
-  #left: number;
-
-  constructor(bytes: number) {
-    this.#left = bytes;
-  }
-
-  take(bytes: number): boolean {
-    if (bytes > this.#left) return false;
-    this.#left -= bytes;
-    return true;
-  }
-
-  giveBack(bytes: number): void {
-    this.#left += bytes;
-  }
-}
 
 export function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
@@ -45,7 +27,7 @@ const tooLarge = (maxBytes: number) =>
 
 export interface BodyReading {
   readonly maxBytes: number;
-  readonly budget: BodyBudget;
+  readonly budget: ByteBudget;
   /** Told of every byte taken from the budget; the caller gives them back. */
   readonly onTaken: (bytes: number) => void;
   /** The client waits for `100 Continue` before it sends. */
@@ -125,22 +107,4 @@ function parseJson(text: string, exact: boolean): unknown {
   } catch (error) {
     throw new LimpetError("BODY_INVALID", `the body is not JSON: ${(error as Error).message}`);
   }
-}
-
-/** Looks at the text, because building a deep value is slow and walking it afterwards can exhaust the stack. */
-export function isDeeperThan(text: string, limit: number): boolean {
-  if (text.length <= limit) return false;
-  let depth = 0;
-  let quoted = false;
-  for (let i = 0; i < text.length; i++) {
-    const char = text.charCodeAt(i);
-    if (quoted) {
-      if (char === 0x5c /* \ */) i++;
-      else if (char === 0x22 /* " */) quoted = false;
-    } else if (char === 0x22) quoted = true;
-    else if (char === 0x5b /* [ */ || char === 0x7b /* { */) {
-      if (++depth > limit) return true;
-    } else if (char === 0x5d /* ] */ || char === 0x7d /* } */) depth--;
-  }
-  return false;
 }

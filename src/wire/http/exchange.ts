@@ -1,13 +1,14 @@
 // One request and its answer: what it holds while it is under way, and how the answer gets out.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LimpetError } from "../../kernel/errors.ts";
+import type { ByteBudget } from "../byte-budget.ts";
 import { type Answer, COMMON_HEADERS } from "./answers.ts";
-import { type BodyBudget, type BodyReading, hasBody } from "./body.ts";
+import { type BodyReading, hasBody } from "./body.ts";
 import type { DoorLimits } from "./limits.ts";
 
 export interface DoorShares {
   readonly limits: DoorLimits;
-  readonly budget: BodyBudget;
+  readonly budget: ByteBudget;
 }
 
 export class Exchange {
@@ -16,7 +17,7 @@ export class Exchange {
   readonly limits: DoorLimits;
   answered = false;
   readonly #expectsContinue: boolean;
-  readonly #budget: BodyBudget;
+  readonly #budget: ByteBudget;
   readonly #gone = new AbortController();
   #taken = 0;
 

@@ -2,9 +2,9 @@
 import { parseDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Host } from "../../ports/host.ts";
+import { EXACT_TYPE, encodeResult } from "../exact.ts";
 import { type Answer, emptyAnswer, errorAnswer, jsonAnswer, textAnswer, thrownAnswer } from "./answers.ts";
 import { checkBodyHeaders, isExact, parseArguments, parseDrain, readBody } from "./body.ts";
-import { EXACT_TYPE, encodeResult } from "./exact.ts";
 import type { Exchange } from "./exchange.ts";
 import { formatCursor, parseListQuery } from "./listing.ts";
 import { describeHost } from "./metadata.ts";

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import fc from "fast-check";
+import { EXACT_TYPE } from "../exact.ts";
 import { answers, dial, errorCode, FakeHost, openDoor } from "./door-kit.test.ts";
-import { EXACT_TYPE } from "./exact.ts";
 
 const HEAD = "Host: localhost\r\n";
 const CALL = "/v1.0/actors/Cart/alice/method/echo";

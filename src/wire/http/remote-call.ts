@@ -4,8 +4,8 @@
 import { formatDuration } from "../../kernel/durations.ts";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { decodeValue, encodeValue } from "../../kernel/values.ts";
+import { EXACT_TYPE } from "../exact.ts";
 import { NOT_DELIVERED } from "./answers.ts";
-import { EXACT_TYPE } from "./exact.ts";
 import { rebuildError } from "./rebuild-error.ts";
 import type { Server, ServerList } from "./server-list.ts";
 

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LimpetError } from "../../kernel/errors.ts";
 import { encodeValue } from "../../kernel/values.ts";
+import { EXACT_TYPE } from "../exact.ts";
 import { CLUSTER, countingMeter, FakeHost, openDoor } from "./door-kit.test.ts";
-import { EXACT_TYPE } from "./exact.ts";
 
 type Json = Record<string, unknown>;
 

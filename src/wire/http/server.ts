@@ -1,13 +1,14 @@
 // The HTTP door: it listens, decides who may come in, hands each request to its handler, and closes without losing an
 // answer. Whatever arrives gets a defined answer or a closed connection, never an exception that leaves this file.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
+import { Server as NetServer, type Socket } from "node:net";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Host } from "../../ports/host.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Meter } from "../../ports/meter.ts";
+import { ByteBudget } from "../byte-budget.ts";
+import { listenAt } from "../listening.ts";
 import { type Answer, errorAnswer, NOT_DELIVERED } from "./answers.ts";
-import { BodyBudget } from "./body.ts";
 import { refuseBroken, sayGoodbye } from "./broken-requests.ts";
 import { Connections } from "./connections.ts";
 import { type DoorShares, Exchange } from "./exchange.ts";
@@ -60,7 +61,7 @@ class Door {
     this.#guard = guard;
     this.#log = needs.log;
     this.#metrics = new HttpMetrics(needs.meter);
-    this.#shares = { limits, budget: new BodyBudget(limits.heldBytes) };
+    this.#shares = { limits, budget: new ByteBudget(limits.heldBytes) };
     this.#server = createServer({
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headerTimeoutMs,
@@ -80,16 +81,8 @@ class Door {
       .on("clientError", (error, socket) => this.#refuseBroken(error, socket as Socket));
   }
 
-  listen({ host, port }: DoorSettings): Promise<number> {
-    return new Promise((resolve, reject) => {
-      const server = this.#server;
-      server.once("error", (error: NodeJS.ErrnoException) => reject(listenProblem(error, host, port)));
-      server.listen({ host, port }, () => {
-        server.removeAllListeners("error");
-        server.on("error", (err) => this.#log.error("http.failed", { err }));
-        resolve((server.address() as AddressInfo).port);
-      });
-    });
+  listen(at: DoorSettings): Promise<number> {
+    return listenAt(this.#server, at, (err) => this.#log.error("http.failed", { err }));
   }
 
   close(): Promise<void> {
@@ -177,14 +170,4 @@ class Door {
 function urlHost(host: string): string {
   if (host === "" || host === "0.0.0.0" || host === "::") return "localhost";
   return host.includes(":") ? `[${host}]` : host;
-}
-
-function listenProblem(error: NodeJS.ErrnoException, host: string, port: number): LimpetError {
-  const where = `port ${port} on ${host || "every address"}`;
-  if (error.code === "EADDRINUSE") {
-    const advice = "stop the process that listens there, or choose another port (0 takes any free one)";
-    return new LimpetError("ADDRESS_IN_USE", `${where} is in use; ${advice}`, { cause: error });
-  }
-  const what = error.code === "EACCES" ? "this user may not listen there" : "it is no address of this machine";
-  return new LimpetError("OPTION_INVALID", `cannot listen at ${where}: ${what} (${error.code})`, { cause: error });
 }

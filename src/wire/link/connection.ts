@@ -3,7 +3,7 @@
 // What arrives broken ends the connection. It never throws, and ends exactly once.
 import type { Socket } from "node:net";
 import { LimpetError } from "../../kernel/errors.ts";
-import type { BodyBudget } from "../http/body.ts";
+import type { ByteBudget } from "../byte-budget.ts";
 import { FrameReader, type FrameSink } from "./frame-reader.ts";
 import { FrameWriter } from "./frame-writer.ts";
 import { type Hello, readHello, writeHello } from "./hello.ts";
@@ -54,7 +54,7 @@ export class Connection implements FrameSink {
   #owingChecks = 0;
   #pinged = false;
 
-  constructor(socket: Socket, own: Hello, limits: LinkLimits, behind: Behind, held?: BodyBudget) {
+  constructor(socket: Socket, own: Hello, limits: LinkLimits, behind: Behind, held?: ByteBudget) {
     this.#socket = socket;
     this.#own = own;
     this.#limits = limits;

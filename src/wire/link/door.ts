@@ -4,8 +4,8 @@ import { createServer as createTlsServer } from "node:tls";
 import type { LinkService } from "../../ports/links.ts";
 import type { Log } from "../../ports/log.ts";
 import { type Counter, type Gauge, type Meter, silentMeter } from "../../ports/meter.ts";
+import { ByteBudget } from "../byte-budget.ts";
 import { type ClusterSecurity, serverTls } from "../cluster-security.ts";
-import { BodyBudget } from "../http/body.ts";
 import { listenAt } from "../listening.ts";
 import { formatAddress } from "./address.ts";
 import { type DoorShares, Inbound } from "./inbound.ts";
@@ -59,7 +59,7 @@ class Door implements LinkDoor, DoorShares {
   readonly service: LinkService;
   readonly limits: LinkLimits;
   readonly log: Log;
-  readonly held: BodyBudget;
+  readonly held: ByteBudget;
   readonly calls: Counter;
 
   constructor(service: LinkService, settings: LinkDoorSettings, needs: LinkDoorNeeds, limits: LinkLimits) {
@@ -67,7 +67,7 @@ class Door implements LinkDoor, DoorShares {
     this.service = service;
     this.limits = limits;
     this.log = log;
-    this.held = new BodyBudget(limits.heldBytes);
+    this.held = new ByteBudget(limits.heldBytes);
     this.calls = meter.counter("limpet_link_calls_total", "Calls of other hosts that arrived.");
     this.#connections = meter.gauge("limpet_link_connections", "Connections of other hosts that are open.");
     this.#settings = settings;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { isLimpetError } from "../../kernel/errors.ts";
-import { BodyBudget } from "../http/body.ts";
+import { ByteBudget } from "../byte-budget.ts";
 import { FrameReader } from "./frame-reader.ts";
 
 const isProtocol = (error: unknown): boolean => isLimpetError(error, "PROTOCOL");
@@ -26,7 +26,7 @@ test("frames come out as they went in, wherever the stream is cut", () => {
   const bodies = fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 12 });
   fc.assert(
     fc.property(bodies, fc.array(fc.integer({ min: 1, max: 90 }), { minLength: 1 }), (given, sizes) => {
-      const held = new BodyBudget(10_000);
+      const held = new ByteBudget(10_000);
       const reader = new FrameReader(1_000, held);
       const sink = new Frames();
       const stream = Buffer.concat(given.map(frameOf));
@@ -59,7 +59,7 @@ test("a frame that lies whole in one piece is not copied", () => {
 });
 
 test("a large frame in small pieces takes no more memory than has arrived", () => {
-  const held = new BodyBudget(100 * 1024);
+  const held = new ByteBudget(100 * 1024);
   const reader = new FrameReader(16 * 1024 * 1024, held);
   const head = Buffer.alloc(4);
   head.writeUInt32BE(16 * 1024 * 1024);

@@ -1,6 +1,6 @@
 // Cuts what arrives into frames. A frame that lies whole in one piece is handed on where it lies; one that comes in
 // several pieces is gathered, growing with what has really arrived and not with what its length promises.
-import type { BodyBudget } from "../http/body.ts";
+import type { ByteBudget } from "../byte-budget.ts";
 import { broken } from "./message-reader.ts";
 
 export interface FrameSink {
@@ -13,7 +13,7 @@ const HEAD = 4;
 const FIRST_ROOM = 64 * 1024;
 
 export class FrameReader {
-  readonly #held: BodyBudget | undefined;
+  readonly #held: ByteBudget | undefined;
   /** The largest frame. Throws PROTOCOL beyond it, before anything of it is kept. */
   maxBytes: number;
   #gathered: Buffer | undefined;
@@ -22,7 +22,7 @@ export class FrameReader {
   /** Of the gathered frame, the head included; unknown until the head is there. */
   #wanted = HEAD;
 
-  constructor(maxBytes: number, held?: BodyBudget) {
+  constructor(maxBytes: number, held?: ByteBudget) {
     this.maxBytes = maxBytes;
     this.#held = held;
   }

@@ -7,7 +7,7 @@ import { nameProblem } from "../../kernel/names.ts";
 import type { LinkService, RemoteCall, RemoteCause } from "../../ports/links.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Counter } from "../../ports/meter.ts";
-import type { BodyBudget } from "../http/body.ts";
+import type { ByteBudget } from "../byte-budget.ts";
 import { ServedCalls } from "./call-numbers.ts";
 import { type Behind, Connection } from "./connection.ts";
 import type { Hello } from "./hello.ts";
@@ -23,7 +23,7 @@ export interface DoorShares {
   readonly service: LinkService;
   readonly limits: LinkLimits;
   readonly log: Log;
-  readonly held: BodyBudget;
+  readonly held: ByteBudget;
   readonly calls: Counter;
   onIdle(): void;
   onClosed(inbound: Inbound): void;

@@ -2,8 +2,7 @@
 // text in the encoding of kernel/values.ts, which brings it back exactly.
 import { LIMITS } from "../../kernel/limits.ts";
 import { encodeValue, hasTags } from "../../kernel/values.ts";
-import { isDeeperThan } from "../http/body.ts";
-import { decodeExact } from "../http/exact.ts";
+import { decodeExact, isDeeperThan } from "../exact.ts";
 import { broken } from "./message-reader.ts";
 import type { Primitive } from "./messages.ts";
 

@@ -1,7 +1,7 @@
 // The exact encoding (kernel/values.ts) as it may come from a stranger: every tag is checked before anything is built
 // from it, so that a few bytes cannot ask for a huge buffer or a minute of arithmetic.
-import { LimpetError } from "../../kernel/errors.ts";
-import { encodeValue, fromWire } from "../../kernel/values.ts";
+import { LimpetError } from "../kernel/errors.ts";
+import { encodeValue, fromWire } from "../kernel/values.ts";
 
 export const EXACT_TYPE = "application/vnd.limpet+json";
 
@@ -61,4 +61,22 @@ function isTagged(tag: unknown, v: unknown): boolean {
     default:
       return false;
   }
+}
+
+/** Looks at the text, because building a deep value is slow and walking it afterwards can exhaust the stack. */
+export function isDeeperThan(text: string, limit: number): boolean {
+  if (text.length <= limit) return false;
+  let depth = 0;
+  let quoted = false;
+  for (let i = 0; i < text.length; i++) {
+    const char = text.charCodeAt(i);
+    if (quoted) {
+      if (char === 0x5c /* \ */) i++;
+      else if (char === 0x22 /* " */) quoted = false;
+    } else if (char === 0x22) quoted = true;
+    else if (char === 0x5b /* [ */ || char === 0x7b /* { */) {
+      if (++depth > limit) return true;
+    } else if (char === 0x5d /* ] */ || char === 0x7d /* } */) depth--;
+  }
+  return false;
 }
