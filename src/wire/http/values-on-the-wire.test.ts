@@ -3,7 +3,8 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { isLimpetError } from "../../kernel/errors.ts";
 import { encodeValue } from "../../kernel/values.ts";
-import { isDeeperThan, parseArguments } from "./body.ts";
+import { isDeeperThan } from "../exact.ts";
+import { parseArguments } from "./body.ts";
 import { plainJson } from "./plain-json.ts";
 
 const plain = (value: unknown) => {
