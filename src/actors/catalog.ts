@@ -2,7 +2,7 @@
 // activation, keeps their number within its limit, and lets the idle ones go. Calls of actors that are not in memory here are
 // the router's business, unless this host is alone: then every actor is its own.
 import { parseDuration } from "../kernel/durations.ts";
-import { invariant, LimpetError } from "../kernel/errors.ts";
+import { LimpetError } from "../kernel/errors.ts";
 import { checkId, checkType } from "../kernel/names.ts";
 import { copyValue, isPlainPrimitive } from "../kernel/values.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
@@ -98,12 +98,14 @@ export class Catalog implements Surroundings {
       ...shared,
       ...storeInstruments(meter, "take"),
       weigh: () => 1,
+      actorOf: ({ type, id }) => `${type.length}:${type}${id}`,
       send: (batch) => store.take(batch),
     });
     this.#commits = new GroupCall({
       ...shared,
       ...storeInstruments(meter, "commit"),
       weigh: ({ write }) => (write.kind === "clear" ? 0 : write.data.length),
+      actorOf: ({ ref }) => ref,
       send: (batch) => store.commit(batch),
       // An attempt without an answer may have been applied before somebody else took the actor and moved on.
       inDoubt: (outcome) => (outcome === "fenced" ? lostTrack() : outcome),
@@ -129,9 +131,8 @@ export class Catalog implements Surroundings {
     this.#makers.set(type, handleMaker(type, this.send));
   }
 
-  /** Nothing of the type is left, and nothing comes to life here any more. */
+  /** Nothing of the type comes to life here any more. What is in memory may end. */
   remove(type: ActorType): void {
-    invariant(type.activations.size === 0, "a type leaves when its actors have");
     this.types.delete(type.name);
     this.#byClass.delete(type.actorClass);
     this.#makers.delete(type);

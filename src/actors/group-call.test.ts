@@ -17,6 +17,7 @@ function group(send: Send, more: Partial<GroupCallSettings<number, string>> = {}
     eager: 256,
     patienceMs: 10_000,
     weigh: () => 1,
+    actorOf: (n) => n,
     send,
     batchSize: histogram,
     seconds: histogram,
@@ -54,6 +55,21 @@ describe("a group call", () => {
       sizes.toSorted((a, b) => a - b),
       [1, 5, 70, 512, 512],
     );
+  });
+
+  it("has no actor twice in a batch, also when a request of an earlier life of it is still to be answered", async () => {
+    const sent: number[][] = [];
+    const send: Send = (batch) => {
+      sent.push(batch);
+      return sent.length === 1 ? Promise.reject(lost) : echo(batch);
+    };
+    const { calls, clock } = group(send, { actorOf: (n) => n % 10 });
+    const first = [calls.submit(1), calls.submit(2)];
+    await clock.advance(0);
+    const second = [calls.submit(3), calls.submit(11), calls.submit(4), calls.submit(21)];
+    await clock.advance("1s");
+    assert.deepEqual(await Promise.all([...first, ...second]), ["1", "2", "3", "11", "4", "21"]);
+    assert.deepEqual(sent, [[1, 2], [1, 2, 3], [11, 4], [21]]);
   });
 
   it("sends at once what is worth a batch of its own, while a lane is free, and leaves a few together", async () => {

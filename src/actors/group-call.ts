@@ -22,6 +22,11 @@ export interface GroupCallSettings<Request, Answer> {
   /** How long a member is retried before its caller is told. */
   readonly patienceMs: number;
   readonly weigh: (request: Request) => number;
+  /**
+   * Which actor it is about; one is in a batch once. It can be asked for twice when its life was cut off in the middle of a
+   * request and the next one has begun.
+   */
+  readonly actorOf: (request: Request) => number | string;
   readonly send: (batch: Request[]) => Promise<(Answer | Held)[]>;
   /** The answer for a caller, when an earlier attempt may have been applied without an answer. */
   readonly inDoubt?: (answer: Answer) => Answer | LimpetError;
@@ -117,10 +122,15 @@ export class GroupCall<Request, Answer> {
     const most = Math.min(share, LIMITS.batchSize);
     let count = 1;
     let weight = waiting[0]!.weight;
-    if (!waiting[0]!.alone) {
+    if (!waiting[0]!.alone && most > 1) {
+      const { actorOf } = this.#settings;
+      const actors = new Set([actorOf(waiting[0]!.request)]);
       while (count < waiting.length && count < most) {
-        weight += waiting[count]!.weight;
-        if (weight > LIMITS.batchBytes || waiting[count]!.alone) break;
+        const { request, weight: more, alone } = waiting[count]!;
+        const actor = actorOf(request);
+        weight += more;
+        if (weight > LIMITS.batchBytes || alone || actors.has(actor)) break;
+        actors.add(actor);
         count++;
       }
     }
