@@ -565,6 +565,15 @@ describe("types at run time", () => {
     assert.deepEqual(stage.wait(), []);
   });
 
+  it("given up after they were noted, but before a round has begun, leave the note at once", () => {
+    const stage = Stage.settled("ab", "cart", "room");
+    stage.hello(3, "c", ["cart", "room"]);
+    assert.deepEqual(stage.types(3, "room"), ["save c room"]);
+    stage.closed(3);
+    assert.equal(stage.hello(4, "c", []).at(-1), "drop c");
+    assert.deepEqual(stage.wait(), []);
+  });
+
   it("given up by a host that has no others leave no note", () => {
     const stage = Stage.settled("ab", "cart");
     stage.types(2);

@@ -111,6 +111,7 @@ export class NamespaceController {
     this.#greet(stream, host, effects);
     this.#note(host, effects);
     this.#changed(new Set([...host.types, ...host.held]), "join", now);
+    this.#forget(host, effects);
     return this.#finish(effects, now);
   }
 
@@ -214,6 +215,7 @@ export class NamespaceController {
     this.#connections.refresh(host);
     this.#note(host, effects);
     this.#changed(touched, "types", now);
+    this.#forget(host, effects);
   }
 
   /** Whatever a host wants to hold is made durable first. One note at a time. */
