@@ -34,6 +34,7 @@ export class HostNode implements Host {
   readonly #startedAt: number;
   #problem: string | undefined;
   #pinging: Timer | undefined;
+  #changing: Promise<void> = Promise.resolve();
 
   constructor(catalog: Catalog, store: Store, cluster: Cluster | undefined, clock: Clock) {
     this.#catalog = catalog;
@@ -143,18 +144,29 @@ export class HostNode implements Host {
     };
   }
 
-  async add(actorClass: ActorClass): Promise<void> {
-    this.#catalog.add(actorClass);
-    await this.#cluster?.rehost();
+  add(actorClass: ActorClass): Promise<void> {
+    return this.#change(async () => {
+      this.#catalog.add(actorClass);
+      await this.#cluster?.rehost();
+    });
   }
 
-  async remove(actorClass: ActorClass): Promise<void> {
-    const name = actorClass.options?.name ?? actorClass.name;
-    const type = this.#catalog.typeNamed(name);
-    await this.#cluster?.rehost(name);
-    // What no other host could take is let go.
-    await this.#catalog.moveAway(type, () => false, this.#catalog.hookTimeoutMs);
-    this.#catalog.remove(type);
+  remove(actorClass: ActorClass): Promise<void> {
+    return this.#change(async () => {
+      const name = actorClass.options?.name ?? actorClass.name;
+      const type = this.#catalog.typeNamed(name);
+      await this.#cluster?.rehost(name);
+      this.#catalog.remove(type);
+      // Who is in no cluster has nobody to take them: they are let go.
+      await this.#catalog.moveAway(type, () => false, this.#catalog.hookTimeoutMs);
+    });
+  }
+
+  /** One change of the types at a time: each tells the cluster of all of them. */
+  #change(change: () => Promise<void>): Promise<void> {
+    const changed = this.#changing.then(change);
+    this.#changing = changed.catch(() => {});
+    return changed;
   }
 
   #pingLater(): void {

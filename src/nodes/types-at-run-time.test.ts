@@ -1,7 +1,7 @@
 // Types that come and go while a process runs, also with calls and changes under way.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Other, Tally, TestApps } from "./cluster-kit.test.ts";
+import { hostsOf, Other, settled, Tally, TestApps, Third } from "./cluster-kit.test.ts";
 
 describe("types that come and go", () => {
   it("are reached through handles that were made before", async () => {
@@ -17,4 +17,43 @@ describe("types that come and go", () => {
     await app.add(Tally);
     for (let i = 2; i < 5; i++) assert.equal(await tally.add(), i);
   });
+
+  it("may all change at once", async () => {
+    await using apps = new TestApps();
+    const [one] = [await apps.open([Tally, Other, Third]), await apps.open([Tally, Other, Third])];
+    await settled(one, 2);
+    await Promise.all([one.remove(Other), one.remove(Third)]);
+    assert.deepEqual(await hostsOf(one), { Tally: 2, Other: 1, Third: 1 });
+    await Promise.all([one.remove(Tally), one.add(Other)]);
+    await Promise.all([one.add(Third), one.remove(Third)]);
+    assert.deepEqual(await hostsOf(one), { Tally: 1, Other: 2, Third: 1 });
+  });
+
+  it("leave a process that is alone while calls go on", async () => {
+    await using apps = new TestApps();
+    const app = await apps.open([Tally, Other], { cluster: false });
+    const codes = new Set<unknown>();
+    const load = Array.from({ length: 20 }, async (_, i) => {
+      const tally = app.actor(Tally, `id-${i}`);
+      const error = await forever(() => tally.slow(1));
+      codes.add((error as { code?: unknown }).code);
+    });
+    await app.actor(Tally, "id-0").slow(1);
+    await app.remove(Tally);
+    await Promise.all(load);
+    assert.throws(() => app.actor<Tally>("Tally", "id-0"), { code: "ACTOR_TYPE_UNKNOWN" });
+    for (const code of codes) assert.ok(code === "ACTOR_TYPE_UNKNOWN" || code === "NO_HOST", String(code));
+    assert.equal(app.host.types().length, 1);
+  });
 });
+
+/** Until it fails, and with what. */
+async function forever(call: () => Promise<unknown>): Promise<unknown> {
+  for (;;) {
+    try {
+      await call();
+    } catch (error) {
+      return error;
+    }
+  }
+}
