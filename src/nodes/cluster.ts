@@ -18,7 +18,7 @@ import { openLinkDoor } from "../wire/link/door.ts";
 import { openLinks } from "../wire/link/links.ts";
 import { HostInstruments } from "./host-instruments.ts";
 import { lazyClient } from "./lazy-client.ts";
-import type { LeaderSource } from "./leader-source.ts";
+import type { Leader, LeaderSource } from "./leader-source.ts";
 import { Membership } from "./membership.ts";
 import { hasEnded, ownIdentity } from "./process-identity.ts";
 import { SchedulerNode } from "./scheduler-node.ts";
@@ -68,7 +68,7 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
   );
   router = new Router(catalog, { placement: membership, links, clock });
   catalog.join(router);
-  const cluster = new Cluster(settings, world, { door, links, source, membership, router });
+  const cluster = new Cluster(settings, world, { door, links, source, membership, router, dedicated });
   try {
     await cluster.start();
   } catch (error) {
@@ -119,6 +119,7 @@ interface Parts {
   readonly source: SchedulerNode | WatchedSchedulers;
   readonly membership: Membership;
   readonly router: Router;
+  readonly dedicated: boolean;
 }
 
 export class Cluster {
@@ -164,16 +165,36 @@ export class Cluster {
     throw new LimpetError("NOT_READY", why);
   }
 
+  /** A host sees its own namespace; a dedicated scheduler belongs to none, and sees all. */
   async view(): Promise<ClusterView> {
-    const { leader } = this.#parts.source as LeaderSource;
-    if (leader === undefined) throw new LimpetError("NOT_READY", "no scheduler leads, or none can be found");
-    return leader.describe();
+    const view = await this.#leader().describe();
+    if (this.#parts.dedicated) return view;
+    const isOurs = ({ namespace }: { readonly namespace: string }): boolean => namespace === this.#settings.namespace;
+    return { ...view, hosts: view.hosts.filter(isOurs), tables: view.tables.filter(isOurs) };
   }
 
-  async drain(host: string): Promise<void> {
+  async drain(which: string): Promise<void> {
+    const leader = this.#leader();
+    const { hosts } = await this.view();
+    const [found, ...more] = hosts.filter((host) => [host.address, host.name, host.incarnation].includes(which));
+    if (found === undefined) throw new LimpetError("HOST_UNKNOWN", `no host is called ${which}; limpet ps lists them`);
+    if (more.length > 0) {
+      const addresses = [found, ...more].map(({ address }) => address).join(", ");
+      throw new LimpetError(
+        "ARGUMENT_INVALID",
+        `several hosts are called ${which}; say which by address: ${addresses}`,
+      );
+    }
+    if (found.state !== "member" && found.state !== "joining") {
+      throw new LimpetError("NOT_READY", `${which} is ${found.state} and cannot be told anything now`);
+    }
+    await leader.drain(found.incarnation);
+  }
+
+  #leader(): Leader {
     const { leader } = this.#parts.source as LeaderSource;
     if (leader === undefined) throw new LimpetError("NOT_READY", "no scheduler leads, or none can be found");
-    await leader.drain(host);
+    return leader;
   }
 
   where(type: string, id: string): Whereabouts {

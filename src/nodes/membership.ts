@@ -61,6 +61,8 @@ export class Membership implements Placement {
   /** Called whenever something has changed that somebody might wait for. */
   #watchers = new Set<() => void>();
   #refusal: string | undefined;
+  /** An operator wants it to hold as little as possible. */
+  #draining = false;
   #stopped = false;
 
   constructor(settings: MembershipSettings, world: MembershipWorld) {
@@ -227,7 +229,8 @@ export class Membership implements Placement {
         break;
       case "drain":
         this.#world.log.info("asked to hand over its actors");
-        this.report([]);
+        this.#draining = true;
+        this.#handOver();
         break;
     }
     this.#notify();
@@ -240,7 +243,6 @@ export class Membership implements Placement {
     }
     this.#welcome = true;
     this.#refusal = undefined;
-    this.#replaces = undefined;
     this.#lease.length(leaseMs);
     this.#renew(stream);
   }
@@ -325,6 +327,7 @@ export class Membership implements Placement {
       else this.#perform(effect);
     }
     for (const { type, version } of order.tables) instruments.version(type, version.number);
+    if (this.#draining) this.#handOver();
   }
 
   #count({ operation, type }: Extract<TablesEffect, { kind: "applied" }>, now: number, seconds: number): void {
@@ -382,18 +385,35 @@ export class Membership implements Placement {
     return this.#types;
   }
 
-  /** From now on it hosts these. */
+  /** From now on it hosts these, also if it was asked to hand them over before. */
   report(types: readonly string[]): void {
+    this.#draining = false;
+    this.#tell(types);
+  }
+
+  #tell(types: readonly string[]): void {
     this.#types = types;
-    if (this.#welcome) this.#stream?.send({ kind: "types", types });
+    this.#stream?.send({ kind: "types", types });
+  }
+
+  /** No other host has the type. */
+  #isAlone(type: string): boolean {
+    return this.#tables.hosts(type).every(({ address }) => address === this.address);
+  }
+
+  /** What nobody else can take stays here until somebody can. */
+  #handOver(): void {
+    const kept = this.#types.filter((type) => this.#isAlone(type));
+    if (kept.length === this.#types.length) return;
+    this.#tell(kept);
+    if (kept.length > 0) this.#world.log.warn("no other host has these types, so they stay", { types: kept });
   }
 
   /** Hands over what others can take, then says goodbye. Bounded by the time given. */
   async leave(ms: number): Promise<void> {
-    const alone = (type: string): boolean => this.#tables.hosts(type).every(({ address }) => address === this.address);
-    const moving = this.#types.filter((type) => !alone(type));
+    const moving = this.#types.filter((type) => !this.#isAlone(type));
     if (moving.length > 0 && this.#stream !== undefined) {
-      this.report(this.#types.filter(alone));
+      this.report(this.#types.filter((type) => this.#isAlone(type)));
       const gone = (): boolean =>
         moving.every(
           (type) =>
