@@ -114,7 +114,8 @@ export class ActorTypeController {
       return;
     }
     this.#dirtySince ??= now;
-    this.#reason = reason;
+    // Whatever else has happened: the first round of a new leader is told because there is one.
+    this.#reason = this.table === undefined && this.#holders.size > 0 ? "takeover" : reason;
   }
 
   /** Does the newest table name exactly those who are wanted? */
