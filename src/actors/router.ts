@@ -61,6 +61,11 @@ export class Router implements Routes, Dispatcher, LinkService {
     }
   }
 
+  /** Who still waits here is told that this process stops. */
+  close(): void {
+    this.#room.close();
+  }
+
   mayBegin(now: number): boolean {
     return this.#placement.mayBegin(now);
   }

@@ -1,11 +1,14 @@
 // Calls that cannot be on their way yet: their actor is moving, its host is not known, or cannot be reached. They wait by
 // type, in the order they came, for the next change of that type's table or a short while, whichever comes first. Their
-// deadlines are watched as everybody's; their number has a limit.
+// deadlines are watched as everybody's; their number has a limit. A process stays for as long as somebody waits here.
 import { formatDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Place, Turn } from "./turn.ts";
+
+/** So often everybody tries again, whether or not there was a change: nobody waits for ever for one that was missed. */
+const LOOK_AGAIN_MS = 1_000;
 
 interface Bench {
   readonly turns: Set<Turn>;
@@ -17,6 +20,7 @@ export class WaitingRoom implements Place {
   readonly #clock: Clock;
   readonly #leave: (turn: Turn) => void;
   readonly #benches = new Map<string, Bench>();
+  #closed = false;
 
   /** `leave` sends a turn on its way again; it may come right back. */
   constructor(clock: Clock, leave: (turn: Turn) => void) {
@@ -35,7 +39,11 @@ export class WaitingRoom implements Place {
   }
 
   /** `forMs`: it may not have to wait for a change, so everybody of its type tries again after this. */
-  add(turn: Turn, forMs?: number): void {
+  add(turn: Turn, forMs = LOOK_AGAIN_MS): void {
+    if (this.#closed) {
+      this.#sendAway(turn);
+      return;
+    }
     const type = turn.type.name;
     let bench = this.#benches.get(type);
     if (bench === undefined) {
@@ -48,7 +56,6 @@ export class WaitingRoom implements Place {
     }
     turn.place = this;
     bench.turns.add(turn);
-    if (forMs === undefined) return;
     const at = this.#clock.monotonic() + forMs;
     if (at >= bench.timerAt) return;
     bench.timer?.cancel();
@@ -73,9 +80,26 @@ export class WaitingRoom implements Place {
     if (bench === undefined) return;
     this.#clear(type, bench);
     for (const turn of bench.turns) {
+      // One that is on its way again may have made the caller of another give up.
+      if (turn.phase !== "queued") continue;
       turn.place = undefined;
       this.#leave(turn);
     }
+  }
+
+  /** Nobody may wait here any more: the process stops. */
+  close(): void {
+    this.#closed = true;
+    for (const [type, bench] of [...this.#benches]) {
+      this.#clear(type, bench);
+      for (const turn of bench.turns) this.#sendAway(turn);
+    }
+  }
+
+  #sendAway(turn: Turn): void {
+    turn.place = undefined;
+    if (turn.turnBack !== undefined) turn.turnBack();
+    else turn.fail(new LimpetError("STOPPING", `this process stops; nothing of ${turn.label} has happened`));
   }
 
   releaseAll(): void {

@@ -39,6 +39,7 @@ export class ClusterClient {
   readonly #membership: Membership;
   readonly #source: WatchedSchedulers;
   readonly #links: ReturnType<typeof openLinks>;
+  readonly #router: Router;
   #closing: Promise<void> | undefined;
 
   constructor({ schedulers, namespace, keys, timeoutMs, log = silentLog }: ClusterClientSettings) {
@@ -77,6 +78,7 @@ export class ClusterClient {
     );
     const router = new Router(this.#catalog, { placement: this.#membership, links: this.#links, clock });
     this.#catalog.join(router);
+    this.#router = router;
     this.#source.start();
     this.#membership.start();
   }
@@ -94,6 +96,7 @@ export class ClusterClient {
 
   async #close(): Promise<void> {
     this.#catalog.close();
+    this.#router.close();
     this.#membership.goodbye();
     this.#source.stop();
     await this.#links.close();

@@ -245,6 +245,7 @@ export class Cluster {
   async stop(): Promise<void> {
     const { door, links, source, membership, router } = this.#parts;
     await router.settled(this.#settings.drainTimeout);
+    router.close();
     membership.goodbye();
     // It must have been heard before the leader, which may be this process, stops.
     await new Promise<void>((resolve) => this.#world.clock.soon(() => this.#world.clock.soon(resolve)));

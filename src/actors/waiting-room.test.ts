@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Clock } from "../ports/clock.ts";
+import { Deadlines } from "./deadlines.ts";
+import { cancelled, Turn } from "./turn.ts";
+import { WaitingRoom } from "./waiting-room.ts";
+
+interface Alarm {
+  readonly ms: number;
+  readonly fn: () => void;
+  readonly background: boolean;
+}
+
+class StandingClock implements Clock {
+  readonly alarms = new Set<Alarm>();
+
+  now(): number {
+    return 0;
+  }
+
+  monotonic(): number {
+    return 0;
+  }
+
+  after(ms: number, fn: () => void, background?: "background"): { cancel(): void } {
+    const alarm = { ms, fn, background: background !== undefined };
+    this.alarms.add(alarm);
+    return { cancel: () => void this.alarms.delete(alarm) };
+  }
+
+  soon(): void {}
+}
+
+function callTo(id: string, clock: Clock): Turn {
+  const type = { name: "Cart", options: { callTimeoutMs: 1_000 } };
+  return new Turn(type, id, "add", [], undefined, 1_000, 0, new Deadlines(clock), undefined);
+}
+
+test("a process stays while somebody waits, and looks again by itself", () => {
+  const clock = new StandingClock();
+  const left: Turn[] = [];
+  const room = new WaitingRoom(clock, (turn) => left.push(turn));
+  const turn = callTo("a", clock);
+  room.add(turn);
+  const [alarm, ...more] = [...clock.alarms];
+  assert.equal(more.length, 0);
+  assert.equal(alarm!.background, false);
+  alarm!.fn();
+  assert.deepEqual(left, [turn]);
+  assert.equal(clock.alarms.size, 0);
+});
+
+test("a call whose caller gave up while others left is not sent on its way", () => {
+  const clock = new StandingClock();
+  const [first, second] = [callTo("a", clock), callTo("b", clock)];
+  const left: Turn[] = [];
+  const room = new WaitingRoom(clock, (turn) => {
+    left.push(turn);
+    second.cancel(cancelled(second.label, "enough"));
+  });
+  void second.promise(undefined).catch(() => {});
+  room.add(first);
+  room.add(second);
+  room.release("Cart");
+  assert.deepEqual(left, [first]);
+});
+
+test("when the room closes, own calls fail and those of other hosts go back", async () => {
+  const clock = new StandingClock();
+  const room = new WaitingRoom(clock, () => assert.fail("nobody leaves"));
+  const [own, late] = [callTo("a", clock), callTo("b", clock)];
+  const foreign = callTo("c", clock);
+  let turnedBack = 0;
+  foreign.turnBack = () => turnedBack++;
+  room.add(own);
+  room.add(foreign);
+  room.close();
+  room.add(late);
+  await assert.rejects(own.promise(undefined), { code: "STOPPING" });
+  await assert.rejects(late.promise(undefined), { code: "STOPPING" });
+  assert.equal(turnedBack, 1);
+  assert.equal(room.size, 0);
+  assert.ok([...clock.alarms].every(({ background }) => background));
+});
