@@ -119,6 +119,10 @@ export class Commits {
     if (batch.length === 0) return [];
     const all = batch.map((commit): Pending => ({ commit, kind: kindOf(commit), outcome: undefined }));
     const inOrder = all.slice().sort((a, b) => a.commit.ref - b.commit.ref);
+    // Answers are told apart by row: of two commits to one row the refused one would pass for the written one.
+    for (let i = 1; i < inOrder.length; i++) {
+      invariant(inOrder[i]!.commit.ref !== inOrder[i - 1]!.commit.ref, "no actor is twice in one batch");
+    }
     try {
       await this.#settle(await this.#writeSmall(inOrder));
     } catch (error) {
