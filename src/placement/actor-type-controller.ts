@@ -118,6 +118,11 @@ export class ActorTypeController {
     this.#reason = this.table === undefined && this.#holders.size > 0 ? "takeover" : reason;
   }
 
+  /** Who should host it is about to be known: until then what was told stays. */
+  hold(): void {
+    this.#dirtySince = undefined;
+  }
+
   /** Does the newest table name exactly those who are wanted? */
   #agrees(): boolean {
     const told = this.table;

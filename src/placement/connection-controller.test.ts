@@ -267,6 +267,8 @@ describe("who may hold a type", () => {
     const host = stage.admit(1, "a");
     assert.equal(stage.connections.isKnown("cart"), false);
     host.held = host.types;
+    host.state = "member";
+    stage.connections.refresh(host);
     assert.equal(stage.connections.isKnown("cart"), true);
     stage.admit(2, "b");
     assert.equal(stage.connections.isKnown("cart"), true);

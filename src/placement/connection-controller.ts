@@ -227,22 +227,17 @@ export class ConnectionController {
     return this.#eligible.get(type) ?? NOBODY;
   }
 
-  /**
-   * Is it known who may hold actors of a type? Not while somebody has not been heard of by this leader. Nor while its first
-   * host is to be noted: a table without it would say that nobody hosts the type.
-   */
+  /** Is it known who may hold actors of a type? Not while somebody has not been heard of by this leader. */
   isKnown(type: string): boolean {
-    let isHeld = false;
-    let isWanted = false;
-    for (const { state, types, held } of this.#hosts.values()) {
-      if (held.has(type)) {
-        if (state === "expected") return false;
-        isHeld = true;
-      } else if (types.has(type)) {
-        isWanted = true;
-      }
-    }
-    return isHeld || !isWanted;
+    for (const { state, held } of this.#hosts.values()) if (state === "expected" && held.has(type)) return false;
+    return !this.isAwaited(type);
+  }
+
+  /** The only hosts of a type are to be noted first: a table without them would say that nobody hosts it. */
+  isAwaited(type: string): boolean {
+    if (this.eligible(type).size > 0) return false;
+    for (const { state, types } of this.#hosts.values()) if (state !== "evicted" && types.has(type)) return true;
+    return false;
   }
 
   /** Those who may hold actors of a type. */

@@ -386,6 +386,15 @@ describe("a silent host", () => {
     assert.equal(stage.phase("cart"), "unlocking");
   });
 
+  it("that starts over and is the only one of a type leaves no table in between that names nobody", () => {
+    const stage = Stage.settled("a", "cart");
+    stage.writesNotes = false;
+    stage.hello(2, "b", ["cart"], { replaces: "a", address: "a:1" });
+    assert.deepEqual(stage.wait(), []);
+    assert.deepEqual(stage.saved("b", "cart"), []);
+    assert.deepEqual(stage.wait(), ["lock 2 cart → 2", "update 2 cart 2/1 {b} → 2"]);
+  });
+
   it("is evicted in every type, and is the only one", () => {
     const stage = Stage.settled("ab", "cart", "room");
     stage.renew(1, 2);

@@ -287,7 +287,8 @@ export class NamespaceController {
     for (const type of types) {
       const controller = this.#controller(type);
       if (controller.phase === "closed" && this.#connections.isKnown(type)) this.#open(controller, now);
-      controller.want(this.#connections.eligible(type), reason, now);
+      if (this.#connections.isAwaited(type)) controller.hold();
+      else controller.want(this.#connections.eligible(type), reason, now);
     }
   }
 
