@@ -4,13 +4,14 @@
 //   cold → activating → active → deactivating → cold
 //
 // Calls are accepted in every phase. They run in the order they came, one at a time, while the phase is `active`; what waits
-// when it turns cold wakes it up again. An actor that has to live on another host lets its running turn end; what waits goes there. After a life that was fenced the place stays `fenced` for a moment before the actor
-// is taken back, so that two hosts that both get calls for it do not snatch it from each other before either can commit.
+// when it turns cold wakes it up again. An actor that has to live on another host lets its running turn end; what waits goes
+// there. After a life that was fenced the place stays `fenced` for a moment before the actor is taken back, so that two hosts
+// that both get calls for it do not snatch it from each other before either can commit.
 import { LimpetError } from "../kernel/errors.ts";
 import type { Timer } from "../ports/clock.ts";
 import type { DeactivationReason } from "./actor.ts";
 import type { ActorType } from "./actor-type.ts";
-import { Incarnation } from "./incarnation.ts";
+import { Incarnation, lostLease } from "./incarnation.ts";
 import { Mailbox } from "./mailbox.ts";
 import { type Admission, admit } from "./reentry.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -92,7 +93,8 @@ export class Activation implements Place {
       }
     }
     if (this.phase === "active" && this.#mailbox === undefined && this.life!.running === undefined) {
-      if (this.#around.mayBegin(turn.queuedAt)) this.life!.run(turn, turn.queuedAt);
+      const now = turn.waited ? this.#around.clock.monotonic() : turn.queuedAt;
+      if (this.#around.mayBegin(now)) this.life!.run(turn, now);
       else this.#handBack(turn);
       return;
     }
@@ -182,7 +184,14 @@ export class Activation implements Place {
       this.activeSince = this.#around.clock.monotonic();
       this.lastUsed = this.activeSince;
       type.instruments.activations.add(1);
-      if (type.hasOnActivate) await life.runHook("onActivate", type.options.callTimeoutMs);
+      if (type.hasOnActivate) {
+        // The store may have taken longer than the lease of this host lasts.
+        if (!this.#around.mayBegin(this.activeSince)) {
+          this.cutOff("lease", lostLease);
+          return;
+        }
+        await life.runHook("onActivate", type.options.callTimeoutMs);
+      }
       if (this.life !== life) return;
       type.instruments.activationSeconds.observe((this.#around.clock.monotonic() - begun) / 1_000);
     } catch (error) {

@@ -18,7 +18,7 @@ import { ForeignType } from "./foreign-type.ts";
 import { type Caller, GroupCall } from "./group-call.ts";
 import type { CallTarget, HandleMaker, Send } from "./handle.ts";
 import { handleMaker } from "./handle.ts";
-import type { Incarnation } from "./incarnation.ts";
+import { type Incarnation, lostLease } from "./incarnation.ts";
 import { storeInstruments } from "./instruments.ts";
 import type { ActorClass, CallSettings } from "./remote.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -417,9 +417,6 @@ const lostTrack = (): LimpetError =>
 
 const movedTooSlowly = (turn: Turn): LimpetError =>
   new LimpetError("CALL_CANCELLED", `${turn.label} took too long while its actor moved; nothing of this turn was kept`);
-
-const lostLease = (turn: Turn): LimpetError =>
-  new LimpetError("LEASE_LOST", `this host lost its lease while ${turn.label} ran; nothing of this turn was kept`);
 
 const nameOf = (actorClass: ActorClass): string => actorClass?.options?.name ?? actorClass?.name;
 

@@ -31,6 +31,10 @@ function promiseOf(result: unknown): Promise<unknown> | undefined {
   return thenable && typeof result.then === "function" ? Promise.resolve(result) : undefined;
 }
 
+/** For the caller of a turn that ran when its host lost its lease. */
+export const lostLease = (turn: Turn): LimpetError =>
+  new LimpetError("LEASE_LOST", `this host lost its lease while ${turn.label} ran; nothing of this turn was kept`);
+
 export class Incarnation implements ActorContext {
   readonly #activation: Activation;
   readonly #around: Surroundings;
@@ -202,9 +206,20 @@ export class Incarnation implements ActorContext {
       return;
     }
     promise.then(
-      (value) => this.#returned(turn, value),
-      (error: unknown) => this.#threw(turn, error),
+      (value) => {
+        if (this.#lasted()) this.#returned(turn, value);
+      },
+      (error: unknown) => {
+        if (this.#lasted()) this.#threw(turn, error);
+      },
     );
+  }
+
+  /** A turn that took its time may have slept through the lease of its host: then what it found out is out of date. */
+  #lasted(): boolean {
+    if (this.#over || this.#around.mayCommit()) return true;
+    this.#activation.cutOff("lease", lostLease);
+    return false;
   }
 
   #execute(turn: Turn): unknown {
@@ -271,8 +286,7 @@ export class Incarnation implements ActorContext {
 
   #commit(turn: Turn, write: StateWrite, reply: unknown): void {
     if (!this.#around.mayCommit()) {
-      const message = `this host lost its lease before ${turn.label} had ended; nothing of this turn was kept`;
-      this.lost(turn, "lease", new LimpetError("LEASE_LOST", message));
+      this.lost(turn, "lease", lostLease(turn));
       return;
     }
     turn.phase = "committing";

@@ -51,6 +51,8 @@ export class Turn implements Cause {
   place: Place | undefined;
   /** It came from another host, which is told when its actor lives elsewhere, instead of passing it on. */
   turnBack: (() => void) | undefined;
+  /** It was in the waiting room, so that it did not get here when it was made. */
+  waited = false;
   /** Hosts that have turned it away. */
   hops = 0;
   /** Its number for other hosts, when calls it made are there. */

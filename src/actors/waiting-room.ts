@@ -55,6 +55,7 @@ export class WaitingRoom implements Place {
       return;
     }
     turn.place = this;
+    turn.waited = true;
     bench.turns.add(turn);
     const at = this.#clock.monotonic() + forMs;
     if (at >= bench.timerAt) return;
