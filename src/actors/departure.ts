@@ -10,7 +10,7 @@ export interface Dispatcher {
   /** The call has come to its end, here or there. */
   arrived(turn: Turn): void;
   turnedAway(turn: Turn, from: string, belief: Ownership): void;
-  unsent(turn: Turn, to: string): void;
+  unsent(turn: Turn, error: LimpetError): void;
 }
 
 export class Departure implements RemoteCaller, Place {
@@ -48,9 +48,9 @@ export class Departure implements RemoteCaller, Place {
     this.#dispatcher.turnedAway(this.#turn, this.#to, belief);
   }
 
-  unsent(_error: LimpetError): void {
+  unsent(error: LimpetError): void {
     if (!this.#end()) return;
-    this.#dispatcher.unsent(this.#turn, this.#to);
+    this.#dispatcher.unsent(this.#turn, error);
   }
 
   /** Its caller gave up: the other host is told. */

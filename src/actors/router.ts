@@ -46,7 +46,10 @@ export class Router implements Routes, Dispatcher, LinkService {
     this.#placement = placement;
     this.links = links;
     this.#clock = clock;
-    this.#room = new WaitingRoom(clock, (turn) => catalog.deliver(turn));
+    this.#room = new WaitingRoom(clock, {
+      leave: (turn) => catalog.deliver(turn),
+      problem: () => placement.problem,
+    });
   }
 
   get waiting(): number {
@@ -153,19 +156,21 @@ export class Router implements Routes, Dispatcher, LinkService {
   }
 
   turnedAway(turn: Turn, from: string, belief: Ownership): void {
+    turn.obstacle = `${from} does not run it`;
     // It lost its lease, and is soon in no table any more; that is no sign of tables that do not agree.
     if (belief.version === 0) {
-      this.unsent(turn);
+      this.#room.add(turn, UNREACHABLE_PAUSE_MS);
       return;
     }
-    turn.hops++;
+    const mine = this.#placement.belief(turn.type.name, turn.id);
+    const newer = belief.term - mine.term || belief.version - mine.version;
+    // Who knows less than we do will know as much, or be gone, when the move is over: that is waited for.
+    turn.hops = newer < 0 ? Math.min(turn.hops + 1, LIMITS.hops / 2) : turn.hops + 1;
     if (turn.hops > LIMITS.hops) {
       const message = `${LIMITS.hops} hosts in a row turned ${turn.label} away; where its actor lives does not settle`;
       turn.fail(new LimpetError("NOT_SETTLED", message));
       return;
     }
-    const mine = this.#placement.belief(turn.type.name, turn.id);
-    const newer = belief.term - mine.term || belief.version - mine.version;
     const { owner } = belief;
     if (newer > 0 && owner !== undefined && owner !== this.#placement.address && owner !== from) {
       this.#depart(turn, owner);
@@ -174,7 +179,8 @@ export class Router implements Routes, Dispatcher, LinkService {
     }
   }
 
-  unsent(turn: Turn): void {
+  unsent(turn: Turn, error: LimpetError): void {
+    turn.obstacle = error.message;
     this.#room.add(turn, UNREACHABLE_PAUSE_MS);
   }
 

@@ -53,6 +53,8 @@ export class Turn implements Cause {
   turnBack: (() => void) | undefined;
   /** It was in the waiting room, so that it did not get here when it was made. */
   waited = false;
+  /** Why it could not be sent where it belongs. */
+  obstacle: string | undefined;
   /** Hosts that have turned it away. */
   hops = 0;
   /** Its number for other hosts, when calls it made are there. */

@@ -31,6 +31,8 @@ class StandingClock implements Clock {
   soon(): void {}
 }
 
+const problem = (): undefined => undefined;
+
 function callTo(id: string, clock: Clock): Turn {
   const type = { name: "Cart", options: { callTimeoutMs: 1_000 } };
   return new Turn(type, id, "add", [], undefined, 1_000, 0, new Deadlines(clock), undefined);
@@ -39,7 +41,7 @@ function callTo(id: string, clock: Clock): Turn {
 test("a process stays while somebody waits, and looks again by itself", () => {
   const clock = new StandingClock();
   const left: Turn[] = [];
-  const room = new WaitingRoom(clock, (turn) => left.push(turn));
+  const room = new WaitingRoom(clock, { leave: (turn) => void left.push(turn), problem });
   const turn = callTo("a", clock);
   room.add(turn);
   const [alarm, ...more] = [...clock.alarms];
@@ -54,9 +56,12 @@ test("a call whose caller gave up while others left is not sent on its way", () 
   const clock = new StandingClock();
   const [first, second] = [callTo("a", clock), callTo("b", clock)];
   const left: Turn[] = [];
-  const room = new WaitingRoom(clock, (turn) => {
-    left.push(turn);
-    second.cancel(cancelled(second.label, "enough"));
+  const room = new WaitingRoom(clock, {
+    leave(turn) {
+      left.push(turn);
+      second.cancel(cancelled(second.label, "enough"));
+    },
+    problem,
   });
   void second.promise(undefined).catch(() => {});
   room.add(first);
@@ -67,7 +72,7 @@ test("a call whose caller gave up while others left is not sent on its way", () 
 
 test("when the room closes, own calls fail and those of other hosts go back", async () => {
   const clock = new StandingClock();
-  const room = new WaitingRoom(clock, () => assert.fail("nobody leaves"));
+  const room = new WaitingRoom(clock, { leave: () => assert.fail("nobody leaves"), problem });
   const [own, late] = [callTo("a", clock), callTo("b", clock)];
   const foreign = callTo("c", clock);
   let turnedBack = 0;
@@ -81,4 +86,15 @@ test("when the room closes, own calls fail and those of other hosts go back", as
   assert.equal(turnedBack, 1);
   assert.equal(room.size, 0);
   assert.ok([...clock.alarms].every(({ background }) => background));
+});
+
+test("who waited in vain is told why", () => {
+  const clock = new StandingClock();
+  let why: string | undefined = "no scheduler leads";
+  const room = new WaitingRoom(clock, { leave() {}, problem: () => why });
+  const turn = callTo("a", clock);
+  assert.match(room.late(turn).message, /no scheduler leads/);
+  why = undefined;
+  turn.obstacle = "10.0.0.7:41 cannot be reached";
+  assert.match(room.late(turn).message, /10\.0\.0\.7:41 cannot be reached/);
 });

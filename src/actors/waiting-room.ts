@@ -16,16 +16,22 @@ interface Bench {
   timerAt: number;
 }
 
+export interface WayOut {
+  /** Sends a turn on its way again; it may come right back. */
+  leave(turn: Turn): void;
+  /** Why this host cannot find the way at the moment, if it cannot. */
+  problem(): string | undefined;
+}
+
 export class WaitingRoom implements Place {
   readonly #clock: Clock;
-  readonly #leave: (turn: Turn) => void;
+  readonly #way: WayOut;
   readonly #benches = new Map<string, Bench>();
   #closed = false;
 
-  /** `leave` sends a turn on its way again; it may come right back. */
-  constructor(clock: Clock, leave: (turn: Turn) => void) {
+  constructor(clock: Clock, way: WayOut) {
     this.#clock = clock;
-    this.#leave = leave;
+    this.#way = way;
   }
 
   get size(): number {
@@ -72,7 +78,9 @@ export class WaitingRoom implements Place {
   /** It never was on its way, so nothing can have happened. */
   late(turn: Turn): LimpetError {
     const waited = formatDuration(turn.timeoutMs);
-    return new LimpetError("NOT_READY", `${turn.label} waited ${waited} for a host that may run it; nothing happened`);
+    const why = this.#way.problem() ?? turn.obstacle ?? "its actor is moving";
+    const message = `${turn.label} waited ${waited} for a host that may run it; nothing happened. The reason: ${why}`;
+    return new LimpetError("NOT_READY", message);
   }
 
   /** Everybody who waits for this type tries again, in order. */
@@ -84,7 +92,7 @@ export class WaitingRoom implements Place {
       // One that is on its way again may have made the caller of another give up.
       if (turn.phase !== "queued") continue;
       turn.place = undefined;
-      this.#leave(turn);
+      this.#way.leave(turn);
     }
   }
 

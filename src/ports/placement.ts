@@ -13,6 +13,8 @@ export type Route = typeof HERE | typeof WAIT | typeof NOBODY | string;
 export interface Placement {
   /** This host, as others call it. */
   readonly address: string;
+  /** Why this process does not know its way around, for people; undefined when it does. */
+  readonly problem: string | undefined;
   /** Asked only for actors that are not in memory here. */
   route(type: string, id: string): Route;
   /** Where this host's table says an actor lives, whether or not it may come to life there now. */
