@@ -6,24 +6,35 @@ import { cancelled, Turn } from "./turn.ts";
 import { WaitingRoom } from "./waiting-room.ts";
 
 interface Alarm {
-  readonly ms: number;
+  readonly at: number;
   readonly fn: () => void;
   readonly background: boolean;
 }
 
 class StandingClock implements Clock {
   readonly alarms = new Set<Alarm>();
+  time = 0;
+
+  /** Moves on, and rings what is due. */
+  pass(ms: number): void {
+    this.time += ms;
+    for (const alarm of [...this.alarms]) {
+      if (alarm.at > this.time) continue;
+      this.alarms.delete(alarm);
+      alarm.fn();
+    }
+  }
 
   now(): number {
     return 0;
   }
 
   monotonic(): number {
-    return 0;
+    return this.time;
   }
 
   after(ms: number, fn: () => void, background?: "background"): { cancel(): void } {
-    const alarm = { ms, fn, background: background !== undefined };
+    const alarm = { at: this.time + ms, fn, background: background !== undefined };
     this.alarms.add(alarm);
     return { cancel: () => void this.alarms.delete(alarm) };
   }
@@ -47,7 +58,7 @@ test("a process stays while somebody waits, and looks again by itself", () => {
   const [alarm, ...more] = [...clock.alarms];
   assert.equal(more.length, 0);
   assert.equal(alarm!.background, false);
-  alarm!.fn();
+  clock.pass(60_000);
   assert.deepEqual(left, [turn]);
   assert.equal(clock.alarms.size, 0);
 });
@@ -97,4 +108,24 @@ test("who waited in vain is told why", () => {
   why = undefined;
   turn.obstacle = "10.0.0.7:41 cannot be reached";
   assert.match(room.late(turn).message, /10\.0\.0\.7:41 cannot be reached/);
+});
+
+test("each waits for as long as it should, also when others are in more of a hurry", () => {
+  const clock = new StandingClock();
+  const left: Turn[] = [];
+  const room = new WaitingRoom(clock, { leave: (turn) => void left.push(turn), problem });
+  const [patient, hasty] = [callTo("a", clock), callTo("b", clock)];
+  room.add(patient, 200);
+  room.add(hasty, 5);
+  clock.pass(5);
+  assert.deepEqual(left, [hasty]);
+  room.add(hasty, 5);
+  room.release("Cart");
+  assert.deepEqual(left, [hasty, patient, hasty]);
+  room.add(patient, 200);
+  clock.pass(199);
+  assert.equal(left.length, 3);
+  clock.pass(1);
+  assert.equal(left.length, 4);
+  assert.equal(clock.alarms.size, 0);
 });

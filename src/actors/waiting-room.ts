@@ -1,5 +1,5 @@
 // Calls that cannot be on their way yet: their actor is moving, its host is not known, or cannot be reached. They wait by
-// type, in the order they came, for the next change of that type's table or a short while, whichever comes first. Their
+// type, in the order they came, for the next change of that type's table or a while of their own, whichever comes first. Their
 // deadlines are watched as everybody's; their number has a limit. A process stays for as long as somebody waits here.
 import { formatDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
@@ -7,11 +7,12 @@ import { LIMITS } from "../kernel/limits.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Place, Turn } from "./turn.ts";
 
-/** So often everybody tries again, whether or not there was a change: nobody waits for ever for one that was missed. */
+/** So often each tries again, whether or not there was a change: nobody waits for ever for one that was missed. */
 const LOOK_AGAIN_MS = 1_000;
 
 interface Bench {
-  readonly turns: Set<Turn>;
+  /** Each with the moment at which it tries again by itself. */
+  readonly turns: Map<Turn, number>;
   timer: Timer | undefined;
   timerAt: number;
 }
@@ -44,7 +45,7 @@ export class WaitingRoom implements Place {
     return this.#benches.get(type)?.turns.size ?? 0;
   }
 
-  /** `forMs`: it may not have to wait for a change, so everybody of its type tries again after this. */
+  /** `forMs`: it may not have to wait for a change, so it tries again after this. */
   add(turn: Turn, forMs = LOOK_AGAIN_MS): void {
     if (this.#closed) {
       this.#sendAway(turn);
@@ -53,7 +54,7 @@ export class WaitingRoom implements Place {
     const type = turn.type.name;
     let bench = this.#benches.get(type);
     if (bench === undefined) {
-      bench = { turns: new Set(), timer: undefined, timerAt: Number.POSITIVE_INFINITY };
+      bench = { turns: new Map(), timer: undefined, timerAt: Number.POSITIVE_INFINITY };
       this.#benches.set(type, bench);
     }
     if (bench.turns.size >= LIMITS.waitingRoom) {
@@ -62,12 +63,32 @@ export class WaitingRoom implements Place {
     }
     turn.place = this;
     turn.waited = true;
-    bench.turns.add(turn);
     const at = this.#clock.monotonic() + forMs;
-    if (at >= bench.timerAt) return;
+    bench.turns.set(turn, at);
+    if (at < bench.timerAt) this.#arm(type, bench, at, forMs);
+  }
+
+  #arm(type: string, bench: Bench, at: number, ms: number): void {
     bench.timer?.cancel();
     bench.timerAt = at;
-    bench.timer = this.#clock.after(forMs, () => this.release(type));
+    bench.timer = this.#clock.after(ms, () => this.#ring(type, bench));
+  }
+
+  /** Only those whose time has come: who came later must not make the others hurry. */
+  #ring(type: string, bench: Bench): void {
+    // A timer may be a hair early.
+    const now = Math.max(this.#clock.monotonic(), bench.timerAt);
+    bench.timerAt = Number.POSITIVE_INFINITY;
+    const due: Turn[] = [];
+    let next = Number.POSITIVE_INFINITY;
+    for (const [turn, at] of bench.turns) {
+      if (at <= now) due.push(turn);
+      else if (at < next) next = at;
+    }
+    for (const turn of due) bench.turns.delete(turn);
+    if (bench.turns.size === 0) this.#clear(type, bench);
+    else this.#arm(type, bench, next, next - now);
+    this.#sendOff(due);
   }
 
   withdraw(turn: Turn): void {
@@ -88,7 +109,11 @@ export class WaitingRoom implements Place {
     const bench = this.#benches.get(type);
     if (bench === undefined) return;
     this.#clear(type, bench);
-    for (const turn of bench.turns) {
+    this.#sendOff(bench.turns.keys());
+  }
+
+  #sendOff(turns: Iterable<Turn>): void {
+    for (const turn of turns) {
       // One that is on its way again may have made the caller of another give up.
       if (turn.phase !== "queued") continue;
       turn.place = undefined;
@@ -101,7 +126,7 @@ export class WaitingRoom implements Place {
     this.#closed = true;
     for (const [type, bench] of [...this.#benches]) {
       this.#clear(type, bench);
-      for (const turn of bench.turns) this.#sendAway(turn);
+      for (const turn of bench.turns.keys()) this.#sendAway(turn);
     }
   }
 
