@@ -236,9 +236,12 @@ export class Cluster {
     );
   }
 
-  /** Other hosts take over what they can. */
+  /** Other hosts take over what they can. If the leader has just left, its successor has to hear of it: others would wait. */
   async leave(): Promise<void> {
-    await this.#parts.membership.leave(this.#settings.drainTimeout);
+    const { membership } = this.#parts;
+    const { drainTimeout, leaderLease } = this.#settings;
+    await membership.heard(Math.min(drainTimeout, leaderLease));
+    await membership.leave(drainTimeout);
   }
 
   /** Nothing is left here. Callers whose calls are on other hosts get their answers first. */

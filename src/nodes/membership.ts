@@ -409,7 +409,12 @@ export class Membership implements Placement {
     if (kept.length > 0) this.#world.log.warn("no other host has these types, so they stay", { types: kept });
   }
 
-  /** Hands over what others can take, then says goodbye. Bounded by the time given. */
+  /** Resolves when a leader listens, or the time is up. */
+  async heard(ms: number): Promise<void> {
+    await this.until(() => this.#stream !== undefined && this.#welcome, ms);
+  }
+
+  /** Hands over what others can take. Bounded by the time given. */
   async leave(ms: number): Promise<void> {
     const moving = this.#types.filter((type) => !this.#isAlone(type));
     if (moving.length > 0 && this.#stream !== undefined) {
