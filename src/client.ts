@@ -5,6 +5,7 @@ import { addressProblem, keyProblem } from "./config/places.ts";
 import { type Duration, parseDuration } from "./kernel/durations.ts";
 import { LimpetError } from "./kernel/errors.ts";
 import { checkId, checkMethod, checkNamespace, checkType } from "./kernel/names.ts";
+import type { ClusterClient } from "./nodes/cluster-client.ts";
 import { callOverHttp, type RemoteCall } from "./wire/http/remote-call.ts";
 import { ServerList } from "./wire/http/server-list.ts";
 
@@ -37,6 +38,7 @@ export interface ClusterOptions {
   readonly timeout?: Duration | undefined;
 }
 
+/** A client of a cluster keeps its connections, and with them the process, until it is closed. */
 export interface Client extends AsyncDisposable {
   /** An actor by its class, which types the calls, or by the name of its type. */
   actor<A extends AnyActor>(type: ActorClass<A>, id: string, settings?: CallSettings): Remote<A>;
@@ -74,13 +76,18 @@ function clusterTransport(options: ClusterOptions, timeoutMs: number | undefined
   for (const address of schedulers) check("schedulers", addressProblem(address), address);
   for (const key of keys) check("keys", keyProblem(key));
   checkNamespace(namespace);
-  // Who calls over HTTP only does without all of this.
-  const opening = import("./nodes/cluster-client.ts").then(
-    ({ ClusterClient }) => new ClusterClient({ schedulers, namespace, keys, timeoutMs }),
-  );
+  // Who calls over HTTP only does without all of this, and so does who never calls.
+  const open = async (): Promise<ClusterClient> => {
+    const { ClusterClient } = await import("./nodes/cluster-client.ts");
+    return new ClusterClient({ schedulers, namespace, keys, timeoutMs });
+  };
+  let opening: Promise<ClusterClient> | undefined;
   return {
-    call: async (call) => (await opening).call(call),
-    close: async () => (await opening).close(),
+    async call(call) {
+      opening ??= open();
+      return (await opening).call(call);
+    },
+    close: async () => (await opening)?.close(),
   };
 }
 

@@ -1,0 +1,70 @@
+// A process that calls actors and hosts none, through the address of a scheduler.
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { describe, it } from "node:test";
+import { promisify } from "node:util";
+import { connect } from "../client.ts";
+import type { App } from "./app.ts";
+import { eventually, settled, Tally, TestApps } from "./cluster-kit.test.ts";
+
+const schedulerOf = (app: App): string => app.host.status().scheduler!.address!;
+
+describe("a client of a cluster", () => {
+  it("calls actors where they live, also after they moved", async () => {
+    await using apps = new TestApps();
+    const scheduler = await apps.open([], {}, { dedicated: true });
+    const one = await apps.open([Tally]);
+    await using client = connect({ schedulers: [schedulerOf(scheduler)] });
+    const ids = Array.from({ length: 20 }, (_, i) => `id-${i}`);
+    const add = (): Promise<number[]> => Promise.all(ids.map((id) => client.actor(Tally, id).add()));
+    assert.deepEqual(new Set(await add()), new Set([1]));
+    const two = await apps.open([Tally]);
+    await settled(one, 2);
+    assert.deepEqual(new Set(await add()), new Set([2]));
+    assert.ok(two.host.types()[0]!.active > 0);
+    await one.stop();
+    assert.deepEqual(new Set(await add()), new Set([3]));
+    await assert.rejects(client.actor<Tally>("Nothing", "a").add(), { code: "NO_HOST" });
+    await assert.rejects(client.actor<Tally & { none(): void }>("Tally", "a").none(), { code: "METHOD_UNKNOWN" });
+  });
+
+  it("goes on with another scheduler when the one it knew is gone", async () => {
+    await using apps = new TestApps();
+    const first = await apps.open([], {}, { dedicated: true });
+    await apps.open([Tally]);
+    // It is named one that was never there, and one that goes; the others it is told of.
+    await using client = connect({ schedulers: ["127.0.0.1:1", schedulerOf(first)] });
+    assert.equal(await client.actor(Tally, "a").add(), 1);
+    const second = await apps.open([], {}, { dedicated: true });
+    await eventually(async () => schedulerOf(second) !== undefined, "the second scheduler listens");
+    await first.stop();
+    const three = await apps.open([Tally]);
+    await settled(three, 2);
+    const ids = Array.from({ length: 20 }, (_, i) => `id-${i}`);
+    await Promise.all(ids.map((id) => client.actor(Tally, id, { timeout: "10s" }).add()));
+    assert.ok(three.host.types()[0]!.active > 0);
+  });
+
+  it("that never calls connects to nobody, so nothing keeps its process", async () => {
+    await using apps = new TestApps();
+    const scheduler = await apps.open([], {}, { dedicated: true });
+    const program = `
+      import { connect } from ${JSON.stringify(import.meta.resolve("../client.ts"))};
+      connect({ schedulers: [process.argv[1]] });
+    `;
+    const options = ["--conditions=limpet-source", "--input-type=module", "-e", program, schedulerOf(scheduler)];
+    await promisify(execFile)(process.execPath, options, { timeout: 30_000 });
+  });
+
+  it("stays while a call waits, and says why it waited in vain", async () => {
+    const program = `
+      import { connect } from ${JSON.stringify(import.meta.resolve("../client.ts"))};
+      const client = connect({ schedulers: ["127.0.0.1:1"], timeout: "300ms" });
+      await client.actor("Tally", "a").add().catch((error) => console.log(error.code, error.message));
+      await client.close();
+    `;
+    const options = ["--conditions=limpet-source", "--input-type=module", "-e", program];
+    const { stdout } = await promisify(execFile)(process.execPath, options, { timeout: 30_000 });
+    assert.match(stdout, /^NOT_READY .*no scheduler leads, or none can be found/);
+  });
+});
