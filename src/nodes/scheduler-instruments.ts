@@ -5,8 +5,12 @@ import type { Meter } from "../ports/meter.ts";
 
 const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
+type TypeLabels = { readonly namespace: string; readonly type: string };
+
 export class SchedulerInstruments {
   readonly #meter: Meter;
+  /** Types whose rounds are under way. */
+  readonly #locked = new Map<string, TypeLabels>();
 
   constructor(meter: Meter) {
     this.#meter = meter;
@@ -14,6 +18,8 @@ export class SchedulerInstruments {
 
   leading(term: number): void {
     this.#meter.gauge("limpet_scheduler_leading", "1 while this scheduler leads.").set(term > 0 ? 1 : 0);
+    // Rounds of a term end with it, also those that were not finished.
+    for (const labels of this.#locked.values()) this.#locks(labels, 0);
     if (term > 0) this.#meter.gauge("limpet_scheduler_term", "The term in which it leads, or last led.").set(term);
   }
 
@@ -46,7 +52,10 @@ export class SchedulerInstruments {
     this.#locks(labels, 0);
   }
 
-  #locks(labels: { readonly namespace: string; readonly type: string }, count: number): void {
+  #locks(labels: TypeLabels, count: 0 | 1): void {
+    const key = JSON.stringify(labels);
+    if (count === 1) this.#locked.set(key, labels);
+    else this.#locked.delete(key);
     this.#meter.gauge("limpet_scheduler_rounds_under_way", "1 while the type is locked.", labels).set(count);
   }
 
