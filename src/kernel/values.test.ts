@@ -29,6 +29,17 @@ const storable: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
 })).node;
 
 describe("values", () => {
+  it("keep keys that JSON must escape, whatever objects of the same shape were read before", () => {
+    for (const other of ['"', "\n", "\u0000", "\ud800", "\\", 'a"']) {
+      const first = `${other.slice(0, -1)}\\`;
+      decodeValue(encodeValue([{ shape: other, [first]: 1 }]));
+      JSON.parse(`[{"shape":1,${JSON.stringify(first)}:2}]`);
+      assert.deepEqual(decodeValue(encodeValue({ shape: 1, [other]: 2 })), { shape: 1, [other]: 2 });
+      const bare = Object.assign(Object.create(null), { shape: 1, [other]: new Date(0) });
+      assert.deepEqual(decodeValue(encodeValue(bare)), bare);
+    }
+  });
+
   it("come back from text exactly as they were", () => {
     fc.assert(
       fc.property(storable, (value) => {

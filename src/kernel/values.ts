@@ -3,7 +3,8 @@
 //
 // The encoding is JSON text, so that a person can read a row. What JSON lacks stands as an object with one key "$":
 // {"$":"date","v":0}. A plain object that has a key "$" of its own is wrapped ({"$":"object","v":{…}}), so nothing
-// is ambiguous. Values are trees: a cycle is refused, and an object reached twice comes back as two.
+// is ambiguous; one with keys that JSON must escape stands as pairs ({"$":"object","v":[["\"",1]]}). Values are trees: a
+// cycle is refused, and an object reached twice comes back as two.
 
 import type { ErrorCode } from "./errors.ts";
 import { LimpetError } from "./errors.ts";
@@ -105,7 +106,7 @@ function wireObject(value: object, depth: number): unknown {
   if (prototype === Object.prototype || prototype === null) {
     const body = wireFields(value as Record<string, unknown>, depth);
     if (prototype === null) return tagged("bare", body);
-    return Object.hasOwn(value, "$") ? tagged("object", body) : body;
+    return Array.isArray(body) || Object.hasOwn(value, "$") ? tagged("object", body) : body;
   }
   if (prototype === Date.prototype) return tagged("date", (value as Date).getTime() || dateGap(value as Date));
   if (prototype === Map.prototype) return tagged("map", wireArray([...(value as Map<unknown, unknown>)], depth));
@@ -130,12 +131,18 @@ function wireArray(items: readonly unknown[], depth: number): unknown {
   return out ?? items;
 }
 
+// A key that JSON writes with an escape. JSON.parse of some versions of V8 takes such a key for another one that an object
+// of the same shape had before ({"w":1,"\\":2}, then {"w":3,"\"":4}), so objects with such keys stand as lists of pairs.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are among what is escaped.
+const ESCAPED = /["\\\u0000-\u001f\ud800-\udfff]/;
+
 function wireFields(fields: Record<string, unknown>, depth: number): object {
   if (Object.getOwnPropertySymbols(fields).length > 0) throw UNSTORABLE;
   let out: Record<string, unknown> | undefined;
   const keys = Object.keys(fields);
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i]!;
+    if (ESCAPED.test(key)) return keys.map((each) => [each, wire(fields[each], depth)]);
     const item = fields[key];
     const encoded = wire(item, depth);
     if (encoded !== item && out === undefined) {
@@ -167,6 +174,15 @@ function fromFields(fields: Record<string, unknown>): object {
   return fields;
 }
 
+type Body = Record<string, unknown> | [string, unknown][];
+
+function fromBody(body: Body): object {
+  if (!Array.isArray(body)) return fromFields(body);
+  const fields = {};
+  for (const [key, item] of body) putOwn(fields, key, fromWire(item));
+  return fields;
+}
+
 function fromTagged(tag: Tag, v: unknown): unknown {
   switch (tag) {
     case "undefined":
@@ -186,9 +202,9 @@ function fromTagged(tag: Tag, v: unknown): unknown {
     case "buffer":
       return Buffer.from(v as string, "base64");
     case "object":
-      return fromFields(v as Record<string, unknown>);
+      return fromBody(v as Body);
     case "bare":
-      return Object.setPrototypeOf(fromFields(v as Record<string, unknown>), null);
+      return Object.setPrototypeOf(fromBody(v as Body), null);
     default:
       throw new LimpetError("ARGUMENT_INVALID", `unknown tag ${JSON.stringify(tag)} in an encoded value`);
   }

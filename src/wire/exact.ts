@@ -30,6 +30,8 @@ function check(value: unknown): void {
   }
 }
 
+const isField = (pair: unknown): boolean => Array.isArray(pair) && pair.length === 2 && typeof pair[0] === "string";
+
 /** `undefined` when it is an ordinary object. */
 function tagOf(value: object): unknown {
   if (!Object.hasOwn(value, "$")) return undefined;
@@ -57,7 +59,7 @@ function isTagged(tag: unknown, v: unknown): boolean {
       return typeof v === "string";
     case "object":
     case "bare":
-      return typeof v === "object" && v !== null && !Array.isArray(v);
+      return Array.isArray(v) ? v.every(isField) : typeof v === "object" && v !== null;
     default:
       return false;
   }
