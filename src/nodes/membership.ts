@@ -51,8 +51,6 @@ export class Membership implements Placement {
   #incarnation: string;
   #replaces: string | undefined;
   #types: readonly string[];
-  /** What the leader was told of them. */
-  #told: readonly string[] = [];
   #stream: ControlStream<HostMessage> | undefined;
   #welcome = false;
   #failures = 0;
@@ -160,7 +158,6 @@ export class Membership implements Placement {
     const stream = leader.report(listener);
     this.#stream = stream;
     this.#welcome = false;
-    this.#told = this.#types;
     stream.send({
       kind: "hello",
       namespace: this.#settings.namespace,
@@ -247,8 +244,6 @@ export class Membership implements Placement {
     this.#welcome = true;
     this.#refusal = undefined;
     this.#lease.length(leaseMs);
-    // They may have changed since it said hello.
-    if (this.#told !== this.#types) this.#tell(this.#types);
     this.#renew(stream);
   }
 
