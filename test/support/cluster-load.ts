@@ -52,17 +52,24 @@ export class ClusterLoad {
     }
   }
 
+  #another(): ClusterProcess | undefined {
+    return this.#lanes.keys().find((one) => !one.dead && !one.leaving && !this.#released.has(one));
+  }
+
   /** A process that leaves takes no new calls; its callers find another one. */
   #caller(process: ClusterProcess): TallyCaller {
     return {
       add: async (actor, operation, method) => {
-        const other = this.#lanes.keys().find((one) => !one.dead && !one.leaving && !this.#released.has(one));
-        const instead = (process.dead || process.leaving ? other : undefined) ?? process;
-        try {
-          return await instead.add(actor, operation, method);
-        } catch (error) {
-          if (!(error instanceof CallFailed) || error.code !== "STOPPING" || other === undefined) throw error;
-          return await other.add(actor, operation, method);
+        let through = process;
+        for (;;) {
+          // Who is asked may have begun to leave since it was chosen, so the choice is made anew each time.
+          if (through.dead || through.leaving) through = this.#another() ?? through;
+          try {
+            return await through.add(actor, operation, method);
+          } catch (error) {
+            const stopping = error instanceof CallFailed && error.code === "STOPPING" && through.leaving;
+            if (!stopping || this.#another() === undefined) throw error;
+          }
         }
       },
     };
