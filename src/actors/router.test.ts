@@ -46,6 +46,8 @@ function caller(answer: (caller: RemoteCaller, to: string) => void) {
     problem: undefined,
     route: () => "owner:1",
     belief: () => ({ term: 1, version: 5, owner: "owner:1" }),
+    ownerBefore: () => undefined,
+    released: () => false,
     mayBegin: () => true,
     mayCommit: () => true,
   };

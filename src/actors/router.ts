@@ -95,14 +95,28 @@ export class Router implements Routes, Dispatcher, LinkService {
     const route = this.#placement.route(name, turn.id);
     if (route === HERE) this.#wake(turn);
     else if (route === WAIT) this.#wait(turn);
-    else if (turn.turnBack !== undefined) turn.turnBack();
+    else if (turn.turnBack !== undefined) this.#turnBack(turn, turn.turnBack);
     else if (route === NOBODY)
       turn.fail(new LimpetError("NO_HOST", `no host of the cluster runs actors of type ${name}`));
     else this.#depart(turn, route);
   }
 
-  /** A host that has lost its lease knows nothing any more: a call from elsewhere need not wait until it does. */
+  /** What is told of an actor that moved away is true for good, so it is not told before the actor is gone from here. */
+  #turnBack(turn: Turn, turnBack: () => void): void {
+    if (this.#catalog.types.get(turn.type.name)?.activations.has(turn.id)) this.#room.add(turn, FIRST_PAUSE_MS);
+    else turnBack();
+  }
+
+  /**
+   * An actor that moves here is asked for where it lived before: it may still run there, and if not it may come to life
+   * here. A host that has lost its lease knows nothing any more: a call from elsewhere need not wait until it does.
+   */
   #wait(turn: Turn): void {
+    const before = this.#placement.ownerBefore(turn.type.name, turn.id);
+    if (before !== undefined) {
+      this.#depart(turn, before);
+      return;
+    }
     const knowsNothing = (): boolean =>
       !this.mayBegin(this.#clock.monotonic()) && this.#placement.belief(turn.type.name, turn.id).version === 0;
     if (turn.turnBack !== undefined && knowsNothing()) turn.turnBack();
@@ -157,6 +171,10 @@ export class Router implements Routes, Dispatcher, LinkService {
 
   turnedAway(turn: Turn, from: string, belief: Ownership): void {
     turn.obstacle = `${from} does not run it`;
+    if (this.#placement.released(turn.type.name, turn.id, from, belief)) {
+      this.#catalog.deliver(turn);
+      return;
+    }
     // It lost its lease, and is soon in no table any more; that is no sign of tables that do not agree.
     if (belief.version === 0) {
       this.#room.add(turn, UNREACHABLE_PAUSE_MS);

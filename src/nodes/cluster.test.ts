@@ -57,6 +57,12 @@ class Ring extends Actor<{ entered: number }> {
   enter() {
     return ++this.state.entered;
   }
+
+  /** Waits for another one while it runs. */
+  async pass(to: string): Promise<number> {
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    return this.actor(Ring, to).enter();
+  }
 }
 
 class Open extends Ring {
@@ -203,6 +209,21 @@ describe("apps that share a store", () => {
     for (const id of moved.filter((each) => counts.has(each))) {
       assert.ok((await one.actor(Tally, id).add()) > counts.get(id)!, id);
     }
+  });
+
+  it("do not keep each other waiting when actors that call each other move at the same moment", async () => {
+    const one = await open([Ring]);
+    const ids = Array.from({ length: 30 }, (_, i) => `id-${i}`);
+    let over = false;
+    const load = ids.map(async (id, i) => {
+      while (!over) await one.actor(Ring, id).pass(`next-${(i * 7) % 30}`);
+    });
+    const two = await open([Ring]);
+    await settled(one, 2);
+    await two.stop();
+    apps = [one];
+    over = true;
+    await Promise.all(load);
   });
 
   it("take over from a host that leaves, without a failed call", async () => {

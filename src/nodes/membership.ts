@@ -91,6 +91,14 @@ export class Membership implements Placement {
     return { term, version: number, owner: this.#tables.owner(type, id) };
   }
 
+  ownerBefore(type: string, id: string): string | undefined {
+    return this.#lease.held ? this.#tables.ownerBefore(type, id) : undefined;
+  }
+
+  released(type: string, id: string, by: string, { term, version }: { term: number; version: number }): boolean {
+    return this.#lease.held && this.#tables.released(type, id, by, { term, number: version });
+  }
+
   mayBegin(now: number): boolean {
     return this.#lease.mayBegin(now, this.#world.clock.now());
   }

@@ -449,3 +449,51 @@ describe("owners that are remembered", () => {
     for (let i = 0; i < 50; i++) assert.equal(stage.tables.owner("cart", `id-${i}`), ring.owner(`id-${i}`));
   });
 });
+
+describe("an actor that moves here", () => {
+  const moving = (): { stage: Stage; id: string } => {
+    const stage = new Stage();
+    stage.snapshot([tableOf("cart", v(1), [B])]);
+    stage.begin(5, tableOf("cart", v(2), [A, B], v(1)));
+    return { stage, id: idOf([A, [A, B]]) };
+  };
+
+  it("is asked for at its owner before, and comes to life on that one's word", () => {
+    const { stage, id } = moving();
+    assert.equal(stage.tables.route("cart", id), WAIT);
+    assert.equal(stage.tables.ownerBefore("cart", id), B);
+    assert.equal(stage.tables.released("cart", id, B, v(2)), true);
+    assert.equal(stage.tables.route("cart", id), HERE);
+  });
+
+  it("waits on when somebody else says so, or the owner before has another table", () => {
+    const { stage, id } = moving();
+    assert.equal(stage.tables.released("cart", id, "c:1", v(2)), false);
+    assert.equal(stage.tables.released("cart", id, B, v(1)), false);
+    assert.equal(stage.tables.route("cart", id), WAIT);
+  });
+
+  it("that came on such a word keeps the unlocked version from being told, until UNLOCK", () => {
+    const { stage, id } = moving();
+    assert.equal(stage.tables.released("cart", id, B, v(2)), true);
+    assert.equal(stage.tables.unlocked().has("cart"), false);
+    stage.unlock(5, "cart");
+    assert.deepEqual(stage.tables.unlocked().get("cart"), v(2));
+  });
+
+  it("waits for UNLOCK once a leader was told what is unlocked here", () => {
+    const { stage, id } = moving();
+    assert.deepEqual(stage.tables.unlocked().get("cart"), v(1));
+    assert.equal(stage.tables.ownerBefore("cart", id), undefined);
+    assert.equal(stage.tables.released("cart", id, B, v(2)), false);
+  });
+
+  it("has no owner before that could be asked when the tables cannot be compared, or it stays", () => {
+    const stage = new Stage();
+    stage.snapshot([tableOf("cart", v(1), [A, B])]);
+    stage.begin(5, tableOf("cart", v(2), [A], undefined));
+    assert.equal(stage.tables.ownerBefore("cart", idOf([B, [A, B]])), undefined);
+    const other = moving();
+    assert.equal(other.stage.tables.ownerBefore("cart", idOf([B, [A, B]])), undefined);
+  });
+});

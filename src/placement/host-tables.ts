@@ -5,7 +5,10 @@
 // - Routing always follows the newest table. Actors that run here and stay here never notice any of this.
 // - A new activation needs this host to be the owner. While the type is locked it also needs to have been the owner in the
 //   unlocked table, and that table to be the one the update is based on: then nobody else can hold the actor. In every other
-//   case it waits for UNLOCK, by when every host has let go of what moved.
+//   case it waits for UNLOCK, by when every host has let go of what moved. Or for the word of the one host that can hold
+//   it, its owner in the unlocked table: once that one has the same update and says that the actor is not there, it never
+//   will be, and the new owner need not wait for anybody else's actors. From then on the unlocked table is not the whole
+//   truth, and is not told to a new leader as if it were.
 // - An update is acknowledged when every actor that moved away is gone from here. Orders of an older term, and tables that
 //   are not newer, change nothing; what they ask to be acknowledged is acknowledged, because it is true.
 // Pure. A driver performs the drains and sends the acknowledgements.
@@ -31,6 +34,12 @@ interface TypeState {
   round: number;
   /** The newest table says that it replaces exactly the unlocked one. */
   comparable: boolean;
+  /** What the owner before says of an actor counts. Not any more once a leader was told what is unlocked here. */
+  listening: boolean;
+  /** Actors that came here before UNLOCK, on the word of their owner before. */
+  released: Set<string>;
+  /** There were such since the last UNLOCK. */
+  ahead: boolean;
   /** Who owned what lately: looking it up costs a hash. */
   owners: Map<string, string>;
 }
@@ -76,7 +85,11 @@ export class HostTables {
   /** The last unlocked version of every type, for a new leader. */
   unlocked(): Map<string, TableVersion> {
     const versions = new Map<string, TableVersion>();
-    for (const [type, { unlocked }] of this.#types) if (unlocked !== undefined) versions.set(type, unlocked.version);
+    for (const [type, state] of this.#types) {
+      // Whoever compares with what is told here must not be overtaken by the word of another host.
+      state.listening = false;
+      if (state.unlocked !== undefined && !state.ahead) versions.set(type, state.unlocked.version);
+    }
     return versions;
   }
 
@@ -111,6 +124,7 @@ export class HostTables {
       state.locked = true;
       state.round = round;
       state.comparable = false;
+      state.listening = false;
     }
     return current.map((type) => ({ kind: "applied", operation: "lock", type }));
   }
@@ -128,6 +142,7 @@ export class HostTables {
         if (sameVersion(table.version, state.newest!.version)) this.#settle(state);
       } else if (round === state.round) {
         state.comparable = this.#isComparable(state, table);
+        state.listening = state.comparable;
       }
       effects.push({ kind: "applied", operation: "update", type: table.type });
     }
@@ -160,6 +175,7 @@ export class HostTables {
     const ring = this.#rings.of(addresses, replicationFactor, state.newest?.ring);
     state.newest = { version, ring, hosts, since: wall };
     state.owners.clear();
+    state.released.clear();
   }
 
   #unlock({ round, types: named }: PlacementOrder): TablesEffect[] {
@@ -177,6 +193,9 @@ export class HostTables {
   #settle(state: TypeState): void {
     state.unlocked = state.newest;
     state.locked = false;
+    state.listening = false;
+    state.released.clear();
+    state.ahead = false;
   }
 
   /** Nothing that moved away is left of these types. */
@@ -188,7 +207,17 @@ export class HostTables {
   #state(type: string): TypeState {
     let state = this.#types.get(type);
     if (state === undefined) {
-      state = { newest: undefined, unlocked: undefined, locked: false, round: 0, comparable: false, owners: new Map() };
+      state = {
+        newest: undefined,
+        unlocked: undefined,
+        locked: false,
+        round: 0,
+        comparable: false,
+        listening: false,
+        released: new Set(),
+        ahead: false,
+        owners: new Map(),
+      };
       this.#types.set(type, state);
     }
     return state;
@@ -204,7 +233,27 @@ export class HostTables {
     if (owner === undefined) return NOBODY;
     if (owner !== this.#address) return owner;
     if (!state.locked) return HERE;
+    if (state.released.has(id)) return HERE;
     return state.comparable && state.unlocked!.ring.owner(id) === this.#address ? HERE : WAIT;
+  }
+
+  /** The only host that can hold an actor which is about to come here. */
+  ownerBefore(type: string, id: string): string | undefined {
+    const state = this.#types.get(type);
+    if (state === undefined || !state.locked || !state.listening) return undefined;
+    if (this.#owner(state, id) !== this.#address) return undefined;
+    const before = state.unlocked!.ring.owner(id);
+    return before === this.#address ? undefined : before;
+  }
+
+  /** A host says, having that version of the table, that an actor is not there. True: so it may come to life here. */
+  released(type: string, id: string, by: string, version: TableVersion): boolean {
+    if (this.ownerBefore(type, id) !== by) return false;
+    const state = this.#types.get(type)!;
+    if (!sameVersion(version, state.newest!.version) || state.released.size >= REMEMBERED) return false;
+    state.released.add(id);
+    state.ahead = true;
+    return true;
   }
 
   #owner(state: TypeState, id: string): string | undefined {

@@ -12,7 +12,7 @@ import { HERE, NOBODY } from "../ports/placement.ts";
 import { NOWHERE } from "./messages.ts";
 import { sameVersion, showVersion } from "./versions.ts";
 
-const RUNS = 400;
+const RUNS = 500;
 const STORM_MS = 30_000;
 const CALM_MS = 55_000;
 
@@ -112,6 +112,7 @@ const OUGHT = [
   "a leader still waits for hosts when it dies",
   "a round without a base",
   "actors move",
+  "an actor comes before UNLOCK, on the word of its owner before",
   "an actor that stays comes to life while its type is locked",
 ];
 

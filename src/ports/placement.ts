@@ -22,6 +22,10 @@ export interface Placement {
     type: string,
     id: string,
   ): { readonly term: number; readonly version: number; readonly owner: string | undefined };
+  /** Where it lived before, while it waits to come to life here: only that host can still hold it. */
+  ownerBefore(type: string, id: string): string | undefined;
+  /** That host, having this version of the table, says that the actor is not there. True: it may come to life here. */
+  released(type: string, id: string, by: string, at: { readonly term: number; readonly version: number }): boolean;
   /** May a turn begin at this moment of the monotonic clock? False once too much of the lease has passed. */
   mayBegin(now: number): boolean;
   /** May a turn that has run be committed? The store fences all the same; this is manners. */

@@ -304,7 +304,11 @@ export class Host {
       if (this.#world.chance() < 0.2) ids.delete(id);
       return;
     }
-    if (this.tables.route(type, id) !== HERE || !this.#lease.mayBegin(this.process.mono, this.process.wall)) return;
+    if (!this.#lease.mayBegin(this.process.mono, this.process.wall)) return;
+    if (this.tables.route(type, id) !== HERE) {
+      this.#askOwnerBefore(type, id);
+      return;
+    }
     for (const other of this.#world.hosts) {
       if (other !== this && other.held.get(type)!.has(id) && !other.overslept) {
         this.#world.fail(`${type} ${id} comes to life on ${this.incarnation}, and ${other.incarnation} holds it`);
@@ -312,6 +316,24 @@ export class Host {
     }
     if (this.tables.view(type).locked) count("an actor that stays comes to life while its type is locked");
     ids.add(id);
+  }
+
+  /** A call that waits goes to where its actor was before, and is turned back when it is not there any more. */
+  #askOwnerBefore(type: string, id: string): void {
+    const address = this.tables.ownerBefore(type, id);
+    const before = this.#world.hosts.find((host) => host.address === address);
+    const { incarnation } = this;
+    this.#world.after(this.#world.delay(), () => {
+      if (!before?.process.acts || before.held.get(type)!.has(id)) return;
+      if (before.tables.owner(type, id) === before.address) return;
+      const version = before.tables.version(type);
+      this.#world.after(this.#world.delay(), () => {
+        if (!this.process.acts || this.incarnation !== incarnation) return;
+        if (!this.tables.released(type, id, before.address, version)) return;
+        count("an actor comes before UNLOCK, on the word of its owner before");
+        this.#use(type, id);
+      });
+    });
   }
 
   /** Only orders and what follows from them can make this wrong. */
