@@ -46,6 +46,7 @@ export class Connection implements FrameSink {
   readonly #bye = new Sign(KIND.bye);
   /** `ended`: this side has hung up and waits for the other to do so. */
   #state: "new" | "open" | "ended" | "closed" = "new";
+  #serves = false;
   #flushing = false;
   /** The socket is full. */
   #blocked = false;
@@ -62,8 +63,13 @@ export class Connection implements FrameSink {
     this.#frames = new FrameReader(limits.helloBytes, held);
   }
 
-  start(): void {
+  /**
+   * The caller introduces itself first. Who serves answers that: a caller that has its answer knows that it was let in, and what
+   * it then sends is read, even by a door that is closing.
+   */
+  start(role: "calls" | "serves"): void {
     const { helloMs, checkMs } = this.#limits;
+    this.#serves = role === "serves";
     this.#after(helloMs, () => {
       if (this.#state === "new") this.fail(broken("it did not say hello in time"));
     });
@@ -75,6 +81,10 @@ export class Connection implements FrameSink {
       .on("error", (error: NodeJS.ErrnoException) => this.fail(hungUp(error.code ?? error.message)))
       .on("end", () => this.fail(hungUp("it hung up")))
       .on("close", () => this.fail(hungUp("it hung up")));
+    if (!this.#serves) this.#introduce();
+  }
+
+  #introduce(): void {
     this.#socket.write(writeHello(writer, this.#own));
   }
 
@@ -107,10 +117,12 @@ export class Connection implements FrameSink {
   /** Ends it at once; later calls do nothing. */
   fail(reason: LimpetError): void {
     if (this.#state === "closed") return;
+    const isStranger = this.#state === "new" && this.#serves;
     this.#state = "closed";
     for (const timer of this.#timers) clearTimeout(timer);
     this.#frames.close();
-    this.#socket.destroy();
+    if (isStranger) this.#socket.destroySoon();
+    else this.#socket.destroy();
     this.#behind.closed(reason);
   }
 
@@ -118,6 +130,8 @@ export class Connection implements FrameSink {
     const reader = this.#reader;
     reader.open(bytes, start, end);
     if (this.#state === "new") {
+      // Also to one that is refused: it finds the same fault, and knows why.
+      if (this.#serves) this.#introduce();
       this.#open(readHello(reader, this.#own));
       return true;
     }

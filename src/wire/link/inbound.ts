@@ -53,7 +53,7 @@ export class Inbound implements Behind, Server {
   }
 
   start(): void {
-    this.#connection.start();
+    this.#connection.start("serves");
   }
 
   get underWay(): number {

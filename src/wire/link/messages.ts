@@ -1,7 +1,7 @@
 // The words of a link. A frame is its length in four bytes, big-endian, and one MessagePack array of messages; a message
 // is a flat array that begins with its kind. Of MessagePack only nil, booleans, numbers, strings and arrays occur.
 //
-//   hello      protocol, namespace, address, version     the first frame of either side, alone in it
+//   hello      protocol, namespace, address, version     the first frame of either side, alone in it; the caller's comes first
 //   call       number, type, id, method, timeoutMs, args [, hops, passOn, causes]
 //   cancel     number                                     nobody waits any more
 //   value      number [, result]                          a primitive; none is undefined

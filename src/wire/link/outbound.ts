@@ -60,7 +60,7 @@ export class Outbound implements Behind, Carrier {
     this.#owner = owner;
     this.log = log;
     this.#connecting = openSocket(at, address, security, limits.connectMs, (failure) => {
-      if (failure === undefined) this.#connection.start();
+      if (failure === undefined) this.#connection.start("calls");
       else this.#connection.fail(failure);
     });
     this.#connecting.socket.unref();
