@@ -269,10 +269,7 @@ export class Router implements Routes, Dispatcher, LinkService {
         };
       }
       this.#catalog.deliver(turn);
-      turn.promise(undefined).then(
-        (value) => answer.value(value),
-        (error: unknown) => answer.error(error),
-      );
+      turn.tell(answer);
       return () => turn.cancel(cancelled(turn.label, "its host gave up"));
     } catch (error) {
       answer.error(error);

@@ -31,6 +31,12 @@ export interface TargetType {
   readonly options: { readonly callTimeoutMs: number };
 }
 
+/** Who waits for the end of a turn. */
+export interface Waiter {
+  value(result: unknown): void;
+  error(error: unknown): void;
+}
+
 export class Turn implements Cause {
   readonly type: TargetType;
   readonly id: string;
@@ -81,7 +87,7 @@ export class Turn implements Cause {
   readonly #deadlines: Deadlines;
   #controller: AbortController | undefined;
   #cancelled: LimpetError | undefined;
-  #answer: "none" | "value" | "error" = "none";
+  #answer: "none" | "value" | "error" | "dismissed" = "none";
   #result: unknown;
   #promise: Promise<unknown> | undefined;
   #resolve: ((value: unknown) => void) | undefined;
@@ -121,6 +127,29 @@ export class Turn implements Cause {
   promise(signal: AbortSignal | undefined): Promise<unknown> {
     if (this.#answer === "value") return Promise.resolve(this.#result);
     if (this.#answer === "error") return Promise.reject(this.#result);
+    this.#arm();
+    this.#promise = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    if (signal !== undefined) this.#listen(signal);
+    return this.#promise;
+  }
+
+  /** The same without a promise, for a caller on another host: it is told at once what is known at once. */
+  tell(waiter: Waiter): void {
+    if (this.#answer === "value") {
+      waiter.value(this.#result);
+    } else if (this.#answer === "error") {
+      waiter.error(this.#result);
+    } else if (this.#answer === "none") {
+      this.#arm();
+      this.#resolve = (value) => waiter.value(value);
+      this.#reject = (error) => waiter.error(error);
+    }
+  }
+
+  #arm(): void {
     const { parent } = this;
     if (parent instanceof Turn) {
       // A call that only inherits its deadline is cancelled with the turn it is part of.
@@ -133,12 +162,6 @@ export class Turn implements Cause {
       // What is left of the time of a call from another host is any number; its own host watches it more closely.
       this.#deadlines.addOrphan(this);
     }
-    this.#promise = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
-    if (signal !== undefined) this.#listen(signal);
-    return this.#promise;
   }
 
   #listen(signal: AbortSignal): void {
@@ -214,7 +237,7 @@ export class Turn implements Cause {
   /** Whoever sent it here takes it back: nobody here waits for it any more, and its promise stays open. */
   dismiss(): void {
     this.phase = "done";
-    this.#answer = "error";
+    this.#answer = "dismissed";
     this.#deadlines.remove(this);
     this.#unlisten?.();
   }

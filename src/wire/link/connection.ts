@@ -99,7 +99,10 @@ export class Connection implements FrameSink {
 
   say(item: Outgoing): void {
     this.outbox.push(item);
-    if (!this.#flushing && this.isReady) this.#flushSoon();
+    if (!this.isReady) return;
+    // So that the other side has something to do while this one goes on.
+    if (this.outbox.size >= this.#limits.eager) this.flush();
+    else if (!this.#flushing) this.#flushSoon();
   }
 
   sayBye(): void {
@@ -176,8 +179,12 @@ export class Connection implements FrameSink {
     process.nextTick(flush, this);
   }
 
-  flush(): void {
+  flushed(): void {
     this.#flushing = false;
+    this.flush();
+  }
+
+  flush(): void {
     const { outbox } = this;
     const socket = this.#socket;
     while (this.isReady && outbox.size > 0) {
@@ -235,6 +242,6 @@ export class Connection implements FrameSink {
 }
 
 /** No closure for each flush. */
-const flush = (connection: Connection): void => connection.flush();
+const flush = (connection: Connection): void => connection.flushed();
 
 const hungUp = (why: string): LimpetError => new LimpetError("ANSWER_LOST", why);
