@@ -35,6 +35,11 @@ export interface ClusterWorld {
   readonly coordination: Coordination;
 }
 
+/**
+ * Loading the library of the control stream takes a moment in which nothing else runs. A process that has been there for this
+ * long loads it, so that the moment is not the one in which another process joins.
+ */
+const GET_READY_MS = 500;
 /** When it takes this long to join, somebody may wonder. */
 const WORTH_SAYING_MS = 2_000;
 
@@ -160,6 +165,7 @@ export class Cluster {
     );
     const ready = await membership.until(() => membership.problem === undefined, longest);
     say.cancel();
+    clock.after(GET_READY_MS, () => void import("../wire/control/server.ts").catch(() => {}), "background");
     if (ready) return;
     const why = `this process could not join its cluster within ${formatDuration(longest)}: ${membership.problem}`;
     throw new LimpetError("NOT_READY", why);

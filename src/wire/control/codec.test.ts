@@ -54,6 +54,45 @@ describe("messages on the wire", () => {
     );
   });
 
+  it("list hosts once that several tables have, and refuse a list that is nobody's", () => {
+    const hosts = ["a:1", "b:1", "c:1"].map((address) => ({ address, incarnation: `i-${address}`, name: "n" }));
+    const version = { term: 1, number: 2 };
+    const tables = ["one", "three", "two"].map((type, i) => {
+      return { type, version, base: undefined, hosts: i === 1 ? hosts.slice(1) : hosts };
+    });
+    const about = {
+      kind: "order",
+      operation: "update",
+      namespace: "n",
+      term: 1,
+      round: 1,
+      replicationFactor: 100,
+    } as const;
+    const message: PlacementOrder = { ...about, types: ["one", "three", "two"], tables };
+    const [part] = writeOrder(message);
+    assert.deepEqual(
+      Object.values(part!.tables!.entries).map((table) => [Object.keys(table.hosts).length, table.sameHostsAs]),
+      [
+        [3, ""],
+        [2, ""],
+        [0, "one"],
+      ],
+    );
+    assert.deepEqual(new OrderParts().add(travel(proto.PlacementOrderSchema, part!)), message);
+    for (const like of ["two", "nobody"]) {
+      part!.tables!.entries.two!.sameHostsAs = like;
+      assert.throws(
+        () => new OrderParts().add(part!),
+        (error) => isLimpetError(error, "PROTOCOL"),
+      );
+    }
+    part!.tables!.entries.one!.sameHostsAs = "three";
+    assert.throws(
+      () => new OrderParts().add(part!),
+      (error) => isLimpetError(error, "PROTOCOL"),
+    );
+  });
+
   it("keep every part of a large order within the size of a message", () => {
     const hosts = Array.from({ length: 1_000 }, (_, i) => ({
       address: `10.0.${i >> 8}.${i & 255}:7400`,
@@ -64,7 +103,8 @@ describe("messages on the wire", () => {
       type: `Type${i}`,
       version: { term: 1, number: i },
       base: undefined,
-      hosts,
+      // No two tables have the same hosts.
+      hosts: hosts.slice(i),
     }));
     const large: PlacementOrder = { ...ORDER, types: [], tables };
     const parts = writeOrder(large).map((part) => toBinary(proto.PlacementOrderSchema, part).length);

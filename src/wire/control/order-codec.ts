@@ -1,5 +1,6 @@
 // Orders and their tables as protobuf. Protobuf keeps no order in a map, so tables come out in order of type, and hosts in
-// order of address. An order with many tables travels in parts; `OrderParts` puts them together again.
+// order of address. An order with many tables travels in parts; `OrderParts` puts them together again. Hosts as a rule have the
+// same types, so tables of one message that list the same hosts list them once.
 import { create } from "@bufbuild/protobuf";
 import { LIMITS } from "../../kernel/limits.ts";
 import {
@@ -54,14 +55,14 @@ export function writeOrder(order: PlacementOrder, partBytes: number = LIMITS.con
   return parts.map((tables, i) => writePart(order, tables, i < parts.length - 1));
 }
 
-function writePart(order: PlacementOrder, tables: readonly TypeTable[], more: boolean): proto.PlacementOrder {
+function writePart(order: PlacementOrder, tables: readonly Entry[], more: boolean): proto.PlacementOrder {
   return create(proto.PlacementOrderSchema, {
     operation: writeOperation(order.operation),
     namespace: order.namespace,
     actorTypes: [...order.types],
-    versions: Object.fromEntries(tables.map(({ type, version }) => [type, writeVersion(version).number])),
+    versions: Object.fromEntries(tables.map(({ table }) => [table.type, writeVersion(table.version).number])),
     tables: {
-      entries: Object.fromEntries(tables.map((table) => [table.type, writeTable(table)])),
+      entries: Object.fromEntries(tables.map((entry) => [entry.table.type, writeTable(entry)])),
       replicationFactor: writeWhole(order.replicationFactor, "a replication factor"),
     },
     term: writeWhole(order.term, "a term"),
@@ -70,9 +71,10 @@ function writePart(order: PlacementOrder, tables: readonly TypeTable[], more: bo
   });
 }
 
-function writeTable({ version, base, hosts }: TypeTable): proto.PlacementTable {
+function writeTable({ table: { version, base, hosts }, like }: Entry): proto.PlacementTable {
   return create(proto.PlacementTableSchema, {
-    hosts: Object.fromEntries(hosts.map((host) => [host.address, writeHost(host)])),
+    hosts: like === "" ? Object.fromEntries(hosts.map((host) => [host.address, writeHost(host)])) : {},
+    sameHostsAs: like,
     term: writeVersion(version).term,
     ...(base === undefined ? {} : { base: writeVersion(base) }),
   });
@@ -81,24 +83,49 @@ function writeTable({ version, base, hosts }: TypeTable): proto.PlacementTable {
 const writeHost = ({ address, name, incarnation }: TableHost): proto.TableHost =>
   create(proto.TableHostSchema, { name: address, port: writePort(address), appID: name, incarnation });
 
-function split(tables: readonly TypeTable[], partBytes: number): TypeTable[][] {
-  const parts: TypeTable[][] = [[]];
+/** A table, and the type before it in the same part that has the same hosts; empty when there is none. */
+interface Entry {
+  readonly table: TypeTable;
+  readonly like: string;
+}
+
+/** Lists of hosts that a table is compared with. */
+const COMPARED = 8;
+
+function split(tables: readonly TypeTable[], partBytes: number): Entry[][] {
+  const parts: Entry[][] = [[]];
+  /** Those of the part that list their hosts, the latest first. */
+  let lists: TypeTable[] = [];
   let bytes = 0;
   for (const table of tables) {
-    const more = tableBytes(table);
+    let like = lists.find(({ hosts }) => haveSame(hosts, table.hosts))?.type ?? "";
+    let more = tableBytes(table, like);
     if (bytes > 0 && bytes + more > partBytes) {
       parts.push([]);
+      lists = [];
       bytes = 0;
+      like = "";
+      more = tableBytes(table, like);
     }
-    parts.at(-1)!.push(table);
+    if (like === "") lists = [table, ...lists].slice(0, COMPARED);
+    parts.at(-1)!.push({ table, like });
     bytes += more;
   }
   return parts;
 }
 
+function haveSame(some: readonly TableHost[], others: readonly TableHost[]): boolean {
+  if (some.length !== others.length || some.length === 0) return false;
+  return some.every(({ address, incarnation, name }, i) => {
+    const other = others[i]!;
+    return incarnation === other.incarnation && address === other.address && name === other.name;
+  });
+}
+
 /** With what protobuf puts around, and never too low. */
-function tableBytes({ type, hosts }: TypeTable): number {
-  let bytes = 2 * Buffer.byteLength(type) + 80;
+function tableBytes({ type, hosts }: TypeTable, like: string): number {
+  let bytes = 2 * Buffer.byteLength(type) + Buffer.byteLength(like) + 80;
+  if (like !== "") return bytes;
   for (const { address, name, incarnation } of hosts) {
     bytes += 2 * Buffer.byteLength(address) + Buffer.byteLength(name) + Buffer.byteLength(incarnation) + 40;
   }
@@ -155,23 +182,43 @@ function readPart(order: proto.PlacementOrder): PlacementOrder {
     term: readWhole(order.term, "a term"),
     round: readWhole(order.round, "a round"),
     types: readTypes(order.actorTypes),
-    tables: Object.entries(entries)
-      .map(([type, table]) => readTable(type, table, order.versions))
-      .sort((a, b) => byText(a.type, b.type)),
+    tables: readTables(entries, order.versions),
     replicationFactor: readWhole(replicationFactor, "a replication factor"),
   };
 }
 
-function readTable(type: string, table: proto.PlacementTable, versions: Record<string, bigint>): TypeTable {
+function readTables(entries: Record<string, proto.PlacementTable>, versions: Record<string, bigint>): TypeTable[] {
+  const lists = new Map<string, readonly TableHost[]>();
+  for (const [type, table] of Object.entries(entries)) {
+    if (table.sameHostsAs === "") lists.set(type, readHosts(table));
+    else if (Object.keys(table.hosts).length > 0) refuse("a table has hosts of its own and those of another");
+  }
+  return Object.entries(entries)
+    .map(([type, table]) => {
+      const hosts = lists.get(table.sameHostsAs || type) ?? refuse("a table has the hosts of one that lists none");
+      return readTable(type, table, hosts, versions);
+    })
+    .sort((a, b) => byText(a.type, b.type));
+}
+
+const readHosts = ({ hosts }: proto.PlacementTable): TableHost[] =>
+  Object.entries(hosts)
+    .map(([key, host]) => readHost(key, host))
+    .sort((a, b) => byText(a.address, b.address));
+
+function readTable(
+  type: string,
+  table: proto.PlacementTable,
+  hosts: readonly TableHost[],
+  versions: Record<string, bigint>,
+): TypeTable {
   readWord(type, "actor type");
   if (!Object.hasOwn(versions, type)) refuse(`the table of ${type} comes without its version`);
   return {
     type,
     version: readVersion({ term: table.term, number: versions[type]! }),
     base: table.base && readVersion(table.base),
-    hosts: Object.entries(table.hosts)
-      .map(([key, host]) => readHost(key, host))
-      .sort((a, b) => byText(a.address, b.address)),
+    hosts,
   };
 }
 

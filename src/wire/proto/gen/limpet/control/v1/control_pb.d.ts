@@ -585,6 +585,13 @@ export declare type PlacementTable = Message<"limpet.control.v1.PlacementTable">
    * @generated from field: limpet.control.v1.TableVersion base = 3;
    */
   base?: TableVersion | undefined;
+
+  /**
+   * It has the same hosts as the table of this type, which stands in the same message; then `hosts` is empty.
+   *
+   * @generated from field: string same_hosts_as = 4;
+   */
+  sameHostsAs: string;
 };
 
 /**
