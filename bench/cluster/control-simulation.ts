@@ -15,8 +15,6 @@ import { VirtualTime } from "./virtual-time.ts";
 
 const DELAY_MS = 0.5;
 const NOTE_MS = 1;
-/** The door encodes a message anew for every stream it goes to. */
-const ENCODED_PER_STREAM = true;
 const ENCODINGS_TIMED = 5;
 
 export type LeaderEffect =
@@ -112,7 +110,7 @@ export class ControlSimulation {
       }
       const { streams, message } = effect;
       const encode = () => writeSchedulerMessage(message).map((reply) => toBinary(SchedulerReplySchema, reply));
-      const { result: parts, ms } = timed(encode, ENCODED_PER_STREAM ? streams.length : 1);
+      const { result: parts, ms } = timed(encode, 1);
       at += ms;
       this.#send(streams, parts, at);
     }
