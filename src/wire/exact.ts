@@ -59,7 +59,7 @@ function isTagged(tag: unknown, v: unknown): boolean {
       return typeof v === "string";
     case "object":
     case "bare":
-      return Array.isArray(v) ? v.every(isField) : typeof v === "object" && v !== null;
+      return Array.isArray(v) ? v.length > 0 && v.every(isField) : typeof v === "object" && v !== null;
     default:
       return false;
   }
