@@ -6,7 +6,7 @@ const MiB = 1024 * KiB;
 
 export const LINK_LIMITS = {
   /** So many messages are sent at once, without waiting for the end of the tick. */
-  eager: 64,
+  eager: 32,
   frameBytes: LIMITS.linkFrameBytes as number,
   /** A frame that is this full is sent, and the rest of a batch follows in the next one. */
   batchBytes: 64 * KiB,
