@@ -3,10 +3,11 @@
 // comes back.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { freePort, TestCluster } from "../support/cluster.ts";
+import { TestCluster } from "../support/cluster.ts";
 import { ACTORS } from "../support/cluster-load.ts";
 import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
 import { Detour, type Direction } from "../support/detour.ts";
+import { freePort } from "../support/free-port.ts";
 
 const CUTS: readonly { readonly title: string; readonly directions: readonly Direction[] }[] = [
   { title: "that the leader cannot hear", directions: ["there"] },

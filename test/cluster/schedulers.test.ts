@@ -2,9 +2,10 @@
 // lease is noticed by nobody, and after one that lasts longer everything comes back by itself.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { freePort, TestCluster } from "../support/cluster.ts";
+import { TestCluster } from "../support/cluster.ts";
 import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
 import type { ClusterProcess } from "../support/cluster-process.ts";
+import { freePort } from "../support/free-port.ts";
 
 for (const { store, open } of GROUNDS) {
   describe(`a cluster on ${store} with dedicated schedulers`, { timeout: 60_000 }, () => {

@@ -2,7 +2,6 @@
 // is stored, and looks whether any actor ever lived twice. Whatever happens, nothing of it outlives the test.
 import assert from "node:assert/strict";
 import { mkdir, readFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
@@ -186,21 +185,3 @@ export class TestCluster implements AsyncDisposable {
     for (const { name, output } of this.#processes) this.#test.diagnostic(`${name} said:\n${output}`);
   }
 }
-
-/** A port that is free now, below the range from which the machine takes ports for outgoing connections. */
-export async function freePort(): Promise<number> {
-  for (let attempt = 0; attempt < 100; attempt++) {
-    const port = 12_000 + Math.floor(Math.random() * 8_000);
-    const probe = createServer();
-    const free = await new Promise<boolean>((resolve) => {
-      probe.once("error", () => resolve(false));
-      probe.listen(port, "127.0.0.1", () => resolve(true));
-    });
-    if (!free) continue;
-    await new Promise((resolve) => probe.close(resolve));
-    return port;
-  }
-  assert.fail("no free port between 12000 and 20000");
-}
-
-export { pause };

@@ -9,11 +9,11 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chown, cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import pg from "pg";
+import { DATABASE_PORTS, freePort } from "./free-port.ts";
 
 /** `fast` lets no transaction finish but writes everything down; `immediate` is a crash: recovery follows at start. */
 export type StopMode = "fast" | "immediate";
@@ -111,7 +111,7 @@ class Server implements TestServer {
     assert.equal(this.#process, undefined, "the server runs already");
     for (let attempt = 1; ; attempt++) {
       // The port stays the same over a restart; it is chosen where no outgoing connection of the machine takes it.
-      if (this.port === 0) this.port = await freePort();
+      if (this.port === 0) this.port = await freePort(DATABASE_PORTS);
       const from = this.#log.length;
       if (await this.#tryStart()) return;
       const reason = this.#log.slice(Math.min(from, this.#log.length));
@@ -259,20 +259,4 @@ function mayRun(postgres: string, account: Account): boolean {
   } catch {
     return false;
   }
-}
-
-/** Below the range from which the machine takes ports for outgoing connections, so that it stays free over a restart. */
-async function freePort(): Promise<number> {
-  for (let attempt = 0; attempt < 100; attempt++) {
-    const port = 20_000 + Math.floor(Math.random() * 12_000);
-    const probe = createServer();
-    const free = await new Promise<boolean>((resolve) => {
-      probe.once("error", () => resolve(false));
-      probe.listen(port, "127.0.0.1", () => resolve(true));
-    });
-    if (!free) continue;
-    await new Promise((resolve) => probe.close(resolve));
-    return port;
-  }
-  assert.fail("no free port between 20000 and 32000");
 }
