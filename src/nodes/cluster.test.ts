@@ -290,4 +290,76 @@ describe("apps that share a store", () => {
     assert.equal(two.host.types()[0]!.active, 0);
     await assert.rejects(one.host.drain("three"), { code: "HOST_UNKNOWN" });
   });
+
+  it("trust each other by their key, over TLS, and nobody else", async () => {
+    const keys = ["a-long-and-secret-text", "another-long-and-secret-text"];
+    const withKeys = (own: readonly string[]) => ({ cluster: { ...LEASES, keys: own } });
+    const [one, two] = [await open([Tally], withKeys(keys)), await open([Tally], withKeys([keys[1]!]))];
+    await settled(one, 2);
+    const [id] = await idsElsewhere(two, "Tally", 1);
+    assert.equal(await two.actor(Tally, id!).add(), 1);
+    await assert.rejects(open([Tally], withKeys(["some-other-long-secret-text"])), { code: "NOT_READY" });
+  });
+
+  it("of different namespaces see nothing of each other", async () => {
+    const [one, two] = [await open(), await open([Tally, Other], { namespace: "blue" })];
+    await assert.rejects(one.actor(Other, "x").ping(), { code: "NO_HOST" });
+    assert.equal(await one.actor(Tally, "x").add(), 1);
+    assert.equal(await two.actor(Tally, "x").add(), 1);
+    assert.deepEqual(
+      [one, two].map((app) => app.host.types()[0]!.active),
+      [1, 1],
+    );
+    assert.deepEqual(
+      (await one.host.cluster()).hosts.map(({ namespace }) => namespace),
+      ["default"],
+    );
+  });
+
+  it("count what happens when a host joins and leaves, on the leader and on hosts", async () => {
+    const one = await open();
+    const ids = Array.from({ length: 40 }, (_, i) => `id-${i}`);
+    for (const id of ids) await one.actor(Tally, id).add();
+    const two = await open();
+    await settled(one, 2);
+    for (const id of ids) await one.actor(Tally, id).add();
+    const value = (app: App, name: string, labels = ""): number => {
+      const line = app
+        .metrics()
+        .split("\n")
+        .find((each) => each.startsWith(`${name}{`) && each.includes('type="Tally"') && each.includes(labels));
+      return line === undefined ? Number.NaN : Number(line.slice(line.lastIndexOf(" ")));
+    };
+    const moved = value(one, "limpet_host_drained_actors_total", 'reason="moved"');
+    assert.ok(moved > 0 && moved < ids.length);
+    const expected: [App, string, string, number][] = [
+      [one, "limpet_scheduler_ring_version", "", 2],
+      [one, "limpet_scheduler_ring_rebuilds_total", 'reason="join"', 2],
+      [one, "limpet_scheduler_ring_rebuild_seconds_count", "", 2],
+      [one, "limpet_scheduler_orders_total", 'operation="lock"', 3],
+      // One of them is part of what the newcomer hears first.
+      [one, "limpet_scheduler_orders_total", 'operation="update"', 4],
+      [one, "limpet_scheduler_orders_total", 'operation="unlock"', 3],
+      [one, "limpet_scheduler_round_seconds_count", "", 2],
+      [one, "limpet_scheduler_rounds_under_way", "", 0],
+      [one, "limpet_host_ring_version", "", 2],
+      [two, "limpet_host_ring_version", "", 2],
+      [one, "limpet_host_update_seconds_count", "", 2],
+      [one, "limpet_host_lock_seconds_count", "", 2],
+      [one, "limpet_host_halts_total", "", 1],
+      [one, "limpet_host_halted_actors_sum", "", moved],
+      [one, "limpet_host_orders_total", 'operation="unlock"', 2],
+      [one, "limpet_host_updates_acked_total", "", 2],
+      [one, "limpet_actor_activations_total", "", ids.length],
+      [two, "limpet_actor_activations_total", "", moved],
+      [one, "limpet_activation_seconds_count", "", ids.length],
+      [one, "limpet_actor_deactivations_total", 'reason="moved"', moved],
+      [one, "limpet_actors_active", "", ids.length - moved],
+      [one, "limpet_calls_routed_total", 'route="remote"', moved],
+      [one, "limpet_calls_routed_total", 'route="local"', 2 * ids.length - moved],
+    ];
+    for (const [app, name, labels, count] of expected) {
+      assert.equal(value(app, name, labels), count, `${name} ${labels} of ${app === one ? "one" : "two"}`);
+    }
+  });
 });

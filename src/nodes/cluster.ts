@@ -183,7 +183,7 @@ export class Cluster {
     const leader = this.#leader();
     const { hosts } = await this.view();
     const [found, ...more] = hosts.filter((host) => [host.address, host.name, host.incarnation].includes(which));
-    if (found === undefined) throw new LimpetError("HOST_UNKNOWN", `no host is called ${which}; limpet ps lists them`);
+    if (found === undefined) throw new LimpetError("HOST_UNKNOWN", `no host is called ${which}`);
     if (more.length > 0) {
       const addresses = [found, ...more].map(({ address }) => address).join(", ");
       throw new LimpetError(
@@ -199,7 +199,7 @@ export class Cluster {
 
   #leader(): Leader {
     const { leader } = this.#parts.source as LeaderSource;
-    if (leader === undefined) throw new LimpetError("NOT_READY", "no scheduler leads, or none can be found");
+    if (leader === undefined) throw new LimpetError("NOT_READY", this.#parts.source.problem);
     return leader;
   }
 

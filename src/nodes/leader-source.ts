@@ -16,6 +16,8 @@ export interface Leader {
 
 export interface LeaderSource {
   readonly leader: Leader | undefined;
+  /** Why there is no leader, and what to do about it. */
+  readonly problem: string;
   /** Called whenever `leader` has changed. One listener. */
   onChange: (() => void) | undefined;
   /** The leader does not answer, or says it is none: look again, soon. */

@@ -162,8 +162,9 @@ export class Leading {
     switch (effect.kind) {
       case "send":
         if (effect.message.kind === "order") {
-          for (const type of effect.message.types) {
-            instruments.sent(namespace, type, effect.message.operation, effect.streams.length);
+          const { operation, types, tables } = effect.message;
+          for (const type of operation === "update" ? tables.map((table) => table.type) : types) {
+            instruments.sent(namespace, type, operation, effect.streams.length);
           }
         }
         for (const number of effect.streams) this.#streams.get(number)?.stream.send(effect.message);
@@ -317,7 +318,7 @@ export class Leading {
       found = true;
       this.#feed(namespace, () => effects);
     }
-    if (!found) throw new LimpetError("HOST_UNKNOWN", `no host is called ${which}; limpet ps lists them`);
+    if (!found) throw new LimpetError("HOST_UNKNOWN", `no host is called ${which}`);
   }
 
   /** Resolves when everything that was to be noted is, or the term has ended over it. */

@@ -1,13 +1,14 @@
-// A host's part in the cluster: keeps one stream to the leader and a lease, follows orders, and lets go of what it must.
+// A host's part in the cluster: keeps one stream to the leader and a lease, and lets go of what it must.
 //
-// The rooms decide: host-tables.ts what may come to life here, host-lease.ts how long anything may live. This drives them. It
-// has one rule for every trouble: as long as the lease lasts, actors go on, whatever happens to the stream or the leader. When
-// the lease is over everything is dropped, and the host comes back as a new incarnation.
+// The rooms decide: host-tables.ts what may come to life here, host-lease.ts how long anything may live. This drives them,
+// together with order-follower.ts. It has one rule for every trouble: as long as the lease lasts, actors go on, whatever
+// happens to the stream or the leader. When the lease is over everything is dropped, and the host comes back as a new
+// incarnation.
 import type { Catalog } from "../actors/catalog.ts";
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { HostLease } from "../placement/host-lease.ts";
-import { HostTables, type TablesEffect } from "../placement/host-tables.ts";
-import type { HostMessage, PlacementOrder, SchedulerMessage } from "../placement/messages.ts";
+import { HostTables } from "../placement/host-tables.ts";
+import type { HostMessage, SchedulerMessage } from "../placement/messages.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { ControlListener, ControlStream } from "../ports/control.ts";
 import type { ProcessIdentity } from "../ports/coordination.ts";
@@ -16,6 +17,7 @@ import { HERE, type Placement, type Route, WAIT } from "../ports/placement.ts";
 import type { Random } from "../ports/random.ts";
 import type { HostInstruments } from "./host-instruments.ts";
 import type { LeaderSource } from "./leader-source.ts";
+import { OrderFollower } from "./order-follower.ts";
 
 export interface MembershipSettings {
   readonly namespace: string;
@@ -57,7 +59,7 @@ export class Membership implements Placement {
   #retry: Timer | undefined;
   #renewal: Timer | undefined;
   #ending: Timer | undefined;
-  #lockedAt = new Map<string, number>();
+  readonly #orders: OrderFollower;
   /** Called whenever something has changed that somebody might wait for. */
   #watchers = new Set<() => void>();
   #refusal: string | undefined;
@@ -70,6 +72,7 @@ export class Membership implements Placement {
     this.#world = world;
     this.address = settings.address;
     this.#tables = new HostTables(settings.address);
+    this.#orders = new OrderFollower(this.#tables, settings, world);
     this.#incarnation = world.random.id();
     this.#types = [...world.catalog.types.keys()];
   }
@@ -118,7 +121,7 @@ export class Membership implements Placement {
   /** Why it cannot do its part; undefined when it can. */
   get problem(): string | undefined {
     if (this.#refusal !== undefined) return this.#refusal;
-    if (this.#world.source.leader === undefined) return "no scheduler leads, or none can be found";
+    if (this.#world.source.leader === undefined) return this.#world.source.problem;
     if (!this.#lease.held) return "it has no lease yet";
     if (!this.#tables.informed || !this.#tables.hasAll(this.#types))
       return "it waits for a table of every type it hosts";
@@ -226,7 +229,8 @@ export class Membership implements Placement {
         this.#welcomed(stream, message.term, message.leaseMs);
         break;
       case "order":
-        this.#order(message);
+        this.#orders.follow(message, stream, () => this.#stream === stream);
+        if (this.#draining) this.#handOver();
         break;
       case "renewed":
         this.#renewed(message.sequence);
@@ -306,7 +310,7 @@ export class Membership implements Placement {
     this.#lease.lost();
     this.#ending?.cancel();
     this.#tables.clear();
-    this.#lockedAt.clear();
+    this.#orders.clear();
     for (const { name, activations } of catalog.types.values()) {
       if (activations.size > 0) instruments.drained(name, activations.size, "lease");
     }
@@ -321,70 +325,6 @@ export class Membership implements Placement {
     // Calls of other hosts that wait here have to find another one.
     this.#world.changed([]);
     this.#notify();
-  }
-
-  // ——— Orders.
-
-  #order(order: PlacementOrder): void {
-    const { clock, instruments } = this.#world;
-    const before = clock.monotonic();
-    const effects = this.#tables.order(order, clock.now());
-    const took = (clock.monotonic() - before) / 1_000;
-    for (const effect of effects) {
-      if (effect.kind === "applied") this.#count(effect, before, took / Math.max(order.tables.length, 1));
-      else this.#perform(effect);
-    }
-    for (const { type, version } of order.tables) instruments.version(type, version.number);
-    if (this.#draining) this.#handOver();
-  }
-
-  #count({ operation, type }: Extract<TablesEffect, { kind: "applied" }>, now: number, seconds: number): void {
-    const { instruments } = this.#world;
-    instruments.ordered(type, operation);
-    if (operation === "lock") this.#lockedAt.set(type, now);
-    if (operation === "update") instruments.applied(type, seconds);
-    if (operation === "unlock") instruments.unlocked(type, (now - (this.#lockedAt.get(type) ?? now)) / 1_000);
-  }
-
-  #perform(effect: Exclude<TablesEffect, { kind: "applied" }>): void {
-    switch (effect.kind) {
-      case "ack":
-        this.#stream?.send(effect.message);
-        break;
-      case "changed":
-        this.#world.changed(effect.types);
-        break;
-      case "drain":
-        this.#drain(effect.round, effect.types);
-        break;
-    }
-  }
-
-  /** Types of which nothing moves are confirmed at once and together, the others each when they are done. */
-  #drain(round: number, types: readonly string[]): void {
-    const stream = this.#stream;
-    const { catalog, instruments } = this.#world;
-    const done = (drained: readonly string[]): void => {
-      // A new stream gets the order again, and confirms it itself.
-      if (this.#stream !== stream || drained.length === 0) return;
-      for (const effect of this.#tables.drained(round, drained))
-        if (effect.kind === "ack") stream?.send(effect.message);
-      for (const type of drained) instruments.acked(type);
-    };
-    const still: string[] = [];
-    for (const name of types) {
-      const type = catalog.types.get(name);
-      const stays = (id: string): boolean => this.#tables.owner(name, id) === this.address;
-      if (type === undefined || ![...type.activations.keys()].some((id) => !stays(id))) {
-        still.push(name);
-        continue;
-      }
-      void catalog.moveAway(type, stays, this.#settings.moveTimeoutMs).then((actors) => {
-        instruments.drained(name, actors, "moved");
-        done([name]);
-      });
-    }
-    done(still);
   }
 
   // ——— Coming and going.

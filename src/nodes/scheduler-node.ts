@@ -103,6 +103,12 @@ export class SchedulerNode implements ControlService, LeaderSource {
     return this.#leading === undefined ? this.#remote : this.#self(this.#leading);
   }
 
+  get problem(): string {
+    return this.#failures > 0
+      ? "the store does not say who leads"
+      : "no scheduler leads yet, or its door is not open yet";
+  }
+
   #self(leading: Leading): Leader {
     return {
       address: this.address ?? "this process",

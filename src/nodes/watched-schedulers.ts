@@ -47,6 +47,13 @@ export class WatchedSchedulers implements LeaderSource {
     return this.#leader;
   }
 
+  get problem(): string {
+    const named = this.#named.join(", ");
+    return this.#list === undefined
+      ? `no scheduler answers at ${named}; start one with limpet scheduler, or correct schedulers`
+      : `no scheduler leads yet, says one of ${named}`;
+  }
+
   get list(): SchedulerList | undefined {
     return this.#list;
   }

@@ -115,7 +115,7 @@ export class ActorTypeController {
     }
     this.#dirtySince ??= now;
     // Whatever else has happened: the first round of a new leader is told because there is one.
-    this.#reason = this.table === undefined && this.#holders.size > 0 ? "takeover" : reason;
+    this.#reason = this.table === undefined && this.#lastNumber > 0 ? "takeover" : reason;
   }
 
   /** Who should host it is about to be known: until then what was told stays. */

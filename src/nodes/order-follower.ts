@@ -1,0 +1,88 @@
+// Does what the leader orders: takes new tables over, lets go of actors that moved away, and confirms. What an order means is
+// decided in placement/host-tables.ts.
+import type { Catalog } from "../actors/catalog.ts";
+import type { HostTables, TablesEffect } from "../placement/host-tables.ts";
+import type { HostMessage, PlacementOrder } from "../placement/messages.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { ControlStream } from "../ports/control.ts";
+import type { HostInstruments } from "./host-instruments.ts";
+
+export interface FollowerSettings {
+  /** This host, as the tables name it. */
+  readonly address: string;
+  readonly moveTimeoutMs: number;
+}
+
+export interface FollowerWorld {
+  readonly clock: Clock;
+  readonly catalog: Catalog;
+  readonly instruments: HostInstruments;
+  /** What waits to be routed may find its way now. Empty: all types. */
+  changed(types: readonly string[]): void;
+}
+
+export class OrderFollower {
+  readonly #tables: HostTables;
+  readonly #settings: FollowerSettings;
+  readonly #world: FollowerWorld;
+  readonly #lockedAt = new Map<string, number>();
+
+  constructor(tables: HostTables, settings: FollowerSettings, world: FollowerWorld) {
+    this.#tables = tables;
+    this.#settings = settings;
+    this.#world = world;
+  }
+
+  clear(): void {
+    this.#lockedAt.clear();
+  }
+
+  /** `isCurrent`: the stream on which the order came is still the one there is. */
+  follow(order: PlacementOrder, stream: ControlStream<HostMessage>, isCurrent: () => boolean): void {
+    const { clock, instruments, changed } = this.#world;
+    const before = clock.monotonic();
+    const effects = this.#tables.order(order, clock.now());
+    const took = (clock.monotonic() - before) / 1_000;
+    for (const effect of effects) {
+      if (effect.kind === "applied") this.#count(effect, before, took / Math.max(order.tables.length, 1));
+      else if (effect.kind === "ack") stream.send(effect.message);
+      else if (effect.kind === "changed") changed(effect.types);
+      else this.#drain(effect.round, effect.types, stream, isCurrent);
+    }
+    for (const { type, version } of order.tables) instruments.version(type, version.number);
+  }
+
+  #count({ operation, type }: Extract<TablesEffect, { kind: "applied" }>, now: number, seconds: number): void {
+    const { instruments } = this.#world;
+    instruments.ordered(type, operation);
+    if (operation === "lock") this.#lockedAt.set(type, now);
+    if (operation === "update") instruments.applied(type, seconds);
+    if (operation === "unlock") instruments.unlocked(type, (now - (this.#lockedAt.get(type) ?? now)) / 1_000);
+  }
+
+  /** Types of which nothing moves are confirmed at once and together, the others each when they are done. */
+  #drain(round: number, types: readonly string[], stream: ControlStream<HostMessage>, isCurrent: () => boolean): void {
+    const { catalog, instruments } = this.#world;
+    const { address, moveTimeoutMs } = this.#settings;
+    const done = (drained: readonly string[]): void => {
+      // A new stream gets the order again, and confirms it itself.
+      if (!isCurrent() || drained.length === 0) return;
+      for (const effect of this.#tables.drained(round, drained)) if (effect.kind === "ack") stream.send(effect.message);
+      for (const type of drained) instruments.acked(type);
+    };
+    const still: string[] = [];
+    for (const name of types) {
+      const type = catalog.types.get(name);
+      const stays = (id: string): boolean => this.#tables.owner(name, id) === address;
+      if (type === undefined || ![...type.activations.keys()].some((id) => !stays(id))) {
+        still.push(name);
+        continue;
+      }
+      void catalog.moveAway(type, stays, moveTimeoutMs).then((actors) => {
+        instruments.drained(name, actors, "moved");
+        done([name]);
+      });
+    }
+    done(still);
+  }
+}
