@@ -34,7 +34,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   observe: INNER,
   config: INNER,
   nodes: [...INNER, ...ROOMS, ...OUTER],
-  entry: [...INNER, ...ROOMS, ...OUTER, "nodes"],
+  world: [...INNER, ...ROOMS, ...OUTER, "nodes"],
+  entry: [...INNER, ...ROOMS, ...OUTER, "nodes", "world"],
   cli: [...INNER, ...ROOMS, ...OUTER, "nodes", "entry"],
 };
 

@@ -16,6 +16,7 @@ import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
 import { openHttpDoor } from "../wire/http/server.ts";
 import { openCluster } from "./cluster.ts";
+import { type ClusterWire, systemWire } from "./cluster-wire.ts";
 import { HostNode } from "./host-node.ts";
 import { openStore } from "./open-store.ts";
 import { systemClock, systemRandom } from "./system.ts";
@@ -38,6 +39,8 @@ export interface Extras {
   readonly clustered?: boolean | undefined;
   /** Its scheduler is there to lead. */
   readonly dedicated?: boolean | undefined;
+  /** The network and the machine it is part of. */
+  readonly wire?: ClusterWire | undefined;
 }
 
 export interface App extends AsyncDisposable {
@@ -72,7 +75,8 @@ export async function openApp({ actors }: Definitions, settings: Settings, extra
   try {
     const catalog = new Catalog(actors, catalogSettings(settings), { clock, random, log, meter, store });
     meter.collect(() => catalog.measure());
-    const world = { clock, random, log, meter, catalog, coordination: store.coordination };
+    const wire = extras.wire ?? systemWire(settings, { log, meter });
+    const world = { clock, random, log, meter, catalog, coordination: store.coordination, wire };
     // What is in memory nobody else can share, unless it was given.
     const shared = extras.store === undefined ? storeKind(settings.store) !== "memory" : extras.clustered === true;
     const clustered = settings.cluster && shared;

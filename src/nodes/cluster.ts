@@ -14,15 +14,11 @@ import type { Links } from "../ports/links.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
-import { openLinkDoor } from "../wire/link/door.ts";
-import { openLinks } from "../wire/link/links.ts";
+import type { ClusterWire, OpenDoor } from "./cluster-wire.ts";
 import { HostInstruments } from "./host-instruments.ts";
-import { lazyClient } from "./lazy-client.ts";
 import type { Leader, LeaderSource } from "./leader-source.ts";
 import { Membership } from "./membership.ts";
-import { hasEnded, ownIdentity } from "./process-identity.ts";
 import { SchedulerNode } from "./scheduler-node.ts";
-import { VERSION } from "./version.ts";
 import { WatchedSchedulers } from "./watched-schedulers.ts";
 
 export interface ClusterWorld {
@@ -33,6 +29,7 @@ export interface ClusterWorld {
   readonly catalog: Catalog;
   /** What schedulers agree on; a process that is told its schedulers does without. */
   readonly coordination: Coordination;
+  readonly wire: ClusterWire;
 }
 
 /**
@@ -44,14 +41,12 @@ const GET_READY_MS = 500;
 const WORTH_SAYING_MS = 2_000;
 
 export async function openCluster(settings: Settings, world: ClusterWorld, dedicated: boolean): Promise<Cluster> {
-  const { namespace, clusterHost, linkPort, clusterKeys } = settings;
-  const { clock, log, meter, catalog } = world;
-  const security = { keys: clusterKeys };
+  const { namespace } = settings;
+  const { clock, meter, catalog, wire } = world;
   let router: Router | undefined;
   const service = { serve: ((call, answer) => router!.serve(call, answer)) satisfies Router["serve"] };
-  const listen = { host: clusterHost, port: linkPort, namespace, security, version: VERSION };
-  const door = await openLinkDoor(service, listen, { log, meter });
-  const links = openLinks({ address: door.address, namespace, security, log, version: VERSION });
+  const door = await wire.openLinkDoor(service);
+  const links = wire.openLinks(door.address);
   const source = openSource(settings, world, dedicated);
   const membership = new Membership(
     {
@@ -62,7 +57,7 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
     },
     {
       ...world,
-      identity: ownIdentity,
+      identity: wire.identity,
       instruments: new HostInstruments(meter, namespace),
       source,
       changed: (types) => {
@@ -85,11 +80,9 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
 
 /** Schedulers that were named, or one in this process that finds the others through the store. */
 function openSource(settings: Settings, world: ClusterWorld, dedicated: boolean): SchedulerNode | WatchedSchedulers {
-  const { clusterHost, schedulerPort, clusterKeys, schedulers } = settings;
-  const { clock, random, log, meter, coordination } = world;
-  const security = { keys: clusterKeys };
-  // Most processes are alone and need neither: the wire is loaded when it is.
-  const connect = lazyClient({ security, log });
+  const { schedulers } = settings;
+  const { clock, random, log, meter, coordination, wire } = world;
+  const connect: ClusterWire["connect"] = (address, term) => wire.connect(address, term);
   if (schedulers.length > 0) return new WatchedSchedulers(schedulers, { clock, random, log, connect });
   return new SchedulerNode(
     {
@@ -107,19 +100,16 @@ function openSource(settings: Settings, world: ClusterWorld, dedicated: boolean)
       log,
       meter,
       coordination,
-      identity: ownIdentity,
-      hasEnded,
+      identity: wire.identity,
+      hasEnded: (process) => wire.hasEnded(process),
       connect,
-      async openDoor(service) {
-        const { openControlDoor } = await import("../wire/control/server.ts");
-        return openControlDoor(service, { host: clusterHost, port: schedulerPort, security }, { log, meter });
-      },
+      openDoor: (service) => wire.openControlDoor(service),
     },
   );
 }
 
 interface Parts {
-  readonly door: { readonly address: string; close(): Promise<void> };
+  readonly door: OpenDoor;
   readonly links: Links;
   readonly source: SchedulerNode | WatchedSchedulers;
   readonly membership: Membership;
@@ -154,7 +144,7 @@ export class Cluster {
 
   async start(): Promise<void> {
     const { source, membership } = this.#parts;
-    const { clock, log } = this.#world;
+    const { clock, log, wire } = this.#world;
     await source.start();
     membership.start();
     const { lease, leaderLease, roundTimeout } = this.#settings;
@@ -165,7 +155,7 @@ export class Cluster {
     );
     const ready = await membership.until(() => membership.problem === undefined, longest);
     say.cancel();
-    clock.after(GET_READY_MS, () => void import("../wire/control/server.ts").catch(() => {}), "background");
+    clock.after(GET_READY_MS, () => wire.prepare(), "background");
     if (ready) return;
     const why = `this process could not join its cluster within ${formatDuration(longest)}: ${membership.problem}`;
     throw new LimpetError("NOT_READY", why);

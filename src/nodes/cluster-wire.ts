@@ -1,0 +1,55 @@
+// How a process reaches the others of its cluster, and what it knows of them: real sockets, processes and machines. Everything
+// else in a cluster is the same wherever it runs; a virtual world puts its own network in the place of this one.
+import type { Settings } from "../config/settings.ts";
+import type { ProcessIdentity } from "../ports/coordination.ts";
+import type { LinkService, Links } from "../ports/links.ts";
+import type { Log } from "../ports/log.ts";
+import type { Meter } from "../ports/meter.ts";
+import type { ControlService } from "../wire/control/service.ts";
+import { openLinkDoor } from "../wire/link/door.ts";
+import { openLinks } from "../wire/link/links.ts";
+import { lazyClient } from "./lazy-client.ts";
+import { hasEnded, ownIdentity } from "./process-identity.ts";
+import { VERSION } from "./version.ts";
+import type { SchedulerClient } from "./watched-schedulers.ts";
+
+export interface OpenDoor {
+  /** Where it is reached. */
+  readonly address: string;
+  close(): Promise<void>;
+}
+
+export interface ClusterWire {
+  /** This process. */
+  readonly identity: ProcessIdentity;
+  /** True only when it is certain. */
+  hasEnded(process: ProcessIdentity): boolean;
+  openLinkDoor(service: LinkService): Promise<OpenDoor>;
+  /** `address`: where this host itself is called. */
+  openLinks(address: string): Links;
+  openControlDoor(service: ControlService): Promise<OpenDoor>;
+  /** The scheduler of another process. */
+  connect(address: string, term: number): SchedulerClient;
+  /** There is time now for what would take a moment later. */
+  prepare(): void;
+}
+
+export function systemWire(settings: Settings, { log, meter }: { log: Log; meter: Meter }): ClusterWire {
+  const { namespace, clusterHost: host, linkPort, schedulerPort, clusterKeys } = settings;
+  const security = { keys: clusterKeys };
+  const version = VERSION;
+  return {
+    identity: ownIdentity,
+    hasEnded,
+    openLinkDoor: (service) =>
+      openLinkDoor(service, { host, port: linkPort, namespace, security, version }, { log, meter }),
+    openLinks: (address) => openLinks({ address, namespace, security, log, version }),
+    // Most processes are alone and need neither: the library of the control stream is loaded when it is.
+    async openControlDoor(service) {
+      const { openControlDoor } = await import("../wire/control/server.ts");
+      return openControlDoor(service, { host, port: schedulerPort, security }, { log, meter });
+    },
+    connect: lazyClient({ security, log }),
+    prepare: () => void import("../wire/control/server.ts").catch(() => {}),
+  };
+}

@@ -1,0 +1,279 @@
+// The database of a virtual world. What it keeps and decides is the memory store; this puts a network before it and lets it have
+// the troubles that databases have. A question takes time to arrive, is answered in one moment, and its answer takes time again:
+// in between, either side may fail, and the one who asked does not know which.
+import { LimpetError } from "../kernel/errors.ts";
+import type { ActorKey } from "../kernel/names.ts";
+import type { Prng } from "../kernel/prng.ts";
+import type { Candidate, Coordination, Member, Standing } from "../ports/coordination.ts";
+import type {
+  ActorQuery,
+  Commit,
+  CommitOutcome,
+  Held,
+  Store,
+  StoredActor,
+  Taken,
+  TakeRequest,
+} from "../ports/store.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+import { BEGINNING } from "./local-clock.ts";
+import type { Station } from "./network.ts";
+import { KIND, type Timeline } from "./timeline.ts";
+
+/** Chances are per question. */
+export interface DatabaseTroubles {
+  /** It fails, and nothing has happened. */
+  failsBefore: number;
+  /** It fails for the one who asked, and yet it has happened. */
+  failsAfter: number;
+  slow: number;
+  slowMs: number;
+  /** A row is held by somebody else's transaction. */
+  holds: number;
+  /** Nothing can be written, as on a disk that is full. */
+  isReadOnly: boolean;
+  isDown: boolean;
+}
+
+export const NO_TROUBLES: Readonly<DatabaseTroubles> = {
+  failsBefore: 0,
+  failsAfter: 0,
+  slow: 0,
+  slowMs: 500,
+  holds: 0,
+  isReadOnly: false,
+  isDown: false,
+};
+
+export type Question = "take" | "commit" | "campaign" | "resign" | "members" | "note" | "read" | "ping";
+
+/** What the database tells whoever watches it. */
+export interface DatabaseWatcher {
+  /** A process has decided to ask, and is about to send its question. */
+  asks?(station: Station, question: Question): void;
+  taken?(station: Station, request: TakeRequest, taken: Taken): void;
+  committed?(station: Station, commit: Commit, key: ActorKey, outcome: CommitOutcome): void;
+  campaigned?(station: Station, candidate: Candidate, standing: Standing): void;
+  /** It has been done, and the answer has not left yet. */
+  done?(station: Station, question: Question): void;
+}
+
+/** Whoever has no answer by then is told so. */
+const PATIENCE_MS = 5_000;
+const WRITES: ReadonlySet<Question> = new Set<Question>(["take", "commit", "campaign", "resign", "note"]);
+
+export class Database {
+  readonly timeline: Timeline;
+  readonly chance: Prng;
+  readonly watchers: DatabaseWatcher[] = [];
+  troubles: DatabaseTroubles = { ...NO_TROUBLES };
+  latency = { leastMs: 0.2, moreMs: 0.3 };
+  /** Its own clock, relative to the world's. */
+  offsetMs = 0;
+  readonly truth: MemoryStore;
+  readonly #keys = new Map<number, ActorKey>();
+  /** Grows whenever it goes down: what was under way then is lost. */
+  #life = 0;
+
+  constructor(timeline: Timeline, chance: Prng) {
+    this.timeline = timeline;
+    this.chance = chance;
+    this.truth = new MemoryStore(() => Math.floor(BEGINNING + this.offsetMs + timeline.now));
+  }
+
+  /** Goes down; what is under way is lost, done or not. */
+  goDown(): void {
+    this.troubles = { ...this.troubles, isDown: true };
+    this.#life++;
+  }
+
+  comeBack(): void {
+    this.troubles = { ...this.troubles, isDown: false };
+  }
+
+  /** The database as one process has it. */
+  open(station: Station): Store {
+    return new Client(this, station);
+  }
+
+  /** The actor of a row, by the short name the store gave it. */
+  keyOf(ref: number): ActorKey | undefined {
+    return this.#keys.get(ref);
+  }
+
+  know(ref: number, { namespace, type, id }: ActorKey): void {
+    if (!this.#keys.has(ref)) this.#keys.set(ref, { namespace, type, id });
+  }
+
+  #takes(): number {
+    const { slow, slowMs } = this.troubles;
+    const usual = this.latency.leastMs + this.chance.exponential(this.latency.moreMs);
+    return slow > 0 && this.chance.chance(slow) ? usual + this.chance.exponential(slowMs) : usual;
+  }
+
+  ask<T>(station: Station, question: Question, work: () => Promise<T>): Promise<T> {
+    const { timeline } = this;
+    return new Promise((resolve, reject) => {
+      let isOver = false;
+      const settle = (end: () => void): void => {
+        if (isOver) return;
+        isOver = true;
+        late.cancel();
+        end();
+      };
+      const answer = (end: () => void, ms = this.#takes()): void =>
+        void timeline.plan(timeline.now + ms, KIND.answer, station, () => settle(end));
+      const fail = (isDone: boolean, why: string): void => answer(() => reject(failure(question, isDone, why)));
+      const late = timeline.plan(timeline.now + PATIENCE_MS, KIND.timer, station, () =>
+        settle(() => reject(failure(question, true, "no answer in time"))),
+      );
+      for (const watcher of this.watchers) watcher.asks?.(station, question);
+      // If the process falls asleep at this moment, the question leaves when it wakes up.
+      timeline.plan(timeline.now, KIND.query, station, () => {
+        timeline.plan(timeline.now + this.#takes(), KIND.query, undefined, () => {
+          const { isDown, isReadOnly, failsBefore, failsAfter } = this.troubles;
+          if (isDown) return fail(false, "nobody answers");
+          if (isReadOnly && WRITES.has(question)) return fail(false, "nothing can be written");
+          if (failsBefore > 0 && this.chance.chance(failsBefore)) return fail(false, "the connection was lost");
+          const life = this.#life;
+          work().then(
+            (result) => {
+              for (const watcher of this.watchers) watcher.done?.(station, question);
+              if (life !== this.#life) return;
+              if (failsAfter > 0 && this.chance.chance(failsAfter)) fail(true, "the connection was lost");
+              else answer(() => resolve(result));
+            },
+            (error: unknown) => answer(() => reject(error as Error)),
+          );
+        });
+      });
+    });
+  }
+}
+
+function failure(question: Question, isDone: boolean, why: string): LimpetError {
+  const code = isDone && question === "commit" ? "COMMIT_UNKNOWN" : "STORE_UNAVAILABLE";
+  return new LimpetError(code, `the database failed: ${why}`);
+}
+
+class Client implements Store {
+  readonly location = "a virtual database";
+  readonly lanes = 1;
+  readonly eager = 512;
+  readonly coordination: Coordination;
+  readonly #database: Database;
+  readonly #station: Station;
+  #isClosed = false;
+
+  constructor(database: Database, station: Station) {
+    this.#database = database;
+    this.#station = station;
+    this.coordination = new CoordinationClient(database, station, () => this.#checkOpen());
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw new LimpetError("STORE_UNAVAILABLE", "the store is closed");
+  }
+
+  #ask<T>(question: Question, work: () => Promise<T>): Promise<T> {
+    this.#checkOpen();
+    return this.#database.ask(this.#station, question, work);
+  }
+
+  /** Those of a batch whose rows nobody else holds. */
+  #free<T>(batch: readonly T[]): readonly T[] {
+    const { chance, troubles } = this.#database;
+    return troubles.holds === 0 ? batch : batch.filter(() => !chance.chance(troubles.holds));
+  }
+
+  async take(batch: readonly TakeRequest[]): Promise<(Taken | Held)[]> {
+    return this.#ask("take", async () => {
+      const free = this.#free(batch);
+      const answers = await this.#database.truth.take(free);
+      for (const [i, request] of free.entries()) {
+        const taken = answers[i]!;
+        this.#database.know(taken.ref, request);
+        for (const watcher of this.#database.watchers) watcher.taken?.(this.#station, request, taken);
+      }
+      return spread(batch, free, answers);
+    });
+  }
+
+  async commit(batch: readonly Commit[]): Promise<(CommitOutcome | Held)[]> {
+    return this.#ask("commit", async () => {
+      const free = this.#free(batch);
+      const outcomes = await this.#database.truth.commit(free);
+      for (const [i, commit] of free.entries()) {
+        const key = this.#database.keyOf(commit.ref)!;
+        for (const watcher of this.#database.watchers) watcher.committed?.(this.#station, commit, key, outcomes[i]!);
+      }
+      return spread(batch, free, outcomes);
+    });
+  }
+
+  async list(query: ActorQuery): Promise<StoredActor[]> {
+    return this.#ask("read", () => this.#database.truth.list(query));
+  }
+
+  async find(key: ActorKey): Promise<StoredActor | undefined> {
+    return this.#ask("read", () => this.#database.truth.find(key));
+  }
+
+  async ping(): Promise<void> {
+    return this.#ask("ping", () => this.#database.truth.ping());
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+  }
+}
+
+function spread<T, A>(batch: readonly T[], free: readonly T[], answers: readonly A[]): (A | undefined)[] {
+  if (free.length === batch.length) return [...answers];
+  const places = new Map(free.map((item, i) => [item, i]));
+  return batch.map((item) => {
+    const at = places.get(item);
+    return at === undefined ? undefined : answers[at];
+  });
+}
+
+class CoordinationClient implements Coordination {
+  readonly #database: Database;
+  readonly #station: Station;
+  readonly #checkOpen: () => void;
+
+  constructor(database: Database, station: Station, checkOpen: () => void) {
+    this.#database = database;
+    this.#station = station;
+    this.#checkOpen = checkOpen;
+  }
+
+  async #ask<T>(question: Question, work: (truth: Coordination) => Promise<T>): Promise<T> {
+    this.#checkOpen();
+    return this.#database.ask(this.#station, question, () => work(this.#database.truth.coordination));
+  }
+
+  async campaign(candidate: Candidate, dead: readonly string[] = []): Promise<Standing> {
+    return this.#ask("campaign", async (truth) => {
+      const standing = await truth.campaign(candidate, dead);
+      for (const watcher of this.#database.watchers) watcher.campaigned?.(this.#station, candidate, standing);
+      return standing;
+    });
+  }
+
+  async resign(incarnation: string): Promise<void> {
+    return this.#ask("resign", (truth) => truth.resign(incarnation));
+  }
+
+  async members(): Promise<Member[]> {
+    return this.#ask("members", (truth) => truth.members());
+  }
+
+  async saveMember(term: number, member: Member): Promise<boolean> {
+    return this.#ask("note", (truth) => truth.saveMember(term, member));
+  }
+
+  async dropMembers(term: number, incarnations: readonly string[]): Promise<boolean> {
+    return this.#ask("note", (truth) => truth.dropMembers(term, incarnations));
+  }
+}

@@ -1,0 +1,392 @@
+// The network of a virtual world: connections between places, as reliable as TCP and no more. What is sent on one arrives in
+// order or not at all; it is late when packets are lost, waits while the line is cut, and is gone when the connection breaks.
+// Nobody is told of a cut line: each end notices by silence, as the real ends do.
+import type { Prng } from "../kernel/prng.ts";
+import { type Actee, KIND, type Timeline } from "./timeline.ts";
+
+/** A process, as the network knows it: it lives at a place, and may be asleep or gone. */
+export interface Station extends Actee {
+  readonly place: number;
+  readonly isAwake: boolean;
+}
+
+/** How a connection ended, for the end that hears of it. */
+export type Ending = "closed" | "reset" | "refused" | "unreachable" | "silent" | "full";
+
+export interface Receiver {
+  message(message: unknown): void;
+  /** Comes once, last. Not to the end that closed it. */
+  ended(how: Ending): void;
+}
+
+/** How long the ends of a kind of connection wait, and for how much. */
+export interface Patience {
+  readonly connectMs: number;
+  readonly tickMs: number;
+  readonly silentTicks: number;
+  /** Messages that may be on their way. */
+  readonly queue: number;
+}
+
+/** One direction between two places. */
+export interface Line {
+  isOpen: boolean;
+  /** Mean of what is added to the usual latency. */
+  delayMs: number;
+  /** How much of what is sent is lost, and has to be sent again. */
+  loss: number;
+}
+
+const USUAL: Line = { isOpen: true, delayMs: 0, loss: 0 };
+/** A lost packet is sent again after this; every further time takes twice as long. */
+const RESEND_MS = 200;
+const RESENDS = 6;
+
+export interface Listening {
+  close(): void;
+}
+
+interface Listener {
+  readonly station: Station;
+  readonly accept: (end: End) => Receiver;
+}
+
+/** What the network tells whoever watches it. */
+export interface NetworkWatcher {
+  sent(from: Station, to: number, message: unknown): void;
+}
+
+export class Network {
+  readonly timeline: Timeline;
+  readonly chance: Prng;
+  /** What a message takes at least, and the mean of what it takes beyond. */
+  latency = { leastMs: 0.2, moreMs: 0.3 };
+  readonly watchers: NetworkWatcher[] = [];
+  readonly #listeners = new Map<string, Listener>();
+  readonly #lines = new Map<number, Line>();
+  /** What waits for a line to open, by line. */
+  readonly #waiting = new Map<number, (() => void)[]>();
+  readonly #ends = new Map<Station, Set<End>>();
+
+  constructor(timeline: Timeline, chance: Prng) {
+    this.timeline = timeline;
+    this.chance = chance;
+  }
+
+  // ——— Connections.
+
+  listen(address: string, station: Station, accept: (end: End) => Receiver): Listening {
+    const listener = { station, accept };
+    this.#listeners.set(address, listener);
+    return {
+      close: () => {
+        if (this.#listeners.get(address) === listener) this.#listeners.delete(address);
+      },
+    };
+  }
+
+  isTaken(address: string): boolean {
+    return this.#listeners.has(address);
+  }
+
+  connect(station: Station, address: string, patience: Patience, receiver: Receiver): End {
+    const near = new End(this, station, placeOf(address), patience);
+    near.receiver = receiver;
+    this.#keep(near);
+    const tooLate = this.timeline.plan(this.timeline.now + patience.connectMs, KIND.network, station, () => {
+      if (near.isConnecting) near.lose("unreachable");
+    });
+    this.#carry(near, () => {
+      const listener = this.#listeners.get(address);
+      if (listener === undefined) {
+        this.#carryBack(near, () => {
+          tooLate.cancel();
+          this.timeline.plan(this.timeline.now, KIND.network, station, () => near.lose("refused"));
+        });
+        return;
+      }
+      const far = new End(this, listener.station, station.place, patience);
+      far.peer = near;
+      far.isConnecting = false;
+      // A process that hangs is connected to all the same: its kernel answers.
+      this.#keep(far);
+      this.timeline.plan(this.timeline.now, KIND.network, listener.station, () => {
+        if (far.isOpen) far.receiver = listener.accept(far);
+        far.readEarly();
+      });
+      this.#carryBack(near, () => {
+        tooLate.cancel();
+        if (!near.isOpen) {
+          this.deliver(near, undefined, () => far.lose("reset"));
+          return;
+        }
+        near.peer = far;
+        near.isConnecting = false;
+        near.flushEarly();
+        this.#watchSilence(near);
+      });
+    });
+    return near;
+  }
+
+  #keep(end: End): void {
+    const ends = this.#ends.get(end.station) ?? new Set();
+    this.#ends.set(end.station, ends.add(end));
+  }
+
+  forget(end: End): void {
+    const ends = this.#ends.get(end.station);
+    ends?.delete(end);
+    if (ends?.size === 0) this.#ends.delete(end.station);
+  }
+
+  endsOf(station: Station): readonly End[] {
+    return [...(this.#ends.get(station) ?? [])];
+  }
+
+  /** Connections that are open. */
+  get open(): number {
+    let ends = 0;
+    for (const each of this.#ends.values()) ends += each.size;
+    return ends;
+  }
+
+  // ——— On the way.
+
+  /** In order on its connection; belongs to whoever receives it. */
+  deliver(from: End, message: unknown, arrive: () => void): void {
+    const to = from.peer;
+    if (to === undefined) return;
+    if (message !== undefined)
+      for (const watcher of this.watchers) watcher.sent(from.station, to.station.place, message);
+    this.#travel(from.station.place, to.station.place, () => {
+      from.arrival = Math.max(from.arrival, this.timeline.now + this.#takes(from.station.place, to.station.place));
+      this.timeline.plan(from.arrival, KIND.message, to.station, arrive);
+    });
+  }
+
+  /** Packets of a handshake, which the kernels exchange among themselves. */
+  #carry(near: End, arrive: () => void): void {
+    const { place } = near.station;
+    this.#travel(place, near.toPlace, () =>
+      this.timeline.plan(this.timeline.now + this.#takes(place, near.toPlace), KIND.network, undefined, arrive),
+    );
+  }
+
+  #carryBack(near: End, arrive: () => void): void {
+    const { place } = near.station;
+    this.#travel(near.toPlace, place, () =>
+      this.timeline.plan(this.timeline.now + this.#takes(near.toPlace, place), KIND.network, undefined, arrive),
+    );
+  }
+
+  #travel(from: number, to: number, go: () => void): void {
+    if (this.line(from, to).isOpen) go();
+    else {
+      const key = keyOf(from, to);
+      const waiting = this.#waiting.get(key) ?? [];
+      this.#waiting.set(key, waiting);
+      waiting.push(go);
+    }
+  }
+
+  #takes(from: number, to: number): number {
+    const { delayMs, loss } = this.line(from, to);
+    let ms = this.latency.leastMs + this.chance.exponential(this.latency.moreMs + delayMs);
+    for (let again = 0; loss > 0 && again < RESENDS && this.chance.chance(loss); again++) ms += RESEND_MS * 2 ** again;
+    return ms;
+  }
+
+  // ——— Lines.
+
+  line(from: number, to: number): Readonly<Line> {
+    return this.#lines.get(keyOf(from, to)) ?? USUAL;
+  }
+
+  /** Changes one direction. A line that opens lets go what waited for it, in order. */
+  change(from: number, to: number, change: Partial<Line>): void {
+    const key = keyOf(from, to);
+    const before = this.line(from, to);
+    this.#lines.set(key, { ...before, ...change });
+    if (before.isOpen && change.isOpen === false)
+      this.#noticeSilence((end) => end.toPlace === from && end.station.place === to);
+    if (!before.isOpen && change.isOpen === true) {
+      const waiting = this.#waiting.get(key) ?? [];
+      this.#waiting.delete(key);
+      for (const go of waiting) go();
+    }
+  }
+
+  /** Every line is as usual again. Lines open one after another in the order given by chance. */
+  heal(): void {
+    for (const key of this.chance.shuffle([...this.#lines.keys()])) {
+      this.change(Math.floor(key / PLACES), key % PLACES, USUAL);
+    }
+    this.#lines.clear();
+  }
+
+  // ——— Silence.
+
+  /** This process hangs, or its machine is gone without a word: the ends that talk to it hear nothing any more. */
+  silenced(station: Station): void {
+    this.#noticeSilence((end) => end.peer?.station === station);
+  }
+
+  #noticeSilence(isAffected: (end: End) => boolean): void {
+    for (const ends of [...this.#ends.values()])
+      for (const end of [...ends]) if (isAffected(end)) this.#watchSilence(end);
+  }
+
+  #hearsNothing(end: End): boolean {
+    const { peer } = end;
+    if (peer === undefined) return false;
+    return !this.line(peer.station.place, end.station.place).isOpen || !peer.station.isAwake;
+  }
+
+  /** Looks as the real ends look, and only while there is something to notice. */
+  #watchSilence(end: End): void {
+    if (end.isWatched || !this.#hearsNothing(end)) return;
+    end.isWatched = true;
+    const { tickMs, silentTicks } = end.patience;
+    let silent = 0;
+    const look = (): void => {
+      if (!end.isOpen) return;
+      if (!this.#hearsNothing(end)) {
+        end.isWatched = false;
+        return;
+      }
+      if (++silent >= silentTicks) {
+        end.reset("silent");
+        return;
+      }
+      this.timeline.plan(this.timeline.now + tickMs, KIND.network, end.station, look);
+    };
+    this.timeline.plan(this.timeline.now + tickMs * this.chance.number(), KIND.network, end.station, look);
+  }
+
+  // ——— The end of a process.
+
+  /** Its kernel, if there still is one, resets all of its connections. */
+  stationGone(station: Station, tells: boolean): void {
+    for (const [address, listener] of this.#listeners)
+      if (listener.station === station) this.#listeners.delete(address);
+    for (const end of this.endsOf(station)) {
+      if (tells) end.reset(undefined);
+      else end.drop();
+    }
+    if (!tells) this.silenced(station);
+  }
+
+  /** A machine that had lost its power is back: it does not know the connections that others believe to have with it. */
+  placeBack(place: number): void {
+    for (const ends of [...this.#ends.values()]) {
+      for (const end of [...ends]) {
+        const { peer } = end;
+        if (peer === undefined || peer.isOpen || peer.station.place !== place || peer.station.isAwake) continue;
+        this.deliver(peer, undefined, () => end.lose("reset"));
+      }
+    }
+  }
+}
+
+/** More places than any world has. */
+const PLACES = 65_536;
+
+/** Every place has an address of its own. */
+export const addressOf = (place: number, port: number): string => `10.0.${place >> 8}.${place & 255}:${port}`;
+
+function placeOf(address: string): number {
+  const [, , high, low] = address.split(/[.:]/);
+  return Number(high) * 256 + Number(low);
+}
+
+const keyOf = (from: number, to: number): number => from * PLACES + to;
+
+/** One end of a connection. */
+export class End {
+  readonly station: Station;
+  readonly toPlace: number;
+  readonly patience: Patience;
+  readonly #network: Network;
+  receiver: Receiver | undefined;
+  peer: End | undefined;
+  isOpen = true;
+  isConnecting = true;
+  isWatched = false;
+  /** When what was sent last arrives. */
+  arrival = 0;
+  /** On its way to the other end. */
+  #underWay = 0;
+  readonly #early: unknown[] = [];
+  readonly #unread: unknown[] = [];
+
+  constructor(network: Network, station: Station, toPlace: number, patience: Patience) {
+    this.#network = network;
+    this.station = station;
+    this.toPlace = toPlace;
+    this.patience = patience;
+  }
+
+  send(message: unknown): void {
+    if (!this.isOpen) return;
+    if (this.isConnecting) {
+      this.#early.push(message);
+      return;
+    }
+    if (this.#underWay >= this.patience.queue) {
+      this.reset("full");
+      return;
+    }
+    this.#underWay++;
+    this.#network.deliver(this, message, () => {
+      this.#underWay--;
+      const { peer } = this;
+      if (!peer?.isOpen) return;
+      if (peer.receiver === undefined) peer.#unread.push(message);
+      else peer.receiver.message(message);
+    });
+  }
+
+  /** What was said while it connected. */
+  flushEarly(): void {
+    for (const message of this.#early.splice(0)) this.send(message);
+  }
+
+  /** What came before anybody was there to read it. */
+  readEarly(): void {
+    for (const message of this.#unread.splice(0)) if (this.isOpen) this.receiver?.message(message);
+  }
+
+  /** Orderly: what was sent before arrives before. */
+  close(): void {
+    if (!this.isOpen) return;
+    this.#network.deliver(this, undefined, () => this.peer?.lose("closed"));
+    this.drop();
+  }
+
+  /** At once. The other end hears of it when the line lets it. `how`: what this end hears; undefined: it is not there to hear. */
+  reset(how: Ending | undefined): void {
+    if (!this.isOpen) return;
+    const { peer, arrival } = this;
+    // It overtakes nothing but what was not received yet is lost with it.
+    if (peer !== undefined) {
+      this.arrival = arrival;
+      this.#network.deliver(this, undefined, () => peer.lose("reset"));
+    }
+    if (how === undefined) this.drop();
+    else this.lose(how);
+  }
+
+  /** This end is gone and hears nothing more. */
+  drop(): void {
+    this.isOpen = false;
+    this.#network.forget(this);
+  }
+
+  /** This end hears that it is gone. */
+  lose(how: Ending): void {
+    if (!this.isOpen) return;
+    this.drop();
+    this.receiver?.ended(how);
+  }
+}

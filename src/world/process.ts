@@ -1,0 +1,123 @@
+// A process of a virtual world: a whole Limpet app with a clock, a network and a database of its own. It can fall asleep and wake
+// up with its old beliefs, and it can end at any moment, with everything that was in its memory.
+import type { Prng } from "../kernel/prng.ts";
+import type { App } from "../nodes/app.ts";
+import type { ClusterWire } from "../nodes/cluster-wire.ts";
+import type { ProcessIdentity } from "../ports/coordination.ts";
+import type { Store } from "../ports/store.ts";
+import type { Database } from "./database.ts";
+import { type ClockTroubles, LocalClock } from "./local-clock.ts";
+import { addressOf, type Network, type Station } from "./network.ts";
+import { type Happening, KIND, type Timeline } from "./timeline.ts";
+import { VirtualControlDoor, VirtualScheduler } from "./virtual-control.ts";
+import { VirtualLinkDoor, VirtualLinks } from "./virtual-links.ts";
+
+const LINK_PORT = 7_401;
+const SCHEDULER_PORT = 7_400;
+
+export interface ProcessNeeds {
+  readonly timeline: Timeline;
+  readonly network: Network;
+  readonly database: Database;
+  readonly chance: Prng;
+  readonly clock: ClockTroubles;
+  /** Whether a process of the same machine has ended. */
+  hasEnded(process: ProcessIdentity): boolean;
+}
+
+export class Process implements Station {
+  /** Every start of every process has its own. */
+  readonly number: number;
+  readonly place: number;
+  readonly identity: ProcessIdentity;
+  readonly clock: LocalClock;
+  readonly store: Store;
+  readonly wire: ClusterWire;
+  readonly #needs: ProcessNeeds;
+  /** What would have happened to it while it slept. */
+  #held: Happening[] = [];
+  #isAsleep = false;
+  #waking: Happening | undefined;
+  #hasEnded = false;
+  /** Set when it is up. */
+  app: App | undefined;
+  /** Called once, when it ends in whatever way. */
+  onEnd: (() => void) | undefined;
+
+  constructor(number: number, place: number, machine: string, needs: ProcessNeeds) {
+    const { timeline, network, database } = needs;
+    this.number = number;
+    this.place = place;
+    this.identity = { machine, pid: number };
+    this.#needs = needs;
+    this.clock = new LocalClock(timeline, this, needs.clock);
+    this.store = database.open(this);
+    const linkAddress = addressOf(place, LINK_PORT);
+    const schedulerAddress = addressOf(place, SCHEDULER_PORT);
+    this.wire = {
+      identity: this.identity,
+      hasEnded: (process) => needs.hasEnded(process),
+      openLinkDoor: async (service) => new VirtualLinkDoor(linkAddress, service, network, this, this.clock),
+      openLinks: () => new VirtualLinks(network, this, this.clock),
+      openControlDoor: async (service) => new VirtualControlDoor(schedulerAddress, service, network, this),
+      connect: (address, term) => new VirtualScheduler(address, term, network, this),
+      prepare: () => {},
+    };
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  get isAsleep(): boolean {
+    return this.#isAsleep;
+  }
+
+  get isAwake(): boolean {
+    return !this.#isAsleep && !this.#hasEnded;
+  }
+
+  takes(happening: Happening): boolean {
+    if (this.#hasEnded) return false;
+    if (!this.#isAsleep) return true;
+    this.#held.push(happening);
+    return false;
+  }
+
+  /** Nothing happens in it until it wakes up. `suspend`: its machine sleeps, and its clock stands still meanwhile. */
+  sleep(ms: number, how: "pause" | "suspend"): void {
+    if (this.#hasEnded) return;
+    const { timeline, network } = this.#needs;
+    if (how === "suspend") this.clock.sleep();
+    this.#isAsleep = true;
+    network.silenced(this);
+    const at = timeline.now + ms;
+    if (this.#waking !== undefined && !this.#waking.isCancelled && this.#waking.at >= at) return;
+    this.#waking?.cancel();
+    this.#waking = timeline.plan(at, KIND.script, undefined, () => this.wake());
+  }
+
+  /** What it missed happens now: in the order of time, or timers first, as chance will have it. */
+  wake(): void {
+    if (!this.#isAsleep || this.#hasEnded) return;
+    const { timeline, chance } = this.#needs;
+    this.#waking?.cancel();
+    this.#waking = undefined;
+    this.#isAsleep = false;
+    this.clock.wake();
+    const held = this.#held;
+    this.#held = [];
+    if (chance.chance(0.5)) held.sort((a, b) => Number(b.kind === KIND.timer) - Number(a.kind === KIND.timer));
+    for (const happening of held) timeline.planAgain(happening, timeline.now);
+  }
+
+  /** Its memory is gone. `quietly`: nobody is told, as when a machine loses its power. */
+  end(quietly: boolean): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#held = [];
+    this.#waking?.cancel();
+    this.#needs.network.stationGone(this, !quietly);
+    this.onEnd?.();
+  }
+}

@@ -1,0 +1,66 @@
+// What happened in a virtual world, for people: who said what, when. It remembers the last part of a long story.
+import type { Log, LogFields } from "../ports/log.ts";
+import type { Timeline } from "./timeline.ts";
+
+export interface StoryLine {
+  /** Milliseconds since the world began. */
+  readonly at: number;
+  /** The host it is about; empty: the world itself. */
+  readonly who: string;
+  readonly level: keyof Log;
+  readonly event: string;
+  readonly fields: LogFields | undefined;
+}
+
+const MOST_LINES = 50_000;
+
+export class Story {
+  readonly #timeline: Timeline;
+  #lines: StoryLine[] = [];
+  /** Hears every line as it is told. */
+  onLine: ((line: StoryLine) => void) | undefined;
+
+  constructor(timeline: Timeline) {
+    this.#timeline = timeline;
+  }
+
+  get lines(): readonly StoryLine[] {
+    return this.#lines;
+  }
+
+  tell(who: string, level: keyof Log, event: string, fields?: LogFields): void {
+    const line = { at: this.#timeline.now, who, level, event, fields };
+    // Two runs that tell different stories are different runs.
+    if (level !== "debug") this.#timeline.noteText(event);
+    if (this.#lines.length >= MOST_LINES) this.#lines = this.#lines.slice(MOST_LINES / 2);
+    this.#lines.push(line);
+    this.onLine?.(line);
+  }
+
+  /** A log whose lines become part of the story. */
+  logOf(who: string): Log {
+    return {
+      debug: (event, fields) => this.tell(who, "debug", event, fields),
+      info: (event, fields) => this.tell(who, "info", event, fields),
+      warn: (event, fields) => this.tell(who, "warn", event, fields),
+      error: (event, fields) => this.tell(who, "error", event, fields),
+    };
+  }
+}
+
+/** `12.345s host-1 leading term=3` */
+export function showLine({ at, who, event, fields }: StoryLine): string {
+  const seconds = `${(at / 1_000).toFixed(3)}s`.padStart(10);
+  const told = Object.entries(fields ?? {})
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${showValue(value)}`);
+  return [seconds, (who || "—").padEnd(8), event, ...told].join(" ");
+}
+
+function showValue(value: unknown): string {
+  if (value instanceof Error) {
+    const { code } = value as { code?: string };
+    return JSON.stringify(code === undefined ? value.message : `${code}: ${value.message}`);
+  }
+  return typeof value === "string" && /^[\w.:/-]+$/.test(value) ? value : (JSON.stringify(value) ?? "undefined");
+}

@@ -1,0 +1,125 @@
+// A host of a virtual world: a name and a place in the network, at which one process after another may run.
+import type { ActorClass, AnyActor, CallSettings, Remote } from "../actors/remote.ts";
+import { type ClusterSettings, type LimpetSettings, resolveSettings } from "../config/settings.ts";
+import { invariant, LimpetError } from "../kernel/errors.ts";
+import type { Prng } from "../kernel/prng.ts";
+import { type App, openApp } from "../nodes/app.ts";
+import type { ClockTroubles } from "./local-clock.ts";
+import type { Process } from "./process.ts";
+import type { World } from "./world.ts";
+
+export interface HostOptions {
+  readonly name?: string | undefined;
+  /** Hosts on one machine know when another one has crashed. Each has its own, unless said otherwise. */
+  readonly machine?: string | undefined;
+  readonly actors?: readonly ActorClass[] | undefined;
+  readonly settings?: LimpetSettings | undefined;
+  /** No actors: a scheduler of its own, which goes before those inside of hosts. */
+  readonly dedicated?: boolean | undefined;
+  readonly clock?: ClockTroubles | undefined;
+}
+
+export class WorldHost {
+  readonly name: string;
+  readonly place: number;
+  readonly machine: string;
+  readonly #world: World;
+  readonly #chance: Prng;
+  #options: HostOptions;
+  #process: Process | undefined;
+
+  constructor(world: World, place: number, options: HostOptions) {
+    this.#world = world;
+    this.#options = options;
+    this.place = place;
+    this.name = options.name ?? `host-${place}`;
+    this.machine = options.machine ?? `machine-${place}`;
+    this.#chance = world.chance.child(this.name);
+  }
+
+  /** The process that runs here, also while it sleeps. */
+  get process(): Process | undefined {
+    return this.#process;
+  }
+
+  get options(): HostOptions {
+    return this.#options;
+  }
+
+  get isUp(): boolean {
+    return this.#process?.app !== undefined;
+  }
+
+  get app(): App {
+    const app = this.#process?.app;
+    if (app === undefined) throw new LimpetError("NOT_READY", `${this.name} is not up`);
+    return app;
+  }
+
+  /** An actor, called through this host. Time passes while its answer is awaited. */
+  actor<A extends AnyActor>(type: ActorClass<A>, id: string, settings?: CallSettings): Remote<A>;
+  actor<A extends AnyActor = never>(type: string, id: string, settings?: CallSettings): Remote<A>;
+  actor(type: ActorClass | string, id: string, settings?: CallSettings): object {
+    const { app } = this;
+    const process = this.#process!;
+    const handle = app.actor(type as string, id, settings) as Record<string, (...args: unknown[]) => Promise<unknown>>;
+    return new Proxy(
+      {},
+      {
+        get: (_, method) =>
+          typeof method === "string" && method !== "then"
+            ? (...args: unknown[]) => this.#world.outside(() => handle[method]!(...args), process)
+            : undefined,
+      },
+    );
+  }
+
+  /**
+   * Starts a process here, with other options if they are given: that is an upgrade. Resolves when it is part of the cluster;
+   * rejects when it could not join, or ended before.
+   */
+  start(changes: Partial<HostOptions> = {}): Promise<void> {
+    invariant(this.#process === undefined, "one process at a time runs at a place");
+    this.#options = { ...this.#options, ...changes };
+    const process = this.#world.newProcess(this.place, this.machine, this.#options.clock ?? {}, this.#chance);
+    this.#process = process;
+    process.onEnd = () => {
+      if (this.#process === process) this.#process = undefined;
+    };
+    return this.#world.outside(async () => {
+      try {
+        process.app = await this.#open(process);
+      } catch (error) {
+        process.end(false);
+        throw error;
+      }
+    }, process);
+  }
+
+  #open(process: Process): Promise<App> {
+    const { actors = this.#world.actors, settings, dedicated = false } = this.#options;
+    const cluster = { name: this.name, ...clusterOf(this.#world.settings), ...clusterOf(settings) };
+    const code = { ...this.#world.settings, ...settings, cluster };
+    const resolved = resolveSettings({ code, file: false, env: {} });
+    return openApp({ actors: dedicated ? [] : actors }, resolved, {
+      clock: process.clock,
+      random: this.#chance.child(`process ${process.number}`),
+      log: this.#world.story.logOf(this.name),
+      store: process.store,
+      wire: process.wire,
+      clustered: true,
+      dedicated,
+    });
+  }
+
+  /** Stops as a process does that was asked to: nothing is lost. */
+  async stop(): Promise<void> {
+    const process = this.#process;
+    if (process === undefined) return;
+    await this.#world.outside(() => this.app.stop(), process);
+    process.end(false);
+  }
+}
+
+const clusterOf = (settings: LimpetSettings | undefined): ClusterSettings | undefined =>
+  typeof settings?.cluster === "object" ? settings.cluster : undefined;
