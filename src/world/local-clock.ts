@@ -57,7 +57,8 @@ export class LocalClock implements Clock {
   }
 
   after(ms: number, fn: () => void): Timer {
-    const length = Math.max(ms, 0);
+    // As Node does it: whole milliseconds, and at least one.
+    const length = Math.max(Math.ceil(ms), 1);
     let due = this.monotonic() + Math.max(length - this.#earlyMs, length / 2);
     if (this.#grainMs > 0) due = Math.ceil(due / this.#grainMs) * this.#grainMs;
     const ring = (): void => {

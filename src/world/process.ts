@@ -13,7 +13,7 @@ import { VirtualControlDoor, VirtualScheduler } from "./virtual-control.ts";
 import { VirtualLinkDoor, VirtualLinks } from "./virtual-links.ts";
 
 const LINK_PORT = 7_401;
-const SCHEDULER_PORT = 7_400;
+export const SCHEDULER_PORT = 7_400;
 
 export interface ProcessNeeds {
   readonly timeline: Timeline;
@@ -42,7 +42,7 @@ export class Process implements Station {
   /** Set when it is up. */
   app: App | undefined;
   /** Called once, when it ends in whatever way. */
-  onEnd: (() => void) | undefined;
+  readonly onEnd = new Set<() => void>();
 
   constructor(number: number, place: number, machine: string, needs: ProcessNeeds) {
     const { timeline, network, database } = needs;
@@ -118,6 +118,6 @@ export class Process implements Station {
     this.#held = [];
     this.#waking?.cancel();
     this.#needs.network.stationGone(this, !quietly);
-    this.onEnd?.();
+    for (const tell of [...this.onEnd]) tell();
   }
 }

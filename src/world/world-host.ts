@@ -5,7 +5,8 @@ import { invariant, LimpetError } from "../kernel/errors.ts";
 import type { Prng } from "../kernel/prng.ts";
 import { type App, openApp } from "../nodes/app.ts";
 import type { ClockTroubles } from "./local-clock.ts";
-import type { Process } from "./process.ts";
+import { addressOf } from "./network.ts";
+import { type Process, SCHEDULER_PORT } from "./process.ts";
 import type { World } from "./world.ts";
 
 export interface HostOptions {
@@ -18,6 +19,9 @@ export interface HostOptions {
   readonly dedicated?: boolean | undefined;
   readonly clock?: ClockTroubles | undefined;
 }
+
+/** A network that is not loopback asks for one. */
+const KEY = "a-key-of-a-virtual-world";
 
 export class WorldHost {
   readonly name: string;
@@ -40,6 +44,11 @@ export class WorldHost {
   /** The process that runs here, also while it sleeps. */
   get process(): Process | undefined {
     return this.#process;
+  }
+
+  /** Where its scheduler is found. */
+  get schedulerAddress(): string {
+    return addressOf(this.place, SCHEDULER_PORT);
   }
 
   get options(): HostOptions {
@@ -83,9 +92,9 @@ export class WorldHost {
     this.#options = { ...this.#options, ...changes };
     const process = this.#world.newProcess(this.place, this.machine, this.#options.clock ?? {}, this.#chance);
     this.#process = process;
-    process.onEnd = () => {
+    process.onEnd.add(() => {
       if (this.#process === process) this.#process = undefined;
-    };
+    });
     return this.#world.outside(async () => {
       try {
         process.app = await this.#open(process);
@@ -98,7 +107,7 @@ export class WorldHost {
 
   #open(process: Process): Promise<App> {
     const { actors = this.#world.actors, settings, dedicated = false } = this.#options;
-    const cluster = { name: this.name, ...clusterOf(this.#world.settings), ...clusterOf(settings) };
+    const cluster = { name: this.name, keys: [KEY], ...clusterOf(this.#world.settings), ...clusterOf(settings) };
     const code = { ...this.#world.settings, ...settings, cluster };
     const resolved = resolveSettings({ code, file: false, env: {} });
     return openApp({ actors: dedicated ? [] : actors }, resolved, {

@@ -22,6 +22,8 @@ export interface WorldOptions {
   readonly actors?: readonly ActorClass[] | undefined;
   /** Settings of every host. */
   readonly settings?: LimpetSettings | undefined;
+  /** Time passes only when whoever made it runs its timeline. */
+  readonly isDriven?: boolean | undefined;
 }
 
 interface Goal {
@@ -40,6 +42,7 @@ export class World {
   readonly actors: readonly ActorClass[];
   readonly settings: LimpetSettings;
   readonly #processes = new Map<number, Process>();
+  readonly #isDriven: boolean;
   #lastProcess = 0;
   /** Answers somebody outside waits for. */
   #awaited = 0;
@@ -47,7 +50,8 @@ export class World {
   #goalsChanged = false;
   #running: Promise<void> | undefined;
 
-  constructor({ seed = 1, actors = [], settings = {} }: WorldOptions = {}) {
+  constructor({ seed = 1, actors = [], settings = {}, isDriven = false }: WorldOptions = {}) {
+    this.#isDriven = isDriven;
     this.seed = seed;
     this.actors = actors;
     this.settings = settings;
@@ -109,13 +113,10 @@ export class World {
   outside<T>(begin: () => Promise<T>, process: Process): Promise<T> {
     this.#awaited++;
     const ended = Promise.withResolvers<never>();
-    const before = process.onEnd;
-    process.onEnd = () => {
-      before?.();
-      ended.reject(new LimpetError("ANSWER_LOST", "the process has ended"));
-    };
+    const tell = (): void => ended.reject(new LimpetError("ANSWER_LOST", "the process has ended"));
+    process.onEnd.add(tell);
     const answer = Promise.race([begin(), ended.promise]).finally(() => {
-      process.onEnd = before;
+      process.onEnd.delete(tell);
       this.#awaited--;
     });
     this.#run();
@@ -123,6 +124,7 @@ export class World {
   }
 
   #run(): void {
+    if (this.#isDriven) return;
     this.#running ??= this.#runToGoals().finally(() => {
       this.#running = undefined;
       if (this.#awaited > 0 || this.#goals.length > 0) this.#run();

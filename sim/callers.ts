@@ -1,0 +1,51 @@
+// The users of a run: they make the planned calls and write down what they hear.
+import type { AnyActor } from "../src/actors/remote.ts";
+import { KIND } from "../src/world/timeline.ts";
+import type { Operation } from "./observer.ts";
+import type { CallHow, PlannedCall } from "./plan.ts";
+import type { Stage } from "./stage.ts";
+
+type Methods = Record<string, (op: string, how: CallHow) => Promise<unknown>>;
+
+/** Plans every call for its moment. Who is down then makes none. */
+export function planCalls(stage: Stage): void {
+  for (const [i, call] of stage.plan.calls.entries()) {
+    stage.world.timeline.plan(call.at, KIND.script, undefined, () => void makeCall(stage, call, `${i}`));
+  }
+}
+
+/** Resolves when its caller knows the outcome, or has ended. Never rejects. */
+export async function makeCall(stage: Stage, call: PlannedCall, name: string): Promise<Operation | undefined> {
+  const { planned, host } = stage.player(call.from);
+  const { process } = host;
+  if (process?.app === undefined || !process.isAwake) return undefined;
+  const token = `${planned.namespace}:${name}`;
+  const operation: Operation = {
+    ...{ token, call, namespace: planned.namespace, process },
+    ...{ beganAt: stage.now, endedAt: undefined, outcome: undefined },
+  };
+  stage.operations.push(operation);
+  for (const one of stage.observers) one.asked?.(operation);
+  const giveUp = call.how.cancelMs === undefined ? undefined : new AbortController();
+  if (giveUp !== undefined) process.clock.after(call.how.cancelMs!, () => giveUp.abort());
+  const settings = { timeout: call.timeoutMs, ...(giveUp === undefined ? {} : { signal: giveUp.signal }) };
+  const ended = Promise.withResolvers<undefined>();
+  process.onEnd.add(() => ended.resolve(undefined));
+  const outcome = await Promise.race([
+    ended.promise,
+    Promise.resolve()
+      .then(() =>
+        (process.app!.actor<AnyActor>(call.type, call.id, settings) as Methods)[call.method]!(token, call.how),
+      )
+      .then(
+        (value: unknown) => ({ value }),
+        (error: unknown) => ({ error }),
+      ),
+  ]);
+  if (outcome === undefined) return operation;
+  operation.outcome = outcome;
+  operation.endedAt = stage.now;
+  stage.world.timeline.noteText("error" in outcome ? String((outcome.error as Error).message) : String(outcome.value));
+  for (const one of stage.observers) one.answered?.(operation);
+  return operation;
+}

@@ -1,0 +1,111 @@
+// After the chaos: everything is healed, and within a bound every host must be ready, every type settled, and every actor must
+// answer from everywhere. Then all hosts stop in an orderly way, and nothing may be left of them.
+
+import { PLAIN } from "./application.ts";
+import { makeCall } from "./callers.ts";
+import type { Checker } from "./checkers/checker.ts";
+import type { Operation } from "./observer.ts";
+import type { Player, Stage } from "./stage.ts";
+
+type Until = (ms: number, isDone?: () => boolean) => Promise<void>;
+
+const PROBE_MS = 10_000;
+
+export async function demand(stage: Stage, checkers: readonly Checker[], until: Until): Promise<void> {
+  stage.heal();
+  const isReady = ({ host }: Player): boolean => host.isUp && host.app.host.status().ready;
+  const allReady = (): boolean => stage.players.every(isReady);
+  await until(stage.now + stage.boundMs, allReady);
+  if (!allReady()) {
+    const late = stage.players.filter((player) => !isReady(player));
+    const why = late.map(({ host }) => `${host.name}: ${host.isUp ? host.app.host.status().problem : "not up"}`);
+    stage.violation("progress", `not ready within ${stage.boundMs} ms of healing: ${why.join("; ")}`);
+    return;
+  }
+  await settle(stage, until);
+  if (stage.violations.length > 0) return;
+  await probe(stage, until);
+  for (const checker of checkers) checker.healed?.();
+  if (stage.violations.length > 0) return;
+  await stopAll(stage, until);
+  for (const checker of checkers) checker.over?.();
+}
+
+/** Every table must be in force, and say the same to everybody. */
+async function settle(stage: Stage, until: Until): Promise<void> {
+  const deadline = stage.now + stage.boundMs;
+  let problem = "nobody was asked";
+  while (stage.now < deadline && problem !== "") {
+    let asked: Promise<string> | undefined = tablesProblem(stage);
+    void asked.then((found) => {
+      problem = found;
+      asked = undefined;
+    });
+    await until(stage.now + 1_000, () => asked === undefined);
+    if (problem !== "") await until(stage.now + 200);
+  }
+  if (problem !== "") stage.violation("progress", `tables do not settle: ${problem}`);
+}
+
+async function tablesProblem(stage: Stage): Promise<string> {
+  const [player] = stage.players;
+  if (player === undefined) return "";
+  try {
+    const { tables, hosts } = await player.host.app.host.cluster();
+    const unsettled = tables.filter(({ phase }) => phase !== "settled");
+    if (unsettled.length > 0)
+      return unsettled.map(({ type, phase, waitsFor }) => `${type} ${phase} ${waitsFor}`).join();
+    const strange = hosts.filter(({ state }) => state !== "member");
+    return strange.map(({ address, state }) => `${address} is ${state}`).join();
+  } catch (error) {
+    return String(error);
+  }
+}
+
+/** Every actor anybody called is asked from every host that could. */
+async function probe(stage: Stage, until: Until): Promise<void> {
+  const asked = new Map<string, { readonly namespace: string; readonly type: string; readonly id: string }>();
+  for (const { namespace, call } of stage.operations) {
+    for (const { type, id } of [call, ...(call.how.via ?? [])])
+      asked.set(JSON.stringify([namespace, type, id]), { namespace, type, id });
+  }
+  const probes: Promise<Operation | undefined>[] = [];
+  let number = 0;
+  for (const { namespace, type, id } of asked.values()) {
+    const here = stage.players.filter(({ planned }) => planned.namespace === namespace && !planned.dedicated);
+    if (!here.some(({ types }) => types.includes(type))) continue;
+    for (const { host } of here) {
+      const method = type === PLAIN ? "append" : "read";
+      const call = { at: stage.now, from: host.name, type, id, method, how: {}, timeoutMs: PROBE_MS };
+      probes.push(makeCall(stage, call, `probe-${++number}`));
+    }
+  }
+  let answers: (Operation | undefined)[] | undefined;
+  void Promise.all(probes).then((all) => {
+    answers = all;
+  });
+  await until(stage.now + PROBE_MS * 2, () => answers !== undefined);
+  if (answers === undefined) stage.violation("progress", "a call was never answered");
+  for (const operation of answers ?? []) {
+    if (operation?.outcome === undefined) stage.violation("progress", "a probe could not be made");
+    else if ("error" in operation.outcome) {
+      const { type, id, from } = operation.call;
+      stage.violation("progress", `${type}/${id} does not answer ${from} after healing: ${operation.outcome.error}`);
+    }
+  }
+}
+
+async function stopAll(stage: Stage, until: Until): Promise<void> {
+  let isStopped = false;
+  void Promise.all(stage.players.map((player) => stage.stop(player))).then(() => {
+    isStopped = true;
+  });
+  await until(stage.now + stage.boundMs * 2, () => isStopped);
+  if (!isStopped) {
+    const left = stage.players.filter(({ host }) => host.process !== undefined).map(({ host }) => host.name);
+    stage.violation("progress", `these hosts did not stop: ${left.join(", ")}`);
+    return;
+  }
+  // What they said last has time to arrive.
+  await until(stage.now + 60_000);
+}

@@ -1,0 +1,67 @@
+// Everything that comes from outside in one run, as plain data: which hosts there are, who calls what and when, and what goes
+// wrong and when. A seed draws a plan, a run follows it, and a shrinker takes things out of it until only the cause is left.
+// What is not in the plan – how long a message takes, which of two things comes first – follows from the seed in the plan.
+import type { LimpetSettings } from "../src/config/settings.ts";
+import type { ClockTroubles } from "../src/world/local-clock.ts";
+
+export interface PlannedHost {
+  readonly name: string;
+  readonly machine: string;
+  readonly namespace: string;
+  /** Types it hosts. Empty: it only calls. */
+  readonly types: readonly string[];
+  readonly dedicated: boolean;
+  /** It is told the address of the dedicated schedulers instead of having a scheduler of its own. */
+  readonly watches: boolean;
+  readonly clock: ClockTroubles;
+  /** Milliseconds after the beginning. */
+  readonly startsAt: number;
+}
+
+/** One call of the application. */
+export interface PlannedCall {
+  readonly at: number;
+  /** The host it is made at. */
+  readonly from: string;
+  readonly type: string;
+  readonly id: string;
+  readonly method: string;
+  readonly how: CallHow;
+  readonly timeoutMs: number;
+}
+
+/** How the scripted actor behaves in this call. */
+export interface CallHow {
+  /** Works for so long before it changes its state. */
+  readonly slowMs?: number;
+  /** Throws before, or after, it has changed its state. */
+  readonly throws?: "early" | "late";
+  /** Goes on until its caller has given up. */
+  readonly hangs?: boolean;
+  /** Leaves memory afterwards. */
+  readonly leaves?: boolean;
+  /** Calls these first, one after the other. */
+  readonly via?: readonly { readonly type: string; readonly id: string }[];
+  /** The caller gives up after this. */
+  readonly cancelMs?: number;
+}
+
+/** Something that goes wrong: a name of sim/faults/ and what it needs to know. */
+export interface PlannedFault {
+  readonly at: number;
+  readonly fault: string;
+  readonly [detail: string]: unknown;
+}
+
+export interface Plan {
+  /** Of the world. */
+  readonly seed: number;
+  readonly hosts: readonly PlannedHost[];
+  /** Settings of every host; those of a namespace of its own are added. */
+  readonly settings: LimpetSettings;
+  readonly latency: { readonly leastMs: number; readonly moreMs: number };
+  /** How long things go wrong. Then everything is healed. */
+  readonly chaosMs: number;
+  readonly calls: readonly PlannedCall[];
+  readonly faults: readonly PlannedFault[];
+}

@@ -1,0 +1,67 @@
+// One run of a plan: chaos for as long as the plan says, then everything is healed, and then everything must work.
+import { KIND } from "../src/world/timeline.ts";
+import { beginNumbers } from "./application.ts";
+import { planCalls } from "./callers.ts";
+import { CHECKERS } from "./checkers/all.ts";
+import type { Checker } from "./checkers/checker.ts";
+import { FAULTS } from "./faults/all.ts";
+import { demand } from "./heal.ts";
+import type { Plan } from "./plan.ts";
+import { Stage, type Violation } from "./stage.ts";
+
+export interface Outcome {
+  readonly violations: readonly Violation[];
+  /** Equal for equal runs. */
+  readonly trace: string;
+  readonly steps: number;
+  readonly simulatedMs: number;
+  readonly faults: ReadonlyMap<string, number>;
+  readonly marks: ReadonlySet<string>;
+  readonly operations: number;
+}
+
+/** A run that does more than this for the time it simulates does not come to an end. */
+const MOST_STEPS = 500_000;
+
+export async function run(plan: Plan, prepare: (stage: Stage) => void = () => {}): Promise<Outcome> {
+  beginNumbers();
+  const stage = new Stage(plan);
+  const checkers = CHECKERS.map((kind): Checker => kind.make(stage, (what) => stage.violation(kind.name, what)));
+  stage.observers.push(...checkers);
+  prepare(stage);
+  const { timeline } = stage.world;
+  const stepped = stage.observers.filter((one) => one.stepped !== undefined);
+  const after = (): void => {
+    for (const one of stepped) one.stepped!();
+  };
+  const isStuck = (): boolean => timeline.steps > MOST_STEPS;
+  const until = (ms: number, isDone: () => boolean = () => false): Promise<void> =>
+    timeline.run(ms, () => stage.violations.length > 0 || isStuck() || isDone(), after);
+
+  for (const player of stage.players) {
+    timeline.plan(player.planned.startsAt, KIND.script, undefined, () => stage.start(player));
+  }
+  for (const planned of plan.faults) {
+    const fault = FAULTS.find(({ name }) => name === planned.fault);
+    if (fault === undefined) throw new TypeError(`there is no fault called ${planned.fault}`);
+    timeline.plan(planned.at, KIND.script, undefined, () => fault.happen(stage, planned));
+  }
+  planCalls(stage);
+  try {
+    await until(plan.chaosMs);
+    if (stage.violations.length === 0) await demand(stage, checkers, until);
+  } catch (error) {
+    // Something threw where nothing may throw: in a real process that is its end.
+    stage.violation("no exception", String((error as Error).stack ?? error));
+  }
+  if (isStuck()) stage.violation("progress", `more than ${MOST_STEPS} steps: something goes round in circles`);
+  return {
+    violations: stage.violations,
+    trace: timeline.trace,
+    steps: timeline.steps,
+    simulatedMs: timeline.now,
+    faults: stage.faults,
+    marks: stage.marks,
+    operations: stage.operations.length,
+  };
+}

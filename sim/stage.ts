@@ -1,0 +1,243 @@
+// One run from the inside: the world, what is seen of it, what goes wrong in it, and what was found.
+
+import { parseDuration } from "../src/kernel/durations.ts";
+import type { Prng } from "../src/kernel/prng.ts";
+import type { Question } from "../src/world/database.ts";
+import type { Station } from "../src/world/network.ts";
+import type { Process } from "../src/world/process.ts";
+import { KIND } from "../src/world/timeline.ts";
+import { World } from "../src/world/world.ts";
+import type { WorldHost } from "../src/world/world-host.ts";
+import { applicationOf } from "./application.ts";
+import type { Observer, Operation } from "./observer.ts";
+import type { Plan, PlannedHost } from "./plan.ts";
+
+export interface Violation {
+  readonly checker: string;
+  readonly what: string;
+  /** Milliseconds since the world began. */
+  readonly at: number;
+}
+
+/** A host as it was planned, and as it is. */
+export interface Player {
+  readonly planned: PlannedHost;
+  readonly host: WorldHost;
+  /** Types it hosts now. */
+  types: readonly string[];
+}
+
+/** Something that waits for a moment inside of a process that no clock knows. */
+interface Trap {
+  readonly isMet: (event: TrapEvent) => boolean;
+  readonly spring: () => void;
+}
+
+export type TrapEvent =
+  | { readonly kind: "asks" | "done"; readonly process: Process; readonly question: Question }
+  | { readonly kind: "sent"; readonly process: Process; readonly to: number; readonly message: unknown };
+
+/** Enough to see what is wrong. */
+const MOST_VIOLATIONS = 20;
+
+export class Stage {
+  readonly plan: Plan;
+  readonly world: World;
+  readonly chance: Prng;
+  readonly players: readonly Player[];
+  readonly observers: Observer[] = [];
+  readonly violations: Violation[] = [];
+  readonly marks = new Set<string>();
+  readonly faults = new Map<string, number>();
+  readonly operations: Operation[] = [];
+  /** False once everything is being healed: nothing goes wrong any more. */
+  isChaos = true;
+  #traps = new Set<Trap>();
+  #undo: (() => void)[] = [];
+  #stops: Promise<void>[] = [];
+
+  constructor(plan: Plan) {
+    this.plan = plan;
+    this.world = new World({ seed: plan.seed, settings: plan.settings, isDriven: true });
+    this.chance = this.world.chance.child("stage");
+    this.world.network.latency = { ...plan.latency };
+    this.world.database.latency = { ...plan.latency };
+    this.players = plan.hosts.map((planned) => {
+      const { name, machine, dedicated, clock } = planned;
+      const host = this.world.addHost({ name, machine, dedicated, clock });
+      return { planned, host, types: planned.types };
+    });
+    this.#observe();
+  }
+
+  #observe(): void {
+    const process = (station: Station): Process => station as Process;
+    this.world.database.watchers.push({
+      asks: (station, question) => this.#spring({ kind: "asks", process: process(station), question }),
+      done: (station, question) => this.#spring({ kind: "done", process: process(station), question }),
+      taken: (station, request, taken) => {
+        for (const one of this.observers) one.taken?.(process(station), request, taken);
+      },
+      committed: (station, commit, key, outcome) => {
+        for (const one of this.observers) one.committed?.(process(station), commit, key, outcome);
+      },
+      campaigned: (station, candidate, standing) => {
+        for (const one of this.observers) one.campaigned?.(process(station), candidate, standing);
+      },
+    });
+    this.world.network.watchers.push({
+      sent: (station, to, message) => {
+        this.#spring({ kind: "sent", process: process(station), to, message });
+        for (const one of this.observers) one.sent?.(process(station), to, message);
+      },
+    });
+    this.world.story.onLine = (line) => {
+      for (const one of this.observers) one.told?.(line);
+    };
+  }
+
+  player(name: string): Player {
+    const found = this.players.find(({ planned }) => planned.name === name);
+    if (found === undefined) throw new TypeError(`the plan has no host ${name}`);
+    return found;
+  }
+
+  get now(): number {
+    return this.world.now;
+  }
+
+  // ——— What was found.
+
+  violation(checker: string, what: string): void {
+    if (this.violations.length >= MOST_VIOLATIONS) return;
+    this.violations.push({ checker, what, at: this.now });
+    this.world.story.tell("", "error", `VIOLATION of ${checker}: ${what}`);
+  }
+
+  /** Something worth reaching has been reached. */
+  mark(name: string): void {
+    this.marks.add(name);
+  }
+
+  // ——— What goes wrong.
+
+  /** Something goes wrong now; counted by its name. */
+  fault(name: string, who = "", fields?: Record<string, unknown>): void {
+    this.faults.set(name, (this.faults.get(name) ?? 0) + 1);
+    this.world.story.tell(who, "warn", `⚡ ${name}`, fields);
+    for (const one of this.observers) one.faulted?.(name);
+  }
+
+  /** Later, unless everything is healed by then. */
+  later(ms: number, run: () => void): void {
+    this.world.timeline.plan(this.now + ms, KIND.script, undefined, () => {
+      if (this.isChaos) run();
+    });
+  }
+
+  /** What ends a trouble: after `ms`, or when everything is healed, whichever comes first. */
+  undoAfter(ms: number, undo: () => void): void {
+    let isDone = false;
+    const once = (): void => {
+      if (isDone) return;
+      isDone = true;
+      undo();
+    };
+    this.#undo.push(once);
+    this.world.timeline.plan(this.now + ms, KIND.script, undefined, once);
+  }
+
+  /** Waits, once, for a moment that no clock knows. */
+  trap(isMet: (event: TrapEvent) => boolean, spring: () => void): void {
+    this.#traps.add({ isMet, spring });
+  }
+
+  #spring(event: TrapEvent): void {
+    if (this.#traps.size === 0) return;
+    for (const trap of this.#traps) {
+      if (!trap.isMet(event)) continue;
+      this.#traps.delete(trap);
+      trap.spring();
+    }
+  }
+
+  // ——— Hosts that come and go.
+
+  start({ planned, host }: Player, settings?: Plan["settings"]): void {
+    if (host.process !== undefined) return;
+    const player = this.player(planned.name);
+    const box: { process: Process | undefined } = { process: undefined };
+    const schedulers = this.#dedicated();
+    const options = {
+      actors: applicationOf(this, box, planned.namespace, player.types),
+      settings: {
+        namespace: planned.namespace,
+        ...this.plan.settings,
+        ...settings,
+        ...(planned.watches && schedulers.length > 0 ? { schedulers } : {}),
+      },
+    };
+    const starting = host.start(options);
+    box.process = host.process;
+    starting.catch((error: unknown) => {
+      // It was ended, or nobody let it join in time: an operator tries again.
+      this.world.story.tell(host.name, "info", "did not start", { err: error });
+      this.world.timeline.plan(this.now + 1_000, KIND.script, undefined, () => this.start(player));
+    });
+    for (const one of this.observers) one.started?.(host, host.process!);
+  }
+
+  #dedicated(): string[] {
+    return this.players.filter(({ planned }) => planned.dedicated).map(({ host }) => host.schedulerAddress);
+  }
+
+  /** Ends it without a word to itself. */
+  crash({ host }: Player, quietly = false): void {
+    const { process } = host;
+    if (process === undefined) return;
+    process.end(quietly);
+    for (const one of this.observers) one.gone?.(host, process);
+  }
+
+  sleep({ host }: Player, ms: number, how: "pause" | "suspend"): void {
+    const { process } = host;
+    if (process === undefined) return;
+    process.sleep(ms, how);
+    for (const one of this.observers) one.slept?.(process, ms, how);
+  }
+
+  /** As an operator stops it. */
+  stop({ host }: Player): Promise<void> {
+    const { process } = host;
+    if (process?.app === undefined) return Promise.resolve();
+    const stopped = host.stop().then(
+      () => {
+        for (const one of this.observers) one.gone?.(host, process);
+      },
+      () => {},
+    );
+    this.#stops.push(stopped);
+    return stopped;
+  }
+
+  /** Everything works again. Who is down is started. */
+  heal(): void {
+    this.isChaos = false;
+    this.#traps.clear();
+    for (const undo of this.#undo.splice(0)) undo();
+    this.world.heal();
+    this.world.story.tell("", "info", "everything is healed");
+    for (const player of this.players) this.start(player);
+  }
+
+  /** The longest anything may take once everything is healed. */
+  get boundMs(): number {
+    const {
+      lease = "10s",
+      leaderLease = "3s",
+      roundTimeout = "8s",
+    } = typeof this.plan.settings.cluster === "object" ? this.plan.settings.cluster : {};
+    const sum = parseDuration(lease, "") * 2 + parseDuration(leaderLease, "") * 2 + parseDuration(roundTimeout, "");
+    return sum + 15_000;
+  }
+}

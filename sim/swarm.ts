@@ -1,0 +1,97 @@
+// From a seed to a plan: how many hosts, who calls what, and which kinds of trouble are on. Every seed turns some of them off,
+// because troubles hide each other: a world in which everything breaks all the time never gets far enough to break in a new way.
+import { Prng } from "../src/kernel/prng.ts";
+import { LEDGERS, PLAIN } from "./application.ts";
+import { FAULTS } from "./faults/all.ts";
+import type { CallHow, Plan, PlannedCall, PlannedHost } from "./plan.ts";
+
+export function drawPlan(seed: number): Plan {
+  const chance = new Prng(`swarm ${seed}`);
+  const shape = drawShape(seed, chance.child("shape"));
+  const plan = { ...shape, calls: drawCalls(shape, chance.child("calls")) };
+  const on = chance.between(0.1, 0.6);
+  const faults = FAULTS.filter(() => chance.chance(on)).flatMap((fault) => fault.draw(chance.child(fault.name), plan));
+  return { ...plan, faults: faults.sort((a, b) => a.at - b.at) };
+}
+
+function drawShape(seed: number, chance: Prng): Plan {
+  const namespaces = chance.chance(0.2) ? ["default", "other"] : ["default"];
+  const types = [
+    ...chance.shuffle(LEDGERS).slice(0, 1 + chance.below(LEDGERS.length)),
+    ...(chance.chance(0.4) ? [PLAIN] : []),
+  ];
+  const dedicated = chance.chance(0.25) ? 1 + chance.below(2) : 0;
+  const count = 2 + chance.below(5);
+  const machines = chance.chance(0.3) ? 2 : Number.POSITIVE_INFINITY;
+  const clocks = chance.chance(0.3);
+  const together = chance.chance(0.5);
+  const hosts: PlannedHost[] = [];
+  for (let i = 0; i < count + dedicated; i++) {
+    const isDedicated = i < dedicated;
+    hosts.push({
+      name: isDedicated ? `sched-${i + 1}` : `host-${i - dedicated + 1}`,
+      machine: `machine-${i % machines}`,
+      namespace: isDedicated ? "default" : namespaces[i % namespaces.length]!,
+      types: isDedicated || chance.chance(0.1) ? [] : types.filter(() => chance.chance(0.85)),
+      dedicated: isDedicated,
+      watches: dedicated > 0 && !isDedicated && chance.chance(0.7),
+      clock: clocks ? { rate: chance.between(0.995, 1.005), offsetMs: chance.between(-5_000, 5_000) } : {},
+      startsAt: together ? Math.floor(chance.exponential(100)) : Math.floor(chance.exponential(5_000)),
+    });
+  }
+  const quick = chance.chance(0.3);
+  return {
+    seed,
+    hosts,
+    settings: {
+      idleTimeout: Math.floor(chance.between(2_000, 60_000)),
+      callTimeout: 10_000,
+      cluster: {
+        replicationFactor: 10,
+        ...(quick ? { lease: "4s", leaderLease: "1500ms", roundTimeout: "3s" } : {}),
+        failover: chance.chance(0.6) ? "auto" : "lease",
+      },
+    },
+    latency: chance.chance(0.7) ? { leastMs: 0.2, moreMs: 0.5 } : { leastMs: 1, moreMs: chance.between(5, 60) },
+    chaosMs: Math.floor(chance.between(20_000, 90_000)),
+    calls: [],
+    faults: [],
+  };
+}
+
+function drawCalls({ hosts, chaosMs }: Plan, chance: Prng): PlannedCall[] {
+  const callers = hosts.filter(({ dedicated }) => !dedicated);
+  const types = [...new Set(callers.flatMap((host) => host.types))];
+  if (types.length === 0) return [];
+  const ids = Array.from({ length: 1 + chance.below(12) }, (_, i) => `actor-${i}`);
+  const perSecond = chance.between(1, 12);
+  const calls: PlannedCall[] = [];
+  const odd = chance.chance(0.5) ? 0.15 : 0;
+  const chains = chance.chance(0.3) ? 0.1 : 0;
+  for (let at = chance.exponential(1_000 / perSecond); at < chaosMs; at += chance.exponential(1_000 / perSecond)) {
+    const type = chance.pick(types);
+    const method = type !== PLAIN && chance.chance(0.15) ? "read" : "append";
+    calls.push({
+      ...{ at: Math.floor(at), from: chance.pick(callers).name, type, id: chance.pick(ids), method },
+      how: chance.chance(odd) ? drawHow(chance) : chance.chance(chains) ? drawChain(chance, types, ids) : {},
+      timeoutMs: chance.pick([1_000, 5_000, 10_000]),
+    });
+  }
+  return calls;
+}
+
+function drawHow(chance: Prng): CallHow {
+  const hows: (() => CallHow)[] = [
+    () => ({ slowMs: Math.floor(chance.exponential(800)) }),
+    () => ({ slowMs: Math.floor(chance.exponential(200)), throws: "late" }),
+    () => ({ throws: "early" }),
+    () => ({ hangs: true }),
+    () => ({ leaves: true }),
+    () => ({ slowMs: 500, cancelMs: Math.floor(chance.between(0, 1_000)) }),
+  ];
+  return chance.pick(hows)();
+}
+
+const drawChain = (chance: Prng, types: readonly string[], ids: readonly string[]): CallHow => ({
+  via: Array.from({ length: 1 + chance.below(2) }, () => ({ type: chance.pick(types), id: chance.pick(ids) })),
+});
