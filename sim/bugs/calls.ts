@@ -1,0 +1,76 @@
+// Bugs on the way of a call: delivered twice, never, or at the same time as another one.
+import type { Bug } from "./bug.ts";
+
+const OURS = "our own rejected design";
+
+export const CALLS: readonly Bug[] = [
+  {
+    name: "lost-answer-sends-again",
+    family: "calls",
+    story:
+      "A call whose connection broke before the answer came is sent again. If it had been run, it is applied twice, and its caller is told of one.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/actors/departure.ts",
+        before: `lost(error: LimpetError): void {
+    if (!this.#end()) return;
+    this.#turn.fail(error);`,
+        after: `lost(error: LimpetError): void {
+    if (!this.#end()) return;
+    this.#dispatcher.unsent(this.#turn, error);`,
+      },
+    ],
+  },
+  {
+    name: "silent-call-is-sent-twice",
+    family: "calls",
+    story:
+      "A call to another host that has no answer after 100 ms is sent once more. Both are run: one call is applied twice whenever a turn, a commit or the network takes that long.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/actors/router.ts",
+        before: "new Departure(turn, to, this);",
+        after: `const departure = new Departure(turn, to, this);
+    this.#clock.after(100, () => {
+      if (turn.place === departure) this.links.call(to, this.describe(turn), departure);
+    });`,
+      },
+    ],
+  },
+  {
+    name: "turns-enter-each-other",
+    family: "calls",
+    story:
+      "A call to an actor that is busy runs inside the running turn, as if the actor were reentrant. Turns of one actor overlap, changes made between two awaits are lost, and the inner one is answered before anything is committed.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/actors/activation.ts",
+        before: "if (turn.parent !== undefined) {",
+        after: `if (turn.parent !== undefined || (this.phase === "active" && this.running?.phase === "running")) {`,
+      },
+      {
+        file: "src/actors/reentry.ts",
+        before: `if (cause === undefined) return "queue";`,
+        after: `if (cause === undefined) return running?.phase === "running" ? "enter" : "queue";`,
+      },
+    ],
+  },
+  {
+    name: "call-lost-while-its-actor-leaves",
+    family: "calls",
+    story:
+      "What waits for an actor whose life ends is forgotten with it. Such a call is never run and never answered before its time is over.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/actors/activation.ts",
+        before: `if (this.waiting > 0) void this.#activate();
+    else this.#around.gone(this);`,
+        after: "this.#around.gone(this);",
+      },
+    ],
+  },
+];

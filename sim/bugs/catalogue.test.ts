@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { type Bug, withBug } from "./bug.ts";
+import { BUGS } from "./catalogue.ts";
+
+const project = join(import.meta.dirname, "../..");
+const putBack = join(import.meta.dirname, "put-back.ts");
+const sourceOf = (file: string): string => readFileSync(join(project, file), "utf8");
+const filesOf = ({ changes }: Bug): Set<string> => new Set(changes.map(({ file }) => file));
+
+/** How a process that does this ends, with a bug put back. */
+function run(bug: string, script: string): { readonly status: number | null; readonly said: string } {
+  const args = ["--import", putBack, "--input-type=module", "--eval", script];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+    cwd: project,
+    encoding: "utf8",
+    env: { ...process.env, LIMPET_SIM_BUG: bug },
+  });
+  return { status, said: stdout + stderr };
+}
+
+describe("the catalogue of bugs", () => {
+  it("has enough of them to say something about the simulator", () => {
+    assert.ok(BUGS.length >= 25, `there are only ${BUGS.length}`);
+  });
+
+  it("names each of them once, in kebab-case", () => {
+    const names = BUGS.map(({ name }) => name);
+    assert.deepEqual([...new Set(names)], names);
+    assert.deepEqual(
+      names.filter((name) => !/^[a-z]+(?:-[a-z]+)*$/.test(name)),
+      [],
+    );
+  });
+
+  it("does not have the same bug under two names", () => {
+    const changes = BUGS.map((bug) => JSON.stringify(bug.changes));
+    assert.equal(new Set(changes).size, changes.length);
+  });
+
+  for (const bug of BUGS) {
+    it(`has a story for ${bug.name}, and it still fits the program`, () => {
+      assert.match(bug.story, /^[A-Z].*\.$/);
+      assert.notEqual(bug.knownFrom, "");
+      assert.ok(bug.changes.length > 0);
+      for (const { file, before, after } of bug.changes) {
+        assert.match(file, /^src\/.*\.ts$/);
+        assert.equal(sourceOf(file).split(before).length - 1, 1, `occurrences in ${file} of:\n${before}`);
+        assert.notEqual(after, before);
+      }
+      for (const file of filesOf(bug)) {
+        const changed = withBug(bug, file, sourceOf(file));
+        assert.notEqual(changed, sourceOf(file));
+        assert.doesNotThrow(() => stripTypeScriptTypes(changed), `${file} is no program any more`);
+      }
+    });
+  }
+});
+
+describe("putting a bug back", () => {
+  const script = `
+    import { compareVersions } from "./src/placement/versions.ts";
+    console.log(compareVersions({ term: 1, number: 5 }, { term: 2, number: 5 }));
+  `;
+
+  it("changes nothing when no bug is named", () => {
+    const { status, said } = run("", script);
+    assert.deepEqual({ status, said }, { status: 0, said: "-1\n" });
+  });
+
+  it("changes the file while it is loaded", () => {
+    const { status, said } = run("versions-without-terms", script);
+    assert.deepEqual({ status, said }, { status: 0, said: "0\n" });
+  });
+
+  it("refuses a name that is none, and says which there are", () => {
+    const { status, said } = run("versions-with-terms", script);
+    assert.notEqual(status, 0);
+    assert.match(said, /LIMPET_SIM_BUG names no bug: versions-with-terms/);
+    for (const { name } of BUGS) assert.ok(said.includes(name), `${name} is not named`);
+  });
+
+  it("says at the end when the program never came to the file", () => {
+    const { status, said } = run("ring-of-other-hosts", script);
+    assert.equal(status, 0);
+    assert.match(said, /was not put back: src\/placement\/rings\.ts was never loaded/);
+  });
+
+  it("refuses a bug that does not fit its file any more", () => {
+    const file = "src/placement/versions.ts";
+    const stale = { ...BUGS[0]!, changes: [{ file, before: "export", after: "" }] };
+    assert.throws(() => withBug(stale, file, sourceOf(file)), /occurs \d+ times, not once/);
+    const gone = { ...stale, changes: [{ file, before: "no such text", after: "" }] };
+    assert.throws(() => withBug(gone, file, sourceOf(file)), /occurs 0 times, not once/);
+  });
+});

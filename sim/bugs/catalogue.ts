@@ -1,0 +1,19 @@
+// Every bug that can be put back. The simulator is as good as the number of these that it finds.
+import type { Bug } from "./bug.ts";
+import { CALLS } from "./calls.ts";
+import { CONTROL_PLANE_STUCK } from "./control-plane-stuck.ts";
+import { OWNERSHIP_OVERLAP } from "./ownership-overlap.ts";
+import { REJECTED_DESIGNS } from "./rejected-designs.ts";
+import { REJECTED_LEASES } from "./rejected-leases.ts";
+import { STORE } from "./store.ts";
+
+export const BUGS: readonly Bug[] = [
+  ...OWNERSHIP_OVERLAP,
+  ...REJECTED_DESIGNS,
+  ...REJECTED_LEASES,
+  ...CONTROL_PLANE_STUCK,
+  ...STORE,
+  ...CALLS,
+];
+
+export const bugNamed = (name: string): Bug | undefined => BUGS.find((bug) => bug.name === name);

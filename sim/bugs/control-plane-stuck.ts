@@ -1,0 +1,204 @@
+// Bugs after which nothing wrong is done, because nothing is done any more: a type stays locked, a host never joins, nobody leads.
+import type { Bug } from "./bug.ts";
+
+export const CONTROL_PLANE_STUCK: readonly Bug[] = [
+  {
+    name: "one-lost-host-silences-the-rest",
+    family: "control plane stuck",
+    story:
+      "Orders go to one host after another until one of them has no stream; the hosts behind it hear nothing. Types stay locked, and hosts that did nothing wrong are evicted for not following orders they never got.",
+    knownFrom: "Dapr #7031",
+    changes: [
+      {
+        file: "src/placement/connection-controller.ts",
+        before: "return [...this.#byStream.keys()];",
+        after: `const streams: number[] = [];
+    for (const { stream } of this.#hosts.values()) {
+      if (stream === undefined) break;
+      streams.push(stream);
+    }
+    return streams;`,
+      },
+    ],
+  },
+  {
+    name: "round-timeout-evicts-everybody",
+    family: "control plane stuck",
+    story:
+      "When one host keeps a round waiting, here for a tenth of the round timeout, every host of the round is cut off. All of them drop their actors and come back as new ones: hosts that had confirmed are evicted, and calls fail everywhere.",
+    knownFrom: "Dapr #9689",
+    changes: [
+      {
+        file: "src/placement/actor-type-controller.ts",
+        before: "lateAt: now + this.#settings.roundTimeoutMs,",
+        after: "lateAt: now + this.#settings.roundTimeoutMs / 10,",
+      },
+      {
+        file: "src/placement/actor-type-controller.ts",
+        before: "incarnations: [...round.waiting] }",
+        after: "incarnations: [...round.members] }",
+      },
+    ],
+  },
+  {
+    name: "no-reconnect-after-an-error",
+    family: "control plane stuck",
+    story:
+      "A host whose stream ended with an error does not open another one. It loses its lease although the leader is there, and if the next attempt fails as well it stays without one for ever: calls to its actors fail, and its own calls wait until they time out.",
+    knownFrom: "Dapr #9770",
+    changes: [
+      {
+        file: "src/nodes/membership.ts",
+        before: `this.#world.source.doubt();
+    this.#later();`,
+        after: `this.#world.source.doubt();
+    if (error === undefined) this.#later();`,
+      },
+    ],
+  },
+  {
+    name: "late-close-of-an-old-stream",
+    family: "control plane stuck",
+    story:
+      "When a host has come back on a new stream, the end of its old one is counted against it. A live host that renews its lease falls out of the next table and stays out: it gets no actors, although it is a member and reports its types.",
+    knownFrom: "Dapr #10323",
+    changes: [
+      {
+        file: "src/placement/connection-controller.ts",
+        before: "if (stale !== undefined) this.#byStream.delete(stale);",
+        after: "",
+      },
+      {
+        file: "src/placement/connection-controller.ts",
+        before: "if (host === undefined || host.stream !== stream) return undefined;",
+        after: "if (host === undefined) return undefined;",
+      },
+    ],
+  },
+  {
+    name: "timer-not-armed",
+    family: "control plane stuck",
+    story:
+      "The leader sets no timer after it has heard something. Leases of dead hosts do not end and late rounds are not noticed: a type with a dead host stays locked or keeps naming it, and calls to its actors never find anybody.",
+    knownFrom: "Dapr #9876",
+    changes: [
+      {
+        file: "src/nodes/leading.ts",
+        before: `for (const effect of input(this.#world.clock.monotonic())) this.#perform(namespace, effect);
+    this.#arm();`,
+        after: "for (const effect of input(this.#world.clock.monotonic())) this.#perform(namespace, effect);",
+      },
+    ],
+  },
+  {
+    name: "campaigning-ends-with-an-error",
+    family: "control plane stuck",
+    story:
+      "A scheduler that could not ask the store once never asks again. It loses its leadership or never learns who leads; after an outage of the store nobody leads any more, and hosts stay without a lease.",
+    knownFrom: "Dapr #9696",
+    changes: [
+      {
+        file: "src/nodes/scheduler-node.ts",
+        before: "this.#later(RETRY_MS * (1 + this.#world.random.number()));",
+        after: "",
+      },
+      {
+        file: "src/nodes/scheduler-node.ts",
+        before: "if (!this.#stopped) this.#later(DOUBT_MS",
+        after: "if (!this.#stopped && this.#failures === 0) this.#later(DOUBT_MS",
+      },
+    ],
+  },
+  {
+    name: "note-is-not-tried-again",
+    family: "control plane stuck",
+    story:
+      "A note about a host that the store did not take is not tried again. The host waits for it for ever: it renews its lease, is in no table and never becomes ready, although the store is back.",
+    knownFrom: "Dapr 1.17.7",
+    changes: [
+      {
+        file: "src/nodes/leading.ts",
+        before: `await new Promise<void>((resolve) => this.#world.clock.after(NOTE_RETRY_MS, resolve, "background"));`,
+        after: "return;",
+      },
+    ],
+  },
+  {
+    name: "handover-waits-for-the-dead",
+    family: "control plane stuck",
+    story:
+      "A round goes on waiting for the confirmation of a host that is gone. The type stays locked for ever: nothing new comes to life that moved, and no later change is told.",
+    knownFrom: "Akka #29034",
+    changes: [
+      {
+        file: "src/placement/actor-type-controller.ts",
+        before: "return this.#round?.waiting.delete(incarnation) ? this.#advance(now) : [];",
+        after: "return [];",
+      },
+    ],
+  },
+  {
+    name: "address-of-the-dead-stays-taken",
+    family: "control plane stuck",
+    story:
+      "The address of a host that is gone stays taken. A process that starts again at the same address, or has lost its lease, is refused for ever and never joins.",
+    knownFrom: "Orleans #2399",
+    changes: [
+      {
+        file: "src/placement/connection-controller.ts",
+        before: "if (this.#byAddress.get(host.address) === host) this.#byAddress.delete(host.address);",
+        after: "",
+      },
+    ],
+  },
+  {
+    name: "stream-loss-drops-everything",
+    family: "control plane stuck",
+    story:
+      "A host drops all its actors when its stream ends, although its lease is valid. Every change of leader and every hiccup of the network costs running calls: turns are cut off and callers told LEASE_LOST while no lease has ended.",
+    knownFrom: "Akka.Management #3404",
+    changes: [
+      {
+        file: "src/nodes/membership.ts",
+        before: `this.#world.source.doubt();
+    this.#later();`,
+        after: `this.#world.source.doubt();
+    if (this.#lease.held) this.#startOver();
+    else this.#later();`,
+      },
+    ],
+  },
+  {
+    name: "comes-back-with-old-tables",
+    family: "control plane stuck",
+    story:
+      "A host that has lost its lease comes back as a new incarnation with the tables of the one before. The leader cannot take it for a new one and removes it, again and again: it never joins.",
+    knownFrom: "Orleans #8688",
+    changes: [
+      {
+        file: "src/nodes/membership.ts",
+        before: "this.#tables.clear();",
+        after: "",
+      },
+    ],
+  },
+  {
+    name: "waiting-calls-are-not-woken",
+    family: "control plane stuck",
+    story:
+      "UNLOCK wakes nobody, and who waits does not look again. A call that waited for it stays until its time is over, although its type is unlocked and its host is there.",
+    knownFrom: "our own rejected design",
+    changes: [
+      {
+        file: "src/placement/host-tables.ts",
+        before: `{ kind: "changed", types },`,
+        after: "",
+      },
+      {
+        file: "src/actors/waiting-room.ts",
+        before: "add(turn: Turn, forMs = LOOK_AGAIN_MS): void {",
+        after: "add(turn: Turn, forMs = 86_400_000): void {",
+      },
+    ],
+  },
+];

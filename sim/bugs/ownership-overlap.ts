@@ -1,0 +1,234 @@
+// Bugs of other systems by which two hosts hold the same actor: each was one missing check between "it should move" and "it has".
+import type { Bug } from "./bug.ts";
+
+export const OWNERSHIP_OVERLAP: readonly Bug[] = [
+  {
+    name: "gone-after-a-fixed-time",
+    family: "ownership overlap",
+    story:
+      "An actor that has to move counts as gone after a fixed time, although its call still runs. Two activations run at once whenever a turn takes longer than 20 ms during a move; the older one is fenced at its commit.",
+    knownFrom: "Dapr #9514",
+    changes: [
+      {
+        file: "src/actors/catalog.ts",
+        before: `this.clock.after(timeoutMs, () => {
+        for (const mover of [...left]) mover.cutOff("moved", movedTooSlowly);`,
+        after: `this.clock.after(Math.min(timeoutMs, 20), () => {
+        resolve();`,
+      },
+    ],
+  },
+  {
+    name: "runs-what-it-does-not-own",
+    family: "ownership overlap",
+    story:
+      "A host that gets a call for somebody else's actor brings the actor to life instead of turning the call away. Two activations run at once while the tables of two hosts differ, and when a new owner asks the owner before.",
+    knownFrom: "Dapr #6968",
+    changes: [
+      {
+        file: "src/actors/router.ts",
+        before: "if (route === HERE) this.#wake(turn);",
+        after: `if (route === HERE || (turn.turnBack !== undefined && typeof route === "string")) this.#wake(turn);`,
+      },
+    ],
+  },
+  {
+    name: "opens-before-handover",
+    family: "ownership overlap",
+    story:
+      "A host takes itself for the owner as soon as a new table names it, without waiting until the hosts before have let go. Two activations run at once during every move of a busy actor.",
+    knownFrom: "Orleans #5112",
+    changes: [
+      {
+        file: "src/placement/host-tables.ts",
+        before: "if (!state.locked) return HERE;",
+        after: "return HERE;",
+      },
+    ],
+  },
+  {
+    name: "goodbye-before-drained",
+    family: "ownership overlap",
+    story:
+      "A host that stops says goodbye first and lets its calls end afterwards. Others wake its actors while their last turns still run there: two activations at once in an orderly stop.",
+    knownFrom: "Orleans #8658",
+    changes: [
+      {
+        file: "src/nodes/membership.ts",
+        before: "this.report(this.#types.filter((type) => this.#isAlone(type)));",
+        after: `this.#stream.send({ kind: "goodbye" });
+      return;`,
+      },
+    ],
+  },
+  {
+    name: "waking-actors-are-overlooked",
+    family: "ownership overlap",
+    story:
+      "A move lets go of actors that are awake and overlooks those that are waking up. They come to life after the host has confirmed that nothing is left, and live on beside those of the new owner: two activations at once.",
+    knownFrom: "Orleans #10082",
+    changes: [
+      {
+        file: "src/actors/catalog.ts",
+        before: "filter(({ id }) => !stays(id));",
+        after: `filter(({ id, phase }) => phase === "active" && !stays(id));`,
+      },
+    ],
+  },
+  {
+    name: "absence-is-not-taken-for-leaving",
+    family: "ownership overlap",
+    story:
+      "A host that a new table does not name at all keeps its actors and confirms. When it hands over its types or stops, its actors run there and at their new owners at once.",
+    knownFrom: "Orleans #10262",
+    changes: [
+      {
+        file: "src/nodes/order-follower.ts",
+        before: "const stays = (id: string): boolean => this.#tables.owner(name, id) === address;",
+        after: `const isNamed = this.#tables.hosts(name).some((host) => host.address === address);
+      const stays = (id: string): boolean => !isNamed || this.#tables.owner(name, id) === address;`,
+      },
+    ],
+  },
+  {
+    name: "version-compared-after-assignment",
+    family: "ownership overlap",
+    story:
+      "A table is put in its place before its version is looked at, so an older one replaces a newer one. A host that reconnects during a round goes back to the table before it, unlocked, and wakes actors that it has already given away: two activations at once.",
+    knownFrom: "Dapr #9639, Orleans #8673",
+    changes: [
+      {
+        file: "src/placement/host-tables.ts",
+        before: `const newer = compareVersions(table.version, state.newest?.version ?? NO_VERSION) > 0;
+      if (newer) this.#replace(`,
+        after: "this.#replace(",
+      },
+    ],
+  },
+  {
+    name: "versions-without-terms",
+    family: "ownership overlap",
+    story:
+      "Versions of tables are compared by their numbers alone. When a leader dies in a round, its successor uses the number again: some hosts keep the table of the dead leader and others take the new one. Hosts with the same version name different owners, and two activations run at once.",
+    knownFrom: "Orleans #8673",
+    changes: [
+      {
+        file: "src/placement/versions.ts",
+        before: "return a.term - b.term || a.number - b.number;",
+        after: "return a.number - b.number;",
+      },
+    ],
+  },
+  {
+    name: "majority-is-enough-after-takeover",
+    family: "ownership overlap",
+    story:
+      "A new leader goes on as soon as most of the hosts have reported. What the others hold, whom it merely cannot hear yet, it gives away: two activations run at once until they hear of it.",
+    knownFrom: "Akka #28856",
+    changes: [
+      {
+        file: "src/placement/connection-controller.ts",
+        before: `for (const { state, held } of this.#hosts.values()) if (state === "expected" && held.has(type)) return false;`,
+        after: `const holders = this.holdersOf(type);
+    const heard = holders.filter(({ state }) => state !== "expected");
+    if (holders.length > 0 && heard.length * 2 <= holders.length) return false;`,
+      },
+      {
+        file: "src/placement/namespace-controller.ts",
+        before: "const holders = this.#connections.holdersOf(controller.type);",
+        after: `const holders = this.#connections.holdersOf(controller.type).filter(({ state }) => state !== "expected");`,
+      },
+    ],
+  },
+  {
+    name: "leavers-are-not-waited-for",
+    family: "ownership overlap",
+    story:
+      "A round waits for the hosts of the new table and not for those of the one before. When hosts leave, others begin before they have let go: two activations at once.",
+    knownFrom: "Akka #27487",
+    changes: [
+      {
+        file: "src/placement/actor-type-controller.ts",
+        before: "new Set([...this.#holders, ...this.#wanted.keys()]);",
+        after: "new Set(this.#wanted.keys());",
+      },
+    ],
+  },
+  {
+    name: "granted-before-noted",
+    family: "ownership overlap",
+    story:
+      "The leader counts a host in while the note about it is still on its way to the store, and does not look whether it arrived. The next leader does not know that host and gives its actors away at once: two activations run until the host hears of it. Right after joining, a host is also missing among the stored members.",
+    knownFrom: "Akka.Management #3402",
+    changes: [
+      {
+        file: "src/nodes/leading.ts",
+        before: `if (await write()) then();
+          else this.#world.over("another scheduler leads by now");`,
+        after: `then();
+          await write();`,
+      },
+      {
+        file: "src/nodes/leading.ts",
+        before: `await new Promise<void>((resolve) => this.#world.clock.after(NOTE_RETRY_MS, resolve, "background"));`,
+        after: "return;",
+      },
+    ],
+  },
+  {
+    name: "ring-of-other-hosts",
+    family: "ownership overlap",
+    story:
+      "A ring is used again for other hosts when there are as many of them. Hosts with the same table work out different owners, depending on what they have seen before: calls go to hosts that are gone, and two activations run at once.",
+    knownFrom: "Orleans #9855",
+    changes: [
+      {
+        file: "src/placement/rings.ts",
+        before: "sameList(ring.addresses, wanted)",
+        after: "ring.addresses.length === wanted.length",
+      },
+    ],
+  },
+  {
+    name: "unlocked-by-timeout",
+    family: "ownership overlap",
+    story:
+      "A round that waits too long, here a tenth of the round timeout, is unlocked without the missing confirmations. Who was slow to let go still runs its actors when others begin: two activations at once when a turn takes long during a move, or a host cannot be heard.",
+    knownFrom: "Dapr #10370",
+    changes: [
+      {
+        file: "src/placement/actor-type-controller.ts",
+        before: "lateAt: now + this.#settings.roundTimeoutMs,",
+        after: "lateAt: now + this.#settings.roundTimeoutMs / 10,",
+      },
+      {
+        file: "src/placement/actor-type-controller.ts",
+        before: `return [{ kind: "late", incarnations: [...round.waiting] }];`,
+        after: `const incarnations = [...round.waiting];
+    round.waiting.clear();
+    return [{ kind: "late", incarnations }, ...this.#advance(now)];`,
+      },
+      {
+        file: "src/placement/namespace-controller.ts",
+        before: `for (const wish of controller.tick(now)) if (wish.kind === "late") this.#evict(wish.incarnations, now, effects);`,
+        after: `const wishes = controller.tick(now);
+      for (const wish of wishes) if (wish.kind === "late") this.#evict(wish.incarnations, now, effects);
+      this.#grant(controller, wishes, effects);`,
+      },
+    ],
+  },
+  {
+    name: "stale-read-after-a-pause",
+    family: "ownership overlap",
+    story:
+      "A turn that was paused until after the lease of its host ended answers when it wakes up. It changes nothing, but what it read is older than what others have committed since: an answer that is not linearizable, from a host without a lease.",
+    knownFrom: "Temporal #5176",
+    changes: [
+      {
+        file: "src/actors/incarnation.ts",
+        before: "if (this.#over || this.#around.mayCommit()) return true;",
+        after: "return true;",
+      },
+    ],
+  },
+];

@@ -1,0 +1,138 @@
+// Ways of doing rounds, notes and leadership that look simpler than ours and that we decided against.
+import type { Bug } from "./bug.ts";
+
+const OURS = "our own rejected design";
+
+export const REJECTED_DESIGNS: readonly Bug[] = [
+  {
+    name: "confirmed-before-gone",
+    family: "rejected design",
+    story:
+      "A host confirms an update when it has begun to let go of what moved, not when it is gone. The new owner begins while the last turn still runs: two activations at once in every move of a busy actor.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/nodes/order-follower.ts",
+        before: `void catalog.moveAway(type, stays, moveTimeoutMs).then((actors) => {
+        instruments.drained(name, actors, "moved");
+        done([name]);
+      });`,
+        after: `still.push(name);
+      void catalog.moveAway(type, stays, moveTimeoutMs);`,
+      },
+    ],
+  },
+  {
+    name: "unlocked-by-a-majority",
+    family: "rejected design",
+    story:
+      "UNLOCK goes out when most members of a round have confirmed. With three hosts or more, one that is slow to let go still runs actors that others wake: two activations at once.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/placement/actor-type-controller.ts",
+        before: "if (round === undefined || round.waiting.size > 0) return [];",
+        after: "if (!round || (round.waiting.size > 0 && round.waiting.size * 2 >= round.members.size)) return [];",
+      },
+    ],
+  },
+  {
+    name: "update-taken-as-base",
+    family: "rejected design",
+    story:
+      "A host tells a new leader the table it was told of last, although that was never unlocked, and compares with it. When a leader dies in a round, new owners begin at once while the owners before are still letting go: two activations at once.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/placement/host-tables.ts",
+        before: "if (state.unlocked !== undefined && !state.ahead) versions.set(type, state.unlocked.version);",
+        after: `state.unlocked = state.newest;
+      if (state.unlocked !== undefined) versions.set(type, state.unlocked.version);`,
+      },
+    ],
+  },
+  {
+    name: "lock-forgotten-for-who-returns",
+    family: "rejected design",
+    story:
+      "A host that comes back during a round is told the new table and not that it is locked. It wakes actors before the owners before have let go, so two activations run at once; and it does not know the UNLOCK, so the round waits for it until it is evicted.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/placement/namespace-controller.ts",
+        before: `send(this.#order("lock", number, types, []));`,
+        after: "",
+      },
+    ],
+  },
+  {
+    name: "released-while-still-running",
+    family: "rejected design",
+    story:
+      "The owner before says that an actor is not there as soon as it has to move, while its last turn still runs or commits. The new owner wakes it on that word: two activations at once.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/actors/router.ts",
+        before: `if (this.#catalog.types.get(turn.type.name)?.activations.has(turn.id)) this.#room.add(turn, FIRST_PAUSE_MS);
+    else turnBack();`,
+        after: "turnBack();",
+      },
+    ],
+  },
+  {
+    name: "members-kept-in-memory",
+    family: "rejected design",
+    story:
+      "The leader keeps in memory which hosts may hold actors. The next one knows nobody and gives everything to the first host that reports, while the others still run what they have: two activations at once after each change of leader, and no members in the store.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/placement/connection-controller.ts",
+        before: `state: hello.types.length > 0 ? "joining" : "member",`,
+        after: `state: "member",`,
+      },
+      {
+        file: "src/placement/connection-controller.ts",
+        before: "held: new Set(),",
+        after: "held: new Set(hello.types),",
+      },
+    ],
+  },
+  {
+    name: "leads-again-in-the-same-term",
+    family: "rejected design",
+    story:
+      "A scheduler that gives up its leadership, here whenever the store does not answer, takes it again in the same term with empty tables. It orders other contents under the same numbers: hosts ignore its locks and never confirm its unlocks, tables of the same version differ, and two activations run at once.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/nodes/scheduler-node.ts",
+        before: `this.#former = this.incarnation;
+    this.incarnation = this.#world.random.id();`,
+        after: "",
+      },
+      {
+        file: "src/nodes/scheduler-node.ts",
+        before: `("the store cannot be asked who leads", { err });`,
+        after: `("the store cannot be asked who leads", { err });
+      this.#giveUp("the store does not answer");`,
+      },
+    ],
+  },
+  {
+    name: "resigned-term-is-used-again",
+    family: "rejected design",
+    story:
+      "Who takes a leadership that was given up in an orderly way goes on in its term. Two leaders share a term and number their rounds and tables alike: after a leader has stopped, hosts ignore the orders of the next one or mix the tables of both, and types stay locked.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/stores/leadership.ts",
+        before: "if (mayLead) return begun(before, me, candidate.hostLeaseMs);",
+        after: `if (mayLead && before.term > 0 && before.holder === undefined) return { ...before, holder: me };
+      if (mayLead) return begun(before, me, candidate.hostLeaseMs);`,
+      },
+    ],
+  },
+];

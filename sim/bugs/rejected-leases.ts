@@ -1,0 +1,134 @@
+// Ways of counting and ending leases that look simpler than ours and that we decided against.
+import type { Bug } from "./bug.ts";
+
+const OURS = "our own rejected design";
+
+export const REJECTED_LEASES: readonly Bug[] = [
+  {
+    name: "lease-never-ends-on-its-own-clock",
+    family: "rejected design",
+    story:
+      "A host lets go of its actors only when the leader tells it to. One that the leader cannot reach runs them for as long as it is cut off, beside those of the new owners: two activations at once.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/nodes/membership.ts",
+        before: "return this.#lease.mayBegin(now, this.#world.clock.now());",
+        after: "return this.#lease.held;",
+      },
+      {
+        file: "src/nodes/membership.ts",
+        before: "return this.#lease.lasts(now, this.#world.clock.now());",
+        after: "return this.#lease.held;",
+      },
+      {
+        file: "src/nodes/membership.ts",
+        before: `if (this.#lease.lasts(clock.monotonic(), clock.now())) this.#watchEnd();
+        else this.#loseLease();`,
+        after: "",
+      },
+    ],
+  },
+  {
+    name: "lease-counted-from-the-answer",
+    family: "rejected design",
+    story:
+      "A host counts its lease, and all of it, from the moment the answer arrived. If the answer was late and the host is then cut off, it goes on after the leader has given its actors away: two activations at once.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/nodes/membership.ts",
+        before: "this.#lease.renewed(sequence);",
+        after: "this.#lease.renewed(this.#lease.renewing(clock.monotonic(), clock.now()));",
+      },
+      {
+        file: "src/placement/host-lease.ts",
+        before: "const LAST_BEGINNING = 0.7;",
+        after: "const LAST_BEGINNING = 1;",
+      },
+      { file: "src/placement/host-lease.ts", before: "const LAST_MOMENT = 0.85;", after: "const LAST_MOMENT = 1;" },
+    ],
+  },
+  {
+    name: "sleep-goes-unnoticed",
+    family: "rejected design",
+    story:
+      "Leases are counted on the monotonic clock alone, which stands still while a machine sleeps. A host that was suspended for longer than its lease goes on as if nothing had happened: two activations at once, and answers from a host without a lease.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/placement/host-lease.ts",
+        before: "return mono < this.#beginMono && wall < this.#beginWall;",
+        after: "return mono < this.#beginMono;",
+      },
+      {
+        file: "src/placement/host-lease.ts",
+        before: "return mono < this.#endMono && wall < this.#endWall;",
+        after: "return mono < this.#endMono;",
+      },
+    ],
+  },
+  {
+    name: "closed-stream-means-dead",
+    family: "rejected design",
+    story:
+      "The leader takes a host whose stream has ended for dead, and gives its actors away at once. The host runs them until it hears of it: two activations at once whenever a stream breaks.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/placement/namespace-controller.ts",
+        before: `if (nothing || this.#settings.failover === "fast") this.#remove(`,
+        after: "if (nothing || host.stream === undefined) this.#remove(",
+      },
+    ],
+  },
+  {
+    name: "takeover-without-waiting",
+    family: "rejected design",
+    story:
+      "A new leader does not wait for the leases its predecessor granted. Hosts that do not report in the same moment are removed, and their actors wake elsewhere while they still run: two activations at once after each change of leader.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/nodes/leading.ts",
+        before: "const until = world.clock.monotonic() + waitMs;",
+        after: "const until = world.clock.monotonic();",
+      },
+    ],
+  },
+  {
+    name: "leader-outlives-its-lease",
+    family: "rejected design",
+    story:
+      "A leader goes on until the store tells it otherwise, also after its leadership has run out. While it cannot ask the store, and another one can, two schedulers lead at once; hosts of both hold the same actors when that takes longer than a lease.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/nodes/scheduler-node.ts",
+        before: "return this.#lease.lasts(clock.monotonic(), clock.now());",
+        after: "return this.#lease.held;",
+      },
+      {
+        file: "src/nodes/scheduler-node.ts",
+        before: `if (this.#lasts()) this.#watchEnd();
+        else this.#giveUp("it could not be kept up");`,
+        after: "",
+      },
+    ],
+  },
+  {
+    name: "leadership-taken-too-early",
+    family: "rejected design",
+    story:
+      "The store gives the leadership to another scheduler when half of the lease has passed. A leader that asks the store a little late believes to lead while another one does: two schedulers lead at once.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/stores/leadership.ts",
+        before: "if (holder === undefined || isGone(holder)) {",
+        after: `const isLate = holder !== undefined && holder.until - holder.leaseMs / 2 <= now;
+    if (holder === undefined || isGone(holder) || (isLate && holder.incarnation !== incarnation)) {`,
+      },
+    ],
+  },
+];

@@ -1,0 +1,178 @@
+// Bugs between a turn and what is stored of it: writes that should have been refused, lost, or counted twice.
+import type { Bug } from "./bug.ts";
+
+const FENCE = `if (row.epoch !== epoch || row.version !== version) return "fenced";`;
+const OURS = "our own rejected design";
+
+export const STORE: readonly Bug[] = [
+  {
+    name: "unfenced-commit",
+    family: "store",
+    story:
+      "Whatever is committed is written, whoever holds the actor by now. A commit that was held up, sent again or slept through the end of a lease erases what the new owner has acknowledged: lost writes, and commits of an older epoch.",
+    knownFrom: "Dapr #9958",
+    changes: [{ file: "src/stores/memory/memory-store.ts", before: FENCE, after: "" }],
+  },
+  {
+    name: "unfenced-clear",
+    family: "store",
+    story:
+      "Commits are fenced, but clearing the state is not. A clear that arrives late removes what the new owner has written: acknowledged writes are lost.",
+    knownFrom: "Temporal #12016",
+    changes: [
+      {
+        file: "src/stores/memory/memory-store.ts",
+        before: FENCE,
+        after: `if (write.kind !== "clear" && (row.epoch !== epoch || row.version !== version)) return "fenced";`,
+      },
+    ],
+  },
+  {
+    name: "fenced-by-version-only",
+    family: "store",
+    story:
+      "A commit is accepted when its version fits, whatever its epoch. Who held an actor before can commit after it was taken, as long as the new owner has not: a commit of an older epoch, and the new owner answers from a state that is out of date.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/stores/memory/memory-store.ts",
+        before: FENCE,
+        after: `if (row.version !== version) return "fenced";`,
+      },
+    ],
+  },
+  {
+    name: "neither-fenced-nor-checked",
+    family: "store",
+    story:
+      "A host does not look at its lease before it commits, and the store does not look who holds the actor. A process that was paused in the middle of a turn overwrites what others have acknowledged in between.",
+    knownFrom: OURS,
+    changes: [
+      { file: "src/stores/memory/memory-store.ts", before: FENCE, after: "" },
+      {
+        file: "src/actors/incarnation.ts",
+        before: "if (this.#over || this.#around.mayCommit()) return true;",
+        after: "return true;",
+      },
+      {
+        file: "src/actors/incarnation.ts",
+        before: "if (!this.#around.mayCommit()) {",
+        after: "if (this.#over && !this.#around.mayCommit()) {",
+      },
+    ],
+  },
+  {
+    name: "take-after-read",
+    family: "store",
+    story:
+      "An actor that wakes up reads its state first and takes it afterwards. What the owner before commits in between is not seen, and erased by the next commit: an acknowledged write is lost.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/stores/memory/memory-store.ts",
+        before: "return row && summary(row);",
+        after: "return row && { ...summary(row), state: stateOf(row) };",
+      },
+      {
+        file: "src/actors/catalog.ts",
+        before: "send: (batch) => store.take(batch),",
+        after: `send: async (batch) => {
+        const read = await Promise.all(batch.map((key) => store.find(key)));
+        const taken = await store.take(batch);
+        return taken.map((one, at) => one && { ...one, state: read[at]?.state });
+      },`,
+      },
+    ],
+  },
+  {
+    name: "lost-answer-taken-for-failure",
+    family: "store",
+    story:
+      "A commit whose answer was lost is not found again by its id, and nobody remembers the doubt. Its caller is told FENCED, that nothing was kept, although it was: a refused call that has an effect.",
+    knownFrom: "actor-ts #142",
+    changes: [
+      {
+        file: "src/stores/memory/memory-store.ts",
+        before: `if (row.commitId === id) return "committed";`,
+        after: "",
+      },
+      {
+        file: "src/actors/catalog.ts",
+        before: `inDoubt: (outcome) => (outcome === "fenced" ? lostTrack() : outcome),`,
+        after: "",
+      },
+    ],
+  },
+  {
+    name: "doubt-is-forgotten",
+    family: "store",
+    story:
+      "That an earlier attempt at a commit may have been applied is forgotten when it is tried again. When the store stays away, or somebody else takes the actor, the caller is told for certain that nothing happened, although it did.",
+    knownFrom: "actor-ts #142",
+    changes: [
+      {
+        file: "src/actors/group-call.ts",
+        before: "for (const member of batch) member.unknown ||= unknown;",
+        after: "",
+      },
+    ],
+  },
+  {
+    name: "unknown-commit-is-run-again",
+    family: "store",
+    story:
+      "Every attempt at a commit has an id of its own, and a turn whose commit is in doubt is run again. If the first attempt had been applied, one call is applied twice.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/actors/catalog.ts",
+        before: "send: (batch) => store.commit(batch),",
+        after: `send: (batch) =>
+        store.commit(batch.map((commit) => ({ ...commit, id: commit.id + "." + ++this.#commitCount }))),`,
+      },
+      {
+        file: "src/actors/incarnation.ts",
+        before: `turn.fail(error);
+    if (!this.#over) this.#activation.end(reason, this.#around.clock.monotonic() - turn.startedAt);`,
+        after: `const isUnknown = error instanceof LimpetError && error.code === "COMMIT_UNKNOWN";
+    const again = isUnknown && turn.work === undefined && turn.cancelled === undefined;
+    if (!again) turn.fail(error);
+    if (!this.#over) this.#activation.end(reason, this.#around.clock.monotonic() - turn.startedAt);
+    if (!again) return;
+    turn.phase = "queued";
+    turn.activation = undefined;
+    turn.place = undefined;
+    this.#around.reroute(turn);`,
+      },
+    ],
+  },
+  {
+    name: "reply-before-commit",
+    family: "store",
+    story:
+      "A turn is answered when its commit has been sent off. If the process ends, loses the actor or cannot reach the store, an acknowledged write is lost.",
+    knownFrom: "Akka.Management #3402",
+    changes: [
+      {
+        file: "src/actors/incarnation.ts",
+        before: `turn.phase = "committing";`,
+        after: `turn.succeed(reply);
+    turn.phase = "committing";`,
+      },
+    ],
+  },
+  {
+    name: "failed-turn-leaves-its-changes",
+    family: "store",
+    story:
+      "What a turn did to the state before it threw stays in memory, and is stored with the next turn: a call that failed has an effect.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/actors/state/state-buffer.ts",
+        before: "const restored = this.rollback(0);",
+        after: "const restored = true;",
+      },
+    ],
+  },
+];
