@@ -1,15 +1,19 @@
 // After the chaos: everything is healed, and within a bound every host must be ready, every type settled, and every actor must
 // answer from everywhere. Then all hosts stop in an orderly way, and nothing may be left of them.
 
+import { isLimpetError } from "../src/kernel/errors.ts";
+import { KIND } from "../src/world/timeline.ts";
 import { PLAIN } from "./application.ts";
 import { makeCall } from "./callers.ts";
 import type { Checker } from "./checkers/checker.ts";
 import type { Operation } from "./observer.ts";
+import type { PlannedCall } from "./plan.ts";
 import type { Player, Stage } from "./stage.ts";
 
 type Until = (ms: number, isDone?: () => boolean) => Promise<void>;
 
 const PROBE_MS = 10_000;
+const PAUSE_MS = 200;
 
 export async function demand(stage: Stage, checkers: readonly Checker[], until: Until): Promise<void> {
   stage.heal();
@@ -77,14 +81,14 @@ async function probe(stage: Stage, until: Until): Promise<void> {
     for (const { host } of here) {
       const method = type === PLAIN ? "append" : "read";
       const call = { at: stage.now, from: host.name, type, id, method, how: {}, timeoutMs: PROBE_MS };
-      probes.push(makeCall(stage, call, `probe-${++number}`));
+      probes.push(ask(stage, call, `probe-${++number}`));
     }
   }
   let answers: (Operation | undefined)[] | undefined;
   void Promise.all(probes).then((all) => {
     answers = all;
   });
-  await until(stage.now + PROBE_MS * 2, () => answers !== undefined);
+  await until(stage.now + stage.boundMs + PROBE_MS * 2, () => answers !== undefined);
   if (answers === undefined) stage.violation("progress", "a call was never answered");
   for (const operation of answers ?? []) {
     if (operation?.outcome === undefined) stage.violation("progress", "a probe could not be made");
@@ -92,6 +96,18 @@ async function probe(stage: Stage, until: Until): Promise<void> {
       const { type, id, from } = operation.call;
       stage.violation("progress", `${type}/${id} does not answer ${from} after healing: ${operation.outcome.error}`);
     }
+  }
+}
+
+/** Whoever is told to try again does: a broken connection, or a host that has just come back, may be noticed only now. */
+async function ask(stage: Stage, call: PlannedCall, name: string): Promise<Operation | undefined> {
+  const deadline = stage.now + stage.boundMs;
+  for (let attempt = 1; ; attempt++) {
+    const operation = await makeCall(stage, call, `${name}-${attempt}`);
+    const { outcome } = operation ?? {};
+    if (outcome !== undefined && !("error" in outcome)) return operation;
+    if (stage.now >= deadline || (isLimpetError(outcome?.error) && outcome.error.retry === "never")) return operation;
+    await new Promise<void>((go) => stage.world.timeline.plan(stage.now + PAUSE_MS, KIND.script, undefined, go));
   }
 }
 
