@@ -6,15 +6,15 @@ import type { Duration } from "./kernel/durations.ts";
 import type { App, Definitions } from "./nodes/app.ts";
 import { openApp } from "./nodes/app.ts";
 import { systemRandom } from "./nodes/system.ts";
-import { VirtualClock } from "./nodes/virtual-clock.ts";
 import type { Log } from "./ports/log.ts";
 import { silentLog } from "./ports/log.ts";
 import type { Store } from "./ports/store.ts";
 import { MemoryStore } from "./stores/memory/memory-store.ts";
+import { VirtualClock } from "./world/virtual-clock.ts";
 
-export { VirtualClock } from "./nodes/virtual-clock.ts";
 export type { Store } from "./ports/store.ts";
 export { MemoryStore } from "./stores/memory/memory-store.ts";
+export { VirtualClock } from "./world/virtual-clock.ts";
 
 export interface TestOptions extends LimpetSettings, Definitions {
   /** Share one between two apps and they share their actors' state, as two processes on one database do. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LimpetError } from "../kernel/errors.ts";
-import { VirtualClock } from "../nodes/virtual-clock.ts";
 import { silentMeter } from "../ports/meter.ts";
+import { VirtualClock } from "../world/virtual-clock.ts";
 import { GroupCall, type GroupCallSettings } from "./group-call.ts";
 
 type Send = GroupCallSettings<number, string>["send"];

@@ -7,11 +7,11 @@ import type { ControlListener } from "../ports/control.ts";
 import { silentLog } from "../ports/log.ts";
 import { silentMeter } from "../ports/meter.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
+import { VirtualClock } from "../world/virtual-clock.ts";
 import { HostInstruments } from "./host-instruments.ts";
 import type { LeaderSource } from "./leader-source.ts";
 import { Membership } from "./membership.ts";
 import { systemRandom } from "./system.ts";
-import { VirtualClock } from "./virtual-clock.ts";
 
 class PlayedLeader {
   readonly heard: HostMessage[] = [];

@@ -4,9 +4,9 @@ import { Metrics } from "../observe/metrics.ts";
 import type { Coordination } from "../ports/coordination.ts";
 import { silentLog } from "../ports/log.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
+import { VirtualClock } from "../world/virtual-clock.ts";
 import { SchedulerNode } from "./scheduler-node.ts";
 import { systemRandom } from "./system.ts";
-import { VirtualClock } from "./virtual-clock.ts";
 
 const SETTINGS = {
   dedicated: false,

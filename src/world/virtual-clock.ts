@@ -1,0 +1,47 @@
+// A clock for one app that stands still until it is told to move. Its time is the timeline of a virtual world; but what was deferred
+// with `soon` runs by itself, so that calls and commits flow in real time and only waiting is virtual.
+import type { Duration } from "../kernel/durations.ts";
+import { parseDuration } from "../kernel/durations.ts";
+import type { Clock, Timer } from "../ports/clock.ts";
+import { BEGINNING } from "./local-clock.ts";
+import { KIND, Timeline } from "./timeline.ts";
+
+/** How many rounds of the event loop the work set off by one timer gets before the clock moves on. */
+const SETTLE_ROUNDS = 10;
+
+export class VirtualClock implements Clock {
+  readonly #startedAt: number;
+  readonly #timeline = new Timeline();
+
+  constructor(startedAt = BEGINNING) {
+    this.#startedAt = startedAt;
+  }
+
+  now(): number {
+    return this.#startedAt + this.#timeline.now;
+  }
+
+  monotonic(): number {
+    return this.#timeline.now;
+  }
+
+  after(ms: number, fn: () => void): Timer {
+    return this.#timeline.plan(this.#timeline.now + Math.max(ms, 0), KIND.timer, undefined, fn);
+  }
+
+  soon(fn: () => void): void {
+    setImmediate(fn);
+  }
+
+  /** Moves time forward, ringing what becomes due on the way, in order, and letting its work settle. */
+  async advance(duration: Duration): Promise<void> {
+    const until = this.#timeline.now + parseDuration(duration, "advance");
+    do await settle();
+    while (this.#timeline.step(until));
+    await this.#timeline.run(until);
+  }
+}
+
+async function settle(): Promise<void> {
+  for (let i = 0; i < SETTLE_ROUNDS; i++) await new Promise((resolve) => setImmediate(resolve));
+}
