@@ -1,35 +1,41 @@
-// npm run sim
-import { showLine } from "../src/world/story.ts";
-import { run } from "./run.ts";
-import { drawPlan } from "./swarm.ts";
+// `npm run sim`: runs seeds of the simulator and says what does not hold. What it can do is in command/arguments.ts.
+import { fileURLToPath } from "node:url";
+import { Terminal } from "../src/cli/terminal.ts";
+import { type Arguments, HELP, parseArguments, UsageError } from "./command/arguments.ts";
+import { manySeeds } from "./command/many-seeds.ts";
+import { replay } from "./command/replay.ts";
+import { againWithBug, hasBug } from "./command/with-bug.ts";
+import { StoryError } from "./stories/story-file.ts";
 
-const first = Number(process.argv[2] ?? 1),
-  n = Number(process.argv[3] ?? 1);
-let sim = 0,
-  steps = 0,
-  bad = 0;
-const t = performance.now();
-const faults = new Map<string, number>(),
-  marks = new Set<string>();
-for (let seed = first; seed < first + n; seed++) {
-  const plan = drawPlan(seed);
-  const outcome = await run(plan, (stage) => {
-    if (n === 1)
-      stage.observers.push({
-        told: (line) => {
-          if (line.level !== "debug") console.log(showLine(line));
-        },
-      });
-  });
-  sim += outcome.simulatedMs;
-  steps += outcome.steps;
-  for (const [k, v] of outcome.faults) faults.set(k, (faults.get(k) ?? 0) + v);
-  for (const m of outcome.marks) marks.add(m);
-  if (outcome.violations.length) {
-    bad++;
-    console.log(seed, outcome.violations[0]);
+const terminal = new Terminal(process.stdout, process.stderr, process.env);
+process.exitCode = await main(process.argv.slice(2));
+
+async function main(words: readonly string[]): Promise<number> {
+  try {
+    const options = parseArguments(words);
+    const { bug } = options;
+    if (bug !== undefined && options.task !== "bugs" && !hasBug(bug)) {
+      return await againWithBug(bug, fileURLToPath(import.meta.url), words);
+    }
+    return await perform(options);
+  } catch (error) {
+    if (!(error instanceof UsageError || error instanceof StoryError)) throw error;
+    terminal.errLine(error.message);
+    return 2;
   }
-  if (n === 1) console.log(outcome);
 }
-const s = (performance.now() - t) / 1000;
-console.log({ n, bad, seconds: s, perSecond: n / s, times: sim / 1000 / s, eventsPerSecond: steps / s }, faults, marks);
+
+async function perform(options: Arguments): Promise<number> {
+  switch (options.task) {
+    case "help":
+      terminal.line(HELP.trimEnd());
+      return 0;
+    case "seeds":
+    case "soak":
+      return manySeeds(options, terminal);
+    case "replay":
+      return replay(options, terminal);
+    default:
+      throw new UsageError(`--${options.task} is not there yet.`);
+  }
+}

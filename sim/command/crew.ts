@@ -1,0 +1,114 @@
+// Worker processes that do jobs side by side. One that ends, or does not come back, is replaced, and the job it had has failed:
+// what a run may do at worst is to hang its process.
+import { type ChildProcess, fork } from "node:child_process";
+import { join } from "node:path";
+import type { Job, Report, Worker } from "./job.ts";
+
+const PROGRAM = join(import.meta.dirname, "worker.ts");
+const PUT_BACK = join(import.meta.dirname, "../bugs/put-back.ts");
+
+/** Far longer than any run takes, on the slowest machine. */
+const MOST_MS = 120_000;
+
+interface Member {
+  readonly child: ChildProcess;
+  job: Assigned | undefined;
+}
+
+interface Assigned {
+  readonly job: Job;
+  readonly done: (report: Report) => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+export interface CrewOptions {
+  readonly jobs: number;
+  /** Put back into the program of the workers. */
+  readonly bug?: string | undefined;
+}
+
+export class Crew implements Worker {
+  readonly #options: CrewOptions;
+  readonly #idle: Member[] = [];
+  readonly #all = new Set<Member>();
+  readonly #waiting: { readonly job: Job; readonly done: (report: Report) => void }[] = [];
+  #isClosed = false;
+
+  constructor(options: CrewOptions) {
+    this.#options = options;
+  }
+
+  /** The report of a job that ended its worker says so. Never rejects. */
+  perform(job: Job): Promise<Report> {
+    return new Promise((done) => {
+      this.#waiting.push({ job, done });
+      this.#assign();
+    });
+  }
+
+  /** Ends everybody. Jobs that are running are lost. */
+  close(): void {
+    this.#isClosed = true;
+    for (const { child, job } of this.#all) {
+      clearTimeout(job?.timer);
+      child.kill("SIGKILL");
+    }
+  }
+
+  #assign(): void {
+    while (this.#waiting.length > 0 && !this.#isClosed) {
+      const member = this.#idle.pop() ?? (this.#all.size < this.#options.jobs ? this.#hire() : undefined);
+      if (member === undefined) return;
+      const { job, done } = this.#waiting.shift()!;
+      const timer = setTimeout(() => {
+        this.#fail(member, "progress", `it did not come to an end within ${MOST_MS / 1_000} s of real time`);
+        member.child.kill("SIGKILL");
+      }, MOST_MS);
+      member.job = { job, done, timer };
+      member.child.send(job);
+    }
+  }
+
+  #hire(): Member {
+    const { bug } = this.#options;
+    // A worker is started as this process was, and with its bug.
+    const wanted = bug === undefined ? [] : ["--import", PUT_BACK];
+    const child = fork(PROGRAM, [], {
+      execArgv: [...process.execArgv.filter((word) => !word.startsWith("--test")), ...wanted],
+      env: { ...process.env, ...(bug === undefined ? {} : { LIMPET_SIM_BUG: bug }) },
+      stdio: ["ignore", "ignore", "inherit", "ipc"],
+    });
+    const member: Member = { child, job: undefined };
+    this.#all.add(member);
+    child.on("message", (report) => {
+      const { job } = member;
+      if (job === undefined) return;
+      clearTimeout(job.timer);
+      member.job = undefined;
+      this.#idle.push(member);
+      job.done(report as Report);
+      this.#assign();
+    });
+    child.on("error", (error) => this.#lost(member, String(error)));
+    child.on("exit", (code, signal) => this.#lost(member, `the process that ran it ended with ${signal ?? code}`));
+    return member;
+  }
+
+  #lost(member: Member, why: string): void {
+    if (!this.#all.delete(member) || this.#isClosed) return;
+    const at = this.#idle.indexOf(member);
+    if (at >= 0) this.#idle.splice(at, 1);
+    this.#fail(member, "no exception", why);
+    this.#assign();
+  }
+
+  #fail(member: Member, checker: string, what: string): void {
+    const { job } = member;
+    if (job === undefined) return;
+    clearTimeout(job.timer);
+    member.job = undefined;
+    const violations = [{ checker, what, at: 0 }];
+    const nothing = { trace: "", runs: 0, steps: 0, simulatedMs: 0, operations: 0, faults: {}, marks: [], told: [] };
+    job.done({ seed: job.job.seed, violations, ...nothing });
+  }
+}

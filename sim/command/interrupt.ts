@@ -1,0 +1,27 @@
+// Ctrl-C: the first asks to come to an end, the second does not ask.
+export class Interrupt {
+  isAsked = false;
+  readonly #asked = Promise.withResolvers<void>();
+  readonly #heard: () => void;
+
+  constructor(say: (line: string) => void, atOnce: () => void = () => {}) {
+    this.#heard = () => {
+      if (this.isAsked) {
+        atOnce();
+        process.exit(130);
+      }
+      this.isAsked = true;
+      this.#asked.resolve();
+      say("Ending after what is running. Once more ends at once.");
+    };
+    process.on("SIGINT", this.#heard).on("SIGTERM", this.#heard);
+  }
+
+  get asked(): Promise<void> {
+    return this.#asked.promise;
+  }
+
+  end(): void {
+    process.off("SIGINT", this.#heard).off("SIGTERM", this.#heard);
+  }
+}

@@ -1,0 +1,49 @@
+// One job, done in this process: the plan is drawn, run, and run again to see that it is the same.
+import type { Outcome } from "../run.ts";
+import type { Stage, Violation } from "../stage.ts";
+import { CoarseStory } from "../stories/coarse-story.ts";
+import { firstDifference } from "./determinism.ts";
+import { runCatching } from "./exceptions.ts";
+import type { Job, Report } from "./job.ts";
+import { planOf } from "./plan-of.ts";
+
+export async function perform(job: Job, prepare: (stage: Stage) => void = () => {}): Promise<Report> {
+  const plan = planOf(job);
+  let told: CoarseStory | undefined;
+  const first = await runCatching(plan, (stage) => {
+    if (job.tells) told = new CoarseStory(stage);
+    prepare(stage);
+  });
+  const violations = [...first.violations];
+  if (!job.once) {
+    const second = await runCatching(plan, prepare);
+    if (!isSame(first, second)) violations.push(await determinismBroken(first, () => firstDifference(plan, prepare)));
+  }
+  return {
+    seed: job.seed,
+    violations,
+    trace: first.trace,
+    runs: job.once ? 1 : 2,
+    steps: first.steps,
+    simulatedMs: first.simulatedMs,
+    operations: first.operations,
+    faults: Object.fromEntries(first.faults),
+    marks: [...first.marks],
+    told: told?.lines ?? [],
+  };
+}
+
+export const isSame = (one: Outcome, other: Outcome): boolean =>
+  one.trace === other.trace && one.steps === other.steps && one.violations.length === other.violations.length;
+
+async function determinismBroken(
+  { simulatedMs }: Outcome,
+  find: () => ReturnType<typeof firstDifference>,
+): Promise<Violation> {
+  const found = await find();
+  if (found === undefined) {
+    const what = "two runs of the same plan differ; further runs did not, so it cannot be said where";
+    return { checker: "determinism", what, at: simulatedMs };
+  }
+  return { checker: "determinism", what: `two runs of the same plan differ ${found.text}`, at: found.at };
+}

@@ -1,0 +1,58 @@
+// The sum of many seeds: for people, and for programs.
+import type { Paint } from "../../src/cli/terminal.ts";
+import { type Circumstances, replayCommand, type Variation } from "./circumstances.ts";
+import type { Figures } from "./figures.ts";
+import { showTime } from "./figures.ts";
+import type { Report } from "./job.ts";
+import { missedMarks } from "./marks.ts";
+
+export function summaryOf(figures: Figures, failed: readonly Report[], isInterrupted: boolean, paint: Paint): string {
+  const { seeds, seconds, simulatedMs, steps, operations, marks } = figures;
+  const rate = (amount: number): string => Math.round(amount / Math.max(seconds, 0.001)).toLocaleString("en");
+  const happened = [...figures.faults].filter(([, count]) => count > 0).map(([name, count]) => `${name} ${count}`);
+  const missed = missedMarks(marks);
+  const seedsFailed = failed.map(({ seed }) => seed).sort((a, b) => a - b);
+  return [
+    "",
+    `${seeds} seeds in ${seconds.toFixed(1)} s (${rate(seeds)} seeds/s), ${showTime(simulatedMs)} simulated (${rate(simulatedMs / 1_000)} times real time)`,
+    `${steps.toLocaleString("en")} steps (${rate(steps)}/s), ${operations.toLocaleString("en")} calls`,
+    `faults: ${happened.join(", ") || "none"}`,
+    ...(figures.missedFaults.length > 0 ? [`never:  ${figures.missedFaults.join(", ")}`] : []),
+    `marks:  ${[...marks].sort().join(", ") || "none"}`,
+    ...(missed.length > 0 ? [`missed: ${missed.join(", ")}`] : []),
+    ...(isInterrupted ? [paint("yellow", "interrupted")] : []),
+    seedsFailed.length === 0
+      ? paint("green", "everything held")
+      : paint(
+          "red",
+          `${seedsFailed.length} of ${seeds} seeds failed: ${seedsFailed.slice(0, 20).join(" ")}${seedsFailed.length > 20 ? " …" : ""}`,
+        ),
+  ].join("\n");
+}
+
+export function jsonOf(
+  figures: Figures,
+  from: number,
+  failed: readonly Report[],
+  variation: Variation,
+  { commit, node }: Circumstances,
+) {
+  return {
+    commit,
+    node,
+    bug: variation.bug ?? null,
+    from,
+    seeds: figures.seeds,
+    runs: figures.runs,
+    failed: failed.length,
+    violations: failed.flatMap(({ seed, violations }) =>
+      violations.map(({ checker, what, at }) => ({ seed, checker, what, at, replay: replayCommand(seed, variation) })),
+    ),
+    seconds: figures.seconds,
+    simulatedSeconds: figures.simulatedMs / 1_000,
+    events: figures.steps,
+    calls: figures.operations,
+    faults: Object.fromEntries(figures.faults),
+    marks: { reached: [...figures.marks].sort(), missed: missedMarks(figures.marks) },
+  };
+}

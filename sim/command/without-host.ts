@@ -1,0 +1,31 @@
+// A plan without one of its hosts, and without what refers to it.
+import type { Plan, PlannedFault } from "../plan.ts";
+
+export function withoutHost(plan: Plan, name: string): Plan {
+  return {
+    ...plan,
+    hosts: plan.hosts.filter((host) => host.name !== name),
+    calls: plan.calls.filter(({ from }) => from !== name),
+    faults: plan.faults.flatMap((fault) => {
+      const rest = without(fault, name);
+      return rest === undefined ? [] : [rest as PlannedFault];
+    }),
+  };
+}
+
+/** From lists the name is taken out; whatever else names it, or has an empty list then, cannot go without. */
+function without(value: unknown, name: string): unknown {
+  if (value === name) return undefined;
+  if (Array.isArray(value)) {
+    const rest = value.map((one) => without(one, name)).filter((one) => one !== undefined);
+    return rest.length === 0 && value.length > 0 ? undefined : rest;
+  }
+  if (typeof value !== "object" || value === null) return value;
+  const rest: Record<string, unknown> = {};
+  for (const [key, detail] of Object.entries(value)) {
+    const kept = without(detail, name);
+    if (kept === undefined && detail !== undefined) return undefined;
+    rest[key] = kept;
+  }
+  return rest;
+}

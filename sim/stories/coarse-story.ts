@@ -1,0 +1,67 @@
+// A run in coarse words: what went wrong, who came and went, who led, what callers heard, what was found. Moments are rounded to
+// a tenth of a second and errors told by their code, so that it stays the same while the program changes in small ways.
+import type { StoryLine } from "../../src/world/story.ts";
+import type { Operation } from "../observer.ts";
+import type { Stage } from "../stage.ts";
+
+/** What hosts say that belongs to the coarse story, with what of it is told. */
+const EVENTS: Readonly<Record<string, readonly string[]>> = {
+  leading: ["term"],
+  "not leading any more": ["term", "why"],
+  "host joined": ["name"],
+  "host returned": ["name"],
+  "host suspect": ["name"],
+  "host evicted": ["name"],
+  "host removed": ["name", "why"],
+  "the lease is over; every actor here is let go": [],
+  "this host was removed from the cluster": ["why"],
+  "everything is healed": [],
+};
+
+export class CoarseStory {
+  readonly lines: string[] = [];
+  readonly #stage: Stage;
+
+  constructor(stage: Stage) {
+    this.#stage = stage;
+    stage.observers.push({
+      started: ({ name }) => this.#tell(name, "starts"),
+      gone: ({ name }) => this.#tell(name, "is gone"),
+      told: (line) => this.#told(line),
+      answered: (operation) => this.#answered(operation),
+    });
+  }
+
+  #tell(who: string, what: string): void {
+    const seconds = `${(this.#stage.now / 1_000).toFixed(1)}s`.padStart(7);
+    this.lines.push(`${seconds} ${who.padEnd(8)} ${what}`.trimEnd());
+  }
+
+  #told({ who, event, fields }: StoryLine): void {
+    const isFault = event.startsWith("⚡");
+    if (!isFault && !event.startsWith("VIOLATION") && !(event in EVENTS)) return;
+    const names = isFault ? Object.keys(fields ?? {}) : (EVENTS[event] ?? []);
+    const details = names.map((name) => `${name}=${coarse(fields?.[name])}`);
+    this.#tell(who, [event, ...details].join(" "));
+  }
+
+  #answered({ call: { from, method, type, id, at }, beganAt, outcome }: Operation): void {
+    // Calls of the plan, not those that are made to see whether all is well.
+    if (outcome === undefined || !this.#stage.plan.calls.some((call) => call.at === at && call.from === from)) return;
+    const heard = "error" in outcome ? failure(outcome.error) : coarse(outcome.value);
+    const since = beganAt < this.#stage.now - 50 ? ` (asked at ${(beganAt / 1_000).toFixed(1)}s)` : "";
+    this.#tell(from, `${method} ${type}/${id} → ${heard}${since}`);
+  }
+}
+
+function failure(error: unknown): string {
+  const { code, name, message } = error as { code?: string; name?: string; message?: string };
+  return code ?? `${name}: ${message}`;
+}
+
+function coarse(value: unknown): string {
+  if (typeof value === "number") return String(Math.round(value));
+  if (Array.isArray(value))
+    return value.every((one) => typeof one === "string") ? value.join(",") : `${value.length} of them`;
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "nothing");
+}
