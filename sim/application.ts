@@ -29,8 +29,8 @@ export function applicationOf(
   types: readonly string[],
 ): ActorClass[] {
   const tell = {
-    activated: (life: Life) => {
-      for (const one of stage.observers) one.activated?.(life);
+    activated: (life: Life, entries?: readonly string[]) => {
+      for (const one of stage.observers) one.activated?.(life, entries);
     },
     deactivated: (life: Life, reason: string) => {
       for (const one of stage.observers) one.deactivated?.(life, reason);
@@ -43,7 +43,9 @@ export function applicationOf(
     },
   };
   const process = (): Process => box.process!;
-  const bornHere = (type: string, id: string): Life => ({ number: ++lives, process: process(), namespace, type, id });
+  const bornHere = (type: string, id: string): Life => {
+    return { number: ++lives, process: process(), namespace, type, id, bornAt: stage.now };
+  };
 
   async function work<T>(actor: Actor<object>, life: Life, op: string, how: CallHow, change: () => T): Promise<T> {
     const turn: Turn = { number: ++turns, life, op, beganAt: stage.now };
@@ -72,7 +74,7 @@ export function applicationOf(
         return { entries: [] as string[] };
       }
       override onActivate() {
-        tell.activated(this._life);
+        tell.activated(this._life, [...this.state.entries]);
       }
       override onDeactivate(reason: string) {
         tell.deactivated(this._life, reason);

@@ -15,6 +15,7 @@ export interface Life {
   readonly namespace: string;
   readonly type: string;
   readonly id: string;
+  readonly bornAt: number;
 }
 
 export interface Turn {
@@ -42,8 +43,8 @@ export interface Observer {
   /** However it ended. */
   gone?(host: WorldHost, process: Process): void;
   slept?(process: Process, ms: number, how: "pause" | "suspend"): void;
-  /** The first thing an activation does. */
-  activated?(life: Life): void;
+  /** The first thing an activation does. `entries`: what it finds in its state, if it has any. */
+  activated?(life: Life, entries?: readonly string[]): void;
   /** The last thing it does, unless it was cut off. */
   deactivated?(life: Life, reason: string): void;
   turnBegan?(turn: Turn): void;

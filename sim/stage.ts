@@ -48,6 +48,8 @@ export class Stage {
   readonly observers: Observer[] = [];
   readonly violations: Violation[] = [];
   readonly marks = new Set<string>();
+  /** What would have broken a rule had it not been for a trouble under which the rule is not promised, by rule. */
+  readonly excused = new Map<string, number>();
   readonly faults = new Map<string, number>();
   readonly operations: Operation[] = [];
   /** False once everything is being healed: nothing goes wrong any more. */
@@ -112,6 +114,10 @@ export class Stage {
     if (this.violations.length >= MOST_VIOLATIONS) return;
     this.violations.push({ checker, what, at: this.now });
     this.world.story.tell("", "error", `VIOLATION of ${checker}: ${what}`);
+  }
+
+  excuse(checker: string): void {
+    this.excused.set(checker, (this.excused.get(checker) ?? 0) + 1);
   }
 
   /** Something worth reaching has been reached. */
