@@ -2,6 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { Terminal } from "../src/cli/terminal.ts";
 import { type Arguments, HELP, parseArguments, UsageError } from "./command/arguments.ts";
+import { bugTable } from "./command/bug-table.ts";
 import { manySeeds } from "./command/many-seeds.ts";
 import { replay } from "./command/replay.ts";
 import { againWithBug, hasBug } from "./command/with-bug.ts";
@@ -35,6 +36,8 @@ async function perform(options: Arguments): Promise<number> {
       return manySeeds(options, terminal);
     case "replay":
       return replay(options, terminal);
+    case "bugs":
+      return bugTable(options, terminal);
     default:
       throw new UsageError(`--${options.task} is not there yet.`);
   }
