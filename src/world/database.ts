@@ -163,21 +163,22 @@ class Client implements Store {
   readonly coordination: Coordination;
   readonly #database: Database;
   readonly #station: Station;
+  readonly #underWay = new Set<Promise<unknown>>();
   #isClosed = false;
 
   constructor(database: Database, station: Station) {
     this.#database = database;
     this.#station = station;
-    this.coordination = new CoordinationClient(database, station, () => this.#checkOpen());
-  }
-
-  #checkOpen(): void {
-    if (this.#isClosed) throw new LimpetError("STORE_UNAVAILABLE", "the store is closed");
+    this.coordination = new CoordinationClient(database, station, (question, work) => this.#ask(question, work));
   }
 
   #ask<T>(question: Question, work: () => Promise<T>): Promise<T> {
-    this.#checkOpen();
-    return this.#database.ask(this.#station, question, work);
+    if (this.#isClosed) throw new LimpetError("STORE_UNAVAILABLE", "the store is closed");
+    const asked = this.#database.ask(this.#station, question, work);
+    const over = (): void => void this.#underWay.delete(asked);
+    this.#underWay.add(asked);
+    asked.then(over, over);
+    return asked;
   }
 
   /** Those of a batch whose rows nobody else holds. */
@@ -225,6 +226,7 @@ class Client implements Store {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    await Promise.allSettled(this.#underWay);
   }
 }
 
@@ -237,20 +239,21 @@ function spread<T, A>(batch: readonly T[], free: readonly T[], answers: readonly
   });
 }
 
+type Ask = <T>(question: Question, work: () => Promise<T>) => Promise<T>;
+
 class CoordinationClient implements Coordination {
   readonly #database: Database;
   readonly #station: Station;
-  readonly #checkOpen: () => void;
+  readonly #askStore: Ask;
 
-  constructor(database: Database, station: Station, checkOpen: () => void) {
+  constructor(database: Database, station: Station, ask: Ask) {
     this.#database = database;
     this.#station = station;
-    this.#checkOpen = checkOpen;
+    this.#askStore = ask;
   }
 
   async #ask<T>(question: Question, work: (truth: Coordination) => Promise<T>): Promise<T> {
-    this.#checkOpen();
-    return this.#database.ask(this.#station, question, () => work(this.#database.truth.coordination));
+    return this.#askStore(question, () => work(this.#database.truth.coordination));
   }
 
   async campaign(candidate: Candidate, dead: readonly string[] = []): Promise<Standing> {

@@ -1,0 +1,259 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { isLimpetError } from "../kernel/errors.ts";
+import { Prng } from "../kernel/prng.ts";
+import type { Store } from "../ports/store.ts";
+import { newCandidate, newMember } from "../stores/contract/coordination-shared.contract.ts";
+import { actor, commitOf, take, whole } from "../stores/contract/shared.contract.ts";
+import { coordinationContract } from "../stores/coordination.contract.ts";
+import { storeContract } from "../stores/store.contract.ts";
+import { Database, type DatabaseTroubles, NO_TROUBLES } from "./database.ts";
+import { Timeline } from "./timeline.ts";
+import { Dummy, SelfRunning } from "./world-kit.test.ts";
+
+let places = 0;
+
+/** Another process at the same database. */
+const client = (database: Database): Store => database.open(new Dummy(++places));
+
+storeContract("virtual", async () => {
+  const database = new Database(new SelfRunning(), new Prng("contract"));
+  const store = client(database);
+  const open = async (): Promise<Store> => client(database);
+  return { store, second: open, reopen: open, dispose: () => store.close() };
+});
+
+coordinationContract("virtual", async () => {
+  const database = new Database(new SelfRunning(), new Prng("contract"));
+  const store = client(database);
+  return {
+    store,
+    second: async () => client(database),
+    advance: async (ms) => {
+      database.offsetMs += ms;
+    },
+    addMany: async (count) => {
+      const { coordination } = database.truth;
+      const { term } = await coordination.campaign(newCandidate());
+      for (let i = 0; i < count; i++) await coordination.saveMember(term, newMember());
+    },
+    dispose: () => store.close(),
+  };
+});
+
+/** A database whose time passes when the test says so, and two processes at it. */
+class Setting {
+  readonly timeline = new Timeline();
+  readonly database: Database;
+  readonly process = new Dummy(1);
+  readonly store: Store;
+  readonly other: Store;
+
+  constructor(troubles: Partial<DatabaseTroubles> = {}, seed = 1) {
+    this.database = new Database(this.timeline, new Prng(seed));
+    this.store = this.database.open(this.process);
+    this.other = this.database.open(new Dummy(2));
+    this.troubles(troubles);
+  }
+
+  troubles(troubles: Partial<DatabaseTroubles>): void {
+    this.database.troubles = { ...NO_TROUBLES, ...troubles };
+  }
+
+  /** Lets time pass until it is settled. */
+  async now<T>(asked: Promise<T>, within = 60_000): Promise<T> {
+    let isOver = false;
+    const over = (): void => {
+      isOver = true;
+    };
+    asked.then(over, over);
+    await this.timeline.run(this.timeline.now + within, () => isOver);
+    assert.ok(isOver, "it was not answered");
+    return asked;
+  }
+
+  taken(id = "ada") {
+    return this.now(take(this.store, actor(id, "n")));
+  }
+
+  /** What is stored, as somebody sees it who asks the database itself. */
+  async stored(id = "ada"): Promise<number | undefined> {
+    return (await this.database.truth.find(actor(id, "n")))?.version;
+  }
+}
+
+const unavailable = (error: unknown): boolean => isLimpetError(error, "STORE_UNAVAILABLE");
+const unknown = (error: unknown): boolean => isLimpetError(error, "COMMIT_UNKNOWN");
+
+describe("a question to the database", () => {
+  test("takes time there and back", async () => {
+    const it = new Setting();
+    const held = await it.taken();
+    const askedAt = it.timeline.now;
+    let doneAt = 0;
+    it.database.watchers.push({
+      done: () => {
+        doneAt = it.timeline.now;
+      },
+    });
+    await it.now(it.store.commit([commitOf(held, whole("x"))]));
+    assert.ok(doneAt >= askedAt + 0.2);
+    assert.ok(it.timeline.now >= doneAt + 0.2);
+  });
+
+  test("that fails on its way has done nothing, and says so", async () => {
+    const it = new Setting();
+    const held = await it.taken();
+    it.troubles({ failsBefore: 1 });
+    await assert.rejects(it.now(it.store.commit([commitOf(held, whole("x"))])), unavailable);
+    assert.equal(await it.stored(), 0);
+  });
+
+  test("whose answer fails on its way has done its work, and nobody who asked can know", async () => {
+    const it = new Setting();
+    const held = await it.taken();
+    it.troubles({ failsAfter: 1 });
+    const commit = commitOf(held, whole("x"));
+    await assert.rejects(it.now(it.store.commit([commit])), unknown);
+    assert.equal(await it.stored(), 1);
+    it.troubles({});
+    assert.deepEqual(await it.now(it.store.commit([commit])), ["committed"]);
+    assert.equal(await it.stored(), 1);
+  });
+
+  test("is refused while the database is down, and answered when it is back", async () => {
+    const it = new Setting();
+    const held = await it.taken();
+    it.database.goDown();
+    await assert.rejects(it.now(it.store.commit([commitOf(held, whole("x"))])), unavailable);
+    await assert.rejects(it.now(it.store.coordination.members()), unavailable);
+    await assert.rejects(it.now(it.store.ping()), unavailable);
+    it.database.comeBack();
+    assert.deepEqual(await it.now(it.store.commit([commitOf(held, whole("x"))])), ["committed"]);
+  });
+
+  test("that nobody answers is given up in the end", async () => {
+    const it = new Setting();
+    const held = await it.taken();
+    const askedAt = it.timeline.now;
+    it.troubles({ slow: 1, slowMs: 1e9 });
+    const late = it.store.commit([commitOf(held, whole("x"))]);
+    await assert.rejects(it.now(late), unknown);
+    assert.ok(Math.abs(it.timeline.now - askedAt - 5_000) < 1);
+  });
+
+  test("may be slow", async () => {
+    const it = new Setting({ slow: 1, slowMs: 1_000 });
+    let longest = 0;
+    for (let i = 0; i < 20; i++) {
+      const askedAt = it.timeline.now;
+      await it.now(it.store.ping()).catch(() => {});
+      longest = Math.max(longest, it.timeline.now - askedAt);
+    }
+    assert.ok(longest > 500);
+  });
+
+  test("that writes is refused while nothing can be written; one that reads is not", async () => {
+    const it = new Setting();
+    const held = await it.taken();
+    it.troubles({ isReadOnly: true });
+    const { coordination } = it.store;
+    await assert.rejects(it.now(it.store.commit([commitOf(held, whole("x"))])), unavailable);
+    await assert.rejects(it.now(it.store.take([{ ...actor("bo", "n"), owner: "o" }])), unavailable);
+    await assert.rejects(it.now(coordination.campaign(newCandidate())), unavailable);
+    assert.equal((await it.now(it.store.find(actor("ada", "n"))))?.version, 0);
+    assert.deepEqual(await it.now(coordination.members()), []);
+    assert.equal(await it.stored(), 0);
+  });
+
+  test("leaves alone what somebody else holds, and does the rest", async () => {
+    const it = new Setting();
+    const keys = Array.from({ length: 200 }, (_, i) => ({ ...actor(`${i}`, "n"), owner: "o" }));
+    const held = await it.now(it.store.take(keys));
+    it.troubles({ holds: 0.5 });
+    const outcomes = await it.now(it.store.commit(held.map((one) => commitOf(one!, whole("x")))));
+    assert.deepEqual(new Set(outcomes), new Set(["committed", undefined]));
+    for (const [i, outcome] of outcomes.entries()) {
+      assert.equal(await it.stored(`${i}`), outcome === undefined ? 0 : 1);
+    }
+    const again = await it.now(it.store.take(keys));
+    assert.ok(again.includes(undefined));
+    assert.ok(again.some((one) => one?.epoch === 2));
+  });
+
+  test("of a process that has ended meanwhile is done all the same, and answered to nobody", async () => {
+    const it = new Setting();
+    const held = await it.taken();
+    let answers = 0;
+    it.store.commit([commitOf(held, whole("x"))]).finally(() => answers++);
+    // It has left the process, and is on its way.
+    it.timeline.step(Number.POSITIVE_INFINITY);
+    it.process.hasEnded = true;
+    await it.timeline.run(10_000);
+    assert.deepEqual([await it.stored(), answers], [1, 0]);
+  });
+
+  test("that a process is about to send when it falls asleep leaves it when it wakes up, and is fenced by then", async () => {
+    const it = new Setting();
+    const held = await it.taken();
+    it.database.watchers.push({
+      asks: (station) => {
+        if (station === it.process) it.process.isAsleep = true;
+      },
+    });
+    const late = it.store.commit([commitOf(held, whole("late"))]);
+    await it.timeline.run(3_000);
+    assert.equal(await it.stored(), 0);
+    const next = await it.now(take(it.other, actor("ada", "n")));
+    await it.now(it.other.commit([commitOf(next, whole("other"))]));
+    it.process.wake(it.timeline);
+    assert.deepEqual(await it.now(late), ["fenced"]);
+  });
+
+  test("of a process that sleeps is answered when it wakes up", async () => {
+    const it = new Setting();
+    const held = await it.taken();
+    const asked = it.store.commit([commitOf(held, whole("x"))]);
+    it.timeline.step(Number.POSITIVE_INFINITY);
+    it.process.isAsleep = true;
+    await it.timeline.run(it.timeline.now + 1_000);
+    assert.equal(await it.stored(), 1);
+    it.process.wake(it.timeline);
+    assert.deepEqual(await it.now(asked), ["committed"]);
+  });
+});
+
+test("the database goes by a clock of its own", async () => {
+  const it = new Setting();
+  it.database.offsetMs = 60_000;
+  await it.taken();
+  const found = await it.now(it.store.find(actor("ada", "n")));
+  const world = it.database.truth;
+  it.database.offsetMs = 0;
+  await it.now(take(it.store, actor("bo", "n")));
+  const later = await world.find(actor("bo", "n"));
+  assert.ok(found!.takenAt - later!.takenAt > 59_000);
+});
+
+test("who watches is told of every question and what became of it", async () => {
+  const it = new Setting();
+  const seen: string[] = [];
+  it.database.watchers.push({
+    asks: (station, question) => seen.push(`${station.place} asks ${question}`),
+    taken: (station, { id }, { epoch }) => seen.push(`${station.place} took ${id} epoch ${epoch}`),
+    committed: (station, _, { id }, outcome) => seen.push(`${station.place} ${outcome} ${id}`),
+    campaigned: (station, _, { term, leading }) => seen.push(`${station.place} term ${term} ${leading}`),
+    done: (station, question) => seen.push(`${station.place} done ${question}`),
+  });
+  const held = await it.taken();
+  await it.now(it.other.take([{ ...actor("ada", "n"), owner: "o" }]));
+  await it.now(it.store.commit([commitOf(held, whole("x"))]));
+  await it.now(it.store.coordination.campaign(newCandidate()));
+  assert.deepEqual(seen, [
+    ...["1 asks take", "1 took ada epoch 1", "1 done take"],
+    ...["2 asks take", "2 took ada epoch 2", "2 done take"],
+    ...["1 asks commit", "1 fenced ada", "1 done commit"],
+    ...["1 asks campaign", "1 term 1 true", "1 done campaign"],
+  ]);
+  assert.deepEqual(it.database.keyOf(held.ref), actor("ada", "n"));
+});
