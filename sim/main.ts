@@ -5,6 +5,7 @@ import { type Arguments, HELP, parseArguments, UsageError } from "./command/argu
 import { bugTable } from "./command/bug-table.ts";
 import { manySeeds } from "./command/many-seeds.ts";
 import { replay } from "./command/replay.ts";
+import { shrinkSeed } from "./command/shrink-seed.ts";
 import { againWithBug, hasBug } from "./command/with-bug.ts";
 import { StoryError } from "./stories/story-file.ts";
 
@@ -38,6 +39,8 @@ async function perform(options: Arguments): Promise<number> {
       return replay(options, terminal);
     case "bugs":
       return bugTable(options, terminal);
+    case "shrink":
+      return shrinkSeed(options, terminal);
     default:
       throw new UsageError(`--${options.task} is not there yet.`);
   }
