@@ -6,6 +6,7 @@ import { bugTable } from "./command/bug-table.ts";
 import { manySeeds } from "./command/many-seeds.ts";
 import { replay } from "./command/replay.ts";
 import { shrinkSeed } from "./command/shrink-seed.ts";
+import { tellStory } from "./command/tell-story.ts";
 import { againWithBug, hasBug } from "./command/with-bug.ts";
 import { StoryError } from "./stories/story-file.ts";
 
@@ -41,7 +42,7 @@ async function perform(options: Arguments): Promise<number> {
       return bugTable(options, terminal);
     case "shrink":
       return shrinkSeed(options, terminal);
-    default:
-      throw new UsageError(`--${options.task} is not there yet.`);
+    case "story":
+      return tellStory(options, terminal);
   }
 }

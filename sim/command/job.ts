@@ -10,8 +10,8 @@ export interface Job {
   readonly hosts?: number | undefined;
   /** Runs once only: nobody looks whether a second run is the same. */
   readonly once?: boolean | undefined;
-  /** Also says what happened, in the coarse words of kept stories. */
-  readonly tells?: boolean | undefined;
+  /** Also says what happened: in the coarse words of kept stories, or all of it. */
+  readonly tells?: "coarsely" | "everything" | undefined;
 }
 
 export interface Report {

@@ -1,4 +1,5 @@
 // One job, done in this process: the plan is drawn, run, and run again to see that it is the same.
+import { showLine } from "../../src/world/story.ts";
 import type { Outcome } from "../run.ts";
 import type { Stage, Violation } from "../stage.ts";
 import { CoarseStory } from "../stories/coarse-story.ts";
@@ -9,9 +10,10 @@ import { planOf } from "./plan-of.ts";
 
 export async function perform(job: Job, prepare: (stage: Stage) => void = () => {}): Promise<Report> {
   const plan = planOf(job);
-  let told: CoarseStory | undefined;
+  let told: readonly string[] = [];
   const first = await runCatching(plan, (stage) => {
-    if (job.tells) told = new CoarseStory(stage);
+    if (job.tells === "coarsely") told = new CoarseStory(stage).lines;
+    if (job.tells === "everything") told = everythingOf(stage);
     prepare(stage);
   });
   const violations = [...first.violations];
@@ -29,8 +31,14 @@ export async function perform(job: Job, prepare: (stage: Stage) => void = () => 
     operations: first.operations,
     faults: Object.fromEntries(first.faults),
     marks: [...first.marks],
-    told: told?.lines ?? [],
+    told,
   };
+}
+
+function everythingOf(stage: Stage): readonly string[] {
+  const lines: string[] = [];
+  stage.observers.push({ told: (line) => lines.push(showLine(line)) });
+  return lines;
 }
 
 export const isSame = (one: Outcome, other: Outcome): boolean =>

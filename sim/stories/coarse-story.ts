@@ -38,11 +38,13 @@ export class CoarseStory {
   }
 
   #told({ who, event, fields }: StoryLine): void {
-    const isFault = event.startsWith("⚡");
-    if (!isFault && !event.startsWith("VIOLATION") && !(event in EVENTS)) return;
-    const names = isFault ? Object.keys(fields ?? {}) : (EVENTS[event] ?? []);
-    const details = names.map((name) => `${name}=${coarse(fields?.[name])}`);
-    this.#tell(who, [event, ...details].join(" "));
+    // What exactly was found has numbers in it that change; which rule was broken does not.
+    const [violation] = /^VIOLATION of [^:]+/.exec(event) ?? [];
+    if (violation !== undefined) this.#tell(who, violation);
+    const names = event.startsWith("⚡") ? Object.keys(fields ?? {}) : EVENTS[event];
+    if (names === undefined) return;
+    const told = names.filter((name) => fields?.[name] !== undefined && fields[name] !== "");
+    this.#tell(who, [event, ...told.map((name) => `${name}=${coarse(fields?.[name])}`)].join(" "));
   }
 
   #answered({ call: { from, method, type, id, at }, beganAt, outcome }: Operation): void {

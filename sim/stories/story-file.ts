@@ -31,3 +31,6 @@ export function readStory(file: string): StoryFile {
   }
   return story as StoryFile;
 }
+
+/** Where what it tells is kept. */
+export const textFileOf = (file: string): string => file.replace(/(?:\.json)?$/, ".txt");

@@ -1,0 +1,57 @@
+// Plays a story, as it is and with its bug, and says what came of it that was not expected.
+import { Crew } from "../command/crew.ts";
+import type { Job } from "../command/job.ts";
+import type { StoryFile } from "./story-file.ts";
+
+export interface Played {
+  /** What belongs into NAME.txt. */
+  readonly text: string;
+  /** What was not as expected; empty: everything was. */
+  readonly problems: readonly string[];
+}
+
+interface Part {
+  readonly heading: string;
+  readonly bug: string | undefined;
+  /** The checker that must report; undefined: everything must hold. */
+  readonly reports: string | undefined;
+}
+
+export async function playStory(story: StoryFile, tells: Job["tells"] = "coarsely"): Promise<Played> {
+  const sections = [`${story.title}\n\n${story.why}`];
+  const problems: string[] = [];
+  for (const part of partsOf(story)) {
+    const { told, wrong } = await playPart(story, part, tells);
+    sections.push(`# ${part.heading}\n\n${told.join("\n")}`);
+    problems.push(...wrong.map((problem) => `${part.heading}: ${problem}`));
+  }
+  return { text: `${sections.join("\n\n")}\n`, problems };
+}
+
+function partsOf({ expected }: StoryFile): Part[] {
+  const holds: Part = { heading: "As it is, everything holds", bug: undefined, reports: undefined };
+  if (expected === "holds") return [holds];
+  const { reports, bug } = expected;
+  if (bug === undefined) return [{ heading: `As it is, "${reports}" is broken`, bug, reports }];
+  return [{ heading: `With the bug ${bug}, "${reports}" is broken`, bug, reports }, holds];
+}
+
+/** Twice, in the same process: the second must tell the same. */
+async function playPart({ plan }: StoryFile, { bug, reports }: Part, tells: Job["tells"]) {
+  const crew = new Crew({ jobs: 1, bug });
+  try {
+    const job = { seed: plan.seed, plan, tells };
+    const { told, violations } = await crew.perform(job);
+    const again = await crew.perform(job);
+    const wrong = violations
+      .filter(({ checker }) => checker !== reports)
+      .map(({ checker, what }) => `"${checker}" is broken: ${what}`);
+    if (reports !== undefined && !violations.some(({ checker }) => checker === reports)) {
+      wrong.push(`"${reports}" is not broken any more`);
+    }
+    if (again.told.join("\n") !== told.join("\n")) wrong.push("the second time something else happens");
+    return { told, wrong };
+  } finally {
+    crew.close();
+  }
+}
