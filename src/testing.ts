@@ -1,4 +1,5 @@
-// What `import … from "limpet/testing"` gives: an app for tests, in memory, whose time moves only when told to.
+// What `import … from "limpet/testing"` gives: an app for tests, in memory, whose time moves only when told to; and a whole cluster
+// in one process, on virtual time, in which everything can go wrong.
 import type { CallSettings } from "./actors/remote.ts";
 import type { LimpetSettings } from "./config/settings.ts";
 import { resolveSettings } from "./config/settings.ts";
@@ -14,6 +15,17 @@ import { VirtualClock } from "./world/virtual-clock.ts";
 
 export type { Store } from "./ports/store.ts";
 export { MemoryStore } from "./stores/memory/memory-store.ts";
+export { CHAOS_FAULTS, type ChaosFault, type ChaosOptions } from "./world/chaos.ts";
+export { everySeed, SeedFailed, type SeedOptions } from "./world/seeds.ts";
+export type { TestDatabase } from "./world/test-database.ts";
+export type { TestHost } from "./world/test-host.ts";
+export { type HostRef, openWorld, type TestWorld } from "./world/test-world.ts";
+export type {
+  TestHostChanges,
+  TestHostOptions,
+  TestWorldOptions,
+  TestWorldSettings,
+} from "./world/test-world-options.ts";
 export { VirtualClock } from "./world/virtual-clock.ts";
 
 export interface TestOptions extends LimpetSettings, Definitions {

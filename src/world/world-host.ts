@@ -1,5 +1,5 @@
 // A host of a virtual world: a name and a place in the network, at which one process after another may run.
-import type { ActorClass, AnyActor, CallSettings, Remote } from "../actors/remote.ts";
+import type { ActorClass } from "../actors/remote.ts";
 import { type ClusterSettings, type LimpetSettings, resolveSettings } from "../config/settings.ts";
 import { invariant, LimpetError } from "../kernel/errors.ts";
 import type { Prng } from "../kernel/prng.ts";
@@ -65,24 +65,6 @@ export class WorldHost {
     return app;
   }
 
-  /** An actor, called through this host. Time passes while its answer is awaited. */
-  actor<A extends AnyActor>(type: ActorClass<A>, id: string, settings?: CallSettings): Remote<A>;
-  actor<A extends AnyActor = never>(type: string, id: string, settings?: CallSettings): Remote<A>;
-  actor(type: ActorClass | string, id: string, settings?: CallSettings): object {
-    const { app } = this;
-    const process = this.#process!;
-    const handle = app.actor(type as string, id, settings) as Record<string, (...args: unknown[]) => Promise<unknown>>;
-    return new Proxy(
-      {},
-      {
-        get: (_, method) =>
-          typeof method === "string" && method !== "then"
-            ? (...args: unknown[]) => this.#world.outside(() => handle[method]!(...args), process)
-            : undefined,
-      },
-    );
-  }
-
   /**
    * Starts a process here, with other options if they are given: that is an upgrade. Resolves when it is part of the cluster;
    * rejects when it could not join, or ended before.
@@ -125,7 +107,7 @@ export class WorldHost {
   async stop(): Promise<void> {
     const process = this.#process;
     if (process === undefined) return;
-    await this.#world.outside(() => this.app.stop(), process);
+    await this.#world.inside(() => this.app.stop(), process);
     process.end(false);
   }
 }

@@ -4,16 +4,16 @@
 // Time stands still until somebody wants something: an answer of an actor, or that time passes.
 import type { ActorClass } from "../actors/remote.ts";
 import type { LimpetSettings } from "../config/settings.ts";
-import { type Duration, parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { Prng } from "../kernel/prng.ts";
 import type { ProcessIdentity } from "../ports/coordination.ts";
 import { Database, NO_TROUBLES } from "./database.ts";
 import type { ClockTroubles } from "./local-clock.ts";
 import { Network } from "./network.ts";
+import { Passage } from "./passage.ts";
 import { Process } from "./process.ts";
 import { Story } from "./story.ts";
-import { Timeline } from "./timeline.ts";
+import { KIND, Timeline } from "./timeline.ts";
 import { type HostOptions, WorldHost } from "./world-host.ts";
 
 export interface WorldOptions {
@@ -24,11 +24,6 @@ export interface WorldOptions {
   readonly settings?: LimpetSettings | undefined;
   /** Time passes only when whoever made it runs its timeline. */
   readonly isDriven?: boolean | undefined;
-}
-
-interface Goal {
-  readonly until: number;
-  readonly reached: () => void;
 }
 
 export class World {
@@ -42,16 +37,11 @@ export class World {
   readonly actors: readonly ActorClass[];
   readonly settings: LimpetSettings;
   readonly #processes = new Map<number, Process>();
-  readonly #isDriven: boolean;
+  readonly #passage: Passage;
   #lastProcess = 0;
-  /** Answers somebody outside waits for. */
-  #awaited = 0;
-  readonly #goals: Goal[] = [];
-  #goalsChanged = false;
-  #running: Promise<void> | undefined;
 
   constructor({ seed = 1, actors = [], settings = {}, isDriven = false }: WorldOptions = {}) {
-    this.#isDriven = isDriven;
+    this.#passage = new Passage(this.timeline, isDriven);
     this.seed = seed;
     this.actors = actors;
     this.settings = settings;
@@ -89,73 +79,36 @@ export class World {
     return (process) => process.machine === machine && this.#processes.get(process.pid)?.hasEnded === true;
   }
 
-  host(which: WorldHost | string | number): WorldHost {
-    if (which instanceof WorldHost) return which;
-    const found = typeof which === "number" ? this.hosts[which] : this.hosts.find(({ name }) => name === which);
-    if (found === undefined) throw new LimpetError("HOST_UNKNOWN", `no host is called ${which}`);
-    return found;
-  }
-
   // ——— Time.
 
   /** Lets time pass. */
-  advance(duration: Duration): Promise<void> {
-    const until = this.now + parseDuration(duration, "advance");
-    return new Promise((reached) => {
-      this.#goals.push({ until, reached });
-      this.#goals.sort((a, b) => a.until - b.until);
-      this.#goalsChanged = true;
-      this.#run();
-    });
+  advance(ms: number): Promise<void> {
+    return this.#passage.advance(ms);
   }
 
   /** Something that is awaited from outside of the world: time passes until it is there. Rejects when the process ends before. */
   outside<T>(begin: () => Promise<T>, process: Process): Promise<T> {
-    this.#awaited++;
     const ended = Promise.withResolvers<never>();
-    const tell = (): void => ended.reject(new LimpetError("ANSWER_LOST", "the process has ended"));
+    const tell = (): void =>
+      ended.reject(new LimpetError("ANSWER_LOST", "the process has ended; nobody knows how far it got"));
     process.onEnd.add(tell);
-    const answer = Promise.race([begin(), ended.promise]).finally(() => {
-      process.onEnd.delete(tell);
-      this.#awaited--;
-    });
-    this.#run();
-    return answer;
+    return this.#passage.during(() => Promise.race([begin(), ended.promise])).finally(() => process.onEnd.delete(tell));
   }
 
-  #run(): void {
-    if (this.#isDriven) return;
-    this.#running ??= this.#runToGoals().finally(() => {
-      this.#running = undefined;
-      if (this.#awaited > 0 || this.#goals.length > 0) this.#run();
-    });
+  /** The same for what the process itself does: while it sleeps, it does not begin. */
+  inside<T>(begin: () => Promise<T>, process: Process): Promise<T> {
+    const begun = (): Promise<T> =>
+      new Promise((resolve, reject) => {
+        const run = async (): Promise<T> => begin();
+        this.timeline.plan(this.now, KIND.script, process, () => void run().then(resolve, reject));
+      });
+    return this.outside(begun, process);
   }
 
-  async #runToGoals(): Promise<void> {
-    while (this.#awaited > 0 || this.#goals.length > 0) {
-      this.#goalsChanged = false;
-      const until = this.#goals[0]?.until ?? Number.POSITIVE_INFINITY;
-      await this.timeline.run(until, () => this.#goalsChanged || (this.#awaited === 0 && this.#goals.length === 0));
-      while (this.#goals[0] !== undefined && this.#goals[0].until <= this.now) this.#goals.shift()!.reached();
-    }
-  }
-
-  // ——— Troubles.
-
-  /** Neither hears the other any more. Nobody tells them. */
-  partition(a: WorldHost | string | number, b: WorldHost | string | number): void {
-    this.cut(a, b);
-    this.cut(b, a);
-  }
-
-  /** What `from` says does not reach `to`; the other way is open. */
-  cut(from: WorldHost | string | number, to: WorldHost | string | number): void {
-    this.network.change(this.host(from).place, this.host(to).place, { isOpen: false });
-  }
-
-  /** Nobody hears it and it hears nobody. It still reaches the database. */
-  isolate(which: WorldHost | string | number): void {
-    for (const other of this.hosts) if (other !== this.host(which)) this.partition(which, other);
+  /** Whoever still waits is told so. */
+  end(error: LimpetError): void {
+    for (const { process } of this.hosts) process?.end(false);
+    this.#passage.fail(error);
   }
 
   /** Every line works again, every process is awake, the database does its part. Who has crashed stays down. */
@@ -163,34 +116,5 @@ export class World {
     this.network.heal();
     this.database.troubles = { ...NO_TROUBLES };
     for (const { process } of this.hosts) process?.wake();
-  }
-
-  /** Its process ends at once, with everything in its memory. */
-  crash(which: WorldHost | string | number): void {
-    this.story.tell(this.host(which).name, "warn", "crashes");
-    this.host(which).process?.end(false);
-  }
-
-  /** The same, and nobody is told: its machine has lost its power. */
-  losePower(which: WorldHost | string | number): void {
-    this.story.tell(this.host(which).name, "warn", "loses its power");
-    this.host(which).process?.end(true);
-  }
-
-  /** Starts a new process where another one has ended. */
-  restart(which: WorldHost | string | number, changes: Partial<HostOptions> = {}): Promise<void> {
-    return this.host(which).start(changes);
-  }
-
-  /** Nothing happens in it for a while; then it goes on as if nothing had happened. */
-  pause(which: WorldHost | string | number, duration: Duration): void {
-    this.story.tell(this.host(which).name, "warn", "pauses", { duration });
-    this.host(which).process?.sleep(parseDuration(duration, "pause"), "pause");
-  }
-
-  /** Its machine sleeps: as a pause, but the monotonic clock does not notice. */
-  suspend(which: WorldHost | string | number, duration: Duration): void {
-    this.story.tell(this.host(which).name, "warn", "is suspended", { duration });
-    this.host(which).process?.sleep(parseDuration(duration, "suspend"), "suspend");
   }
 }

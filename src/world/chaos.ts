@@ -1,0 +1,175 @@
+// Random troubles for a test's world, drawn from its seed. Each kind says how it begins; it ends by itself after a while, or when
+// the chaos is over.
+import { type Duration, parseDuration } from "../kernel/durations.ts";
+import { LimpetError } from "../kernel/errors.ts";
+import type { Prng } from "../kernel/prng.ts";
+import type { TestHost } from "./test-host.ts";
+import type { TestWorld } from "./test-world.ts";
+
+export interface ChaosOptions {
+  /** What may go wrong; everything, unless said otherwise. */
+  readonly faults?: readonly ChaosFault[] | undefined;
+  /** How much time lies between one trouble and the next, on average. */
+  readonly every?: Duration | undefined;
+}
+
+type Later = (ms: number, run: () => void) => void;
+
+const DOWN_MS = 5_000;
+const LINE_MS = 5_000;
+const DATABASE_MS = 2_000;
+
+const FAULTS = {
+  /** A process ends with everything in its memory, and is started again after a while. */
+  crash: (chaos) => chaos.withHost((host, world) => chaos.down(host, () => world.crash(host))),
+  /** The same, and nobody is told. */
+  "power-loss": (chaos) => chaos.withHost((host, world) => chaos.down(host, () => world.losePower(host))),
+  /** A host is stopped in good order and started again, as when a new version is rolled out. */
+  restart: (chaos) => chaos.withHost((host) => chaos.down(host, () => {}, 0)),
+  /** A process hangs and goes on later with its old beliefs. */
+  pause: (chaos) => chaos.withHost((host, world) => world.pause(host, chaos.long())),
+  /** A machine sleeps, and its monotonic clock does not notice. */
+  suspend: (chaos) => chaos.withHost((host, world) => world.suspend(host, chaos.long())),
+  /** Two hosts do not hear each other. */
+  partition: (chaos) => chaos.withPair((a, b, world) => chaos.line(a, b, () => world.partition(a, b))),
+  /** One host does not hear another one. */
+  cut: (chaos) => chaos.withPair((a, b, world) => chaos.line(a, b, () => world.cut(a, b))),
+  /** One host hears nobody and nobody hears it. */
+  isolate: (chaos) =>
+    chaos.withHost((host, world) => {
+      world.isolate(host);
+      chaos.later(LINE_MS, () => {
+        for (const other of world.hosts) if (other !== host) world.mend(host, other);
+      });
+    }),
+  /** What two hosts say to each other is late. */
+  lag: (chaos) => chaos.withPair((a, b, world) => chaos.line(a, b, () => world.lag(a, b, chaos.upTo(2_000)))),
+  /** What two hosts say to each other is lost and sent again. */
+  loss: (chaos) => chaos.withPair((a, b, world) => chaos.line(a, b, () => world.loss(a, b, chaos.chance.number()))),
+  /** A wall clock is set. */
+  "clock-jump": (chaos) =>
+    chaos.withHost((host, world) => world.jumpClock(host, chaos.upTo(3_600_000) * chaos.chance.pick([-1, 1]))),
+  /** A clock is a little too fast or too slow. */
+  "clock-drift": (chaos) => chaos.withHost((host, world) => world.drift(host, chaos.chance.between(0.98, 1.02))),
+  /** The database answers nobody. */
+  "database-down": (chaos) => {
+    chaos.world.database.goDown();
+    chaos.later(DATABASE_MS, () => chaos.world.database.comeBack());
+  },
+  /** The database fails now and then, and nothing has happened. */
+  "database-failing": (chaos) => {
+    chaos.world.database.failing(chaos.chance.number());
+    chaos.later(DATABASE_MS, () => chaos.world.database.failing(0));
+  },
+  /** The database says now and then that it failed, and yet it has happened. */
+  "database-losing-answers": (chaos) => {
+    chaos.world.database.losingAnswers(chaos.chance.number());
+    chaos.later(DATABASE_MS, () => chaos.world.database.losingAnswers(0));
+  },
+  /** The database is slow. */
+  "database-slow": (chaos) => {
+    chaos.world.database.slow(chaos.upTo(1_000), chaos.chance.number());
+    chaos.later(DATABASE_MS, () => chaos.world.database.slow(0, 0));
+  },
+} as const satisfies Record<string, (chaos: Chaos) => void>;
+
+export type ChaosFault = keyof typeof FAULTS;
+
+/** The names of everything that may go wrong. */
+export const CHAOS_FAULTS = Object.keys(FAULTS) as readonly ChaosFault[];
+
+export class Chaos {
+  readonly world: TestWorld;
+  readonly chance: Prng;
+  readonly #faults: readonly ChaosFault[];
+  readonly #everyMs: number;
+  readonly #plan: Later;
+  /** Hosts it has brought down, with the attempt to start them that is under way. */
+  readonly #down = new Map<TestHost, Promise<void>>();
+  #isOver = false;
+
+  constructor(world: TestWorld, chance: Prng, { faults = CHAOS_FAULTS, every = "3s" }: ChaosOptions, plan: Later) {
+    const unknown = faults.find((fault) => !Object.hasOwn(FAULTS, fault));
+    if (unknown !== undefined || faults.length === 0) {
+      const what = unknown === undefined ? "an empty list" : `there is no fault called ${unknown}`;
+      throw new LimpetError("OPTION_INVALID", `faults: ${what}; there are ${CHAOS_FAULTS.join(", ")}`);
+    }
+    this.world = world;
+    this.chance = chance;
+    this.#faults = faults;
+    this.#everyMs = Math.max(parseDuration(every, "every"), 1);
+    this.#plan = plan;
+  }
+
+  async run(ms: number): Promise<void> {
+    const { world, chance } = this;
+    const end = world.now + ms;
+    try {
+      for (;;) {
+        const wait = Math.ceil(chance.exponential(this.#everyMs));
+        if (world.now + wait >= end) break;
+        await world.advance(wait);
+        FAULTS[chance.pick(this.#faults)](this);
+      }
+      await world.advance(end - world.now);
+    } finally {
+      this.#isOver = true;
+    }
+    world.heal();
+    for (const [host, underWay] of this.#down) {
+      await underWay;
+      if (!host.isUp) await world.restart(host);
+    }
+    await world.settled();
+  }
+
+  // ——— What faults are made of.
+
+  withHost(strike: (host: TestHost, world: TestWorld) => void): void {
+    const up = this.world.hosts.filter(({ isUp }) => isUp);
+    if (up.length > 0) strike(this.chance.pick(up), this.world);
+  }
+
+  withPair(strike: (a: TestHost, b: TestHost, world: TestWorld) => void): void {
+    const [a, b] = this.chance.shuffle(this.world.hosts);
+    if (a !== undefined && b !== undefined) strike(a, b, this.world);
+  }
+
+  line(a: TestHost, b: TestHost, strike: () => void): void {
+    strike();
+    this.later(LINE_MS, () => this.world.mend(a, b));
+  }
+
+  /** Brings a host down, and up again after a while. */
+  down(host: TestHost, strike: () => void, meanMs = DOWN_MS): void {
+    if (this.#down.has(host)) return;
+    this.#down.set(host, Promise.resolve());
+    strike();
+    this.later(meanMs, () => this.#bringUp(host));
+  }
+
+  /** Ends a trouble that lasts about so long, unless the chaos is over before. */
+  later(meanMs: number, undo: () => void): void {
+    this.#plan(this.chance.exponential(meanMs), () => {
+      if (!this.#isOver && !this.world.isStopped) undo();
+    });
+  }
+
+  /** Mostly short, now and then longer than any lease. */
+  long(): number {
+    return Math.ceil(10 * 3_000 ** this.chance.number());
+  }
+
+  upTo(ms: number): number {
+    return Math.ceil(this.chance.number() * ms);
+  }
+
+  /** It may not find its way into the cluster at once, and it may be struck again on its way; whoever operates it tries again. */
+  #bringUp(host: TestHost): void {
+    const started = this.world.restart(host).then(
+      () => void this.#down.delete(host),
+      () => this.later(1_000, () => this.#bringUp(host)),
+    );
+    this.#down.set(host, started);
+  }
+}

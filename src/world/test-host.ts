@@ -1,0 +1,69 @@
+// A host of a test's world, as the test sees it: something to call actors through, that may be down or asleep.
+import type { ActorClass, AnyActor, CallSettings, Remote } from "../actors/remote.ts";
+import { LimpetError } from "../kernel/errors.ts";
+import type { App } from "../nodes/app.ts";
+import type { World } from "./world.ts";
+import type { WorldHost } from "./world-host.ts";
+
+export class TestHost {
+  readonly name: string;
+  readonly #host: WorldHost;
+  readonly #world: World;
+  readonly #checkOpen: () => void;
+
+  constructor(host: WorldHost, world: World, checkOpen: () => void) {
+    this.name = host.name;
+    this.#host = host;
+    this.#world = world;
+    this.#checkOpen = checkOpen;
+  }
+
+  /** A process runs here and is part of the cluster. It may be asleep. */
+  get isUp(): boolean {
+    return this.#host.isUp;
+  }
+
+  get isAsleep(): boolean {
+    return this.#host.process?.isAsleep ?? false;
+  }
+
+  /** The app that runs here now. What it is asked through this takes no time by itself; `run` lets time pass. */
+  get app(): App {
+    this.#checkOpen();
+    const app = this.#host.process?.app;
+    if (app === undefined) throw isDown(this.name);
+    return app;
+  }
+
+  /**
+   * An actor, called through this host, whichever process runs here then. Time passes until it has answered. A call rejects with
+   * NOT_READY when the host is down, and with ANSWER_LOST when it goes down before it has the answer.
+   */
+  actor<A extends AnyActor>(type: ActorClass<A>, id: string, settings?: CallSettings): Remote<A>;
+  actor<A extends AnyActor = never>(type: string, id: string, settings?: CallSettings): Remote<A>;
+  actor(type: ActorClass | string, id: string, settings?: CallSettings): object {
+    type Methods = Record<string, (...args: unknown[]) => Promise<unknown>>;
+    const call = (method: string, args: unknown[]): Promise<unknown> =>
+      this.run((app) => (app.actor(type as string, id, settings) as Methods)[method]!(...args));
+    return new Proxy(Object.create(null) as object, {
+      get: (_, method) => {
+        // A handle must not look like a promise, or `await` would call it.
+        if (typeof method === "symbol" || method === "then" || method === "toJSON") return undefined;
+        return (...args: unknown[]) => call(method, args);
+      },
+    });
+  }
+
+  /** Has the app that runs here do something, while time passes: `host.run((app) => app.host.cluster())`. */
+  async run<T>(work: (app: App) => Promise<T>): Promise<T> {
+    const { app } = this;
+    return this.#world.inside(() => work(app), this.#host.process!);
+  }
+
+  toString(): string {
+    return this.name;
+  }
+}
+
+export const isDown = (name: string): LimpetError =>
+  new LimpetError("NOT_READY", `${name} is down; start it with world.restart("${name}")`);

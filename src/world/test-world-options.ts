@@ -1,0 +1,79 @@
+// What a test may say when it opens a world, and how that becomes the options of its hosts.
+import type { ActorClass } from "../actors/remote.ts";
+import type { ClusterSettings, LimpetSettings } from "../config/settings.ts";
+import { LimpetError } from "../kernel/errors.ts";
+import type { WorldOptions } from "./world.ts";
+import type { HostOptions } from "./world-host.ts";
+
+/** Settings of `limpet()`, without those whose part the world itself plays. */
+export interface TestWorldSettings extends Omit<LimpetSettings, "store" | "http" | "cluster" | "schedulers"> {
+  readonly cluster?: Omit<ClusterSettings, "host" | "port" | "schedulerPort" | "keys"> | undefined;
+}
+
+export interface TestHostChanges extends TestWorldSettings {
+  /** The classes it hosts; those of the world unless given. */
+  readonly actors?: readonly ActorClass[] | undefined;
+}
+
+export interface TestHostOptions extends TestHostChanges {
+  readonly name?: string | undefined;
+  /** Hosts on one machine know when another one has crashed. Each has its own, unless said otherwise. */
+  readonly machine?: string | undefined;
+}
+
+export interface TestWorldOptions extends TestWorldSettings {
+  /** The classes that every host runs. */
+  readonly actors: readonly ActorClass[];
+  /** How many, or their names, or what is special about each. Three, unless said otherwise. */
+  readonly hosts?: number | readonly (string | TestHostOptions)[] | undefined;
+  /** What chance decides follows from it. 1, unless said otherwise. */
+  readonly seed?: number | undefined;
+}
+
+const MOST_HOSTS = 100;
+const PLAYED_BY_THE_WORLD: Record<string, string> = {
+  store: "a world has a database of its own: world.database",
+  http: "a world has no HTTP door; call actors through its hosts",
+  schedulers: "the hosts of a world schedule among themselves",
+};
+
+export function worldOptionsOf(options: TestWorldOptions): WorldOptions & { readonly hosts: readonly HostOptions[] } {
+  const { actors, hosts = 3, seed = 1, ...settings } = options;
+  if (!Number.isSafeInteger(seed)) throw invalid(`seed: ${seed} is not a whole number`);
+  return { actors, seed, settings: settingsOf(settings), hosts: hostsOf(hosts) };
+}
+
+function hostsOf(hosts: NonNullable<TestWorldOptions["hosts"]>): readonly HostOptions[] {
+  const isList = Array.isArray(hosts);
+  const count = isList ? hosts.length : (hosts as number);
+  if (!(Number.isInteger(count) && count >= 1 && count <= MOST_HOSTS)) {
+    throw invalid(`hosts: ${isList ? "an empty list" : hosts} will not do; a world has 1 to ${MOST_HOSTS} hosts`);
+  }
+  if (!isList) return Array.from({ length: count }, () => ({}));
+  const all = (hosts as readonly (string | TestHostOptions)[]).map((host, i): HostOptions => {
+    const { name = `host-${i + 1}`, machine, ...rest } = typeof host === "string" ? { name: host } : host;
+    return { name, machine, ...hostOptionsOf(rest) };
+  });
+  const twice = all.find(({ name }, i) => all.findIndex((other) => other.name === name) !== i);
+  if (twice !== undefined) throw invalid(`hosts: two are called ${twice.name}`);
+  return all;
+}
+
+/** What is not mentioned stays as it was. */
+export function hostOptionsOf({ actors, ...settings }: TestHostChanges, before: LimpetSettings = {}): HostOptions {
+  const changed = settingsOf(settings);
+  const cluster = { ...(before.cluster as ClusterSettings | undefined), ...(changed.cluster as ClusterSettings) };
+  return { ...(actors === undefined ? {} : { actors }), settings: { ...before, ...changed, cluster } };
+}
+
+function settingsOf(settings: TestWorldSettings): LimpetSettings {
+  for (const [name, instead] of Object.entries(PLAYED_BY_THE_WORLD)) {
+    if (name in settings) throw invalid(`${name}: ${instead}`);
+  }
+  if (settings.cluster !== undefined && typeof settings.cluster !== "object") {
+    throw invalid("cluster: the hosts of a world form a cluster; for an app alone there is testLimpet()");
+  }
+  return settings;
+}
+
+const invalid = (what: string): LimpetError => new LimpetError("OPTION_INVALID", what);

@@ -1,0 +1,325 @@
+// A cluster for tests: hosts with real actors in one process, on virtual time, and every trouble a cluster can have, at the test's
+// command. The same seed and the same test give the same run.
+
+import type { ActorClass } from "../actors/remote.ts";
+import { type Duration, formatDuration, parseDuration } from "../kernel/durations.ts";
+import { LimpetError } from "../kernel/errors.ts";
+import type { Prng } from "../kernel/prng.ts";
+import { Chaos, type ChaosOptions } from "./chaos.ts";
+import { BEGINNING } from "./local-clock.ts";
+import type { Process } from "./process.ts";
+import { settle } from "./settling.ts";
+import { showLine } from "./story.ts";
+import { percent, shareOf, TestDatabase } from "./test-database.ts";
+import { isDown, TestHost } from "./test-host.ts";
+import { hostOptionsOf, type TestHostChanges, type TestWorldOptions, worldOptionsOf } from "./test-world-options.ts";
+import { KIND } from "./timeline.ts";
+import { World } from "./world.ts";
+import type { WorldHost } from "./world-host.ts";
+
+/** A host, its name, or its place in `world.hosts`. */
+export type HostRef = TestHost | string | number;
+
+/** Opens a world; its hosts are up and know each other. */
+export async function openWorld(options: TestWorldOptions): Promise<TestWorld> {
+  const world = new TestWorld(options);
+  await world.begin();
+  return world;
+}
+
+export class TestWorld implements AsyncDisposable {
+  readonly seed: number;
+  readonly hosts: readonly TestHost[];
+  readonly database: TestDatabase;
+  readonly #world: World;
+  readonly #chance: Prng;
+  #chaos = 0;
+  #stopped: Promise<void> | undefined;
+
+  constructor(options: TestWorldOptions) {
+    const { hosts, ...rest } = worldOptionsOf(options);
+    this.#world = new World(rest);
+    this.seed = this.#world.seed;
+    this.#chance = this.#world.chance.child("test");
+    this.database = new TestDatabase(this.#world.database, this.#world.story);
+    this.hosts = hosts.map((host) => new TestHost(this.#world.addHost(host), this.#world, () => this.#checkOpen()));
+  }
+
+  /** Called once, by openWorld. */
+  async begin(): Promise<void> {
+    for (const host of this.#world.hosts) await host.start();
+    await this.settled();
+  }
+
+  /** It has been asked to stop: nothing can be done with it any more. */
+  get isStopped(): boolean {
+    return this.#stopped !== undefined;
+  }
+
+  #checkOpen(): void {
+    if (this.isStopped) {
+      throw new LimpetError("STOPPING", "this world has been stopped; open another one with openWorld()");
+    }
+  }
+
+  // ——— Time and chance.
+
+  /** Milliseconds since 1970, by a clock that is never wrong. Worlds begin on 1 January 2030. */
+  get now(): number {
+    return BEGINNING + this.#world.now;
+  }
+
+  /** Lets time pass. Several may wait for their own moment at once, so this is also how a part of a test sleeps. */
+  async advance(duration: Duration): Promise<void> {
+    this.#checkOpen();
+    await this.#world.advance(parseDuration(duration, "advance"));
+  }
+
+  /** A number from 0 up to 1 that follows from the seed: what a test decides by chance, it decides by this. */
+  random(): number {
+    return this.#chance.number();
+  }
+
+  /** One of them, by the same chance. */
+  pick<T>(items: readonly T[]): T {
+    return this.#chance.pick(items);
+  }
+
+  /** Some host that is up, by the same chance; any, when all are down. */
+  someHost(): TestHost {
+    const up = this.hosts.filter(({ isUp }) => isUp);
+    return this.pick(up.length > 0 ? up : this.hosts);
+  }
+
+  // ——— What is where.
+
+  /** By name or place. */
+  host(which: HostRef): TestHost {
+    this.#checkOpen();
+    const { hosts } = this;
+    const found = hosts.find((host, i) => host === which || host.name === which || i === which);
+    if (found !== undefined) return found;
+    const shown = which instanceof TestHost ? `${which.name} is a host of another world` : `there is no host ${which}`;
+    const known = hosts.map(({ name }, i) => `${name} (${i})`).join(", ");
+    throw new LimpetError("HOST_UNKNOWN", `${shown}; this world has ${known}`);
+  }
+
+  /** The host an actor lives on, as the hosts that are awake have it; undefined when none of them knows. */
+  async where(type: ActorClass | string, id: string): Promise<TestHost | undefined> {
+    this.#checkOpen();
+    const name = typeof type === "string" ? type : (type.options?.name ?? type.name);
+    for (const host of this.hosts) {
+      if (!host.isUp || host.isAsleep || !host.app.host.status().ready) continue;
+      const { owner } = await host.run(({ host }) => host.where(name, id));
+      if (owner !== undefined) return this.hosts.find((one) => one.isUp && one.app.host.status().address === owner);
+    }
+    return undefined;
+  }
+
+  /** Time passes until every host that is up is ready and nothing moves. Rejects with NOT_SETTLED when that takes too long. */
+  async settled(within: Duration = "2m"): Promise<void> {
+    this.#checkOpen();
+    await settle(this, parseDuration(within, "settled"));
+  }
+
+  // ——— The network.
+
+  /** Neither hears the other any more. Nobody tells them: they notice by silence. */
+  partition(a: HostRef, b: HostRef): void {
+    this.cut(a, b);
+    this.cut(b, a);
+  }
+
+  /** What `from` says does not reach `to`; the other way is open. */
+  cut(from: HostRef, to: HostRef): void {
+    const [a, b] = this.#pair(from, to);
+    this.#tell(a, `is not heard by ${b.name} any more`);
+    this.#world.network.change(a.place, b.place, { isOpen: false });
+  }
+
+  /** No other host hears it and it hears none. It still reaches the database. */
+  isolate(which: HostRef): void {
+    const host = this.host(which);
+    for (const other of this.hosts) if (other !== host) this.partition(host, other);
+  }
+
+  /** What they say to each other takes longer, on average by so much. */
+  lag(a: HostRef, b: HostRef, by: Duration): void {
+    this.#between(a, b, `lags by ${by}`, { delayMs: parseDuration(by, "lag") });
+  }
+
+  /** This share of what they say to each other is lost on the way and has to be sent again. */
+  loss(a: HostRef, b: HostRef, share: number): void {
+    this.#between(a, b, `loses ${percent(share)} of its packets`, { loss: shareOf(share, "loss") });
+  }
+
+  /** The line between two hosts is as it was. */
+  mend(a: HostRef, b: HostRef): void {
+    this.#between(a, b, "is mended", { isOpen: true, delayMs: 0, loss: 0 });
+  }
+
+  #between(from: HostRef, to: HostRef, what: string, change: Parameters<World["network"]["change"]>[2]): void {
+    const [a, b] = this.#pair(from, to);
+    this.#tell(a, `its line to ${b.name} ${what}`);
+    this.#world.network.change(a.place, b.place, change);
+    this.#world.network.change(b.place, a.place, change);
+  }
+
+  #pair(from: HostRef, to: HostRef): [WorldHost, WorldHost] {
+    const pair: [WorldHost, WorldHost] = [this.#hostOf(from), this.#hostOf(to)];
+    if (pair[0] !== pair[1]) return pair;
+    throw new LimpetError("ARGUMENT_INVALID", `${pair[0].name} needs no network to talk to itself; name two hosts`);
+  }
+
+  // ——— Processes and their clocks.
+
+  /** Its process ends at once, with everything in its memory. Calls that were made through it reject with ANSWER_LOST. */
+  crash(which: HostRef): void {
+    this.#end(which, "crashes", false);
+  }
+
+  /** The same, and nobody is told: its machine has lost its power, and connections with it fall silent. */
+  losePower(which: HostRef): void {
+    this.#end(which, "loses its power", true);
+  }
+
+  #end(which: HostRef, how: string, quietly: boolean): void {
+    const host = this.#hostOf(which);
+    if (host.process === undefined) return;
+    this.#tell(host, how);
+    host.process.end(quietly);
+  }
+
+  /**
+   * Starts a host that is down. One that is up is stopped before, in good order. What is given here replaces what it was opened
+   * with: other actors or settings are an upgrade. Resolves when it is part of the cluster.
+   */
+  async restart(which: HostRef, changes: TestHostChanges = {}): Promise<void> {
+    const host = this.#hostOf(which);
+    const options = hostOptionsOf(changes, host.options.settings);
+    if (host.isUp) this.#tell(host, "is asked to stop");
+    await host.stop();
+    this.#tell(host, "starts");
+    await host.start(options);
+  }
+
+  /** Its process ends in good order: its actors move to others. */
+  async stopHost(which: HostRef): Promise<void> {
+    const host = this.#hostOf(which);
+    this.#tell(host, "is asked to stop");
+    await host.stop();
+  }
+
+  /** Nothing happens in it for a while; then it goes on as if nothing had happened. */
+  pause(which: HostRef, duration: Duration): void {
+    this.#sleep(which, parseDuration(duration, "pause"), "pause");
+  }
+
+  /** Its machine sleeps: as a pause, but its monotonic clock does not notice. */
+  suspend(which: HostRef, duration: Duration): void {
+    this.#sleep(which, parseDuration(duration, "suspend"), "suspend");
+  }
+
+  #sleep(which: HostRef, ms: number, how: "pause" | "suspend"): void {
+    const [host, process] = this.#running(which);
+    this.#tell(host, `${how === "pause" ? "pauses" : "is suspended"} for ${formatDuration(ms)}`);
+    process.sleep(ms, how);
+  }
+
+  /** Its wall clock is set by so much: "1h", "-1h". */
+  jumpClock(which: HostRef, by: Duration): void {
+    const [host, process] = this.#running(which);
+    const isBack = typeof by === "string" ? by.trim().startsWith("-") : by < 0;
+    const far = parseDuration(typeof by === "string" ? by.trim().replace(/^-/, "") : Math.abs(by), "jumpClock");
+    this.#tell(host, `its clock jumps ${isBack ? "back" : "ahead"} by ${formatDuration(far)}`);
+    process.clock.jump(isBack ? -far : far);
+  }
+
+  /** Its clocks go at another rate: 1.02 gains 20 ms in a second. */
+  drift(which: HostRef, rate: number): void {
+    const [host, process] = this.#running(which);
+    if (!(rate >= 0.1 && rate <= 10)) {
+      throw new LimpetError("OPTION_INVALID", `drift: ${rate} is not a rate; 1 is right, 1.02 is fast, 0.98 is slow`);
+    }
+    this.#tell(host, `its clock goes at ${rate}`);
+    process.clock.drift(rate);
+  }
+
+  /** Every line, clock and the database are well and everybody is awake. Who has crashed stays down; a clock that was set stays set. */
+  heal(): void {
+    this.#checkOpen();
+    this.#heal();
+  }
+
+  #heal(): void {
+    this.#world.story.tell("", "info", "everything is healed");
+    this.#world.heal();
+    for (const { process } of this.#world.hosts) process?.clock.drift(1);
+  }
+
+  /**
+   * Random troubles, drawn from the seed, for so long; what the test does meanwhile goes on. Then everything is healed, who was
+   * brought down is started again, and everything settles.
+   */
+  async chaos(duration: Duration, options: ChaosOptions = {}): Promise<void> {
+    this.#checkOpen();
+    const { timeline } = this.#world;
+    const chaos = new Chaos(
+      this,
+      this.#world.chance.child(`chaos ${++this.#chaos}`),
+      options,
+      (ms, run) => void timeline.plan(timeline.now + ms, KIND.script, undefined, run),
+    );
+    await chaos.run(parseDuration(duration, "chaos"));
+  }
+
+  #hostOf(which: HostRef): WorldHost {
+    return this.#world.hosts[this.hosts.indexOf(this.host(which))]!;
+  }
+
+  #running(which: HostRef): [WorldHost, Process] {
+    const host = this.#hostOf(which);
+    if (host.process === undefined) throw isDown(host.name);
+    return [host, host.process];
+  }
+
+  // ——— What happened.
+
+  /** Equal for two runs in which everything happened in the same order at the same moments. */
+  get trace(): string {
+    return this.#world.timeline.trace;
+  }
+
+  /** What the hosts logged and what was done to them, one line each, in order. */
+  get story(): readonly string[] {
+    return this.#world.story.lines.filter(({ level }) => level !== "debug").map(showLine);
+  }
+
+  /** The last part of the story, to be printed. */
+  tellStory(lines = 200): string {
+    return this.story.slice(-lines).join("\n");
+  }
+
+  #tell(host: WorldHost, event: string): void {
+    this.#world.story.tell(host.name, "warn", event);
+  }
+
+  // ——— The end.
+
+  /** Heals everything and stops every host in good order. Nothing can be done with the world then. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
+    this.#heal();
+    // A host that goes down on its way has stopped too.
+    await Promise.allSettled(this.#world.hosts.filter(({ isUp }) => isUp).map((host) => host.stop()));
+    this.#world.end(new LimpetError("STOPPING", "this world has been stopped"));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+}
