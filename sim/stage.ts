@@ -169,7 +169,8 @@ export class Stage {
 
   // ——— Hosts that come and go.
 
-  start({ planned, host }: Player, settings?: Plan["settings"]): void {
+  /** With other settings, or on a machine with another clock, if they are given. */
+  start({ planned, host }: Player, settings?: Plan["settings"], clock = planned.clock): void {
     if (host.process !== undefined) return;
     const player = this.player(planned.name);
     const box: { process: Process | undefined } = { process: undefined };
@@ -182,6 +183,7 @@ export class Stage {
         ...settings,
         ...(planned.watches && schedulers.length > 0 ? { schedulers } : {}),
       },
+      clock,
     };
     const starting = host.start(options);
     box.process = host.process;

@@ -1,5 +1,26 @@
 // Every kind of trouble there is.
+import * as awkwardMoments from "./awkward-moments.ts";
+import * as clocks from "./clocks.ts";
+import * as controlPlane from "./control-plane.ts";
+import * as databaseWays from "./database-ways.ts";
 import type { Fault } from "./fault.ts";
-import { crash, pause } from "./processes.ts";
+import * as lines from "./lines.ts";
+import * as operators from "./operators.ts";
+import * as partitions from "./partitions.ts";
+import * as processes from "./processes.ts";
+import * as store from "./store.ts";
+import * as streams from "./streams.ts";
+import * as types from "./types.ts";
+import * as userCode from "./user-code.ts";
 
-export const FAULTS: readonly Fault[] = [crash, pause];
+const FAMILIES: readonly object[] = [
+  ...[processes, awkwardMoments, operators, types, userCode],
+  ...[lines, partitions, streams],
+  ...[clocks, store, databaseWays, controlPlane],
+];
+
+/** A family exports its faults, and perhaps what others need of it. */
+const isFault = (exported: unknown): exported is Fault =>
+  typeof exported === "object" && exported !== null && "happen" in exported;
+
+export const FAULTS: readonly Fault[] = FAMILIES.flatMap((family) => Object.values(family).filter(isFault));

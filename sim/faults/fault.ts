@@ -14,10 +14,56 @@ export interface Fault {
   happen(stage: Stage, planned: PlannedFault): void;
 }
 
-/** So many moments of the chaos, in order. */
-export function moments(chance: Prng, { chaosMs }: Plan, most: number): number[] {
-  const count = 1 + chance.below(most);
-  return Array.from({ length: count }, () => Math.floor(chance.between(0, chaosMs))).sort((a, b) => a - b);
+type Drawn<D> = D & { readonly at: number };
+
+interface Kind<D> {
+  readonly name: string;
+  readonly says: string;
+  draw(chance: Prng, plan: Plan): Drawn<D>[];
+  /** `strike` says that it really happens now, and to whom. */
+  happen(stage: Stage, drawn: Drawn<D>, strike: Strike): void;
 }
 
-export const hostNames = ({ hosts }: Plan): string[] => hosts.map(({ name }) => name);
+export type Strike = (who?: string, fields?: Record<string, unknown>) => void;
+
+/** A kind whose details have types. Details are plain data: a plan can be written down. */
+export function fault<D extends object>({ name, says, draw, happen }: Kind<D>): Fault {
+  return {
+    name,
+    says,
+    draw: (chance, plan) => draw(chance, plan).map((drawn): PlannedFault => ({ ...drawn, fault: name })),
+    happen: (stage, planned) =>
+      happen(stage, planned as unknown as Drawn<D>, (who, fields) => stage.fault(name, who, fields)),
+  };
+}
+
+/** One to `most` times in the chaos, in order. */
+export function times<D extends object>(chance: Prng, { chaosMs }: Plan, most: number, draw: () => D): Drawn<D>[] {
+  const count = 1 + chance.below(most);
+  const moments = Array.from({ length: count }, () => Math.floor(chance.between(0, chaosMs)));
+  return moments.sort((a, b) => a - b).map((at) => ({ ...draw(), at }));
+}
+
+/**
+ * Values between `least` and `most`, of which small ones are as likely as large ones. How far it goes is drawn once, so that one
+ * seed is mild and another one harsh.
+ */
+export function severity(chance: Prng, least: number, most: number): () => number {
+  const top = least * (most / least) ** chance.number();
+  return () => least * (top / least) ** chance.number();
+}
+
+/** The same, in whole milliseconds. */
+export function lengths(chance: Prng, leastMs: number, mostMs: number): () => number {
+  const draw = severity(chance, leastMs, mostMs);
+  return () => Math.floor(draw());
+}
+
+/** Whoever is there before the chaos ends. */
+export const hostNames = ({ hosts, chaosMs }: Plan): string[] =>
+  hosts.filter(({ startsAt }) => startsAt < chaosMs).map(({ name }) => name);
+
+/** One to all of them but one, in any order. */
+export function some<T>(chance: Prng, items: readonly T[]): T[] {
+  return chance.shuffle(items).slice(0, 1 + chance.below(Math.max(1, items.length - 1)));
+}

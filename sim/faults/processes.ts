@@ -1,38 +1,153 @@
-// What happens to processes.
-import { type Fault, hostNames, moments } from "./fault.ts";
+// What happens to processes, at any moment.
 
-export const crash: Fault = {
-  name: "crash",
-  says: "a process ends with everything in its memory, and is started again after a while",
+import type { Player, Stage } from "../stage.ts";
+import { type Fault, fault, hostNames, lengths, severity, times } from "./fault.ts";
+import { crashAndRestart, isWorking } from "./players.ts";
+
+interface End {
+  readonly host: string;
+  readonly restartMs: number;
+}
+
+function ending(name: string, says: string, quietly: boolean): Fault {
+  return fault<End>({
+    name,
+    says,
+    draw(chance, plan) {
+      const restartMs = lengths(chance, 10, 40_000);
+      return times(chance, plan, 3, () => ({ host: chance.pick(hostNames(plan)), restartMs: restartMs() }));
+    },
+    happen(stage, { host, restartMs }, strike) {
+      const player = stage.player(host);
+      if (player.host.process === undefined) return;
+      strike(host, { restartMs });
+      crashAndRestart(stage, player, quietly, restartMs);
+    },
+  });
+}
+
+export const crash = ending(
+  "crash",
+  "a process ends with everything in its memory, and is started again after a while",
+  false,
+);
+
+export const powerLoss = ending(
+  "power loss",
+  "a machine ends without a word to anybody, and comes back after a while",
+  true,
+);
+
+export const restartAtOnce = fault<{ host: string; quietly: boolean; restartMs: number }>({
+  name: "restart at once",
+  says: "a process ends, and another one is there at the same address before anybody noticed",
   draw(chance, plan) {
-    const names = hostNames(plan);
-    return moments(chance, plan, 3).map((at) => {
-      const restartMs = Math.floor(chance.exponential(8_000));
-      return { at, fault: "crash", host: chance.pick(names), quietly: chance.chance(0.3), restartMs };
+    return times(chance, plan, 4, () => {
+      return { host: chance.pick(hostNames(plan)), quietly: chance.chance(0.5), restartMs: chance.below(20) };
     });
   },
-  happen(stage, { host, quietly, restartMs }) {
-    const player = stage.player(host as string);
+  happen(stage, { host, quietly, restartMs }, strike) {
+    const player = stage.player(host);
     if (player.host.process === undefined) return;
-    stage.fault("crash", player.host.name, { quietly });
-    stage.crash(player, quietly as boolean);
-    stage.later(restartMs as number, () => stage.start(player));
+    strike(host, { quietly, restartMs });
+    crashAndRestart(stage, player, quietly, restartMs);
   },
-};
+});
 
-export const pause: Fault = {
+export const crashLoop = fault<{ host: string; lives: number[] }>({
+  name: "crash loop",
+  says: "a process ends again and again, each time some moments after it was started",
+  draw(chance, plan) {
+    const life = lengths(chance, 1, 5_000);
+    return times(chance, plan, 1, () => {
+      return { host: chance.pick(hostNames(plan)), lives: Array.from({ length: 2 + chance.below(6) }, life) };
+    });
+  },
+  happen(stage, { host, lives }, strike) {
+    const player = stage.player(host);
+    const again = ([ms, ...more]: readonly number[]): void => {
+      if (ms === undefined) return;
+      strike(host, { more: more.length });
+      stage.crash(player);
+      stage.start(player);
+      stage.later(ms, () => again(more));
+    };
+    again(lives);
+  },
+});
+
+export const blackout = fault<{ quietly: boolean; restartMs: number[] }>({
+  name: "blackout",
+  says: "all processes end at once, and come back one after another",
+  draw(chance, plan) {
+    const restartMs = lengths(chance, 10, 20_000);
+    return times(chance, plan, 1, () => ({ quietly: chance.chance(0.5), restartMs: plan.hosts.map(restartMs) }));
+  },
+  happen(stage, { quietly, restartMs }, strike) {
+    const there = stage.players.filter(({ host }) => host.process !== undefined);
+    if (there.length === 0) return;
+    strike("", { quietly, hosts: there.length });
+    for (const player of there) {
+      crashAndRestart(stage, player, quietly, restartMs[stage.players.indexOf(player)] ?? 0);
+    }
+  },
+});
+
+export const pause = fault<{ host: string; ms: number }>({
   name: "pause",
   says: "a process hangs and goes on later with its old beliefs",
   draw(chance, plan) {
-    const names = hostNames(plan);
-    return moments(chance, plan, 4).map((at) => {
-      return { at, fault: "pause", host: chance.pick(names), ms: Math.floor(10 * 6_000 ** chance.number()) };
+    const ms = lengths(chance, 10, 60_000);
+    return times(chance, plan, 4, () => ({ host: chance.pick(hostNames(plan)), ms: ms() }));
+  },
+  happen(stage, { host, ms }, strike) {
+    const player = stage.player(host);
+    if (player.host.process === undefined) return;
+    strike(host, { ms });
+    stage.sleep(player, ms, "pause");
+  },
+});
+
+export const pausedTogether = fault<{ ms: number[] }>({
+  name: "paused together",
+  says: "all processes hang at the same moment, as when their machine is moved, and go on one after another",
+  draw(chance, plan) {
+    const ms = lengths(chance, 50, 20_000);
+    return times(chance, plan, 2, () => ({ ms: plan.hosts.map(ms) }));
+  },
+  happen(stage, { ms }, strike) {
+    const there = stage.players.filter(({ host }) => host.process !== undefined);
+    if (there.length === 0) return;
+    strike("", { hosts: there.length });
+    for (const player of there) stage.sleep(player, ms[stage.players.indexOf(player)] ?? 0, "pause");
+  },
+});
+
+export const lag = fault<{ host: string; ms: number; shortMs: number; everyMs: number }>({
+  name: "lag",
+  says: "the event loop of a process lags: it is late for everything, for a while",
+  draw(chance, plan) {
+    const [ms, shortMs, everyMs] = [lengths(chance, 500, 20_000), severity(chance, 2, 800), severity(chance, 20, 500)];
+    return times(chance, plan, 2, () => {
+      return { host: chance.pick(hostNames(plan)), ms: ms(), shortMs: shortMs(), everyMs: everyMs() };
     });
   },
-  happen(stage, { host, ms }) {
-    const player = stage.player(host as string);
-    if (player.host.process === undefined) return;
-    stage.fault("pause", player.host.name, { ms });
-    stage.sleep(player, ms as number, "pause");
+  happen(stage, { host, ms, shortMs, everyMs, at }, strike) {
+    const player = stage.player(host);
+    if (!isWorking(player)) return;
+    strike(host, { ms, shortMs, everyMs });
+    const chance = stage.chance.child(`lag ${at}`);
+    lagOn(stage, player, at + ms, () => [chance.exponential(shortMs), chance.exponential(everyMs)]);
   },
-};
+});
+
+function lagOn(stage: Stage, player: Player, until: number, draw: () => [short: number, next: number]): void {
+  const { process } = player.host;
+  const again = (): void => {
+    if (player.host.process !== process || stage.now >= until) return;
+    const [short, next] = draw();
+    stage.sleep(player, short, "pause");
+    stage.later(short + next, again);
+  };
+  stage.later(0, again);
+}

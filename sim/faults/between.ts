@@ -1,0 +1,106 @@
+// Troubles that sit between the parts of a world: on the way from one end of a connection to the other, before a door, before
+// the database. They are put there once per world, when a fault first needs them, and do nothing while nothing is wrong.
+import type { Prng } from "../../src/kernel/prng.ts";
+import type { End } from "../../src/world/network.ts";
+import { KIND } from "../../src/world/timeline.ts";
+import type { World } from "../../src/world/world.ts";
+
+/** How the way between one place and the database is broken. Whoever asks gives up after a while. */
+export interface DatabaseWay {
+  /** Questions, or only their answers, are gone; or questions arrive when the way is open again. */
+  readonly how: "questions" | "answers" | "late";
+  readonly waiting: (() => void)[];
+}
+
+export interface Between {
+  /** Connections that nobody carries any more, by either end. Neither end is told. */
+  readonly forgotten: WeakSet<End>;
+  /** Sees what is about to travel. */
+  readonly lookouts: Set<(from: End, message: unknown) => void>;
+  /** Says of which messages a second copy arrives. */
+  readonly copiers: Set<(from: End, message: unknown) => boolean>;
+  /** Addresses at which nobody opens. */
+  readonly refusing: Set<string>;
+  /** By place. */
+  readonly databaseWays: Map<number, DatabaseWay>;
+}
+
+const known = new WeakMap<World, Between>();
+
+export function between(world: World): Between {
+  const found = known.get(world);
+  if (found !== undefined) return found;
+  const made: Between = {
+    forgotten: new WeakSet(),
+    lookouts: new Set(),
+    copiers: new Set(),
+    refusing: new Set(),
+    databaseWays: new Map(),
+  };
+  known.set(world, made);
+  standOnTheWay(world, made);
+  standBeforeDoors(world, made);
+  standBeforeDatabase(world, made);
+  return made;
+}
+
+function standOnTheWay({ network }: World, { forgotten, lookouts, copiers }: Between): void {
+  const deliver = network.deliver.bind(network);
+  network.deliver = (from, message, arrive) => {
+    if (message !== undefined) for (const look of lookouts) look(from, message);
+    if (forgotten.has(from)) return;
+    deliver(from, message, arrive);
+    if (message === undefined || ![...copiers].some((copies) => copies(from, message))) return;
+    deliver(from, undefined, () => {
+      if (from.peer?.isOpen) from.peer.receiver?.message(message);
+    });
+  };
+}
+
+function standBeforeDoors({ network }: World, { refusing }: Between): void {
+  const connect = network.connect.bind(network);
+  network.connect = (station, address, patience, receiver) =>
+    connect(station, refusing.has(address) ? nobodyNear(address) : address, patience, receiver);
+}
+
+/** A port of the same machine at which nobody ever listens. */
+const nobodyNear = (address: string): string => address.replace(/:\d+$/, ":1");
+
+function standBeforeDatabase({ database }: World, { databaseWays }: Between): void {
+  const ask = database.ask.bind(database);
+  const never = <T>(): Promise<T> => new Promise(() => {});
+  database.ask = (station, question, work) =>
+    ask(station, question, async () => {
+      const there = databaseWays.get(station.place);
+      if (there?.how === "questions") return never();
+      if (there?.how === "late") await new Promise<void>((go) => there.waiting.push(go));
+      const result = await work();
+      return databaseWays.get(station.place)?.how === "answers" ? never() : result;
+    });
+}
+
+/** What was held back arrives now. */
+export function reopenDatabaseWay(world: World, place: number): void {
+  const { databaseWays } = between(world);
+  const way = databaseWays.get(place);
+  databaseWays.delete(place);
+  const { timeline } = world;
+  for (const go of way?.waiting ?? []) timeline.plan(timeline.now, KIND.query, undefined, go);
+}
+
+/** Nobody carries this connection any more. Both ends go on as if it were there until they wonder about the silence. */
+export function forget(world: World, end: End, chance: Prng): void {
+  const { forgotten } = between(world);
+  for (const one of [end, end.peer]) {
+    if (one === undefined) continue;
+    forgotten.add(one);
+    loseLater(world, one, chance);
+  }
+}
+
+/** It has heard nothing for as long as it has patience. */
+export function loseLater({ timeline }: World, end: End, chance: Prng): void {
+  const { tickMs, silentTicks } = end.patience;
+  const at = timeline.now + tickMs * (silentTicks + chance.number());
+  timeline.plan(at, KIND.network, end.station, () => end.lose("silent"));
+}

@@ -1,0 +1,171 @@
+// What happens to connections: they break, with or without a word, are turned away, and carry things twice or too late.
+import type { End } from "../../src/world/network.ts";
+import { KIND } from "../../src/world/timeline.ts";
+import type { Said } from "../../src/world/virtual-control.ts";
+import type { Player, Stage } from "../stage.ts";
+import { between, forget, loseLater } from "./between.ts";
+import { type Fault, fault, hostNames, lengths, severity, times } from "./fault.ts";
+import { leaderOf } from "./players.ts";
+
+interface Hit {
+  readonly host: string;
+  /** Of all its connections: 0 none, 1 all. */
+  readonly share: number;
+}
+
+/** Something that happens to one or more connections of a host. */
+function connections(name: string, says: string, hit: (stage: Stage, end: End) => void): Fault {
+  return fault<Hit>({
+    name,
+    says,
+    draw(chance, plan) {
+      const share = severity(chance, 0.05, 1);
+      return times(chance, plan, 6, () => ({ host: chance.pick(hostNames(plan)), share: share() }));
+    },
+    happen(stage, { host, share, at }, strike) {
+      const { process } = stage.player(host).host;
+      if (process === undefined) return;
+      const open = stage.world.network.endsOf(process).filter(({ isConnecting }) => !isConnecting);
+      const ends = stage.chance
+        .child(`${name} ${at}`)
+        .shuffle(open)
+        .slice(0, Math.ceil(open.length * share));
+      if (ends.length === 0) return;
+      strike(host, { connections: ends.length });
+      for (const end of ends) hit(stage, end);
+    },
+  });
+}
+
+/** In the process that has this end, when it is awake. */
+const at = ({ world: { timeline } }: Stage, { station }: End, run: () => void): void =>
+  void timeline.plan(timeline.now, KIND.network, station, run);
+
+export const reset = connections("reset", "a connection is reset by one end", (stage, end) => {
+  at(stage, end, () => end.reset("reset"));
+});
+
+export const broken = connections(
+  "broken connection",
+  "a connection breaks in the middle of what it carries, which is lost on both sides",
+  (stage, end) => {
+    for (const one of [end, end.peer]) if (one !== undefined) at(stage, one, () => one.lose("reset"));
+  },
+);
+
+export const halfOpen = connections(
+  "half-open connection",
+  "one end of a connection is told that it is over, and the other one goes on for as long as it has patience",
+  (stage, end) => {
+    const { peer } = end;
+    if (peer === undefined) return;
+    const { forgotten } = between(stage.world);
+    for (const one of [end, peer]) forgotten.add(one);
+    at(stage, end, () => end.lose("reset"));
+    loseLater(stage.world, peer, stage.chance);
+  },
+);
+
+export const forgottenConnection = connections(
+  "forgotten connection",
+  "something on the way forgets a connection: both ends talk into the void until they wonder",
+  (stage, end) => forget(stage.world, end, stage.chance),
+);
+
+/** Kinds of messages that may be said twice: whoever is not sure that it was heard says it again. */
+const REPEATABLE: ReadonlySet<string> = new Set(["ack", "renew", "types", "order", "renewed", "drain"]);
+
+const kindOf = (message: unknown): string | undefined => {
+  const said = message as Partial<Said>;
+  return said.about === "host" || said.about === "scheduler"
+    ? (said as { message: { kind: string } }).message.kind
+    : undefined;
+};
+
+function twice(name: string, says: string, kinds: ReadonlySet<string>): Fault {
+  return fault<{ share: number; ms: number }>({
+    name,
+    says,
+    draw(chance, plan) {
+      const [share, ms] = [severity(chance, 0.02, 1), lengths(chance, 1_000, 60_000)];
+      return times(chance, plan, 2, () => ({ share: share(), ms: ms() }));
+    },
+    happen(stage, { share, ms, at }, strike) {
+      const chance = stage.chance.child(`${name} ${at}`);
+      const { copiers } = between(stage.world);
+      const copies = (from: End, message: unknown): boolean => {
+        const kind = kindOf(message);
+        if (kind === undefined || !kinds.has(kind) || !chance.chance(share)) return false;
+        strike("", { kind, from: from.station.place, to: from.toPlace });
+        return true;
+      };
+      copiers.add(copies);
+      stage.undoAfter(ms, () => copiers.delete(copies));
+    },
+  });
+}
+
+export const saidTwice = twice("said twice", "messages between hosts and the leader arrive twice", REPEATABLE);
+export const ackedTwice = twice("acked twice", "a host confirms a phase of a round twice", new Set(["ack"]));
+
+/** Its connections to the leader. */
+function waysToLeader(
+  stage: Stage,
+  player: Player,
+): { readonly leader: Player; readonly ends: readonly End[] } | undefined {
+  const leader = leaderOf(stage);
+  const { process } = player.host;
+  if (leader === undefined || leader === player || process === undefined) return undefined;
+  const { place } = leader.host;
+  const ends = stage.world.network
+    .endsOf(process)
+    .filter(({ toPlace, isConnecting }) => toPlace === place && !isConnecting);
+  return ends.length === 0 ? undefined : { leader, ends };
+}
+
+export const staleStream = fault<{ host: string; waitMs: number; lateMs: number }>({
+  name: "stale stream",
+  says: "what a host said on an old stream arrives after what it says on the new one",
+  draw(chance, plan) {
+    const [waitMs, lateMs] = [lengths(chance, 1, 3_000), lengths(chance, 50, 10_000)];
+    return times(chance, plan, 4, () => ({ host: chance.pick(hostNames(plan)), waitMs: waitMs(), lateMs: lateMs() }));
+  },
+  happen(stage, { host, waitMs, lateMs }, strike) {
+    const player = stage.player(host);
+    const found = waysToLeader(stage, player);
+    if (found === undefined) return;
+    // Whatever is said on these from now on is late; a connection made afterwards is not.
+    for (const end of found.ends) end.arrival = Math.max(end.arrival, stage.now + waitMs + lateMs);
+    stage.later(waitMs, () => {
+      const ends = found.ends.filter(({ isOpen }) => isOpen);
+      if (ends.length === 0) return;
+      strike(host, { lateMs });
+      for (const end of ends) at(stage, end, () => end.reset("reset"));
+    });
+  },
+});
+
+export const refused = fault<{ host: string; door: "link" | "scheduler" | "both"; ms: number }>({
+  name: "refused",
+  says: "new connections to a host are refused for a while; those that stand go on",
+  draw(chance, plan) {
+    const ms = lengths(chance, 100, 20_000);
+    const doors = ["link", "scheduler", "both"] as const;
+    return times(chance, plan, 3, () => {
+      return { host: chance.pick(hostNames(plan)), door: chance.pick(doors), ms: ms() };
+    });
+  },
+  happen(stage, { host, door, ms }, strike) {
+    const { schedulerAddress, place } = stage.player(host).host;
+    const linkAddress = schedulerAddress.replace(/:\d+$/, ":7401");
+    const addresses = { link: [linkAddress], scheduler: [schedulerAddress], both: [linkAddress, schedulerAddress] }[
+      door
+    ];
+    const { refusing } = between(stage.world);
+    strike(host, { door, ms, place });
+    for (const address of addresses) refusing.add(address);
+    stage.undoAfter(ms, () => {
+      for (const address of addresses) refusing.delete(address);
+    });
+  },
+});
