@@ -1,5 +1,43 @@
 // Every checker there is.
+import { answeredInTime } from "./answered-in-time.ts";
+import { atMostOnce } from "./at-most-once.ts";
+import { bounds } from "./bounds.ts";
 import type { CheckerKind } from "./checker.ts";
+import { epochOrder } from "./epoch-order.ts";
+import { failClosed } from "./fail-closed.ts";
+import { honestErrors } from "./honest-errors.ts";
+import { isolation } from "./isolation.ts";
+import { leadership } from "./leadership.ts";
+import { linearizable } from "./linearizable.ts";
+import { noResurrection } from "./no-resurrection.ts";
+import { notedBeforeGranted } from "./noted-before-granted.ts";
+import { nothingLeft } from "./nothing-left.ts";
+import { quietLog } from "./quiet-log.ts";
+import { routingAgreement } from "./routing-agreement.ts";
 import { singleCommitter } from "./single-committer.ts";
+import { singleRunner } from "./single-runner.ts";
+import { takeBeforeRead } from "./take-before-read.ts";
+import { turnExclusion } from "./turn-exclusion.ts";
+import { unmoved } from "./unmoved.ts";
 
-export const CHECKERS: readonly CheckerKind[] = [singleCommitter];
+export const CHECKERS: readonly CheckerKind[] = [
+  singleCommitter,
+  noResurrection,
+  epochOrder,
+  takeBeforeRead,
+  singleRunner,
+  turnExclusion,
+  routingAgreement,
+  unmoved,
+  isolation,
+  bounds,
+  linearizable,
+  failClosed,
+  answeredInTime,
+  nothingLeft,
+  honestErrors,
+  leadership,
+  quietLog,
+  atMostOnce,
+  notedBeforeGranted,
+];

@@ -1,4 +1,5 @@
-// Of all who hold an actor at once, at most one can commit: epochs never go back, and one epoch belongs to one process.
+// Of all who hold an actor at once, at most one can commit: epochs never go back, one epoch belongs to one process, and every
+// commit builds on the one before it.
 import type { CheckerKind } from "./checker.ts";
 
 export const singleCommitter: CheckerKind = {
@@ -13,14 +14,13 @@ export const singleCommitter: CheckerKind = {
         seen.add(id);
         const before = last.get(ref);
         last.set(ref, { epoch, process: number, version });
-        if (before === undefined) return;
         const who = `${key.type}/${key.id}`;
+        const expected = before === undefined ? 0 : before.version + 1;
+        if (version !== expected) report(`${who} was committed on version ${version} when ${expected} was the last`);
+        if (before === undefined) return;
         if (epoch < before.epoch) report(`${who} was committed in epoch ${epoch} after epoch ${before.epoch}`);
         if (epoch === before.epoch && number !== before.process) {
           report(`${who} was committed in epoch ${epoch} by processes ${before.process} and ${number}`);
-        }
-        if (version !== before.version + 1) {
-          report(`${who} was committed on version ${version} when ${before.version + 1} was the last`);
         }
       },
     };

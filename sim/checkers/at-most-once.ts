@@ -1,0 +1,22 @@
+// A call is run at most once, wherever: one that may have been run is never sent again.
+import type { CheckerKind } from "./checker.ts";
+import { labelOf, nameOf } from "./looks.ts";
+import { mostRuns } from "./tokens.ts";
+
+export const atMostOnce: CheckerKind = {
+  name: "at most once",
+  rule: "no call begins a turn more often than it was made",
+  make(stage, report) {
+    const runs = new Map<string, number>();
+    return {
+      turnBegan({ life, op }) {
+        const key = `${nameOf(life)} ${op}`;
+        const count = (runs.get(key) ?? 0) + 1;
+        runs.set(key, count);
+        const most = mostRuns(stage, op, life);
+        if (count > most)
+          report(`${op} begins for the ${count}. time on ${labelOf(life)}, and was called ${most} times`);
+      },
+    };
+  },
+};

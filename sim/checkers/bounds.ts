@@ -1,0 +1,51 @@
+// Nothing grows without end: what waits, what is connected and what is planned stay in proportion to what the run asks for.
+import type { CheckerKind } from "./checker.ts";
+import { every, upHosts } from "./looks.ts";
+
+const LOOK_MS = 1_000;
+/** Between two hosts: a link each way, a stream and a watch each way, and those that are being let go. */
+const CONNECTIONS_PER_PAIR = 40;
+/** Timers, messages and questions of one process that may be planned at once, besides those of calls. */
+const PLANNED_PER_HOST = 400;
+/** What one call may have planned: its deadline, its way, its answer, and those that were cancelled and not reached yet. */
+const PLANNED_PER_CALL = 40;
+
+export const bounds: CheckerKind = {
+  name: "bounds",
+  rule: "mailboxes, actors in memory, connections and planned happenings stay within their limits",
+  make(stage, report) {
+    const { plan, world } = stage;
+    const { length: hosts } = plan.hosts;
+    let open = 0;
+    const actors = new Set(plan.calls.flatMap(({ type, id, how }) => [{ type, id }, ...(how.via ?? [])]).map(String))
+      .size;
+    const mostConnections = hosts * hosts * CONNECTIONS_PER_PAIR;
+    const mostPlanned =
+      plan.calls.length * PLANNED_PER_CALL + hosts * hosts * PLANNED_PER_HOST + plan.faults.length * 100;
+    return {
+      asked() {
+        open++;
+      },
+      answered() {
+        open--;
+      },
+      stepped: every(stage, LOOK_MS, () => {
+        if (world.network.open > mostConnections) report(`${world.network.open} connections among ${hosts} hosts`);
+        if (world.timeline.planned > mostPlanned) report(`${world.timeline.planned} happenings are planned`);
+        for (const { process, door } of upHosts(stage)) {
+          void door.list({ active: true, limit: 1_000 }).then((page) => {
+            for (const { type, id, waiting } of page.actors) {
+              // Chains add one call each; nobody else calls.
+              if (waiting > (open + 1) * 2) {
+                report(
+                  `${waiting} calls wait for ${type}/${id} at process ${process.number}, and ${open} are under way`,
+                );
+              }
+            }
+          });
+        }
+        void actors;
+      }),
+    };
+  },
+};

@@ -1,0 +1,55 @@
+// What a caller is told is true and meant for it: an error of the catalogue that fits what it did, or what the actor itself threw.
+import { CATALOGUE, type ErrorCode, LimpetError } from "../../src/kernel/errors.ts";
+import type { Operation } from "../observer.ts";
+import type { CheckerKind } from "./checker.ts";
+import { labelOf } from "./looks.ts";
+
+/** What may happen to a call that was right in itself. */
+const TROUBLES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "CALL_TIMEOUT",
+  "CALL_CANCELLED",
+  "MAILBOX_FULL",
+  "HOST_FULL",
+  "STOPPING",
+  "NOT_READY",
+  "LEASE_LOST",
+  "NO_HOST",
+  "NOT_SETTLED",
+  "LINK_FULL",
+  "FENCED",
+  "COMMIT_UNKNOWN",
+  "STORE_UNAVAILABLE",
+  "UNREACHABLE",
+  "ANSWER_LOST",
+]);
+
+export const honestErrors: CheckerKind = {
+  name: "honest errors",
+  rule: "every error is one of the catalogue that fits the call, or what the actor threw",
+  make(_stage, report) {
+    function problem({ call }: Operation, error: unknown): string | undefined {
+      if (!(error instanceof Error)) return "is no error";
+      const { throws, via = [] } = call.how;
+      if (!(error instanceof LimpetError)) {
+        const isThrown = error.constructor === Error && throws !== undefined && error.message === throws;
+        return isThrown ? undefined : "is neither of the catalogue nor what the actor threw";
+      }
+      if (!Object.hasOwn(CATALOGUE, error.code)) return "is not in the catalogue";
+      if (error.code === "CALL_CYCLE") {
+        const isCycle = via.some(({ type, id }) => type === call.type && id === call.id);
+        return isCycle ? undefined : "names a cycle that is none";
+      }
+      return TROUBLES.has(error.code) ? undefined : "is not what can happen to such a call";
+    }
+    return {
+      answered(operation) {
+        const { outcome, token, call } = operation;
+        if (outcome === undefined || !("error" in outcome)) return;
+        const why = problem(operation, outcome.error);
+        const { code } = outcome.error as { code?: string };
+        if (why !== undefined)
+          report(`${token} on ${labelOf(call)} was told ${code ?? ""} ${outcome.error}, which ${why}`);
+      },
+    };
+  },
+};

@@ -1,0 +1,61 @@
+// One scheduler leads at a time. One that is replaced has stopped believing it by its own clock, unless it slept through that
+// moment; and also after it woke up it says nothing in a term that is over.
+import type { Process } from "../../src/world/process.ts";
+import type { Said } from "../../src/world/virtual-control.ts";
+import type { CheckerKind } from "./checker.ts";
+import { Excuses } from "./excuses.ts";
+import { doorOf, timesOf } from "./looks.ts";
+
+/** Of a leadership: as of a lease, the margin is 15 %. */
+const SLEEP = 0.1;
+
+export const leadership: CheckerKind = {
+  name: "leadership",
+  rule: "when a scheduler begins to lead no other one believes to lead, and nobody gives orders in a term that is over",
+  make(stage, report) {
+    const { leaderLeaseMs } = timesOf(stage.plan);
+    const excuses = new Excuses(stage, leaderLeaseMs * 2);
+    const leaders = new Map<string, { readonly term: number; readonly process: Process }>();
+    let newest = 0;
+
+    const clocksErr = (process: Process): boolean =>
+      excuses.isSlow(process) || excuses.somebodyIsFast || excuses.storeJumped;
+
+    /** One that stops in an orderly way does not mention it; its door knows. */
+    const believes = (process: Process): boolean => doorOf(process)?.status().scheduler?.leads ?? !process.hasEnded;
+
+    function begins(who: string, term: number): void {
+      for (const [other, { term: before, process }] of leaders) {
+        if (other === who) continue;
+        if (!believes(process)) leaders.delete(other);
+        else if (excuses.overslept(process, leaderLeaseMs * SLEEP) || clocksErr(process)) stage.excuse("leadership");
+        else report(`${who} leads in term ${term} while ${other} believes to lead in term ${before}`);
+      }
+    }
+
+    return {
+      slept: (process, ms) => excuses.slept(process, ms),
+      gone: (host, process) => excuses.gone(host, process),
+      stepped: () => excuses.stepped(),
+      told({ who, event, fields }) {
+        if (event === "not leading any more") leaders.delete(who);
+        if (event !== "leading") return;
+        const term = fields?.term as number;
+        const { process } = stage.player(who).host;
+        if (term <= newest) report(`${who} begins to lead in term ${term}, and there was term ${newest}`);
+        newest = Math.max(newest, term);
+        begins(who, term);
+        if (process !== undefined) leaders.set(who, { term, process });
+      },
+      sent(process, _to, message) {
+        const said = message as Said;
+        if (said.about !== "scheduler") return;
+        const { kind } = said.message;
+        if (kind !== "order" && kind !== "welcome") return;
+        if (said.message.term >= newest) return;
+        if (clocksErr(process)) stage.excuse("leadership");
+        else report(`process ${process.number} speaks in term ${said.message.term} when term ${newest} had begun`);
+      },
+    };
+  },
+};

@@ -1,0 +1,201 @@
+// What callers were told about a ledger must fit one order of events. The order is that of the store, where a ledger is a list
+// that only grows until it is wiped; then the next generation of it begins. Looked at once, when everybody has been answered.
+import { LimpetError } from "../../src/kernel/errors.ts";
+import type { ActorKey } from "../../src/kernel/names.ts";
+import type { Operation } from "../observer.ts";
+import type { CheckerKind } from "./checker.ts";
+import { isStateful, labelOf, nameOf } from "./looks.ts";
+import { Row } from "./stored-entries.ts";
+import { mostRuns, operationOf } from "./tokens.ts";
+
+/** One word in a ledger. */
+interface Entry {
+  readonly word: string;
+  /** Counted over all generations: later is greater. */
+  readonly position: number;
+  readonly generation: number;
+  /** Its place within the generation, from 1. */
+  readonly place: number;
+}
+
+/** What is known from outside about when something took effect. */
+interface Span {
+  readonly what: string;
+  readonly position: number;
+  readonly beganAt: number;
+  /** Endless when its caller never heard that it did. */
+  readonly endedAt: number;
+}
+
+const hasWorked = ({ outcome }: Operation): boolean => outcome !== undefined && "value" in outcome;
+
+/** Its caller was told for certain that nothing of it is left. What an actor throws takes back what it did. */
+function hasFailed({ outcome }: Operation): boolean {
+  if (outcome === undefined || !("error" in outcome)) return false;
+  return !(outcome.error instanceof LimpetError) || outcome.error.retry !== "unknown";
+}
+
+export const linearizable: CheckerKind = {
+  name: "linearizable ledgers",
+  rule: "everything acknowledged is in its ledger once, in an order that fits what callers saw, and nothing that was refused is",
+  make(stage, report) {
+    const rows = new Map<string, Row>();
+    const keys = new Map<string, ActorKey>();
+    const seen = new Set<string>();
+    return {
+      taken(_process, { namespace, type, id }) {
+        const key = { namespace, type, id };
+        const name = nameOf(key);
+        if (rows.has(name)) return;
+        rows.set(name, new Row());
+        keys.set(name, key);
+      },
+      committed(_process, { id, write }, key, outcome) {
+        if (outcome !== "committed" || seen.has(id)) return;
+        seen.add(id);
+        rows.get(nameOf(key))?.write(write);
+      },
+      healed() {
+        const operations = Map.groupBy(
+          stage.operations.filter(({ call }) => isStateful(call.type)),
+          ({ namespace, call }) => nameOf({ namespace, type: call.type, id: call.id }),
+        );
+        for (const [name, own] of operations) {
+          if (rows.has(name)) continue;
+          const acknowledged = own.find((operation) => operation.call.method === "append" && hasWorked(operation));
+          if (acknowledged !== undefined) report(`${acknowledged.token} was acknowledged, and nothing was ever stored`);
+        }
+        for (const [name, row] of rows) {
+          new Ledger(stage, keys.get(name)!, row.generations(), operations.get(name) ?? [], report).check();
+        }
+      },
+    };
+  },
+};
+
+class Ledger {
+  readonly #stage: Parameters<CheckerKind["make"]>[0];
+  readonly #key: ActorKey;
+  readonly #generations: readonly (readonly string[])[];
+  readonly #operations: readonly Operation[];
+  readonly #report: (what: string) => void;
+  readonly #entries: Entry[] = [];
+  readonly #byWord = new Map<string, Entry[]>();
+  /** Where each generation begins. */
+  readonly #begins: number[] = [];
+
+  constructor(
+    stage: Parameters<CheckerKind["make"]>[0],
+    key: ActorKey,
+    generations: readonly (readonly string[])[],
+    operations: readonly Operation[],
+    report: (what: string) => void,
+  ) {
+    this.#stage = stage;
+    this.#key = key;
+    this.#generations = generations;
+    this.#operations = operations;
+    this.#report = (what) => report(`${labelOf(key)}: ${what}`);
+    let position = 0;
+    for (const [generation, words] of generations.entries()) {
+      this.#begins.push(position);
+      for (const [i, word] of words.entries()) {
+        const entry = { word, position: ++position, generation, place: i + 1 };
+        this.#entries.push(entry);
+        this.#byWord.set(word, [...(this.#byWord.get(word) ?? []), entry]);
+      }
+    }
+  }
+
+  check(): void {
+    this.#checkWords();
+    const spans = this.#entries.map((entry) => this.#spanOf(entry));
+    for (const operation of this.#operations) {
+      if (operation.call.method === "append") this.#checkAppend(operation);
+      else if (operation.call.method === "read" && hasWorked(operation)) {
+        const span = this.#checkRead(operation);
+        if (span !== undefined) spans.push(span);
+      } else if (operation.call.method === "wipe" && hasWorked(operation)) this.#checkWipe(operation);
+    }
+    this.#checkOrder(spans);
+  }
+
+  #checkWords(): void {
+    for (const [word, { length }] of this.#byWord) {
+      const most = mostRuns(this.#stage, word, this.#key);
+      if (length > most) this.#report(`${word} is there ${length} times, and was asked for ${most} times`);
+    }
+  }
+
+  #checkAppend(operation: Operation): void {
+    const { token, outcome } = operation;
+    const entries = this.#byWord.get(token) ?? [];
+    if (hasFailed(operation) && entries.length > 0) {
+      this.#report(`${token} is there, and its caller was told ${(outcome as { error: unknown }).error}`);
+    }
+    if (!hasWorked(operation)) return;
+    const { value } = outcome as { value: unknown };
+    if (entries.length === 0) this.#report(`${token} was acknowledged and is lost`);
+    else if (entries[0]!.place !== value) {
+      this.#report(`${token} was told that its place is ${value}, and it is ${entries[0]!.place}`);
+    }
+  }
+
+  #spanOf({ word, position }: Entry): Span {
+    const operation = operationOf(this.#stage, word);
+    const endedAt = operation !== undefined && hasWorked(operation) ? operation.endedAt! : Number.POSITIVE_INFINITY;
+    return { what: word, position, beganAt: operation?.beganAt ?? 0, endedAt };
+  }
+
+  /** A read sees the beginning of one generation. Undefined: it cannot be told which. */
+  #checkRead({ token, outcome, beganAt, endedAt }: Operation): Span | undefined {
+    const words = (outcome as { value: readonly string[] }).value;
+    const generation = words.length === 0 ? 0 : this.#byWord.get(words[0]!)?.[0]?.generation;
+    if (generation === undefined) {
+      this.#report(`${token} has read ${words[0]}, which was never stored`);
+      return undefined;
+    }
+    const stored = this.#generations[generation]!;
+    const wrong = words.findIndex((word, i) => word !== stored[i]);
+    if (wrong >= 0) {
+      this.#report(`${token} has read ${words[wrong]} at place ${wrong + 1}, where ${stored[wrong]} is`);
+      return undefined;
+    }
+    // An empty list may be the beginning of any generation.
+    if (words.length === 0 && this.#generations.length > 1) return undefined;
+    // Behind the word it saw last, before the next one.
+    return { what: token, position: this.#begins[generation]! + words.length + 0.5, beganAt, endedAt: endedAt! };
+  }
+
+  #checkWipe({ token, beganAt, endedAt }: Operation): void {
+    const before = this.#entries.filter((entry) => this.#spanOf(entry).endedAt < beganAt).at(-1);
+    const after = this.#entries.find((entry) => this.#spanOf(entry).beganAt > endedAt!);
+    if (before !== undefined && after !== undefined && before.generation >= after.generation) {
+      this.#report(`${token} wiped ${before.word}, and it is there with ${after.word}`);
+    }
+  }
+
+  /** If one had ended before another began, it stands before it. */
+  #checkOrder(spans: Span[]): void {
+    spans.sort((a, b) => b.position - a.position);
+    /** The one that ended first among those that stand behind, and among those at the same place, which are reads. */
+    let behind: Span | undefined;
+    let same: Span | undefined;
+    for (const [i, span] of spans.entries()) {
+      if (i > 0 && spans[i - 1]!.position > span.position) {
+        behind = earlier(behind, same);
+        same = undefined;
+      }
+      if (behind !== undefined && behind.endedAt < span.beganAt) {
+        this.#report(`${behind.what} had ended before ${span.what} began, and stands behind it`);
+        return;
+      }
+      same = earlier(same, span);
+    }
+  }
+}
+
+function earlier(a: Span | undefined, b: Span | undefined): Span | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return a.endedAt <= b.endedAt ? a : b;
+}

@@ -1,0 +1,62 @@
+// What several checkers share: names, times, and looking at something now and then.
+import { parseDuration } from "../../src/kernel/durations.ts";
+import type { ActorKey } from "../../src/kernel/names.ts";
+import type { Host } from "../../src/ports/host.ts";
+import type { Process } from "../../src/world/process.ts";
+import { PLAIN } from "../application.ts";
+import type { Plan } from "../plan.ts";
+import type { Stage } from "../stage.ts";
+
+export const nameOf = ({ namespace, type, id }: ActorKey): string => `${namespace}/${type}/${id}`;
+
+export const isStateful = (type: string): boolean => type !== PLAIN;
+
+/** For people: `Ledger/actor-1`. */
+export const labelOf = ({ type, id }: { readonly type: string; readonly id: string }): string => `${type}/${id}`;
+
+export interface Times {
+  readonly leaseMs: number;
+  readonly leaderLeaseMs: number;
+  readonly roundTimeoutMs: number;
+  readonly moveTimeoutMs: number;
+  readonly failover: string;
+}
+
+export function timesOf({ settings }: Plan): Times {
+  const {
+    lease = "10s",
+    leaderLease = "3s",
+    roundTimeout = "8s",
+    moveTimeout = "2s",
+    failover = "auto",
+  } = typeof settings.cluster === "object" ? settings.cluster : {};
+  return {
+    leaseMs: parseDuration(lease, "lease"),
+    leaderLeaseMs: parseDuration(leaderLease, "leaderLease"),
+    roundTimeoutMs: parseDuration(roundTimeout, "roundTimeout"),
+    moveTimeoutMs: parseDuration(moveTimeout, "moveTimeout"),
+    failover,
+  };
+}
+
+/** For `stepped`: looks when so much virtual time has passed since the last look. */
+export function every(stage: Stage, ms: number, look: () => void): () => void {
+  let next = 0;
+  return () => {
+    if (stage.now < next) return;
+    next = stage.now + ms;
+    look();
+  };
+}
+
+/** A process as its doors see it; undefined while it is not up. */
+export const doorOf = (process: Process): Host | undefined => (process.hasEnded ? undefined : process.app?.host);
+
+/** Everybody who is up, with the namespace they belong to. */
+export function* upHosts(stage: Stage): Generator<{ namespace: string; process: Process; door: Host }> {
+  for (const { planned, host } of stage.players) {
+    const { process } = host;
+    const door = process && doorOf(process);
+    if (door !== undefined) yield { namespace: planned.namespace, process: process!, door };
+  }
+}

@@ -1,0 +1,40 @@
+// Whoever a table names is noted in the store before: the next leader must know whom it has to wait for.
+import type { Said } from "../../src/world/virtual-control.ts";
+import type { CheckerKind } from "./checker.ts";
+
+export const notedBeforeGranted: CheckerKind = {
+  name: "noted before granted",
+  rule: "every host of a table is a member in the store when the table is first told",
+  make(stage, report) {
+    const seen = new Set<string>();
+    let term = 0;
+    return {
+      campaigned(_process, _candidate, standing) {
+        term = Math.max(term, standing.term);
+      },
+      sent(_process, _to, message) {
+        const said = message as Said;
+        if (said.about !== "scheduler" || said.message.kind !== "order" || said.message.operation !== "update") return;
+        // What an old leader says nobody follows; the store may have moved on.
+        if (said.message.term < term) return;
+        const { namespace, tables } = said.message;
+        const fresh = tables.filter(({ type, version }) => {
+          const key = `${namespace}/${type}/${version.term}.${version.number}`;
+          return !seen.has(key) && seen.add(key);
+        });
+        if (fresh.length === 0) return;
+        void stage.world.database.truth.coordination.members().then((members) => {
+          const noted = new Map(members.map(({ incarnation, types }) => [incarnation, types]));
+          for (const { type, hosts } of fresh) {
+            for (const { address, incarnation } of hosts) {
+              if (noted.get(incarnation)?.includes(type)) continue;
+              report(
+                `${address} (${incarnation}) is in a table of ${type}, and the store does not know that it may be`,
+              );
+            }
+          }
+        });
+      },
+    };
+  },
+};

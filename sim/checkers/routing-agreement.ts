@@ -1,0 +1,71 @@
+// A version of a table says the same to everybody: the same hosts, and the same owner of every actor. And a host runs a turn only
+// of an actor that its own table gives it: from the moment it is told otherwise, what has not begun goes elsewhere.
+import type { Said } from "../../src/world/virtual-control.ts";
+import type { CheckerKind } from "./checker.ts";
+import { doorOf, every, labelOf, upHosts } from "./looks.ts";
+
+const LOOK_MS = 500;
+
+export const routingAgreement: CheckerKind = {
+  name: "routing agreement",
+  rule: "hosts with the same version of a table name the same owner, and only the owner begins a turn",
+  make(stage, report) {
+    const { calls } = stage.plan;
+    const ids = [...new Set(calls.flatMap(({ id, how }) => [id, ...(how.via ?? []).map((via) => via.id)]))];
+    const types = [...new Set(stage.plan.hosts.flatMap((host) => host.types))];
+    const contents = new Map<string, string>();
+    const owners = new Map<string, { readonly owner: string | undefined; readonly process: number }>();
+    /** By process and type: the version that was looked at. */
+    const seen = new Map<string, string>();
+
+    async function look(): Promise<void> {
+      for (const { namespace, process, door } of [...upHosts(stage)]) {
+        for (const type of types) {
+          const { term, version } = await door.where(type, ids[0]!);
+          const [key, value] = [`${process.number}/${type}`, `${term}.${version}`];
+          if (version === 0 || seen.get(key) === value) continue;
+          seen.set(key, value);
+          for (const id of ids) {
+            const where = await door.where(type, id);
+            // Between two questions nothing can have happened but promises; the answer says which table it is from.
+            compare(`${namespace}/${type}/${id}/${where.term}.${where.version}`, where.owner, process.number);
+          }
+        }
+      }
+    }
+
+    function compare(key: string, owner: string | undefined, process: number): void {
+      const before = owners.get(key);
+      if (before === undefined) owners.set(key, { owner, process });
+      else if (before.owner !== owner) {
+        report(`${key} belongs to ${before.owner} for process ${before.process}, to ${owner} for process ${process}`);
+      }
+    }
+
+    return {
+      stepped: every(stage, LOOK_MS, () => {
+        if (ids.length > 0) void look();
+      }),
+      sent(_process, _to, message) {
+        const said = message as Said;
+        if (said.about !== "scheduler" || said.message.kind !== "order" || said.message.operation !== "update") return;
+        const { namespace, tables } = said.message;
+        for (const { type, version, hosts } of tables) {
+          const key = `${namespace}/${type} in version ${version.term}.${version.number}`;
+          const content = hosts.map(({ address, incarnation }) => `${address} (${incarnation})`).join(", ");
+          const before = contents.get(key);
+          if (before === undefined) contents.set(key, content);
+          else if (before !== content) report(`the table of ${key} names ${before}, and then ${content}`);
+        }
+      },
+      turnBegan({ life, op }) {
+        const { process, type, id } = life;
+        void doorOf(process)
+          ?.where(type, id)
+          .then(({ here, owner }) => {
+            if (!here) report(`${labelOf(life)} begins ${op} at process ${process.number}, and it belongs to ${owner}`);
+          });
+      },
+    };
+  },
+};

@@ -1,0 +1,39 @@
+// What actors write down: the token of an operation, or, for a call it makes on its way, that token with `>` and the id behind it.
+import type { Operation } from "../observer.ts";
+import type { Stage } from "../stage.ts";
+
+interface Named {
+  readonly type: string;
+  readonly id: string;
+}
+
+const known = new WeakMap<Stage, Map<string, Operation>>();
+
+/** The operation a word belongs to. */
+export function operationOf(stage: Stage, word: string): Operation | undefined {
+  const cut = word.indexOf(">");
+  const token = cut < 0 ? word : word.slice(0, cut);
+  let byToken = known.get(stage);
+  if (byToken === undefined) {
+    byToken = new Map();
+    known.set(stage, byToken);
+  }
+  const found = byToken.get(token);
+  if (found !== undefined) return found;
+  for (let i = byToken.size; i < stage.operations.length; i++) {
+    const operation = stage.operations[i]!;
+    byToken.set(operation.token, operation);
+  }
+  return byToken.get(token);
+}
+
+export const isOnTheWay = (word: string): boolean => word.includes(">");
+
+/** How often an actor was called with this word. */
+export function mostRuns(stage: Stage, word: string, { type, id }: Named): number {
+  const operation = operationOf(stage, word);
+  if (operation === undefined) return 0;
+  const { call } = operation;
+  if (!isOnTheWay(word)) return call.type === type && call.id === id ? 1 : 0;
+  return (call.how.via ?? []).filter((via) => via.type === type && via.id === id).length;
+}
