@@ -47,8 +47,15 @@ export async function everySeed(
   for (let seed = from; seed < from + seeds; seed++) await oneSeed(test, { ...options, seed });
 }
 
-async function oneSeed(test: (world: TestWorld) => Promise<void> | void, options: TestWorldOptions): Promise<void> {
-  const world = await openWorld(options);
+async function oneSeed(
+  test: (world: TestWorld) => Promise<void> | void,
+  options: TestWorldOptions & { readonly seed: number },
+): Promise<void> {
+  const world = await openWorld(options).catch((error: unknown) => {
+    throw error instanceof LimpetError && error.code === "OPTION_INVALID"
+      ? error
+      : new SeedFailed(options.seed, error, []);
+  });
   try {
     await test(world);
   } catch (error) {

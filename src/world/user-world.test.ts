@@ -1,0 +1,299 @@
+// The world as tests of applications use it.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { Actor } from "../index.ts";
+import { isLimpetError } from "../kernel/errors.ts";
+import { openWorld, type TestHost, type TestWorld } from "../testing.ts";
+
+class Counter extends Actor<{ n: number }> {
+  initial() {
+    return { n: 0 };
+  }
+  add() {
+    return ++this.state.n;
+  }
+  read() {
+    return this.state.n;
+  }
+  async addAfterAsking(other: string) {
+    await this.actor(Counter, other).read();
+    return ++this.state.n;
+  }
+  /** Never ends, and does not listen when its caller gives up. */
+  async hang() {
+    await new Promise(() => {});
+  }
+}
+
+class Greeter extends Actor {
+  greet() {
+    return "hello";
+  }
+}
+
+class PoliteGreeter extends Actor {
+  static options = { name: "Greeter" };
+  greet() {
+    return "good morning";
+  }
+}
+
+const open = (seed = 1): Promise<TestWorld> => openWorld({ actors: [Counter], hosts: 3, seed });
+const others = (world: TestWorld, host: TestHost): TestHost[] => world.hosts.filter((one) => one !== host);
+
+/** An actor of each of two hosts, so that one has to call the other. */
+async function livingOn(world: TestWorld, host: TestHost): Promise<string> {
+  for (let i = 0; i < 1_000; i++) if ((await world.where(Counter, `actor-${i}`)) === host) return `actor-${i}`;
+  assert.fail(`nothing lives on ${host}`);
+}
+
+describe("a world", () => {
+  it("has hosts that share their actors", async () => {
+    await using world = await open();
+    const counts = [];
+    for (const host of world.hosts) counts.push(await host.actor(Counter, "a").add());
+    assert.deepEqual(counts, [1, 2, 3]);
+    assert.ok(world.hosts.includes((await world.where(Counter, "a"))!));
+    assert.equal(await world.where("Counter", "a"), await world.where(Counter, "a"));
+  });
+
+  it("lets time pass while an answer is awaited, and only then", async () => {
+    await using world = await open();
+    const before = world.now;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.equal(world.now, before);
+    await world.hosts[0]!.actor(Counter, "a").add();
+    assert.ok(world.now > before);
+    assert.ok(world.now < before + 1_000);
+  });
+
+  it("lets several wait for moments of their own", async () => {
+    await using world = await open();
+    const begin = world.now;
+    const order: string[] = [];
+    const wait = async (name: string, ms: number) => {
+      await world.advance(ms);
+      order.push(`${name} ${world.now - begin}`);
+    };
+    await Promise.all([wait("late", 2_000), wait("early", 500), wait("soon", 1_000)]);
+    assert.deepEqual(order, ["early 500", "soon 1000", "late 2000"]);
+  });
+
+  it("gets over three days of a cluster: an actor leaves memory and is back with its state", async () => {
+    const cluster = { lease: "5m", leaderLease: "1m", roundTimeout: "1m" };
+    await using world = await openWorld({ actors: [Counter], hosts: 1, cluster, idleTimeout: "1h" });
+    const [host] = world.hosts;
+    await host!.actor(Counter, "a").add();
+    const begin = world.now;
+    await world.advance("3d");
+    assert.equal(world.now - begin, 3 * 86_400_000);
+    assert.deepEqual(host!.app.host.types(), [{ type: "Counter", active: 0 }]);
+    assert.equal(await host!.actor(Counter, "a").add(), 2);
+  });
+
+  it("tells the same story when it is run again, and another one under another seed", async () => {
+    const run = async (seed: number) => {
+      await using world = await open(seed);
+      for (let i = 0; i < 10; i++) await world.someHost().actor(Counter, `c${i}`).add();
+      world.crash(world.pick(world.hosts));
+      await world.advance("20s");
+      return { trace: world.trace, story: world.story, random: world.random() };
+    };
+    const [first, again, other] = [await run(7), await run(7), await run(8)];
+    assert.deepEqual(again, first);
+    assert.notEqual(other.trace, first.trace);
+  });
+
+  it("takes hosts by name, by place and with settings of their own", async () => {
+    const hosts = ["shop", { name: "greeter", actors: [Greeter], idleTimeout: "1m" }] as const;
+    await using world = await openWorld({ actors: [Counter], hosts });
+    assert.equal(world.host("greeter"), world.hosts[1]);
+    assert.equal(world.host(0), world.hosts[0]);
+    assert.equal((await world.where(Greeter, "x"))?.name, "greeter");
+    assert.equal(await world.host("shop").actor<Greeter>("Greeter", "x").greet(), "hello");
+  });
+});
+
+describe("a trouble of a world", () => {
+  it("cuts two hosts off from each other, until it is healed", async () => {
+    await using world = await open();
+    const [a, b] = world.hosts as [TestHost, TestHost, TestHost];
+    const id = await livingOn(world, b);
+    await a.actor(Counter, id).add();
+    world.partition(a, b);
+    const cut = a.actor(Counter, id, { timeout: "2s" }).add();
+    await assert.rejects(cut, (error) => isLimpetError(error) && ["CALL_TIMEOUT", "ANSWER_LOST"].includes(error.code));
+    world.heal();
+    await world.settled();
+    assert.ok((await a.actor(Counter, id).add()) >= 2);
+  });
+
+  it("lets a paused host go on with its old beliefs, and commit nothing by them", async () => {
+    await using world = await open();
+    const [owner, other, third] = world.hosts as [TestHost, TestHost, TestHost];
+    const [id, far] = [await livingOn(world, owner), await livingOn(world, other)];
+    await owner.actor(Counter, id).add();
+    world.lag(owner, other, "2s");
+    const late = owner.actor(Counter, id, { timeout: "5m" }).addAfterAsking(far);
+    const refused = assert.rejects(late, (error) => isLimpetError(error));
+    await world.advance("100ms");
+    world.pause(owner, "1m");
+    assert.ok(owner.isAsleep);
+    await world.advance("30s");
+    assert.equal(await third.actor(Counter, id).add(), 2);
+    assert.notEqual(await world.where(Counter, id), owner);
+    await world.advance("30s");
+    assert.ok(!owner.isAsleep);
+    await refused;
+    world.heal();
+    await world.settled();
+    assert.equal(await owner.actor(Counter, id).read(), 2);
+  });
+
+  it("makes a call through a paused host wait until it goes on", async () => {
+    await using world = await open();
+    const [host] = world.hosts as [TestHost];
+    world.pause(host, "3s");
+    const since = world.now;
+    await host.actor(Counter, "a").add();
+    assert.ok(world.now - since >= 3_000);
+  });
+
+  it("rejects the calls made through a host that crashes, and those made while it is down", async () => {
+    await using world = await open();
+    const [host] = world.hosts as [TestHost];
+    const hanging = assert.rejects(host.actor(Counter, "a").hang(), { code: "ANSWER_LOST" });
+    await world.advance("1s");
+    world.crash(host);
+    await hanging;
+    assert.ok(!host.isUp);
+    const handle = host.actor(Counter, "a");
+    await assert.rejects(handle.add(), { code: "NOT_READY", message: /world\.restart\("host-1"\)/ });
+    await world.restart(host);
+    assert.equal(await handle.add(), 1);
+  });
+
+  it("keeps what was committed over crashes, and over the power of every machine", async () => {
+    await using world = await open();
+    for (let i = 0; i < 3; i++) await world.hosts[i]!.actor(Counter, "a").add();
+    for (const host of world.hosts) world.losePower(host);
+    await world.advance("1m");
+    await Promise.all(world.hosts.map((host) => world.restart(host)));
+    await world.settled();
+    assert.equal(await world.hosts[0]!.actor(Counter, "a").read(), 3);
+  });
+
+  it("is an upgrade when a host is restarted with other actors and settings", async () => {
+    await using world = await openWorld({ actors: [Greeter], hosts: 1 });
+    const [host] = world.hosts as [TestHost];
+    assert.equal(await host.actor<Greeter>("Greeter", "x").greet(), "hello");
+    await world.restart(host, { actors: [PoliteGreeter], idleTimeout: "1s" });
+    assert.equal(await host.actor<Greeter>("Greeter", "x").greet(), "good morning");
+    await world.advance("10s");
+    assert.deepEqual(host.app.host.types(), [{ type: "Greeter", active: 0 }]);
+  });
+
+  it("moves the actors of a host that is stopped in good order", async () => {
+    await using world = await open();
+    const owner = (await world.where(Counter, "a"))!;
+    await owner.actor(Counter, "a").add();
+    await world.stopHost(owner);
+    assert.ok(!owner.isUp);
+    await world.settled();
+    assert.equal(await others(world, owner)[0]!.actor(Counter, "a").add(), 2);
+  });
+
+  it("can be the database: what is asked waits for it, and a lost answer is no lost commit and no second one", async () => {
+    await using world = await open();
+    const [host] = world.hosts as [TestHost];
+    world.database.goDown();
+    const waiting = host.actor(Counter, "a").add();
+    await world.advance("1s");
+    world.database.comeBack();
+    assert.equal(await waiting, 1);
+    world.database.losingAnswers(0.8);
+    const sure = host.actor(Counter, "a").add();
+    assert.equal(await sure, 2);
+    world.database.heal();
+    assert.equal(await host.actor(Counter, "a").read(), 2);
+    world.database.failing();
+    await assert.rejects(host.actor(Counter, "b").add(), (error) => isLimpetError(error) && error.retry === "later");
+  });
+
+  it("can be a clock: neither a wall clock that jumps nor one that drifts moves an actor", async () => {
+    await using world = await open();
+    const owner = (await world.where(Counter, "a"))!;
+    await owner.actor(Counter, "a").add();
+    world.jumpClock(owner, "1h");
+    world.jumpClock(others(world, owner)[0]!, "-2d");
+    world.drift(owner, 1.02);
+    await world.advance("1m");
+    assert.equal(await world.where(Counter, "a"), owner);
+    assert.equal(await owner.actor(Counter, "a").add(), 2);
+  });
+});
+
+describe("a mistake with a world", () => {
+  it("is a host it does not have", async () => {
+    await using world = await open();
+    await using other = await open();
+    const unknown = { code: "HOST_UNKNOWN", message: /this world has host-1 \(0\), host-2 \(1\), host-3 \(2\)/ };
+    assert.throws(() => world.crash("host-4"), unknown);
+    assert.throws(() => world.pause(3, "1s"), unknown);
+    assert.throws(() => world.isolate(other.hosts[0]!), unknown);
+    await assert.rejects(world.restart("nobody"), unknown);
+    assert.throws(() => world.partition("host-1", 0), { code: "ARGUMENT_INVALID" });
+  });
+
+  it("is a value that makes no sense", async () => {
+    await using world = await open();
+    const invalid = { code: "OPTION_INVALID" };
+    assert.throws(() => world.pause(0, "soon"), invalid);
+    assert.throws(() => world.drift(0, 0), invalid);
+    assert.throws(() => world.database.failing(2), invalid);
+    await assert.rejects(world.advance("3 weeks"), invalid);
+    world.crash(0);
+    assert.throws(() => world.pause(0, "1s"), { code: "NOT_READY" });
+  });
+
+  it("is an option whose part the world plays, or a number of hosts that will not do", async () => {
+    const refused = (more: object, message: RegExp) =>
+      assert.rejects(openWorld({ actors: [Counter], ...more }), { code: "OPTION_INVALID", message });
+    await refused({ store: "memory:" }, /world\.database/);
+    await refused({ http: true }, /no HTTP door/);
+    await refused({ cluster: false }, /testLimpet/);
+    await refused({ hosts: 0 }, /1 to 100/);
+    await refused({ hosts: ["a", "a"] }, /two are called a/);
+    await refused({ seed: 0.5 }, /whole number/);
+    await refused({ idleTimout: "1s" }, /idleTimout/);
+  });
+
+  it("is using it after it was stopped; whoever still waits then is told", async () => {
+    const world = await open();
+    const waits = assert.rejects(world.advance("1d"), { code: "STOPPING" });
+    const [host] = world.hosts as [TestHost];
+    await world.stop();
+    await waits;
+    await world.stop();
+    await assert.rejects(host.actor(Counter, "a").add(), { code: "STOPPING", message: /openWorld/ });
+    await assert.rejects(world.advance("1s"), { code: "STOPPING" });
+    assert.throws(() => world.crash(0), { code: "STOPPING" });
+  });
+
+  it("is waiting for what can never come: whoever waits is told so", async () => {
+    await using world = await openWorld({ actors: [Counter], hosts: 1, cluster: { lease: "5m", leaderLease: "1m" } });
+    const [host] = world.hosts as [TestHost];
+    await assert.rejects(host.actor(Counter, "a").hang(), { code: "CALL_TIMEOUT" });
+    await assert.rejects(
+      host.run(() => new Promise(() => {})),
+      { code: "CALL_TIMEOUT", message: /nobody will answer/ },
+    );
+  });
+
+  it("is a world that cannot settle: it says what is missing", async () => {
+    await using world = await open();
+    for (const host of world.hosts) world.crash(host);
+    await assert.rejects(world.settled("10s"), { code: "NOT_SETTLED", message: /no host is up/ });
+    assert.equal(await world.where(Counter, "a"), undefined);
+  });
+});
