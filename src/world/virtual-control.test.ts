@@ -1,0 +1,376 @@
+// What hosts and schedulers hear of each other is the same in a virtual world as over the real wire: the first part runs against
+// both.
+import assert from "node:assert/strict";
+import { describe, type TestContext, test } from "node:test";
+import fc from "fast-check";
+import { LimpetError } from "../kernel/errors.ts";
+import { Prng } from "../kernel/prng.ts";
+import type { SchedulerClient } from "../nodes/watched-schedulers.ts";
+import type { SchedulerMessage } from "../placement/messages.ts";
+import { clusterView, hostMessage, schedulerMessage } from "../wire/control/arbitraries.test.ts";
+import {
+  Ear,
+  FakeScheduler,
+  HELLO,
+  hasCode,
+  openClient,
+  openDoor,
+  type ServedHost,
+  until,
+} from "../wire/control/control-kit.test.ts";
+import { CONTROL_LIMITS } from "../wire/control/limits.ts";
+import type { SchedulerList } from "../wire/control/service.ts";
+import { addressOf, Network } from "./network.ts";
+import { Timeline } from "./timeline.ts";
+import { VirtualControlDoor, VirtualScheduler } from "./virtual-control.ts";
+import { Dummy, SelfRunning } from "./world-kit.test.ts";
+
+class Watcher {
+  readonly lists: SchedulerList[] = [];
+  readonly endings: (LimpetError | undefined)[] = [];
+
+  list(list: SchedulerList): void {
+    this.lists.push(list);
+  }
+
+  closed(error: LimpetError | undefined): void {
+    this.endings.push(error);
+  }
+}
+
+type Client = Pick<SchedulerClient, "report" | "watch" | "describe" | "drain"> & { close(): unknown };
+
+/** A client and a scheduler behind a door. */
+interface Both {
+  readonly service: FakeScheduler;
+  readonly client: Client;
+  shut(): Promise<void>;
+  reopen(): Promise<FakeScheduler>;
+}
+
+async function openReal(t: TestContext, service = new FakeScheduler()): Promise<Both> {
+  const door = await openDoor(t, { service });
+  const client = openClient(t, door);
+  const reopen = async (): Promise<FakeScheduler> => (await openDoor(t, { port: door.port })).service;
+  return { service, client, shut: () => door.close(), reopen };
+}
+
+async function openVirtual(t: TestContext, service = new FakeScheduler()): Promise<Both> {
+  const timeline = new SelfRunning();
+  const network = new Network(timeline, new Prng("control"));
+  const address = addressOf(2, 7_400);
+  const door = new VirtualControlDoor(address, service, network, new Dummy(2));
+  const client = new VirtualScheduler(address, 1, network, new Dummy(1));
+  t.after(() => assert.equal(timeline.failure, undefined));
+  const reopen = async (): Promise<FakeScheduler> => {
+    const next = new FakeScheduler();
+    new VirtualControlDoor(address, next, network, new Dummy(2, 3));
+    return next;
+  };
+  return { service, client, shut: () => door.close(), reopen };
+}
+
+for (const [name, open] of [
+  ["real", openReal],
+  ["virtual", openVirtual],
+] as const) {
+  /** A host that has said hello, and the scheduler's end of its stream. */
+  const openHost = async (t: TestContext) => {
+    const both = await open(t);
+    const ear = new Ear<SchedulerMessage>();
+    const stream = both.client.report(ear);
+    stream.send(HELLO);
+    const host: ServedHost = await both.service.host();
+    await host.hears(1);
+    return { ...both, ear, stream, host };
+  };
+
+  describe(`a host's stream to a ${name} scheduler`, () => {
+    test("carries any message in both directions, in order", async (t) => {
+      const { stream, host, ear } = await openHost(t);
+      const sent = fc.sample(hostMessage, 200).filter(({ kind }) => kind !== "hello");
+      for (const message of sent) stream.send(message);
+      assert.deepEqual(await host.hears(sent.length + 1), [HELLO, ...sent]);
+      const answers = fc.sample(schedulerMessage, 200);
+      for (const message of answers) host.stream.send(message);
+      assert.deepEqual(await ear.hears(answers.length), answers);
+    });
+
+    test("ends for both when the host closes it, after everything it sent", async (t) => {
+      const { stream, host, ear } = await openHost(t);
+      stream.send({ kind: "goodbye" });
+      stream.close();
+      assert.equal(await host.ended, undefined);
+      assert.equal(await ear.ended, undefined);
+      assert.deepEqual(host.heard.at(-1), { kind: "goodbye" });
+    });
+
+    test("tells the scheduler with which error the host closed it", async (t) => {
+      const { stream, host, ear } = await openHost(t);
+      stream.close(new LimpetError("LEASE_LOST", "the lease ran out"));
+      assert.ok(hasCode("LEASE_LOST", /^the lease ran out$/)(await host.ended));
+      assert.equal(await ear.ended, undefined);
+    });
+
+    test("ends for both when the scheduler closes it, after everything it sent", async (t) => {
+      const { host, ear } = await openHost(t);
+      host.stream.send({ kind: "removed", reason: "it was gone for too long" });
+      host.stream.close();
+      assert.equal(await ear.ended, undefined);
+      assert.deepEqual(ear.heard, [{ kind: "removed", reason: "it was gone for too long" }]);
+      assert.equal(await host.ended, undefined);
+    });
+
+    test("tells the host with which error the scheduler closed it", async (t) => {
+      const { host, ear } = await openHost(t);
+      host.stream.close(new LimpetError("NOT_LEADER", "not any more: „ü“ leads"));
+      const error = await ear.ended;
+      assert.ok(hasCode("NOT_LEADER", /^not any more: „ü“ leads$/)(error));
+      assert.equal(error?.retry, "elsewhere");
+      assert.equal(await host.ended, undefined);
+    });
+
+    test("can be refused at once by a follower", async (t) => {
+      const service = new FakeScheduler();
+      service.onHost = ({ stream }) => stream.close({ code: "NOT_LEADER", message: "10.0.0.9:7400 leads" });
+      const { client } = await open(t, service);
+      const ear = new Ear<SchedulerMessage>();
+      client.report(ear).send(HELLO);
+      assert.ok(hasCode("NOT_LEADER", /^10.0.0.9:7400 leads$/)(await ear.ended));
+      assert.equal(service.hosts[0]!.heard.length, 0);
+      assert.equal(await service.hosts[0]!.ended, undefined);
+    });
+
+    test("tells neither of the end while it is busy with something else", async (t) => {
+      const { stream, host, ear } = await openHost(t);
+      host.stream.close();
+      assert.equal(host.ends, 0);
+      await ear.ended;
+      const other = await openHost(t);
+      other.stream.close();
+      assert.equal(other.ear.ends, 0);
+      stream.close();
+    });
+
+    test("ends once, however often it is closed, and drops what is sent afterwards", async (t) => {
+      const { stream, host, ear } = await openHost(t);
+      host.stream.close();
+      host.stream.close(new LimpetError("NOT_LEADER", "too late"));
+      host.stream.send({ kind: "drain" });
+      stream.close();
+      stream.send({ kind: "goodbye" });
+      assert.equal(await ear.ended, undefined);
+      await host.ended;
+      assert.deepEqual([ear.ends, host.ends, ear.heard.length, host.heard.length], [1, 1, 0, 1]);
+    });
+
+    test("cannot be opened where nobody listens", async (t) => {
+      const { client, shut } = await open(t);
+      await shut();
+      const ear = new Ear<SchedulerMessage>();
+      client.report(ear).send(HELLO);
+      assert.ok(hasCode("UNREACHABLE")(await ear.ended));
+      await assert.rejects(client.describe(), hasCode("UNREACHABLE"));
+      await assert.rejects(client.drain("web-1"), hasCode("UNREACHABLE"));
+    });
+  });
+
+  describe(`watching a ${name} scheduler`, () => {
+    test("tells the list at once, and every change", async (t) => {
+      const { client, service } = await open(t);
+      const watcher = new Watcher();
+      client.watch(watcher);
+      const host = { address: "10.0.0.1:7400", leader: true, dedicated: true, incarnation: "s-1" };
+      await until(() => watcher.lists.length === 1);
+      service.tell({ term: 2, hosts: [host] });
+      await until(() => watcher.lists.length === 2);
+      service.tell({ term: 3, hosts: [{ ...host, leader: false }] });
+      await until(() => watcher.lists.length === 3);
+      assert.deepEqual(watcher.lists, [
+        { term: 1, hosts: [] },
+        { term: 2, hosts: [host] },
+        { term: 3, hosts: [{ ...host, leader: false }] },
+      ]);
+    });
+
+    test("ends when it is stopped, and the scheduler forgets the watcher", async (t) => {
+      const { client, service } = await open(t);
+      const watcher = new Watcher();
+      const stop = client.watch(watcher);
+      await until(() => watcher.lists.length === 1);
+      stop();
+      stop();
+      await until(() => watcher.endings.length > 0 && service.watchers.size === 0);
+      assert.deepEqual(watcher.endings, [undefined]);
+    });
+  });
+
+  describe(`a question to a ${name} scheduler`, () => {
+    test("is answered with any look at the cluster", async (t) => {
+      const { client, service } = await open(t);
+      for (const view of fc.sample(clusterView, 20)) {
+        service.view = async () => view;
+        assert.deepEqual(await client.describe(), view);
+      }
+    });
+
+    test("passes on which host to drain", async (t) => {
+      const { client, service } = await open(t);
+      await client.drain("web-1");
+      assert.deepEqual(service.drained, ["web-1"]);
+    });
+
+    test("fails with the error of the scheduler", async (t) => {
+      const { client, service } = await open(t);
+      service.onDrain = async () => {
+        throw new LimpetError("HOST_UNKNOWN", "there is no host web-1");
+      };
+      await assert.rejects(client.drain("web-1"), hasCode("HOST_UNKNOWN", /^there is no host web-1$/));
+      service.view = async () => {
+        throw new LimpetError("NOT_LEADER", "10.0.0.9:7400 leads");
+      };
+      await assert.rejects(client.describe(), hasCode("NOT_LEADER", /^10.0.0.9:7400 leads$/));
+    });
+  });
+
+  describe(`a client of a ${name} scheduler`, () => {
+    test("ends its streams in good order when it is closed", async (t) => {
+      const { client, stream, ear, host, service } = await openHost(t);
+      const watcher = new Watcher();
+      client.watch(watcher);
+      await until(() => watcher.lists.length === 1);
+      stream.send({ kind: "goodbye" });
+      client.close();
+      assert.equal(await ear.ended, undefined);
+      assert.equal(await host.ended, undefined);
+      await until(() => watcher.endings.length === 1 && service.watchers.size === 0);
+      assert.deepEqual([watcher.endings, host.heard.at(-1)], [[undefined], { kind: "goodbye" }]);
+    });
+
+    test("comes back when the scheduler is back", async (t) => {
+      const first = await openHost(t);
+      await first.shut();
+      await first.ear.ended;
+      const again = await first.reopen();
+      const ear = new Ear<SchedulerMessage>();
+      first.client.report(ear).send(HELLO);
+      assert.deepEqual(await (await again.host()).hears(1), [HELLO]);
+    });
+  });
+}
+
+// ——— In the virtual world alone, where the time of everything is known.
+
+class World {
+  readonly timeline = new Timeline();
+  readonly network = new Network(this.timeline, new Prng(1));
+  readonly host = new Dummy(1);
+  readonly scheduler = new Dummy(2);
+  readonly service = new FakeScheduler();
+  readonly client: VirtualScheduler;
+  readonly door: VirtualControlDoor;
+
+  constructor() {
+    const address = addressOf(2, 7_400);
+    this.door = new VirtualControlDoor(address, this.service, this.network, this.scheduler);
+    this.client = new VirtualScheduler(address, 1, this.network, this.host);
+  }
+
+  pass(ms: number): Promise<void> {
+    return this.timeline.run(this.timeline.now + ms);
+  }
+
+  async reported() {
+    const ear = new Ear<SchedulerMessage>();
+    const stream = this.client.report(ear);
+    stream.send(HELLO);
+    await this.pass(100);
+    return { ear, stream, served: this.service.hosts.at(-1)! };
+  }
+}
+
+const codeOf = ({ ends, error }: { readonly ends: number; readonly error: Error | undefined }): unknown =>
+  ends === 0 ? "open" : (error as LimpetError | undefined)?.code;
+
+describe("a virtual stream in trouble", () => {
+  test("is an error to the one that is left when the other process ends", async () => {
+    for (const who of ["host", "scheduler"] as const) {
+      const world = new World();
+      const { ear, served } = await world.reported();
+      const watcher = new Watcher();
+      world.client.watch(watcher);
+      await world.pass(100);
+      world[who].hasEnded = true;
+      world.network.stationGone(world[who], true);
+      await world.pass(100);
+      const expected = who === "host" ? ["open", "UNREACHABLE", 0] : ["UNREACHABLE", "open", 1];
+      assert.deepEqual([codeOf(ear), codeOf(served), watcher.endings.length], expected);
+      if (who === "host") assert.equal(world.service.watchers.size, 0);
+      else assert.ok(hasCode("UNREACHABLE")(watcher.endings[0]));
+    }
+  });
+
+  test("is noticed to be dead by both ends, in about five seconds", async () => {
+    const world = new World();
+    const { ear, served } = await world.reported();
+    world.network.change(1, 2, { isOpen: false });
+    world.network.change(2, 1, { isOpen: false });
+    await world.pass(CONTROL_LIMITS.tickMs * (CONTROL_LIMITS.silentTicks - 1) - 1);
+    assert.deepEqual([ear.ends, served.ends], [0, 0]);
+    await world.pass(CONTROL_LIMITS.tickMs * 2);
+    assert.deepEqual([codeOf(ear), codeOf(served)], ["UNREACHABLE", "UNREACHABLE"]);
+  });
+
+  test("is not suspected where both ends only have nothing to say", async () => {
+    const world = new World();
+    const { ear, served } = await world.reported();
+    await world.pass(3_600_000);
+    served.stream.send({ kind: "drain" });
+    await world.pass(100);
+    assert.deepEqual([ear.heard, ear.ends, served.ends], [[{ kind: "drain" }], 0, 0]);
+  });
+
+  test("cannot be opened behind a cut line", async () => {
+    const world = new World();
+    world.network.change(1, 2, { isOpen: false });
+    const ear = new Ear<SchedulerMessage>();
+    world.client.report(ear).send(HELLO);
+    const described = assert.rejects(world.client.describe(), hasCode("UNREACHABLE"));
+    await world.pass(CONTROL_LIMITS.connectMs + 1);
+    await described;
+    assert.equal(codeOf(ear), "UNREACHABLE");
+    world.network.heal();
+    await world.pass(1_000);
+    assert.equal(world.service.hosts.length, 0);
+  });
+
+  test("is broken off when the other end does not read what it is sent", async () => {
+    const world = new World();
+    const { ear, stream, served } = await world.reported();
+    world.network.change(2, 1, { isOpen: false });
+    for (let i = 0; i <= CONTROL_LIMITS.queue; i++) served.stream.send({ kind: "drain" });
+    await world.pass(1);
+    assert.equal(codeOf(served), "LINK_FULL");
+    stream.send({ kind: "goodbye" });
+    world.network.heal();
+    await world.pass(100);
+    assert.equal(codeOf(ear), "UNREACHABLE");
+    assert.equal(served.heard.length, 1, "it hears nothing after the end");
+  });
+
+  test("leaves no connection behind, whoever ends it", async () => {
+    const world = new World();
+    const first = await world.reported();
+    first.stream.close();
+    const second = await world.reported();
+    second.served.stream.close({ code: "NOT_LEADER", message: "" });
+    const stop = world.client.watch(new Watcher());
+    void world.client.describe();
+    void world.client.drain("web-1");
+    await world.pass(100);
+    stop();
+    await world.pass(1_000);
+    for (const { ends } of [first.ear, first.served, second.ear, second.served]) assert.equal(ends, 1);
+    assert.equal(world.network.open, 0);
+  });
+});
