@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Bug } from "./bugs/bug.ts";
 import { Crew } from "./command/crew.ts";
+import type { Worker } from "./command/job.ts";
 
 /** A bug, and what became of it. */
 export interface Finding {
@@ -27,26 +28,29 @@ export interface SearchOptions {
 export async function search(bugs: readonly Bug[], options: SearchOptions): Promise<Finding[]> {
   const findings = new Map<Bug, Finding>();
   const rest = [...bugs];
+  const healthy = new Crew({ jobs: options.jobs });
   const oneAfterTheOther = async (): Promise<void> => {
     for (let bug = rest.shift(); bug !== undefined && !options.isOver(); bug = rest.shift()) {
-      const finding = await searchOne(bug, options);
+      const finding = await searchOne(bug, healthy, options);
       findings.set(bug, finding);
       options.onFinding(finding);
     }
   };
   await Promise.all(Array.from({ length: options.jobs }, oneAfterTheOther));
+  healthy.close();
   return bugs.flatMap((bug) => findings.get(bug) ?? []);
 }
 
-async function searchOne(bug: Bug, { from, limit, isOver }: SearchOptions): Promise<Finding> {
+async function searchOne(bug: Bug, healthy: Worker, { from, limit, isOver }: SearchOptions): Promise<Finding> {
   const crew = new Crew({ jobs: 1, bug: bug.name });
   try {
     let seeds = 0;
     while (seeds < limit && !isOver()) {
-      const seed = from + seeds++;
-      const [violation] = (await crew.perform({ seed, once: true })).violations;
-      if (violation === undefined) continue;
-      return { bug, seeds, found: { seed, checker: violation.checker, what: violation.what } };
+      const job = { seed: from + seeds++, once: true };
+      const [violation] = (await crew.perform(job)).violations;
+      // What is broken without the bug as well says nothing about the bug.
+      if (violation === undefined || (await healthy.perform(job)).violations.length > 0) continue;
+      return { bug, seeds, found: { seed: job.seed, checker: violation.checker, what: violation.what } };
     }
     return { bug, seeds, found: undefined };
   } finally {

@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { availableParallelism } from "node:os";
+import { describe, it } from "node:test";
+import { Crew } from "./command/crew.ts";
+import { Figures } from "./command/figures.ts";
+
+const SEEDS = 200;
+/** `npm run sim -- --seed N` tells more. */
+const MOST_SHOWN = 10;
+
+describe("the cluster", () => {
+  it(`keeps its promises in ${SEEDS} seeds, and every one of them is the same twice`, async () => {
+    const crew = new Crew({ jobs: Math.min(4, availableParallelism()) });
+    try {
+      const figures = new Figures();
+      const reports = await Promise.all(Array.from({ length: SEEDS }, (_, i) => crew.perform({ seed: i + 1 })));
+      for (const report of reports) figures.add(report);
+      const broken = reports.flatMap(({ seed, violations }) =>
+        violations.slice(0, 1).map(({ checker, what }) => `seed ${seed}: ${checker}: ${what}`),
+      );
+      assert.equal(broken.length, 0, [`${broken.length} seeds fail`, ...broken.slice(0, MOST_SHOWN)].join("\n"));
+      assert.equal(figures.runs, SEEDS * 2);
+      assert.deepEqual(figures.missedFaults, [], "kinds of trouble that never came");
+    } finally {
+      crew.close();
+    }
+  });
+});

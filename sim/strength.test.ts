@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { bugNamed } from "./bugs/catalogue.ts";
+import { type Finding, search, tableOf, withTable } from "./strength.ts";
+
+const easy = bugNamed("ring-of-other-hosts")!;
+
+describe("the search for a known bug", () => {
+  it("ends with the first seed that finds it, and says which rule it broke", async () => {
+    const told: Finding[] = [];
+    const options = { from: 1, limit: 30, jobs: 1, isOver: () => false, onFinding: (one: Finding) => told.push(one) };
+    const findings = await search([easy], options);
+    assert.deepEqual(findings, told);
+    const [{ seeds, found } = {}] = findings;
+    assert.ok(found !== undefined, "it was not found");
+    assert.equal(found.seed, seeds);
+    assert.notEqual(found.checker, "");
+  });
+
+  it("ends when it is told to", async () => {
+    const options = { from: 1, limit: 30, jobs: 1, isOver: () => true, onFinding: () => {} };
+    assert.deepEqual(await search([easy], options), []);
+  });
+});
+
+describe("the table of bugs", () => {
+  const table = tableOf([
+    { bug: easy, seeds: 3, found: { seed: 3, checker: "progress", what: "nothing moves" } },
+    { bug: { ...easy, name: "other" }, seeds: 9, found: undefined },
+  ]);
+
+  it("says when each was found and by what, or that it was not", () => {
+    assert.match(table, /\| `ring-of-other-hosts` \|.*\| 3 \| progress \|/);
+    assert.match(table, /\| `other` \|.*\| not in 9 \| – \|/);
+    assert.match(table, /1 of 2 found\./);
+  });
+
+  it("goes between its markers, and nothing else of the document changes", () => {
+    const first = withTable("# Simulation\n\nWords.\n", "old");
+    const text = `${first}\nMore words.\n`;
+    assert.equal(withTable(text, table), text.replace("old", table));
+    assert.equal(withTable(withTable(text, table), "old"), text);
+  });
+});
