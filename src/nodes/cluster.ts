@@ -248,7 +248,11 @@ export class Cluster {
     membership.goodbye();
     // It must have been heard before the leader, which may be this process, stops.
     await new Promise<void>((resolve) => this.#world.clock.soon(() => this.#world.clock.soon(resolve)));
-    await Promise.all([door.close(), source.stop()]);
+    // The leader may be leaving at this very moment, and its successor has to know all the same.
+    const noted = this.#world.coordination.leave(membership.names).catch((err: unknown) => {
+      this.#world.log.debug("the store could not note that this host has left", { err });
+    });
+    await Promise.all([door.close(), source.stop(), noted]);
     await links.close();
   }
 }

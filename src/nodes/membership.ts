@@ -377,6 +377,11 @@ export class Membership implements Placement {
     }
   }
 
+  /** All names under which a leader may still know this process. */
+  get names(): readonly string[] {
+    return this.#replaces === undefined ? [this.#incarnation] : [this.#incarnation, this.#replaces];
+  }
+
   /** Everything here is gone: nobody has to wait for it. */
   goodbye(): void {
     this.#stopped = true;

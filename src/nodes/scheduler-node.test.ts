@@ -42,6 +42,7 @@ test("who stopped leading by its own clock leads again in a new term only, altho
     members: () => store.coordination.members(),
     saveMember: (term, member) => store.coordination.saveMember(term, member),
     dropMembers: (term, incarnations) => store.coordination.dropMembers(term, incarnations),
+    leave: (incarnations) => store.coordination.leave(incarnations),
   };
   const scheduler = new SchedulerNode(SETTINGS, world(clock, slow));
   await scheduler.start();

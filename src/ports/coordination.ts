@@ -6,7 +6,8 @@
 // - Every scheduler that campaigned within its own `leaseMs` is listed. A dedicated one goes before an embedded one:
 //   while one is listed, an embedded scheduler neither takes the leadership nor keeps it.
 // - Members are the hosts that may hold actors. Only the leader of the current term changes them; a write of an older
-//   term changes nothing. They outlive schedulers: a new leader reads whom it has to wait for.
+//   term changes nothing. They outlive schedulers: a new leader reads whom it has to wait for. A host that holds nothing any more
+//   may take itself out, whoever leads: its goodbye may have been said to a leader that was leaving as well.
 
 /** A process, as exactly as another process on the same machine can know it. */
 export interface ProcessIdentity {
@@ -71,4 +72,6 @@ export interface Coordination {
   saveMember(term: number, member: Member): Promise<boolean>;
   /** False: `term` is over, nothing was changed. */
   dropMembers(term: number, incarnations: readonly string[]): Promise<boolean>;
+  /** A process takes itself out, under every name it had: nothing of it is left. */
+  leave(incarnations: readonly string[]): Promise<void>;
 }

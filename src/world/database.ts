@@ -279,4 +279,8 @@ class CoordinationClient implements Coordination {
   async dropMembers(term: number, incarnations: readonly string[]): Promise<boolean> {
     return this.#ask("note", (truth) => truth.dropMembers(term, incarnations));
   }
+
+  async leave(incarnations: readonly string[]): Promise<void> {
+    return this.#ask("note", (truth) => truth.leave(incarnations));
+  }
 }

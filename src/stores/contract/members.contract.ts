@@ -99,6 +99,19 @@ export function membersContract(harness: CoordinationHarness): void {
       }
     });
 
+    test("take themselves out, whoever leads and also when nobody does", async () => {
+      const { coordination, term } = await led();
+      const [one, two, three] = [newMember(), newMember(), newMember()];
+      for (const member of [one, two, three]) await coordination.saveMember(term, member);
+      await coordination.leave([two.incarnation, "never-there"]);
+      assert.deepEqual(await coordination.members(), [one, three]);
+      await coordination.leave([two.incarnation]);
+      const { term: next } = await coordination.campaign(newCandidate({ dedicated: true }));
+      assert.ok(next >= term);
+      await coordination.leave([one.incarnation, three.incarnation]);
+      assert.deepEqual(await coordination.members(), []);
+    });
+
     test("are there when every scheduler has gone, for any store on the same data", async (t) => {
       const { coordination, advance, term } = await led();
       const member = newMember();

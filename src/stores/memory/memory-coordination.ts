@@ -56,4 +56,9 @@ export class MemoryCoordination implements Coordination {
     for (const incarnation of incarnations) this.#members.delete(incarnation);
     return true;
   }
+
+  async leave(incarnations: readonly string[]): Promise<void> {
+    this.#checkOpen();
+    for (const incarnation of incarnations) this.#members.delete(incarnation);
+  }
 }

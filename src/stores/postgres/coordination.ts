@@ -65,6 +65,12 @@ export const dropMembers = (schema: string): Statement => ({
     SELECT EXISTS (SELECT FROM led)`,
 });
 
+/** No fence: nobody else can say this of a host, and it is true whoever leads. */
+export const leaveMembers = (schema: string): Statement => ({
+  name: "limpet_leave",
+  text: `DELETE FROM ${schema}.members m USING unnest($1::text[]) AS i (incarnation) WHERE m.incarnation = i.incarnation`,
+});
+
 export class PostgresCoordination implements Coordination {
   readonly #leadership: Connections;
   readonly #connections: Connections;
@@ -82,6 +88,7 @@ export class PostgresCoordination implements Coordination {
       readMembers: readMembers(schema),
       saveMember: saveMember(schema),
       dropMembers: dropMembers(schema),
+      leave: leaveMembers(schema),
     };
   }
 
@@ -127,6 +134,11 @@ export class PostgresCoordination implements Coordination {
   async dropMembers(term: number, incarnations: readonly string[]): Promise<boolean> {
     const [isCurrent] = await this.#write(this.#statements.dropMembers, [term, texts(incarnations)]);
     return isCurrent as boolean;
+  }
+
+  async leave(incarnations: readonly string[]): Promise<void> {
+    const { leave } = this.#statements;
+    await this.#connections.during(() => this.#connections.run(leave, [texts(incarnations)], "harmless"));
   }
 
   #lead(statement: Statement, values: unknown[]): Promise<Row[]> {

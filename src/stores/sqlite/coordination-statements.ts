@@ -101,6 +101,10 @@ export class CoordinationStatements {
     return true;
   }
 
+  leave(incarnations: readonly string[]): void {
+    for (const incarnation of incarnations) this.#dropMember.run(incarnation);
+  }
+
   /** Everything here runs in one write transaction, so what is true now stays true until it ends. */
   #isCurrent(term: number): boolean {
     const [current] = this.#term.get() as unknown as [number];

@@ -42,4 +42,8 @@ export class SqliteCoordination implements Coordination {
   async dropMembers(term: number, incarnations: readonly string[]): Promise<boolean> {
     return (await this.#link.ask({ kind: "drop-members", term, incarnations: [...incarnations] })) as boolean;
   }
+
+  async leave(incarnations: readonly string[]): Promise<void> {
+    await this.#link.ask({ kind: "leave", incarnations: [...incarnations] });
+  }
 }

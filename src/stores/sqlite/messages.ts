@@ -24,7 +24,8 @@ export type CoordinationWrite =
   | { readonly kind: "campaign"; readonly candidate: Candidate; readonly dead: readonly string[] }
   | { readonly kind: "resign"; readonly incarnation: string }
   | { readonly kind: "save-member"; readonly term: number; readonly member: Member }
-  | { readonly kind: "drop-members"; readonly term: number; readonly incarnations: readonly string[] };
+  | { readonly kind: "drop-members"; readonly term: number; readonly incarnations: readonly string[] }
+  | { readonly kind: "leave"; readonly incarnations: readonly string[] };
 
 export type Write = ActorWrite | CoordinationWrite;
 /** What schedulers ask goes before everything else that waits: a leadership runs out while it waits. */
@@ -39,7 +40,7 @@ export type Question =
   | { readonly kind: "close" };
 
 type Kind = Question["kind"];
-const COORDINATION_WRITES: ReadonlySet<Kind> = new Set(["campaign", "resign", "save-member", "drop-members"]);
+const COORDINATION_WRITES: ReadonlySet<Kind> = new Set(["campaign", "resign", "save-member", "drop-members", "leave"]);
 const isCoordinationWrite = (question: Question): boolean => COORDINATION_WRITES.has(question.kind);
 
 export const isWrite = (question: Question): question is Write =>

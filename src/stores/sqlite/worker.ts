@@ -117,6 +117,8 @@ class Desk {
         return this.#coordination.saveMember(question.term, question.member);
       case "drop-members":
         return this.#coordination.dropMembers(question.term, question.incarnations);
+      case "leave":
+        return this.#coordination.leave(question.incarnations);
     }
   }
 
