@@ -15,8 +15,7 @@ const LINES_SHOWN = 40;
 export class SeedFailed extends Error {
   override readonly name = "SeedFailed";
   readonly seed: number;
-  /** What happened in the world, one line each. */
-  readonly story: readonly string[];
+  readonly #story: readonly string[];
 
   constructor(seed: number, cause: unknown, story: readonly string[]) {
     const why = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
@@ -25,7 +24,12 @@ export class SeedFailed extends Error {
       cause,
     });
     this.seed = seed;
-    this.story = story;
+    this.#story = story;
+  }
+
+  /** What happened in the world, one line each. */
+  get story(): readonly string[] {
+    return this.#story;
   }
 }
 

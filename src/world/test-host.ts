@@ -43,8 +43,15 @@ export class TestHost {
   actor<A extends AnyActor = never>(type: string, id: string, settings?: CallSettings): Remote<A>;
   actor(type: ActorClass | string, id: string, settings?: CallSettings): object {
     type Methods = Record<string, (...args: unknown[]) => Promise<unknown>>;
-    const call = (method: string, args: unknown[]): Promise<unknown> =>
-      this.run((app) => (app.actor(type as string, id, settings) as Methods)[method]!(...args));
+    const call = async (method: string, args: unknown[]): Promise<unknown> => {
+      try {
+        return await this.run((app) => (app.actor(type as string, id, settings) as Methods)[method]!(...args));
+      } catch (error) {
+        const what = `${typeof type === "string" ? type : type.name}/${id}.${method}`;
+        this.#world.story.tell(this.name, "info", `a call through it failed: ${what}`, { err: error });
+        throw error;
+      }
+    };
     return new Proxy(Object.create(null) as object, {
       get: (_, method) => {
         // A handle must not look like a promise, or `await` would call it.

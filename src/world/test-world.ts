@@ -295,6 +295,11 @@ export class TestWorld implements AsyncDisposable {
     return this.#world.story.lines.filter(({ level }) => level !== "debug").map(showLine);
   }
 
+  /** Puts a line of the test's own into the story. */
+  note(text: string): void {
+    this.#world.story.tell("test", "info", text);
+  }
+
   /** The last part of the story, to be printed. */
   tellStory(lines = 200): string {
     return this.story.slice(-lines).join("\n");

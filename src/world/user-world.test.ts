@@ -169,6 +169,12 @@ describe("a trouble of a world", () => {
     assert.ok(!host.isUp);
     const handle = host.actor(Counter, "a");
     await assert.rejects(handle.add(), { code: "NOT_READY", message: /world\.restart\("host-1"\)/ });
+    world.note("it is down");
+    const [crashed, lost, refused, noted] = world.story.slice(-4);
+    assert.match(crashed!, /s host-1 {3}crashes$/);
+    assert.match(lost!, /host-1 .*failed: Counter\/a\.hang err="ANSWER_LOST/);
+    assert.match(refused!, /host-1 .*failed: Counter\/a\.add err="NOT_READY/);
+    assert.match(noted!, /test {5}it is down$/);
     await world.restart(host);
     assert.equal(await handle.add(), 1);
   });

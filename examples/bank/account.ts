@@ -1,0 +1,47 @@
+// Accounts that never make or lose money. A turn commits the state of one actor and nothing else: what the other account has
+// received stays received when the sender throws, crashes, or does not hear the answer. So every transfer has an id, an account does
+// nothing twice for the same id, and whoever does not know how a transfer ended runs it again.
+import { Actor } from "limpet";
+
+interface Book {
+  balance: number;
+  /** Transfers that are part of the balance. A bank would forget them after a month. */
+  done: Set<string>;
+}
+
+export class Account extends Actor<Book> {
+  initial(): Book {
+    return { balance: 100, done: new Set() };
+  }
+
+  withdraw(transfer: string, amount: number) {
+    if (this.state.done.has(transfer)) return;
+    if (amount > this.state.balance) throw new RangeError(`only ${this.state.balance} left`);
+    this.state.balance -= amount;
+    this.state.done.add(transfer);
+  }
+
+  deposit(transfer: string, amount: number) {
+    if (this.state.done.has(transfer)) return;
+    this.state.balance += amount;
+    this.state.done.add(transfer);
+  }
+
+  balance() {
+    return this.state.balance;
+  }
+}
+
+/** One transfer. Its id is chosen by whoever wants it, so that asking again means the same transfer. */
+export class Transfer extends Actor<{ isDone: boolean }> {
+  initial() {
+    return { isDone: false };
+  }
+
+  async run(from: string, to: string, amount: number) {
+    if (this.state.isDone) return;
+    await this.actor(Account, from).withdraw(this.id, amount);
+    await this.actor(Account, to).deposit(this.id, amount);
+    this.state.isDone = true;
+  }
+}
