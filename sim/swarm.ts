@@ -3,26 +3,39 @@
 import { Prng } from "../src/kernel/prng.ts";
 import { LEDGERS, PLAIN } from "./application.ts";
 import { FAULTS } from "./faults/all.ts";
+import { herd } from "./faults/control-plane.ts";
 import type { Fault } from "./faults/fault.ts";
 import type { CallHow, Plan, PlannedCall, PlannedHost } from "./plan.ts";
 
 /** How likely each kind of trouble is on. */
 const FEWEST_ON = 0.02;
 const MOST_ON = 0.4;
-/** One seed in so many has a herd: hosts that nobody starts before a fault does, or everything is healed. */
-const HERD_EVERY = 60;
+/** Of the seeds in which a herd is on, how many really have one: it is expensive. */
+const HERDS = 0.15;
 const HERD = 50;
 
 export function drawPlan(seed: number): Plan {
   const chance = new Prng(`swarm ${seed}`);
-  const shape = drawShape(seed, chance.child("shape"));
-  const plan = { ...shape, calls: drawCalls(shape, chance.child("calls")) };
   // Mostly few kinds, sometimes many: each further one gives the others less room.
   const on = FEWEST_ON * (MOST_ON / FEWEST_ON) ** chance.number();
   // What a kind draws does not depend on which others there are.
   const isOn = ({ name }: Fault): boolean => chance.child(`on ${name}`).chance(on);
+  const shape = drawShape(seed, chance.child("shape"));
+  const waiting = isOn(herd) && chance.child("herd").chance(HERDS) ? drawHerd(shape) : [];
+  const hosts = [...shape.hosts, ...waiting];
+  const plan = { ...shape, hosts, calls: drawCalls(shape, chance.child("calls")) };
   const faults = FAULTS.filter(isOn).flatMap((fault) => fault.draw(chance.child(fault.name), plan));
   return { ...plan, faults: faults.sort((a, b) => a.at - b.at) };
+}
+
+/** Hosts that nobody starts before a fault does, or everything is healed. */
+function drawHerd({ hosts, chaosMs }: Plan): PlannedHost[] {
+  const types = [...new Set(hosts.flatMap((host) => host.types))];
+  return Array.from({ length: HERD }, (_, i) => {
+    const name = `herd-${i + 1}`;
+    const here = { name, machine: name, namespace: "default", types, startsAt: chaosMs };
+    return { ...here, dedicated: false, watches: false, clock: {} };
+  });
 }
 
 function drawShape(seed: number, chance: Prng): Plan {
@@ -51,14 +64,6 @@ function drawShape(seed: number, chance: Prng): Plan {
     });
   }
   const quick = chance.chance(0.3);
-  const chaosMs = Math.floor(chance.between(20_000, 90_000));
-  const herd = chance.child("herd");
-  if (herd.below(HERD_EVERY) === 0) {
-    for (let i = 1; i <= HERD; i++) {
-      const here = { name: `herd-${i}`, machine: `herd-${i}`, namespace: "default", types, startsAt: chaosMs };
-      hosts.push({ ...here, dedicated: false, watches: false, clock: {} });
-    }
-  }
   return {
     seed,
     hosts,
@@ -72,14 +77,14 @@ function drawShape(seed: number, chance: Prng): Plan {
       },
     },
     latency: chance.chance(0.7) ? { leastMs: 0.2, moreMs: 0.5 } : { leastMs: 1, moreMs: chance.between(5, 60) },
-    chaosMs,
+    chaosMs: Math.floor(chance.between(20_000, 90_000)),
     calls: [],
     faults: [],
   };
 }
 
 function drawCalls({ hosts, chaosMs }: Plan, chance: Prng): PlannedCall[] {
-  const callers = hosts.filter(({ dedicated, startsAt }) => !dedicated && startsAt < chaosMs);
+  const callers = hosts.filter(({ dedicated }) => !dedicated);
   const types = [...new Set(callers.flatMap((host) => host.types))];
   if (types.length === 0) return [];
   const ids = Array.from({ length: 1 + chance.below(12) }, (_, i) => `actor-${i}`);

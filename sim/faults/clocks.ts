@@ -7,13 +7,13 @@ import { crashAndRestart, isWorking, stopAndRestart } from "./players.ts";
 
 const TEN_YEARS_MS = 10 * 365 * 86_400_000;
 
-export const wallJump = fault<{ host: string; byMs: number; backMs: number | undefined }>({
+export const wallJump = fault<{ host: string; byMs: number; backMs: number | null }>({
   name: "wall clock jump",
   says: "the wall clock of a process is set, and sometimes set back later",
   draw(chance, plan) {
     const size = lengths(chance, 1_000, TEN_YEARS_MS);
     return times(chance, plan, 4, () => {
-      const backMs = chance.chance(0.5) ? Math.floor(chance.exponential(5_000)) : undefined;
+      const backMs = chance.chance(0.5) ? Math.floor(chance.exponential(5_000)) : null;
       return { host: chance.pick(hostNames(plan)), byMs: size() * (chance.chance(0.5) ? 1 : -1), backMs };
     });
   },
@@ -22,7 +22,7 @@ export const wallJump = fault<{ host: string; byMs: number; backMs: number | und
     if (clock === undefined) return;
     strike(host, { byMs, backMs });
     clock.jump(byMs);
-    if (backMs !== undefined) stage.later(backMs, () => clock.jump(-byMs));
+    if (backMs !== null) stage.later(backMs, () => clock.jump(-byMs));
   },
 });
 

@@ -82,12 +82,12 @@ const kindOf = (message: unknown): string | undefined => {
     : undefined;
 };
 
-function twice(name: string, says: string, kinds: ReadonlySet<string>): Fault {
+function twice(name: string, says: string, kinds: ReadonlySet<string>, leastShare: number): Fault {
   return fault<{ share: number; ms: number }>({
     name,
     says,
     draw(chance, plan) {
-      const [share, ms] = [severity(chance, 0.02, 1), lengths(chance, 1_000, 60_000)];
+      const [share, ms] = [severity(chance, leastShare, 1), lengths(chance, 2_000, 60_000)];
       return times(chance, plan, 2, () => ({ share: share(), ms: ms() }));
     },
     happen(stage, { share, ms, at }, strike) {
@@ -105,8 +105,8 @@ function twice(name: string, says: string, kinds: ReadonlySet<string>): Fault {
   });
 }
 
-export const saidTwice = twice("said twice", "messages between hosts and the leader arrive twice", REPEATABLE);
-export const ackedTwice = twice("acked twice", "a host confirms a phase of a round twice", new Set(["ack"]));
+export const saidTwice = twice("said twice", "messages between hosts and the leader arrive twice", REPEATABLE, 0.02);
+export const ackedTwice = twice("acked twice", "a host confirms a phase of a round twice", new Set(["ack"]), 0.3);
 
 /** Its connections to the leader. */
 function waysToLeader(

@@ -1,0 +1,118 @@
+// Every kind of trouble, alone in a quiet cluster: it can happen, it is drawn from its chance and nothing else, and the run in
+// which it happens can be repeated.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { Prng } from "../../src/kernel/prng.ts";
+import type { Plan, PlannedCall, PlannedHost } from "../plan.ts";
+import { type Outcome, run } from "../run.ts";
+import { FAULTS } from "./all.ts";
+import { type Fault, hostNames, severity, times } from "./fault.ts";
+
+/** A kind may draw something that cannot happen, such as a cut at a leader when there is none; not every time. */
+const MOST_SEEDS = 8;
+const CHAOS_MS = 30_000;
+const TYPES = ["Ledger", "Purse"];
+
+const host = (name: string, startsAt: number, dedicated = false): PlannedHost => ({
+  ...{ name, machine: `machine of ${name}`, namespace: "default", types: dedicated ? [] : TYPES },
+  ...{ dedicated, watches: false, clock: {}, startsAt },
+});
+
+/** Three hosts that nothing happens to; two more wait until somebody starts them. */
+function quietPlan(seed: number): Plan {
+  const chance = new Prng(`quiet ${seed}`);
+  const calls = Array.from({ length: 60 }, (_, i): PlannedCall => {
+    const [from, type, id] = [`host-${1 + chance.below(3)}`, chance.pick(TYPES), `actor-${chance.below(4)}`];
+    return { at: 1_000 + i * 450, from, type, id, method: "append", how: {}, timeoutMs: 5_000 };
+  });
+  return {
+    seed,
+    hosts: [
+      ...[host("host-1", 0), host("host-2", 20), host("host-3", 12_000)],
+      ...[host("late-1", CHAOS_MS), host("late-2", CHAOS_MS)],
+    ],
+    settings: { idleTimeout: 5_000, callTimeout: 10_000, cluster: { replicationFactor: 10 } },
+    latency: { leastMs: 0.2, moreMs: 0.5 },
+    chaosMs: CHAOS_MS,
+    calls,
+    faults: [],
+  };
+}
+
+function planWith(fault: Fault, seed: number): Plan {
+  const plan = quietPlan(seed);
+  return { ...plan, faults: fault.draw(new Prng(`${fault.name} ${seed}`), plan) };
+}
+
+/** The first run in which it really happens. */
+async function struck(fault: Fault): Promise<{ readonly plan: Plan; readonly outcome: Outcome } | undefined> {
+  for (let seed = 1; seed <= MOST_SEEDS; seed++) {
+    const plan = planWith(fault, seed);
+    const outcome = await run(plan);
+    if (outcome.faults.has(fault.name)) return { plan, outcome };
+  }
+  return undefined;
+}
+
+describe("the kinds of trouble", () => {
+  it("are many, and have names and sentences of their own", () => {
+    assert.ok(FAULTS.length >= 36, `${FAULTS.length}`);
+    assert.equal(new Set(FAULTS.map(({ name }) => name)).size, FAULTS.length);
+    assert.equal(new Set(FAULTS.map(({ says }) => says)).size, FAULTS.length);
+  });
+
+  it("do not happen by themselves", async () => {
+    const { faults } = await run(quietPlan(1));
+    assert.deepEqual([...faults.keys()], []);
+  });
+
+  for (const fault of FAULTS) {
+    describe(fault.name, () => {
+      it("draws the same from the same chance, as plain data within the chaos", () => {
+        for (let seed = 1; seed <= MOST_SEEDS; seed++) {
+          const { faults } = planWith(fault, seed);
+          assert.deepEqual(faults, planWith(fault, seed).faults);
+          assert.deepEqual(JSON.parse(JSON.stringify(faults)), faults);
+          for (const one of faults) {
+            assert.equal(one.fault, fault.name);
+            assert.ok(one.at >= 0 && one.at < CHAOS_MS, `${one.at}`);
+          }
+        }
+      });
+
+      it("happens, and happens again in the same way", async () => {
+        const first = await struck(fault);
+        assert.ok(first !== undefined, `${fault.name} did not happen in ${MOST_SEEDS} seeds`);
+        const { trace, steps, faults } = await run(first.plan);
+        assert.deepEqual([trace, steps], [first.outcome.trace, first.outcome.steps]);
+        assert.deepEqual([...faults], [...first.outcome.faults]);
+      });
+    });
+  }
+});
+
+describe("drawing", () => {
+  it("stays mild for some seeds and goes far for others", () => {
+    const largest = (seed: number): number => {
+      const draw = severity(new Prng(seed), 1, 1_000);
+      return Math.max(...Array.from({ length: 50 }, draw));
+    };
+    const all = Array.from({ length: 100 }, (_, seed) => largest(seed));
+    assert.ok(all.every((most) => most >= 1 && most <= 1_000));
+    assert.ok(all.some((most) => most < 10));
+    assert.ok(all.some((most) => most > 500));
+  });
+
+  it("gives moments in order", () => {
+    const drawn = times(new Prng(1), quietPlan(1), 20, () => ({}));
+    const moments = drawn.map(({ at }) => at);
+    assert.deepEqual(
+      moments,
+      moments.toSorted((a, b) => a - b),
+    );
+  });
+
+  it("leaves alone who is held back", () => {
+    assert.deepEqual(hostNames(quietPlan(1)), ["host-1", "host-2", "host-3"]);
+  });
+});
