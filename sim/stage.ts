@@ -57,6 +57,8 @@ export class Stage {
   #traps = new Set<Trap>();
   #undo: (() => void)[] = [];
   #stops: Promise<void>[] = [];
+  /** The last process that was started at each host. */
+  readonly #started = new Map<Player, Process>();
 
   constructor(plan: Plan) {
     this.plan = plan;
@@ -186,13 +188,18 @@ export class Stage {
       clock,
     };
     const starting = host.start(options);
-    box.process = host.process;
+    const process = host.process!;
+    box.process = process;
+    this.#started.set(player, process);
     starting.catch((error: unknown) => {
       // It was ended, or nobody let it join in time: an operator tries again.
       this.world.story.tell(host.name, "info", "did not start", { err: error });
-      this.world.timeline.plan(this.now + 1_000, KIND.script, undefined, () => this.start(player));
+      this.world.timeline.plan(this.now + 1_000, KIND.script, undefined, () => {
+        // Unless somebody else has tried meanwhile: that one may have been stopped again, for good.
+        if (this.#started.get(player) === process) this.start(player);
+      });
     });
-    for (const one of this.observers) one.started?.(host, host.process!);
+    for (const one of this.observers) one.started?.(host, process);
   }
 
   #dedicated(): string[] {

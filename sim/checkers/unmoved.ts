@@ -92,14 +92,13 @@ export const unmoved: CheckerKind = {
         if (outcome === undefined || !("error" in outcome) || !isLimpetError(outcome.error, "NOT_SETTLED")) return;
         const life = lives.get(nameOf({ namespace, type: call.type, id: call.id }));
         if (life === undefined || life.bornAt > beganAt || !life.process.isAwake) return;
-        void doorOf(life.process)
-          ?.where(life.type, life.id)
-          .then(({ here, activeHere }) => {
-            if (!here || !activeHere) return;
-            report(
-              `${token} was told NOT_SETTLED, and ${labelOf(life)} was at process ${life.process.number} all along`,
-            );
-          });
+        const door = doorOf(life.process);
+        // A host that stops and has nobody to hand a type over to takes no more calls for it.
+        if (door?.status().problem === "this process is stopping") return;
+        void door?.where(life.type, life.id).then(({ here, activeHere }) => {
+          if (!here || !activeHere) return;
+          report(`${token} was told NOT_SETTLED, and ${labelOf(life)} was at process ${life.process.number} all along`);
+        });
       },
     };
   },
