@@ -156,7 +156,7 @@ export class Activation implements Place {
   }
 
   #handBackAll(): void {
-    const waiting = [...this.queued];
+    const waiting = this.#mailbox?.takeAll() ?? [];
     this.#mailbox = undefined;
     for (const turn of waiting) this.#handBack(turn);
   }
@@ -205,7 +205,7 @@ export class Activation implements Place {
 
   /** Everybody who waited is told why; the next call tries again. */
   #failActivation(error: unknown): void {
-    const waiting = [...this.queued];
+    const waiting = this.#mailbox?.takeAll() ?? [];
     this.#mailbox = undefined;
     this.end("failed");
     for (const turn of waiting) turn.fail(error);

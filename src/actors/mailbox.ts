@@ -29,6 +29,13 @@ export class Mailbox {
     return turn;
   }
 
+  /** Empties it. What is taken out may go to another mailbox, and must not bring its neighbours along. */
+  takeAll(): Turn[] {
+    const turns: Turn[] = [];
+    for (let turn = this.shift(); turn !== undefined; turn = this.shift()) turns.push(turn);
+    return turns;
+  }
+
   /** The turn must be in this mailbox. */
   remove(turn: Turn): void {
     if (turn.before === undefined) this.#first = turn.behind;
