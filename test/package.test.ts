@@ -19,7 +19,7 @@ const CART = `class Cart extends Actor {
 
 const PLAIN_JS = `import { Actor, isLimpetError, limpet } from "limpet";
 import { connect } from "limpet/client";
-import { testLimpet } from "limpet/testing";
+import { openWorld, testLimpet } from "limpet/testing";
 ${CART}
 const app = await limpet({ actors: [Cart], http: { port: 0 } });
 await app.actor(Cart, "alice").add("tea");
@@ -30,13 +30,19 @@ await app.stop();
 const test = await testLimpet({ actors: [Cart] });
 const tested = await test.actor(Cart, "alice").add("milk");
 await test.stop();
+const world = await openWorld({ actors: [Cart], hosts: 2 });
+await world.hosts[0].actor(Cart, "alice").add("tea");
+world.crash(await world.where(Cart, "alice"));
+await world.settled();
+const survived = await world.someHost().actor(Cart, "alice").add("tea");
+await world.stop();
 const refused = await limpet({ actors: [Cart], store: "postgres://127.0.0.1:1/nobody" }).catch((error) => error);
-console.log(JSON.stringify({ items: [...items], tested: [...tested], refused: isLimpetError(refused) && refused.code }));
+console.log(JSON.stringify({ items: [...items], tested: [...tested], survived: [...survived], refused: isLimpetError(refused) && refused.code }));
 `;
 
 const TYPED = `import { Actor, type ActorOptions, limpet } from "limpet";
 import { connect } from "limpet/client";
-import { testLimpet } from "limpet/testing";
+import { everySeed, openWorld, testLimpet } from "limpet/testing";
 
 export class Cart extends Actor<{ items: Map<string, number> }> {
   static options = { idleTimeout: "30m" } satisfies ActorOptions;
@@ -66,13 +72,23 @@ app.actor(Cart, "alice").initial();
 const far: number = await connect({ url: "http://127.0.0.1:1" }).actor(Cart, "alice").total();
 await using testing = await testLimpet({ actors: [Cart] });
 await testing.advance("1h");
+await using world = await openWorld({ actors: [Cart], hosts: ["a", { name: "b", idleTimeout: "1m" }], seed: 42, callTimeout: "5s" });
+const counted: number = await world.hosts[0].actor(Cart, "alice").total();
+// @ts-expect-error arguments are checked
+await world.hosts[0].actor(Cart, "alice").add(1);
+// @ts-expect-error a world has a database of its own
+await openWorld({ actors: [Cart], store: "typed.db" });
+// @ts-expect-error faults are known by name
+await world.chaos("1m", { faults: ["crash", "earthquake"] });
+await everySeed(3, async (each) => void (await each.someHost().actor(Cart, "alice").add("tea")), { actors: [Cart] });
+export { counted };
 export { far, items, total, wrong };
 `;
 
 const TYPED_APP = `${TYPED}
 await using app = await limpet({ actors: [Cart], store: "typed.db" });
 await app.actor(Cart, "alice").add("tea", 2);
-console.log(await app.actor(Cart, "alice").total(), typeof connect, typeof testLimpet);
+console.log(await app.actor(Cart, "alice").total(), typeof connect, typeof testLimpet, typeof openWorld, typeof everySeed);
 `;
 
 const DEV_APP = `import { Actor } from "limpet";
@@ -149,7 +165,7 @@ describe("the packed package, installed into an empty folder", { timeout: 240_00
     await write("plain.mjs", PLAIN_JS);
     const answers = [];
     for (let start = 0; start < 2; start++) answers.push(JSON.parse(await run(folder, "node", "plain.mjs")));
-    const rest = { tested: [["milk", 1]], refused: "STORE_UNAVAILABLE" };
+    const rest = { tested: [["milk", 1]], survived: [["tea", 2]], refused: "STORE_UNAVAILABLE" };
     assert.deepEqual(answers, [
       { items: [["tea", 2]], ...rest },
       { items: [["tea", 4]], ...rest },
@@ -158,7 +174,7 @@ describe("the packed package, installed into an empty folder", { timeout: 240_00
 
   test("runs a TypeScript app as it is, and gives it types", async () => {
     await write("typed-app.mts", TYPED_APP);
-    assert.equal(await run(folder, "node", "typed-app.mts"), "2 function function\n");
+    assert.equal(await run(folder, "node", "typed-app.mts"), "2 function function function function\n");
 
     await write("checks.mts", TYPE_CHECKS);
     const compilerOptions = {

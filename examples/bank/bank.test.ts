@@ -86,7 +86,7 @@ it("the account whose transfers have ids holds under every seed", async () => {
       });
       assert.equal(await moneyIn(world, (host, owner) => host.actor(Account, owner).balance()), 300);
       for (const [owner, balance] of expected) {
-        assert.equal(await world.hosts[0]!.actor(Account, owner).balance(), balance, owner);
+        assert.equal(await world.hosts[0].actor(Account, owner).balance(), balance, owner);
       }
     },
     { actors: [Account, Transfer], hosts: 3 },

@@ -15,7 +15,7 @@ import { isDown, TestHost } from "./test-host.ts";
 import { hostOptionsOf, type TestHostChanges, type TestWorldOptions, worldOptionsOf } from "./test-world-options.ts";
 import { KIND } from "./timeline.ts";
 import { World } from "./world.ts";
-import type { WorldHost } from "./world-host.ts";
+import type { HostOptions, WorldHost } from "./world-host.ts";
 
 /** A host, its name, or its place in `world.hosts`. */
 export type HostRef = TestHost | string | number;
@@ -29,7 +29,8 @@ export async function openWorld(options: TestWorldOptions): Promise<TestWorld> {
 
 export class TestWorld implements AsyncDisposable {
   readonly seed: number;
-  readonly hosts: readonly TestHost[];
+  /** There is at least one. */
+  readonly hosts: readonly [TestHost, ...TestHost[]];
   readonly database: TestDatabase;
   readonly #world: World;
   readonly #chance: Prng;
@@ -42,7 +43,9 @@ export class TestWorld implements AsyncDisposable {
     this.seed = this.#world.seed;
     this.#chance = this.#world.chance.child("test");
     this.database = new TestDatabase(this.#world.database, this.#world.story);
-    this.hosts = hosts.map((host) => new TestHost(this.#world.addHost(host), this.#world, () => this.#checkOpen()));
+    const open = (host: HostOptions): TestHost =>
+      new TestHost(this.#world.addHost(host), this.#world, () => this.#checkOpen());
+    this.hosts = hosts.map(open) as [TestHost, ...TestHost[]];
   }
 
   /** Called once, by openWorld. */

@@ -62,7 +62,7 @@ describe("a world", () => {
     const before = world.now;
     await new Promise((resolve) => setTimeout(resolve, 20));
     assert.equal(world.now, before);
-    await world.hosts[0]!.actor(Counter, "a").add();
+    await world.hosts[0].actor(Counter, "a").add();
     assert.ok(world.now > before);
     assert.ok(world.now < before + 1_000);
   });
@@ -83,12 +83,12 @@ describe("a world", () => {
     const cluster = { lease: "5m", leaderLease: "1m", roundTimeout: "1m" };
     await using world = await openWorld({ actors: [Counter], hosts: 1, cluster, idleTimeout: "1h" });
     const [host] = world.hosts;
-    await host!.actor(Counter, "a").add();
+    await host.actor(Counter, "a").add();
     const begin = world.now;
     await world.advance("3d");
     assert.equal(world.now - begin, 3 * 86_400_000);
-    assert.deepEqual(host!.app.host.types(), [{ type: "Counter", active: 0 }]);
-    assert.equal(await host!.actor(Counter, "a").add(), 2);
+    assert.deepEqual(host.app.host.types(), [{ type: "Counter", active: 0 }]);
+    assert.equal(await host.actor(Counter, "a").add(), 2);
   });
 
   it("tells the same story when it is run again, and another one under another seed", async () => {
@@ -152,7 +152,7 @@ describe("a trouble of a world", () => {
 
   it("makes a call through a paused host wait until it goes on", async () => {
     await using world = await open();
-    const [host] = world.hosts as [TestHost];
+    const [host] = world.hosts;
     world.pause(host, "3s");
     const since = world.now;
     await host.actor(Counter, "a").add();
@@ -161,7 +161,7 @@ describe("a trouble of a world", () => {
 
   it("rejects the calls made through a host that crashes, and those made while it is down", async () => {
     await using world = await open();
-    const [host] = world.hosts as [TestHost];
+    const [host] = world.hosts;
     const hanging = assert.rejects(host.actor(Counter, "a").hang(), { code: "ANSWER_LOST" });
     await world.advance("1s");
     world.crash(host);
@@ -186,12 +186,12 @@ describe("a trouble of a world", () => {
     await world.advance("1m");
     await Promise.all(world.hosts.map((host) => world.restart(host)));
     await world.settled();
-    assert.equal(await world.hosts[0]!.actor(Counter, "a").read(), 3);
+    assert.equal(await world.hosts[0].actor(Counter, "a").read(), 3);
   });
 
   it("is an upgrade when a host is restarted with other actors and settings", async () => {
     await using world = await openWorld({ actors: [Greeter], hosts: 1 });
-    const [host] = world.hosts as [TestHost];
+    const [host] = world.hosts;
     assert.equal(await host.actor<Greeter>("Greeter", "x").greet(), "hello");
     await world.restart(host, { actors: [PoliteGreeter], idleTimeout: "1s" });
     assert.equal(await host.actor<Greeter>("Greeter", "x").greet(), "good morning");
@@ -211,7 +211,7 @@ describe("a trouble of a world", () => {
 
   it("can be the database: what is asked waits for it, and a lost answer is no lost commit and no second one", async () => {
     await using world = await open();
-    const [host] = world.hosts as [TestHost];
+    const [host] = world.hosts;
     world.database.goDown();
     const waiting = host.actor(Counter, "a").add();
     await world.advance("1s");
@@ -246,7 +246,7 @@ describe("a mistake with a world", () => {
     const unknown = { code: "HOST_UNKNOWN", message: /this world has host-1 \(0\), host-2 \(1\), host-3 \(2\)/ };
     assert.throws(() => world.crash("host-4"), unknown);
     assert.throws(() => world.pause(3, "1s"), unknown);
-    assert.throws(() => world.isolate(other.hosts[0]!), unknown);
+    assert.throws(() => world.isolate(other.hosts[0]), unknown);
     await assert.rejects(world.restart("nobody"), unknown);
     assert.throws(() => world.partition("host-1", 0), { code: "ARGUMENT_INVALID" });
   });
@@ -277,7 +277,7 @@ describe("a mistake with a world", () => {
   it("is using it after it was stopped; whoever still waits then is told", async () => {
     const world = await open();
     const waits = assert.rejects(world.advance("1d"), { code: "STOPPING" });
-    const [host] = world.hosts as [TestHost];
+    const [host] = world.hosts;
     await world.stop();
     await waits;
     await world.stop();
@@ -288,7 +288,7 @@ describe("a mistake with a world", () => {
 
   it("is waiting for what can never come: whoever waits is told so", async () => {
     await using world = await openWorld({ actors: [Counter], hosts: 1, cluster: { lease: "5m", leaderLease: "1m" } });
-    const [host] = world.hosts as [TestHost];
+    const [host] = world.hosts;
     await assert.rejects(host.actor(Counter, "a").hang(), { code: "CALL_TIMEOUT" });
     await assert.rejects(
       host.run(() => new Promise(() => {})),
