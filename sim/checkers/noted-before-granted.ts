@@ -8,6 +8,13 @@ export const notedBeforeGranted: CheckerKind = {
   make(stage, report) {
     const seen = new Set<string>();
     let term = 0;
+    // Who has taken itself out holds nothing, whatever tables say until its leader has heard of it.
+    const left = new Set<string>();
+    stage.world.database.watchers.push({
+      left: (_station, incarnations) => {
+        for (const incarnation of incarnations) left.add(incarnation);
+      },
+    });
     return {
       campaigned(_process, _candidate, standing) {
         term = Math.max(term, standing.term);
@@ -27,7 +34,7 @@ export const notedBeforeGranted: CheckerKind = {
           const noted = new Map(members.map(({ incarnation, types }) => [incarnation, types]));
           for (const { type, hosts } of fresh) {
             for (const { address, incarnation } of hosts) {
-              if (noted.get(incarnation)?.includes(type)) continue;
+              if (left.has(incarnation) || noted.get(incarnation)?.includes(type)) continue;
               report(
                 `${address} (${incarnation}) is in a table of ${type}, and the store does not know that it may be`,
               );

@@ -54,6 +54,8 @@ export interface DatabaseWatcher {
   taken?(station: Station, request: TakeRequest, taken: Taken): void;
   committed?(station: Station, commit: Commit, key: ActorKey, outcome: CommitOutcome): void;
   campaigned?(station: Station, candidate: Candidate, standing: Standing): void;
+  /** A host has taken itself out of the members. */
+  left?(station: Station, incarnations: readonly string[]): void;
   /** It has been done, and the answer has not left yet. */
   done?(station: Station, question: Question): void;
 }
@@ -281,6 +283,9 @@ class CoordinationClient implements Coordination {
   }
 
   async leave(incarnations: readonly string[]): Promise<void> {
-    return this.#ask("note", (truth) => truth.leave(incarnations));
+    return this.#ask("note", async (truth) => {
+      await truth.leave(incarnations);
+      for (const watcher of this.#database.watchers) watcher.left?.(this.#station, incarnations);
+    });
   }
 }
