@@ -1,11 +1,13 @@
 // Durations as people write them ("30s", "1h30m", "250ms") and as the code counts them: whole milliseconds.
 import { LimpetError } from "./errors.ts";
 
-/** `"30s"`, `"1h30m"`, `"250ms"`, or milliseconds as a number. Units: ms, s, m, h, d. */
+/** `"30s"`, `"1h30m"`, `"250ms"`, `"3 days"`, or milliseconds as a number. Units: ms, s, m, h, d, or their names. */
 export type Duration = string | number;
 
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/y;
+/** The longer name first, so that "minutes" is not taken for "m". */
+const PART = /(\d+(?:\.\d+)?)(?: ?(millisecond|second|minute|hour|day)s?|(ms|s|m|h|d)) */y;
+const NAMES: Record<string, string> = { millisecond: "ms", second: "s", minute: "m", hour: "h", day: "d" };
 const MAX_MS = Number.MAX_SAFE_INTEGER;
 
 /** `what` names the setting in the error: `idleTimeout`, `--drain-timeout`. */
@@ -28,7 +30,8 @@ function parseText(text: string): number {
   while (PART.lastIndex < trimmed.length) {
     const part = PART.exec(trimmed);
     if (part === null) return Number.NaN;
-    total += Number(part[1]) * UNITS[part[2] as string]!;
+    const [, count, name, unit] = part;
+    total += Number(count) * UNITS[unit ?? NAMES[name!]!]!;
   }
   return trimmed === "" ? Number.NaN : total;
 }
