@@ -6,6 +6,7 @@ import { CHECKERS } from "./checkers/all.ts";
 import type { Checker } from "./checkers/checker.ts";
 import { FAULTS } from "./faults/all.ts";
 import { demand } from "./heal.ts";
+import { Marks } from "./marks.ts";
 import type { Plan } from "./plan.ts";
 import { Stage, type Violation } from "./stage.ts";
 
@@ -27,7 +28,7 @@ export async function run(plan: Plan, prepare: (stage: Stage) => void = () => {}
   beginNumbers();
   const stage = new Stage(plan);
   const checkers = CHECKERS.map((kind): Checker => kind.make(stage, (what) => stage.violation(kind.name, what)));
-  stage.observers.push(...checkers);
+  stage.observers.push(...checkers, new Marks(stage));
   prepare(stage);
   const { timeline } = stage.world;
   const stepped = stage.observers.filter((one) => one.stepped !== undefined);

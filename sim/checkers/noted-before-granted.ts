@@ -1,4 +1,5 @@
 // Whoever a table names is noted in the store before: the next leader must know whom it has to wait for.
+import type { Process } from "../../src/world/process.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { CheckerKind } from "./checker.ts";
 
@@ -7,23 +8,23 @@ export const notedBeforeGranted: CheckerKind = {
   rule: "every host of a table is a member in the store when the table is first told",
   make(stage, report) {
     const seen = new Set<string>();
+    /** Who reports to a leader over the network, by incarnation. Of those that are gone a table may still speak. */
+    const hosts = new Map<string, Process>();
+    const current = new Map<Process, string>();
     let term = 0;
-    // Who has taken itself out holds nothing, whatever tables say until its leader has heard of it.
-    const left = new Set<string>();
-    stage.world.database.watchers.push({
-      left: (_station, incarnations) => {
-        for (const incarnation of incarnations) left.add(incarnation);
-      },
-    });
     return {
       campaigned(_process, _candidate, standing) {
         term = Math.max(term, standing.term);
       },
-      sent(_process, _to, message) {
+      sent(process, _to, message) {
         const said = message as Said;
+        if (said.about === "host" && said.message.kind === "hello") {
+          hosts.set(said.message.incarnation, process);
+          current.set(process, said.message.incarnation);
+        }
         if (said.about !== "scheduler" || said.message.kind !== "order" || said.message.operation !== "update") return;
-        // What an old leader says nobody follows; the store may have moved on.
-        if (said.message.term < term) return;
+        // What an old leader says nobody follows, and a snapshot speaks of what was decided before.
+        if (said.message.term < term || said.message.round === 0) return;
         const { namespace, tables } = said.message;
         const fresh = tables.filter(({ type, version }) => {
           const key = `${namespace}/${type}/${version.term}.${version.number}`;
@@ -32,9 +33,11 @@ export const notedBeforeGranted: CheckerKind = {
         if (fresh.length === 0) return;
         void stage.world.database.truth.coordination.members().then((members) => {
           const noted = new Map(members.map(({ incarnation, types }) => [incarnation, types]));
-          for (const { type, hosts } of fresh) {
-            for (const { address, incarnation } of hosts) {
-              if (left.has(incarnation) || noted.get(incarnation)?.includes(type)) continue;
+          for (const { type, hosts: named } of fresh) {
+            for (const { address, incarnation } of named) {
+              const host = hosts.get(incarnation);
+              if (host === undefined || host.hasEnded || current.get(host) !== incarnation) continue;
+              if (noted.get(incarnation)?.includes(type)) continue;
               report(
                 `${address} (${incarnation}) is in a table of ${type}, and the store does not know that it may be`,
               );
