@@ -13,6 +13,8 @@ const MOST_ON = 0.4;
 /** Of the seeds in which a herd is on, how many really have one: it is expensive. */
 const HERDS = 0.15;
 const HERD = 50;
+const SHORTEST_CHAOS_MS = 20_000;
+const LONGEST_CHAOS_MS = 90_000;
 
 export function drawPlan(seed: number): Plan {
   const chance = new Prng(`swarm ${seed}`);
@@ -60,7 +62,8 @@ function drawShape(seed: number, chance: Prng): Plan {
       dedicated: isDedicated,
       watches: dedicated > 0 && !isDedicated && chance.chance(0.7),
       clock: clocks ? { rate: chance.between(0.995, 1.005), offsetMs: chance.between(-5_000, 5_000) } : {},
-      startsAt: together ? Math.floor(chance.exponential(100)) : Math.floor(chance.exponential(5_000)),
+      // Not later than the chaos: a host that is started after everything is healed is a surprise to whoever stops them.
+      startsAt: Math.min(SHORTEST_CHAOS_MS - 1, Math.floor(chance.exponential(together ? 100 : 5_000))),
     });
   }
   const quick = chance.chance(0.3);
@@ -77,7 +80,7 @@ function drawShape(seed: number, chance: Prng): Plan {
       },
     },
     latency: chance.chance(0.7) ? { leastMs: 0.2, moreMs: 0.5 } : { leastMs: 1, moreMs: chance.between(5, 60) },
-    chaosMs: Math.floor(chance.between(20_000, 90_000)),
+    chaosMs: Math.floor(chance.between(SHORTEST_CHAOS_MS, LONGEST_CHAOS_MS)),
     calls: [],
     faults: [],
   };
