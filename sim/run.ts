@@ -24,6 +24,9 @@ export interface Outcome {
 /** A run that does more than this for the time it simulates does not come to an end. */
 const MOST_STEPS = 500_000;
 
+/** Thrown at whoever waits for something when a run is over because something was found: no time passes any more. */
+const OVER = Symbol("over");
+
 export async function run(plan: Plan, prepare: (stage: Stage) => void = () => {}): Promise<Outcome> {
   beginNumbers();
   const stage = new Stage(plan);
@@ -36,8 +39,11 @@ export async function run(plan: Plan, prepare: (stage: Stage) => void = () => {}
     for (const one of stepped) one.stepped!();
   };
   const isStuck = (): boolean => timeline.steps > MOST_STEPS;
-  const until = (ms: number, isDone: () => boolean = () => false): Promise<void> =>
-    timeline.run(ms, () => stage.violations.length > 0 || isStuck() || isDone(), after);
+  const isOver = (): boolean => stage.violations.length > 0 || isStuck();
+  const until = async (ms: number, isDone: () => boolean = () => false): Promise<void> => {
+    await timeline.run(ms, () => isOver() || isDone(), after);
+    if (isOver()) throw OVER;
+  };
 
   for (const player of stage.players) {
     timeline.plan(player.planned.startsAt, KIND.script, undefined, () => stage.start(player));
@@ -50,10 +56,10 @@ export async function run(plan: Plan, prepare: (stage: Stage) => void = () => {}
   planCalls(stage);
   try {
     await until(plan.chaosMs);
-    if (stage.violations.length === 0) await demand(stage, checkers, until);
+    await demand(stage, checkers, until);
   } catch (error) {
     // Something threw where nothing may throw: in a real process that is its end.
-    stage.violation("no exception", String((error as Error).stack ?? error));
+    if (error !== OVER) stage.violation("no exception", String((error as Error).stack ?? error));
   }
   if (isStuck()) stage.violation("progress", `more than ${MOST_STEPS} steps: something goes round in circles`);
   return {
