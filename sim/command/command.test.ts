@@ -59,7 +59,7 @@ describe("npm run sim", () => {
     const { code, out } = await sim("--from 3 --seeds 4 --jobs 2");
     assert.equal(code, out.includes("seeds failed") ? 1 : 0, out);
     assert.match(out, /^4 seeds from 3 \(each twice, 2 processes\)\n/);
-    assert.match(out, /\n(?:everything held|\d of 4 seeds failed: [\d ]+)\n$/);
+    assert.match(out, /\n(?:everything held\n|\d of 4 seeds failed\n(?: {2}[a-z ]+: [\d ]+\n)+)$/);
     assert.ok(!out.includes("\u001b"));
   });
 
@@ -119,7 +119,7 @@ describe("npm run sim", () => {
     const found = await sim(`--from 1 --seeds 30 --once --bug ${BUG}`);
     assert.equal(found.code, 1);
     assert.match(found.out, /seed \d+ failed \(commit .+, Node v/);
-    assert.match(found.out, /\d+ of 30 seeds failed: /);
+    assert.match(found.out, /\d+ of 30 seeds failed\n {2}[a-z ]+: \d+/);
     const [, words] = /replay: npm run sim -- (.+)/.exec(found.out)!;
     assert.match(words!, new RegExp(`^--seed \\d+ --bug ${BUG}$`));
     const again = await sim(words!);

@@ -5,20 +5,32 @@ import { shrink } from "../shrink.ts";
 import { readStory } from "../stories/story-file.ts";
 import type { Arguments } from "./arguments.ts";
 import { circumstances } from "./circumstances.ts";
+import { Crew } from "./crew.ts";
 import { saveFailure } from "./failures.ts";
 import { Interrupt } from "./interrupt.ts";
-import type { Report } from "./job.ts";
-import { perform } from "./perform.ts";
+import type { Job, Report, Worker } from "./job.ts";
 import { planOf } from "./plan-of.ts";
 import { headerOf, scriptOf } from "./plan-text.ts";
 import { Progress } from "./progress.ts";
+
+/** In real time, for one run. */
+const MOST_MS = 30_000;
 
 /** 0 if there is a small plan that fails; 1 if there was nothing to make small. */
 export async function shrinkSeed(options: Arguments, terminal: Terminal): Promise<number> {
   const { seed = 0, hosts, story } = options;
   const plan = story === undefined ? planOf({ seed, hosts }) : readStory(story).plan;
-  const whole = await perform({ seed: plan.seed, plan });
-  const [violation] = whole.violations;
+  // In a process of its own: what is left of a plan may hang where the whole of it did not.
+  const crew = new Crew({ jobs: 1, mostMs: MOST_MS });
+  try {
+    return await shrinkPlan(plan, crew, options, terminal);
+  } finally {
+    crew.close();
+  }
+}
+
+async function shrinkPlan(plan: Plan, worker: Worker, options: Arguments, terminal: Terminal): Promise<number> {
+  const [violation] = (await worker.perform({ seed: plan.seed, plan })).violations;
   if (violation === undefined) {
     terminal.errLine(`seed ${plan.seed} holds: there is nothing to make small.`);
     return 1;
@@ -26,8 +38,8 @@ export async function shrinkSeed(options: Arguments, terminal: Terminal): Promis
   const { checker } = violation;
   terminal.errLine(`${checker}: ${violation.what.split("\n")[0]}`);
 
-  const small = await makeSmall(plan, checker, terminal);
-  const { violations } = await perform({ seed: small.seed, plan: small, once: checker !== "determinism" });
+  const small = await makeSmall(plan, checker, worker, terminal);
+  const { violations } = await worker.perform(jobOf(small, checker));
   for (const line of [...headerOf(small), "", ...scriptOf(small), ""]) terminal.line(line);
   for (const { checker, what, at } of violations)
     terminal.line(`${(at / 1_000).toFixed(3).padStart(9)}s ${checker}: ${what}`);
@@ -36,7 +48,10 @@ export async function shrinkSeed(options: Arguments, terminal: Terminal): Promis
   return 0;
 }
 
-async function makeSmall(plan: Plan, checker: string, terminal: Terminal): Promise<Plan> {
+/** Only what is about two runs needs two runs. */
+const jobOf = (plan: Plan, checker: string): Job => ({ seed: plan.seed, plan, once: checker !== "determinism" });
+
+async function makeSmall(plan: Plan, checker: string, worker: Worker, terminal: Terminal): Promise<Plan> {
   let line = "";
   const progress = new Progress(process.stderr, () => line);
   const interrupt = new Interrupt((text) => {
@@ -44,17 +59,12 @@ async function makeSmall(plan: Plan, checker: string, terminal: Terminal): Promi
     terminal.errLine(text);
   });
   const isSame = ({ violations }: Report): boolean => violations[0]?.checker === checker;
-  const small = await shrink(
-    plan,
-    // Only what is about two runs needs two runs.
-    async (smaller) => isSame(await perform({ seed: smaller.seed, plan: smaller, once: checker !== "determinism" })),
-    {
-      isOver: () => interrupt.isAsked,
-      onRun: ({ runs, smallest: { hosts, calls, faults, chaosMs } }) => {
-        line = `${runs} runs: ${hosts.length} hosts, ${calls.length} calls, ${faults.length} faults, ${(chaosMs / 1_000).toFixed(1)} s`;
-      },
+  const small = await shrink(plan, async (smaller) => isSame(await worker.perform(jobOf(smaller, checker))), {
+    isOver: () => interrupt.isAsked,
+    onRun: ({ runs, smallest: { hosts, calls, faults, chaosMs } }) => {
+      line = `${runs} runs: ${hosts.length} hosts, ${calls.length} calls, ${faults.length} faults, ${(chaosMs / 1_000).toFixed(1)} s`;
     },
-  );
+  });
   progress.show();
   progress.end();
   interrupt.end();

@@ -1,33 +1,44 @@
 // The sum of many seeds: for people, and for programs.
 import type { Paint } from "../../src/cli/terminal.ts";
+import { MARKS } from "../marks.ts";
 import { type Circumstances, replayCommand, type Variation } from "./circumstances.ts";
 import type { Figures } from "./figures.ts";
 import { showTime } from "./figures.ts";
 import type { Report } from "./job.ts";
-import { missedMarks } from "./marks.ts";
+
+/** Enough to go on with. */
+const MOST_SEEDS = 20;
+
+const missedMarks = (reached: ReadonlySet<string>): string[] => Object.keys(MARKS).filter((mark) => !reached.has(mark));
 
 export function summaryOf(figures: Figures, failed: readonly Report[], isInterrupted: boolean, paint: Paint): string {
   const { seeds, seconds, simulatedMs, steps, operations, marks } = figures;
   const rate = (amount: number): string => Math.round(amount / Math.max(seconds, 0.001)).toLocaleString("en");
   const happened = [...figures.faults].filter(([, count]) => count > 0).map(([name, count]) => `${name} ${count}`);
   const missed = missedMarks(marks);
-  const seedsFailed = failed.map(({ seed }) => seed).sort((a, b) => a - b);
   return [
     "",
     `${seeds} seeds in ${seconds.toFixed(1)} s (${rate(seeds)} seeds/s), ${showTime(simulatedMs)} simulated (${rate(simulatedMs / 1_000)} times real time)`,
     `${steps.toLocaleString("en")} steps (${rate(steps)}/s), ${operations.toLocaleString("en")} calls`,
     `faults: ${happened.join(", ") || "none"}`,
     ...(figures.missedFaults.length > 0 ? [`never:  ${figures.missedFaults.join(", ")}`] : []),
-    `marks:  ${[...marks].sort().join(", ") || "none"}`,
-    ...(missed.length > 0 ? [`missed: ${missed.join(", ")}`] : []),
+    `marks:  ${marks.size} of ${marks.size + missed.length}${missed.length > 0 ? `; missed: ${missed.join(", ")}` : ""}`,
     ...(isInterrupted ? [paint("yellow", "interrupted")] : []),
-    seedsFailed.length === 0
-      ? paint("green", "everything held")
-      : paint(
-          "red",
-          `${seedsFailed.length} of ${seeds} seeds failed: ${seedsFailed.slice(0, 20).join(" ")}${seedsFailed.length > 20 ? " …" : ""}`,
-        ),
+    ...(failed.length === 0
+      ? [paint("green", "everything held")]
+      : broken(figures, failed).map((line) => paint("red", line))),
   ].join("\n");
+}
+
+/** Which rules were broken, and by which seeds. */
+function broken({ seeds }: Figures, failed: readonly Report[]): string[] {
+  const byChecker = Map.groupBy(failed, ({ violations }) => violations[0]!.checker);
+  const lines = [...byChecker].map(([checker, reports]) => {
+    const numbers = reports.map(({ seed }) => seed).sort((a, b) => a - b);
+    const more = numbers.length > MOST_SEEDS ? " …" : "";
+    return `  ${checker}: ${numbers.slice(0, MOST_SEEDS).join(" ")}${more}`;
+  });
+  return [`${failed.length} of ${seeds} seeds failed`, ...lines.sort()];
 }
 
 export function jsonOf(
