@@ -12,6 +12,13 @@ export const notedBeforeGranted: CheckerKind = {
     const hosts = new Map<string, Process>();
     const current = new Map<Process, string>();
     let term = 0;
+    // Who has taken itself out holds nothing, whatever tables say until its leader has heard of it.
+    const left = new Set<string>();
+    stage.world.database.watchers.push({
+      left: (_station, incarnations) => {
+        for (const incarnation of incarnations) left.add(incarnation);
+      },
+    });
     return {
       campaigned(_process, _candidate, standing) {
         term = Math.max(term, standing.term);
@@ -37,7 +44,7 @@ export const notedBeforeGranted: CheckerKind = {
             for (const { address, incarnation } of named) {
               const host = hosts.get(incarnation);
               if (host === undefined || host.hasEnded || current.get(host) !== incarnation) continue;
-              if (noted.get(incarnation)?.includes(type)) continue;
+              if (left.has(incarnation) || noted.get(incarnation)?.includes(type)) continue;
               report(
                 `${address} (${incarnation}) is in a table of ${type}, and the store does not know that it may be`,
               );

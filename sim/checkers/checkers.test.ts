@@ -1,0 +1,790 @@
+// A checker that cannot fail is worthless: each is shown something it must accept and something it must report.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { LimpetError } from "../../src/kernel/errors.ts";
+import type { Host } from "../../src/ports/host.ts";
+import type { Commit, CommitOutcome, StateWrite, Taken } from "../../src/ports/store.ts";
+import type { Process } from "../../src/world/process.ts";
+import type { Life, Operation, Turn } from "../observer.ts";
+import type { CallHow, Plan } from "../plan.ts";
+import type { Stage } from "../stage.ts";
+import { CHECKERS } from "./all.ts";
+import type { Checker } from "./checker.ts";
+
+const KEY = { namespace: "default", type: "Ledger", id: "a" };
+
+interface FakeProcess {
+  readonly number: number;
+  readonly place: number;
+  hasEnded: boolean;
+  isAsleep: boolean;
+  readonly isAwake: boolean;
+  clock: { monotonic(): number; now(): number };
+  app: { host: Partial<Host> } | undefined;
+}
+
+/** A stage on which nothing plays: what is observed is made up. */
+class Scene {
+  now = 0;
+  readonly found: string[] = [];
+  readonly excused: string[] = [];
+  readonly operations: Operation[] = [];
+  readonly processes: FakeProcess[] = [];
+  readonly world = {
+    timeline: { now: 0, steps: 0, planned: 0 },
+    network: { open: 0 },
+    database: {
+      offsetMs: 0,
+      watchers: [] as unknown[],
+      troubles: { isDown: false, isReadOnly: false },
+      truth: {
+        list: async () => this.listed,
+        coordination: { members: async () => this.members },
+      },
+    },
+  };
+  listed: { type: string; id: string }[] = [];
+  members: { incarnation: string; address: string; types: string[] }[] = [];
+  #commits = 100;
+  readonly checker: Checker;
+  readonly plan: Plan;
+
+  constructor(name: string, plan: Partial<Plan> = {}) {
+    const host = { name: "host-1", machine: "m", namespace: "default", types: ["Ledger"], dedicated: false };
+    this.plan = {
+      ...{ seed: 1, settings: {}, latency: { leastMs: 1, moreMs: 1 }, chaosMs: 1_000, faults: [] },
+      hosts: [{ ...host, watches: false, clock: {}, startsAt: 0 }],
+      calls: [{ at: 0, from: "host-1", type: "Ledger", id: "a", method: "append", how: {}, timeoutMs: 1_000 }],
+      ...plan,
+    } as Plan;
+    const kind = CHECKERS.find((each) => each.name === name);
+    assert.ok(kind, `there is no checker called ${name}`);
+    this.checker = kind.make(this as unknown as Stage, (what) => this.found.push(what));
+  }
+
+  get players() {
+    return this.plan.hosts.map((planned, i) => {
+      const host = { name: planned.name, place: i + 1, process: this.processes[i] };
+      return { planned, host, types: planned.types };
+    });
+  }
+
+  player(name: string) {
+    return this.players.find(({ planned }) => planned.name === name)!;
+  }
+
+  excuse(name: string): void {
+    this.excused.push(name);
+  }
+
+  process(door: Partial<Host> = {}): Process {
+    const number = this.processes.length + 1;
+    const process = {
+      ...{ number, place: number, hasEnded: false, isAsleep: false, app: { host: door } },
+      get isAwake(): boolean {
+        return !process.isAsleep && !process.hasEnded;
+      },
+      clock: { monotonic: () => this.now, now: () => this.now },
+    };
+    this.processes.push(process);
+    return process as unknown as Process;
+  }
+
+  life(process: Process, number: number, type = "Ledger"): Life {
+    return { number, process, namespace: "default", type, id: "a", bornAt: this.now };
+  }
+
+  turn(life: Life, op: string): Turn {
+    return { number: 1, life, op, beganAt: this.now };
+  }
+
+  /** Time passes, and everybody looks. */
+  at(ms: number): this {
+    this.now = ms;
+    this.world.timeline.now = ms;
+    this.world.timeline.steps++;
+    this.checker.stepped?.();
+    return this;
+  }
+
+  take(process: Process, epoch: number, entries?: readonly string[], version = 0): void {
+    const state = entries && { whole: JSON.stringify({ entries }), changes: [] };
+    this.checker.taken?.(process, { ...KEY, owner: "x" }, { ref: 1, epoch, version, state } as Taken);
+  }
+
+  commit(
+    process: Process,
+    commit: Partial<Commit> & { readonly entries?: readonly string[] },
+    outcome: CommitOutcome = "committed",
+  ): void {
+    const { entries = [], ...rest } = commit;
+    const write: StateWrite = { kind: "whole", data: JSON.stringify({ entries }) };
+    const whole = { ref: 1, epoch: 1, version: 0, id: `c${++this.#commits}`, write, ...rest };
+    this.checker.committed?.(process, whole, KEY, outcome);
+  }
+
+  ask(process: Process, name: string, method = "append", how: CallHow = {}, type = "Ledger"): Operation {
+    const call = { at: this.now, from: "host-1", type, id: "a", method, how, timeoutMs: 1_000 };
+    const operation: Operation = {
+      ...{ token: `default:${name}`, call, namespace: "default", process, beganAt: this.now },
+      ...{ endedAt: undefined, outcome: undefined },
+    };
+    this.operations.push(operation);
+    this.checker.asked?.(operation);
+    return operation;
+  }
+
+  answer(operation: Operation, outcome: NonNullable<Operation["outcome"]>): void {
+    operation.outcome = outcome;
+    operation.endedAt = this.now;
+    this.checker.answered?.(operation);
+  }
+
+  say(from: Process, to: number, message: unknown): void {
+    this.checker.sent?.(from, to, message);
+  }
+
+  tell(who: string, event: string, fields?: Record<string, unknown>, level: "info" | "error" = "info"): void {
+    this.checker.told?.({ at: this.now, who, level, event, fields });
+  }
+
+  /** What was found, once every promise has come to its end. */
+  async reports(): Promise<string[]> {
+    await new Promise((done) => setImmediate(done));
+    return this.found;
+  }
+}
+
+const clean = async (scene: Scene): Promise<void> => assert.deepEqual(await scene.reports(), []);
+const reports = async (scene: Scene, what: RegExp): Promise<void> => assert.match(String(await scene.reports()), what);
+
+const order = (fields: Record<string, unknown>): unknown => ({
+  about: "scheduler",
+  message: {
+    ...{ kind: "order", operation: "update", namespace: "default", term: 1, round: 1, types: ["Ledger"], tables: [] },
+    replicationFactor: 10,
+    ...fields,
+  },
+});
+const table = (number: number, ...addresses: string[]): unknown => {
+  const hosts = addresses.map((address) => ({ address, incarnation: `i-${address}`, name: address }));
+  return { type: "Ledger", version: { term: 1, number }, base: undefined, hosts };
+};
+const standing = (term: number, leading: boolean) => {
+  return { term, leading, schedulers: [], hostLeaseMs: 1, leader: undefined };
+};
+const candidate = (incarnation: string) => {
+  return { incarnation, address: "", dedicated: false, leaseMs: 1, hostLeaseMs: 1, machine: "m", pid: 1 };
+};
+
+describe("single committer", () => {
+  it("accepts commits that build on each other, and a commit that is sent twice", async () => {
+    const scene = new Scene("single committer");
+    const [one, two] = [scene.process(), scene.process()];
+    scene.commit(one, { id: "c1", version: 0 });
+    scene.commit(one, { id: "c1", version: 0 });
+    scene.commit(two, { epoch: 2, version: 1 });
+    scene.commit(one, { epoch: 1, version: 1 }, "fenced");
+    await clean(scene);
+  });
+
+  it("reports an epoch that goes back, one with two committers, and a version that is skipped", async () => {
+    const scene = new Scene("single committer");
+    const [one, two] = [scene.process(), scene.process()];
+    scene.commit(one, { epoch: 2, version: 0 });
+    scene.commit(two, { epoch: 1, version: 1 });
+    await reports(scene, /epoch 1 after epoch 2/);
+    scene.commit(one, { epoch: 1, version: 5 });
+    await reports(scene, /by processes 2 and 1.*/);
+    await reports(scene, /on version 5 when 2 was the last/);
+  });
+});
+
+describe("no resurrection", () => {
+  it("accepts the last word of a process that has ended", async () => {
+    const scene = new Scene("no resurrection");
+    const one = scene.process();
+    scene.take(one, 1);
+    scene.checker.gone?.(undefined as never, one);
+    scene.at(10).commit(one, {});
+    await clean(scene);
+  });
+
+  it("reports a commit after the actor was taken, and a turn in a process that has ended", async () => {
+    const scene = new Scene("no resurrection");
+    const [one, two] = [scene.process(), scene.process()];
+    scene.take(one, 1);
+    scene.take(two, 2);
+    scene.commit(one, { epoch: 1 });
+    await reports(scene, /process 1 committed Ledger\/a in epoch 1 when process 2 had taken it in epoch 2/);
+    scene.checker.gone?.(undefined as never, two);
+    scene.at(1).checker.turnBegan?.(scene.turn(scene.life(two, 1), "default:1"));
+    await reports(scene, /process 2 has ended, and Ledger\/a begins default:1/);
+  });
+});
+
+describe("epoch order", () => {
+  it("accepts epochs and terms that grow", async () => {
+    const scene = new Scene("epoch order");
+    const one = scene.process();
+    scene.take(one, 1);
+    scene.take(one, 2);
+    scene.checker.campaigned?.(one, candidate("x"), standing(1, true));
+    scene.say(one, 2, order({}));
+    await clean(scene);
+  });
+
+  it("reports an epoch that is skipped, a term with two leaders, and orders of somebody else's term", async () => {
+    const scene = new Scene("epoch order");
+    const [one, two] = [scene.process(), scene.process()];
+    scene.take(one, 2);
+    await reports(scene, /epoch 2 after epoch 0/);
+    scene.checker.campaigned?.(one, candidate("x"), standing(2, true));
+    scene.checker.campaigned?.(two, candidate("y"), standing(2, true));
+    await reports(scene, /term 2 was given to x of process 1 and to y of process 2/);
+    scene.checker.campaigned?.(two, candidate("y"), standing(1, false));
+    await reports(scene, /term 1 came after term 2/);
+    scene.say(two, 1, order({ term: 2 }));
+    await reports(scene, /process 2 speaks as the leader of term 2/);
+  });
+});
+
+describe("take before read", () => {
+  it("accepts a life that begins with what it took", async () => {
+    const scene = new Scene("take before read");
+    const one = scene.process();
+    const life = scene.life(one, 1);
+    scene.take(one, 1, ["x"]);
+    scene.checker.activated?.(life, ["x"]);
+    scene.checker.turnBegan?.(scene.turn(life, "default:1"));
+    await clean(scene);
+  });
+
+  it("reports a life without a take of its own, and one that begins with something else", async () => {
+    const scene = new Scene("take before read");
+    const one = scene.process();
+    scene.take(one, 1, ["x"]);
+    scene.at(5);
+    const life = scene.life(one, 1);
+    scene.checker.activated?.(life, ["x"]);
+    await reports(scene, /without a take/);
+    scene.take(one, 2, ["x", "y"]);
+    scene.checker.activated?.(life, ["x"]);
+    await reports(scene, /with \["x"\], and what it took is \["x","y"\]/);
+  });
+});
+
+describe("single runner", () => {
+  const holding = (isHeld: () => boolean): Partial<Host> => ({
+    list: async () => {
+      const actor = { type: "Ledger", id: "a", active: true, waiting: 0, epoch: 1, version: 1, bytes: undefined };
+      return { actors: isHeld() ? [actor] : [], next: undefined };
+    },
+  });
+
+  it("accepts a life that begins when the one before it has gone, also without a word", async () => {
+    const scene = new Scene("single runner");
+    const one = scene.process(holding(() => false));
+    scene.checker.activated?.(scene.life(one, 1));
+    scene.checker.activated?.(scene.life(scene.process(), 2));
+    await clean(scene);
+  });
+
+  it("reports two lives at once", async () => {
+    const scene = new Scene("single runner");
+    const one = scene.process(holding(() => true));
+    scene.checker.activated?.(scene.life(one, 1));
+    scene.checker.activated?.(scene.life(scene.process(), 2));
+    await reports(scene, /active at process 2 while it lives at process 1/);
+  });
+
+  it("excuses one whose process slept through its lease, and not the turns it then begins", async () => {
+    const scene = new Scene("single runner");
+    const one = scene.process(holding(() => true));
+    const life = scene.life(one, 1);
+    scene.checker.activated?.(life);
+    scene.checker.slept?.(one, 20_000, "pause");
+    (one as unknown as FakeProcess).isAsleep = true;
+    const two = scene.process(holding(() => false));
+    scene.at(11_000).checker.activated?.(scene.life(two, 2));
+    await clean(scene);
+    assert.deepEqual(scene.excused, ["single runner"]);
+    scene.checker.turnBegan?.(scene.turn(life, "default:1"));
+    await reports(scene, /begins default:1 at process 1 after it has come to life at process 2/);
+  });
+
+  it("does not excuse a short sleep, nor one that was over long ago", async () => {
+    for (const [ms, at] of [
+      [500, 400],
+      [20_000, 40_000],
+    ] as const) {
+      const scene = new Scene("single runner");
+      const one = scene.process(holding(() => true));
+      scene.checker.activated?.(scene.life(one, 1));
+      scene.checker.slept?.(one, ms, "pause");
+      scene.at(at).checker.activated?.(scene.life(scene.process(), 2));
+      await reports(scene, /active at process 2/);
+    }
+  });
+
+  it("excuses one whose clocks stood still", async () => {
+    const scene = new Scene("single runner");
+    const one = scene.process(holding(() => true));
+    scene.at(0).checker.activated?.(scene.life(one, 1));
+    (one as unknown as FakeProcess).clock = { monotonic: () => 0, now: () => 0 };
+    scene.at(9_000).checker.activated?.(scene.life(scene.process(), 2));
+    await clean(scene);
+    assert.deepEqual(scene.excused, ["single runner"]);
+  });
+});
+
+describe("turn exclusion", () => {
+  it("accepts turns one after another", async () => {
+    const scene = new Scene("turn exclusion");
+    const life = scene.life(scene.process(), 1);
+    const [first, second] = [scene.turn(life, "default:1"), scene.turn(life, "default:2")];
+    scene.checker.activated?.(life);
+    scene.checker.turnBegan?.(first);
+    scene.checker.turnEnded?.(first);
+    scene.checker.turnBegan?.(second);
+    await clean(scene);
+  });
+
+  it("reports turns at once, and a turn after the end", async () => {
+    const scene = new Scene("turn exclusion");
+    const life = scene.life(scene.process(), 1);
+    scene.checker.turnBegan?.(scene.turn(life, "default:1"));
+    scene.checker.turnBegan?.(scene.turn(life, "default:2"));
+    await reports(scene, /begins default:2 while default:1 runs/);
+    scene.checker.deactivated?.(life, "idle");
+    scene.checker.turnBegan?.(scene.turn(life, "default:3"));
+    await reports(scene, /begins default:3 after its end/);
+  });
+});
+
+describe("routing agreement", () => {
+  const knowing = (owner: string, here: boolean): Partial<Host> => ({
+    where: async (type, id) => {
+      const names = { ownerName: undefined, activeHere: here, why: "", since: -100 };
+      return { type, id, owner, here, version: 3, term: 1, ...names };
+    },
+  });
+  const twoHosts = (): Partial<Plan> => {
+    const host = { machine: "m", namespace: "default", types: ["Ledger"], dedicated: false, watches: false, clock: {} };
+    const named = (name: string) => ({ ...host, name, startsAt: 0 });
+    return { hosts: [named("host-1"), named("host-2")] };
+  };
+
+  it("accepts hosts that agree", async () => {
+    const scene = new Scene("routing agreement", twoHosts());
+    const one = scene.process(knowing("x", true));
+    scene.process(knowing("x", false));
+    scene.at(0).checker.turnBegan?.(scene.turn(scene.life(one, 1), "default:1"));
+    scene.say(one, 2, order({ tables: [table(1, "x")] }));
+    scene.say(one, 3, order({ tables: [table(1, "x")] }));
+    await clean(scene);
+  });
+
+  it("reports hosts that do not, a turn of somebody else's actor, and a version with two contents", async () => {
+    const scene = new Scene("routing agreement", twoHosts());
+    scene.process(knowing("x", true));
+    const two = scene.process(knowing("y", false));
+    scene.at(0).checker.turnBegan?.(scene.turn(scene.life(two, 1), "default:1"));
+    await reports(scene, /belongs to x for process 1, to y for process 2/);
+    await reports(scene, /begins default:1 at process 2, and it belongs to y/);
+    scene.say(two, 1, order({ tables: [table(1, "x")] }));
+    scene.say(two, 1, order({ tables: [table(1, "y")] }));
+    await reports(scene, /names x \(i-x\), and then y \(i-y\)/);
+  });
+});
+
+describe("unmoved ids never blocked", () => {
+  const at = (version: () => number): Partial<Host> => ({
+    status: () => ({ address: "x", problem: undefined }) as ReturnType<Host["status"]>,
+    where: async (type, id) => {
+      const rest = { ownerName: undefined, activeHere: true, why: "", since: 0 };
+      return { type, id, owner: "x", here: true, version: version(), term: 1, ...rest };
+    },
+  });
+  async function moved(second: string): Promise<Scene> {
+    const scene = new Scene("unmoved ids never blocked");
+    let version = 1;
+    const one = scene.process(at(() => version));
+    const life = scene.life(one, 1);
+    scene.say(one, 2, order({ tables: [table(1, "x")] }));
+    scene.checker.activated?.(life);
+    await scene.reports();
+    scene.say(one, 2, order({ tables: [table(2, second)] }));
+    scene.say(one, 2, order({ tables: [table(3, "x")] }));
+    version = 3;
+    scene.checker.deactivated?.(life, "moved");
+    return scene;
+  }
+
+  it("accepts an actor that had to go and came back", async () => clean(await moved("y")));
+
+  it("reports one that had to go for nothing", async () =>
+    reports(await moved("x"), /had to leave process 1, its owner from 1 to 3/));
+
+  it("reports a host that gives up everything for nothing, and not one whose lease was over", async () => {
+    const hello = (incarnation: string) => ({ about: "host", message: { kind: "hello", name: "host-1", incarnation } });
+    const scene = new Scene("unmoved ids never blocked");
+    const one = scene.process();
+    scene.say(one, 2, hello("a"));
+    scene.tell("host-1", "the lease is over; every actor here is let go");
+    scene.say(one, 2, hello("b"));
+    await clean(scene);
+    scene.say(one, 2, hello("c"));
+    await reports(scene, /host-1 gave up everything/);
+  });
+
+  it("reports a call that is told NOT_SETTLED about an actor that was there all along", async () => {
+    const scene = new Scene("unmoved ids never blocked");
+    const one = scene.process(at(() => 1));
+    scene.checker.activated?.(scene.life(one, 1));
+    const operation = scene.at(5).ask(scene.process(), "1");
+    scene.answer(operation, { error: new LimpetError("NOT_SETTLED", "x") });
+    await reports(scene, /was told NOT_SETTLED, and Ledger\/a was at process 1 all along/);
+  });
+});
+
+describe("isolation", () => {
+  const host = { machine: "m", types: ["Ledger"], dedicated: false, watches: false, clock: {}, startsAt: 0 };
+  const both: Partial<Plan> = {
+    hosts: [
+      { ...host, name: "host-1", namespace: "default" },
+      { ...host, name: "host-2", namespace: "other" },
+    ],
+  };
+
+  it("accepts words of the same namespace", async () => {
+    const scene = new Scene("isolation", both);
+    const one = scene.process();
+    scene.answer(scene.ask(one, "1", "read"), { value: ["default:0"] });
+    scene.take(one, 1, ["default:0"]);
+    scene.say(one, 1, { kind: "call", call: KEY });
+    scene.say(one, 1, order({}));
+    scene.listed = [{ type: "Ledger", id: "a" }];
+    await clean(scene);
+  });
+
+  it("reports words of another one wherever they are", async () => {
+    const scene = new Scene("isolation", both);
+    const one = scene.process();
+    scene.answer(scene.ask(one, "1", "read"), { value: ["default:0", "other:1"] });
+    await reports(scene, /other:1 is in the answer to default:1 of default/);
+    scene.take(one, 1, ["other:2"]);
+    await reports(scene, /other:2 is in the state of Ledger\/a/);
+    scene.say(one, 1, { kind: "call", call: { ...KEY, namespace: "other" } });
+    await reports(scene, /process 1 of default calls Ledger\/a of other/);
+    scene.say(one, 2, order({ namespace: "default" }));
+    await reports(scene, /a host of other is told tables of default/);
+    scene.listed = [{ type: "Ledger", id: "b" }];
+    scene.checker.healed?.();
+    await reports(scene, /default lists default\/Ledger\/b, and has default\/Ledger\/a/);
+  });
+});
+
+describe("bounds", () => {
+  const waiting = (count: number): Partial<Host> => ({
+    list: async () => {
+      const actor = { type: "Ledger", id: "a", active: true, waiting: count, epoch: 1, version: 1, bytes: undefined };
+      return { actors: [actor], next: undefined };
+    },
+  });
+
+  it("accepts what is in proportion", async () => {
+    const scene = new Scene("bounds");
+    scene.world.network.open = 4;
+    scene.world.timeline.planned = 100;
+    scene.process(waiting(1));
+    await clean(scene.at(0));
+  });
+
+  it("reports connections, happenings and mailboxes that grow", async () => {
+    const scene = new Scene("bounds");
+    scene.world.network.open = 4_000;
+    scene.world.timeline.planned = 1_000_000;
+    scene.process(waiting(50));
+    scene.at(0);
+    await reports(scene, /4000 connections among 1 hosts/);
+    await reports(scene, /1000000 happenings are planned/);
+    await reports(scene, /50 calls wait for Ledger\/a/);
+  });
+});
+
+describe("linearizable ledgers", () => {
+  /** Two appends, one after the other, and what became of them. */
+  function history(entries: readonly string[], outcomes: readonly NonNullable<Operation["outcome"]>[]): Scene {
+    const scene = new Scene("linearizable ledgers");
+    const one = scene.process();
+    scene.take(one, 1);
+    for (const [i, outcome] of outcomes.entries()) {
+      scene.now = i * 10;
+      const operation = scene.ask(one, `${i + 1}`);
+      scene.now = i * 10 + 5;
+      scene.answer(operation, outcome);
+    }
+    scene.commit(one, { entries });
+    scene.now = 100;
+    return scene;
+  }
+  function read(scene: Scene, beganAt: number, value: readonly string[]): void {
+    scene.now = beganAt;
+    const operation = scene.ask(scene.processes[0] as unknown as Process, `read-${beganAt}`, "read");
+    scene.now = beganAt + 1;
+    scene.answer(operation, { value });
+  }
+  const judged = (scene: Scene): Scene => {
+    scene.checker.healed?.();
+    return scene;
+  };
+
+  it("accepts what fits one order, with what nobody knows in it or not", async () => {
+    const unknown = { error: new LimpetError("ANSWER_LOST", "x") };
+    await clean(judged(history(["default:1", "default:2"], [{ value: 1 }, { value: 2 }])));
+    await clean(judged(history(["default:1"], [unknown])));
+    await clean(judged(history([], [unknown])));
+    const scene = history(["default:1", "default:2"], [{ value: 1 }, { value: 2 }]);
+    read(scene, 7, ["default:1"]);
+    read(scene, 50, ["default:1", "default:2"]);
+    read(scene, 60, ["default:1", "default:2"]);
+    await clean(judged(scene));
+  });
+
+  it("reports what is lost, twice, in the wrong place or order, or there although it was refused", async () => {
+    await reports(judged(history([], [{ value: 1 }])), /default:1 was acknowledged and is lost/);
+    await reports(judged(history(["default:1", "default:1"], [{ value: 1 }])), /is there 2 times/);
+    await reports(judged(history(["default:1"], [{ value: 2 }])), /told that its place is 2, and it is 1/);
+    const swapped = history(["default:2", "default:1"], [{ value: 2 }, { value: 1 }]);
+    await reports(judged(swapped), /default:1 had ended before default:2 began, and stands behind it/);
+    const refused = { error: new LimpetError("FENCED", "x") };
+    await reports(judged(history(["default:1"], [refused])), /is there, and its caller was told/);
+    await reports(judged(history(["default:1"], [{ error: new Error("late") }])), /is there, and its caller/);
+  });
+
+  it("reports a read that misses what was acknowledged, or saw what was never there", async () => {
+    const stale = history(["default:1", "default:2"], [{ value: 1 }, { value: 2 }]);
+    read(stale, 50, ["default:1"]);
+    await reports(judged(stale), /default:2 had ended|default:read-50 had ended|stands behind it/);
+    const strange = history(["default:1"], [{ value: 1 }]);
+    read(strange, 50, ["default:9"]);
+    await reports(judged(strange), /has read default:9, which was never stored/);
+    const wrong = history(["default:1"], [{ value: 1 }]);
+    read(wrong, 50, ["default:1", "default:9"]);
+    await reports(judged(wrong), /has read default:9 at place 2/);
+  });
+
+  it("follows a ledger through its being wiped", async () => {
+    const wiped = (isCleared: boolean): Scene => {
+      const scene = history(["default:1"], [{ value: 1 }]);
+      const one = scene.processes[0] as unknown as Process;
+      scene.now = 110;
+      const wipe = scene.ask(one, "wipe", "wipe");
+      if (isCleared) scene.commit(one, { write: { kind: "clear" } });
+      scene.now = 120;
+      scene.answer(wipe, { value: undefined });
+      scene.now = 130;
+      const append = scene.ask(one, "3");
+      scene.commit(one, { entries: isCleared ? ["default:3"] : ["default:1", "default:3"] });
+      scene.now = 140;
+      scene.answer(append, { value: isCleared ? 1 : 2 });
+      return judged(scene);
+    };
+    await clean(wiped(true));
+    await reports(wiped(false), /default:wipe wiped default:1, and it is there with default:3/);
+  });
+});
+
+describe("fail closed", () => {
+  function answeredWhileDown(beganAt: number): Scene {
+    const scene = new Scene("fail closed");
+    const one = scene.process();
+    scene.now = beganAt;
+    const operation = scene.ask(one, "1");
+    scene.world.database.troubles.isDown = true;
+    scene.at(Math.max(beganAt, 10));
+    if (beganAt > 10) scene.now = beganAt + 5;
+    scene.answer(operation, { value: 1 });
+    return scene;
+  }
+
+  it("accepts what began before the database went away", async () => clean(answeredWhileDown(5)));
+
+  it("reports what was acknowledged without it, and a commit to it", async () => {
+    const scene = new Scene("fail closed");
+    scene.world.database.troubles.isReadOnly = true;
+    const one = scene.at(10).process();
+    scene.now = 20;
+    const operation = scene.ask(one, "1");
+    scene.answer(operation, { value: 1 });
+    await reports(scene, /was acknowledged while nothing could be written since 10 ms/);
+    scene.commit(one, {});
+    await reports(scene, /committed to a closed database/);
+  });
+});
+
+describe("answered in time", () => {
+  it("accepts an answer in time, and none while the caller sleeps", async () => {
+    const scene = new Scene("answered in time");
+    const one = scene.process();
+    const operation = scene.ask(one, "1");
+    scene.at(900).answer(operation, { value: 1 });
+    scene.ask(one, "2");
+    (one as unknown as FakeProcess).isAsleep = true;
+    await clean(scene.at(5_000).at(6_000).at(7_000));
+  });
+
+  it("reports a call without an answer, and one with two", async () => {
+    const scene = new Scene("answered in time");
+    const operation = scene.ask(scene.process(), "1");
+    await reports(scene.at(2_500).at(3_000), /default:1 on Ledger\/a has no answer 1000 ms and more/);
+    scene.answer(operation, { value: 1 });
+    scene.answer(operation, { value: 1 });
+    await reports(scene, /default:1 was answered twice/);
+  });
+});
+
+describe("nothing left", () => {
+  it("accepts an empty world", async () => {
+    const scene = new Scene("nothing left");
+    scene.checker.over?.();
+    await clean(scene);
+  });
+
+  it("reports processes, connections and members", async () => {
+    const scene = new Scene("nothing left");
+    scene.process();
+    scene.world.network.open = 2;
+    scene.members = [{ incarnation: "x", address: "1.2.3.4:1", types: [] }];
+    scene.checker.over?.();
+    await reports(scene, /host-1 still run/);
+    await reports(scene, /2 connections are still open/);
+    await reports(scene, /still lists as members: 1\.2\.3\.4:1 \(x\)/);
+  });
+});
+
+describe("honest errors", () => {
+  const told = (error: unknown, how: CallHow = {}): Scene => {
+    const scene = new Scene("honest errors");
+    scene.answer(scene.ask(scene.process(), "1", "append", how), { error });
+    return scene;
+  };
+
+  it("accepts troubles, what the actor threw, and a cycle that is one", async () => {
+    await clean(told(new LimpetError("CALL_TIMEOUT", "x")));
+    await clean(told(new Error("late"), { throws: "late" }));
+    await clean(told(new LimpetError("CALL_CYCLE", "x"), { via: [{ type: "Ledger", id: "a" }] }));
+  });
+
+  it("reports everything else", async () => {
+    await reports(told(new LimpetError("INVARIANT", "x")), /is not what can happen to such a call/);
+    await reports(told(new TypeError("x")), /is neither of the catalogue nor what the actor threw/);
+    await reports(told(new Error("late")), /is neither of the catalogue nor what the actor threw/);
+    await reports(told(new LimpetError("CALL_CYCLE", "x")), /names a cycle that is none/);
+    await reports(told("x"), /is no error/);
+  });
+});
+
+describe("leadership", () => {
+  const host = { machine: "m", namespace: "default", types: [], dedicated: false, watches: false, clock: {} };
+  const two: Partial<Plan> = {
+    hosts: [
+      { ...host, name: "host-1", startsAt: 0 },
+      { ...host, name: "host-2", startsAt: 0 },
+    ],
+  };
+  const believing = (leads: boolean): Partial<Host> => ({
+    status: () => ({ scheduler: { address: "x", leads } }) as ReturnType<Host["status"]>,
+  });
+
+  it("accepts a leader whose predecessor has stepped down, stopped, or sleeps", async () => {
+    const scene = new Scene("leadership", two);
+    const one = scene.process(believing(true));
+    scene.process(believing(true));
+    scene.tell("host-1", "leading", { term: 1 });
+    scene.tell("host-1", "not leading any more", { term: 1 });
+    scene.tell("host-2", "leading", { term: 2 });
+    scene.tell("host-2", "not leading any more", { term: 2 });
+    scene.tell("host-1", "leading", { term: 3 });
+    scene.checker.slept?.(one, 60_000, "pause");
+    (one as unknown as FakeProcess).isAsleep = true;
+    scene.at(5_000).tell("host-2", "leading", { term: 4 });
+    await clean(scene);
+    assert.deepEqual(scene.excused, ["leadership"]);
+  });
+
+  it("reports two leaders, a term that was there before, and orders of a term that is over", async () => {
+    const scene = new Scene("leadership", two);
+    const one = scene.process(believing(true));
+    scene.process(believing(true));
+    scene.tell("host-1", "leading", { term: 1 });
+    scene.tell("host-2", "leading", { term: 2 });
+    await reports(scene, /host-2 leads in term 2 while host-1 believes to lead in term 1/);
+    scene.tell("host-2", "leading", { term: 2 });
+    await reports(scene, /begins to lead in term 2, and there was term 2/);
+    scene.say(one, 2, order({ term: 1 }));
+    await reports(scene, /process 1 speaks in term 1 when term 2 had begun/);
+  });
+});
+
+describe("quiet log", () => {
+  it("accepts what is no error, and what the simulator itself says", async () => {
+    const scene = new Scene("quiet log");
+    scene.tell("host-1", "something");
+    scene.tell("", "something", {}, "error");
+    await clean(scene);
+  });
+
+  it("reports an error of a host", async () => {
+    const scene = new Scene("quiet log");
+    scene.tell("host-1", "rollback failed", {}, "error");
+    await reports(scene, /host-1 +rollback failed/);
+  });
+});
+
+describe("at most once", () => {
+  it("accepts a call that runs once, and a chain that calls the same actor twice", async () => {
+    const scene = new Scene("at most once");
+    const one = scene.process();
+    const life = scene.life(one, 1);
+    const way = { type: "Ledger", id: "a" };
+    scene.ask(one, "1");
+    scene.ask(one, "2", "append", { via: [way, way] });
+    for (const op of ["default:1", "default:2>a", "default:2>a"]) scene.checker.turnBegan?.(scene.turn(life, op));
+    await clean(scene);
+  });
+
+  it("reports one that runs twice, wherever", async () => {
+    const scene = new Scene("at most once");
+    const [one, two] = [scene.process(), scene.process()];
+    scene.ask(one, "1");
+    scene.checker.turnBegan?.(scene.turn(scene.life(one, 1), "default:1"));
+    scene.checker.turnBegan?.(scene.turn(scene.life(two, 2), "default:1"));
+    await reports(scene, /default:1 begins for the 2\. time on Ledger\/a/);
+  });
+});
+
+describe("noted before granted", () => {
+  function granted(types: string[]): Scene {
+    const scene = new Scene("noted before granted");
+    const [one, two] = [scene.process(), scene.process()];
+    scene.members = [{ incarnation: "i-x", address: "x", types }];
+    scene.say(two, 1, { about: "host", message: { kind: "hello", incarnation: "i-x" } });
+    scene.say(one, 2, order({ tables: [table(1, "x")] }));
+    return scene;
+  }
+
+  it("accepts a host that the store knows", async () => clean(granted(["Ledger"])));
+
+  it("reports one that it does not know, or not with this type", async () =>
+    reports(granted([]), /x \(i-x\) is in a table of Ledger, and the store does not know/));
+});
+
+describe("the list of checkers", () => {
+  it("names each once and says what must be true", () => {
+    const names = CHECKERS.map(({ name }) => name);
+    assert.deepEqual([...new Set(names)], names);
+    for (const { rule } of CHECKERS) assert.match(rule, /^[a-z].+[^.]$/);
+  });
+});
