@@ -21,12 +21,15 @@ const EVENTS: Readonly<Record<string, readonly string[]>> = {
 export class CoarseStory {
   readonly lines: string[] = [];
   readonly #stage: Stage;
+  readonly #broken = new Set<string>();
+  /** At the end every host is stopped, in every story in much the same way. */
+  #isEnd = false;
 
   constructor(stage: Stage) {
     this.#stage = stage;
     stage.observers.push({
       started: ({ name }) => this.#tell(name, "starts"),
-      gone: ({ name }) => this.#tell(name, "is gone"),
+      gone: ({ name }) => this.#gone(name),
       told: (line) => this.#told(line),
       answered: (operation) => this.#answered(operation),
     });
@@ -37,12 +40,27 @@ export class CoarseStory {
     this.lines.push(`${seconds} ${who.padEnd(8)} ${what}`.trimEnd());
   }
 
+  #gone(name: string): void {
+    if (this.#stage.isChaos) this.#tell(name, "is gone");
+    else this.#end();
+  }
+
+  #end(): void {
+    if (this.#isEnd) return;
+    this.#tell("", "everybody stops");
+    this.#isEnd = true;
+  }
+
   #told({ who, event, fields }: StoryLine): void {
     // What exactly was found has numbers in it that change; which rule was broken does not.
     const [violation] = /^VIOLATION of [^:]+/.exec(event) ?? [];
-    if (violation !== undefined) this.#tell(who, violation);
+    if (violation !== undefined && !this.#broken.has(violation)) {
+      this.#broken.add(violation);
+      this.#tell(who, violation);
+    }
+    if (!this.#stage.isChaos && fields?.why === "it said goodbye") this.#end();
     const names = event.startsWith("⚡") ? Object.keys(fields ?? {}) : EVENTS[event];
-    if (names === undefined) return;
+    if (names === undefined || this.#isEnd) return;
     const told = names.filter((name) => fields?.[name] !== undefined && fields[name] !== "");
     this.#tell(who, [event, ...told.map((name) => `${name}=${coarse(fields?.[name])}`)].join(" "));
   }
@@ -63,7 +81,6 @@ function failure(error: unknown): string {
 
 function coarse(value: unknown): string {
   if (typeof value === "number") return String(Math.round(value));
-  if (Array.isArray(value))
-    return value.every((one) => typeof one === "string") ? value.join(",") : `${value.length} of them`;
+  if (Array.isArray(value)) return `[${value.map(coarse).join(", ")}]`;
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "nothing");
 }
