@@ -2,10 +2,12 @@
 import { actorCases } from "./actors/cases.ts";
 import type { BenchCase } from "./case.ts";
 import { clusterCases } from "./cluster/cases.ts";
+import { simulationCases } from "./simulation/cases.ts";
 
 export const AREAS: Readonly<Record<string, readonly BenchCase[]>> = {
   actors: actorCases,
   cluster: clusterCases,
+  simulation: simulationCases,
   sticky: [],
   reminders: [],
   workflows: [],
