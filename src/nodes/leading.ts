@@ -174,9 +174,9 @@ export class Leading {
         break;
       case "save": {
         const { incarnation, address, machine, pid } = effect.host;
-        const { types } = effect;
-        const note = (): Promise<boolean> =>
-          this.#world.coordination.saveMember(this.term, { namespace, incarnation, address, machine, pid, types });
+        const { types, isKnown } = effect;
+        const member = { namespace, incarnation, address, machine, pid, types };
+        const note = (): Promise<boolean> => this.#world.coordination.saveMember(this.term, member, isKnown);
         this.#note(note, () => {
           const room = this.#namespaces.get(namespace)!;
           this.#feed(namespace, (now) => room.saved(incarnation, types, now));

@@ -37,7 +37,13 @@ export type Effect =
       readonly why: string;
     }
   /** Note durably that a host may hold these types; answer with `saved`. */
-  | { readonly kind: "save"; readonly host: HostRecord; readonly types: readonly string[] }
+  | {
+      readonly kind: "save";
+      readonly host: HostRecord;
+      readonly types: readonly string[];
+      /** It was noted before. */
+      readonly isKnown: boolean;
+    }
   | { readonly kind: "drop"; readonly incarnation: string }
   /** For people and figures. */
   | { readonly kind: "began"; readonly table: TypeTable; readonly reason: ChangeReason }
@@ -222,7 +228,7 @@ export class NamespaceController {
   #note(host: HostRecord, effects: Effect[]): void {
     if (host.saving !== undefined || [...host.types].every((type) => host.held.has(type))) return;
     host.saving = new Set([...host.held, ...host.types]);
-    effects.push({ kind: "save", host, types: [...host.saving].sort() });
+    effects.push({ kind: "save", host, types: [...host.saving].sort(), isKnown: host.held.size > 0 });
   }
 
   #evict(incarnations: readonly string[], now: number, effects: Effect[]): void {
@@ -372,7 +378,7 @@ export class NamespaceController {
       effects.push({ kind: "drop", incarnation: host.incarnation });
     } else {
       host.saving = left;
-      effects.push({ kind: "save", host, types: [...left].sort() });
+      effects.push({ kind: "save", host, types: [...left].sort(), isKnown: true });
     }
   }
 

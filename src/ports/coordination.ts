@@ -68,8 +68,11 @@ export interface Coordination {
   resign(incarnation: string): Promise<void>;
   /** In order of namespace, then incarnation. */
   members(): Promise<Member[]>;
-  /** Adds a member or replaces what is known of it. False: `term` is over, nothing was changed. */
-  saveMember(term: number, member: Member): Promise<boolean>;
+  /**
+   * Adds a member or replaces what is known of it. `isKnown`: it was added before, and if it has left meanwhile it stays away.
+   * False: `term` is over, nothing was changed.
+   */
+  saveMember(term: number, member: Member, isKnown?: boolean): Promise<boolean>;
   /** False: `term` is over, nothing was changed. */
   dropMembers(term: number, incarnations: readonly string[]): Promise<boolean>;
   /** A process takes itself out, under every name it had: nothing of it is left. */

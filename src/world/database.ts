@@ -274,8 +274,8 @@ class CoordinationClient implements Coordination {
     return this.#ask("members", (truth) => truth.members());
   }
 
-  async saveMember(term: number, member: Member): Promise<boolean> {
-    return this.#ask("note", (truth) => truth.saveMember(term, member));
+  async saveMember(term: number, member: Member, isKnown = false): Promise<boolean> {
+    return this.#ask("note", (truth) => truth.saveMember(term, member, isKnown));
   }
 
   async dropMembers(term: number, incarnations: readonly string[]): Promise<boolean> {

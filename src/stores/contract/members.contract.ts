@@ -112,6 +112,18 @@ export function membersContract(harness: CoordinationHarness): void {
       assert.deepEqual(await coordination.members(), []);
     });
 
+    test("that have left do not come back by what a leader still writes about them", async () => {
+      const { coordination, term } = await led();
+      const member = newMember();
+      await coordination.saveMember(term, member);
+      assert.equal(await coordination.saveMember(term, { ...member, types: ["Kept"] }, true), true);
+      assert.deepEqual(await coordination.members(), [{ ...member, types: ["Kept"] }]);
+      await coordination.leave([member.incarnation]);
+      assert.equal(await coordination.saveMember(term, { ...member, types: ["Less"] }, true), true);
+      assert.deepEqual(await coordination.members(), []);
+      assert.equal(await coordination.saveMember(term + 1, member, true), false);
+    });
+
     test("are there when every scheduler has gone, for any store on the same data", async (t) => {
       const { coordination, advance, term } = await led();
       const member = newMember();

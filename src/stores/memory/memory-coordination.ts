@@ -41,10 +41,11 @@ export class MemoryCoordination implements Coordination {
     );
   }
 
-  async saveMember(term: number, member: Member): Promise<boolean> {
+  async saveMember(term: number, member: Member, isKnown = false): Promise<boolean> {
     this.#checkOpen();
     if (term !== this.#roll.leadership.term) return false;
     const { incarnation, namespace, address, machine, pid, types } = member;
+    if (isKnown && !this.#members.has(incarnation)) return true;
     if (!this.#members.has(incarnation) && this.#members.size >= LIMITS.members) throw tooMany("members");
     this.#members.set(incarnation, { incarnation, namespace, address, machine, pid, types: [...types] });
     return true;

@@ -52,6 +52,19 @@ export const saveMember = (schema: string): Statement => ({
     SELECT EXISTS (SELECT FROM led), found FROM room`,
 });
 
+/** The same fence, for one that is there already: a row that was deleted while this waited stays away. */
+export const changeMember = (schema: string): Statement => ({
+  name: "limpet_change_member",
+  text: `
+    WITH led AS MATERIALIZED (
+      SELECT one FROM ${schema}.leadership WHERE one AND term = $1 FOR UPDATE
+    ), changed AS (
+      UPDATE ${schema}.members SET namespace = $2, address = $4, machine = $5, pid = $6, types = $7
+      FROM led WHERE incarnation = $3
+    )
+    SELECT EXISTS (SELECT FROM led)`,
+});
+
 /** The same fence. Rows are found by their key. */
 export const dropMembers = (schema: string): Statement => ({
   name: "limpet_drop_members",
@@ -87,6 +100,7 @@ export class PostgresCoordination implements Coordination {
       resign: resign(schema),
       readMembers: readMembers(schema),
       saveMember: saveMember(schema),
+      changeMember: changeMember(schema),
       dropMembers: dropMembers(schema),
       leave: leaveMembers(schema),
     };
@@ -123,10 +137,14 @@ export class PostgresCoordination implements Coordination {
     });
   }
 
-  async saveMember(term: number, member: Member): Promise<boolean> {
+  async saveMember(term: number, member: Member, isKnown = false): Promise<boolean> {
     const { namespace, incarnation, address, machine, pid, types } = member;
-    const values = [term, namespace, incarnation, address, machine, pid, JSON.stringify(types), LIMITS.members];
-    const [isCurrent, foundRoom] = await this.#write(this.#statements.saveMember, values);
+    const values = [term, namespace, incarnation, address, machine, pid, JSON.stringify(types)];
+    if (isKnown) {
+      const [isCurrent] = await this.#write(this.#statements.changeMember, values);
+      return isCurrent as boolean;
+    }
+    const [isCurrent, foundRoom] = await this.#write(this.#statements.saveMember, [...values, LIMITS.members]);
     if (isCurrent && !foundRoom) throw tooMany("members");
     return isCurrent as boolean;
   }

@@ -85,9 +85,14 @@ export class CoordinationStatements {
     );
   }
 
-  saveMember(term: number, { namespace, incarnation, address, machine, pid, types }: Member): boolean {
+  saveMember(
+    term: number,
+    { namespace, incarnation, address, machine, pid, types }: Member,
+    isKnown: boolean,
+  ): boolean {
     if (!this.#isCurrent(term)) return false;
     if (this.#isMember.get(incarnation) === undefined) {
+      if (isKnown) return true;
       const [count] = this.#countMembers.get() as unknown as [number];
       if (count >= LIMITS.members) throw tooMany("members");
     }

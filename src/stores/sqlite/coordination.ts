@@ -29,12 +29,13 @@ export class SqliteCoordination implements Coordination {
     return (await this.#link.ask({ kind: "members" })) as Member[];
   }
 
-  async saveMember(term: number, member: Member): Promise<boolean> {
+  async saveMember(term: number, member: Member, isKnown = false): Promise<boolean> {
     const { namespace, incarnation, address, machine, pid, types } = member;
     const question = {
       kind: "save-member",
       term,
       member: { namespace, incarnation, address, machine, pid, types: [...types] },
+      isKnown,
     } as const;
     return (await this.#link.ask(question)) as boolean;
   }

@@ -23,7 +23,7 @@ export type ActorWrite =
 export type CoordinationWrite =
   | { readonly kind: "campaign"; readonly candidate: Candidate; readonly dead: readonly string[] }
   | { readonly kind: "resign"; readonly incarnation: string }
-  | { readonly kind: "save-member"; readonly term: number; readonly member: Member }
+  | { readonly kind: "save-member"; readonly term: number; readonly member: Member; readonly isKnown: boolean }
   | { readonly kind: "drop-members"; readonly term: number; readonly incarnations: readonly string[] }
   | { readonly kind: "leave"; readonly incarnations: readonly string[] };
 

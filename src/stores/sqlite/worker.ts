@@ -114,7 +114,7 @@ class Desk {
       case "resign":
         return this.#coordination.resign(question.incarnation);
       case "save-member":
-        return this.#coordination.saveMember(question.term, question.member);
+        return this.#coordination.saveMember(question.term, question.member, question.isKnown);
       case "drop-members":
         return this.#coordination.dropMembers(question.term, question.incarnations);
       case "leave":
