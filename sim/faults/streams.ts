@@ -156,13 +156,16 @@ export const refused = fault<{ host: string; door: "link" | "scheduler" | "both"
     });
   },
   happen(stage, { host, door, ms }, strike) {
-    const { schedulerAddress, place } = stage.player(host).host;
-    const linkAddress = schedulerAddress.replace(/:\d+$/, ":7401");
-    const addresses = { link: [linkAddress], scheduler: [schedulerAddress], both: [linkAddress, schedulerAddress] }[
-      door
-    ];
+    const { schedulerAddress, process } = stage.player(host).host;
+    const linkAddress = process?.app?.host.status().address;
+    if (linkAddress === undefined) return;
+    const addresses = {
+      link: [linkAddress],
+      scheduler: [schedulerAddress],
+      both: [linkAddress, schedulerAddress],
+    }[door];
     const { refusing } = between(stage.world);
-    strike(host, { door, ms, place });
+    strike(host, { door, ms });
     for (const address of addresses) refusing.add(address);
     stage.undoAfter(ms, () => {
       for (const address of addresses) refusing.delete(address);
