@@ -80,6 +80,8 @@ export class Crew implements Worker {
       execArgv: [...process.execArgv.filter((word) => !word.startsWith("--test")), ...wanted],
       env: { ...process.env, ...(bug === undefined ? {} : { LIMPET_SIM_BUG: bug }) },
       stdio: ["ignore", "ignore", "inherit", "ipc"],
+      // Ctrl-C is for who started it, who decides what becomes of the others.
+      detached: true,
     });
     const member: Member = { child, job: undefined };
     this.#all.add(member);

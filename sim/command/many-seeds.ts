@@ -41,7 +41,6 @@ class ManySeeds {
     const count = task === "soak" ? Number.POSITIVE_INFINITY : seeds;
     const endsAt = task === "soak" ? performance.now() + minutes * 60_000 : Number.POSITIVE_INFINITY;
     const crew = jobs > 1 && count > 1 ? new Crew({ jobs }) : undefined;
-    say(this.#header(crew === undefined ? 1 : jobs));
     const progress = new Progress(process.stderr, () => this.#figures.line);
     const interrupt = new Interrupt(
       (line) => {
@@ -50,6 +49,7 @@ class ManySeeds {
       },
       () => crew?.close(),
     );
+    say(this.#header(crew === undefined ? 1 : jobs));
 
     let next = this.#from;
     const oneAfterTheOther = async (worker: Worker): Promise<void> => {

@@ -2,8 +2,6 @@
 import type { Job } from "./job.ts";
 import { perform } from "./perform.ts";
 
-// Ctrl-C reaches every process of a terminal. What is running is finished; who started this decides when it ends.
-process.on("SIGINT", () => {});
 process.on("disconnect", () => process.exit());
 process.on("message", (job) => {
   // What goes wrong in a run is in its report. Anything else is the end of this process, and that is seen too.

@@ -18,14 +18,14 @@ interface Part {
 }
 
 export async function playStory(story: StoryFile, tells: Job["tells"] = "coarsely"): Promise<Played> {
-  const sections = [`${story.title}\n\n${story.why}`];
-  const problems: string[] = [];
-  for (const part of partsOf(story)) {
-    const { told, wrong } = await playPart(story, part, tells);
-    sections.push(`# ${part.heading}\n\n${told.join("\n")}`);
-    problems.push(...wrong.map((problem) => `${part.heading}: ${problem}`));
-  }
-  return { text: `${sections.join("\n\n")}\n`, problems };
+  const parts = await Promise.all(
+    partsOf(story).map(async (part) => ({ ...part, ...(await playPart(story, part, tells)) })),
+  );
+  const sections = parts.map(({ heading, told }) => `# ${heading}\n\n${told.join("\n")}`);
+  return {
+    text: `${[story.title, story.why, ...sections].join("\n\n")}\n`,
+    problems: parts.flatMap(({ heading, wrong }) => wrong.map((problem) => `${heading}: ${problem}`)),
+  };
 }
 
 function partsOf({ expected }: StoryFile): Part[] {
