@@ -9,6 +9,8 @@ import { type Circumstances, replayCommand, type Variation } from "./circumstanc
 import type { Report } from "./job.ts";
 
 const FOLDER = join(import.meta.dirname, "../failures");
+/** The first ones say what is wrong. */
+const MOST_SHOWN = 3;
 
 export function failureText(
   { seed, violations }: Report,
@@ -16,12 +18,13 @@ export function failureText(
   { commit, node }: Circumstances,
   paint: Paint,
 ): string {
-  const found = violations.map(({ checker, what, at }) => {
+  const found = violations.slice(0, MOST_SHOWN).map(({ checker, what, at }) => {
     return `  ${(at / 1_000).toFixed(3)} s  ${checker}: ${what.replaceAll("\n", "\n    ")}`;
   });
   return [
     `${paint("red", `seed ${seed} failed`)} (commit ${commit}, Node ${node})`,
     ...found,
+    ...(violations.length > MOST_SHOWN ? [`  and ${violations.length - MOST_SHOWN} more`] : []),
     `  replay: ${replayCommand(seed, variation)}`,
   ].join("\n");
 }
