@@ -8,7 +8,9 @@ import { failClosed } from "./fail-closed.ts";
 import { honestErrors } from "./honest-errors.ts";
 import { isolation } from "./isolation.ts";
 import { leadership } from "./leadership.ts";
+import { leasesHonoured } from "./leases-honoured.ts";
 import { linearizable } from "./linearizable.ts";
+import { noNeedlessEviction } from "./no-needless-eviction.ts";
 import { noResurrection } from "./no-resurrection.ts";
 import { notedBeforeGranted } from "./noted-before-granted.ts";
 import { nothingLeft } from "./nothing-left.ts";
@@ -40,4 +42,6 @@ export const CHECKERS: readonly CheckerKind[] = [
   quietLog,
   atMostOnce,
   notedBeforeGranted,
+  leasesHonoured,
+  noNeedlessEviction,
 ];

@@ -32,7 +32,7 @@ class Scene {
   readonly processes: FakeProcess[] = [];
   readonly world = {
     timeline: { now: 0, steps: 0, planned: 0 },
-    network: { open: 0 },
+    network: { open: 0, line: () => ({ isOpen: true, delayMs: 0, loss: 0 }) },
     database: {
       offsetMs: 0,
       watchers: [] as unknown[],
@@ -311,6 +311,21 @@ describe("single runner", () => {
     assert.deepEqual(scene.excused, ["single runner"]);
     scene.checker.turnBegan?.(scene.turn(life, "default:1"));
     await reports(scene, /begins default:1 at process 1 after it has come to life at process 2/);
+  });
+
+  it("reports an answer of a turn that ended when a newer life had begun", async () => {
+    const scene = new Scene("single runner");
+    const one = scene.process(holding(() => false));
+    const life = scene.life(one, 1);
+    const turn = scene.turn(life, "default:1");
+    const operation = scene.ask(one, "1", "read");
+    scene.checker.activated?.(life);
+    scene.checker.turnBegan?.(turn);
+    scene.checker.activated?.(scene.life(scene.process(), 2));
+    scene.checker.turnEnded?.(turn);
+    await clean(scene);
+    scene.answer(operation, { value: [] });
+    await reports(scene, /was answered by a turn that ended at process 1 after it has come to life at process 2/);
   });
 
   it("does not excuse a short sleep, nor one that was over long ago", async () => {
@@ -779,6 +794,71 @@ describe("noted before granted", () => {
 
   it("reports one that it does not know, or not with this type", async () =>
     reports(granted([]), /x \(i-x\) is in a table of Ledger, and the store does not know/));
+});
+
+describe("leases honoured", () => {
+  const host = { machine: "m", namespace: "default", types: [], dedicated: false, watches: false, clock: {} };
+  const two: Partial<Plan> = {
+    hosts: [
+      { ...host, name: "host-1", startsAt: 0 },
+      { ...host, name: "host-2", startsAt: 0 },
+    ],
+  };
+  function renewed(): { scene: Scene; leader: Process; life: Life } {
+    const scene = new Scene("leases honoured", two);
+    const [leader, process] = [scene.process(), scene.process()];
+    scene.checker.campaigned?.(leader, { ...candidate("x"), leaseMs: 3_000 }, standing(1, true));
+    scene.say(leader, 2, { about: "scheduler", message: { kind: "welcome", term: 1, leaseMs: 10_000 } });
+    scene.say(process, 1, { about: "host", message: { kind: "renew", sequence: 1, actors: 0 } });
+    scene.at(1_000).say(leader, 2, { about: "scheduler", message: { kind: "renewed", sequence: 1 } });
+    return { scene, leader, life: scene.life(process, 1) };
+  }
+
+  it("accepts turns and orders while there is a lease", async () => {
+    const { scene, leader, life } = renewed();
+    scene.at(2_000).say(leader, 2, order({}));
+    scene.at(6_900).checker.turnBegan?.(scene.turn(life, "default:1"));
+    await clean(scene);
+  });
+
+  it("reports a turn and an order after that, also when nobody else has a claim", async () => {
+    const { scene, leader, life } = renewed();
+    scene.at(8_000).checker.turnBegan?.(scene.turn(life, "default:1"));
+    await reports(scene, /begins default:1 at process 2, 8000 ms after its last renewal/);
+    scene.say(leader, 2, order({}));
+    await reports(scene, /process 1 says order 8000 ms after the store let it lead/);
+  });
+});
+
+describe("no needless eviction", () => {
+  const host = { machine: "m", namespace: "default", types: [], dedicated: false, watches: false, clock: {} };
+  const two: Partial<Plan> = {
+    hosts: [
+      { ...host, name: "host-1", startsAt: 0 },
+      { ...host, name: "host-2", startsAt: 0 },
+    ],
+  };
+  function evicted(trouble: (scene: Scene, process: Process) => void): Scene {
+    const scene = new Scene("no needless eviction", two);
+    const processes = [scene.process(), scene.process()];
+    for (const process of processes) scene.checker.started?.(undefined as never, process);
+    trouble(scene.at(6_000), processes[1]!);
+    scene.at(8_000).tell("host-1", "host evicted", { name: "host-2" });
+    return scene;
+  }
+
+  it("accepts that a host is cut off that slept, or has come back just now", async () => {
+    await clean(evicted((scene, process) => scene.checker.slept?.(process, 1_000, "pause")));
+    await clean(evicted((scene, process) => scene.say(process, 1, { about: "host", message: { kind: "hello" } })));
+    await clean(evicted((scene) => scene.checker.faulted?.("something")));
+  });
+
+  it("reports that one is cut off which did nothing wrong", async () => {
+    await reports(
+      evicted(() => {}),
+      /host-2 was evicted, and had been well for 8000 ms/,
+    );
+  });
 });
 
 describe("the list of checkers", () => {

@@ -1,6 +1,7 @@
 // At most one activation of an actor is in memory, wherever. A host finds out by its own clocks that its lease is over, so this
 // is promised only while it does not sleep through the end of its lease and its clocks are not too wrong. Without sleep as an
-// excuse: no turn begins in an activation after a newer one began elsewhere, because whoever wakes up looks at its clocks first.
+// excuse: no turn begins in an activation after a newer one began elsewhere, and none that ends then is answered with success,
+// because whoever wakes up looks at its clocks first.
 import type { Life } from "../observer.ts";
 import type { CheckerKind } from "./checker.ts";
 import { Excuses } from "./excuses.ts";
@@ -20,6 +21,8 @@ export const singleRunner: CheckerKind = {
     const newest = new Map<string, Life>();
     let order = 0;
     const orders = new Map<number, number>();
+    /** Operations whose turn ended when the actor had come to life elsewhere. */
+    const late = new Map<string, string>();
 
     const clocksErr = (life: Life): boolean =>
       failover === "fast" || excuses.isSlow(life.process) || excuses.somebodyIsFast || excuses.storeJumped;
@@ -56,6 +59,14 @@ export const singleRunner: CheckerKind = {
       }
     }
 
+    /** Where an older life is, when a newer one has begun in another process. */
+    function superseded(life: Life): string | undefined {
+      const latest = newest.get(nameOf(life));
+      if (latest === undefined || latest.process === life.process) return undefined;
+      if ((orders.get(latest.number) ?? 0) <= (orders.get(life.number) ?? 0)) return undefined;
+      return `process ${life.process.number} after it has come to life at process ${latest.process.number}`;
+    }
+
     return {
       slept: (process, ms) => excuses.slept(process, ms),
       gone: (host, process) => excuses.gone(host, process),
@@ -71,15 +82,19 @@ export const singleRunner: CheckerKind = {
       },
       deactivated: forget,
       turnBegan({ life, op }) {
-        const latest = newest.get(nameOf(life));
-        if (latest !== undefined && latest.process !== life.process) {
-          if ((orders.get(latest.number) ?? 0) > (orders.get(life.number) ?? 0)) {
-            const where = `process ${life.process.number} after it has come to life at process ${latest.process.number}`;
-            if (clocksErr(life)) stage.excuse("single runner");
-            else report(`${labelOf(life)} begins ${op} at ${where}`);
-          }
-        }
+        const where = superseded(life);
+        if (where !== undefined && clocksErr(life)) stage.excuse("single runner");
+        else if (where !== undefined) report(`${labelOf(life)} begins ${op} at ${where}`);
         alone(life);
+      },
+      turnEnded({ life, op }) {
+        const where = superseded(life);
+        if (where !== undefined && !clocksErr(life)) late.set(op, where);
+      },
+      answered({ token, outcome, call }) {
+        const where = late.get(token);
+        if (where === undefined || outcome === undefined || "error" in outcome) return;
+        report(`${token} on ${labelOf(call)} was answered by a turn that ended at ${where}`);
       },
     };
   },

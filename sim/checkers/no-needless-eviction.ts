@@ -1,0 +1,63 @@
+// A round waits for those who are late. A host that is awake, heard and hears, and has been so for longer than an actor may take
+// to move, is not late: if it is cut off, somebody has made a mistake.
+import type { Process } from "../../src/world/process.ts";
+import type { Said } from "../../src/world/virtual-control.ts";
+import type { CheckerKind } from "./checker.ts";
+import { every, timesOf } from "./looks.ts";
+
+const LOOK_MS = 250;
+/** For an order to arrive, and its confirmation. */
+const ON_THE_WAY_MS = 1_000;
+/** A line that is slower than this may be the reason. */
+const MOST_DELAY_MS = 50;
+
+export const noNeedlessEviction: CheckerKind = {
+  name: "no needless eviction",
+  rule: "a host that is awake and in touch with the leader is not cut off for being late",
+  make(stage, report) {
+    const { moveTimeoutMs } = timesOf(stage.plan);
+    /** Since when nothing keeps a process from doing what it is told. */
+    const wellSince = new Map<Process, number>();
+    const troubled = (process: Process): void => void wellSince.set(process, stage.now);
+
+    function isWell(process: Process): boolean {
+      const { network } = stage.world;
+      return (
+        process.isAwake &&
+        stage.players.every(({ host }) => {
+          if (host.place === process.place) return true;
+          const ways = [network.line(process.place, host.place), network.line(host.place, process.place)];
+          return ways.every(({ isOpen, delayMs, loss }) => isOpen && delayMs <= MOST_DELAY_MS && loss === 0);
+        })
+      );
+    }
+
+    return {
+      started: (_host, process) => troubled(process),
+      slept: troubled,
+      sent(process, _to, message) {
+        const said = message as Said;
+        if (said.about === "host" && said.message.kind === "hello") troubled(process);
+      },
+      // Connections may also be broken, stalled and refused, without a line that shows it.
+      faulted: () => {
+        for (const process of wellSince.keys()) troubled(process);
+      },
+      stepped: every(stage, LOOK_MS, () => {
+        for (const { host } of stage.players) {
+          const { process } = host;
+          if (process !== undefined && !isWell(process)) troubled(process);
+        }
+      }),
+      told({ who, event, fields }) {
+        if (event !== "host evicted") return;
+        const leader = stage.player(who).host.process;
+        const evicted = stage.players.find(({ planned }) => planned.name === fields?.name)?.host;
+        if (leader === undefined || evicted?.process === undefined) return;
+        const since = Math.max(wellSince.get(evicted.process) ?? stage.now, wellSince.get(leader) ?? stage.now);
+        const ms = stage.now - since;
+        if (ms > moveTimeoutMs + ON_THE_WAY_MS) report(`${evicted.name} was evicted, and had been well for ${ms} ms`);
+      },
+    };
+  },
+};
