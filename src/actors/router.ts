@@ -244,6 +244,16 @@ export class Router implements Routes, Dispatcher, LinkService {
     return parent;
   }
 
+  /**
+   * What a host that stops says of an actor. That it is not here must be true for good: whoever owns it next may take it for
+   * granted, and one that still has a turn to end is here. And who owned it until now cannot say where it will be.
+   */
+  #lastBelief(type: string, id: string): Ownership {
+    const belief = this.#placement.belief(type, id);
+    const isHere = this.#catalog.types.get(type)?.activations.has(id) === true;
+    return isHere || belief.owner === this.#placement.address ? NOTHING_KNOWN : belief;
+  }
+
   // ——— Calls of other hosts.
 
   serve(call: RemoteCall, answer: RemoteAnswer): Cancel {
@@ -253,7 +263,7 @@ export class Router implements Routes, Dispatcher, LinkService {
       return () => {};
     }
     if (this.#catalog.stopping) {
-      answer.notOwner({ ...this.#placement.belief(type, id), owner: undefined });
+      answer.notOwner(this.#lastBelief(type, id));
       return () => {};
     }
     try {
@@ -279,3 +289,5 @@ export class Router implements Routes, Dispatcher, LinkService {
 }
 
 const NO_CAUSES: readonly RemoteCause[] = [];
+/** As good as no table: whoever hears it asks again when the tables have changed. */
+const NOTHING_KNOWN: Ownership = { term: 0, version: 0, owner: undefined };

@@ -226,9 +226,13 @@ export class Cluster {
     const done = (): boolean =>
       types.every(isThere) && (without === undefined || (!isThere(without) && !tables.view(without).locked));
     if (await membership.until(done, this.#settings.lease + this.#settings.roundTimeout)) return;
+    // What could not be removed is hosted as before: whoever asked can ask again.
+    if (without !== undefined) membership.report([...types, without]);
     throw new LimpetError(
       "NOT_READY",
-      "the cluster has not taken note of it yet; it will when a scheduler leads again",
+      without === undefined
+        ? "the cluster has not taken note of it yet; it will when a scheduler leads again"
+        : `${without} still runs here: the cluster has not taken note in time; try again when a scheduler leads`,
     );
   }
 

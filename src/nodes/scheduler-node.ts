@@ -212,7 +212,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
     try {
       const members = await this.#world.coordination.members();
       if (this.#stopped || !this.#lasts()) return;
-      const waitMs = Math.max(hostLeaseMs, this.#settings.leaseMs);
+      const waitMs = Math.max(hostLeaseMs, this.#settings.leaseMs) + this.#overlapMs();
       const { clock, log, coordination, hasEnded } = this.#world;
       this.#leading = new Leading(term, members, waitMs, this.#settings, {
         clock,
@@ -234,6 +234,14 @@ export class SchedulerNode implements ControlService, LeaderSource {
     this.#instruments.leading(term);
     this.#world.log.info("leading", { term });
     this.onChange?.();
+  }
+
+  /**
+   * An embedded leader gives way to a dedicated one by asking the store to go on, and leads until it has the answer. Leases it
+   * granted meanwhile last longer than those that were out when its term ended.
+   */
+  #overlapMs(): number {
+    return this.#settings.dedicated ? this.#settings.leaderLeaseMs : 0;
   }
 
   #lasts(): boolean {

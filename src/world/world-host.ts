@@ -81,7 +81,8 @@ export class WorldHost {
       try {
         process.app = await this.#open(process);
       } catch (error) {
-        process.end(false);
+        // Whoever waits for it shall hear the reason, and not that it has ended.
+        queueMicrotask(() => process.end(false));
         throw error;
       }
     }, process);
