@@ -134,7 +134,7 @@ describe("the house", () => {
   });
 
   it("speaks of itself alone: no paths of a machine, no addresses of a registry", () => {
-    const files = globSync("{src,test,bench,examples,docs,scripts,bin}/**/*.{ts,js,mjs,md,json,yaml}", {
+    const files = globSync("{src,sim,test,bench,examples,docs,scripts,bin}/**/*.{ts,js,mjs,md,json,yaml}", {
       cwd: root,
       exclude: ["**/node_modules/**"],
     });
