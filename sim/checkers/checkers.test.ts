@@ -413,6 +413,42 @@ describe("routing agreement", () => {
   });
 });
 
+describe("routing agreement over time", () => {
+  function twoVersions(first: number, second: number, between: (scene: Scene) => void): Scene {
+    const scene = new Scene("routing agreement");
+    let version = first;
+    scene.process({
+      where: async (type, id) => {
+        const rest = { ownerName: undefined, here: true, activeHere: true, why: "", since: 0 };
+        return { type, id, owner: "x", version, term: 1, ...rest };
+      },
+    });
+    scene.at(0);
+    setImmediate(() => {
+      version = second;
+      between(scene);
+      scene.at(1_000);
+    });
+    return scene;
+  }
+
+  it("accepts a table that is newer, or that is told anew to a host that begins anew", async () => {
+    for (const scene of [
+      twoVersions(1, 2, () => {}),
+      twoVersions(2, 1, (each) => each.tell("host-1", "this host was removed from the cluster")),
+    ]) {
+      await scene.reports();
+      await clean(scene);
+    }
+  });
+
+  it("reports a host that goes back to an older one", async () => {
+    const scene = twoVersions(2, 1, () => {});
+    await scene.reports();
+    await reports(scene, /process 1 goes back to table 1 of term 1 of Ledger from 2 of term 1/);
+  });
+});
+
 describe("unmoved ids never blocked", () => {
   const at = (version: () => number): Partial<Host> => ({
     status: () => ({ address: "x", problem: undefined }) as ReturnType<Host["status"]>,

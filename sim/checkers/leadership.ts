@@ -17,6 +17,17 @@ export const leadership: CheckerKind = {
     const excuses = new Excuses(stage, leaderLeaseMs * 2);
     const leaders = new Map<string, { readonly term: number; readonly process: Process }>();
     let newest = 0;
+    let newestAt = 0;
+    let newestIsDedicated = false;
+
+    /**
+     * A dedicated scheduler may begin when the store has told the embedded one before it that it leads no more, which that one
+     * has yet to hear. It does so at the latest when its own lease is over, and the new one waits for what it grants until then.
+     */
+    const isReplaced = (process: Process): boolean =>
+      newestIsDedicated && !isDedicated(process.place) && stage.now <= newestAt + leaderLeaseMs;
+    const isDedicated = (place: number): boolean =>
+      stage.players.some(({ host, planned }) => host.place === place && planned.dedicated);
 
     const clocksErr = (process: Process): boolean =>
       excuses.isSlow(process) || excuses.somebodyIsFast || excuses.storeJumped;
@@ -28,8 +39,9 @@ export const leadership: CheckerKind = {
       for (const [other, { term: before, process }] of leaders) {
         if (other === who) continue;
         if (!believes(process)) leaders.delete(other);
-        else if (excuses.overslept(process, leaderLeaseMs * SLEEP) || clocksErr(process)) stage.excuse("leadership");
-        else report(`${who} leads in term ${term} while ${other} believes to lead in term ${before}`);
+        else if (excuses.overslept(process, leaderLeaseMs * SLEEP) || clocksErr(process) || isReplaced(process)) {
+          stage.excuse("leadership");
+        } else report(`${who} leads in term ${term} while ${other} believes to lead in term ${before}`);
       }
     }
 
@@ -44,6 +56,8 @@ export const leadership: CheckerKind = {
         const { process } = stage.player(who).host;
         if (term <= newest) report(`${who} begins to lead in term ${term}, and there was term ${newest}`);
         newest = Math.max(newest, term);
+        newestAt = stage.now;
+        newestIsDedicated = stage.player(who).planned.dedicated;
         begins(who, term);
         if (process !== undefined) leaders.set(who, { term, process });
       },
@@ -53,7 +67,7 @@ export const leadership: CheckerKind = {
         const { kind } = said.message;
         if (kind !== "order" && kind !== "welcome") return;
         if (said.message.term >= newest) return;
-        if (clocksErr(process)) stage.excuse("leadership");
+        if (clocksErr(process) || isReplaced(process)) stage.excuse("leadership");
         else report(`process ${process.number} speaks in term ${said.message.term} when term ${newest} had begun`);
       },
     };

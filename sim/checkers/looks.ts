@@ -14,6 +14,12 @@ export const isStateful = (type: string): boolean => type !== PLAIN;
 /** For people: `Ledger/actor-1`. */
 export const labelOf = ({ type, id }: { readonly type: string; readonly id: string }): string => `${type}/${id}`;
 
+/** What a host says of itself before it gives up all it has. */
+export const ENDINGS: ReadonlySet<string> = new Set([
+  "the lease is over; every actor here is let go",
+  "this host was removed from the cluster",
+]);
+
 export interface Times {
   readonly leaseMs: number;
   readonly leaderLeaseMs: number;

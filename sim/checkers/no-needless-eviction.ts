@@ -8,6 +8,8 @@ import { every, timesOf } from "./looks.ts";
 const LOOK_MS = 250;
 /** For an order to arrive, and its confirmation. */
 const ON_THE_WAY_MS = 1_000;
+/** A connection that only one end knows of is noticed after some silence, and then made anew. */
+const UNNOTICED_MS = 7_000;
 /** A line that is slower than this may be the reason. */
 const MOST_DELAY_MS = 50;
 
@@ -18,6 +20,7 @@ export const noNeedlessEviction: CheckerKind = {
     const { moveTimeoutMs } = timesOf(stage.plan);
     /** Since when nothing keeps a process from doing what it is told. */
     const wellSince = new Map<Process, number>();
+    let faultAt = Number.NEGATIVE_INFINITY;
     const troubled = (process: Process): void => void wellSince.set(process, stage.now);
 
     function isWell(process: Process): boolean {
@@ -41,7 +44,7 @@ export const noNeedlessEviction: CheckerKind = {
       },
       // Connections may also be broken, stalled and refused, without a line that shows it.
       faulted: () => {
-        for (const process of wellSince.keys()) troubled(process);
+        faultAt = stage.now;
       },
       stepped: every(stage, LOOK_MS, () => {
         for (const { host } of stage.players) {
@@ -56,6 +59,7 @@ export const noNeedlessEviction: CheckerKind = {
         if (leader === undefined || evicted?.process === undefined) return;
         const since = Math.max(wellSince.get(evicted.process) ?? stage.now, wellSince.get(leader) ?? stage.now);
         const ms = stage.now - since;
+        if (faultAt > stage.now - UNNOTICED_MS) return;
         if (ms > moveTimeoutMs + ON_THE_WAY_MS) report(`${evicted.name} was evicted, and had been well for ${ms} ms`);
       },
     };

@@ -1,14 +1,18 @@
 // A version of a table says the same to everybody: the same hosts, and the same owner of every actor. And a host runs a turn only
 // of an actor that its own table gives it: from the moment it is told otherwise, what has not begun goes elsewhere.
+import { compareVersions, showVersion, type TableVersion } from "../../src/placement/versions.ts";
+import type { Whereabouts } from "../../src/ports/host.ts";
+import type { Process } from "../../src/world/process.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { CheckerKind } from "./checker.ts";
-import { doorOf, every, labelOf, upHosts } from "./looks.ts";
+import { doorOf, ENDINGS, every, labelOf, upHosts } from "./looks.ts";
 
 const LOOK_MS = 500;
+const RETURN_MS = 20;
 
 export const routingAgreement: CheckerKind = {
   name: "routing agreement",
-  rule: "hosts with the same version of a table name the same owner, and only the owner begins a turn",
+  rule: "hosts with the same version of a table name the same owner, versions do not go back, and only the owner begins a turn",
   make(stage, report) {
     const { calls } = stage.plan;
     const ids = [...new Set(calls.flatMap(({ id, how }) => [id, ...(how.via ?? []).map((via) => via.id)]))];
@@ -17,11 +21,39 @@ export const routingAgreement: CheckerKind = {
     const owners = new Map<string, { readonly owner: string | undefined; readonly process: number }>();
     /** By process and type: the version that was looked at. */
     const seen = new Map<string, string>();
+    const newest = new Map<Process, Map<string, TableVersion>>();
+    /** Who came back to a leader just now: it is told everything again, old and new, in one breath. */
+    const returned = new Map<Process, number>();
+
+    /** What a host has heard it does not forget, unless it begins anew. What was asked before that is not heard after it. */
+    async function grows(process: Process, type: string, asked: Promise<Whereabouts>): Promise<Whereabouts> {
+      const own = newest.get(process) ?? new Map<string, TableVersion>();
+      newest.set(process, own);
+      const where = await asked;
+      const now = { term: where.term, number: where.version };
+      const before = own.get(type);
+      if (now.number === 0 || newest.get(process) !== own) return where;
+      own.set(type, now);
+      if (before !== undefined && compareVersions(now, before) < 0) {
+        report(
+          `process ${process.number} goes back to table ${showVersion(now)} of ${type} from ${showVersion(before)}`,
+        );
+      }
+      return where;
+    }
+
+    function watchReturned(): void {
+      for (const [process, until] of returned) {
+        const door = doorOf(process);
+        if (door === undefined || stage.now > until) returned.delete(process);
+        else for (const type of types) void grows(process, type, door.where(type, ids[0] ?? "x"));
+      }
+    }
 
     async function look(): Promise<void> {
       for (const { namespace, process, door } of [...upHosts(stage)]) {
         for (const type of types) {
-          const { term, version } = await door.where(type, ids[0]!);
+          const { term, version } = await grows(process, type, door.where(type, ids[0]!));
           const [key, value] = [`${process.number}/${type}`, `${term}.${version}`];
           if (version === 0 || seen.get(key) === value) continue;
           seen.set(key, value);
@@ -42,12 +74,23 @@ export const routingAgreement: CheckerKind = {
       }
     }
 
+    const lookNowAndThen = every(stage, LOOK_MS, () => {
+      if (ids.length > 0) void look();
+    });
+
     return {
-      stepped: every(stage, LOOK_MS, () => {
-        if (ids.length > 0) void look();
-      }),
-      sent(_process, _to, message) {
+      stepped() {
+        lookNowAndThen();
+        if (returned.size > 0) watchReturned();
+      },
+      told({ who, event }) {
+        if (!ENDINGS.has(event)) return;
+        const { process } = stage.player(who).host;
+        if (process !== undefined) newest.delete(process);
+      },
+      sent(process, _to, message) {
         const said = message as Said;
+        if (said.about === "host" && said.message.kind === "hello") returned.set(process, stage.now + RETURN_MS);
         if (said.about !== "scheduler" || said.message.kind !== "order" || said.message.operation !== "update") return;
         const { namespace, tables } = said.message;
         for (const { type, version, hosts } of tables) {

@@ -7,13 +7,7 @@ import type { Process } from "../../src/world/process.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { Life } from "../observer.ts";
 import type { CheckerKind } from "./checker.ts";
-import { doorOf, labelOf, nameOf } from "./looks.ts";
-
-/** What a host says of itself before it gives up all it has. */
-const ENDINGS: ReadonlySet<string> = new Set([
-  "the lease is over; every actor here is let go",
-  "this host was removed from the cluster",
-]);
+import { doorOf, ENDINGS, labelOf, nameOf } from "./looks.ts";
 
 export const unmoved: CheckerKind = {
   name: "unmoved ids never blocked",
