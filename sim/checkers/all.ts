@@ -12,6 +12,7 @@ import { leasesHonoured } from "./leases-honoured.ts";
 import { linearizable } from "./linearizable.ts";
 import { noNeedlessEviction } from "./no-needless-eviction.ts";
 import { noResurrection } from "./no-resurrection.ts";
+import { notInVain } from "./not-in-vain.ts";
 import { notedBeforeGranted } from "./noted-before-granted.ts";
 import { nothingLeft } from "./nothing-left.ts";
 import { quietLog } from "./quiet-log.ts";
@@ -44,4 +45,5 @@ export const CHECKERS: readonly CheckerKind[] = [
   notedBeforeGranted,
   leasesHonoured,
   noNeedlessEviction,
+  notInVain,
 ];

@@ -36,7 +36,7 @@ class Scene {
     database: {
       offsetMs: 0,
       watchers: [] as unknown[],
-      troubles: { isDown: false, isReadOnly: false },
+      troubles: { isDown: false, isReadOnly: false, failsBefore: 0, failsAfter: 0, slow: 0, holds: 0 },
       truth: {
         list: async () => this.listed,
         coordination: { members: async () => this.members },
@@ -893,6 +893,33 @@ describe("no needless eviction", () => {
     await reports(
       evicted(() => {}),
       /host-2 was evicted, and had been well for 8000 ms/,
+    );
+  });
+});
+
+describe("not in vain", () => {
+  function waited(trouble: (scene: Scene, life: Life) => void): Scene {
+    const scene = new Scene("not in vain");
+    const status = () => ({ ready: true }) as ReturnType<Host["status"]>;
+    const one = scene.process({ status });
+    scene.at(0);
+    const operation = scene.at(9_000).ask(one, "1");
+    trouble(scene.at(9_500), scene.life(one, 1));
+    scene.at(10_000).answer(operation, { error: new LimpetError("CALL_TIMEOUT", "x") });
+    return scene;
+  }
+
+  it("accepts a call that began, that waited for another one, or that waited in bad times", async () => {
+    await clean(waited((scene, life) => scene.checker.turnBegan?.(scene.turn(life, "default:1"))));
+    await clean(waited((scene, life) => scene.checker.turnBegan?.(scene.turn(life, "default:2"))));
+    await clean(waited((scene) => scene.checker.faulted?.("something")));
+    await clean(waited((scene, life) => scene.checker.slept?.(life.process, 1, "pause")));
+  });
+
+  it("reports one that waited for nothing", async () => {
+    await reports(
+      waited(() => {}),
+      /default:1 on Ledger\/a never began, and everything was well/,
     );
   });
 });
