@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { LimpetError } from "../../src/kernel/errors.ts";
 import type { Host } from "../../src/ports/host.ts";
 import type { Commit, CommitOutcome, StateWrite, Taken } from "../../src/ports/store.ts";
+import type { DatabaseWatcher } from "../../src/world/database.ts";
 import type { Process } from "../../src/world/process.ts";
 import type { Life, Operation, Turn } from "../observer.ts";
 import type { CallHow, Plan } from "../plan.ts";
@@ -35,7 +36,7 @@ class Scene {
     network: { open: 0, line: () => ({ isOpen: true, delayMs: 0, loss: 0 }) },
     database: {
       offsetMs: 0,
-      watchers: [] as unknown[],
+      watchers: [] as DatabaseWatcher[],
       troubles: { isDown: false, isReadOnly: false, failsBefore: 0, failsAfter: 0, slow: 0, holds: 0 },
       truth: {
         list: async () => this.listed,
@@ -757,10 +758,12 @@ describe("leadership", () => {
     scene.tell("host-1", "not leading any more", { term: 1 });
     scene.tell("host-2", "leading", { term: 2 });
     scene.tell("host-2", "not leading any more", { term: 2 });
-    scene.tell("host-1", "leading", { term: 3 });
+    scene.tell("host-2", "leading", { term: 3 });
+    for (const watcher of scene.world.database.watchers) watcher.asks?.(scene.processes[1] as never, "resign");
+    scene.tell("host-1", "leading", { term: 4 });
     scene.checker.slept?.(one, 60_000, "pause");
     (one as unknown as FakeProcess).isAsleep = true;
-    scene.at(5_000).tell("host-2", "leading", { term: 4 });
+    scene.at(5_000).tell("host-2", "leading", { term: 5 });
     await clean(scene);
     assert.deepEqual(scene.excused, ["leadership"]);
   });

@@ -32,6 +32,13 @@ export const leadership: CheckerKind = {
     const clocksErr = (process: Process): boolean =>
       excuses.isSlow(process) || excuses.somebodyIsFast || excuses.storeJumped;
 
+    // One that gives up its leadership because it stops, also because it could not join, does not mention it to anybody else.
+    stage.world.database.watchers.push({
+      asks(station, question) {
+        if (question !== "resign") return;
+        for (const [who, { process }] of leaders) if (process === station) leaders.delete(who);
+      },
+    });
     /** One that stops in an orderly way does not mention it; its door knows. */
     const believes = (process: Process): boolean => doorOf(process)?.status().scheduler?.leads ?? !process.hasEnded;
 
