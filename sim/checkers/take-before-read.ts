@@ -14,7 +14,7 @@ interface Take {
 export const takeBeforeRead: CheckerKind = {
   name: "take before read",
   rule: "an activation begins with the state of a take of its own, made after it was born",
-  make(_stage, report) {
+  make(stage, report) {
     /** By actor, then process. A take whose answer was lost is repeated: any of those since its birth may be the one. */
     const takes = new Map<string, Map<number, Take[]>>();
     const takesOf = (life: Life): Take[] => takes.get(nameOf(life))?.get(life.process.number) ?? [];
@@ -25,7 +25,7 @@ export const takeBeforeRead: CheckerKind = {
         takes.set(name, ofActor);
         const own = ofActor.get(number) ?? [];
         ofActor.set(number, own);
-        own.push({ at: _stage.now, state });
+        own.push({ at: stage.now, state });
         if (own.length > 8) own.shift();
       },
       activated(life, entries) {
