@@ -17,8 +17,6 @@ export const bounds: CheckerKind = {
     const { plan, world } = stage;
     const { length: hosts } = plan.hosts;
     let open = 0;
-    const actors = new Set(plan.calls.flatMap(({ type, id, how }) => [{ type, id }, ...(how.via ?? [])]).map(String))
-      .size;
     const mostConnections = hosts * hosts * CONNECTIONS_PER_PAIR;
     const mostPlanned =
       plan.calls.length * PLANNED_PER_CALL + hosts * hosts * PLANNED_PER_HOST + plan.faults.length * 100;
