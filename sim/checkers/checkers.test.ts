@@ -889,7 +889,7 @@ describe("no needless eviction", () => {
   it("accepts that a host is cut off that slept, or has come back just now", async () => {
     await clean(evicted((scene, process) => scene.checker.slept?.(process, 1_000, "pause")));
     await clean(evicted((scene, process) => scene.say(process, 1, { about: "host", message: { kind: "hello" } })));
-    await clean(evicted((scene) => scene.checker.faulted?.("something")));
+    await clean(evicted((scene) => scene.tell("", "⚡ something", { ms: 100 })));
   });
 
   it("reports that one is cut off which did nothing wrong", async () => {
@@ -915,7 +915,7 @@ describe("not in vain", () => {
   it("accepts a call that began, that waited for another one, or that waited in bad times", async () => {
     await clean(waited((scene, life) => scene.checker.turnBegan?.(scene.turn(life, "default:1"))));
     await clean(waited((scene, life) => scene.checker.turnBegan?.(scene.turn(life, "default:2"))));
-    await clean(waited((scene) => scene.checker.faulted?.("something")));
+    await clean(waited((scene) => scene.tell("", "⚡ something", { ms: 100 })));
     await clean(waited((scene, life) => scene.checker.slept?.(life.process, 1, "pause")));
   });
 

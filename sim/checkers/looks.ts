@@ -3,6 +3,7 @@ import { parseDuration } from "../../src/kernel/durations.ts";
 import type { ActorKey } from "../../src/kernel/names.ts";
 import type { Host } from "../../src/ports/host.ts";
 import type { Process } from "../../src/world/process.ts";
+import type { StoryLine } from "../../src/world/story.ts";
 import { PLAIN } from "../application.ts";
 import type { Plan } from "../plan.ts";
 import type { Stage } from "../stage.ts";
@@ -19,6 +20,9 @@ export const ENDINGS: ReadonlySet<string> = new Set([
   "the lease is over; every actor here is let go",
   "this host was removed from the cluster",
 ]);
+
+/** How much longer than their mean messages may take that wait for each other. */
+const MOST_DELAYS = 6;
 
 export interface Times {
   readonly leaseMs: number;
@@ -53,6 +57,16 @@ export function every(stage: Stage, ms: number, look: () => void): () => void {
     next = stage.now + ms;
     look();
   };
+}
+
+/** Until when what a line of the story tells of goes on; undefined: it tells of no trouble. Delays of messages add up. */
+export function troubleEnds({ at, event, fields }: StoryLine): number | undefined {
+  if (!event.startsWith("⚡")) return undefined;
+  let ends = at;
+  for (const [name, value] of Object.entries(fields ?? {})) {
+    if (typeof value === "number" && /ms$/i.test(name)) ends += name === "delayMs" ? value * MOST_DELAYS : value;
+  }
+  return ends;
 }
 
 /** A process as its doors see it; undefined while it is not up. */

@@ -3,7 +3,7 @@
 import type { Process } from "../../src/world/process.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { CheckerKind } from "./checker.ts";
-import { every, timesOf } from "./looks.ts";
+import { every, timesOf, troubleEnds } from "./looks.ts";
 
 const LOOK_MS = 250;
 /** For an order to arrive, and its confirmation. */
@@ -42,17 +42,16 @@ export const noNeedlessEviction: CheckerKind = {
         const said = message as Said;
         if (said.about === "host" && said.message.kind === "hello") troubled(process);
       },
-      // Connections may also be broken, stalled and refused, without a line that shows it.
-      faulted: () => {
-        faultAt = stage.now;
-      },
       stepped: every(stage, LOOK_MS, () => {
         for (const { host } of stage.players) {
           const { process } = host;
           if (process !== undefined && !isWell(process)) troubled(process);
         }
       }),
-      told({ who, event, fields }) {
+      told(line) {
+        const { who, event, fields } = line;
+        // Connections may also be broken, stalled and refused, without a line that shows it.
+        faultAt = Math.max(faultAt, troubleEnds(line) ?? faultAt);
         if (event !== "host evicted") return;
         const leader = stage.player(who).host.process;
         const evicted = stage.players.find(({ planned }) => planned.name === fields?.name)?.host;

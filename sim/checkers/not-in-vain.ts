@@ -4,7 +4,7 @@ import { isLimpetError } from "../../src/kernel/errors.ts";
 import type { Turn } from "../observer.ts";
 import type { Stage } from "../stage.ts";
 import type { CheckerKind } from "./checker.ts";
-import { every, labelOf, nameOf } from "./looks.ts";
+import { every, labelOf, nameOf, troubleEnds } from "./looks.ts";
 
 const LOOK_MS = 250;
 /** Everybody is up and ready for this long: longer than anything that waits goes without looking. */
@@ -28,11 +28,9 @@ export const notInVain: CheckerKind = {
       started: troubled,
       gone: troubled,
       slept: troubled,
-      told({ level }) {
-        if (level === "warn") troubled();
-      },
-      faulted() {
-        faultAt = stage.now;
+      told(line) {
+        if (line.level === "warn") troubled();
+        faultAt = Math.max(faultAt, troubleEnds(line) ?? faultAt);
       },
       stepped: every(stage, LOOK_MS, () => {
         const { isDown, isReadOnly, failsBefore, failsAfter, slow, holds } = stage.world.database.troubles;
