@@ -73,6 +73,9 @@ function drawShape(seed: number, chance: Prng): Plan {
     settings: {
       idleTimeout: Math.floor(chance.between(2_000, 60_000)),
       callTimeout: 10_000,
+      // Callers that outlive the patience with the store are told what is not known.
+      ...(chance.chance(0.25) ? { storeTimeout: "1500ms" } : {}),
+      ...(chance.chance(0.15) ? { mailboxLimit: 2 } : {}),
       cluster: {
         replicationFactor: 10,
         ...(quick ? { lease: "4s", leaderLease: "1500ms", roundTimeout: "3s" } : {}),
@@ -95,14 +98,21 @@ function drawCalls({ hosts, chaosMs }: Plan, chance: Prng): PlannedCall[] {
   const calls: PlannedCall[] = [];
   const odd = chance.chance(0.5) ? 0.15 : 0;
   const chains = chance.chance(0.3) ? 0.1 : 0;
+  const wipes = chance.chance(0.25) ? 0.05 : 0;
+  const crowds = chance.chance(0.2) ? 0.1 : 0;
   for (let at = chance.exponential(1_000 / perSecond); at < chaosMs; at += chance.exponential(1_000 / perSecond)) {
     const type = chance.pick(types);
-    const method = type !== PLAIN && chance.chance(0.15) ? "read" : "append";
-    calls.push({
-      ...{ at: Math.floor(at), from: chance.pick(callers).name, type, id: chance.pick(ids), method },
-      how: chance.chance(odd) ? drawHow(chance) : chance.chance(chains) ? drawChain(chance, types, ids) : {},
-      timeoutMs: chance.pick([1_000, 5_000, 10_000]),
-    });
+    const id = chance.pick(ids);
+    // A crowd calls one actor in the same moment.
+    for (let left = chance.chance(crowds) ? 2 + chance.below(6) : 1; left > 0; left--) {
+      const method =
+        type === PLAIN || !chance.chance(0.15 + wipes) ? "append" : chance.chance(wipes * 4) ? "wipe" : "read";
+      calls.push({
+        ...{ at: Math.floor(at), from: chance.pick(callers).name, type, id, method },
+        how: chance.chance(odd) ? drawHow(chance) : chance.chance(chains) ? drawChain(chance, types, ids) : {},
+        timeoutMs: chance.pick([1_000, 5_000, 10_000]),
+      });
+    }
   }
   return calls;
 }

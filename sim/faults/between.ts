@@ -1,5 +1,7 @@
 // Troubles that sit between the parts of a world: on the way from one end of a connection to the other, before a door, before
 // the database. They are put there once per world, when a fault first needs them, and do nothing while nothing is wrong.
+
+import { LimpetError } from "../../src/kernel/errors.ts";
 import type { Prng } from "../../src/kernel/prng.ts";
 import type { End } from "../../src/world/network.ts";
 import { KIND } from "../../src/world/timeline.ts";
@@ -73,7 +75,11 @@ function standBeforeDatabase({ database }: World, { databaseWays }: Between): vo
     ask(station, question, async () => {
       const there = databaseWays.get(station.place);
       if (there?.how === "questions") return never();
-      if (there?.how === "late") await new Promise<void>((go) => there.waiting.push(go));
+      if (there?.how === "late") {
+        await new Promise<void>((go) => there.waiting.push(go));
+        const { isDown, isReadOnly } = database.troubles;
+        if (isDown || isReadOnly) throw new LimpetError("STORE_UNAVAILABLE", "the database failed: nobody answers");
+      }
       const result = await work();
       return databaseWays.get(station.place)?.how === "answers" ? never() : result;
     });

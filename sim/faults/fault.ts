@@ -49,7 +49,8 @@ export function times<D extends object>(chance: Prng, { chaosMs }: Plan, most: n
  * seed is mild and another one harsh.
  */
 export function severity(chance: Prng, least: number, most: number): () => number {
-  const top = least * (most / least) ** chance.number();
+  // Harsh seeds are as frequent as mild ones, and a harsh seed still has mild moments.
+  const top = least * (most / least) ** Math.sqrt(chance.number());
   return () => least * (top / least) ** chance.number();
 }
 
