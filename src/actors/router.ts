@@ -125,7 +125,11 @@ export class Router implements Routes, Dispatcher, LinkService {
 
   #wake(turn: Turn): void {
     const type = this.#catalog.types.get(turn.type.name);
-    if (type === undefined || !this.#placement.mayBegin(this.#clock.monotonic())) {
+    if (this.#catalog.stopping) {
+      // Everybody here has been let go, or is about to be: nobody comes any more.
+      if (turn.turnBack !== undefined) turn.turnBack();
+      else turn.fail(new LimpetError("STOPPING", `this process stops; nothing of ${turn.label} has happened`));
+    } else if (type === undefined || !this.#placement.mayBegin(this.#clock.monotonic())) {
       this.#room.add(turn);
     } else if (type.activations.has(turn.id)) {
       // It was on its way out when the table changed again. Its next life begins when this one is over.
@@ -275,7 +279,7 @@ export class Router implements Routes, Dispatcher, LinkService {
       if (!call.passOn) {
         turn.turnBack = () => {
           turn.dismiss();
-          answer.notOwner(this.#placement.belief(type, id));
+          answer.notOwner(this.#catalog.stopping ? this.#lastBelief(type, id) : this.#placement.belief(type, id));
         };
       }
       this.#catalog.deliver(turn);

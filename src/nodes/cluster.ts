@@ -72,6 +72,10 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
   try {
     await cluster.start();
   } catch (error) {
+    // It may have been given actors already, of types that were settled sooner than others.
+    catalog.close();
+    await cluster.leave();
+    await catalog.stop();
     await cluster.stop();
     throw error;
   }
