@@ -541,3 +541,87 @@ test("every place has an address of its own", () => {
   assert.equal(addressOf(1, 7_400), "10.0.0.1:7400");
   assert.equal(addressOf(700, 1), "10.0.2.188:1");
 });
+
+describe("a connection that came to nothing", () => {
+  test("because it was closed while it connected leaves nothing behind", async () => {
+    const two = new Two();
+    const near = two.connect();
+    near.end.close();
+    await two.pass(10_000);
+    assert.deepEqual([near.ear.endings, two.network.open], [[], 0]);
+  });
+
+  for (const tells of [true, false]) {
+    for (const ms of [0, 0.3, 0.5, 0.8]) {
+      test(`because its process ${tells ? "ended" : "lost its power"} ${ms} ms after it began leaves nothing behind`, async () => {
+        const two = new Two();
+        two.connect().end.send("never sent");
+        await two.pass(ms);
+        two.a.hasEnded = true;
+        two.network.stationGone(two.a, tells);
+        await two.pass(20_000);
+        assert.equal(two.network.open, 0);
+      });
+    }
+  }
+
+  for (const [from, to] of [
+    [1, 2],
+    [2, 1],
+  ] as const) {
+    test(`because the line from ${from} to ${to} was cut leaves nothing behind when it is mended`, async () => {
+      const two = new Two();
+      two.cut(from, to);
+      for (let i = 0; i < 10; i++) two.connect();
+      await two.pass(3_000);
+      two.mend(from, to);
+      await two.pass(20_000);
+      assert.equal(two.network.open, 0);
+    });
+  }
+});
+
+describe("a door", () => {
+  test("notices the silence of one whose line was cut while it connected", async () => {
+    const two = new Two();
+    two.connect();
+    two.cut(1, 2);
+    await two.pass(20_000);
+    assert.equal(two.network.open, 0);
+  });
+
+  test("that speaks first is not heard before the connection stands", async () => {
+    for (let seed = 0; seed < 50; seed++) {
+      const two = new Two(seed);
+      two.listening.close();
+      two.network.listen(two.address, two.b, (end) => {
+        end.send("welcome");
+        return new Ear(two.timeline);
+      });
+      const near = two.connect();
+      await two.timeline.run(1_000, () => near.ear.heard.length > 0);
+      assert.equal(near.end.isConnecting, false, `seed ${seed}`);
+    }
+  });
+});
+
+test("a process that has ended connects to nobody, and nobody to it", async () => {
+  const two = new Two();
+  two.a.hasEnded = true;
+  two.network.stationGone(two.a, true);
+  // What was under way in it when it ended.
+  two.connect().end.send("from the grave");
+  await two.pass(20_000);
+  assert.deepEqual([two.accepted.flatMap(({ ear }) => ear.heard), two.network.open], [[], 0]);
+});
+
+test("what was lost on a line and has to be sent again does not get through while the line is cut", async () => {
+  const two = new Two();
+  const { near, far } = await two.connected({ silentTicks: 1_000 });
+  two.network.change(1, 2, { loss: 1 });
+  near.end.send("lost at first");
+  await two.pass(1_000);
+  two.network.change(1, 2, { isOpen: false, loss: 0 });
+  await two.pass(60_000);
+  assert.deepEqual(far.ear.heard, []);
+});

@@ -8,6 +8,7 @@ import { type Actee, KIND, type Timeline } from "./timeline.ts";
 export interface Station extends Actee {
   readonly place: number;
   readonly isAwake: boolean;
+  readonly hasEnded: boolean;
 }
 
 /** How a connection ended, for the end that hears of it. */
@@ -92,11 +93,18 @@ export class Network {
   connect(station: Station, address: string, patience: Patience, receiver: Receiver): End {
     const near = new End(this, station, placeOf(address), patience);
     near.receiver = receiver;
+    if (station.hasEnded) {
+      // What a process still does in the moment of its end reaches nobody.
+      near.isOpen = false;
+      return near;
+    }
     this.#keep(near);
     const tooLate = this.timeline.plan(this.timeline.now + patience.connectMs, KIND.network, station, () => {
       if (near.isConnecting) near.lose("unreachable");
     });
     this.#carry(near, () => {
+      // Whoever has given up does not go on shaking hands.
+      if (!near.isOpen) return;
       const listener = this.#listeners.get(address);
       if (listener === undefined) {
         this.#carryBack(near, () => {
@@ -114,17 +122,23 @@ export class Network {
         if (far.isOpen) far.receiver = listener.accept(far);
         far.readEarly();
       });
-      this.#carryBack(near, () => {
-        tooLate.cancel();
-        if (!near.isOpen) {
-          this.deliver(near, undefined, () => far.lose("reset"));
-          return;
-        }
-        near.peer = far;
-        near.isConnecting = false;
-        near.flushEarly();
-        this.#watchSilence(near);
-      });
+      this.#watchSilence(far);
+      this.#carryBack(
+        near,
+        () => {
+          tooLate.cancel();
+          if (near.isOpen) {
+            near.peer = far;
+            near.isConnecting = false;
+            near.flushEarly();
+            this.#watchSilence(near);
+          } else if (!near.isWithoutPower) {
+            const { timeline } = this;
+            this.#carry(near, () => timeline.plan(timeline.now, KIND.network, far.station, () => far.lose("reset")));
+          }
+        },
+        far,
+      );
     });
     return near;
   }
@@ -159,9 +173,21 @@ export class Network {
     if (to === undefined) return;
     if (message !== undefined)
       for (const watcher of this.watchers) watcher.sent(from.station, to.station.place, message);
-    this.#travel(from.station.place, to.station.place, () => {
-      from.arrival = Math.max(from.arrival, this.timeline.now + this.#takes(from.station.place, to.station.place));
-      this.timeline.plan(from.arrival, KIND.message, to.station, arrive);
+    from.put(arrive);
+    this.#send(from, to);
+  }
+
+  /** What was sent first arrives first, however long each takes. What is on a line when it is cut has to be sent again. */
+  #send(from: End, to: End): void {
+    const [here, there] = [from.station.place, to.station.place];
+    this.#travel(here, there, () => {
+      const at = Math.max(from.arrival, this.timeline.now + this.#takes(here, there));
+      from.arrival = at;
+      this.timeline.plan(at, KIND.message, to.station, () => {
+        // What came while the process slept has been at its machine all the time.
+        if (this.timeline.now > at || this.line(here, there).isOpen) from.take()?.();
+        else this.#send(from, to);
+      });
     });
   }
 
@@ -173,11 +199,14 @@ export class Network {
     );
   }
 
-  #carryBack(near: End, arrive: () => void): void {
+  /** `far`: what it says comes after this. */
+  #carryBack(near: End, arrive: () => void, far?: End): void {
     const { place } = near.station;
-    this.#travel(near.toPlace, place, () =>
-      this.timeline.plan(this.timeline.now + this.#takes(near.toPlace, place), KIND.network, undefined, arrive),
-    );
+    this.#travel(near.toPlace, place, () => {
+      const at = this.timeline.now + this.#takes(near.toPlace, place);
+      if (far !== undefined) far.arrival = Math.max(far.arrival, at);
+      this.timeline.plan(at, KIND.network, undefined, arrive);
+    });
   }
 
   #travel(from: number, to: number, go: () => void): void {
@@ -271,8 +300,12 @@ export class Network {
     for (const [address, listener] of this.#listeners)
       if (listener.station === station) this.#listeners.delete(address);
     for (const end of this.endsOf(station)) {
-      if (tells) end.reset(undefined);
-      else end.drop();
+      if (tells) {
+        end.reset(undefined);
+        continue;
+      }
+      end.isWithoutPower = true;
+      end.drop();
     }
     if (!tells) this.silenced(station);
   }
@@ -313,6 +346,11 @@ export class End {
   isOpen = true;
   isConnecting = true;
   isWatched = false;
+  /** Its machine is gone, and answers nobody. */
+  isWithoutPower = false;
+  /** On the way to the other end, in order, and how many of them have arrived. */
+  #onTheWay: (() => void)[] = [];
+  #arrived = 0;
   /** When what was sent last arrives. */
   arrival = 0;
   /** On its way to the other end. */
@@ -345,6 +383,20 @@ export class End {
       if (peer.receiver === undefined) peer.#unread.push(message);
       else peer.receiver.message(message);
     });
+  }
+
+  put(arrive: () => void): void {
+    this.#onTheWay.push(arrive);
+  }
+
+  /** The first of what is on its way. */
+  take(): (() => void) | undefined {
+    const first = this.#onTheWay[this.#arrived++];
+    if (this.#arrived >= this.#onTheWay.length) {
+      this.#onTheWay = [];
+      this.#arrived = 0;
+    }
+    return first;
   }
 
   /** What was said while it connected. */

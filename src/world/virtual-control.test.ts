@@ -374,3 +374,62 @@ describe("a virtual stream in trouble", () => {
     assert.equal(world.network.open, 0);
   });
 });
+
+describe("a virtual scheduler, as the real one", () => {
+  test("that stops tells every stream so, and forgets its watchers", async () => {
+    const world = new World();
+    const { ear, served } = await world.reported();
+    const watcher = new Watcher();
+    world.client.watch(watcher);
+    await world.pass(100);
+    void world.door.close();
+    await world.pass(1_000);
+    assert.deepEqual([codeOf(ear), watcher.endings.map((error) => error?.code)], ["STOPPING", ["STOPPING"]]);
+    assert.deepEqual([served.ends, world.service.watchers.size, world.network.open], [1, 0, 0]);
+  });
+
+  test("is not waited for for ever by a question, and whether a host drains is then unknown", async () => {
+    const world = new World();
+    world.service.view = () => new Promise(() => {});
+    world.service.onDrain = () => new Promise(() => {});
+    const described = assert.rejects(world.client.describe(), hasCode("UNREACHABLE"));
+    const drained = assert.rejects(world.client.drain("web-1"), hasCode("ANSWER_LOST"));
+    await world.pass(CONTROL_LIMITS.answerMs + 100);
+    await Promise.all([described, drained]);
+  });
+
+  test("whose connection breaks leaves it unknown whether a host drains", async () => {
+    const world = new World();
+    world.service.onDrain = () => new Promise(() => {});
+    const drained = assert.rejects(world.client.drain("web-1"), hasCode("ANSWER_LOST"));
+    await world.pass(100);
+    world.scheduler.hasEnded = true;
+    world.network.stationGone(world.scheduler, true);
+    await world.pass(100);
+    await drained;
+  });
+
+  test("tells nothing of a bug but that there is one", async () => {
+    const world = new World();
+    world.service.view = async () => {
+      throw new TypeError("secret");
+    };
+    const described = assert.rejects(world.client.describe(), hasCode("INVARIANT"));
+    await world.pass(100);
+    await described;
+  });
+
+  test("whose client is closed is asked nothing more", async () => {
+    const world = new World();
+    world.service.view = () => new Promise(() => {});
+    const underWay = assert.rejects(world.client.describe(), hasCode("STOPPING"));
+    await world.pass(100);
+    world.client.close();
+    const late = new Ear<SchedulerMessage>();
+    world.client.report(late);
+    const later = assert.rejects(world.client.describe(), hasCode("STOPPING"));
+    await world.pass(1_000);
+    await Promise.all([underWay, later]);
+    assert.equal(codeOf(late), "STOPPING");
+  });
+});

@@ -8,8 +8,9 @@ import type { ClusterView } from "../ports/host.ts";
 import type { WatchListener } from "../wire/control/client.ts";
 import { CONTROL_LIMITS } from "../wire/control/limits.ts";
 import type { ControlService, SchedulerList } from "../wire/control/service.ts";
-import { rebuildTold, tellError } from "../wire/told-error.ts";
+import { asLimpetError } from "../wire/control/status.ts";
 import type { End, Ending, Listening, Network, Patience, Receiver, Station } from "./network.ts";
+import { KIND } from "./timeline.ts";
 
 const PATIENCE: Patience = {
   connectMs: CONTROL_LIMITS.connectMs,
@@ -37,6 +38,9 @@ const lost = (address: string, how: Ending): LimpetError =>
     ? new LimpetError("LINK_FULL", `${address} does not read what it is sent`)
     : new LimpetError("UNREACHABLE", `the stream to ${address} is over: ${how}`);
 
+const STOPPING: Parting = { code: "STOPPING", message: "this scheduler is stopping" };
+const closed = (): LimpetError => new LimpetError("STOPPING", "this process has closed its connection");
+
 const rebuild = ({ code, message }: Parting): LimpetError => new LimpetError(code as ErrorCode, message);
 
 export class VirtualScheduler implements SchedulerClient {
@@ -45,6 +49,7 @@ export class VirtualScheduler implements SchedulerClient {
   readonly #network: Network;
   readonly #station: Station;
   readonly #open = new Set<() => void>();
+  #isClosed = false;
 
   constructor(address: string, term: number, network: Network, station: Station) {
     this.address = address;
@@ -60,6 +65,10 @@ export class VirtualScheduler implements SchedulerClient {
   }
 
   report(listener: ControlListener<SchedulerMessage>): ControlStream<HostMessage> {
+    if (this.#isClosed) {
+      queueMicrotask(() => listener.closed(closed()));
+      return { send() {}, close() {} };
+    }
     let isOver = false;
     const over = (error: LimpetError | undefined): void => {
       if (isOver) return;
@@ -99,6 +108,10 @@ export class VirtualScheduler implements SchedulerClient {
   }
 
   watch(listener: WatchListener): () => void {
+    if (this.#isClosed) {
+      queueMicrotask(() => listener.closed(closed()));
+      return () => {};
+    }
     let isOver = false;
     const over = (error: LimpetError | undefined): void => {
       if (isOver) return;
@@ -111,7 +124,12 @@ export class VirtualScheduler implements SchedulerClient {
       {
         message: (message) => {
           const said = message as Said;
-          if (said.about === "list" && !isOver) listener.list(said.list);
+          if (isOver) return;
+          if (said.about === "list") listener.list(said.list);
+          else if (said.about === "parting") {
+            end.close();
+            over(said.error && rebuild(said.error));
+          }
         },
         ended: (how) => over(how === "closed" ? undefined : lost(this.address, how)),
       },
@@ -124,29 +142,48 @@ export class VirtualScheduler implements SchedulerClient {
     return stop;
   }
 
-  #ask(question: Said): Promise<ClusterView | undefined> {
+  /** `broken`: what it means that it was asked and nobody knows more. */
+  #ask(question: Said, broken: "UNREACHABLE" | "ANSWER_LOST"): Promise<ClusterView | undefined> {
+    if (this.#isClosed) return Promise.reject(closed());
+    const { timeline } = this.#network;
     return new Promise((resolve, reject) => {
+      const over = (): void => {
+        late.cancel();
+        end.close();
+        this.#open.delete(stop);
+      };
+      const fail = (error: LimpetError): void => {
+        const wasAsked = !end.isConnecting;
+        over();
+        reject(wasAsked && broken === "ANSWER_LOST" ? new LimpetError(broken, error.message) : error);
+      };
       const end = this.#connect(question, {
         message: (message) => {
           const said = message as Said;
-          end.close();
+          over();
           if (said.about === "answer") resolve(said.view);
           else if (said.about === "parting" && said.error !== undefined) reject(rebuild(said.error));
         },
-        ended: (how) => reject(lost(this.address, how)),
+        ended: (how) => fail(lost(this.address, how)),
       });
+      const stop = (): void => fail(closed());
+      this.#open.add(stop);
+      const late = timeline.plan(timeline.now + CONTROL_LIMITS.answerMs, KIND.timer, this.#station, () =>
+        fail(new LimpetError("UNREACHABLE", `${this.address} did not answer in time`)),
+      );
     });
   }
 
   async describe(): Promise<ClusterView> {
-    return (await this.#ask({ about: "describe" })) as ClusterView;
+    return (await this.#ask({ about: "describe" }, "UNREACHABLE")) as ClusterView;
   }
 
   async drain(host: string): Promise<void> {
-    await this.#ask({ about: "drain", host });
+    await this.#ask({ about: "drain", host }, "ANSWER_LOST");
   }
 
   close(): void {
+    this.#isClosed = true;
     for (const stop of [...this.#open]) stop();
   }
 }
@@ -155,7 +192,8 @@ export class VirtualControlDoor {
   readonly address: string;
   readonly #service: ControlService;
   readonly #listening: Listening;
-  readonly #ends = new Set<End>();
+  /** What is open, and how it is told that the scheduler is stopping. */
+  readonly #ends = new Map<End, () => void>();
 
   constructor(address: string, service: ControlService, network: Network, station: Station) {
     this.address = address;
@@ -164,7 +202,7 @@ export class VirtualControlDoor {
   }
 
   #accept(end: End): Receiver {
-    this.#ends.add(end);
+    this.#ends.set(end, () => end.close());
     let behind: Receiver | undefined;
     return {
       message: (message) => {
@@ -184,8 +222,13 @@ export class VirtualControlDoor {
       case "report":
         return this.#report(end);
       case "watch": {
-        const stop = this.#service.watch((list) => end.send({ about: "list", list } satisfies Said));
-        return { message() {}, ended: stop };
+        const unwatch = this.#service.watch((list) => end.send({ about: "list", list } satisfies Said));
+        this.#ends.set(end, () => {
+          end.send({ about: "parting", error: STOPPING } satisfies Said);
+          end.close();
+          unwatch();
+        });
+        return { message() {}, ended: unwatch };
       }
       case "drain":
         return this.#answer(
@@ -201,7 +244,7 @@ export class VirtualControlDoor {
     answer.then(
       (view) => end.send({ about: "answer", view: view ?? undefined } satisfies Said),
       (error: unknown) => {
-        const { code, message } = rebuildTold(tellError(error)) as LimpetError;
+        const { code, message } = asLimpetError(error);
         end.send({ about: "parting", error: { code, message } } satisfies Said);
       },
     );
@@ -216,21 +259,20 @@ export class VirtualControlDoor {
       // The service hears of it when whatever it is doing is done.
       queueMicrotask(() => listener.closed(error));
     };
-    const listener = this.#service.report(
-      {
-        send: (message) => {
-          if (!isOver) end.send({ about: "scheduler", message } satisfies Said);
-        },
-        close: (error) => {
-          if (isOver) return;
-          end.send({ about: "parting", error } satisfies Said);
-          this.#ends.delete(end);
-          end.close();
-          over(undefined);
-        },
+    const stream: ControlStream<SchedulerMessage> = {
+      send: (message) => {
+        if (!isOver) end.send({ about: "scheduler", message } satisfies Said);
       },
-      { address: "10.0.0.0", sameMachine: false },
-    );
+      close: (error) => {
+        if (isOver) return;
+        end.send({ about: "parting", error: error && { code: error.code, message: error.message } } satisfies Said);
+        this.#ends.delete(end);
+        end.close();
+        over(undefined);
+      },
+    };
+    const listener = this.#service.report(stream, { address: "10.0.0.0", sameMachine: false });
+    if (!isOver) this.#ends.set(end, () => stream.close(STOPPING));
     return {
       message: (message) => {
         const said = message as Said;
@@ -244,7 +286,8 @@ export class VirtualControlDoor {
 
   async close(): Promise<void> {
     this.#listening.close();
-    for (const end of this.#ends) end.close();
+    const stops = [...this.#ends.values()];
     this.#ends.clear();
+    for (const stop of stops) stop();
   }
 }

@@ -552,3 +552,79 @@ describe("a virtual link in trouble", () => {
     assert.ok(counts.value > 0 && counts.unsent > 0 && counts.lost > 0, JSON.stringify(counts));
   });
 });
+
+describe("a virtual link, as the real one", () => {
+  test("has a call that crosses the bye served as usual, also by a door that has nothing else to do", async () => {
+    const world = new World();
+    const first = world.call(["first"]);
+    await world.pass(100);
+    void world.door.close();
+    const crossing = world.call(["crosses"]);
+    await world.pass(10_000);
+    assert.deepEqual([first.heard, crossing.heard], [[["value", "first"]], [["value", "crosses"]]]);
+    assert.equal(world.network.open, 0);
+  });
+
+  test("that is closed ends what was let go before as well", async () => {
+    const world = new World(new Service());
+    const caller = world.call();
+    await world.pass(100);
+    world.links.retain(new Set());
+    void world.links.close();
+    await world.pass(100);
+    assert.deepEqual([outcomes(caller), world.service.served[0]!.cancels], [["ANSWER_LOST"], 1]);
+    assert.equal(world.network.open, 0);
+  });
+
+  test("delivers nothing that was cancelled before there was a connection", async () => {
+    const world = new World();
+    world.links.call(world.address, callOf(["cancelled"]), new Caller())();
+    world.call(["sent"]);
+    await world.pass(100);
+    assert.deepEqual(
+      world.service.served.map(({ call }) => call.args[0]),
+      ["sent"],
+    );
+  });
+
+  test("takes the time that a call waited for its connection from the time it has left", async () => {
+    const world = new World();
+    world.network.change(1, 2, { isOpen: false });
+    const late = world.call(["late"], { timeoutMs: 500 });
+    world.call(["in time"], { timeoutMs: 5_000 });
+    await world.pass(1_000);
+    world.network.heal();
+    await world.pass(100);
+    assert.deepEqual(outcomes(late), ["CALL_TIMEOUT"]);
+    assert.deepEqual(
+      world.service.served.map(({ call }) => call.args[0]),
+      ["in time"],
+    );
+    assert.ok(world.service.served[0]!.call.timeoutMs <= 4_000);
+  });
+
+  test("turns away the one call that is too many, and harms no other", async () => {
+    const world = new World(new Service());
+    const callers = Array.from({ length: LINK_LIMITS.calls + 1 }, (_, i) => world.call([i]));
+    await world.pass(1_000);
+    assert.deepEqual(outcomes(callers.at(-1)!), ["LINK_FULL"]);
+    for (const { call, answer } of world.service.served.slice()) answer.value(call.args[0]);
+    await world.pass(1_000);
+    assert.ok(callers.slice(0, -1).every(({ heard }) => heard[0]?.[0] === "value"));
+  });
+
+  test("counts checks of silence as the real one does", async () => {
+    const { checkMs, silentChecks } = LINK_LIMITS;
+    for (let seed = 0; seed < 10; seed++) {
+      const world = new World(new Service(), seed);
+      const caller = world.call();
+      await world.pass(100);
+      world.network.change(1, 2, { isOpen: false });
+      world.network.change(2, 1, { isOpen: false });
+      await world.pass(checkMs * silentChecks);
+      assert.deepEqual(outcomes(caller), [""]);
+      await world.pass(checkMs * 2);
+      assert.deepEqual(outcomes(caller), ["ANSWER_LOST"]);
+    }
+  });
+});

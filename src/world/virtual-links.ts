@@ -2,21 +2,24 @@
 // the manners of the real link: one connection per pair that is made when it is first needed, a pause after one that could not be
 // made, and a goodbye before a door closes. Arguments and results are encoded, so that no two hosts share an object.
 import { LimpetError } from "../kernel/errors.ts";
-import type { Clock } from "../ports/clock.ts";
+import type { Clock, Timer } from "../ports/clock.ts";
 import type { Cancel, LinkService, Links, Ownership, RemoteCall, RemoteCaller } from "../ports/links.ts";
 import { LINK_LIMITS } from "../wire/link/limits.ts";
 import { decodeArguments, decodeText, encodeArguments, encodeResult } from "../wire/link/payloads.ts";
 import { rebuildTold, tellError } from "../wire/told-error.ts";
-import type { End, Ending, Network, Patience, Station } from "./network.ts";
+import type { End, Network, Patience, Station } from "./network.ts";
 
 const PATIENCE: Patience = {
   connectMs: LINK_LIMITS.connectMs,
   tickMs: LINK_LIMITS.checkMs,
-  silentTicks: LINK_LIMITS.silentChecks,
+  // The first check still finds what came before; a peer that owes something is given up at the one after the last.
+  silentTicks: LINK_LIMITS.silentChecks + 2,
   queue: LINK_LIMITS.calls,
 };
 
+/** As the real link: a call is sent when the other side has introduced itself, and not before. */
 type Said =
+  | { readonly kind: "hello" }
   | { readonly kind: "call"; readonly number: number; readonly call: Travelling }
   | { readonly kind: "cancel"; readonly number: number }
   | { readonly kind: "value"; readonly number: number; readonly text: string }
@@ -56,18 +59,14 @@ export class VirtualLinks implements Links {
     }
     let link = this.#links.get(address);
     if (link === undefined) {
-      link = new Link(address, this.#network, this.#station, this.#clock);
+      link = new Link(address, this.#network, this.#station, this.#clock, () => this.#links.delete(address));
       this.#links.set(address, link);
     }
     return link.call({ ...call, args }, caller);
   }
 
   retain(addresses: ReadonlySet<string>): void {
-    for (const [address, link] of this.#links) {
-      if (addresses.has(address)) continue;
-      link.letGo();
-      this.#links.delete(address);
-    }
+    for (const [address, link] of this.#links) if (!addresses.has(address)) link.letGo();
   }
 
   async close(): Promise<void> {
@@ -89,21 +88,24 @@ function refuse(tell: () => void): Cancel {
   };
 }
 
-/** To one address. Connections that were let go carry their last answers and are not known here any more. */
-class Link {
+/** To one address: at most one connection that takes calls, and others that wait for their last answers. */
+class Link implements CarrierOwner {
   readonly #address: string;
   readonly #network: Network;
   readonly #station: Station;
   readonly #clock: Clock;
+  readonly #onUnused: () => void;
+  readonly #leaving = new Set<Carrier>();
   #current: Carrier | undefined;
   #failures = 0;
   #pausedUntil = 0;
 
-  constructor(address: string, network: Network, station: Station, clock: Clock) {
+  constructor(address: string, network: Network, station: Station, clock: Clock, onUnused: () => void) {
     this.#address = address;
     this.#network = network;
     this.#station = station;
     this.#clock = clock;
+    this.#onUnused = onUnused;
   }
 
   call(call: Travelling, caller: RemoteCaller): Cancel {
@@ -111,35 +113,47 @@ class Link {
       if (this.#failures > 0 && this.#clock.monotonic() < this.#pausedUntil) {
         return refuse(() => caller.unsent(unreachable(this.#address, "the last attempt failed just now")));
       }
-      this.#current = this.#connect();
+      this.#current = new Carrier(this.#address, this.#network, this.#station, this.#clock, this);
     }
     return this.#current.call(call, caller);
-  }
-
-  #connect(): Carrier {
-    const carrier: Carrier = new Carrier(this.#address, this.#network, this.#station, this.#clock, {
-      proven: () => {
-        this.#failures = 0;
-      },
-      over: (isProven) => {
-        if (this.#current !== carrier) return;
-        this.#current = undefined;
-        if (isProven) return;
-        const pause = LINK_LIMITS.pauseMs * 2 ** this.#failures++;
-        this.#pausedUntil = this.#clock.monotonic() + Math.min(pause, LINK_LIMITS.longestPauseMs);
-      },
-    });
-    return carrier;
   }
 
   letGo(): void {
     this.#failures = 0;
     this.#current?.leave();
-    this.#current = undefined;
+    this.#forgetIfUnused();
   }
 
   close(): void {
+    this.#failures = 0;
     this.#current?.close();
+    for (const carrier of this.#leaving) carrier.close();
+  }
+
+  proven(): void {
+    this.#failures = 0;
+  }
+
+  leaving(carrier: Carrier): void {
+    if (this.#current === carrier) this.#current = undefined;
+    this.#leaving.add(carrier);
+  }
+
+  ended(carrier: Carrier, isProven: boolean): void {
+    if (this.#current === carrier) {
+      this.#current = undefined;
+      if (!isProven) {
+        const pause = LINK_LIMITS.pauseMs * 2 ** this.#failures++;
+        this.#pausedUntil = this.#clock.monotonic() + Math.min(pause, LINK_LIMITS.longestPauseMs);
+      }
+    }
+    this.#leaving.delete(carrier);
+    this.#forgetIfUnused();
+  }
+
+  /** What is remembered of an address that failed stays until it is let go. */
+  #forgetIfUnused(): void {
+    if (this.#current === undefined && this.#leaving.size === 0 && this.#failures === 0) this.#onUnused();
   }
 }
 
@@ -147,7 +161,8 @@ interface CarrierOwner {
   /** The other side has said something. */
   proven(): void;
   /** It takes no more calls. */
-  over(isProven: boolean): void;
+  leaving(carrier: Carrier): void;
+  ended(carrier: Carrier, isProven: boolean): void;
 }
 
 /** The calling side of one connection. */
@@ -156,12 +171,17 @@ class Carrier {
   readonly #clock: Clock;
   readonly #owner: CarrierOwner;
   readonly #end: End;
+  /** Until the other side has introduced itself. */
+  readonly #waiting = new Set<Waiting>();
   readonly #sent = new Map<number, Waiting>();
   /** Given up here; their numbers are taken until the other side has answered. */
   readonly #cancelled = new Set<number>();
+  readonly #patience: Timer;
   #lastNumber = 0;
+  #isReady = false;
   #isProven = false;
   #isLeaving = false;
+  #isOver = false;
 
   constructor(address: string, network: Network, station: Station, clock: Clock, owner: CarrierOwner) {
     this.#address = address;
@@ -169,24 +189,45 @@ class Carrier {
     this.#owner = owner;
     this.#end = network.connect(station, address, PATIENCE, {
       message: (message) => this.#heard(message as Said),
-      ended: (how) => this.#ended(how),
+      ended: (how) => this.#over(how, "UNREACHABLE"),
     });
+    this.#patience = clock.after(LINK_LIMITS.helloMs, () => this.#end.reset("silent"));
   }
 
   call(call: Travelling, caller: RemoteCaller): Cancel {
-    const waiting = { call, caller, since: this.#clock.monotonic(), number: ++this.#lastNumber };
-    this.#sent.set(waiting.number, waiting);
-    this.#end.send({ kind: "call", number: waiting.number, call } satisfies Said);
+    const pending = this.#waiting.size + this.#sent.size + this.#cancelled.size;
+    if (pending >= LINK_LIMITS.calls) {
+      const why = `${pending} calls to ${this.#address} wait already, which is the most`;
+      return refuse(() => caller.unsent(new LimpetError("LINK_FULL", why)));
+    }
+    const waiting = { call, caller, since: this.#clock.monotonic(), number: 0 };
+    if (this.#isReady) this.#send(waiting, call.timeoutMs);
+    else this.#waiting.add(waiting);
     return () => this.#cancel(waiting);
   }
 
+  #send(waiting: Waiting, timeoutMs: number): void {
+    waiting.number = ++this.#lastNumber;
+    this.#sent.set(waiting.number, waiting);
+    const call = { ...waiting.call, timeoutMs };
+    this.#end.send({ kind: "call", number: waiting.number, call } satisfies Said);
+  }
+
   #cancel(waiting: Waiting): void {
+    if (this.#waiting.delete(waiting)) {
+      this.#leaveIfDone();
+      return;
+    }
     if (!this.#sent.delete(waiting.number)) return;
     this.#cancelled.add(waiting.number);
     this.#end.send({ kind: "cancel", number: waiting.number } satisfies Said);
   }
 
   #heard(said: Said): void {
+    if (said.kind === "hello") {
+      this.#greeted();
+      return;
+    }
     if (!this.#isProven) {
       this.#isProven = true;
       this.#owner.proven();
@@ -203,37 +244,53 @@ class Carrier {
     this.#leaveIfDone();
   }
 
+  /** What waited goes now, with what is left of its time. */
+  #greeted(): void {
+    this.#isReady = true;
+    this.#patience.cancel();
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const one of waiting) {
+      const left = one.call.timeoutMs - (this.#clock.monotonic() - one.since);
+      if (left > 0) this.#send(one, Math.ceil(left));
+      else one.caller.unsent(new LimpetError("CALL_TIMEOUT", `no connection to ${this.#address} while there was time`));
+    }
+    this.#leaveIfDone();
+  }
+
   /** Takes no more calls; hangs up when all answers are in. */
   leave(): void {
-    if (!this.#isLeaving) this.#owner.over(true);
+    if (!this.#isLeaving) this.#owner.leaving(this);
     this.#isLeaving = true;
     this.#leaveIfDone();
   }
 
   #leaveIfDone(): void {
-    if (this.#isLeaving && this.#sent.size === 0 && this.#cancelled.size === 0) this.#end.close();
+    if (!this.#isLeaving || this.#waiting.size + this.#sent.size + this.#cancelled.size > 0) return;
+    this.#end.close();
+    this.#over("nobody needs it any more", "UNREACHABLE");
   }
 
   close(): void {
     this.#end.close();
-    this.#fail("this host is stopping", "STOPPING");
+    this.#over("this host is stopping", "STOPPING");
   }
 
-  #ended(how: Ending): void {
-    if (!this.#isLeaving) this.#owner.over(this.#isProven);
-    this.#fail(how, "UNREACHABLE");
-  }
-
-  #fail(why: string, code: "STOPPING" | "UNREACHABLE"): void {
-    const wasConnected = !this.#end.isConnecting;
-    const calls = [...this.#sent.values()];
+  #over(why: string, code: "STOPPING" | "UNREACHABLE"): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#patience.cancel();
+    const [waiting, sent] = [[...this.#waiting], [...this.#sent.values()]];
+    this.#waiting.clear();
     this.#sent.clear();
-    for (const { call, caller, since } of calls) {
-      if (!wasConnected && this.#clock.monotonic() - since >= call.timeoutMs) {
-        caller.unsent(new LimpetError("CALL_TIMEOUT", `no connection to ${this.#address} while there was time`));
-      } else if (!wasConnected) caller.unsent(code === "STOPPING" ? stopping() : unreachable(this.#address, why));
-      else caller.lost(new LimpetError("ANSWER_LOST", `the connection to ${this.#address} broke: ${why}`));
+    this.#owner.ended(this, this.#isProven || code === "STOPPING");
+    for (const { call, caller, since } of waiting) {
+      if (code === "STOPPING") caller.unsent(stopping());
+      else if (this.#clock.monotonic() - since < call.timeoutMs) caller.unsent(unreachable(this.#address, why));
+      else caller.unsent(new LimpetError("CALL_TIMEOUT", `no connection to ${this.#address} while there was time`));
     }
+    for (const { caller } of sent)
+      caller.lost(new LimpetError("ANSWER_LOST", `the connection to ${this.#address} broke: ${why}`));
   }
 }
 
@@ -253,29 +310,57 @@ export class VirtualLinkDoor {
   readonly #clock: Clock;
   readonly #listening: { close(): void };
   readonly #served = new Set<Served>();
+  #isClosing = false;
+  /** When a connection last had no calls any more. */
+  #idleAt = 0;
+  #onChange: (() => void) | undefined;
 
   constructor(address: string, service: LinkService, network: Network, station: Station, clock: Clock) {
     this.address = address;
     this.#service = service;
     this.#clock = clock;
     this.#listening = network.listen(address, station, (end) => {
-      const served = new Served(end, this.#service, () => this.#served.delete(served));
+      const served = new Served(end, this.#service, {
+        idle: () => {
+          this.#idleAt = this.#clock.monotonic();
+          this.#onChange?.();
+        },
+        ended: () => {
+          this.#served.delete(served);
+          this.#onChange?.();
+        },
+      });
       this.#served.add(served);
+      end.send({ kind: "hello" } satisfies Said);
+      if (this.#isClosing) served.leave();
       return served;
     });
   }
 
   /** Asks the callers to go, lets what is under way finish, for a while, and then closes every connection. */
   async close(): Promise<void> {
+    const { closeMs, lingerMs } = LINK_LIMITS;
     this.#listening.close();
-    const idle = Promise.all([...this.#served].map((served) => served.leave()));
-    let timer: ReturnType<Clock["after"]> | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = this.#clock.after(LINK_LIMITS.closeMs, resolve);
-    });
-    await Promise.race([idle, late]);
-    timer?.cancel();
+    this.#isClosing = true;
+    this.#idleAt = this.#clock.monotonic();
+    const latest = this.#idleAt + closeMs;
+    for (const served of this.#served) served.leave();
+    // Callers hang up when they have their last answer, unless there is nobody any more.
+    while (this.#served.size > 0) {
+      const isQuiet = [...this.#served].every(({ underWay }) => underWay === 0);
+      const leftMs = (isQuiet ? Math.min(this.#idleAt + lingerMs, latest) : latest) - this.#clock.monotonic();
+      if (leftMs <= 0) break;
+      await this.#change(leftMs);
+    }
     for (const served of this.#served) served.close();
+  }
+
+  async #change(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#onChange = resolve;
+    const timer = this.#clock.after(ms, resolve);
+    await promise;
+    timer.cancel();
   }
 }
 
@@ -283,14 +368,17 @@ export class VirtualLinkDoor {
 class Served {
   readonly #end: End;
   readonly #service: LinkService;
-  readonly #onEnd: () => void;
+  readonly #owner: { idle(): void; ended(): void };
   readonly #cancels = new Map<number, Cancel | undefined>();
-  #onIdle: (() => void) | undefined;
 
-  constructor(end: End, service: LinkService, onEnd: () => void) {
+  constructor(end: End, service: LinkService, owner: { idle(): void; ended(): void }) {
     this.#end = end;
     this.#service = service;
-    this.#onEnd = onEnd;
+    this.#owner = owner;
+  }
+
+  get underWay(): number {
+    return this.#cancels.size;
   }
 
   message(message: unknown): void {
@@ -329,24 +417,19 @@ class Served {
     }
     this.#cancels.delete(said.number);
     this.#end.send(answer);
-    if (this.#cancels.size === 0) this.#onIdle?.();
+    if (this.#cancels.size === 0) this.#owner.idle();
   }
 
   ended(): void {
     const cancels = [...this.#cancels.values()];
     this.#cancels.clear();
-    this.#onEnd();
-    this.#onIdle?.();
+    this.#owner.ended();
     for (const cancel of cancels) cancel?.();
   }
 
-  /** Resolves when its caller has gone, or nothing is under way. */
-  leave(): Promise<void> {
+  /** Asks its caller to go. */
+  leave(): void {
     this.#end.send({ kind: "bye" } satisfies Said);
-    if (this.#cancels.size === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#onIdle = resolve;
-    });
   }
 
   close(): void {
