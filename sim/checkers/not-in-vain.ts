@@ -9,8 +9,8 @@ import { every, labelOf, nameOf, troubleEnds } from "./looks.ts";
 const LOOK_MS = 250;
 /** Everybody is up and ready for this long: longer than anything that waits goes without looking. */
 const WELL_MS = 3_000;
-/** Nothing was made to go wrong for this long: a broken connection has been noticed, a question of the store has ended. */
-const CALM_MS = 8_000;
+/** Nothing was made to go wrong for this long: a silent connection has been noticed, which takes ten seconds, and a question of the store has ended. */
+const CALM_MS = 12_000;
 
 export const notInVain: CheckerKind = {
   name: "not in vain",
