@@ -84,6 +84,8 @@ export const unmoved: CheckerKind = {
       },
       answered({ call, namespace, token, beganAt, outcome }) {
         if (outcome === undefined || !("error" in outcome) || !isLimpetError(outcome.error, "NOT_SETTLED")) return;
+        // It may have been told so of another actor, which it called first.
+        if (call.how.via !== undefined) return;
         const life = lives.get(nameOf({ namespace, type: call.type, id: call.id }));
         if (life === undefined || life.bornAt > beganAt || !life.process.isAwake) return;
         const door = doorOf(life.process);

@@ -186,15 +186,17 @@ export class Router implements Routes, Dispatcher, LinkService {
     }
     const mine = this.#placement.belief(turn.type.name, turn.id);
     const newer = belief.term - mine.term || belief.version - mine.version;
-    // Who knows less than we do will know as much, or be gone, when the move is over: that is waited for.
-    turn.hops = newer < 0 ? Math.min(turn.hops + 1, LIMITS.hops / 2) : turn.hops + 1;
+    const { owner } = belief;
+    const isOurs = newer > 0 && owner === this.#placement.address;
+    // Who knows less than we do will know as much, or be gone, when the move is over: that is waited for. So is our own table,
+    // when another host knows before us that the actor is ours.
+    turn.hops = newer < 0 || isOurs ? Math.min(turn.hops + 1, LIMITS.hops / 2) : turn.hops + 1;
     if (turn.hops > LIMITS.hops) {
       const message = `${LIMITS.hops} hosts in a row turned ${turn.label} away; where its actor lives does not settle`;
       turn.fail(new LimpetError("NOT_SETTLED", message));
       return;
     }
-    const { owner } = belief;
-    if (newer > 0 && owner !== undefined && owner !== this.#placement.address && owner !== from) {
+    if (newer > 0 && owner !== undefined && !isOurs && owner !== from) {
       this.#depart(turn, owner);
     } else {
       this.#room.add(turn, Math.min(FIRST_PAUSE_MS * 2 ** (turn.hops - 1), LONGEST_PAUSE_MS));
