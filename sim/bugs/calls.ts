@@ -73,4 +73,18 @@ export const CALLS: readonly Bug[] = [
       },
     ],
   },
+  {
+    name: "handed-back-with-its-neighbours",
+    family: "calls",
+    story:
+      "A call that is handed back from a mailbox and comes into another one brings along the call that waited behind it. That one is run although its caller was told that nothing happened, or has sent it elsewhere: it is applied against its answer, or twice.",
+    knownFrom: "ourselves",
+    changes: [
+      {
+        file: "src/actors/mailbox.ts",
+        before: "for (let turn = this.shift(); turn !== undefined; turn = this.shift()) turns.push(turn);",
+        after: "for (let turn = this.#first; turn && turns.length < 1_000; turn = turn.behind) turns.push(turn);",
+      },
+    ],
+  },
 ];

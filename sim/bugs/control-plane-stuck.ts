@@ -25,14 +25,9 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     name: "round-timeout-evicts-everybody",
     family: "control plane stuck",
     story:
-      "When one host keeps a round waiting, here for a tenth of the round timeout, every host of the round is cut off. All of them drop their actors and come back as new ones: hosts that had confirmed are evicted, and calls fail everywhere.",
+      "When one host keeps a round waiting for too long, every host of the round is cut off. All of them drop their actors and come back as new ones: hosts that had confirmed are evicted, and calls fail everywhere.",
     knownFrom: "Dapr #9689",
     changes: [
-      {
-        file: "src/placement/actor-type-controller.ts",
-        before: "lateAt: now + this.#settings.roundTimeoutMs,",
-        after: "lateAt: now + this.#settings.roundTimeoutMs / 10,",
-      },
       {
         file: "src/placement/actor-type-controller.ts",
         before: "incarnations: [...round.waiting] }",
@@ -119,7 +114,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
       {
         file: "src/nodes/leading.ts",
         before: `await new Promise<void>((resolve) => this.#world.clock.after(NOTE_RETRY_MS, resolve, "background"));`,
-        after: "return;",
+        after: "this.#notes.splice(0, notes.length);",
       },
     ],
   },
@@ -198,6 +193,20 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
         file: "src/actors/waiting-room.ts",
         before: "add(turn: Turn, forMs = LOOK_AGAIN_MS): void {",
         after: "add(turn: Turn, forMs = 86_400_000): void {",
+      },
+    ],
+  },
+  {
+    name: "left-but-still-a-member",
+    family: "control plane stuck",
+    story:
+      "What a leader still writes about a host brings it back among the stored members after it has left. The next leader waits for it: a process that starts again at its address is refused, and types stay closed, for as long as a lease although nobody is missing.",
+    knownFrom: "ourselves",
+    changes: [
+      {
+        file: "src/stores/memory/memory-coordination.ts",
+        before: "else if (!change.isKnown || members.has(change.member.incarnation)) {",
+        after: "else {",
       },
     ],
   },

@@ -163,15 +163,22 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     changes: [
       {
         file: "src/nodes/leading.ts",
-        before: `if (await write()) then();
-          else this.#world.over("another scheduler leads by now");`,
-        after: `then();
-          await write();`,
+        before: `const isCurrent = await this.#world.coordination.note(this.term, changes);
+        if (!isCurrent) return this.#world.over("another scheduler leads by now");`,
+        after: "const noting = this.#world.coordination.note(this.term, changes);",
+      },
+      {
+        file: "src/nodes/leading.ts",
+        before: `written();
+        }`,
+        after: `written();
+        }
+        await noting;`,
       },
       {
         file: "src/nodes/leading.ts",
         before: `await new Promise<void>((resolve) => this.#world.clock.after(NOTE_RETRY_MS, resolve, "background"));`,
-        after: "return;",
+        after: "",
       },
     ],
   },
@@ -193,7 +200,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     name: "unlocked-by-timeout",
     family: "ownership overlap",
     story:
-      "A round that waits too long, here a tenth of the round timeout, is unlocked without the missing confirmations. Who was slow to let go still runs its actors when others begin: two activations at once when a turn takes long during a move, or a host cannot be heard.",
+      "A round that waits too long, here a tenth of the round timeout, is unlocked without the missing confirmations, and nobody is evicted for it. Who was slow to let go still runs its actors when others begin: two activations at once when a turn takes long during a move, or a host cannot be heard.",
     knownFrom: "Dapr #10370",
     changes: [
       {
@@ -204,30 +211,60 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
       {
         file: "src/placement/actor-type-controller.ts",
         before: `return [{ kind: "late", incarnations: [...round.waiting] }];`,
-        after: `const incarnations = [...round.waiting];
-    round.waiting.clear();
-    return [{ kind: "late", incarnations }, ...this.#advance(now)];`,
+        after: `round.waiting.clear();
+    return this.#advance(now);`,
       },
       {
         file: "src/placement/namespace-controller.ts",
         before: `for (const wish of controller.tick(now)) if (wish.kind === "late") this.#evict(wish.incarnations, now, effects);`,
-        after: `const wishes = controller.tick(now);
-      for (const wish of wishes) if (wish.kind === "late") this.#evict(wish.incarnations, now, effects);
-      this.#grant(controller, wishes, effects);`,
+        after: "this.#grant(controller, controller.tick(now), effects);",
       },
     ],
   },
   {
-    name: "stale-read-after-a-pause",
+    name: "lease-watched-by-a-timer-only",
     family: "ownership overlap",
     story:
-      "A turn that was paused until after the lease of its host ended answers when it wakes up. It changes nothing, but what it read is older than what others have committed since: an answer that is not linearizable, from a host without a lease.",
+      "A host that has lost its lease goes on until a timer tells it so; nobody looks before a turn begins or commits. After a pause, and longer after a suspend, it begins turns on lives that others have taken over and answers from what they held: two activations at once, and stale reads.",
     knownFrom: "Temporal #5176",
     changes: [
       {
-        file: "src/actors/incarnation.ts",
-        before: "if (this.#over || this.#around.mayCommit()) return true;",
-        after: "return true;",
+        file: "src/nodes/membership.ts",
+        before: "return this.#lease.mayBegin(now, this.#world.clock.now());",
+        after: "return this.#lease.held;",
+      },
+      {
+        file: "src/nodes/membership.ts",
+        before: "return this.#lease.lasts(now, this.#world.clock.now());",
+        after: "return this.#lease.held;",
+      },
+    ],
+  },
+  {
+    name: "gone-says-a-host-that-stops",
+    family: "ownership overlap",
+    story:
+      "A host that stops says of every actor that it is not there, also of one whose last turn still runs. If that actor is about to move, its new owner wakes it on that word: two activations at once in an orderly stop.",
+    knownFrom: "ourselves",
+    changes: [
+      {
+        file: "src/actors/router.ts",
+        before: "answer.notOwner(this.#lastBelief(type, id));",
+        after: "answer.notOwner({ ...this.#placement.belief(type, id), owner: undefined });",
+      },
+    ],
+  },
+  {
+    name: "dedicated-leader-takes-over-too-early",
+    family: "ownership overlap",
+    story:
+      "A dedicated scheduler that takes the leadership from an embedded one waits for the leases that were out when the term ended, and not for those that were granted until the other one heard of it. A host that is then cut off still runs its actors when they are given away: two activations at once.",
+    knownFrom: "ourselves",
+    changes: [
+      {
+        file: "src/nodes/scheduler-node.ts",
+        before: "return this.#settings.dedicated ? this.#settings.leaderLeaseMs : 0;",
+        after: "return 0;",
       },
     ],
   },
