@@ -144,7 +144,7 @@ export class Activation implements Place {
   }
 
   /** Nothing more of it counts from this moment on. `error` is for those whose turns run. */
-  cutOff(reason: "moved" | "lease", error: (turn: Turn) => LimpetError): void {
+  cutOff(reason: "moved" | "lease" | "stop", error: (turn: Turn) => LimpetError): void {
     this.#leaving = "moved";
     this.#handBackAll();
     // A turn whose commit is under way hears how that ended.

@@ -386,7 +386,7 @@ export class Catalog implements Surroundings {
     await new Promise<void>((resolve) => {
       const late = this.clock.after(drainTimeoutMs, () => {
         this.log.warn("stopped with turns still running", { actors: this.#resident });
-        for (const activation of this.#all()) this.#abort(activation);
+        for (const activation of [...this.#all()]) this.#abort(activation);
         resolve();
       });
       this.#whenEmpty = () => {
@@ -396,12 +396,10 @@ export class Catalog implements Surroundings {
     });
   }
 
+  /** Nothing more of it counts: after this the process says that nothing of it is left. */
   #abort(activation: Activation): void {
     for (const turn of [...activation.queued]) turn.cancel(stopping());
-    // These have begun: what they did may yet be committed, so their callers must not be told that nothing happened.
-    for (let turn = activation.running; turn !== undefined; turn = turn.outer) {
-      turn.cancel(new LimpetError("CALL_CANCELLED", `the process stopped before ${turn.label} had ended`));
-    }
+    activation.cutOff("stop", stoppedTooSoon);
   }
 
   *#all(): Generator<Activation> {
@@ -417,6 +415,10 @@ const lostTrack = (): LimpetError =>
 
 const movedTooSlowly = (turn: Turn): LimpetError =>
   new LimpetError("CALL_CANCELLED", `${turn.label} took too long while its actor moved; nothing of this turn was kept`);
+
+/** A commit may be under way, so its caller must not be told that nothing happened. */
+const stoppedTooSoon = (turn: Turn): LimpetError =>
+  new LimpetError("CALL_CANCELLED", `the process stopped before ${turn.label} had ended`);
 
 const nameOf = (actorClass: ActorClass): string => actorClass?.options?.name ?? actorClass?.name;
 
