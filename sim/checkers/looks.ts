@@ -64,7 +64,9 @@ export function troubleEnds({ at, event, fields }: StoryLine): number | undefine
   if (!event.startsWith("⚡")) return undefined;
   let ends = at;
   for (const [name, value] of Object.entries(fields ?? {})) {
-    if (typeof value === "number" && /ms$/i.test(name)) ends += name === "delayMs" ? value * MOST_DELAYS : value;
+    // How far a clock is set says nothing about how long.
+    if (typeof value === "number" && /ms$/i.test(name) && name !== "byMs")
+      ends += name === "delayMs" ? value * MOST_DELAYS : value;
   }
   return ends;
 }
