@@ -23,6 +23,12 @@ export const notedBeforeGranted: CheckerKind = {
       campaigned(_process, _candidate, standing) {
         term = Math.max(term, standing.term);
       },
+      told({ who, event }) {
+        // It holds nothing under its old name; a round that began before may still name it.
+        if (!event.startsWith("the lease is over") && !event.startsWith("this host was removed")) return;
+        const process = stage.players.find(({ host }) => host.name === who)?.host.process;
+        if (process !== undefined) current.delete(process);
+      },
       sent(process, _to, message) {
         const said = message as Said;
         if (said.about === "host" && said.message.kind === "hello") {
