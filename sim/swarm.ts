@@ -129,6 +129,8 @@ function drawHow(chance: Prng): CallHow {
   return chance.pick(hows)();
 }
 
-const drawChain = (chance: Prng, types: readonly string[], ids: readonly string[]): CallHow => ({
-  via: Array.from({ length: 1 + chance.below(2) }, () => ({ type: chance.pick(types), id: chance.pick(ids) })),
-});
+/** Each of them once: what it writes into the same ledger could not be told apart. */
+function drawChain(chance: Prng, types: readonly string[], ids: readonly string[]): CallHow {
+  const drawn = Array.from({ length: 1 + chance.below(2) }, () => ({ type: chance.pick(types), id: chance.pick(ids) }));
+  return { via: [...new Map(drawn.map((one) => [`${one.type}/${one.id}`, one])).values()] };
+}
