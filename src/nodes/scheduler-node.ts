@@ -89,8 +89,9 @@ export class SchedulerNode implements ControlService, LeaderSource {
     return this.#door?.address;
   }
 
+  /** Not any more once its lease is over, also if it has only just woken up and done nothing about it yet. */
   get leads(): boolean {
-    return this.#leading !== undefined;
+    return this.#leading !== undefined && this.#lasts();
   }
 
   get schedulers(): readonly SchedulerEntry[] {
