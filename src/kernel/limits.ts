@@ -65,6 +65,8 @@ export const LIMITS = {
   schedulers: 10_000,
   /** Hosts that may be members in one store. */
   members: 100_000,
+  /** Changes of members that are written in one step. */
+  memberChanges: 1_000,
   /** Rows of one page of a listing. */
   listPage: 1_000,
 } as const;

@@ -8,7 +8,7 @@ import type { Ring } from "../placement/ring.ts";
 import { Rings } from "../placement/rings.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { ControlListener, ControlStream } from "../ports/control.ts";
-import type { Coordination, Member, ProcessIdentity } from "../ports/coordination.ts";
+import type { Coordination, Member, MemberChange, ProcessIdentity } from "../ports/coordination.ts";
 import type { ClusterHost, ClusterTable } from "../ports/host.ts";
 import type { Log } from "../ports/log.ts";
 import type { SchedulerInstruments } from "./scheduler-instruments.ts";
@@ -41,6 +41,12 @@ const NOTE_RETRY_MS = 200;
 /** Rings of one type kept for figures and questions. */
 const RINGS = 10_000;
 
+interface Note {
+  readonly change: MemberChange;
+  /** What is to be done once it is durable. */
+  written(): void;
+}
+
 export class Leading {
   readonly term: number;
   readonly #settings: LeadingSettings;
@@ -56,8 +62,12 @@ export class Leading {
   #timer: Timer | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
   #looking: Timer | undefined;
-  /** Notes are written one after another, so that the last one counts. */
-  #notes: Promise<void> = Promise.resolve();
+  /**
+   * What is to be noted, in order. It gathers while a note is under way and is then written in one step: of many hosts that
+   * come at once none waits for the others. It does not grow for long, as who cannot reach the store soon leads no more.
+   */
+  readonly #notes: Note[] = [];
+  #noting: Promise<void> | undefined;
   #over = false;
 
   /** `waitMs`: how long hosts of an earlier leader may hold on to what it gave them. */
@@ -176,18 +186,14 @@ export class Leading {
         const { incarnation, address, machine, pid } = effect.host;
         const { types, isKnown } = effect;
         const member = { namespace, incarnation, address, machine, pid, types };
-        const note = (): Promise<boolean> => this.#world.coordination.saveMember(this.term, member, isKnown);
-        this.#note(note, () => {
+        this.#note({ kind: "save", member, isKnown }, () => {
           const room = this.#namespaces.get(namespace)!;
           this.#feed(namespace, (now) => room.saved(incarnation, types, now));
         });
         break;
       }
       case "drop":
-        this.#note(
-          () => this.#world.coordination.dropMembers(this.term, [effect.incarnation]),
-          () => {},
-        );
+        this.#note({ kind: "drop", incarnation: effect.incarnation });
         break;
       case "began": {
         const { type, version, hosts } = effect.table;
@@ -226,21 +232,31 @@ export class Leading {
     this.#ringOf.set(key, this.#rings.of(addresses, this.#settings.replicationFactor, before));
   }
 
-  /** Writes a note and then goes on. As long as the store does not answer it is tried again; the term may end over it. */
-  #note(write: () => Promise<boolean>, then: () => void): void {
-    const attempt = async (): Promise<void> => {
-      while (!this.#over) {
-        try {
-          if (await write()) then();
-          else this.#world.over("another scheduler leads by now");
-          return;
-        } catch (err) {
-          if (!isLimpetError(err, "STORE_UNAVAILABLE")) this.#world.log.error("a note about a member failed", { err });
-          await new Promise<void>((resolve) => this.#world.clock.after(NOTE_RETRY_MS, resolve, "background"));
+  #note(change: MemberChange, written = (): void => {}): void {
+    this.#notes.push({ change, written });
+    // In a moment: what is to be noted now is written together.
+    this.#noting ??= Promise.resolve().then(() => this.#writeNotes());
+  }
+
+  /** As long as the store does not answer it is tried again, with what came since; the term may end over it. */
+  async #writeNotes(): Promise<void> {
+    while (!this.#over && this.#notes.length > 0) {
+      const notes = this.#notes.slice(0, LIMITS.memberChanges);
+      const changes = notes.map(({ change }) => change);
+      try {
+        const isCurrent = await this.#world.coordination.note(this.term, changes);
+        if (!isCurrent) return this.#world.over("another scheduler leads by now");
+        for (const { written } of notes) {
+          // One by one: if a room fails over one of them, the rest is written again.
+          this.#notes.shift();
+          written();
         }
+      } catch (err) {
+        if (!isLimpetError(err, "STORE_UNAVAILABLE")) this.#world.log.error("a note about a member failed", { err });
+        await new Promise<void>((resolve) => this.#world.clock.after(NOTE_RETRY_MS, resolve, "background"));
       }
-    };
-    this.#notes = this.#notes.then(attempt);
+    }
+    this.#noting = undefined;
   }
 
   #arm(): void {
@@ -323,7 +339,7 @@ export class Leading {
 
   /** Resolves when everything that was to be noted is, or the term has ended over it. */
   noted(): Promise<void> {
-    return this.#notes;
+    return this.#noting ?? Promise.resolve();
   }
 
   /** Decides nothing any more. Hosts do not know yet. */

@@ -40,8 +40,7 @@ test("who stopped leading by its own clock leads again in a new term only, altho
     },
     resign: (incarnation) => store.coordination.resign(incarnation),
     members: () => store.coordination.members(),
-    saveMember: (term, member, isKnown) => store.coordination.saveMember(term, member, isKnown),
-    dropMembers: (term, incarnations) => store.coordination.dropMembers(term, incarnations),
+    note: (term, changes) => store.coordination.note(term, changes),
     leave: (incarnations) => store.coordination.leave(incarnations),
   };
   const scheduler = new SchedulerNode(SETTINGS, world(clock, slow));

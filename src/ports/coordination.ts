@@ -57,6 +57,11 @@ export interface Member extends ProcessIdentity {
   readonly types: readonly string[];
 }
 
+/** `isKnown`: it was added before, and if it has left meanwhile it stays away. Otherwise it is added or replaced. */
+export type MemberChange =
+  | { readonly kind: "save"; readonly member: Member; readonly isKnown: boolean }
+  | { readonly kind: "drop"; readonly incarnation: string };
+
 /** Rejections are STORE_UNAVAILABLE; whether the step was taken is then unknown, and all of them may be repeated. */
 export interface Coordination {
   /**
@@ -69,12 +74,10 @@ export interface Coordination {
   /** In order of namespace, then incarnation. */
   members(): Promise<Member[]>;
   /**
-   * Adds a member or replaces what is known of it. `isKnown`: it was added before, and if it has left meanwhile it stays away.
-   * False: `term` is over, nothing was changed.
+   * Changes members, at most LIMITS.memberChanges of them, in one atomic step that comes out as if each followed the one
+   * before it. False: `term` is over, nothing was changed. Neither is anything when there would be too many members.
    */
-  saveMember(term: number, member: Member, isKnown?: boolean): Promise<boolean>;
-  /** False: `term` is over, nothing was changed. */
-  dropMembers(term: number, incarnations: readonly string[]): Promise<boolean>;
+  note(term: number, changes: readonly MemberChange[]): Promise<boolean>;
   /** A process takes itself out, under every name it had: nothing of it is left. */
   leave(incarnations: readonly string[]): Promise<void>;
 }

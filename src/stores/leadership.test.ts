@@ -29,7 +29,7 @@ test("one scheduler too many is refused, unless it is listed already or others h
     leadership: NOBODY_YET,
     listed: Array.from({ length: LIMITS.schedulers }, (_, i) => listed(i)),
   };
-  const refusal = { code: "STORE_UNAVAILABLE", message: /lists 10000 schedulers already/ };
+  const refusal = { code: "STORE_UNAVAILABLE", message: /more than 10000 schedulers in the store/ };
   assert.throws(() => campaigned(full, newCandidate(), [], 500), refusal);
   assert.equal(campaigned(full, newCandidate({ incarnation: "7" }), [], 500).listed.length, LIMITS.schedulers);
   assert.equal(campaigned(full, newCandidate(), ["7"], 500).listed.length, LIMITS.schedulers);

@@ -97,6 +97,6 @@ function entryOf({ incarnation, address, machine, pid, dedicated }: Listed, lead
 export function tooMany(what: "schedulers" | "members"): LimpetError {
   return new LimpetError(
     "STORE_UNAVAILABLE",
-    `the store lists ${LIMITS[what]} ${what} already, which is the most it can; stop some of them`,
+    `there would be more than ${LIMITS[what]} ${what} in the store, which is the most it can list; stop some of them`,
   );
 }

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { isLimpetError } from "../kernel/errors.ts";
 import { Prng } from "../kernel/prng.ts";
 import type { Store } from "../ports/store.ts";
-import { newCandidate, newMember } from "../stores/contract/coordination-shared.contract.ts";
+import { manyNew, newCandidate } from "../stores/contract/coordination-shared.contract.ts";
 import { actor, commitOf, take, whole } from "../stores/contract/shared.contract.ts";
 import { coordinationContract } from "../stores/coordination.contract.ts";
 import { storeContract } from "../stores/store.contract.ts";
@@ -35,7 +35,7 @@ coordinationContract("virtual", async () => {
     addMany: async (count) => {
       const { coordination } = database.truth;
       const { term } = await coordination.campaign(newCandidate());
-      for (let i = 0; i < count; i++) await coordination.saveMember(term, newMember());
+      for (const changes of manyNew(count)) await coordination.note(term, changes);
     },
     dispose: () => store.close(),
   };

@@ -4,7 +4,7 @@
 import { LimpetError } from "../kernel/errors.ts";
 import type { ActorKey } from "../kernel/names.ts";
 import type { Prng } from "../kernel/prng.ts";
-import type { Candidate, Coordination, Member, Standing } from "../ports/coordination.ts";
+import type { Candidate, Coordination, Member, MemberChange, Standing } from "../ports/coordination.ts";
 import type {
   ActorQuery,
   Commit,
@@ -274,12 +274,8 @@ class CoordinationClient implements Coordination {
     return this.#ask("members", (truth) => truth.members());
   }
 
-  async saveMember(term: number, member: Member, isKnown = false): Promise<boolean> {
-    return this.#ask("note", (truth) => truth.saveMember(term, member, isKnown));
-  }
-
-  async dropMembers(term: number, incarnations: readonly string[]): Promise<boolean> {
-    return this.#ask("note", (truth) => truth.dropMembers(term, incarnations));
+  async note(term: number, changes: readonly MemberChange[]): Promise<boolean> {
+    return this.#ask("note", (truth) => truth.note(term, changes));
   }
 
   async leave(incarnations: readonly string[]): Promise<void> {

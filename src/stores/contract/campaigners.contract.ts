@@ -12,6 +12,7 @@ import {
   newCandidate,
   newDedicated,
   newMember,
+  save,
 } from "./coordination-shared.contract.ts";
 
 const CAMPAIGNERS = 6;
@@ -110,7 +111,7 @@ class Campaigner {
     const term = this.#term;
     if (term === undefined) return;
     const found = before(term, await this.#coordination.members());
-    await this.#coordination.saveMember(term, newMember({ pid: term }));
+    await this.#coordination.note(term, [save(newMember({ pid: term }))]);
     assert.deepEqual(before(term, await this.#coordination.members()), found);
   }
 }

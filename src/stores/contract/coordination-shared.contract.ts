@@ -1,5 +1,6 @@
 // What the parts of the coordination contract share: how a store is opened, how time passes for it, and candidates.
-import type { Candidate, Coordination, Member, Standing } from "../../ports/coordination.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import type { Candidate, Coordination, Member, MemberChange, Standing } from "../../ports/coordination.ts";
 import type { Store } from "../../ports/store.ts";
 
 export interface OpenedCoordination {
@@ -60,6 +61,16 @@ export function newMember(as: Partial<Member> = {}): Member {
   };
 }
 
+export const save = (member: Member, isKnown = false): MemberChange => ({ kind: "save", member, isKnown });
+export const drop = (incarnation: string): MemberChange => ({ kind: "drop", incarnation });
+
+/** So many members that nobody has heard of, in steps of as many as one may have. */
+export function* manyNew(count: number): Generator<MemberChange[]> {
+  for (let left = count; left > 0; left -= LIMITS.memberChanges) {
+    yield Array.from({ length: Math.min(left, LIMITS.memberChanges) }, () => save(newMember()));
+  }
+}
+
 export const entryOf = ({ incarnation, address, machine, pid, dedicated }: Candidate, leader: boolean) => ({
   ...{ incarnation, address, machine, pid, dedicated },
   leader,
@@ -86,9 +97,9 @@ export async function deserted({ opened }: CoordinationHarness): Promise<Desert>
   for (const sweeper of [newDedicated({ hostLeaseMs }), newDedicated({ hostLeaseMs })]) {
     const { term } = await coordination.campaign(sweeper);
     const members = await coordination.members();
-    await coordination.dropMembers(
+    await coordination.note(
       term,
-      members.map(({ incarnation }) => incarnation),
+      members.map(({ incarnation }) => drop(incarnation)),
     );
     await coordination.resign(sweeper.incarnation);
     if (members.length === 0) return { coordination, advance, term, hostLeaseMs };

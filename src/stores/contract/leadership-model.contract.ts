@@ -3,15 +3,17 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import type { Candidate, Coordination, Member, Standing } from "../../ports/coordination.ts";
+import type { Candidate, Coordination, Member, MemberChange, Standing } from "../../ports/coordination.ts";
 import {
   type CoordinationHarness,
   type CoordinationOptions,
   deserted,
+  drop,
   entryOf,
   newCandidate,
   newDedicated,
   newMember,
+  save,
 } from "./coordination-shared.contract.ts";
 
 const MINUTE = 60_000;
@@ -50,6 +52,13 @@ class Model {
     if (this.leader?.of.incarnation === name) this.leader = undefined;
   }
 
+  change(one: MemberChange): void {
+    if (one.kind === "drop") this.members.delete(one.incarnation);
+    else if (!one.isKnown || this.members.has(one.member.incarnation)) {
+      this.members.set(one.member.incarnation, one.member);
+    }
+  }
+
   campaign(me: Candidate, dead: readonly string[]): Standing {
     for (const name of dead) if (name !== me.incarnation) this.leave(name);
     this.#list.set(me.incarnation, { of: me, left: me.leaseMs });
@@ -80,6 +89,10 @@ class Model {
 const scheduler = fc.nat(SCHEDULERS - 1);
 const member = fc.nat(MEMBERS - 1);
 const sooner = fc.constantFrom(0, 0, 0, -1, 1);
+const change = fc.oneof(
+  fc.record({ kind: fc.constant("save" as const), who: member, isKnown: fc.boolean(), types: fc.array(fc.string()) }),
+  fc.record({ kind: fc.constant("drop" as const), who: member }),
+);
 const step = fc.oneof(
   {
     weight: 10,
@@ -97,11 +110,8 @@ const step = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("resign" as const), who: scheduler }) },
   { weight: 5, arbitrary: fc.record({ kind: fc.constant("pass" as const), sevens: fc.integer({ min: 1, max: 9 }) }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({ kind: fc.constant("save" as const), who: member, sooner, types: fc.array(fc.string()) }),
-  },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("drop" as const), who: fc.array(member), sooner }) },
+  { weight: 5, arbitrary: fc.record({ kind: fc.constant("note" as const), changes: fc.array(change), sooner }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("leave" as const), who: fc.array(member) }) },
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
@@ -136,18 +146,19 @@ class Story {
       case "pass":
         model.pass(step.sevens * 7 * MINUTE);
         return this.#advance(step.sevens * 7 * MINUTE);
-      case "save": {
-        const saved = { ...this.#members[step.who]!, types: step.types };
-        const term = model.term + step.sooner;
-        assert.equal(await this.#coordination.saveMember(term, saved), step.sooner === 0);
-        if (step.sooner === 0) model.members.set(saved.incarnation, saved);
+      case "note": {
+        const changes = step.changes.map((one) => {
+          const of = this.#members[one.who]!;
+          return one.kind === "save" ? save({ ...of, types: one.types }, one.isKnown) : drop(of.incarnation);
+        });
+        assert.equal(await this.#coordination.note(model.term + step.sooner, changes), step.sooner === 0);
+        if (step.sooner === 0) for (const one of changes) model.change(one);
         return;
       }
-      case "drop": {
+      case "leave": {
         const names = step.who.map((who) => this.#members[who]!.incarnation);
-        assert.equal(await this.#coordination.dropMembers(model.term + step.sooner, names), step.sooner === 0);
-        if (step.sooner === 0) for (const name of names) model.members.delete(name);
-        return;
+        for (const name of names) model.members.delete(name);
+        return this.#coordination.leave(names);
       }
     }
   }

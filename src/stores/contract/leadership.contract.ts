@@ -257,7 +257,7 @@ export function leadershipContract(harness: CoordinationHarness): void {
         await assert.rejects(coordination.campaign(newCandidate()), refused);
         await assert.rejects(coordination.resign("nobody"), refused);
         await assert.rejects(coordination.members(), refused);
-        await assert.rejects(coordination.dropMembers(1, []), refused);
+        await assert.rejects(coordination.note(1, []), refused);
       } finally {
         await opened.dispose();
       }

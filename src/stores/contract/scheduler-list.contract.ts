@@ -77,7 +77,7 @@ export function scheduleListContract(harness: CoordinationHarness): void {
         await opened.listMany(LIMITS.schedulers - 1, false);
         await assert.rejects(coordination.campaign(newCandidate()), {
           code: "STORE_UNAVAILABLE",
-          message: /lists 10000 schedulers already/,
+          message: /more than 10000 schedulers in the store/,
         });
         const kept = await coordination.campaign(leader);
         assert.deepEqual([kept.term, kept.leading, kept.schedulers.length], [1, true, LIMITS.schedulers]);

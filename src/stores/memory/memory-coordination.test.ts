@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { HOUR, newCandidate, newMember } from "../contract/coordination-shared.contract.ts";
+import { HOUR, manyNew, newCandidate, newMember, save } from "../contract/coordination-shared.contract.ts";
 import { coordinationContract } from "../coordination.contract.ts";
 import { MemoryStore } from "./memory-store.ts";
 
@@ -14,7 +14,7 @@ coordinationContract("memory", async () => {
     },
     addMany: async (count) => {
       const { term } = await store.coordination.campaign(newCandidate());
-      for (let i = 0; i < count; i++) await store.coordination.saveMember(term, newMember());
+      for (const changes of manyNew(count)) await store.coordination.note(term, changes);
     },
     dispose: () => store.close(),
   };
@@ -36,7 +36,7 @@ test("what a caller does with its objects afterwards changes nothing", async () 
   const { coordination } = new MemoryStore();
   const types = ["Cart"];
   const { term } = await coordination.campaign(newCandidate());
-  await coordination.saveMember(term, newMember({ types }));
+  await coordination.note(term, [save(newMember({ types }))]);
   types.push("Order");
   assert.deepEqual((await coordination.members())[0]?.types, ["Cart"]);
 });

@@ -1,14 +1,14 @@
 // Coordination within one process: apps that share a MemoryStore share it. Each step runs to its end before anything else
 // does, so all of them are atomic.
 import { LIMITS } from "../../kernel/limits.ts";
-import type { Candidate, Coordination, Member, Standing } from "../../ports/coordination.ts";
+import type { Candidate, Coordination, Member, MemberChange, Standing } from "../../ports/coordination.ts";
 import { campaigned, NOBODY_YET, type Roll, standingOf, tooMany } from "../leadership.ts";
 import { byCodePoint } from "./code-points.ts";
 
 export class MemoryCoordination implements Coordination {
   #roll: Roll = { leadership: NOBODY_YET, listed: [] };
   /** By incarnation. */
-  readonly #members = new Map<string, Member>();
+  #members = new Map<string, Member>();
   readonly #now: () => number;
   readonly #checkOpen: () => void;
 
@@ -41,20 +41,19 @@ export class MemoryCoordination implements Coordination {
     );
   }
 
-  async saveMember(term: number, member: Member, isKnown = false): Promise<boolean> {
+  async note(term: number, changes: readonly MemberChange[]): Promise<boolean> {
     this.#checkOpen();
     if (term !== this.#roll.leadership.term) return false;
-    const { incarnation, namespace, address, machine, pid, types } = member;
-    if (isKnown && !this.#members.has(incarnation)) return true;
-    if (!this.#members.has(incarnation) && this.#members.size >= LIMITS.members) throw tooMany("members");
-    this.#members.set(incarnation, { incarnation, namespace, address, machine, pid, types: [...types] });
-    return true;
-  }
-
-  async dropMembers(term: number, incarnations: readonly string[]): Promise<boolean> {
-    this.#checkOpen();
-    if (term !== this.#roll.leadership.term) return false;
-    for (const incarnation of incarnations) this.#members.delete(incarnation);
+    const members = new Map(this.#members);
+    for (const change of changes) {
+      if (change.kind === "drop") members.delete(change.incarnation);
+      else if (!change.isKnown || members.has(change.member.incarnation)) {
+        const { incarnation, namespace, address, machine, pid, types } = change.member;
+        members.set(incarnation, { incarnation, namespace, address, machine, pid, types: [...types] });
+      }
+    }
+    if (members.size > Math.max(this.#members.size, LIMITS.members)) throw tooMany("members");
+    this.#members = members;
     return true;
   }
 

@@ -6,7 +6,7 @@ import { Middleman } from "../../../test/support/middleman.ts";
 import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
 import { isLimpetError } from "../../kernel/errors.ts";
 import type { Store } from "../../ports/store.ts";
-import { HOUR, newCandidate, newDedicated, newMember } from "../contract/coordination-shared.contract.ts";
+import { drop, HOUR, newCandidate, newDedicated, newMember, save } from "../contract/coordination-shared.contract.ts";
 import { actor } from "../contract/shared.contract.ts";
 import { coordinationContract } from "../coordination.contract.ts";
 import { openPostgresStore } from "./postgres-store.ts";
@@ -124,10 +124,10 @@ describe("coordination on PostgreSQL", { timeout: 120_000 }, () => {
     const leader = newCandidate();
     const { term } = await store.coordination.campaign(leader);
     const member = newMember();
-    await store.coordination.saveMember(term, member);
+    await store.coordination.note(term, [save(member)]);
     for (const write of [
-      () => store.coordination.saveMember(term, { ...member, types: [] }),
-      () => store.coordination.dropMembers(term, [member.incarnation]),
+      () => store.coordination.note(term, [save({ ...member, types: [] })]),
+      () => store.coordination.note(term, [drop(member.incarnation)]),
     ]) {
       await somebody.query("BEGIN; SELECT FROM limpet.leadership FOR UPDATE");
       const late = persist(write);
@@ -138,6 +138,35 @@ describe("coordination on PostgreSQL", { timeout: 120_000 }, () => {
       assert.deepEqual(await store.coordination.members(), [member]);
     }
     await store.coordination.resign(leader.incarnation);
+  });
+
+  test("a member that leaves while a note about it waits stays away, and the rest is noted", async () => {
+    const patient = await openPostgresStore(url, { lockTimeoutMs: 14_000 });
+    const leader = newCandidate();
+    const { term } = await patient.coordination.campaign(leader);
+    const others = await patient.coordination.members();
+    const [leaving, staying, dropped, added] = [newMember(), newMember(), newMember(), newMember()];
+    await patient.coordination.note(
+      term,
+      [leaving, staying, dropped].map((member) => save(member)),
+    );
+    await somebody.query("BEGIN; SELECT FROM limpet.leadership FOR UPDATE");
+    const changed = { ...staying, types: ["New"] };
+    const noted = patient.coordination.note(term, [
+      save({ ...leaving, types: ["New"] }, true),
+      save(changed, true),
+      drop(dropped.incarnation),
+      save(added),
+    ]);
+    await waiting(1);
+    await patient.coordination.leave([leaving.incarnation]);
+    await waiting(1);
+    await somebody.query("COMMIT");
+    assert.equal(await noted, true);
+    assert.deepEqual(await patient.coordination.members(), [...others, changed, added]);
+    await patient.coordination.note(term, [drop(staying.incarnation), drop(added.incarnation)]);
+    await patient.coordination.resign(leader.incarnation);
+    await patient.close();
   });
 
   test("leadership is kept while every connection of the store is taken", async () => {

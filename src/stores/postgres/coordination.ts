@@ -5,9 +5,17 @@
 // write after the other, so that they take no more than one connection and a later write is never overtaken.
 import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { Candidate, Coordination, Member, SchedulerEntry, Standing } from "../../ports/coordination.ts";
+import type {
+  Candidate,
+  Coordination,
+  Member,
+  MemberChange,
+  SchedulerEntry,
+  Standing,
+} from "../../ports/coordination.ts";
 import { inOrder, tooMany } from "../leadership.ts";
-import { texts } from "./arrays.ts";
+import { merged } from "../member-changes.ts";
+import { bigints, texts } from "./arrays.ts";
 import type { Connections, Row, Statement } from "./connections.ts";
 
 type Scheduler = Omit<SchedulerEntry, "leader">;
@@ -32,50 +40,45 @@ export const readMembers = (schema: string): Statement => ({
 
 /**
  * The fence: the row of leadership is locked only if its term is still ours, which is looked at again after a wait, and no
- * other term begins before this is committed. Counting reads an index, once for each host that starts.
+ * other term begins before this is committed. No two changes are of the same member, so no row is touched twice.
+ *
+ * Members may leave while this waits for the fence, and its snapshot still shows them. What is known of a member is therefore
+ * written by an UPDATE, which leaves a row that was deleted meanwhile alone; an upsert would bring it back.
+ *
+ * Rows are found by their key. All are counted, by an index, only when there are more than before.
  */
-export const saveMember = (schema: string): Statement => ({
-  name: "limpet_save_member",
+export const noteMembers = (schema: string): Statement => ({
+  name: "limpet_note_members",
   text: `
     WITH led AS MATERIALIZED (
       SELECT one FROM ${schema}.leadership WHERE one AND term = $1 FOR UPDATE
+    ), saves AS MATERIALIZED (
+      SELECT s.*, m.incarnation IS NOT NULL AS is_there
+      FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::bigint[])
+        AS s (namespace, incarnation, address, machine, pid, types, is_known)
+      LEFT JOIN ${schema}.members m ON m.incarnation = s.incarnation
+    ), growth AS MATERIALIZED (
+      SELECT (SELECT count(*) FROM saves WHERE is_known = 0 AND NOT is_there)
+           - (SELECT count(*) FROM unnest($9::text[]) AS i (incarnation) JOIN ${schema}.members USING (incarnation)) AS more
     ), room AS MATERIALIZED (
-      SELECT EXISTS (SELECT FROM ${schema}.members WHERE incarnation = $3)
-          OR (SELECT count(*) FROM ${schema}.members) < $8 AS found
-    ), saved AS (
+      SELECT more <= 0 OR more + (SELECT count(*) FROM ${schema}.members) <= $10 AS found FROM growth
+    ), going AS MATERIALIZED (
+      SELECT one FROM led, room WHERE found
+    ), added AS (
       INSERT INTO ${schema}.members (namespace, incarnation, address, machine, pid, types)
-      SELECT $2, $3, $4, $5, $6, $7 FROM led, room WHERE room.found
+      SELECT s.namespace, s.incarnation, s.address, s.machine, s.pid, s.types FROM going, saves s WHERE s.is_known = 0
       ON CONFLICT (incarnation) DO UPDATE
       SET namespace = excluded.namespace, address = excluded.address, machine = excluded.machine, pid = excluded.pid,
           types = excluded.types
-    )
-    SELECT EXISTS (SELECT FROM led), found FROM room`,
-});
-
-/** The same fence, for one that is there already: a row that was deleted while this waited stays away. */
-export const changeMember = (schema: string): Statement => ({
-  name: "limpet_change_member",
-  text: `
-    WITH led AS MATERIALIZED (
-      SELECT one FROM ${schema}.leadership WHERE one AND term = $1 FOR UPDATE
     ), changed AS (
-      UPDATE ${schema}.members SET namespace = $2, address = $4, machine = $5, pid = $6, types = $7
-      FROM led WHERE incarnation = $3
-    )
-    SELECT EXISTS (SELECT FROM led)`,
-});
-
-/** The same fence. Rows are found by their key. */
-export const dropMembers = (schema: string): Statement => ({
-  name: "limpet_drop_members",
-  text: `
-    WITH led AS MATERIALIZED (
-      SELECT one FROM ${schema}.leadership WHERE one AND term = $1 FOR UPDATE
+      UPDATE ${schema}.members m
+      SET namespace = s.namespace, address = s.address, machine = s.machine, pid = s.pid, types = s.types
+      FROM going, saves s WHERE m.incarnation = s.incarnation AND s.is_known = 1
     ), dropped AS (
-      DELETE FROM ${schema}.members m USING led, unnest($2::text[]) AS i (incarnation)
+      DELETE FROM ${schema}.members m USING going, unnest($9::text[]) AS i (incarnation)
       WHERE m.incarnation = i.incarnation
     )
-    SELECT EXISTS (SELECT FROM led)`,
+    SELECT EXISTS (SELECT FROM led), found FROM room`,
 });
 
 /** No fence: nobody else can say this of a host, and it is true whoever leads. */
@@ -99,9 +102,7 @@ export class PostgresCoordination implements Coordination {
       campaign: campaign(schema),
       resign: resign(schema),
       readMembers: readMembers(schema),
-      saveMember: saveMember(schema),
-      changeMember: changeMember(schema),
-      dropMembers: dropMembers(schema),
+      note: noteMembers(schema),
       leave: leaveMembers(schema),
     };
   }
@@ -137,20 +138,22 @@ export class PostgresCoordination implements Coordination {
     });
   }
 
-  async saveMember(term: number, member: Member, isKnown = false): Promise<boolean> {
-    const { namespace, incarnation, address, machine, pid, types } = member;
-    const values = [term, namespace, incarnation, address, machine, pid, JSON.stringify(types)];
-    if (isKnown) {
-      const [isCurrent] = await this.#write(this.#statements.changeMember, values);
-      return isCurrent as boolean;
-    }
-    const [isCurrent, foundRoom] = await this.#write(this.#statements.saveMember, [...values, LIMITS.members]);
+  async note(term: number, changes: readonly MemberChange[]): Promise<boolean> {
+    const { saved, dropped } = merged(changes);
+    const members = saved.map(({ member }) => member);
+    const [isCurrent, foundRoom] = await this.#write(this.#statements.note, [
+      term,
+      texts(members.map(({ namespace }) => namespace)),
+      texts(members.map(({ incarnation }) => incarnation)),
+      texts(members.map(({ address }) => address)),
+      texts(members.map(({ machine }) => machine)),
+      bigints(members.map(({ pid }) => pid)),
+      texts(members.map(({ types }) => JSON.stringify(types))),
+      bigints(saved.map(({ isKnown }) => (isKnown ? 1 : 0))),
+      texts(dropped),
+      LIMITS.members,
+    ]);
     if (isCurrent && !foundRoom) throw tooMany("members");
-    return isCurrent as boolean;
-  }
-
-  async dropMembers(term: number, incarnations: readonly string[]): Promise<boolean> {
-    const [isCurrent] = await this.#write(this.#statements.dropMembers, [term, texts(incarnations)]);
     return isCurrent as boolean;
   }
 

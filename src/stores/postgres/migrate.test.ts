@@ -7,7 +7,7 @@ import { inspect } from "node:util";
 import pg from "pg";
 import { startPostgres, TEST_PASSWORD, type TestServer } from "../../../test/support/postgres.ts";
 import { LimpetError } from "../../kernel/errors.ts";
-import { newCandidate, newMember } from "../contract/coordination-shared.contract.ts";
+import { newCandidate, newMember, save } from "../contract/coordination-shared.contract.ts";
 import { actor, take } from "../contract/shared.contract.ts";
 import { migrate } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
@@ -176,7 +176,7 @@ describe("opening", () => {
     const store = await openPostgresStore(limited.href);
     assert.equal((await take(store, actor("alice"))).epoch, 1);
     const { term } = await store.coordination.campaign(newCandidate());
-    assert.equal(await store.coordination.saveMember(term, newMember()), true);
+    assert.equal(await store.coordination.note(term, [save(newMember())]), true);
     await store.close();
   });
 

@@ -7,7 +7,7 @@ import { startPostgres, type TestServer } from "../../../test/support/postgres.t
 import { bigints, texts } from "./arrays.ts";
 import { commitAny, commitSmall, readHeads } from "./commit.ts";
 import type { Statement } from "./connections.ts";
-import { changeMember, dropMembers, leaveMembers, readMembers, saveMember } from "./coordination.ts";
+import { leaveMembers, noteMembers, readMembers } from "./coordination.ts";
 import { listStatement } from "./listing.ts";
 import { migrate } from "./migrate.ts";
 import { postgresSettings } from "./settings.ts";
@@ -65,9 +65,7 @@ describe("statements", () => {
 
   async function checkPlans(): Promise<void> {
     const actors = [commitSmall, commitAny, readHeads, takeHeads, takeFree, readParts];
-    const ours = [...actors, readMembers, saveMember, changeMember, dropMembers, leaveMembers].map((make) =>
-      make(SCHEMA),
-    );
+    const ours = [...actors, readMembers, noteMembers, leaveMembers].map((make) => make(SCHEMA));
     const lists = QUERIES.map((query) => listStatement(SCHEMA, query).statement);
     for (const statement of [...ours, ...lists]) {
       const nodes = await planOf(statement);

@@ -3,7 +3,7 @@
 // The lists are short, a row for each process of a machine, so they are read whole.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { Candidate, Member, Standing } from "../../ports/coordination.ts";
+import type { Candidate, Member, MemberChange, Standing } from "../../ports/coordination.ts";
 import { campaigned, type Leadership, type Listed, standingOf, tooMany } from "../leadership.ts";
 
 type ListedRow = [string, string, string, number, number, number, number];
@@ -55,7 +55,7 @@ export class CoordinationStatements {
     // Reads all, once for each term. Text is compared byte by byte, which is by code point.
     this.#members = asArrays(`SELECT ${MEMBER} FROM members ORDER BY namespace, incarnation`);
     this.#isMember = asArrays("SELECT 1 FROM members WHERE incarnation = ?");
-    // Reads the key of every member, when there is a new one.
+    // Reads the key of every member, when there are more than before.
     this.#countMembers = asArrays("SELECT count(*) FROM members");
     this.#saveMember = db.prepare(`INSERT OR REPLACE INTO members (${MEMBER}) VALUES (?, ?, ?, ?, ?, ?)`);
     this.#dropMember = db.prepare("DELETE FROM members WHERE incarnation = ?");
@@ -85,24 +85,25 @@ export class CoordinationStatements {
     );
   }
 
-  saveMember(
-    term: number,
-    { namespace, incarnation, address, machine, pid, types }: Member,
-    isKnown: boolean,
-  ): boolean {
+  note(term: number, changes: readonly MemberChange[]): boolean {
     if (!this.#isCurrent(term)) return false;
-    if (this.#isMember.get(incarnation) === undefined) {
-      if (isKnown) return true;
-      const [count] = this.#countMembers.get() as unknown as [number];
-      if (count >= LIMITS.members) throw tooMany("members");
+    let more = 0;
+    for (const change of changes) {
+      const { incarnation } = change.kind === "drop" ? change : change.member;
+      const isThere = this.#isMember.get(incarnation) !== undefined;
+      if (change.kind === "drop") {
+        if (isThere) more--;
+        this.#dropMember.run(incarnation);
+      } else if (isThere || !change.isKnown) {
+        if (!isThere) more++;
+        const { namespace, address, machine, pid, types } = change.member;
+        this.#saveMember.run(namespace, incarnation, address, machine, pid, JSON.stringify(types));
+      }
     }
-    this.#saveMember.run(namespace, incarnation, address, machine, pid, JSON.stringify(types));
-    return true;
-  }
-
-  dropMembers(term: number, incarnations: readonly string[]): boolean {
-    if (!this.#isCurrent(term)) return false;
-    for (const incarnation of incarnations) this.#dropMember.run(incarnation);
+    if (more > 0) {
+      const [count] = this.#countMembers.get() as unknown as [number];
+      if (count > LIMITS.members) throw tooMany("members");
+    }
     return true;
   }
 

@@ -9,7 +9,7 @@ import type { Worker } from "node:worker_threads";
 import type { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { silentLog } from "../../ports/log.ts";
-import { HOUR, newCandidate, newMember } from "../contract/coordination-shared.contract.ts";
+import { HOUR, newCandidate, newMember, save } from "../contract/coordination-shared.contract.ts";
 import { actor, change, commitOf, freshNamespace, take, takeAll, whole } from "../contract/shared.contract.ts";
 import { coordinationContract, type OpenedCoordination } from "../coordination.contract.ts";
 import { openSqliteStore, SqliteStore } from "./sqlite-store.ts";
@@ -122,7 +122,7 @@ describe("a step of coordination on a busy SQLite file", { timeout: 60_000 }, ()
       }),
       steps: [
         store.coordination.campaign(me),
-        store.coordination.saveMember(term, newMember()),
+        store.coordination.note(term, [save(newMember())]),
         store.coordination.members(),
         store.coordination.resign(me.incarnation),
       ].map(goneBefore),
@@ -144,8 +144,8 @@ describe("a step of coordination on a busy SQLite file", { timeout: 60_000 }, ()
         store.commit([commitOf(held[0]!, change("on top of nothing"))]),
         store.coordination.resign(first.incarnation),
         store.coordination.campaign(second),
-        store.coordination.saveMember(term, member),
-        store.coordination.saveMember(term + 1, member),
+        store.coordination.note(term, [save(member)]),
+        store.coordination.note(term + 1, [save(member)]),
         store.commit([commitOf(held[1]!, whole("b"))]),
       ]),
     );
@@ -177,7 +177,7 @@ describe("a step of coordination on a busy SQLite file", { timeout: 60_000 }, ()
     other.exec("BEGIN IMMEDIATE");
     const lost = Promise.all([
       assert.rejects(restarted.coordination.campaign(me), { code: "STORE_UNAVAILABLE" }),
-      assert.rejects(restarted.coordination.saveMember(term, newMember()), { code: "STORE_UNAVAILABLE" }),
+      assert.rejects(restarted.coordination.note(term, [save(newMember())]), { code: "STORE_UNAVAILABLE" }),
       assert.rejects(restarted.coordination.resign("nobody"), { code: "STORE_UNAVAILABLE" }),
     ]);
     await workers[0]!.terminate();

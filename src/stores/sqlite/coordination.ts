@@ -1,6 +1,6 @@
 // Coordination as the event loop sees it: each step is one question to the worker thread, which answers it ahead of takes
 // and commits. Moments are those of the machine's clock, which all processes on the file share.
-import type { Candidate, Coordination, Member, Standing } from "../../ports/coordination.ts";
+import type { Candidate, Coordination, Member, MemberChange, Standing } from "../../ports/coordination.ts";
 import type { WorkerLink } from "./worker-link.ts";
 
 export class SqliteCoordination implements Coordination {
@@ -29,19 +29,14 @@ export class SqliteCoordination implements Coordination {
     return (await this.#link.ask({ kind: "members" })) as Member[];
   }
 
-  async saveMember(term: number, member: Member, isKnown = false): Promise<boolean> {
-    const { namespace, incarnation, address, machine, pid, types } = member;
-    const question = {
-      kind: "save-member",
-      term,
-      member: { namespace, incarnation, address, machine, pid, types: [...types] },
-      isKnown,
-    } as const;
-    return (await this.#link.ask(question)) as boolean;
-  }
-
-  async dropMembers(term: number, incarnations: readonly string[]): Promise<boolean> {
-    return (await this.#link.ask({ kind: "drop-members", term, incarnations: [...incarnations] })) as boolean;
+  async note(term: number, changes: readonly MemberChange[]): Promise<boolean> {
+    const copies = changes.map((change): MemberChange => {
+      if (change.kind === "drop") return { kind: "drop", incarnation: change.incarnation };
+      const { namespace, incarnation, address, machine, pid, types } = change.member;
+      const member = { namespace, incarnation, address, machine, pid, types: [...types] };
+      return { kind: "save", member, isKnown: change.isKnown };
+    });
+    return (await this.#link.ask({ kind: "note", term, changes: copies })) as boolean;
   }
 
   async leave(incarnations: readonly string[]): Promise<void> {

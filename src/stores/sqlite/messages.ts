@@ -3,7 +3,7 @@
 // Everything here is pure, so both sides agree by construction.
 import type { ErrorCode } from "../../kernel/errors.ts";
 import type { ActorKey } from "../../kernel/names.ts";
-import type { Candidate, Member } from "../../ports/coordination.ts";
+import type { Candidate, MemberChange } from "../../ports/coordination.ts";
 import type { ActorQuery, Commit, CommitOutcome, StoredActor, Taken, TakeRequest } from "../../ports/store.ts";
 
 /** The file name that means no file. */
@@ -23,8 +23,7 @@ export type ActorWrite =
 export type CoordinationWrite =
   | { readonly kind: "campaign"; readonly candidate: Candidate; readonly dead: readonly string[] }
   | { readonly kind: "resign"; readonly incarnation: string }
-  | { readonly kind: "save-member"; readonly term: number; readonly member: Member; readonly isKnown: boolean }
-  | { readonly kind: "drop-members"; readonly term: number; readonly incarnations: readonly string[] }
+  | { readonly kind: "note"; readonly term: number; readonly changes: readonly MemberChange[] }
   | { readonly kind: "leave"; readonly incarnations: readonly string[] };
 
 export type Write = ActorWrite | CoordinationWrite;
@@ -40,7 +39,7 @@ export type Question =
   | { readonly kind: "close" };
 
 type Kind = Question["kind"];
-const COORDINATION_WRITES: ReadonlySet<Kind> = new Set(["campaign", "resign", "save-member", "drop-members", "leave"]);
+const COORDINATION_WRITES: ReadonlySet<Kind> = new Set(["campaign", "resign", "note", "leave"]);
 const isCoordinationWrite = (question: Question): boolean => COORDINATION_WRITES.has(question.kind);
 
 export const isWrite = (question: Question): question is Write =>

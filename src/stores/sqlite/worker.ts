@@ -34,6 +34,7 @@ type Read = Exclude<Question, Write>;
 
 function rowsOf(question: Write): number {
   if (question.kind === "take") return question.strings.length / TAKE_STRINGS;
+  if (question.kind === "note") return question.changes.length;
   return question.kind === "commit" ? question.numbers.length / COMMIT_NUMBERS : 1;
 }
 
@@ -113,10 +114,8 @@ class Desk {
         return this.#coordination.campaign(question.candidate, question.dead, Date.now());
       case "resign":
         return this.#coordination.resign(question.incarnation);
-      case "save-member":
-        return this.#coordination.saveMember(question.term, question.member, question.isKnown);
-      case "drop-members":
-        return this.#coordination.dropMembers(question.term, question.incarnations);
+      case "note":
+        return this.#coordination.note(question.term, question.changes);
       case "leave":
         return this.#coordination.leave(question.incarnations);
     }

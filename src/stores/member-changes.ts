@@ -1,0 +1,33 @@
+// Changes of members as sets: for a store that writes all of them at once and may touch no member twice.
+import type { MemberChange } from "../ports/coordination.ts";
+
+type Save = Extract<MemberChange, { kind: "save" }>;
+
+export interface MergedChanges {
+  readonly saved: readonly Save[];
+  readonly dropped: readonly string[];
+}
+
+/** One change for each member, which comes to the same as all of its changes in their order. */
+export function merged(changes: readonly MemberChange[]): MergedChanges {
+  const last = new Map<string, MemberChange>();
+  for (const change of changes) {
+    const incarnation = incarnationOf(change);
+    last.set(incarnation, followed(last.get(incarnation), change));
+  }
+  const all = [...last.values()];
+  return {
+    saved: all.filter((change) => change.kind === "save"),
+    dropped: all.filter((change) => change.kind === "drop").map(({ incarnation }) => incarnation),
+  };
+}
+
+/** The last one counts. But what is said of a known member needs it to be there, and that the one before decides. */
+function followed(before: MemberChange | undefined, change: MemberChange): MemberChange {
+  if (before === undefined || change.kind === "drop" || !change.isKnown) return change;
+  return before.kind === "drop" ? before : { ...change, isKnown: before.isKnown };
+}
+
+function incarnationOf(change: MemberChange): string {
+  return change.kind === "drop" ? change.incarnation : change.member.incarnation;
+}
