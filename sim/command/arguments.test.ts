@@ -48,12 +48,17 @@ describe("the words of the command", () => {
     refused("--seed 1.5", /--seed must be a whole number/);
     refused("--minutes 0", /--minutes must be a number above 0/);
     refused("--jobs many", /--jobs/);
+    refused("--seed -1", /^Option '--seed' argument is ambiguous\. See --help\.$/);
+    refused(`--from ${2 ** 48 - 1} --seeds 2`, /--from must be a whole number from 0 to/);
   });
 
   it("refuses what does not go together, instead of ignoring it", () => {
     refused("--seed 1 --seeds 5", /--seeds does not go with --seed/);
     refused("--minutes 1 --seeds 5", /--seeds does not go with --minutes/);
     refused("--update", /--update does not go with many seeds/);
+    refused("--seed 1 --json --verbose", /--verbose does not go with --json/);
+    refused("7 --seed 8", /"7" is short for an option; it does not go with --seed/);
+    refused("1 5 --seeds 3", /"1" is short for an option; it does not go with --seeds/);
     refused("--shrink", /--shrink needs either --seed or --story/);
     refused("--shrink --seed 1 --story a.json", /--shrink needs either/);
   });

@@ -120,6 +120,7 @@ export function parseArguments(words: readonly string[]): Arguments {
   if (task === "shrink" && (values.seed === undefined) === (values.story === undefined)) {
     throw new UsageError("--shrink needs either --seed or --story: what it is to shrink.");
   }
+  if (values.json && values.verbose) throw new UsageError("--verbose does not go with --json, which tells no story.");
   if (values.bug !== undefined && bugNamed(values.bug) === undefined) {
     throw new UsageError(
       `There is no bug ${JSON.stringify(values.bug)}. Bugs:\n${listed(BUGS.map(({ name }) => name))}`,
@@ -127,11 +128,13 @@ export function parseArguments(words: readonly string[]): Arguments {
   }
   const number = (name: "seeds" | "from" | "jobs" | "hosts" | "seed" | "limit", least: number, most: number) =>
     values[name] === undefined ? undefined : wholeNumber(name, values[name], least, most);
+  const seeds = number("seeds", 1, 1e9) ?? SEEDS;
   return {
     task,
     seed: number("seed", 0, LARGEST_SEED),
-    from: number("from", 0, LARGEST_SEED),
-    seeds: number("seeds", 1, 1e9) ?? SEEDS,
+    // The last of them can be named too, or it could not be replayed.
+    from: number("from", 0, LARGEST_SEED - seeds),
+    seeds,
     minutes: values.minutes === undefined ? 0 : minutesOf(values.minutes),
     jobs: number("jobs", 1, 256) ?? availableParallelism(),
     hosts: number("hosts", 1, 50),
@@ -154,6 +157,10 @@ function parse(words: readonly string[]) {
     const [first, count, ...rest] = positionals;
     if (rest.length > 0) throw new UsageError(`Too many words: ${JSON.stringify(rest[0])}. See --help.`);
     if (first === undefined) return values;
+    const named = (["seed", "from", "seeds", "story"] as const).find((name) => values[name] !== undefined);
+    if (named !== undefined) {
+      throw new UsageError(`${JSON.stringify(first)} is short for an option; it does not go with --${named}.`);
+    }
     for (const word of [first, count]) {
       if (word !== undefined && !/^\d+$/.test(word))
         throw new UsageError(`${JSON.stringify(word)} is no seed. See --help.`);
@@ -162,7 +169,7 @@ function parse(words: readonly string[]) {
   } catch (error) {
     if (error instanceof UsageError || !(error instanceof TypeError)) throw error;
     // The parser's first sentence names the word; the rest is advice about its own syntax.
-    throw new UsageError(`${error.message.split(/\. (?:To specify|This command)|\n/)[0]}. See --help.`);
+    throw new UsageError(`${error.message.split(/\. (?:To specify|This command)|\.?\n/)[0]}. See --help.`);
   }
 }
 

@@ -169,4 +169,12 @@ describe("npm run sim with a story", () => {
     assert.equal(code, 1);
     assert.match(err, /holds: there is nothing to make small/);
   });
+
+  it("says which bug a story needs to fail", async (test) => {
+    const file = join(folder(test), "call.json");
+    writeFileSync(file, JSON.stringify({ ...story, expected: { reports: "progress", bug: BUG } }));
+    const { code, err } = await sim(`--story ${file} --shrink`);
+    assert.equal(code, 1);
+    assert.match(err, new RegExp(`holds: .*Add --bug ${BUG}`));
+  });
 });

@@ -2,7 +2,7 @@
 import type { Terminal } from "../../src/cli/terminal.ts";
 import type { Plan } from "../plan.ts";
 import { shrink } from "../shrink.ts";
-import { readStory } from "../stories/story-file.ts";
+import { readStory, type StoryFile } from "../stories/story-file.ts";
 import type { Arguments } from "./arguments.ts";
 import { circumstances } from "./circumstances.ts";
 import { Crew } from "./crew.ts";
@@ -19,20 +19,34 @@ const MOST_MS = 30_000;
 /** 0 if there is a small plan that fails; 1 if there was nothing to make small. */
 export async function shrinkSeed(options: Arguments, terminal: Terminal): Promise<number> {
   const { seed = 0, hosts, story } = options;
-  const plan = story === undefined ? planOf({ seed, hosts }) : readStory(story).plan;
+  const kept = story === undefined ? undefined : readStory(story);
+  const plan = kept?.plan ?? planOf({ seed, hosts });
   // In a process of its own: what is left of a plan may hang where the whole of it did not.
   const crew = new Crew({ jobs: 1, mostMs: MOST_MS });
   try {
-    return await shrinkPlan(plan, crew, options, terminal);
+    return await shrinkPlan(plan, crew, options, terminal, bugOf(kept));
   } finally {
     crew.close();
   }
 }
 
-async function shrinkPlan(plan: Plan, worker: Worker, options: Arguments, terminal: Terminal): Promise<number> {
+/** The bug with which a kept story fails. */
+function bugOf(kept: StoryFile | undefined): string | undefined {
+  return typeof kept?.expected === "object" ? kept.expected.bug : undefined;
+}
+
+async function shrinkPlan(
+  plan: Plan,
+  worker: Worker,
+  options: Arguments,
+  terminal: Terminal,
+  itsBug: string | undefined,
+): Promise<number> {
   const [violation] = (await worker.perform({ seed: plan.seed, plan })).violations;
   if (violation === undefined) {
-    terminal.errLine(`seed ${plan.seed} holds: there is nothing to make small.`);
+    const hint =
+      itsBug === undefined || options.bug === itsBug ? "" : ` Add --bug ${itsBug}: with it, it does not hold.`;
+    terminal.errLine(`seed ${plan.seed} holds: there is nothing to make small.${hint}`);
     return 1;
   }
   const { checker } = violation;

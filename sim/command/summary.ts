@@ -8,8 +8,13 @@ import type { Report } from "./job.ts";
 
 /** Enough to go on with. */
 const MOST_SEEDS = 20;
+/** In so many seeds everything that is rare should have happened. */
+const LONG_RUN = 5_000;
 
 const missedMarks = (reached: ReadonlySet<string>): string[] => Object.keys(MARKS).filter((mark) => !reached.has(mark));
+
+/** A long run in which something rare never happened proves less than it seems to. */
+const isTooTame = ({ seeds, marks }: Figures): boolean => seeds >= LONG_RUN && missedMarks(marks).length > 0;
 
 export function summaryOf(figures: Figures, failed: readonly Report[], isInterrupted: boolean, paint: Paint): string {
   const { seeds, seconds, simulatedMs, steps, operations, marks } = figures;
@@ -18,11 +23,12 @@ export function summaryOf(figures: Figures, failed: readonly Report[], isInterru
   const missed = missedMarks(marks);
   return [
     "",
-    `${seeds} seeds in ${seconds.toFixed(1)} s (${rate(seeds)} seeds/s), ${showTime(simulatedMs)} simulated (${rate(simulatedMs / 1_000)} times real time)`,
+    `${seeds} ${seeds === 1 ? "seed" : "seeds"} in ${seconds.toFixed(1)} s (${rate(seeds)} seeds/s), ${showTime(simulatedMs)} simulated (${rate(simulatedMs / 1_000)} times real time)`,
     `${steps.toLocaleString("en")} steps (${rate(steps)}/s), ${operations.toLocaleString("en")} calls`,
     `faults: ${happened.join(", ") || "none"}`,
     ...(figures.missedFaults.length > 0 ? [`never:  ${figures.missedFaults.join(", ")}`] : []),
-    `marks:  ${marks.size} of ${marks.size + missed.length}${missed.length > 0 ? `; missed: ${missed.join(", ")}` : ""}`,
+    `marks:  ${marks.size} of ${marks.size + missed.length}${missed.length > 0 ? `; missed: ${missed.join("; ")}` : ""}`,
+    ...(isTooTame(figures) ? [paint("yellow", `too tame: ${seeds} seeds are enough to reach every mark`)] : []),
     ...(isInterrupted ? [paint("yellow", "interrupted")] : []),
     ...(failed.length === 0
       ? [paint("green", "everything held")]
@@ -64,6 +70,6 @@ export function jsonOf(
     events: figures.steps,
     calls: figures.operations,
     faults: Object.fromEntries(figures.faults),
-    marks: { reached: [...figures.marks].sort(), missed: missedMarks(figures.marks) },
+    marks: { reached: [...figures.marks].sort(), missed: missedMarks(figures.marks), tooTame: isTooTame(figures) },
   };
 }

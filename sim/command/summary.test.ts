@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Paint } from "../../src/cli/terminal.ts";
+import { MARKS } from "../marks.ts";
+import { Figures } from "./figures.ts";
+import type { Report } from "./job.ts";
+import { jsonOf, summaryOf } from "./summary.ts";
+
+const plain: Paint = (_tint, text) => text;
+
+function figuresOf(seeds: number, marks: readonly string[]): Figures {
+  const figures = new Figures();
+  const report: Report = {
+    ...{ seed: 1, violations: [], trace: "", runs: 1, steps: 10, simulatedMs: 1_000, operations: 1 },
+    ...{ faults: {}, marks, told: [] },
+  };
+  for (let i = 0; i < seeds; i++) figures.add(report);
+  return figures;
+}
+
+const isTooTame = (figures: Figures): boolean => jsonOf(figures, 1, [], {}, { commit: "", node: "" }).marks.tooTame;
+
+describe("the sum of many seeds", () => {
+  it("calls a long run that missed a mark too tame", () => {
+    const [first, ...others] = Object.keys(MARKS);
+    const figures = figuresOf(5_000, others);
+    const text = summaryOf(figures, [], false, plain);
+    assert.match(text, new RegExp(`missed: ${first}\n`));
+    assert.match(text, /^too tame: 5000 seeds are enough to reach every mark$/m);
+    assert.ok(isTooTame(figures));
+  });
+
+  it("does not expect everything of a short run, and nothing more of one that reached everything", () => {
+    for (const figures of [figuresOf(4_999, []), figuresOf(5_000, Object.keys(MARKS))]) {
+      assert.doesNotMatch(summaryOf(figures, [], false, plain), /too tame/);
+      assert.ok(!isTooTame(figures));
+    }
+  });
+
+  it("counts one seed as one", () => {
+    assert.match(summaryOf(figuresOf(1, []), [], false, plain), /^1 seed in /m);
+  });
+});
