@@ -29,6 +29,7 @@ export async function demand(stage: Stage, checkers: readonly Checker[], until: 
   await settle(stage, until);
   if (stage.violations.length > 0) return;
   await probe(stage, until);
+  await answers(stage, until);
   for (const checker of checkers) checker.healed?.();
   if (stage.violations.length > 0) return;
   await stopAll(stage, until);
@@ -96,6 +97,15 @@ async function probe(stage: Stage, until: Until): Promise<void> {
       const { type, id, from } = operation.call;
       stage.violation("progress", `${type}/${id} does not answer ${from} after healing: ${operation.outcome.error}`);
     }
+  }
+}
+
+/** Whatever was asked in the chaos has its answer, unless whoever asked is gone. */
+async function answers(stage: Stage, until: Until): Promise<void> {
+  const isOpen = ({ outcome, process }: Operation): boolean => outcome === undefined && !process.hasEnded;
+  await until(stage.now + stage.boundMs, () => !stage.operations.some(isOpen));
+  for (const { token, call } of stage.operations.filter(isOpen)) {
+    stage.violation("progress", `${token} on ${call.type}/${call.id} has no answer after healing`);
   }
 }
 

@@ -1,7 +1,7 @@
 // What a long run must reach at least once: rare situations in which the rules are really tried. A mark that is never reached
 // says that the troubles or the calls are too tame, not that everything is well.
 //
-// Not among them, because a virtual world does not get there: LINK_FULL and MAILBOX_FULL need thousands of calls at once.
+// Not among them, because a virtual world does not get there: LINK_FULL needs thousands of calls at once.
 import { LimpetError } from "../src/kernel/errors.ts";
 import type { RemoteCall } from "../src/ports/links.ts";
 import type { Process } from "../src/world/process.ts";
@@ -46,6 +46,8 @@ export const MARKS = {
   "call cancelled": "a caller gave up",
   "cycle refused": "a chain of calls came back to an actor that waited for it",
   "stopping host refused": "a call failed because its own process was stopping",
+  "mailbox full": "a call was refused because too many waited for its actor already",
+  "host full": "a call was refused because there was no room for its actor, and nobody could leave",
   "nobody hosts it": "a call was told that no host runs its type",
   "not settled": "a call was turned away too often",
   "waited in vain": "a call never found a host that could run it",
@@ -61,6 +63,8 @@ const BY_CODE: { readonly [code: string]: MarkName } = {
   ANSWER_LOST: "answer lost",
   CALL_CYCLE: "cycle refused",
   STOPPING: "stopping host refused",
+  MAILBOX_FULL: "mailbox full",
+  HOST_FULL: "host full",
   NO_HOST: "nobody hosts it",
   NOT_SETTLED: "not settled",
   NOT_READY: "waited in vain",

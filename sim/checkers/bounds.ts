@@ -1,4 +1,5 @@
 // Nothing grows without end: what waits, what is connected and what is planned stay in proportion to what the run asks for.
+import { OPTIONS } from "../../src/config/options.ts";
 import type { CheckerKind } from "./checker.ts";
 import { every, upHosts } from "./looks.ts";
 
@@ -16,6 +17,7 @@ export const bounds: CheckerKind = {
   make(stage, report) {
     const { plan, world } = stage;
     const { length: hosts } = plan.hosts;
+    const mailboxLimit = plan.settings.mailboxLimit ?? Number(OPTIONS.mailboxLimit.default);
     let open = 0;
     const mostConnections = hosts * hosts * CONNECTIONS_PER_PAIR;
     const mostPlanned =
@@ -33,6 +35,7 @@ export const bounds: CheckerKind = {
         for (const { process, door } of upHosts(stage)) {
           void door.list({ active: true, limit: 1_000 }).then((page) => {
             for (const { type, id, waiting } of page.actors) {
+              if (waiting > mailboxLimit) report(`${waiting} calls wait for ${type}/${id}, and ${mailboxLimit} may`);
               // Chains add one call each; nobody else calls.
               if (waiting > (open + 1) * 2) {
                 report(

@@ -553,6 +553,16 @@ describe("bounds", () => {
     await clean(scene.at(0));
   });
 
+  it("reports a mailbox that holds more than it may", async () => {
+    const limited = (count: number): Scene => {
+      const scene = new Scene("bounds", { settings: { mailboxLimit: 1 } });
+      scene.process(waiting(count));
+      return scene.at(0);
+    };
+    await clean(limited(1));
+    await reports(limited(2), /2 calls wait for Ledger\/a, and 1 may/);
+  });
+
   it("reports connections, happenings and mailboxes that grow", async () => {
     const scene = new Scene("bounds");
     scene.world.network.open = 4_000;
