@@ -40,8 +40,15 @@ export class SeedFailed extends Error {
 export async function everySeed(
   count: number,
   test: (world: TestWorld) => Promise<void> | void,
-  { first = 1, ...options }: SeedOptions,
+  seedOptions: SeedOptions,
 ): Promise<void> {
+  if (typeof test !== "function" || typeof seedOptions !== "object") {
+    throw new LimpetError(
+      "ARGUMENT_INVALID",
+      "everySeed takes a count, a test and options: everySeed(100, test, { actors: [Cart] })",
+    );
+  }
+  const { first = 1, ...options } = seedOptions;
   const only = numberFrom("LIMPET_SEED");
   const from = only ?? first;
   const seeds = only === undefined ? (numberFrom("LIMPET_SEEDS") ?? count) : 1;

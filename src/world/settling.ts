@@ -1,4 +1,4 @@
-// Waiting until a world is calm: every host that is up is ready, the leader counts them and nobody else, and no table changes.
+// Waiting until a world is calm: every host that is up is awake and ready, the leader counts them and nobody else, and no table changes.
 import { formatDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import type { ClusterView } from "../ports/host.ts";
@@ -23,6 +23,8 @@ async function whatIsMissing(up: readonly TestHost[]): Promise<string | undefine
   const awake = up.find(({ isAsleep }) => !isAsleep);
   if (awake === undefined) return "no host is up and awake";
   for (const host of up) {
+    // What it believes of itself is from before it fell asleep.
+    if (host.isAsleep) return `${host.name} is asleep`;
     const { ready, problem } = host.app.host.status();
     if (!ready) return `${host.name} is not ready: ${problem}`;
   }

@@ -31,7 +31,7 @@ export class TestHost {
   get app(): App {
     this.#checkOpen();
     const app = this.#host.process?.app;
-    if (app === undefined) throw isDown(this.name);
+    if (app === undefined) throw this.#host.process === undefined ? isDown(this.name) : isStarting(this.name);
     return app;
   }
 
@@ -71,6 +71,12 @@ export class TestHost {
     return this.name;
   }
 }
+
+const isStarting = (name: string): LimpetError =>
+  new LimpetError(
+    "NOT_READY",
+    `${name} has been started and is not part of the cluster yet; await the world.restart() that starts it`,
+  );
 
 export const isDown = (name: string): LimpetError =>
   new LimpetError("NOT_READY", `${name} is down; start it with world.restart("${name}")`);

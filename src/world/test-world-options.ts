@@ -38,6 +38,9 @@ const PLAYED_BY_THE_WORLD: Record<string, string> = {
 };
 
 export function worldOptionsOf(options: TestWorldOptions): WorldOptions & { readonly hosts: readonly HostOptions[] } {
+  if (typeof options !== "object" || options === null || !Array.isArray(options.actors)) {
+    throw invalid("actors must be a list of classes: openWorld({ actors: [Cart] })");
+  }
   const { actors, hosts = 3, seed = 1, ...settings } = options;
   if (!Number.isSafeInteger(seed)) throw invalid(`seed: ${seed} is not a whole number`);
   return { actors, seed, settings: settingsOf(settings), hosts: hostsOf(hosts) };
@@ -51,6 +54,9 @@ function hostsOf(hosts: NonNullable<TestWorldOptions["hosts"]>): readonly HostOp
   }
   if (!isList) return Array.from({ length: count }, () => ({}));
   const all = (hosts as readonly (string | TestHostOptions)[]).map((host, i): HostOptions => {
+    if (host === "" || host === null || !["string", "object"].includes(typeof host)) {
+      throw invalid(`hosts: ${JSON.stringify(host)} will not do; write a name or { name, … }`);
+    }
     const { name = `host-${i + 1}`, machine, ...rest } = typeof host === "string" ? { name: host } : host;
     return { name, machine, ...hostOptionsOf(rest) };
   });

@@ -85,6 +85,7 @@ export class TestWorld implements AsyncDisposable {
 
   /** One of them, by the same chance. */
   pick<T>(items: readonly T[]): T {
+    if (items.length === 0) throw new LimpetError("ARGUMENT_INVALID", "pick: there is nothing to pick from");
     return this.#chance.pick(items);
   }
 
@@ -200,8 +201,11 @@ export class TestWorld implements AsyncDisposable {
   async restart(which: HostRef, changes: TestHostChanges = {}): Promise<void> {
     const host = this.#hostOf(which);
     const options = hostOptionsOf(changes, host.options.settings);
-    if (host.isUp) this.#tell(host, "is asked to stop");
-    await host.stop();
+    // Again, if somebody else has started it meanwhile: the last one who wants it to start is the one who starts it.
+    while (host.process !== undefined) {
+      this.#tell(host, "is asked to stop");
+      await host.stop();
+    }
     this.#tell(host, "starts");
     await host.start(options);
   }
@@ -209,7 +213,7 @@ export class TestWorld implements AsyncDisposable {
   /** Its process ends in good order: its actors move to others. */
   async stopHost(which: HostRef): Promise<void> {
     const host = this.#hostOf(which);
-    this.#tell(host, "is asked to stop");
+    if (host.process !== undefined) this.#tell(host, "is asked to stop");
     await host.stop();
   }
 

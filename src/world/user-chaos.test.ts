@@ -140,5 +140,7 @@ describe("every seed", () => {
       everySeed(0, () => {}, OPTIONS),
       { code: "OPTION_INVALID" },
     );
+    const turnedRound = everySeed as unknown as (count: number, options: object) => Promise<void>;
+    await assert.rejects(turnedRound(1, OPTIONS), { code: "ARGUMENT_INVALID", message: /a count, a test and options/ });
   });
 });

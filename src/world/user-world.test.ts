@@ -199,6 +199,41 @@ describe("a trouble of a world", () => {
     assert.deepEqual(host.app.host.types(), [{ type: "Greeter", active: 0 }]);
   });
 
+  it("is no restart that fails because of another one: the last one starts the host", async () => {
+    await using world = await open();
+    const [host] = world.hosts;
+    await host.actor(Counter, "a").add();
+    const first = assert.rejects(world.restart(host), { code: "ANSWER_LOST" });
+    await world.restart(host);
+    await first;
+    await world.settled();
+    assert.equal(await host.actor(Counter, "a").add(), 2);
+  });
+
+  it("keeps a host that is cut off from joining: it can be called when it has, and stopped before", async () => {
+    await using world = await open();
+    const host = world.host(2);
+    world.crash(host);
+    world.isolate(host);
+    const starting = assert.rejects(world.restart(host), { code: "ANSWER_LOST" });
+    await world.advance("1s");
+    await assert.rejects(host.actor(Counter, "a").add(), { code: "NOT_READY", message: /not part of the cluster yet/ });
+    await world.stopHost(host);
+    await starting;
+    world.heal();
+    await world.restart(host);
+    assert.equal(await host.actor(Counter, "a").add(), 1);
+  });
+
+  it("is not over while a host sleeps, whatever it believed before", async () => {
+    await using world = await open();
+    const since = world.now;
+    world.pause(0, "20s");
+    await assert.rejects(world.settled("5s"), { code: "NOT_SETTLED", message: /host-1 is asleep/ });
+    await world.settled();
+    assert.ok(world.now - since >= 20_000);
+  });
+
   it("moves the actors of a host that is stopped in good order", async () => {
     await using world = await open();
     const owner = (await world.where(Counter, "a"))!;
@@ -258,6 +293,7 @@ describe("a mistake with a world", () => {
     assert.throws(() => world.drift(0, 0), invalid);
     assert.throws(() => world.database.failing(2), invalid);
     await assert.rejects(world.advance("3 weeks"), invalid);
+    assert.throws(() => world.pick([]), { code: "ARGUMENT_INVALID" });
     world.crash(0);
     assert.throws(() => world.pause(0, "1s"), { code: "NOT_READY" });
   });
@@ -270,6 +306,10 @@ describe("a mistake with a world", () => {
     await refused({ cluster: false }, /testLimpet/);
     await refused({ hosts: 0 }, /1 to 100/);
     await refused({ hosts: ["a", "a"] }, /two are called a/);
+    await refused({ hosts: ["a", ""] }, /hosts: "" will not do/);
+    await refused({ hosts: [5] }, /hosts: 5 will not do/);
+    await refused({ hosts: [null] }, /hosts: null will not do/);
+    await refused({ actors: undefined }, /actors must be a list of classes/);
     await refused({ seed: 0.5 }, /whole number/);
     await refused({ idleTimout: "1s" }, /idleTimout/);
   });

@@ -104,11 +104,12 @@ export class WorldHost {
     });
   }
 
-  /** Stops as a process does that was asked to: nothing is lost. */
+  /** Stops as a process does that was asked to: nothing is lost. One that is still starting has nothing to lose, and just ends. */
   async stop(): Promise<void> {
     const process = this.#process;
     if (process === undefined) return;
-    await this.#world.inside(() => this.app.stop(), process);
+    const { app } = process;
+    if (app !== undefined) await this.#world.inside(() => app.stop(), process);
     process.end(false);
   }
 }
