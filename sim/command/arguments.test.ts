@@ -59,6 +59,7 @@ describe("the words of the command", () => {
     refused("--seed 1 --json --verbose", /--verbose does not go with --json/);
     refused("7 --seed 8", /"7" is short for an option; it does not go with --seed/);
     refused("1 5 --seeds 3", /"1" is short for an option; it does not go with --seeds/);
+    refused("--bugs --bug timer-not-armed --write", /--write does not go with --bug/);
     refused("--shrink", /--shrink needs either --seed or --story/);
     refused("--shrink --seed 1 --story a.json", /--shrink needs either/);
   });

@@ -121,6 +121,9 @@ export function parseArguments(words: readonly string[]): Arguments {
     throw new UsageError("--shrink needs either --seed or --story: what it is to shrink.");
   }
   if (values.json && values.verbose) throw new UsageError("--verbose does not go with --json, which tells no story.");
+  if (values.write && values.bug !== undefined) {
+    throw new UsageError("--write does not go with --bug: the table in the document is that of all bugs.");
+  }
   if (values.bug !== undefined && bugNamed(values.bug) === undefined) {
     throw new UsageError(
       `There is no bug ${JSON.stringify(values.bug)}. Bugs:\n${listed(BUGS.map(({ name }) => name))}`,
