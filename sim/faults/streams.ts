@@ -135,12 +135,10 @@ export const staleStream = fault<{ host: string; waitMs: number; lateMs: number 
     const found = waysToLeader(stage, player);
     if (found === undefined) return;
     // Whatever is said on these from now on is late; a connection made afterwards is not.
+    strike(host, { waitMs, lateMs });
     for (const end of found.ends) end.arrival = Math.max(end.arrival, stage.now + waitMs + lateMs);
     stage.later(waitMs, () => {
-      const ends = found.ends.filter(({ isOpen }) => isOpen);
-      if (ends.length === 0) return;
-      strike(host, { lateMs });
-      for (const end of ends) at(stage, end, () => end.reset("reset"));
+      for (const end of found.ends) if (end.isOpen) at(stage, end, () => end.reset("reset"));
     });
   },
 });
