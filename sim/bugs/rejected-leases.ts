@@ -33,7 +33,7 @@ export const REJECTED_LEASES: readonly Bug[] = [
     name: "lease-counted-from-the-answer",
     family: "rejected design",
     story:
-      "A host counts its lease, and all of it, from the moment the answer arrived. If the answer was late and the host is then cut off, it goes on after the leader has given its actors away: two activations at once.",
+      "A host counts its lease from the moment the answer arrived, not from the moment it asked. If the answer was late it begins turns after it may not any more; if it is then cut off, it goes on after the leader has given its actors away: two activations at once.",
     knownFrom: OURS,
     changes: [
       {
@@ -41,12 +41,6 @@ export const REJECTED_LEASES: readonly Bug[] = [
         before: "this.#lease.renewed(sequence);",
         after: "this.#lease.renewed(this.#lease.renewing(clock.monotonic(), clock.now()));",
       },
-      {
-        file: "src/placement/host-lease.ts",
-        before: "const LAST_BEGINNING = 0.7;",
-        after: "const LAST_BEGINNING = 1;",
-      },
-      { file: "src/placement/host-lease.ts", before: "const LAST_MOMENT = 0.85;", after: "const LAST_MOMENT = 1;" },
     ],
   },
   {
