@@ -10,7 +10,8 @@ import { type ClockTroubles, LocalClock } from "./local-clock.ts";
 import { addressOf, type Network, type Station } from "./network.ts";
 import { type Happening, KIND, type Timeline } from "./timeline.ts";
 import { VirtualControlDoor, VirtualScheduler } from "./virtual-control.ts";
-import { VirtualLinkDoor, VirtualLinks } from "./virtual-links.ts";
+import { VirtualLinkDoor } from "./virtual-link-door.ts";
+import { VirtualLinks } from "./virtual-links.ts";
 
 const LINK_PORT = 7_401;
 export const SCHEDULER_PORT = 7_400;

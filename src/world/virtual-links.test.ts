@@ -10,7 +10,8 @@ import { ask, Caller, callOf, openDoor, Pair, portOf, Service, until } from "../
 import { LocalClock } from "./local-clock.ts";
 import { addressOf, Network } from "./network.ts";
 import { Timeline } from "./timeline.ts";
-import { VirtualLinkDoor, VirtualLinks } from "./virtual-links.ts";
+import { VirtualLinkDoor } from "./virtual-link-door.ts";
+import { VirtualLinks } from "./virtual-links.ts";
 import { Dummy, SelfRunning } from "./world-kit.test.ts";
 
 /** A door with a service behind it, and links to call it. */
