@@ -72,13 +72,16 @@ export class Excuses implements Observer {
     this.#storeOffset = offsetMs;
   }
 
-  /** It sleeps, or has woken up this very moment, and it was for longer than this. */
-  overslept(process: Process, marginMs: number): boolean {
+  /**
+   * It sleeps, or has woken up this very moment, and it was for longer than this. `noticesMs`: a clock that stood still rings as
+   * late as the process slept, so that it may take until the next look at the lease to notice.
+   */
+  overslept(process: Process, marginMs: number, noticesMs = 0): boolean {
     const sleep = this.#sleeps.get(process);
     if (sleep === undefined) return false;
     const { now } = this.#stage;
     const until = process.isAsleep ? now : Math.min(sleep.until, now);
-    return until - sleep.from > marginMs && until >= now - WAKING_MS - LOOK_MS;
+    return until - sleep.from > marginMs && until >= now - WAKING_MS - LOOK_MS - noticesMs;
   }
 
   /** Both of its clocks have missed some of the time that has passed: it cannot know how late it is. */

@@ -12,6 +12,9 @@ const WELL_MS = 3_000;
 /** Nothing was made to go wrong for this long: a silent connection has been noticed, which takes ten seconds, and a question of the store has ended. */
 const CALM_MS = 12_000;
 
+const SLOW_MS = 2;
+const PATIENT_MS = 2_000;
+
 export const notInVain: CheckerKind = {
   name: "not in vain",
   rule: "in calm times no call runs out of time before it has begun, unless its actor was busy",
@@ -52,6 +55,8 @@ export const notInVain: CheckerKind = {
       answered({ token, call, namespace, outcome }) {
         if (outcome === undefined || !("error" in outcome) || begun.has(token)) return;
         if (!isLimpetError(outcome.error, "CALL_TIMEOUT") && !isLimpetError(outcome.error, "NOT_READY")) return;
+        // To connect takes four messages, and on a slow network all of them may be slow.
+        if (stage.plan.latency.moreMs > SLOW_MS && call.timeoutMs < PATIENT_MS) return;
         if (stage.now - wellSince < WELL_MS || stage.now - faultAt < CALM_MS) return;
         const name = nameOf({ namespace, type: call.type, id: call.id });
         if ((running.get(name)?.size ?? 0) > 0 || stage.now - (lastBusy.get(name) ?? 0) < call.timeoutMs / 2) return;

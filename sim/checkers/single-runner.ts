@@ -10,6 +10,9 @@ import { doorOf, isStateful, labelOf, nameOf, timesOf } from "./looks.ts";
 /** Of a lease: the margin is 15 %, from where a host has let go to where others may begin. */
 const SLEEP = 0.1;
 
+/** How often a host looks at its lease while that lasts. */
+const RENEWALS = 5;
+
 export const singleRunner: CheckerKind = {
   name: "single runner",
   rule: "at most one activation of an actor is in memory, unless its process slept through the end of its lease",
@@ -46,7 +49,7 @@ export const singleRunner: CheckerKind = {
           forget(older);
           continue;
         }
-        const slept = excuses.overslept(older.process, leaseMs * SLEEP);
+        const slept = excuses.overslept(older.process, leaseMs * SLEEP, leaseMs / RENEWALS);
         const isExcused = slept || clocksErr(older);
         void isHeld(older).then((held) => {
           if (!held) forget(older);
