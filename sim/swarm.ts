@@ -100,13 +100,17 @@ function drawCalls({ hosts, chaosMs }: Plan, chance: Prng): PlannedCall[] {
   const chains = chance.chance(0.3) ? 0.1 : 0;
   const wipes = chance.chance(0.25) ? 0.05 : 0;
   const crowds = chance.chance(0.2) ? 0.1 : 0;
+  // In some worlds nearly everything is forgotten again: a delete must be fenced as everything else.
+  const forgetting = chance.child("forgetting");
+  const forgets = forgetting.chance(0.25) ? 0.5 : 0;
   for (let at = chance.exponential(1_000 / perSecond); at < chaosMs; at += chance.exponential(1_000 / perSecond)) {
     const type = chance.pick(types);
     const id = chance.pick(ids);
     // A crowd calls one actor in the same moment.
     for (let left = chance.chance(crowds) ? 2 + chance.below(6) : 1; left > 0; left--) {
-      const method =
+      const usual =
         type === PLAIN || !chance.chance(0.15 + wipes) ? "append" : chance.chance(wipes * 4) ? "wipe" : "read";
+      const method = type !== PLAIN && forgetting.chance(forgets) ? "wipe" : usual;
       calls.push({
         ...{ at: Math.floor(at), from: chance.pick(callers).name, type, id, method },
         how: chance.chance(odd) ? drawHow(chance) : chance.chance(chains) ? drawChain(chance, types, ids) : {},
