@@ -9,13 +9,16 @@ import { doorOf, timesOf } from "./looks.ts";
 /** Of a leadership: as of a lease, the margin is 15 %. */
 const SLEEP = 0.1;
 
+/** The part of its lease after which a leader does nothing any more. */
+const LASTS = 0.85;
+
 export const leadership: CheckerKind = {
   name: "leadership",
   rule: "when a scheduler begins to lead no other one believes to lead, and nobody gives orders in a term that is over",
   make(stage, report) {
     const { leaderLeaseMs } = timesOf(stage.plan);
     const excuses = new Excuses(stage, leaderLeaseMs * 2);
-    const leaders = new Map<string, { readonly term: number; readonly process: Process }>();
+    const leaders = new Map<string, { readonly term: number; readonly process: Process; readonly since: number }>();
     let newest = 0;
     let newestAt = 0;
     let newestIsDedicated = false;
@@ -39,13 +42,17 @@ export const leadership: CheckerKind = {
         for (const [who, { process }] of leaders) if (process === station) leaders.delete(who);
       },
     });
-    /** One that stops in an orderly way does not mention it; its door knows. */
-    const believes = (process: Process): boolean => doorOf(process)?.status().scheduler?.leads ?? !process.hasEnded;
+    /**
+     * One that stops in an orderly way does not mention it; its door knows. One that has no door is still joining, or has given up
+     * doing so: of that one only the first lease is known.
+     */
+    const believes = (process: Process, since: number): boolean =>
+      doorOf(process)?.status().scheduler?.leads ?? (!process.hasEnded && stage.now < since + leaderLeaseMs * LASTS);
 
     function begins(who: string, term: number): void {
-      for (const [other, { term: before, process }] of leaders) {
+      for (const [other, { term: before, process, since }] of leaders) {
         if (other === who) continue;
-        if (!believes(process)) leaders.delete(other);
+        if (!believes(process, since)) leaders.delete(other);
         else if (excuses.overslept(process, leaderLeaseMs * SLEEP) || clocksErr(process) || isReplaced(process)) {
           stage.excuse("leadership");
         } else report(`${who} leads in term ${term} while ${other} believes to lead in term ${before}`);
@@ -66,7 +73,7 @@ export const leadership: CheckerKind = {
         newestAt = stage.now;
         newestIsDedicated = stage.player(who).planned.dedicated;
         begins(who, term);
-        if (process !== undefined) leaders.set(who, { term, process });
+        if (process !== undefined) leaders.set(who, { term, process, since: stage.now });
       },
       sent(process, _to, message) {
         const said = message as Said;
