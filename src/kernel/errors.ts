@@ -53,8 +53,10 @@ export const CATALOGUE = {
   // What the cluster did.
   LEASE_LOST: { retry: "later", status: 503 },
   NO_HOST: { retry: "later", status: 503 },
+  OWNER_AWAY: { retry: "later", status: 503 },
   NOT_SETTLED: { retry: "later", status: 503 },
   LINK_FULL: { retry: "later", status: 503 },
+  NOT_STICKY: { retry: "never", status: 404 },
   HOST_UNKNOWN: { retry: "never", status: 404 },
   NOT_LEADER: { retry: "elsewhere", status: 503 },
   PROTOCOL: { retry: "never", status: 400 },

@@ -67,6 +67,15 @@ export const LIMITS = {
   members: 100_000,
   /** Changes of members that are written in one step. */
   memberChanges: 1_000,
+  /** Sticky actors of one type that one leader keeps track of. */
+  stickyActors: 5_000_000,
+  /** Questions for sticky actors that may wait for an answer, per type at a host, altogether at a leader. */
+  stickyWaiting: 100_000,
+  /** Ids, and their bytes, in one message about sticky actors. */
+  stickyChunk: 2_000,
+  stickyChunkBytes: 256 * KiB,
+  /** Owners of sticky actors that a host remembers, per type. */
+  stickyRemembered: 100_000,
   /** Rows of one page of a listing. */
   listPage: 1_000,
 } as const;

@@ -2,7 +2,7 @@
 // were named (watched-schedulers.ts).
 import type { HostMessage, SchedulerMessage } from "../placement/messages.ts";
 import type { ControlListener, ControlStream } from "../ports/control.ts";
-import type { ClusterView } from "../ports/host.ts";
+import type { ClusterView, StickyPage, StickyQuery } from "../ports/host.ts";
 
 /** The leader, reached in whatever way. */
 export interface Leader {
@@ -12,6 +12,9 @@ export interface Leader {
   report(listener: ControlListener<SchedulerMessage>): ControlStream<HostMessage>;
   describe(): Promise<ClusterView>;
   drain(host: string): Promise<void>;
+  /** Of one namespace. */
+  sticky(namespace: string, query: StickyQuery): Promise<StickyPage>;
+  release(namespace: string, type: string, id: string): Promise<void>;
 }
 
 export interface LeaderSource {

@@ -3,6 +3,10 @@
 // A host opens one stream. Its first message is `hello`; the leader answers `welcome` or `removed`, then sends orders.
 // Updates and unlocks of a round are acknowledged by operation, round and type; a lock is not, because its update follows in
 // the same breath, nor is anything of the first snapshot (round 0).
+//
+// Of sticky types (sticky-owners.ts) a host says, on every new stream, what it holds: `claims` in parts, of which each is
+// answered by `noted` so that renewals find their way in between, then `claimed`, also when there was nothing to claim. Only
+// then it asks for more with `acquire`, and each question is answered by its correlation, at once or when that can be known.
 import type { TableVersion } from "./versions.ts";
 
 /** The address of who only calls and cannot be called. */
@@ -27,7 +31,34 @@ export interface TypeTable {
   readonly base: TableVersion | undefined;
   /** In order of address. Empty: nobody hosts the type any more. */
   readonly hosts: readonly TableHost[];
+  /** Its actors stay where they are when the table changes: the ring only says who asks for those that live nowhere. */
+  readonly sticky?: boolean | undefined;
 }
+
+/** What happens to sticky actors of a host that is lost: `never`, or after so many milliseconds, they may live on another one. */
+export type LostRule = "never" | number;
+
+/** For each sticky type of a host. */
+export type StickyRules = ReadonlyMap<string, LostRule>;
+
+/** A host wants a sticky actor to live there. */
+export interface StickyWish {
+  /** By which it knows the answer. */
+  readonly correlation: number;
+  readonly type: string;
+  readonly id: string;
+  /** When that was, on its own wall clock; for people. */
+  readonly since: number;
+}
+
+export type StickyAnswer =
+  | { readonly correlation: number; readonly kind: "granted" }
+  /** It lives there. */
+  | { readonly correlation: number; readonly kind: "owner"; readonly host: TableHost }
+  | { readonly correlation: number; readonly kind: "refused"; readonly code: StickyRefusal; readonly why: string };
+
+export const STICKY_REFUSALS = ["OPTION_INVALID", "NOT_READY", "OWNER_AWAY", "HOST_FULL"] as const;
+export type StickyRefusal = (typeof STICKY_REFUSALS)[number];
 
 export interface PlacementOrder {
   readonly kind: "order";
@@ -55,6 +86,8 @@ export interface Hello {
   readonly address: string;
   readonly name: string;
   readonly types: readonly string[];
+  /** Those of them that are sticky. Left out: none. */
+  readonly sticky?: StickyRules | undefined;
   /** The last version it has unlocked, for every type it has a table of. */
   readonly unlocked: ReadonlyMap<string, TableVersion>;
   readonly machine: string;
@@ -64,7 +97,7 @@ export interface Hello {
 export type HostMessage =
   | Hello
   /** The types it hosts from now on. None: it only calls, or it drains. */
-  | { readonly kind: "types"; readonly types: readonly string[] }
+  | { readonly kind: "types"; readonly types: readonly string[]; readonly sticky?: StickyRules | undefined }
   /** `types`: of the round's types those it is true of. An update is acknowledged when every actor that moved away is gone. */
   | {
       readonly kind: "ack";
@@ -74,6 +107,19 @@ export type HostMessage =
     }
   /** `actors`: how many are in memory, for people. */
   | { readonly kind: "renew"; readonly sequence: number; readonly actors: number }
+  | { readonly kind: "acquire"; readonly wishes: readonly StickyWish[] }
+  /** Part of what it holds of a type. Parts are numbered on each stream; `since` belongs to the ids one by one. */
+  | {
+      readonly kind: "claims";
+      readonly part: number;
+      readonly type: string;
+      readonly ids: readonly string[];
+      readonly since: readonly number[];
+    }
+  /** That was everything. */
+  | { readonly kind: "claimed" }
+  /** These live here no longer. */
+  | { readonly kind: "released"; readonly type: string; readonly ids: readonly string[] }
   /** Nothing of it is left; its lease need not be waited for. */
   | { readonly kind: "goodbye" };
 
@@ -81,6 +127,13 @@ export type SchedulerMessage =
   | { readonly kind: "welcome"; readonly term: number; readonly leaseMs: number }
   | PlacementOrder
   | { readonly kind: "renewed"; readonly sequence: number }
+  | { readonly kind: "acquired"; readonly answers: readonly StickyAnswer[] }
+  /** That part of its claims was heard. */
+  | { readonly kind: "noted"; readonly part: number }
+  /** These belong to it from now on, although it did not ask: they were kept for the host of its name. */
+  | { readonly kind: "granted"; readonly type: string; readonly ids: readonly string[] }
+  /** Let go of these: they belong to another host, or an operator wants them to be placed anew. */
+  | { readonly kind: "release"; readonly type: string; readonly ids: readonly string[] }
   /** This incarnation is no member any more: drop everything, come back as a new one. */
   | { readonly kind: "removed"; readonly reason: string }
   /** An operator asks it to hand over its actors. */

@@ -117,6 +117,49 @@ export interface ClusterTable {
   readonly phase: "closed" | "settled" | "updating" | "unlocking";
   /** Addresses of those whose word is missing. */
   readonly waitsFor: readonly string[];
+  /** Undefined: its actors follow the ring. */
+  readonly sticky: ClusterSticky | undefined;
+}
+
+/** The actors of a sticky type, as many as each host holds. */
+export interface ClusterSticky {
+  /** What happens to those of a host that is lost: `never`, or after so many milliseconds, they may live on another one. */
+  readonly lost: "never" | number;
+  readonly holders: readonly StickyHolder[];
+}
+
+export interface StickyHolder {
+  readonly address: string;
+  readonly name: string;
+  readonly actors: number;
+  /** It is lost, and they are kept for the host that comes back under its name. */
+  readonly away: boolean;
+}
+
+/** A sticky actor that somebody holds. */
+export interface StickyActor {
+  readonly type: string;
+  readonly id: string;
+  readonly address: string;
+  readonly name: string;
+  /** In milliseconds since 1970, by the clock of its host. */
+  readonly since: number;
+  readonly away: boolean;
+}
+
+export interface StickyQuery {
+  readonly type?: string | undefined;
+  /** This one only; needs the type. */
+  readonly id?: string | undefined;
+  readonly prefix?: string | undefined;
+  readonly after?: { readonly type: string; readonly id: string } | undefined;
+  readonly limit: number;
+}
+
+export interface StickyPage {
+  readonly actors: readonly StickyActor[];
+  /** Pass it back as `after` for the next page. */
+  readonly next: { readonly type: string; readonly id: string } | undefined;
 }
 
 /** Where an actor lives, and why. */
@@ -128,6 +171,10 @@ export interface Whereabouts {
   readonly ownerName: string | undefined;
   /** The owner is the process that was asked. */
   readonly here: boolean;
+  /** It lives there because it did before; the ring may say something else. Undefined: it follows the ring, or nobody holds it. */
+  readonly sticky:
+    | { readonly since: number; readonly away: boolean; readonly ring: string | undefined; readonly ringName: string | undefined }
+    | undefined;
   /** In memory at the process that was asked; another one's memory is not looked into. */
   readonly activeHere: boolean;
   /** One sentence. */
@@ -150,4 +197,8 @@ export interface Host {
   where(type: string, id: string): Promise<Whereabouts>;
   /** Has a host, by address or name, hand over its actors; it stays and passes calls on. Rejects with HOST_UNKNOWN. */
   drain(host: string): Promise<void>;
+  /** Sticky actors in order of type and id, through the leader. */
+  sticky(query: StickyQuery): Promise<StickyPage>;
+  /** Has the host that holds a sticky actor let go of it, so that the next call places it anew. Rejects with NOT_STICKY. */
+  release(type: string, id: string): Promise<void>;
 }

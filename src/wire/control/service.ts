@@ -1,7 +1,7 @@
 // What stands behind the control door: a scheduler, as the wire sees it.
 import type { HostMessage, SchedulerMessage } from "../../placement/messages.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
-import type { ClusterView } from "../../ports/host.ts";
+import type { ClusterView, StickyPage, StickyQuery } from "../../ports/host.ts";
 
 export interface SchedulerHost {
   /** Where hosts reach it; empty while its door is not open. */
@@ -38,4 +38,8 @@ export interface ControlService {
   describe(): Promise<ClusterView>;
   /** Has a host, by address or name, hand over its actors. */
   drain(host: string): Promise<void>;
+  /** Sticky actors of one namespace, in order of type and id. */
+  sticky(namespace: string, query: StickyQuery): Promise<StickyPage>;
+  /** Has the host that holds a sticky actor let go of it. Rejects with NOT_STICKY. */
+  release(namespace: string, type: string, id: string): Promise<void>;
 }
