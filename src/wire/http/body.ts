@@ -3,6 +3,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
+import { checkId, checkType } from "../../kernel/names.ts";
 import type { ByteBudget } from "../byte-budget.ts";
 import { decodeExact, EXACT_TYPE, isDeeperThan } from "../exact.ts";
 
@@ -82,11 +83,29 @@ export function parseArguments(bytes: Buffer, exact: boolean): readonly unknown[
 
 /** `{"host": "…"}`: the host that shall hand over its actors, by address or name. */
 export function parseDrain(bytes: Buffer): string {
-  const asked = bytes.length === 0 ? undefined : parseJson(decodeText(bytes), false);
-  const known = typeof asked === "object" && asked !== null && Object.keys(asked).every((key) => key === "host");
-  const host = known ? (asked as { host?: unknown }).host : undefined;
-  if (typeof host === "string" && host !== "") return host;
+  const asked = parseTexts(bytes, ["host"]);
+  if (asked !== undefined) return asked.host;
   throw new LimpetError("BODY_INVALID", 'the body must be {"host": "…"}, with the address or the name of a host');
+}
+
+/** `{"type": "…", "id": "…"}`: the sticky actor that shall be let go. */
+export function parseRelease(bytes: Buffer): { readonly type: string; readonly id: string } {
+  const asked = parseTexts(bytes, ["type", "id"]);
+  if (asked === undefined) {
+    throw new LimpetError("BODY_INVALID", 'the body must be {"type": "…", "id": "…"}, which name a sticky actor');
+  }
+  checkType(asked.type);
+  checkId(asked.id);
+  return asked;
+}
+
+/** An object with exactly these keys, each with a text. A key that nobody knows may be a wish that nobody would fulfil. */
+function parseTexts<Key extends string>(bytes: Buffer, keys: readonly Key[]): Record<Key, string> | undefined {
+  const asked = bytes.length === 0 ? undefined : parseJson(decodeText(bytes), false);
+  if (typeof asked !== "object" || asked === null || Object.keys(asked).length !== keys.length) return undefined;
+  const texts = asked as Record<Key, unknown>;
+  const fine = keys.every((key) => typeof texts[key] === "string" && texts[key] !== "");
+  return fine ? (texts as Record<Key, string>) : undefined;
 }
 
 function decodeText(bytes: Buffer): string {

@@ -2,7 +2,16 @@
 // anything at all.
 import { connect, type Socket } from "node:net";
 import type { TestContext } from "node:test";
-import type { CallOptions, ClusterView, Host, HostStatus, ListQuery, Whereabouts } from "../../ports/host.ts";
+import type {
+  CallOptions,
+  ClusterView,
+  Host,
+  HostStatus,
+  ListQuery,
+  StickyPage,
+  StickyQuery,
+  Whereabouts,
+} from "../../ports/host.ts";
 import { silentLog } from "../../ports/log.ts";
 import { type Labels, type Meter, silentMeter } from "../../ports/meter.ts";
 import { DOOR_LIMITS, type DoorLimits } from "./limits.ts";
@@ -40,6 +49,10 @@ export const CLUSTER: ClusterView = {
       hosts: ["127.0.0.1:7401"],
       phase: "settled",
       waitsFor: [],
+      sticky: {
+        lost: "never",
+        holders: [{ address: "127.0.0.1:7401", name: "alpha", actors: 2, away: false }],
+      },
     },
   ],
 };
@@ -50,6 +63,8 @@ export class FakeHost implements Host {
   readonly calls: SeenCall[] = [];
   readonly queries: ListQuery[] = [];
   readonly drained: string[] = [];
+  readonly stickyQueries: StickyQuery[] = [];
+  readonly released: string[][] = [];
   methods: Methods;
   state: Partial<HostStatus> = {};
 
@@ -89,11 +104,22 @@ export class FakeHost implements Host {
 
   async where(type: string, id: string): Promise<Whereabouts> {
     const owner = { owner: "127.0.0.1:7401", ownerName: "alpha", here: true, activeHere: false };
-    return { type, id, ...owner, why: "the ring says so", version: 4, term: 3, since: 0 };
+    return { type, id, ...owner, sticky: undefined, why: "the ring says so", version: 4, term: 3, since: 0 };
   }
 
   async drain(host: string): Promise<void> {
     this.drained.push(host);
+  }
+
+  async sticky(query: StickyQuery): Promise<StickyPage> {
+    this.stickyQueries.push(query);
+    const { type = "Cart", id = "ä b" } = query;
+    const actor = { type, id, address: "127.0.0.1:7401", name: "alpha", since: 5, away: false };
+    return { actors: [actor], next: query.id === undefined ? { type, id: "nächste" } : undefined };
+  }
+
+  async release(type: string, id: string): Promise<void> {
+    this.released.push([type, id]);
   }
 }
 

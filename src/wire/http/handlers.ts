@@ -4,9 +4,9 @@ import { LimpetError } from "../../kernel/errors.ts";
 import type { Host } from "../../ports/host.ts";
 import { EXACT_TYPE, encodeResult } from "../exact.ts";
 import { type Answer, emptyAnswer, errorAnswer, jsonAnswer, textAnswer, thrownAnswer } from "./answers.ts";
-import { checkBodyHeaders, isExact, parseArguments, parseDrain, readBody } from "./body.ts";
+import { checkBodyHeaders, isExact, parseArguments, parseDrain, parseRelease, readBody } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
-import { formatCursor, parseListQuery } from "./listing.ts";
+import { parseListQuery, parseStickyQuery, travellingPage } from "./listing.ts";
 import { describeHost } from "./metadata.ts";
 import { plainJson } from "./plain-json.ts";
 import type { Route } from "./routes.ts";
@@ -29,26 +29,40 @@ export async function handle(route: Route, exchange: Exchange, { host, renderMet
       return jsonAnswer(200, describeHost(host));
     case "metrics":
       return textAnswer(200, METRICS_TYPE, renderMetrics());
-    case "list": {
-      const { actors, next } = await host.list(parseListQuery(route.query));
-      return jsonAnswer(200, { actors, next: next === undefined ? undefined : formatCursor(next) });
-    }
+    case "list":
+      return jsonAnswer(200, travellingPage(await host.list(parseListQuery(route.query))));
     case "explain":
       return jsonAnswer(200, await host.explain(route.type, route.id));
     case "cluster":
       return jsonAnswer(200, await host.cluster());
     case "where":
       return jsonAnswer(200, await host.where(route.type, route.id));
+    case "sticky":
+      return jsonAnswer(200, travellingPage(await host.sticky(parseStickyQuery(route.query))));
+    case "holder":
+      return holder(route, host);
     case "drain":
-      await host.drain(await readDrain(exchange));
+      await host.drain(parseDrain(await readOrder(exchange)));
       return emptyAnswer(204);
+    case "release": {
+      const { type, id } = parseRelease(await readOrder(exchange));
+      await host.release(type, id);
+      return emptyAnswer(204);
+    }
   }
 }
 
-async function readDrain(exchange: Exchange): Promise<string> {
+async function readOrder(exchange: Exchange): Promise<Buffer> {
   const { request, response, limits } = exchange;
   checkBodyHeaders(request, limits.bodyBytes);
-  return parseDrain(await readBody(request, response, exchange.reading()));
+  return readBody(request, response, exchange.reading());
+}
+
+async function holder({ type, id }: Route & { kind: "holder" }, host: Host): Promise<Answer> {
+  const { actors } = await host.sticky({ type, id, limit: 1 });
+  if (actors[0] !== undefined) return jsonAnswer(200, actors[0]);
+  const problem = `no host holds ${type}/${id}: its type is not sticky, or it has not come to life since it was let go`;
+  throw new LimpetError("NOT_STICKY", problem);
 }
 
 async function call(route: Route & { kind: "call" }, exchange: Exchange, host: Host): Promise<Answer> {

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { isLimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { nameProblem } from "../../kernel/names.ts";
-import { formatCursor, parseListQuery } from "./listing.ts";
+import { formatCursor, parseListQuery, parseStickyQuery } from "./listing.ts";
 
 const nothing = { type: undefined, prefix: undefined, active: undefined, after: undefined, limit: 100 };
 
@@ -41,6 +41,29 @@ test("what makes no sense is refused", () => {
   for (const query of ["type=%2F", "type=..", "prefix=%00", "prefix=%ff", `prefix=${"a".repeat(513)}`, "type=%"]) {
     assert.throws(
       () => parseListQuery(query),
+      (error) => isLimpetError(error, "NAME_INVALID"),
+      query,
+    );
+  }
+});
+
+test("a listing of sticky actors takes the same, except for what does not apply to them", () => {
+  const { active, ...rest } = nothing;
+  assert.equal(active, undefined);
+  assert.deepEqual(parseStickyQuery(""), rest);
+  const after = { type: "Cart", id: "b" };
+  const query = `type=Cart&prefix=a%2Bb+c&limit=1000&after=${formatCursor(after)}`;
+  assert.deepEqual(parseStickyQuery(query), { type: "Cart", prefix: "a+b c", limit: 1_000, after });
+  for (const query of ["active=true", "active=", "id=a", "limit=0", "limit=1001", "after=x", "type=a&type=b"]) {
+    assert.throws(
+      () => parseStickyQuery(query),
+      (error) => isLimpetError(error, "ARGUMENT_INVALID"),
+      query,
+    );
+  }
+  for (const query of ["type=%2F", "prefix=%00"]) {
+    assert.throws(
+      () => parseStickyQuery(query),
       (error) => isLimpetError(error, "NAME_INVALID"),
       query,
     );

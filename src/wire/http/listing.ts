@@ -1,10 +1,11 @@
-// The query of a listing, and the cursor that leads from one page to the next. Pure.
+// The query of a listing, of actors or of sticky ones, and the cursor that leads from one page to the next. Pure.
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { checkType, nameProblem } from "../../kernel/names.ts";
-import type { ActorPage, ListQuery } from "../../ports/host.ts";
+import type { ActorPage, ListQuery, StickyQuery } from "../../ports/host.ts";
 import { decode } from "./routes.ts";
 
+const STICKY_PARAMETERS = ["type", "prefix", "after", "limit"] as const;
 const PARAMETERS = ["type", "prefix", "active", "after", "limit"] as const;
 type Parameter = (typeof PARAMETERS)[number];
 
@@ -13,7 +14,15 @@ const DEFAULT_LIMIT = 100;
 const invalid = (message: string) => new LimpetError("ARGUMENT_INVALID", message);
 
 export function parseListQuery(query: string): ListQuery {
-  const given = parseParameters(query);
+  const given = parseParameters(query, PARAMETERS);
+  return { ...parseCommon(given), active: parseFlag(given.get("active")) };
+}
+
+export function parseStickyQuery(query: string): StickyQuery {
+  return parseCommon(parseParameters(query, STICKY_PARAMETERS));
+}
+
+function parseCommon(given: ReadonlyMap<Parameter, string>): Omit<ListQuery, "active"> {
   const type = given.get("type");
   if (type !== undefined) checkType(type);
   const prefix = given.get("prefix");
@@ -22,23 +31,17 @@ export function parseListQuery(query: string): ListQuery {
     const problem = nameProblem(`${prefix}x`, LIMITS.idBytes + 1);
     if (problem !== undefined) throw new LimpetError("NAME_INVALID", `prefix ${problem}`);
   }
-  return {
-    type,
-    prefix,
-    active: parseFlag(given.get("active")),
-    after: parseCursor(given.get("after")),
-    limit: parseLimit(given.get("limit")),
-  };
+  return { type, prefix, after: parseCursor(given.get("after")), limit: parseLimit(given.get("limit")) };
 }
 
 /** A parameter without a value counts as not given. */
-function parseParameters(query: string): Map<Parameter, string> {
+function parseParameters(query: string, parameters: readonly Parameter[]): Map<Parameter, string> {
   const given = new Map<Parameter, string>();
   for (const pair of query.split("&")) {
     if (pair === "") continue;
     const cut = pair.indexOf("=");
     const name = (cut === -1 ? pair : pair.slice(0, cut)) as Parameter;
-    if (!PARAMETERS.includes(name)) throw invalid(`unknown query parameter; there are ${PARAMETERS.join(", ")}`);
+    if (!parameters.includes(name)) throw invalid(`unknown query parameter; there are ${parameters.join(", ")}`);
     if (given.has(name)) throw invalid(`query parameter ${name} is given twice`);
     const value = cut === -1 ? "" : decode(pair.slice(cut + 1).replaceAll("+", " "), `query parameter ${name}`);
     if (value !== "") given.set(name, value);
@@ -60,6 +63,11 @@ function parseLimit(text: string | undefined): number {
 }
 
 type Place = NonNullable<ActorPage["next"]>;
+
+/** A page as it goes out. */
+export function travellingPage<Actor>({ actors, next }: { actors: readonly Actor[]; next: Place | undefined }) {
+  return { actors, next: next === undefined ? undefined : formatCursor(next) };
+}
 
 /** Opaque to clients, so that what is in it can change. */
 export function formatCursor({ type, id }: Place): string {

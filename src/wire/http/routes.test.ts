@@ -20,7 +20,14 @@ test("every path leads to its route, whatever the query says", () => {
   assert.deepEqual(refusal("GET", "/v1.0/inspect/actors/Cart/a"), { kind: "explain", type: "Cart", id: "a" });
   assert.deepEqual(refusal("GET", "/v1.0/inspect/cluster?x"), { kind: "cluster" });
   assert.deepEqual(refusal("GET", "/v1.0/inspect/where/Cart/a%20b"), { kind: "where", type: "Cart", id: "a b" });
+  assert.deepEqual(refusal("GET", "/v1.0/inspect/sticky"), { kind: "sticky", query: "" });
+  assert.deepEqual(refusal("GET", "/v1.0/inspect/sticky?type=Cart&limit=1"), {
+    kind: "sticky",
+    query: "type=Cart&limit=1",
+  });
+  assert.deepEqual(refusal("GET", "/v1.0/inspect/sticky/Cart/a%20b?x"), { kind: "holder", type: "Cart", id: "a b" });
   assert.deepEqual(refusal("POST", "/v1.0/control/drain"), { kind: "drain" });
+  assert.deepEqual(refusal("POST", "/v1.0/control/release?x"), { kind: "release" });
   const call = { kind: "call", type: "Cart", id: "a?b", method: "add" };
   // The id holds a question mark that is refused; a query behind the path is not part of it.
   assert.deepEqual(refusal("POST", "/v1.0/actors/Cart/a/method/add?b/c"), { ...call, id: "a" });
@@ -46,6 +53,12 @@ test("what is not exactly a path of the API is unknown", () => {
     "/v1.0/inspect/where/Cart/a/b",
     "/v1.0/control",
     "/v1.0/control/drain/a",
+    "/v1.0/inspect/sticky/",
+    "/v1.0/inspect/sticky/Cart",
+    "/v1.0/inspect/sticky/Cart/a/b",
+    "/v1.0/control/release/",
+    "/v1.0/control/release/Cart/a",
+    "/v1.0/control/Release",
     "/metrics/",
     "/metrics;x",
     "/.well-known/x",
@@ -86,14 +99,23 @@ test("types and methods follow the rules too", () => {
   assert.equal(refusal("GET", "/v1.0/inspect/actors/Cart/%2F"), "NAME_INVALID");
   assert.equal(refusal("GET", "/v1.0/inspect/where/%2F/a"), "NAME_INVALID");
   assert.equal(refusal("GET", "/v1.0/inspect/where/Cart/.."), "NAME_INVALID");
+  assert.equal(refusal("GET", "/v1.0/inspect/sticky/%2F/a"), "NAME_INVALID");
+  assert.equal(refusal("GET", "/v1.0/inspect/sticky/Cart/.."), "NAME_INVALID");
+  assert.equal(refusal("GET", "/v1.0/inspect/sticky/Cart/"), "NAME_INVALID");
 });
 
 test("looking is GET alone, acting is POST alone", () => {
-  for (const path of ["/v1.0/inspect/cluster", "/v1.0/inspect/where/Cart/a", "/v1.0/metadata"]) {
-    assert.equal(refusal("POST", path), "VERB_NOT_ALLOWED", path);
-  }
+  const looks = [
+    "/v1.0/inspect/cluster",
+    "/v1.0/inspect/where/Cart/a",
+    "/v1.0/inspect/sticky",
+    "/v1.0/inspect/sticky/Cart/a",
+    "/v1.0/metadata",
+  ];
+  for (const path of looks) assert.equal(refusal("POST", path), "VERB_NOT_ALLOWED", path);
   for (const verb of ["GET", "PUT", "DELETE", "HEAD"]) {
     assert.equal(refusal(verb, "/v1.0/control/drain"), "VERB_NOT_ALLOWED", verb);
+    assert.equal(refusal(verb, "/v1.0/control/release"), "VERB_NOT_ALLOWED", verb);
   }
 });
 

@@ -13,7 +13,10 @@ export type Route =
   | { readonly kind: "explain"; readonly type: string; readonly id: string }
   | { readonly kind: "cluster" }
   | { readonly kind: "where"; readonly type: string; readonly id: string }
-  | { readonly kind: "drain" };
+  | { readonly kind: "sticky"; readonly query: string }
+  | { readonly kind: "holder"; readonly type: string; readonly id: string }
+  | { readonly kind: "drain" }
+  | { readonly kind: "release" };
 
 export type RouteKind = Route["kind"];
 
@@ -27,7 +30,7 @@ const ACT_VERBS = ["POST"];
 
 function verbsOf(kind: RouteKind): readonly string[] {
   if (kind === "call") return CALL_VERBS;
-  return kind === "drain" ? ACT_VERBS : LOOK_VERBS;
+  return kind === "drain" || kind === "release" ? ACT_VERBS : LOOK_VERBS;
 }
 
 export function findRoute(verb: string, target: string): Routed {
@@ -72,12 +75,16 @@ function match(parts: readonly string[], query: string): Route | undefined {
   }
   if (area === "inspect" && a === "cluster" && parts.length === 4) return { kind: "cluster" };
   if (area === "inspect" && a === "where" && parts.length === 6) return { kind: "where", type: b!, id: c! };
-  if (area === "control" && a === "drain" && parts.length === 4) return { kind: "drain" };
+  if (area === "inspect" && a === "sticky") {
+    if (parts.length === 4) return { kind: "sticky", query };
+    if (parts.length === 6) return { kind: "holder", type: b!, id: c! };
+  }
+  if (area === "control" && parts.length === 4 && (a === "drain" || a === "release")) return { kind: a };
   return undefined;
 }
 
 function decodeNames(raw: Route): Route {
-  if (raw.kind !== "call" && raw.kind !== "explain" && raw.kind !== "where") return raw;
+  if (!("type" in raw)) return raw;
   const type = decode(raw.type, "actor type");
   const id = decode(raw.id, "actor id");
   checkType(type);
