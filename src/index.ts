@@ -4,6 +4,8 @@ export type { DeactivationReason } from "./actors/actor.ts";
 export { Actor } from "./actors/actor.ts";
 export type { ActorOptions } from "./actors/actor-options.ts";
 export type { ActorClass, CallSettings, Remote } from "./actors/remote.ts";
+export type { Placement, StickyOptions, StickyPlacement } from "./actors/sticky-options.ts";
+export { sticky } from "./actors/sticky-options.ts";
 export type { ActorTimers, TimerSchedule } from "./actors/timers.ts";
 export type { ClusterSettings, HttpSettings, LimpetSettings, LogLevel } from "./config/settings.ts";
 export type { Duration } from "./kernel/durations.ts";

@@ -2,7 +2,7 @@
 // inference, or an error that is expected and does not come, fails there. The one test at the end runs the same calls.
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { Actor, type ActorOptions, type Remote } from "../src/index.ts";
+import { Actor, type ActorOptions, type Remote, type StickyPlacement, sticky } from "../src/index.ts";
 import { testLimpet } from "../src/testing.ts";
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -52,6 +52,34 @@ class Shopper extends Actor {
   }
 }
 
+class Player extends Actor {
+  static options = { placement: "sticky" } satisfies ActorOptions;
+}
+class Guest extends Actor {
+  static options = {
+    placement: sticky({ lost: { after: "10m" }, limit: 1_000, full: "refuse" }),
+  } satisfies ActorOptions;
+}
+expectType<Equal<(typeof Player.options)["placement"], "sticky">>();
+expectType<Equal<(typeof Guest.options)["placement"], StickyPlacement>>();
+const placements: readonly ActorOptions[] = [
+  { placement: "hash" },
+  { placement: sticky() },
+  { placement: sticky({ lost: "never" }) },
+  // @ts-expect-error: a word that is no placement.
+  { placement: "stikcy" },
+  // @ts-expect-error: what only sticky() makes.
+  { placement: { lost: "never" } },
+];
+const misplaced = [
+  // @ts-expect-error: a word that is no rule.
+  () => sticky({ lost: "later" }),
+  // @ts-expect-error: an option that is not there.
+  () => sticky({ limits: 5 }),
+  // @ts-expect-error: a limit that is no number.
+  () => sticky({ limit: "5" }),
+];
+
 type RemoteCart = Remote<Cart>;
 expectType<Equal<keyof RemoteCart, "add" | "lines" | "nothing" | "find">>();
 expectType<Equal<RemoteCart["add"], (sku: string, qty?: number) => Promise<number>>>();
@@ -60,7 +88,8 @@ expectType<Equal<RemoteCart["nothing"], () => Promise<void>>>();
 expectType<Equal<RemoteCart["find"], (...skus: string[]) => Promise<Line | undefined>>>();
 
 it("calls are typed by inference: arguments, results, and what cannot be called at all", async () => {
-  await using app = await testLimpet({ actors: [Cart, Shopper] });
+  await using app = await testLimpet({ actors: [Cart, Shopper, Player, Guest] });
+  assert.deepEqual([placements.length, misplaced.length], [5, 3]);
   const cart = app.actor(Cart, "alice");
   const bought = await app.actor(Shopper, "alice").buy("tea");
   expectType<Equal<typeof bought, { count: number; lines: Line[] }>>();

@@ -4,6 +4,8 @@ import type { Duration } from "../kernel/durations.ts";
 import { parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { checkType } from "../kernel/names.ts";
+import type { Placement, ResolvedSticky, StickyTypes } from "./sticky-options.ts";
+import { resolveSticky } from "./sticky-options.ts";
 
 export interface ActorOptions {
   /** The type's name in calls and in the store; the name of the class unless given. Set it if a bundler renames classes. */
@@ -16,6 +18,12 @@ export interface ActorOptions {
   readonly mailboxLimit?: number;
   /** May a call that this actor's own running turn caused come back to it? If so it runs inside that turn. */
   readonly reentrant?: boolean;
+  /**
+   * Which host of a cluster an actor lives on. `"hash"`, unless given: its id says so, and some actors move when hosts join.
+   * `"sticky"`: the one on which it came to life, as long as that host lives. `sticky({ … })`: that, and what happens when the host
+   * is lost or full. The setting `sticky` outweighs it.
+   */
+  readonly placement?: Placement;
 }
 
 /** The host's answers where a class says nothing. */
@@ -23,14 +31,18 @@ export interface ActorDefaults {
   readonly idleTimeoutMs: number;
   readonly callTimeoutMs: number;
   readonly mailboxLimit: number;
+  /** Outweighs what a class says; left out, the class decides. */
+  readonly sticky?: StickyTypes | undefined;
 }
 
-export interface ResolvedOptions extends ActorDefaults {
+export interface ResolvedOptions extends Omit<ActorDefaults, "sticky"> {
   readonly name: string;
   readonly reentrant: boolean;
+  /** Undefined: actors of the type follow the ring. */
+  readonly sticky: ResolvedSticky | undefined;
 }
 
-const KNOWN = new Set(["name", "idleTimeout", "callTimeout", "mailboxLimit", "reentrant"]);
+const KNOWN = new Set(["name", "idleTimeout", "callTimeout", "mailboxLimit", "reentrant", "placement"]);
 
 export function resolveOptions(className: string, options: ActorOptions, defaults: ActorDefaults): ResolvedOptions {
   const where = `${className}.options`;
@@ -53,6 +65,7 @@ export function resolveOptions(className: string, options: ActorOptions, default
     mailboxLimit,
     idleTimeoutMs: duration(options.idleTimeout, defaults.idleTimeoutMs, `${where}.idleTimeout`),
     callTimeoutMs: duration(options.callTimeout, defaults.callTimeoutMs, `${where}.callTimeout`),
+    sticky: resolveSticky(name, options.placement, `${where}.placement`, defaults.sticky),
   };
 }
 
