@@ -4,6 +4,7 @@
 import type { LimpetError } from "../kernel/errors.ts";
 import type { HostMessage, SchedulerMessage } from "../placement/messages.ts";
 import type { ControlListener, ControlStream } from "../ports/control.ts";
+import type { StickyPage, StickyQuery } from "../ports/host.ts";
 import type { Log } from "../ports/log.ts";
 import type { ClusterSecurity } from "../wire/cluster-security.ts";
 import type { ControlClient, WatchListener } from "../wire/control/client.ts";
@@ -89,6 +90,14 @@ class LazyClient implements SchedulerClient {
 
   async drain(host: string): Promise<void> {
     await (await this.#ready()).drain(host);
+  }
+
+  async sticky(namespace: string, query: StickyQuery): Promise<StickyPage> {
+    return (await this.#ready()).sticky(namespace, query);
+  }
+
+  async release(namespace: string, type: string, id: string): Promise<void> {
+    await (await this.#ready()).release(namespace, type, id);
   }
 
   close(): void {

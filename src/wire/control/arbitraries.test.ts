@@ -8,10 +8,22 @@ import {
   OPERATIONS,
   type PlacementOrder,
   type SchedulerMessage,
+  STICKY_REFUSALS,
+  type StickyAnswer,
+  type StickyWish,
   type TableHost,
   type TypeTable,
 } from "../../placement/messages.ts";
-import type { ClusterHost, ClusterTable, ClusterView } from "../../ports/host.ts";
+import type {
+  ClusterHost,
+  ClusterSticky,
+  ClusterTable,
+  ClusterView,
+  StickyActor,
+  StickyHolder,
+  StickyPage,
+  StickyQuery,
+} from "../../ports/host.ts";
 import type { SchedulerHost, SchedulerList } from "./service.ts";
 
 const record = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<T> =>
@@ -31,17 +43,38 @@ const port = fc.integer({ min: 1, max: 65_535 });
 const host = fc.oneof(fc.ipV4(), fc.constantFrom("[::1]", "[fe80::1%eth0]", "node-1.internal"));
 const address = fc.tuple(host, port).map(([name, number]) => `${name}:${number}`);
 const addresses = fc.uniqueArray(address, { maxLength: 5 });
+const lost = fc.oneof(fc.constantFrom("never" as const, 0), whole);
+const actorId = fc.oneof(
+  fc.constantFrom("__proto__", "10", "a b", "i".repeat(LIMITS.idBytes), "ä".repeat(LIMITS.idBytes / 2)),
+  fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 }).filter((name) => !nameProblem(name, LIMITS.idBytes)),
+);
+const actorIds = fc.array(actorId, { maxLength: 6 });
+const key = record({ type: word, id: actorId });
+const reason = fc.string({ unit: "grapheme" });
+const optional = <T>(some: fc.Arbitrary<T>) => fc.option(some, { nil: undefined });
 const byText = (a: string, b: string) => (a < b ? -1 : 1);
 
 const tableHost: fc.Arbitrary<TableHost> = record({ address, incarnation: id, name: text });
-const table: fc.Arbitrary<TypeTable> = record({
-  type: word,
-  version,
-  base: fc.option(version, { nil: undefined }),
-  hosts: fc
-    .uniqueArray(tableHost, { selector: (one) => one.address, maxLength: 5 })
-    .map((hosts) => hosts.toSorted((a, b) => byText(a.address, b.address))),
+/** What is not there is left out, and not undefined. */
+const perhaps = <T extends object>(some: fc.Arbitrary<T>, part: fc.Arbitrary<object>): fc.Arbitrary<T> =>
+  fc.tuple(some, fc.oneof(fc.constant({}), part)).map(([one, more]) => ({ ...one, ...more }));
+const stickyRules = record({
+  sticky: fc
+    .uniqueArray(fc.tuple(word, lost), { selector: ([type]) => type, minLength: 1, maxLength: 6 })
+    .map((rules) => new Map(rules)),
 });
+
+const table: fc.Arbitrary<TypeTable> = perhaps(
+  record<TypeTable>({
+    type: word,
+    version,
+    base: optional(version),
+    hosts: fc
+      .uniqueArray(tableHost, { selector: (one) => one.address, maxLength: 5 })
+      .map((hosts) => hosts.toSorted((a, b) => byText(a.address, b.address))),
+  }),
+  fc.constant({ sticky: true }),
+);
 
 export const order: fc.Arbitrary<PlacementOrder> = record({
   kind: fc.constant("order" as const),
@@ -56,24 +89,51 @@ export const order: fc.Arbitrary<PlacementOrder> = record({
   replicationFactor: fc.nat(LIMITS.replicationFactor),
 });
 
-const hello: fc.Arbitrary<Hello> = record({
-  kind: fc.constant("hello" as const),
-  namespace: word,
-  incarnation: id,
-  replaces: fc.option(id, { nil: undefined }),
-  address,
-  name: text,
-  types: words,
-  unlocked: fc.uniqueArray(fc.tuple(word, version), { selector: ([type]) => type }).map((pairs) => new Map(pairs)),
-  machine: id,
-  pid: whole,
-});
+const hello: fc.Arbitrary<Hello> = perhaps(
+  record<Hello>({
+    kind: fc.constant("hello" as const),
+    namespace: word,
+    incarnation: id,
+    replaces: optional(id),
+    address,
+    name: text,
+    types: words,
+    unlocked: fc.uniqueArray(fc.tuple(word, version), { selector: ([type]) => type }).map((pairs) => new Map(pairs)),
+    machine: id,
+    pid: whole,
+  }),
+  stickyRules,
+);
+
+const wish: fc.Arbitrary<StickyWish> = record({ correlation: whole, type: word, id: actorId, since: whole });
+const answer: fc.Arbitrary<StickyAnswer> = fc.oneof(
+  record({ correlation: whole, kind: fc.constant("granted" as const) }),
+  record({ correlation: whole, kind: fc.constant("owner" as const), host: tableHost }),
+  record({
+    correlation: whole,
+    kind: fc.constant("refused" as const),
+    code: fc.constantFrom(...STICKY_REFUSALS),
+    why: reason,
+  }),
+);
 
 export const hostMessage: fc.Arbitrary<HostMessage> = fc.oneof(
   hello,
-  record({ kind: fc.constant("types" as const), types: words }),
+  perhaps(record({ kind: fc.constant("types" as const), types: words }), stickyRules),
   record({ kind: fc.constant("ack" as const), operation: fc.constantFrom(...OPERATIONS), round: whole, types: words }),
   record({ kind: fc.constant("renew" as const), sequence: whole, actors: whole }),
+  record({ kind: fc.constant("acquire" as const), wishes: fc.array(wish, { maxLength: 6 }) }),
+  actorIds.chain((ids) =>
+    record({
+      kind: fc.constant("claims" as const),
+      part: whole,
+      type: word,
+      ids: fc.constant(ids),
+      since: fc.array(whole, { minLength: ids.length, maxLength: ids.length }),
+    }),
+  ),
+  fc.constant({ kind: "claimed" } as const),
+  record({ kind: fc.constant("released" as const), type: word, ids: actorIds }),
   fc.constant({ kind: "goodbye" } as const),
 );
 
@@ -81,7 +141,11 @@ export const schedulerMessage: fc.Arbitrary<SchedulerMessage> = fc.oneof(
   record({ kind: fc.constant("welcome" as const), term: whole, leaseMs: whole }),
   order,
   record({ kind: fc.constant("renewed" as const), sequence: whole }),
-  record({ kind: fc.constant("removed" as const), reason: fc.string({ unit: "grapheme" }) }),
+  record({ kind: fc.constant("acquired" as const), answers: fc.array(answer, { maxLength: 6 }) }),
+  record({ kind: fc.constant("noted" as const), part: whole }),
+  record({ kind: fc.constant("granted" as const), type: word, ids: actorIds }),
+  record({ kind: fc.constant("release" as const), type: word, ids: actorIds }),
+  record({ kind: fc.constant("removed" as const), reason }),
   fc.constant({ kind: "drain" } as const),
 );
 
@@ -110,6 +174,9 @@ const clusterHost: fc.Arbitrary<ClusterHost> = record({
   actors: whole,
 });
 
+const holder: fc.Arbitrary<StickyHolder> = record({ address, name: text, actors: whole, away: fc.boolean() });
+const clusterSticky: fc.Arbitrary<ClusterSticky> = record({ lost, holders: fc.array(holder, { maxLength: 4 }) });
+
 const clusterTable: fc.Arbitrary<ClusterTable> = record({
   namespace: word,
   type: word,
@@ -118,6 +185,7 @@ const clusterTable: fc.Arbitrary<ClusterTable> = record({
   hosts: addresses,
   phase: fc.constantFrom("closed", "settled", "updating", "unlocking"),
   waitsFor: addresses,
+  sticky: optional(clusterSticky),
 });
 
 export const clusterView: fc.Arbitrary<ClusterView> = record({
@@ -125,4 +193,36 @@ export const clusterView: fc.Arbitrary<ClusterView> = record({
   schedulers: fc.array(scheduler, { maxLength: 4 }),
   hosts: fc.array(clusterHost, { maxLength: 4 }),
   tables: fc.array(clusterTable, { maxLength: 4 }),
+});
+
+/** Every part of it is there, perhaps as undefined: so it comes out of the wire. */
+export const stickyQuery: fc.Arbitrary<StickyQuery> = fc.oneof(
+  record<StickyQuery>({
+    type: optional(word),
+    id: fc.constant(undefined),
+    prefix: optional(fc.constantFrom("", ".", "a/", "customer-")),
+    after: optional(key),
+    limit: fc.integer({ min: 1, max: LIMITS.listPage }),
+  }),
+  record<StickyQuery>({
+    type: word,
+    id: actorId,
+    prefix: fc.constant(undefined),
+    after: fc.constant(undefined),
+    limit: fc.constant(1),
+  }),
+);
+
+const stickyActor: fc.Arbitrary<StickyActor> = record({
+  type: word,
+  id: actorId,
+  address,
+  name: text,
+  since: whole,
+  away: fc.boolean(),
+});
+
+export const stickyPage: fc.Arbitrary<StickyPage> = record({
+  actors: fc.array(stickyActor, { maxLength: 5 }),
+  next: optional(key),
 });

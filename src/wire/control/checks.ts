@@ -26,6 +26,23 @@ export function readWord(value: string, what: string): string {
   return problem === undefined ? value : refuse(`${what} ${problem}`);
 }
 
+export function readActorId(value: string): string {
+  const problem = nameProblem(value, LIMITS.idBytes);
+  return problem === undefined ? value : refuse(`actor id ${problem}`);
+}
+
+/** A time on some wall clock. It travels as a floating point number, which costs less to read than a large whole one. */
+export function readTime(value: number): number {
+  return isTime(value) ? value : refuse("a time must be a whole number of milliseconds since 1970");
+}
+
+export function writeTime(value: number): number {
+  invariant(isTime(value), `a time is a whole number of milliseconds since 1970, not ${value}`);
+  return value;
+}
+
+const isTime = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
+
 /** Actor types, each of them once. */
 export function readTypes(values: readonly string[], most = Number.POSITIVE_INFINITY): readonly string[] {
   if (values.length > most) refuse(`${values.length} actor types are more than the ${most} that one host may report`);

@@ -1,11 +1,11 @@
 // A client of one scheduler: the stream of a host, the list of schedulers, and questions of people. Everything it is told
 // is checked, and everything that goes wrong is a LimpetError.
-import { type Client, createClient } from "@connectrpc/connect";
+import { type CallOptions, type Client, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { HostMessage, SchedulerMessage } from "../../placement/messages.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
-import type { ClusterView } from "../../ports/host.ts";
+import type { ClusterView, StickyPage, StickyQuery } from "../../ports/host.ts";
 import type { Log } from "../../ports/log.ts";
 import type { ClusterSecurity } from "../cluster-security.ts";
 import { Scheduler } from "../proto/gen/limpet/control/v1/control_pb.js";
@@ -16,6 +16,8 @@ import { CONTROL_LIMITS, type ControlLimits } from "./limits.ts";
 import { SchedulerStream } from "./scheduler-stream.ts";
 import type { SchedulerList } from "./service.ts";
 import { fromStatus } from "./status.ts";
+import { writeActorKey } from "./sticky-codec.ts";
+import { readStickyPage, writeStickyQuery } from "./sticky-page-codec.ts";
 
 export interface ControlClientOptions {
   /** `host:port` of the scheduler. */
@@ -38,6 +40,10 @@ export interface ControlClient {
   describe(): Promise<ClusterView>;
   /** ANSWER_LOST: the host may or may not have been asked to drain. */
   drain(host: string): Promise<void>;
+  /** Sticky actors of one namespace; at most LIMITS.listPage of them, and where the next page begins. */
+  sticky(namespace: string, query: StickyQuery): Promise<StickyPage>;
+  /** ANSWER_LOST: the host that holds the actor may or may not have been asked to let go of it. */
+  release(namespace: string, type: string, id: string): Promise<void>;
   /** Ends every stream, and closes the connection once they have ended or a moment has passed. */
   close(): Promise<void>;
 }
@@ -113,18 +119,39 @@ class GrpcClient implements ControlClient {
     }
   }
 
-  async describe(): Promise<ClusterView> {
+  describe(): Promise<ClusterView> {
+    return this.#ask(async (soon) => readClusterView(await this.#describer.describeCluster({}, soon)));
+  }
+
+  drain(host: string): Promise<void> {
+    return this.#order((soon) => this.#scheduler.drainHost({ host }, soon));
+  }
+
+  sticky(namespace: string, query: StickyQuery): Promise<StickyPage> {
+    return this.#ask(async (soon) =>
+      readStickyPage(await this.#scheduler.listSticky(writeStickyQuery(namespace, query), soon)),
+    );
+  }
+
+  release(namespace: string, type: string, id: string): Promise<void> {
+    const actorKey = writeActorKey({ type, id });
+    return this.#order((soon) => this.#scheduler.releaseSticky({ namespace, actorKey }, soon));
+  }
+
+  /** What changes nothing, and may be asked again. */
+  async #ask<T>(question: (soon: CallOptions) => Promise<T>): Promise<T> {
     try {
-      return readClusterView(await this.#describer.describeCluster({}, { timeoutMs: this.#limits.answerMs }));
+      return await question({ timeoutMs: this.#limits.answerMs });
     } catch (error) {
       throw fromStatus(error, this.#address);
     }
   }
 
-  async drain(host: string): Promise<void> {
+  /** What changes something: whoever hears no answer does not know whether it has. */
+  async #order(order: (soon: CallOptions) => Promise<unknown>): Promise<void> {
     await this.#connection.ready();
     try {
-      await this.#scheduler.drainHost({ host }, { timeoutMs: this.#limits.answerMs });
+      await order({ timeoutMs: this.#limits.answerMs });
     } catch (thrown) {
       const error = fromStatus(thrown, this.#address);
       // It was on its way when the line or this client was closed.

@@ -1,10 +1,11 @@
 // The list of schedulers and the look at the whole cluster as protobuf, and back. What is read is checked.
 import { create } from "@bufbuild/protobuf";
 import { invariant } from "../../kernel/errors.ts";
-import type { ClusterHost, ClusterTable, ClusterView } from "../../ports/host.ts";
+import type { ClusterHost, ClusterSticky, ClusterTable, ClusterView } from "../../ports/host.ts";
 import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
 import { readAddress, readId, readText, readTypes, readWhole, readWord, refuse, writeWhole } from "./checks.ts";
 import type { SchedulerHost, SchedulerList } from "./service.ts";
+import { readRule, writeRule } from "./sticky-codec.ts";
 
 export function writeSchedulerList({ term, hosts }: SchedulerList): proto.WatchHostsResponse {
   return create(proto.WatchHostsResponseSchema, { term: writeWhole(term, "a term"), hosts: hosts.map(writeScheduler) });
@@ -92,9 +93,10 @@ function readHost(host: proto.ClusterHost): ClusterHost {
   };
 }
 
-function writeTable(table: ClusterTable): proto.ClusterTable {
+function writeTable({ sticky, ...table }: ClusterTable): proto.ClusterTable {
   return create(proto.ClusterTableSchema, {
     ...table,
+    ...(sticky === undefined ? {} : { sticky: writeSticky(sticky) }),
     version: writeWhole(table.version, "a version"),
     term: writeWhole(table.term, "a term"),
     hosts: [...table.hosts],
@@ -113,5 +115,22 @@ function readTable(table: proto.ClusterTable): ClusterTable {
     hosts: table.hosts.map(address),
     phase: wordOf(PHASES, table.phase, "phase of a table"),
     waitsFor: table.waitsFor.map(address),
+    sticky: table.sticky && readSticky(table.sticky),
   };
 }
+
+const writeSticky = ({ lost, holders }: ClusterSticky): proto.ClusterSticky =>
+  create(proto.ClusterStickySchema, {
+    rule: writeRule(lost),
+    holders: holders.map((holder) => ({ ...holder, actors: writeWhole(holder.actors, "a number of actors") })),
+  });
+
+const readSticky = ({ rule, holders }: proto.ClusterSticky): ClusterSticky => ({
+  lost: readRule(rule),
+  holders: holders.map(({ address, name, actors, away }) => ({
+    address: readAddress(address, "the address of a host"),
+    name: readText(name, "the name of a host"),
+    actors: readWhole(actors, "a number of actors"),
+    away,
+  })),
+});

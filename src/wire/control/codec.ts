@@ -2,7 +2,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { Hello, HostMessage, PlacementOrder, SchedulerMessage } from "../../placement/messages.ts";
+import type { Hello, HostMessage, PlacementOrder, SchedulerMessage, StickyRules } from "../../placement/messages.ts";
 import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
 import {
   cutReason,
@@ -17,6 +17,14 @@ import {
   writeWhole,
 } from "./checks.ts";
 import { OrderParts, readOperation, readVersion, writeOperation, writeOrder, writeVersion } from "./order-codec.ts";
+import {
+  readRules,
+  readStickyReply,
+  readStickyReport,
+  writeRules,
+  writeStickyReply,
+  writeStickyReport,
+} from "./sticky-codec.ts";
 
 // ——— Of hosts.
 
@@ -29,7 +37,7 @@ function writeReport(message: HostMessage): proto.HostReport["report"] {
     case "hello":
       return { case: "hello", value: writeHello(message) };
     case "types":
-      return { case: "types", value: create(proto.HostedTypesSchema, { actorTypes: [...message.types] }) };
+      return { case: "types", value: writeTypes(message.types, message.sticky) };
     case "ack": {
       const { operation, round, types } = message;
       const ack = {
@@ -44,10 +52,18 @@ function writeReport(message: HostMessage): proto.HostReport["report"] {
       const actors = writeWhole(message.actors, "a number of actors");
       return { case: "renew", value: create(proto.RenewalSchema, { sequence, actors }) };
     }
+    case "acquire":
+    case "claims":
+    case "claimed":
+    case "released":
+      return writeStickyReport(message);
     case "goodbye":
       return { case: "goodbye", value: create(proto.GoodbyeSchema) };
   }
 }
+
+const writeTypes = (types: readonly string[], sticky: StickyRules | undefined): proto.HostedTypes =>
+  create(proto.HostedTypesSchema, { actorTypes: [...types], sticky: writeRules(sticky) });
 
 function writeHello(hello: Hello): proto.Host {
   return create(proto.HostSchema, {
@@ -63,6 +79,7 @@ function writeHello(hello: Hello): proto.Host {
     ),
     machine: hello.machine,
     pid: writeWhole(hello.pid, "a process id"),
+    sticky: writeRules(hello.sticky),
   });
 }
 
@@ -76,8 +93,10 @@ export function readHostMessage({ report }: proto.HostReport): HostMessage {
   switch (report.case) {
     case "hello":
       return readHello(report.value);
-    case "types":
-      return { kind: "types", types: readTypes(report.value.actorTypes, LIMITS.typesPerHost) };
+    case "types": {
+      const { actorTypes, sticky } = report.value;
+      return { kind: "types", types: readTypes(actorTypes, LIMITS.typesPerHost), ...readRules(sticky) };
+    }
     case "ack": {
       const { operation, round, actorTypes } = report.value;
       return {
@@ -93,6 +112,11 @@ export function readHostMessage({ report }: proto.HostReport): HostMessage {
         sequence: readWhole(report.value.sequence, "a sequence"),
         actors: readWhole(report.value.actors, "a number of actors"),
       };
+    case "acquireSticky":
+    case "stickyClaims":
+    case "stickyClaimed":
+    case "stickyReleased":
+      return readStickyReport(report);
     case "goodbye":
       return { kind: "goodbye" };
     default:
@@ -112,6 +136,7 @@ function readHello(host: proto.Host): Hello {
     address: readHostAddress(host.name, host.port),
     name: readText(host.appID, "the name of a host"),
     types: readTypes(host.actorTypes, LIMITS.typesPerHost),
+    ...readRules(host.sticky),
     unlocked: new Map(unlocked),
     machine: readText(host.machine, "the machine of a host"),
     pid: readWhole(host.pid, "a process id"),
@@ -162,6 +187,11 @@ function writeReply(message: Exclude<SchedulerMessage, { kind: "order" }>): prot
       return { case: "removed", value: create(proto.RemovedSchema, { reason: cutReason(message.reason) }) };
     case "drain":
       return { case: "drain", value: create(proto.DrainSchema) };
+    case "acquired":
+    case "noted":
+    case "granted":
+    case "release":
+      return writeStickyReply(message);
   }
 }
 
@@ -186,6 +216,11 @@ export class ReplyReader {
         return { kind: "removed", reason: cutReason(reply.value.reason) };
       case "drain":
         return { kind: "drain" };
+      case "sticky":
+      case "stickyNoted":
+      case "stickyGranted":
+      case "stickyRelease":
+        return readStickyReply(reply);
       default:
         return refuse("a reply of the scheduler says nothing that this process knows");
     }

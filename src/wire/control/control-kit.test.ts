@@ -4,7 +4,7 @@ import type { TestContext } from "node:test";
 import { isLimpetError, type LimpetError } from "../../kernel/errors.ts";
 import type { Hello, HostMessage, SchedulerMessage } from "../../placement/messages.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
-import type { ClusterView } from "../../ports/host.ts";
+import type { ClusterView, StickyPage, StickyQuery } from "../../ports/host.ts";
 import { type Log, type LogFields, silentLog } from "../../ports/log.ts";
 import { silentMeter } from "../../ports/meter.ts";
 import { type ClusterSecurity, NO_SECURITY } from "../cluster-security.ts";
@@ -75,10 +75,14 @@ export const EMPTY_VIEW: ClusterView = { term: 1, schedulers: [], hosts: [], tab
 export class FakeScheduler implements ControlService {
   readonly hosts: ServedHost[] = [];
   readonly drained: string[] = [];
+  readonly asked: [namespace: string, query: StickyQuery][] = [];
+  readonly released: [namespace: string, type: string, id: string][] = [];
   readonly watchers = new Set<(list: SchedulerList) => void>();
   list: SchedulerList = { term: 1, hosts: [] };
   view: () => Promise<ClusterView> = async () => EMPTY_VIEW;
   onDrain: () => Promise<void> = async () => {};
+  page: () => Promise<StickyPage> = async () => ({ actors: [], next: undefined });
+  onRelease: () => Promise<void> = async () => {};
   onHost: (host: ServedHost) => void = () => {};
 
   report(stream: ControlStream<SchedulerMessage>, peer: Peer): ControlListener<HostMessage> {
@@ -106,6 +110,16 @@ export class FakeScheduler implements ControlService {
   async drain(host: string): Promise<void> {
     this.drained.push(host);
     await this.onDrain();
+  }
+
+  sticky(namespace: string, query: StickyQuery): Promise<StickyPage> {
+    this.asked.push([namespace, query]);
+    return this.page();
+  }
+
+  async release(namespace: string, type: string, id: string): Promise<void> {
+    this.released.push([namespace, type, id]);
+    await this.onRelease();
   }
 
   /** The stream that was opened as the given one. */

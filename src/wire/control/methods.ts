@@ -3,7 +3,7 @@ import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Log } from "../../ports/log.ts";
 import { type HostReport, Scheduler, type WatchHostsResponse } from "../proto/gen/limpet/control/v1/control_pb.js";
-import { readId } from "./checks.ts";
+import { readId, readWord } from "./checks.ts";
 import { writeClusterView, writeSchedulerList } from "./cluster-codec.ts";
 import { exchangeOf } from "./exchange.ts";
 import { HostStream } from "./host-stream.ts";
@@ -11,6 +11,8 @@ import type { ControlLimits } from "./limits.ts";
 import { Outbox } from "./outbox.ts";
 import type { ControlService, SchedulerList } from "./service.ts";
 import { asLimpetError, toStatus } from "./status.ts";
+import { readActorKey } from "./sticky-codec.ts";
+import { readStickyQuery, writeStickyPage } from "./sticky-page-codec.ts";
 
 const STOPPING = new LimpetError("STOPPING", "this scheduler is stopping");
 
@@ -39,6 +41,19 @@ export class Methods {
     router.rpc(method.drainHost, ({ host }) =>
       this.#answer("drain", async () => {
         await this.#service.drain(readId(host, "the host to drain"));
+        return {};
+      }),
+    );
+    router.rpc(method.listSticky, (request) =>
+      this.#answer("sticky", async () => {
+        const { namespace, query } = readStickyQuery(request);
+        return writeStickyPage(await this.#service.sticky(namespace, query));
+      }),
+    );
+    router.rpc(method.releaseSticky, ({ namespace, actorKey }) =>
+      this.#answer("release", async () => {
+        const { type, id } = readActorKey(actorKey);
+        await this.#service.release(readWord(namespace, "namespace"), type, id);
         return {};
       }),
     );

@@ -71,16 +71,17 @@ function writePart(order: PlacementOrder, tables: readonly Entry[], more: boolea
   });
 }
 
-function writeTable({ table: { version, base, hosts }, like }: Entry): proto.PlacementTable {
+function writeTable({ table: { version, base, hosts, sticky = false }, like }: Entry): proto.PlacementTable {
   return create(proto.PlacementTableSchema, {
-    hosts: like === "" ? Object.fromEntries(hosts.map((host) => [host.address, writeHost(host)])) : {},
+    hosts: like === "" ? Object.fromEntries(hosts.map((host) => [host.address, writeTableHost(host)])) : {},
     sameHostsAs: like,
     term: writeVersion(version).term,
     ...(base === undefined ? {} : { base: writeVersion(base) }),
+    sticky,
   });
 }
 
-const writeHost = ({ address, name, incarnation }: TableHost): proto.TableHost =>
+export const writeTableHost = ({ address, name, incarnation }: TableHost): proto.TableHost =>
   create(proto.TableHostSchema, { name: address, port: writePort(address), appID: name, incarnation });
 
 /** A table, and the type before it in the same part that has the same hosts; empty when there is none. */
@@ -219,11 +220,16 @@ function readTable(
     version: readVersion({ term: table.term, number: versions[type]! }),
     base: table.base && readVersion(table.base),
     hosts,
+    ...(table.sticky ? { sticky: true } : {}),
   };
 }
 
 function readHost(key: string, host: proto.TableHost): TableHost {
   if (key !== host.name) refuse("a table lists a host under the name of another");
+  return readTableHost(host);
+}
+
+export function readTableHost(host: proto.TableHost): TableHost {
   return {
     address: readHostAddress(host.name, host.port),
     incarnation: readId(host.incarnation, "the incarnation of a host"),

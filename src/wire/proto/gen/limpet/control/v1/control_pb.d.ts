@@ -140,6 +140,30 @@ export declare type HostReport = Message<"limpet.control.v1.HostReport"> & {
      */
     value: Failure;
     case: "failure";
+  } | {
+    /**
+     * @generated from field: limpet.control.v1.StickyAcquisitions acquire_sticky = 7;
+     */
+    value: StickyAcquisitions;
+    case: "acquireSticky";
+  } | {
+    /**
+     * @generated from field: limpet.control.v1.StickyClaims sticky_claims = 8;
+     */
+    value: StickyClaims;
+    case: "stickyClaims";
+  } | {
+    /**
+     * @generated from field: limpet.control.v1.StickyClaimed sticky_claimed = 9;
+     */
+    value: StickyClaimed;
+    case: "stickyClaimed";
+  } | {
+    /**
+     * @generated from field: limpet.control.v1.StickyReleased sticky_released = 10;
+     */
+    value: StickyReleased;
+    case: "stickyReleased";
   } | { case: undefined; value?: undefined };
 };
 
@@ -220,6 +244,13 @@ export declare type Host = Message<"limpet.control.v1.Host"> & {
    * @generated from field: uint64 pid = 10;
    */
   pid: bigint;
+
+  /**
+   * By actor type, for those of its types that are sticky.
+   *
+   * @generated from field: map<string, limpet.control.v1.StickyRule> sticky = 11;
+   */
+  sticky: { [key: string]: StickyRule };
 };
 
 /**
@@ -227,6 +258,40 @@ export declare type Host = Message<"limpet.control.v1.Host"> & {
  * Use `create(HostSchema)` to create a new message.
  */
 export declare const HostSchema: GenMessage<Host>;
+
+/**
+ * StickyRule says what becomes of a type's sticky actors when their host is lost.
+ *
+ * @generated from message limpet.control.v1.StickyRule
+ */
+export declare type StickyRule = Message<"limpet.control.v1.StickyRule"> & {
+  /**
+   * @generated from oneof limpet.control.v1.StickyRule.lost
+   */
+  lost: {
+    /**
+     * After so many milliseconds they may live on another host; 0: at once.
+     *
+     * @generated from field: uint64 after_ms = 1;
+     */
+    value: bigint;
+    case: "afterMs";
+  } | {
+    /**
+     * They wait for a host of the same name, for ever. Always true.
+     *
+     * @generated from field: bool never = 2;
+     */
+    value: boolean;
+    case: "never";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message limpet.control.v1.StickyRule.
+ * Use `create(StickyRuleSchema)` to create a new message.
+ */
+export declare const StickyRuleSchema: GenMessage<StickyRule>;
 
 /**
  * TableVersion says which table is newer: that of the later term, and within a term that of the greater number.
@@ -261,6 +326,13 @@ export declare type HostedTypes = Message<"limpet.control.v1.HostedTypes"> & {
    * @generated from field: repeated string actor_types = 1;
    */
   actorTypes: string[];
+
+  /**
+   * By actor type, for those of its types that are sticky.
+   *
+   * @generated from field: map<string, limpet.control.v1.StickyRule> sticky = 2;
+   */
+  sticky: { [key: string]: StickyRule };
 };
 
 /**
@@ -366,6 +438,153 @@ export declare type Failure = Message<"limpet.control.v1.Failure"> & {
 export declare const FailureSchema: GenMessage<Failure>;
 
 /**
+ * StickyActorKey names a sticky actor of the host's namespace.
+ *
+ * @generated from message limpet.control.v1.StickyActorKey
+ */
+export declare type StickyActorKey = Message<"limpet.control.v1.StickyActorKey"> & {
+  /**
+   * @generated from field: string actor_type = 1;
+   */
+  actorType: string;
+
+  /**
+   * @generated from field: string actor_id = 2;
+   */
+  actorId: string;
+};
+
+/**
+ * Describes the message limpet.control.v1.StickyActorKey.
+ * Use `create(StickyActorKeySchema)` to create a new message.
+ */
+export declare const StickyActorKeySchema: GenMessage<StickyActorKey>;
+
+/**
+ * StickyAcquisitions ask for sticky actors to live on the host. Each is answered, not all of them at once.
+ *
+ * @generated from message limpet.control.v1.StickyAcquisitions
+ */
+export declare type StickyAcquisitions = Message<"limpet.control.v1.StickyAcquisitions"> & {
+  /**
+   * @generated from field: repeated limpet.control.v1.StickyAcquisition acquisitions = 1;
+   */
+  acquisitions: StickyAcquisition[];
+};
+
+/**
+ * Describes the message limpet.control.v1.StickyAcquisitions.
+ * Use `create(StickyAcquisitionsSchema)` to create a new message.
+ */
+export declare const StickyAcquisitionsSchema: GenMessage<StickyAcquisitions>;
+
+/**
+ * StickyAcquisition asks for one.
+ *
+ * @generated from message limpet.control.v1.StickyAcquisition
+ */
+export declare type StickyAcquisition = Message<"limpet.control.v1.StickyAcquisition"> & {
+  /**
+   * By which the host knows the answer.
+   *
+   * @generated from field: uint64 correlation_id = 1;
+   */
+  correlationId: bigint;
+
+  /**
+   * @generated from field: limpet.control.v1.StickyActorKey actor_key = 2;
+   */
+  actorKey?: StickyActorKey | undefined;
+
+  /**
+   * When the host first wanted it, in milliseconds since 1970 on its own clock; for people.
+   *
+   * @generated from field: double since = 3;
+   */
+  since: number;
+};
+
+/**
+ * Describes the message limpet.control.v1.StickyAcquisition.
+ * Use `create(StickyAcquisitionSchema)` to create a new message.
+ */
+export declare const StickyAcquisitionSchema: GenMessage<StickyAcquisition>;
+
+/**
+ * StickyClaims are part of what a host holds, said anew on every stream. Each part is answered by StickyNoted.
+ *
+ * @generated from message limpet.control.v1.StickyClaims
+ */
+export declare type StickyClaims = Message<"limpet.control.v1.StickyClaims"> & {
+  /**
+   * Counts the parts of a stream.
+   *
+   * @generated from field: uint64 part = 1;
+   */
+  part: bigint;
+
+  /**
+   * @generated from field: string actor_type = 2;
+   */
+  actorType: string;
+
+  /**
+   * @generated from field: repeated string actor_ids = 3;
+   */
+  actorIds: string[];
+
+  /**
+   * For each id, since when.
+   *
+   * @generated from field: repeated double since = 4;
+   */
+  since: number[];
+};
+
+/**
+ * Describes the message limpet.control.v1.StickyClaims.
+ * Use `create(StickyClaimsSchema)` to create a new message.
+ */
+export declare const StickyClaimsSchema: GenMessage<StickyClaims>;
+
+/**
+ * StickyClaimed says that this was everything the host holds.
+ *
+ * @generated from message limpet.control.v1.StickyClaimed
+ */
+export declare type StickyClaimed = Message<"limpet.control.v1.StickyClaimed"> & {
+};
+
+/**
+ * Describes the message limpet.control.v1.StickyClaimed.
+ * Use `create(StickyClaimedSchema)` to create a new message.
+ */
+export declare const StickyClaimedSchema: GenMessage<StickyClaimed>;
+
+/**
+ * StickyReleased says that these live on the host no longer.
+ *
+ * @generated from message limpet.control.v1.StickyReleased
+ */
+export declare type StickyReleased = Message<"limpet.control.v1.StickyReleased"> & {
+  /**
+   * @generated from field: string actor_type = 1;
+   */
+  actorType: string;
+
+  /**
+   * @generated from field: repeated string actor_ids = 2;
+   */
+  actorIds: string[];
+};
+
+/**
+ * Describes the message limpet.control.v1.StickyReleased.
+ * Use `create(StickyReleasedSchema)` to create a new message.
+ */
+export declare const StickyReleasedSchema: GenMessage<StickyReleased>;
+
+/**
  * SchedulerReply is what the leader sends to a host.
  *
  * @generated from message limpet.control.v1.SchedulerReply
@@ -404,6 +623,30 @@ export declare type SchedulerReply = Message<"limpet.control.v1.SchedulerReply">
      */
     value: Drain;
     case: "drain";
+  } | {
+    /**
+     * @generated from field: limpet.control.v1.StickyAcquisitionResponses sticky = 6;
+     */
+    value: StickyAcquisitionResponses;
+    case: "sticky";
+  } | {
+    /**
+     * @generated from field: limpet.control.v1.StickyNoted sticky_noted = 7;
+     */
+    value: StickyNoted;
+    case: "stickyNoted";
+  } | {
+    /**
+     * @generated from field: limpet.control.v1.StickyGranted sticky_granted = 8;
+     */
+    value: StickyGranted;
+    case: "stickyGranted";
+  } | {
+    /**
+     * @generated from field: limpet.control.v1.StickyRelease sticky_release = 9;
+     */
+    value: StickyRelease;
+    case: "stickyRelease";
   } | { case: undefined; value?: undefined };
 };
 
@@ -592,6 +835,13 @@ export declare type PlacementTable = Message<"limpet.control.v1.PlacementTable">
    * @generated from field: string same_hosts_as = 4;
    */
   sameHostsAs: string;
+
+  /**
+   * Its actors stay where they are when the table changes.
+   *
+   * @generated from field: bool sticky = 5;
+   */
+  sticky: boolean;
 };
 
 /**
@@ -688,6 +938,158 @@ export declare type Drain = Message<"limpet.control.v1.Drain"> & {
  * Use `create(DrainSchema)` to create a new message.
  */
 export declare const DrainSchema: GenMessage<Drain>;
+
+/**
+ * StickyAcquisitionResponses answer acquisitions, in any order.
+ *
+ * @generated from message limpet.control.v1.StickyAcquisitionResponses
+ */
+export declare type StickyAcquisitionResponses = Message<"limpet.control.v1.StickyAcquisitionResponses"> & {
+  /**
+   * @generated from field: repeated limpet.control.v1.StickyAcquisitionResponse responses = 1;
+   */
+  responses: StickyAcquisitionResponse[];
+};
+
+/**
+ * Describes the message limpet.control.v1.StickyAcquisitionResponses.
+ * Use `create(StickyAcquisitionResponsesSchema)` to create a new message.
+ */
+export declare const StickyAcquisitionResponsesSchema: GenMessage<StickyAcquisitionResponses>;
+
+/**
+ * StickyAcquisitionResponse answers one.
+ *
+ * @generated from message limpet.control.v1.StickyAcquisitionResponse
+ */
+export declare type StickyAcquisitionResponse = Message<"limpet.control.v1.StickyAcquisitionResponse"> & {
+  /**
+   * @generated from field: uint64 correlation_id = 1;
+   */
+  correlationId: bigint;
+
+  /**
+   * @generated from oneof limpet.control.v1.StickyAcquisitionResponse.result
+   */
+  result: {
+    /**
+     * It lives on the host that asked. Always true.
+     *
+     * @generated from field: bool granted = 2;
+     */
+    value: boolean;
+    case: "granted";
+  } | {
+    /**
+     * It lives there.
+     *
+     * @generated from field: limpet.control.v1.TableHost owner_host = 3;
+     */
+    value: TableHost;
+    case: "ownerHost";
+  } | {
+    /**
+     * @generated from field: limpet.control.v1.StickyRefusal refusal = 4;
+     */
+    value: StickyRefusal;
+    case: "refusal";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message limpet.control.v1.StickyAcquisitionResponse.
+ * Use `create(StickyAcquisitionResponseSchema)` to create a new message.
+ */
+export declare const StickyAcquisitionResponseSchema: GenMessage<StickyAcquisitionResponse>;
+
+/**
+ * StickyRefusal says why an actor can live nowhere now.
+ *
+ * @generated from message limpet.control.v1.StickyRefusal
+ */
+export declare type StickyRefusal = Message<"limpet.control.v1.StickyRefusal"> & {
+  /**
+   * A code of the catalogue of errors: OPTION_INVALID, NOT_READY, OWNER_AWAY or HOST_FULL.
+   *
+   * @generated from field: string code = 1;
+   */
+  code: string;
+
+  /**
+   * @generated from field: string message = 2;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message limpet.control.v1.StickyRefusal.
+ * Use `create(StickyRefusalSchema)` to create a new message.
+ */
+export declare const StickyRefusalSchema: GenMessage<StickyRefusal>;
+
+/**
+ * StickyNoted says that a part of the host's claims was heard.
+ *
+ * @generated from message limpet.control.v1.StickyNoted
+ */
+export declare type StickyNoted = Message<"limpet.control.v1.StickyNoted"> & {
+  /**
+   * @generated from field: uint64 part = 1;
+   */
+  part: bigint;
+};
+
+/**
+ * Describes the message limpet.control.v1.StickyNoted.
+ * Use `create(StickyNotedSchema)` to create a new message.
+ */
+export declare const StickyNotedSchema: GenMessage<StickyNoted>;
+
+/**
+ * StickyGranted gives actors to a host that did not ask: they were kept for the host of its name.
+ *
+ * @generated from message limpet.control.v1.StickyGranted
+ */
+export declare type StickyGranted = Message<"limpet.control.v1.StickyGranted"> & {
+  /**
+   * @generated from field: string actor_type = 1;
+   */
+  actorType: string;
+
+  /**
+   * @generated from field: repeated string actor_ids = 2;
+   */
+  actorIds: string[];
+};
+
+/**
+ * Describes the message limpet.control.v1.StickyGranted.
+ * Use `create(StickyGrantedSchema)` to create a new message.
+ */
+export declare const StickyGrantedSchema: GenMessage<StickyGranted>;
+
+/**
+ * StickyRelease asks the host to let go of actors.
+ *
+ * @generated from message limpet.control.v1.StickyRelease
+ */
+export declare type StickyRelease = Message<"limpet.control.v1.StickyRelease"> & {
+  /**
+   * @generated from field: string actor_type = 1;
+   */
+  actorType: string;
+
+  /**
+   * @generated from field: repeated string actor_ids = 2;
+   */
+  actorIds: string[];
+};
+
+/**
+ * Describes the message limpet.control.v1.StickyRelease.
+ * Use `create(StickyReleaseSchema)` to create a new message.
+ */
+export declare const StickyReleaseSchema: GenMessage<StickyRelease>;
 
 /**
  * DescribeClusterRequest asks for one look at the cluster.
@@ -879,6 +1281,13 @@ export declare type ClusterTable = Message<"limpet.control.v1.ClusterTable"> & {
    * @generated from field: repeated string waits_for = 7;
    */
   waitsFor: string[];
+
+  /**
+   * Absent: its actors follow the ring.
+   *
+   * @generated from field: limpet.control.v1.ClusterSticky sticky = 8;
+   */
+  sticky?: ClusterSticky | undefined;
 };
 
 /**
@@ -925,6 +1334,64 @@ export enum ClusterTable_Phase {
 export declare const ClusterTable_PhaseSchema: GenEnum<ClusterTable_Phase>;
 
 /**
+ * ClusterSticky tells how many actors of a sticky type each host holds.
+ *
+ * @generated from message limpet.control.v1.ClusterSticky
+ */
+export declare type ClusterSticky = Message<"limpet.control.v1.ClusterSticky"> & {
+  /**
+   * @generated from field: limpet.control.v1.StickyRule rule = 1;
+   */
+  rule?: StickyRule | undefined;
+
+  /**
+   * @generated from field: repeated limpet.control.v1.StickyHolder holders = 2;
+   */
+  holders: StickyHolder[];
+};
+
+/**
+ * Describes the message limpet.control.v1.ClusterSticky.
+ * Use `create(ClusterStickySchema)` to create a new message.
+ */
+export declare const ClusterStickySchema: GenMessage<ClusterSticky>;
+
+/**
+ * StickyHolder is one host that holds some.
+ *
+ * @generated from message limpet.control.v1.StickyHolder
+ */
+export declare type StickyHolder = Message<"limpet.control.v1.StickyHolder"> & {
+  /**
+   * @generated from field: string address = 1;
+   */
+  address: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: uint64 actors = 3;
+   */
+  actors: bigint;
+
+  /**
+   * It is lost, and they are kept for the host that comes back under its name.
+   *
+   * @generated from field: bool away = 4;
+   */
+  away: boolean;
+};
+
+/**
+ * Describes the message limpet.control.v1.StickyHolder.
+ * Use `create(StickyHolderSchema)` to create a new message.
+ */
+export declare const StickyHolderSchema: GenMessage<StickyHolder>;
+
+/**
  * DrainHostRequest names the host.
  *
  * @generated from message limpet.control.v1.DrainHostRequest
@@ -957,6 +1424,167 @@ export declare type DrainHostResponse = Message<"limpet.control.v1.DrainHostResp
  * Use `create(DrainHostResponseSchema)` to create a new message.
  */
 export declare const DrainHostResponseSchema: GenMessage<DrainHostResponse>;
+
+/**
+ * ListStickyRequest asks for a page of sticky actors, in order of type and id.
+ *
+ * @generated from message limpet.control.v1.ListStickyRequest
+ */
+export declare type ListStickyRequest = Message<"limpet.control.v1.ListStickyRequest"> & {
+  /**
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * Only of this type.
+   *
+   * @generated from field: optional string actor_type = 2;
+   */
+  actorType?: string | undefined;
+
+  /**
+   * Only this one; needs the type.
+   *
+   * @generated from field: optional string actor_id = 3;
+   */
+  actorId?: string | undefined;
+
+  /**
+   * Only those whose id begins so.
+   *
+   * @generated from field: optional string prefix = 4;
+   */
+  prefix?: string | undefined;
+
+  /**
+   * Only those that come after it.
+   *
+   * @generated from field: limpet.control.v1.StickyActorKey after = 5;
+   */
+  after?: StickyActorKey | undefined;
+
+  /**
+   * How many at most.
+   *
+   * @generated from field: uint64 limit = 6;
+   */
+  limit: bigint;
+};
+
+/**
+ * Describes the message limpet.control.v1.ListStickyRequest.
+ * Use `create(ListStickyRequestSchema)` to create a new message.
+ */
+export declare const ListStickyRequestSchema: GenMessage<ListStickyRequest>;
+
+/**
+ * ListStickyResponse is the page.
+ *
+ * @generated from message limpet.control.v1.ListStickyResponse
+ */
+export declare type ListStickyResponse = Message<"limpet.control.v1.ListStickyResponse"> & {
+  /**
+   * @generated from field: repeated limpet.control.v1.StickyActor actors = 1;
+   */
+  actors: StickyActor[];
+
+  /**
+   * There are more, after this one.
+   *
+   * @generated from field: limpet.control.v1.StickyActorKey next = 2;
+   */
+  next?: StickyActorKey | undefined;
+};
+
+/**
+ * Describes the message limpet.control.v1.ListStickyResponse.
+ * Use `create(ListStickyResponseSchema)` to create a new message.
+ */
+export declare const ListStickyResponseSchema: GenMessage<ListStickyResponse>;
+
+/**
+ * StickyActor is a sticky actor that somebody holds.
+ *
+ * @generated from message limpet.control.v1.StickyActor
+ */
+export declare type StickyActor = Message<"limpet.control.v1.StickyActor"> & {
+  /**
+   * @generated from field: limpet.control.v1.StickyActorKey actor_key = 1;
+   */
+  actorKey?: StickyActorKey | undefined;
+
+  /**
+   * Of its host.
+   *
+   * @generated from field: string address = 2;
+   */
+  address: string;
+
+  /**
+   * Of its host.
+   *
+   * @generated from field: string name = 3;
+   */
+  name: string;
+
+  /**
+   * In milliseconds since 1970, by the clock of its host.
+   *
+   * @generated from field: double since = 4;
+   */
+  since: number;
+
+  /**
+   * Its host is lost, and it is kept for the one that comes back under its name.
+   *
+   * @generated from field: bool away = 5;
+   */
+  away: boolean;
+};
+
+/**
+ * Describes the message limpet.control.v1.StickyActor.
+ * Use `create(StickyActorSchema)` to create a new message.
+ */
+export declare const StickyActorSchema: GenMessage<StickyActor>;
+
+/**
+ * ReleaseStickyRequest names the actor.
+ *
+ * @generated from message limpet.control.v1.ReleaseStickyRequest
+ */
+export declare type ReleaseStickyRequest = Message<"limpet.control.v1.ReleaseStickyRequest"> & {
+  /**
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * @generated from field: limpet.control.v1.StickyActorKey actor_key = 2;
+   */
+  actorKey?: StickyActorKey | undefined;
+};
+
+/**
+ * Describes the message limpet.control.v1.ReleaseStickyRequest.
+ * Use `create(ReleaseStickyRequestSchema)` to create a new message.
+ */
+export declare const ReleaseStickyRequestSchema: GenMessage<ReleaseStickyRequest>;
+
+/**
+ * ReleaseStickyResponse says that its host was asked to let go.
+ *
+ * @generated from message limpet.control.v1.ReleaseStickyResponse
+ */
+export declare type ReleaseStickyResponse = Message<"limpet.control.v1.ReleaseStickyResponse"> & {
+};
+
+/**
+ * Describes the message limpet.control.v1.ReleaseStickyResponse.
+ * Use `create(ReleaseStickyResponseSchema)` to create a new message.
+ */
+export declare const ReleaseStickyResponseSchema: GenMessage<ReleaseStickyResponse>;
 
 /**
  * Scheduler is the control plane: who leads, who hosts what, and who may hold which actor.
@@ -1005,6 +1633,27 @@ export declare const Scheduler: GenService<{
     methodKind: "unary";
     input: typeof DrainHostRequestSchema;
     output: typeof DrainHostResponseSchema;
+  },
+  /**
+   * ListSticky tells which sticky actors are held, and by whom, a page at a time. The leader answers it.
+   *
+   * @generated from rpc limpet.control.v1.Scheduler.ListSticky
+   */
+  listSticky: {
+    methodKind: "unary";
+    input: typeof ListStickyRequestSchema;
+    output: typeof ListStickyResponseSchema;
+  },
+  /**
+   * ReleaseSticky has the host that holds a sticky actor let go of it. The leader answers it; when nobody holds the
+   * actor, with NOT_FOUND and limpet-code NOT_STICKY.
+   *
+   * @generated from rpc limpet.control.v1.Scheduler.ReleaseSticky
+   */
+  releaseSticky: {
+    methodKind: "unary";
+    input: typeof ReleaseStickyRequestSchema;
+    output: typeof ReleaseStickyResponseSchema;
   },
 }>;
 
