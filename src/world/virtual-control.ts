@@ -4,7 +4,7 @@ import { type ErrorCode, LimpetError } from "../kernel/errors.ts";
 import type { SchedulerClient } from "../nodes/watched-schedulers.ts";
 import type { HostMessage, SchedulerMessage } from "../placement/messages.ts";
 import type { ControlListener, ControlStream } from "../ports/control.ts";
-import type { ClusterView } from "../ports/host.ts";
+import type { ClusterView, StickyPage, StickyQuery } from "../ports/host.ts";
 import type { WatchListener } from "../wire/control/client.ts";
 import { CONTROL_LIMITS } from "../wire/control/limits.ts";
 import type { ControlService, SchedulerList } from "../wire/control/service.ts";
@@ -21,17 +21,28 @@ const PATIENCE: Patience = {
 
 type Parting = { readonly code: string; readonly message: string };
 
+/** To a question; nothing when something was done. */
+type Answer = ClusterView | StickyPage | undefined;
+
 /** What travels: the first word says what it is about. */
 export type Said =
   | { readonly about: "report" }
   | { readonly about: "watch" }
   | { readonly about: "describe" }
   | { readonly about: "drain"; readonly host: string }
+  | { readonly about: "sticky"; readonly namespace: string; readonly query: StickyQuery }
+  | { readonly about: "release"; readonly namespace: string; readonly type: string; readonly id: string }
   | { readonly about: "host"; readonly message: HostMessage }
   | { readonly about: "scheduler"; readonly message: SchedulerMessage }
   | { readonly about: "list"; readonly list: SchedulerList }
-  | { readonly about: "answer"; readonly view: ClusterView | undefined }
+  | { readonly about: "answer"; readonly answer: Answer }
   | { readonly about: "parting"; readonly error: Parting | undefined };
+
+/** What the client may do with a stream that lasts. */
+interface Talk {
+  send(said: Said): void;
+  close(error?: Parting): void;
+}
 
 const lost = (address: string, how: Ending): LimpetError =>
   how === "full"
@@ -40,6 +51,8 @@ const lost = (address: string, how: Ending): LimpetError =>
 
 const STOPPING: Parting = { code: "STOPPING", message: "this scheduler is stopping" };
 const closed = (): LimpetError => new LimpetError("STOPPING", "this process has closed its connection");
+
+const nothing = (): undefined => undefined;
 
 const rebuild = ({ code, message }: Parting): LimpetError => new LimpetError(code as ErrorCode, message);
 
@@ -65,6 +78,21 @@ export class VirtualScheduler implements SchedulerClient {
   }
 
   report(listener: ControlListener<SchedulerMessage>): ControlStream<HostMessage> {
+    const { send, close } = this.#stream({ about: "report" }, listener, (said) => {
+      if (said.about === "scheduler") listener.message(said.message);
+    });
+    return { send: (message) => send({ about: "host", message }), close };
+  }
+
+  watch(listener: WatchListener): () => void {
+    const { close } = this.#stream({ about: "watch" }, listener, (said) => {
+      if (said.about === "list") listener.list(said.list);
+    });
+    return () => close();
+  }
+
+  /** A stream that lasts. However it ends, its listener hears of it once, and nothing after that. */
+  #stream(first: Said, listener: Pick<WatchListener, "closed">, hear: (said: Said) => void): Talk {
     if (this.#isClosed) {
       queueMicrotask(() => listener.closed(closed()));
       return { send() {}, close() {} };
@@ -76,74 +104,36 @@ export class VirtualScheduler implements SchedulerClient {
       this.#open.delete(stop);
       listener.closed(error);
     };
-    const end = this.#connect(
-      { about: "report" },
-      {
-        message: (message) => {
-          const said = message as Said;
-          if (isOver) return;
-          if (said.about === "scheduler") listener.message(said.message);
-          else if (said.about === "parting") {
-            end.close();
-            over(said.error && rebuild(said.error));
-          }
-        },
-        ended: (how) => over(how === "closed" ? undefined : lost(this.address, how)),
+    const end = this.#connect(first, {
+      message: (message) => {
+        const said = message as Said;
+        if (isOver) return;
+        if (said.about === "parting") {
+          end.close();
+          over(said.error && rebuild(said.error));
+        } else {
+          hear(said);
+        }
       },
-    );
+      ended: (how) => over(how === "closed" ? undefined : lost(this.address, how)),
+    });
     const close = (error?: Parting): void => {
       if (isOver) return;
-      end.send({ about: "parting", error } satisfies Said);
+      // Who only listened has nothing to say at the end either.
+      if (first.about === "report") end.send({ about: "parting", error } satisfies Said);
       end.close();
       queueMicrotask(() => over(undefined));
     };
     const stop = (): void => close();
     this.#open.add(stop);
-    return {
-      send: (message) => {
-        if (!isOver) end.send({ about: "host", message } satisfies Said);
-      },
-      close,
+    const send = (said: Said): void => {
+      if (!isOver) end.send(said);
     };
-  }
-
-  watch(listener: WatchListener): () => void {
-    if (this.#isClosed) {
-      queueMicrotask(() => listener.closed(closed()));
-      return () => {};
-    }
-    let isOver = false;
-    const over = (error: LimpetError | undefined): void => {
-      if (isOver) return;
-      isOver = true;
-      this.#open.delete(stop);
-      listener.closed(error);
-    };
-    const end = this.#connect(
-      { about: "watch" },
-      {
-        message: (message) => {
-          const said = message as Said;
-          if (isOver) return;
-          if (said.about === "list") listener.list(said.list);
-          else if (said.about === "parting") {
-            end.close();
-            over(said.error && rebuild(said.error));
-          }
-        },
-        ended: (how) => over(how === "closed" ? undefined : lost(this.address, how)),
-      },
-    );
-    const stop = (): void => {
-      end.close();
-      queueMicrotask(() => over(undefined));
-    };
-    this.#open.add(stop);
-    return stop;
+    return { send, close };
   }
 
   /** `broken`: what it means that it was asked and nobody knows more. */
-  #ask(question: Said, broken: "UNREACHABLE" | "ANSWER_LOST"): Promise<ClusterView | undefined> {
+  #ask(question: Said, broken: "UNREACHABLE" | "ANSWER_LOST"): Promise<Answer> {
     if (this.#isClosed) return Promise.reject(closed());
     const { timeline } = this.#network;
     return new Promise((resolve, reject) => {
@@ -161,7 +151,7 @@ export class VirtualScheduler implements SchedulerClient {
         message: (message) => {
           const said = message as Said;
           over();
-          if (said.about === "answer") resolve(said.view);
+          if (said.about === "answer") resolve(said.answer);
           else if (said.about === "parting" && said.error !== undefined) reject(rebuild(said.error));
         },
         ended: (how) => fail(lost(this.address, how)),
@@ -180,6 +170,14 @@ export class VirtualScheduler implements SchedulerClient {
 
   async drain(host: string): Promise<void> {
     await this.#ask({ about: "drain", host }, "ANSWER_LOST");
+  }
+
+  async sticky(namespace: string, query: StickyQuery): Promise<StickyPage> {
+    return (await this.#ask({ about: "sticky", namespace, query }, "UNREACHABLE")) as StickyPage;
+  }
+
+  async release(namespace: string, type: string, id: string): Promise<void> {
+    await this.#ask({ about: "release", namespace, type, id }, "ANSWER_LOST");
   }
 
   close(): void {
@@ -231,18 +229,19 @@ export class VirtualControlDoor {
         return { message() {}, ended: unwatch };
       }
       case "drain":
-        return this.#answer(
-          end,
-          this.#service.drain(first.host).then(() => undefined),
-        );
+        return this.#answer(end, this.#service.drain(first.host).then(nothing));
+      case "sticky":
+        return this.#answer(end, this.#service.sticky(first.namespace, first.query));
+      case "release":
+        return this.#answer(end, this.#service.release(first.namespace, first.type, first.id).then(nothing));
       default:
         return this.#answer(end, this.#service.describe());
     }
   }
 
-  #answer(end: End, answer: Promise<ClusterView | undefined>): Receiver {
+  #answer(end: End, answer: Promise<Answer>): Receiver {
     answer.then(
-      (view) => end.send({ about: "answer", view: view ?? undefined } satisfies Said),
+      (given) => end.send({ about: "answer", answer: given } satisfies Said),
       (error: unknown) => {
         const { code, message } = asLimpetError(error);
         end.send({ about: "parting", error: { code, message } } satisfies Said);
