@@ -6,7 +6,8 @@ import { resolve } from "node:path";
 import { isMap, isScalar, LineCounter, parseDocument, type YAMLMap } from "yaml";
 import { LimpetError } from "../kernel/errors.ts";
 import { nestedEntries } from "./nested-entries.ts";
-import type { Entry } from "./origin.ts";
+import { describeOrigin, type Entry, type Origin } from "./origin.ts";
+import { BLOCK_NAMES, blockEntry, splitBlock } from "./stickiness-block.ts";
 
 const NAMES = ["limpet.yaml", "limpet.yml"] as const;
 
@@ -44,9 +45,10 @@ export function parseConfig(text: string, file: string): Entry[] {
   if (!isMap(document.contents)) {
     throw new LimpetError("OPTION_INVALID", `${file}: must hold settings as "name: value" lines`);
   }
-  const placeOf = (path: readonly string[]): string => {
+  const originOf = (path: readonly string[]): Origin => {
     const offset = keyOffset(document.contents as YAMLMap, path);
-    return offset === undefined ? file : `${file}:${lines.linePos(offset).line}`;
+    const place = offset === undefined ? file : `${file}:${lines.linePos(offset).line}`;
+    return { source: "file", name: path.join("."), place };
   };
   let values: unknown;
   try {
@@ -54,11 +56,18 @@ export function parseConfig(text: string, file: string): Entry[] {
   } catch (cause) {
     throw new LimpetError("OPTION_INVALID", `${file}: ${(cause as Error).message}`, { cause });
   }
-  return nestedEntries(values as Record<string, unknown>, (path) => ({
-    source: "file",
-    name: path.join("."),
-    place: placeOf(path),
-  }));
+  return entriesOf(values as Record<string, unknown>, originOf);
+}
+
+function entriesOf(values: Record<string, unknown>, originOf: (path: readonly string[]) => Origin): Entry[] {
+  const [block, rest] = splitBlock(values);
+  const entries = nestedEntries(rest, originOf, BLOCK_NAMES);
+  const fromBlock = blockEntry(block, originOf);
+  if (fromBlock === undefined) return entries;
+  const twin = entries.find(({ key }) => key === fromBlock.key);
+  if (twin === undefined) return [...entries, fromBlock];
+  const both = `${describeOrigin(twin.origin)} and ${describeOrigin(fromBlock.origin)}`;
+  throw new LimpetError("OPTION_INVALID", `${both} say the same thing twice; keep one of them`);
 }
 
 /** Where the key stands in the text. */

@@ -10,29 +10,34 @@ const BY_PATH = new Map<string, SettingKey>(SETTING_KEYS.map((key) => [OPTIONS[k
 /** Settings that have others below them. */
 const PARENTS = new Set([...BY_PATH.keys()].filter((path) => path.includes(".")).map((path) => path.split(".")[0]!));
 
-export function nestedEntries(values: object, originOf: (path: readonly string[]) => Origin): Entry[] {
+/** `others`: names that are no settings but may have been meant. */
+export function nestedEntries(
+  values: object,
+  originOf: (path: readonly string[]) => Origin,
+  others: readonly string[] = [],
+): Entry[] {
   const entries: Entry[] = [];
+  const keyOf = (path: readonly string[]): SettingKey =>
+    BY_PATH.get(path.join(".")) ?? refuseName(originOf(path), path, others);
   for (const [name, value] of Object.entries(values)) {
     // Absent and `name:` without a value both mean: not set here.
     if (value === undefined || value === null) continue;
     if (PARENTS.has(name) && isPlainObject(value)) {
-      entries.push({ key: keyOf([name], originOf), value: true, origin: originOf([name]) });
+      entries.push({ key: keyOf([name]), value: true, origin: originOf([name]) });
       for (const [inner, innerValue] of Object.entries(value)) {
         if (innerValue === undefined || innerValue === null) continue;
         const path = [name, inner];
-        entries.push({ key: keyOf(path, originOf), value: innerValue, origin: originOf(path) });
+        entries.push({ key: keyOf(path), value: innerValue, origin: originOf(path) });
       }
     } else {
-      entries.push({ key: keyOf([name], originOf), value, origin: originOf([name]) });
+      entries.push({ key: keyOf([name]), value, origin: originOf([name]) });
     }
   }
   return entries;
 }
 
-function keyOf(path: readonly string[], originOf: (path: readonly string[]) => Origin): SettingKey {
-  const key = BY_PATH.get(path.join("."));
-  if (key !== undefined) return key;
-  const known = [...BY_PATH.keys()];
+function refuseName(origin: Origin, path: readonly string[], others: readonly string[]): never {
+  const known = [...BY_PATH.keys(), ...others];
   // `port` and `httpPort` are what people write for `http.port`.
   const spelled = nearest(path.join("."), known) ?? nearest(path.join("."), SETTING_KEYS);
   const meant = spelled ?? known.find((candidate) => candidate.endsWith(`.${path.at(-1)}`));
@@ -40,7 +45,7 @@ function keyOf(path: readonly string[], originOf: (path: readonly string[]) => O
     meant === undefined
       ? `known are ${known.join(", ")}`
       : `did you mean "${OPTIONS[meant as SettingKey]?.path ?? meant}"?`;
-  throw new LimpetError("OPTION_INVALID", `${describeOrigin(originOf(path))}: there is no such setting; ${hint}`);
+  throw new LimpetError("OPTION_INVALID", `${describeOrigin(origin)}: there is no such setting; ${hint}`);
 }
 
 function isPlainObject(value: unknown): value is Record<string, unknown> {

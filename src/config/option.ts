@@ -17,10 +17,13 @@ export interface Option {
   readonly breaks: string;
   /** A secret is never printed, in errors neither. */
   readonly secret?: true;
+  /** The texts that are allowed; of a list, words that may stand in its place. */
   readonly choices?: readonly string[];
   /** Inclusive; milliseconds for durations. */
   readonly min?: number;
   readonly max?: number;
   /** What is wrong with a text, as the end of a sentence. */
   readonly problem?: (text: string) => string | undefined;
+  /** What is wrong with a list of nothing, as the end of a sentence. Left out, nothing is. */
+  readonly whenEmpty?: string;
 }

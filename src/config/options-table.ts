@@ -16,7 +16,7 @@ export function optionsTable(): string {
 
 /** What may be written, in a few words. */
 export function kindOf(option: Option): string {
-  if (option.choices !== undefined) return option.choices.join(", ");
+  if (option.choices !== undefined) return option.choices.join(", ") + (option.kind === "list" ? " or a list" : "");
   if (option.kind === "whole number" && option.max !== undefined) return `${option.min ?? 0} to ${option.max}`;
   if (option.kind === "duration" && option.max !== undefined) {
     return `${formatDuration(option.min ?? 0)} to ${formatDuration(option.max)}`;

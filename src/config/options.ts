@@ -10,6 +10,7 @@ import { LOG_LEVELS, type LogLevel } from "../ports/log.ts";
 import { CLUSTER_OPTIONS, type ClusterSettings, type ClusterValues } from "./cluster-options.ts";
 import type { Option } from "./option.ts";
 import { hostProblem, storeProblem, tokenProblem } from "./places.ts";
+import { STICKY_OPTION, type StickyTypes } from "./sticky-types.ts";
 
 /** What the rest of the program sees: every value present, durations in milliseconds. */
 export interface Settings extends ClusterValues {
@@ -23,6 +24,7 @@ export interface Settings extends ClusterValues {
   readonly callTimeout: number;
   readonly mailboxLimit: number;
   readonly maxResident: number;
+  readonly sticky: StickyTypes;
   readonly drainTimeout: number;
   readonly storeTimeout: number;
   readonly logLevel: LogLevel;
@@ -44,6 +46,8 @@ export interface LimpetSettings {
   readonly mailboxLimit?: number | undefined;
   /** Actors that may be in memory at once. */
   readonly maxResident?: number | undefined;
+  /** Which types are sticky: `"by class"` unless set, `"all"`, `"none"`, or exactly these. Outweighs what classes say. */
+  readonly sticky?: StickyTypes | undefined;
   /** How long `stop()` waits for running turns. */
   readonly drainTimeout?: Duration | undefined;
   /** How long commits and takes are retried when the store does not answer. */
@@ -180,6 +184,7 @@ export const OPTIONS: { readonly [K in SettingKey]: Option } = {
     min: 1,
     max: 16_000_000,
   },
+  sticky: STICKY_OPTION,
   drainTimeout: {
     kind: "duration",
     default: "10s",

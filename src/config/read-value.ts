@@ -22,7 +22,7 @@ export function readValue(entry: Entry): Settings[SettingKey] {
     case "duration":
       return readDuration(option, entry);
     case "yes/no":
-      return readYesNo(option, entry);
+      return readYesNo(entry);
     case "list":
       return readList(option, entry);
   }
@@ -74,7 +74,7 @@ function readDuration(option: Option, { key, value, origin }: Entry): number {
   return ms;
 }
 
-function readYesNo(_option: Option, { key, value, origin }: Entry): boolean {
+export function readYesNo({ key, value, origin }: Entry): boolean {
   if (typeof value === "boolean") return value;
   const word = typeof value === "string" ? value.trim().toLowerCase() : "";
   if (YES.has(word)) return true;
@@ -82,19 +82,43 @@ function readYesNo(_option: Option, { key, value, origin }: Entry): boolean {
   throw refuse(key, origin, value, "is neither yes nor no; write true or false");
 }
 
-function readList(option: Option, { key, value, origin }: Entry): readonly string[] {
+function readList(option: Option, { key, value, origin }: Entry): string | readonly string[] {
   const split = (text: unknown): unknown[] =>
     typeof text === "string" ? text.split(",").map((part) => part.trim()) : [text];
   // A flag may be repeated and may hold several at once; no item of any list has a comma in it.
   const repeated = origin.source === "flag" && Array.isArray(value);
   const parts = repeated ? value.flatMap(split) : typeof value === "string" ? split(value) : value;
-  if (!Array.isArray(parts)) throw refuse(key, origin, value, "is not a list of texts");
+  const words = option.choices?.join(", ");
+  if (!Array.isArray(parts)) {
+    throw refuse(key, origin, value, `is ${words === undefined ? "not" : `neither ${words} nor`} a list of texts`);
+  }
+  if (parts.length === 0 && option.whenEmpty !== undefined) throw refuse(key, origin, value, option.whenEmpty);
+  // Where somebody wrote a list, what is in it is a name.
+  if (parts.length === 1 && (repeated || typeof value === "string")) {
+    const word = readWord(option.choices ?? [], { key, value: parts[0], origin });
+    if (word !== undefined) return word;
+  }
   for (const part of parts) {
     if (typeof part !== "string") throw refuse(key, origin, part, "is not text, as every item of the list must be");
     const problem = part === "" ? "has an empty item" : option.problem?.(part);
     if (problem !== undefined) throw refuse(key, origin, part, problem);
   }
   return [...new Set(parts as string[])];
+}
+
+/** A word that stands in the place of a list. Undefined: it is a list of one name. */
+function readWord(words: readonly string[], { key, value, origin }: Entry): string | undefined {
+  if (typeof value !== "string" || words.length === 0) return undefined;
+  const plain = (text: string): string => text.toLowerCase().replace(/[-_\s]/g, "");
+  const word = words.find((each) => plain(each) === plain(value));
+  if (word === value) return word;
+  // Taken for a name, either would silently mean the wrong thing.
+  const known = words.join(", ");
+  if (word !== undefined) throw refuse(key, origin, value, `is not one of ${known}; did you mean "${word}"?`);
+  if (YES.has(plain(value)) || NO.has(plain(value))) {
+    throw refuse(key, origin, value, `is neither one of ${known} nor a name`);
+  }
+  return undefined;
 }
 
 /** `what` goes on after the value: "is not text". */

@@ -46,6 +46,7 @@ test("with nothing set, the defaults hold", () => {
     callTimeout: 30_000,
     mailboxLimit: 1_000,
     maxResident: 200_000,
+    sticky: "by class",
     drainTimeout: 10_000,
     storeTimeout: 10_000,
     logLevel: "warn",
@@ -94,6 +95,7 @@ test("every setting can come from every source", () => {
     callTimeout: "1m",
     mailboxLimit: 5,
     maxResident: 6,
+    sticky: ["Player", "Cart"],
     drainTimeout: "1s",
     storeTimeout: "1s",
     logLevel: "debug",
@@ -115,7 +117,7 @@ test("every setting can come from every source", () => {
   };
   const file = yaml(
     "namespace: n\nstore: 'memory:'\nhttp: { host: '::1', port: 0, tokens: [a, b] }\nidleTimeout: 2s\ncallTimeout: 1m\n" +
-      "mailboxLimit: 5\nmaxResident: 6\ndrainTimeout: 1s\nstoreTimeout: 1s\nlogLevel: debug\n" +
+      "mailboxLimit: 5\nmaxResident: 6\nsticky: [Player, Cart]\ndrainTimeout: 1s\nstoreTimeout: 1s\nlogLevel: debug\n" +
       "schedulers: [10.0.0.1:7400, '[::1]:7400']\n" +
       `cluster: { name: alpha, host: 10.0.0.5, port: 1, schedulerPort: 2, keys: [${KEY}, another-key-of-the-cluster],\n` +
       "  lease: 20s, leaderLease: 400ms, roundTimeout: 1s, coalesce: 100ms, replicationFactor: 5, moveTimeout: 500ms,\n" +
@@ -132,6 +134,7 @@ test("every setting can come from every source", () => {
     LIMPET_CALL_TIMEOUT: "1m",
     LIMPET_MAILBOX_LIMIT: "5",
     LIMPET_MAX_RESIDENT: "6",
+    LIMPET_STICKY: "Player, Cart",
     LIMPET_DRAIN_TIMEOUT: "1s",
     LIMPET_STORE_TIMEOUT: "1s",
     LIMPET_LOG_LEVEL: "debug",
@@ -161,6 +164,7 @@ test("every setting can come from every source", () => {
     "call-timeout": "1m",
     "mailbox-limit": "5",
     "max-resident": "6",
+    sticky: ["Player", "Cart"],
     "drain-timeout": "1s",
     "store-timeout": "1s",
     "log-level": "debug",
@@ -190,6 +194,7 @@ test("every setting can come from every source", () => {
     callTimeout: 60_000,
     mailboxLimit: 5,
     maxResident: 6,
+    sticky: ["Player", "Cart"],
     drainTimeout: 1_000,
     storeTimeout: 1_000,
     logLevel: "debug",
@@ -450,4 +455,61 @@ test("a key is long enough, a scheduler is host:port, a name is a name", () => {
   assert.match(refused({ code: { schedulers: ["a:0"] } }), /must have a port from 1 to 65535/);
   assert.match(refused({ code: { schedulers: ["0.0.0.0:7400"] } }), /no address that others could call/);
   assert.match(refused({ code: { cluster: { name: "a/b" } } }), /^cluster\.name \(code\): "a\/b" must not contain/);
+});
+
+test("which types are sticky is said in a word or by their names", () => {
+  for (const word of ["by class", "all", "none"] as const) {
+    for (const sources of [
+      { code: { sticky: word } },
+      { file: yaml(`sticky: ${word}\n`) },
+      { env: { LIMPET_STICKY: word } },
+      { flags: { sticky: [word] } },
+    ]) {
+      assert.equal(resolved(sources).settings.sticky, word);
+    }
+  }
+  assert.deepEqual(resolved({ code: { sticky: ["Cart"] } }).settings.sticky, ["Cart"]);
+  assert.deepEqual(resolved({ file: yaml("sticky: Cart\n") }).settings.sticky, ["Cart"]);
+  assert.deepEqual(resolved({ env: { LIMPET_STICKY: "Cart" } }).settings.sticky, ["Cart"]);
+  assert.deepEqual(resolved({ flags: { sticky: ["Cart,Player", "Cart"] } }).settings.sticky, ["Cart", "Player"]);
+  assert.deepEqual(resolved({ code: { sticky: ["Yes", "All"] } }).settings.sticky, ["Yes", "All"], "names in a list");
+});
+
+test("a heavier source replaces all that a lighter one says of sticky types", () => {
+  const code: LimpetSettings = { sticky: ["Cart"] };
+  const file = yaml("sticky: [Player]\n");
+  assert.deepEqual(resolved({ code, file }).settings.sticky, ["Player"]);
+  assert.equal(resolved({ code, file, env: { LIMPET_STICKY: "none" } }).settings.sticky, "none");
+  const { settings, origins } = resolved({ file, env: { LIMPET_STICKY: "none" }, flags: { sticky: ["by class"] } });
+  assert.equal(settings.sticky, "by class");
+  assert.deepEqual(origins.sticky, { source: "flag", name: "--sticky" });
+});
+
+test("what is neither a word nor names of types is refused, also what looks like one of the words", () => {
+  assert.equal(
+    refused({ code: { sticky: [] } }),
+    'sticky (code): [] names no type; write "none" if no type is to be sticky',
+  );
+  assert.equal(
+    refused({ code: { sticky: true as unknown as "all" } }),
+    "sticky (code): true is neither by class, all, none nor a list of texts",
+  );
+  assert.match(
+    refused({ file: yaml("sticky: { enabled: true }\n") }),
+    /is neither by class, all, none nor a list of texts$/,
+  );
+  assert.equal(
+    refused({ flags: { sticky: ["by-class"] } }),
+    '--sticky: "by-class" is not one of by class, all, none; did you mean "by class"?',
+  );
+  assert.match(refused({ env: { LIMPET_STICKY: "All" } }), /did you mean "all"\?$/);
+  assert.match(refused({ env: { LIMPET_STICKY: "true" } }), /"true" is neither one of by class, all, none nor a name$/);
+  assert.equal(
+    refused({ flags: { sticky: ["Cart", "all"] } }),
+    '--sticky: "all" stands in the place of a list and not in one',
+  );
+  assert.match(refused({ code: { sticky: ["none"] } }), /"none" stands in the place of a list/);
+  assert.match(refused({ code: { sticky: ["a/b"] } }), /^sticky \(code\): "a\/b" must not contain/);
+  assert.match(refused({ env: { LIMPET_STICKY: "Cart,,Player" } }), /empty item/);
+  assert.match(refused({ code: { sticky: [5 as unknown as string] } }), /5 is not text/);
 });

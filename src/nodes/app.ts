@@ -81,6 +81,7 @@ export async function openApp({ actors }: Definitions, settings: Settings, extra
     const shared = extras.store === undefined ? storeKind(settings.store) !== "memory" : extras.clustered === true;
     const clustered = settings.cluster && shared;
     const cluster = clustered ? await openCluster(settings, world, extras.dedicated ?? false) : undefined;
+    if (cluster !== undefined) meter.collect(() => cluster.measure());
     const host = new HostNode(catalog, store, cluster, clock);
     const close = extras.store === undefined ? () => store.close() : async () => {};
     try {
@@ -120,6 +121,7 @@ function catalogSettings(settings: Settings): ConstructorParameters<typeof Catal
     callTimeoutMs: settings.callTimeout,
     mailboxLimit: settings.mailboxLimit,
     maxResident: settings.maxResident,
+    sticky: settings.sticky,
     drainTimeoutMs: settings.drainTimeout,
     storeTimeoutMs: settings.storeTimeout,
   };

@@ -1,0 +1,29 @@
+// The setting `sticky`: which types are sticky, in one of three words or by their names. Pure.
+
+import { LIMITS } from "../kernel/limits.ts";
+import { nameProblem } from "../kernel/names.ts";
+import type { Option } from "./option.ts";
+
+export const STICKY_WORDS = ["by class", "all", "none"] as const;
+/** What their classes say, all, none, or exactly these. */
+export type StickyTypes = (typeof STICKY_WORDS)[number] | readonly string[];
+
+export const STICKY_OPTION: Option = {
+  kind: "list",
+  default: "by class",
+  path: "sticky",
+  env: "LIMPET_STICKY",
+  flag: "sticky",
+  placeholder: "types",
+  help: "Which types are sticky: their actors stay on the host on which they came to life. by class: those whose class says so. Anything else outweighs the classes: all, none, or exactly the types that are named.",
+  breaks:
+    "Hosts of a type that differ in whether it is sticky cannot form a cluster. Sticky actors stay in memory, and a host that joins takes none of them over.",
+  choices: STICKY_WORDS,
+  problem: typeProblem,
+  whenEmpty: 'names no type; write "none" if no type is to be sticky',
+};
+
+function typeProblem(text: string): string | undefined {
+  if ((STICKY_WORDS as readonly string[]).includes(text)) return "stands in the place of a list and not in one";
+  return nameProblem(text, LIMITS.wordBytes);
+}
