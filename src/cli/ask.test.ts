@@ -59,6 +59,7 @@ test("what the process refuses is passed on with its code, and with what to do",
   const answers: Record<string, [number, object]> = {
     thrown: [500, { errorCode: "ACTOR_FAILED", message: "no good", error: { name: "TypeError" } }],
     token: [401, { errorCode: "UNAUTHENTICATED", message: "send a valid token" }],
+    away: [503, { errorCode: "OWNER_AWAY", message: "its host is away" }],
     future: [418, { errorCode: "FROM_THE_FUTURE", message: "something new" }],
   };
   await using server = await answering((request, response) => {
@@ -72,6 +73,10 @@ test("what the process refuses is passed on with its code, and with what to do",
   const token = await call("token");
   assert.equal(token.code, 1);
   assert.match(token.stderr, /limpet: send a valid token\n {8}This process asks for a token: set LIMPET_TOKEN/);
+  assert.match(
+    (await call("away")).stderr,
+    /limpet: its host is away\n {8}Nothing happened\. limpet sticky <type> <id> /,
+  );
   const future = await call("future", "--json");
   assert.deepEqual(JSON.parse(future.stderr), { errorCode: "FROM_THE_FUTURE", message: "something new" });
 });
@@ -81,7 +86,16 @@ test("somebody else on the port is told apart from limpet", async () => {
     if (request.url?.includes("/method/")) response.writeHead(404).end("<html>not here</html>");
     else response.end("<html>hello</html>");
   });
-  const asking = [["call", "Cart", "a", "b"], ["actors"], ["explain", "Cart", "a"], ["ps"], ["where", "Cart", "a"]];
+  const asking = [
+    ["call", "Cart", "a", "b"],
+    ["actors"],
+    ["explain", "Cart", "a"],
+    ["ps"],
+    ["where", "Cart", "a"],
+    ["sticky"],
+    ["sticky", "Cart"],
+    ["sticky", "Cart", "a", "--release"],
+  ];
   for (const argv of asking) {
     const { code, stderr } = await runCli([...argv, "--url", server.url]);
     assert.equal(code, 1, argv[0]);

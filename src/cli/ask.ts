@@ -6,6 +6,7 @@ import { request as httpsRequest } from "node:https";
 import { formatDuration } from "../kernel/durations.ts";
 import { CATALOGUE, type ErrorCode } from "../kernel/errors.ts";
 import { Failure } from "./failure.ts";
+import { STICKY_RECIPE } from "./phrases.ts";
 import { shownUrl, type Target } from "./target.ts";
 
 export interface Question {
@@ -151,6 +152,10 @@ function hintFor(errorCode: string, { token }: Target): string | undefined {
       return "Nothing happened; try again in a moment. limpet ps shows who is there.";
     case "HOST_UNKNOWN":
       return "limpet ps shows the hosts there are, with address and name.";
+    case "OWNER_AWAY":
+      return "Nothing happened. limpet sticky <type> <id> says which host it waits for; --release places it anew.";
+    case "NOT_STICKY":
+      return `limpet sticky shows the sticky types. A type is one when its class says: ${STICKY_RECIPE}`;
     case "FENCED":
       return "Nothing happened; try again.";
     default:

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ClusterHost, ClusterTable, ClusterView } from "../ports/host.ts";
 import { clusterText } from "./cluster-text.ts";
-import { whereaboutsText } from "./whereabouts-text.ts";
 
 const plain = (_tint: string, text: string): string => text;
 const painted = (tint: string, text: string): string => `<${tint}>${text}`;
@@ -27,6 +26,7 @@ const table = (more: Partial<ClusterTable>): ClusterTable => ({
   hosts: ["10.0.0.5:7401"],
   phase: "settled",
   waitsFor: [],
+  sticky: undefined,
   ...more,
 });
 
@@ -74,6 +74,30 @@ test("whom a change waits for, an older leader's table and a second namespace ap
   assert.match(clusterText(busy, painted), /<yellow>suspect[\s\S]*<red>evicted[\s\S]*<yellow>updating/);
 });
 
+test("sticky types show how many actors are held, and how many of them are kept for hosts that are away", () => {
+  const holder = { address: "10.0.0.5:7401", name: "alpha", actors: 120, away: false };
+  const away = { address: "10.0.0.16:7401", name: "beta", actors: 7, away: true };
+  const tables = [
+    table({ sticky: { lost: "never", holders: [holder, away] } }),
+    table({ type: "Room", sticky: { lost: 0, holders: [] } }),
+    table({ type: "Seat", sticky: { lost: 0, holders: [holder, holder] } }),
+    table({ type: "Stock" }),
+  ];
+  assert.equal(
+    clusterText({ ...view, tables }, plain)
+      .split("\n\n")
+      .at(-1),
+    [
+      "TYPE   VERSION  PHASE    HOSTS        STICKY",
+      "Cart         4  settled      1  127 (7 away)",
+      "Room         4  settled      1             0",
+      "Seat         4  settled      1           240",
+      "Stock        4  settled      1             -",
+    ].join("\n"),
+  );
+  assert.match(clusterText({ ...view, tables }, painted), /127 \(<yellow>7 away\)/);
+});
+
 test("long lists are cut, and nothing from elsewhere reaches the terminal as it is", () => {
   const types = Array.from({ length: 20 }, (_, index) => `T${index}`);
   const text = clusterText({ ...view, hosts: [host({ types, name: "ev\u001b[2Jil\u202e" })] }, plain);
@@ -89,48 +113,4 @@ test("a scheduler nobody needs to reach has no address, and is shown all the sam
 
 test("with no hosts there are only schedulers", () => {
   assert.equal(clusterText({ ...view, hosts: [], tables: [] }, plain).split("\n").length, 3);
-});
-
-const NOW = Date.UTC(2030, 0, 1);
-const place = {
-  type: "Cart",
-  id: "alice",
-  owner: "10.0.0.5:7401",
-  ownerName: "alpha",
-  here: false,
-  activeHere: false,
-  why: "its place on the ring of Cart belongs to alpha",
-  version: 4,
-  term: 3,
-  since: NOW - 60_000,
-};
-
-test("whereabouts: who, why, and since which table", () => {
-  assert.equal(
-    whereaboutsText(place, NOW, plain),
-    [
-      "Cart/alice lives on alpha (10.0.0.5:7401).",
-      "Its place on the ring of Cart belongs to alpha.",
-      "Table version 4 of term 3, in force since 2029-12-31T23:59:00.000Z (1m ago).",
-    ].join("\n"),
-  );
-});
-
-test("whereabouts: memory is known of the process that was asked alone", () => {
-  const here = { ...place, here: true };
-  assert.match(
-    whereaboutsText({ ...here, activeHere: true }, NOW, plain),
-    /the process that was asked\.\nIt is in memory\./,
-  );
-  assert.match(whereaboutsText(here, NOW, plain), /It is not in memory; the next call wakes it\./);
-  assert.match(whereaboutsText({ ...place, activeHere: true }, NOW, plain), /still in memory at the process that/);
-});
-
-test("whereabouts: an actor nobody hosts lives nowhere, and no table is mentioned", () => {
-  const nowhere = { ...place, owner: undefined, ownerName: undefined, version: 0, term: 0, why: "nobody hosts Cart." };
-  assert.equal(whereaboutsText(nowhere, NOW, plain), "Cart/alice lives nowhere at this moment.\nNobody hosts Cart.");
-  assert.match(
-    whereaboutsText({ ...place, ownerName: undefined, since: undefined }, NOW, plain),
-    /on 10\.0\.0\.5:7401\./,
-  );
 });

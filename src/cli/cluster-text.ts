@@ -2,13 +2,13 @@
 // is nothing to say is left out. Pure.
 
 import type { ClusterHost, ClusterTable, ClusterView } from "../ports/host.ts";
-import { type Column, columns } from "./columns.ts";
+import { type Column, filledColumns, NOTHING } from "./columns.ts";
 import { formatSpan } from "./phrases.ts";
+import { countOf } from "./sticky-text.ts";
 import { type Paint, safe, type Tint } from "./terminal.ts";
 
 /** In a cell; more than these are counted. */
 const LISTED = 4;
-const NOTHING = "-";
 
 export function clusterText(view: ClusterView, paint: Paint): string {
   const parts = [schedulers(view), hosts(view, paint), tables(view, paint)].filter((lines) => lines.length > 0);
@@ -22,7 +22,7 @@ function schedulers(view: ClusterView): string[] {
     dedicated ? "dedicated" : "embedded",
     leader ? `term ${view.term}` : NOTHING,
   ]);
-  return table(shape, rows);
+  return filledColumns(shape, rows);
 }
 
 const STATE_TINTS: Partial<Record<ClusterHost["state"], Tint>> = {
@@ -55,7 +55,7 @@ function hosts(view: ClusterView, paint: Paint): string[] {
       short(types),
     ];
   });
-  return table(shape, rows);
+  return filledColumns(shape, rows);
 }
 
 function tables(view: ClusterView, paint: Paint): string[] {
@@ -65,6 +65,7 @@ function tables(view: ClusterView, paint: Paint): string[] {
     { title: "VERSION", align: "right" },
     { title: "PHASE" },
     { title: "HOSTS", align: "right" },
+    { title: "STICKY", align: "right" },
     { title: "WAITS FOR" },
   ];
   const named = namespacesOf(view).size > 1;
@@ -74,9 +75,18 @@ function tables(view: ClusterView, paint: Paint): string[] {
     versionOf(each, view.term),
     each.phase === "settled" ? each.phase : paint("yellow", each.phase),
     String(each.hosts.length),
+    stickyOf(each, paint),
     short(each.waitsFor),
   ]);
-  return table(shape, rows);
+  return filledColumns(shape, rows);
+}
+
+/** How many actors hosts hold, and how many of them are kept for hosts that are away. */
+function stickyOf({ sticky }: ClusterTable, paint: Paint): string {
+  if (sticky === undefined) return NOTHING;
+  const away = countOf(sticky.holders.filter((holder) => holder.away));
+  const all = String(countOf(sticky.holders));
+  return away === 0 ? all : `${all} (${paint("yellow", `${away} away`)})`;
 }
 
 /** A table of an earlier leader says so. */
@@ -92,13 +102,4 @@ function short(words: readonly string[]): string {
   if (words.length === 0) return NOTHING;
   const more = words.length > LISTED ? ` +${words.length - LISTED}` : "";
   return safe(words.slice(0, LISTED).join(", ")) + more;
-}
-
-function table(shape: readonly Column[], rows: readonly (readonly string[])[]): string[] {
-  if (rows.length === 0) return [];
-  const kept = shape.map((_, index) => index === 0 || rows.some((row) => row[index] !== NOTHING));
-  return columns(
-    shape.filter((_, index) => kept[index]),
-    rows.map((row) => row.filter((_, index) => kept[index])),
-  );
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { columns, widthOf } from "./columns.ts";
+import { columns, filledColumns, widthOf } from "./columns.ts";
 
 test("columns are as wide as their widest cell, numbers to the right, nothing behind the last", () => {
   assert.deepEqual(
@@ -32,4 +32,16 @@ test("width is what a terminal draws: colours count nothing, wide characters two
   );
   assert.equal(first, "茶  x");
   assert.equal(second, "ab  x");
+});
+
+test("columns in which there is nothing to say are left out, except for the first", () => {
+  const shape = [{ title: "A" }, { title: "B" }, { title: "C" }];
+  assert.deepEqual(
+    filledColumns(shape, [
+      ["-", "-", "1"],
+      ["-", "-", "-"],
+    ]),
+    ["A  C", "-  1", "-  -"],
+  );
+  assert.deepEqual(filledColumns(shape, []), []);
 });

@@ -15,6 +15,9 @@ export function widthOf(text: string): number {
   return width;
 }
 
+/** A cell in which there is nothing to say. */
+export const NOTHING = "-";
+
 export interface Column {
   readonly title?: string;
   readonly align?: "left" | "right";
@@ -33,4 +36,14 @@ export function columns(shape: readonly Column[], rows: readonly (readonly strin
     });
     return cells.join(gap).trimEnd();
   });
+}
+
+/** The same without the columns in which there is nothing to say, except for the first. No rows: no lines. */
+export function filledColumns(shape: readonly Column[], rows: readonly (readonly string[])[]): string[] {
+  if (rows.length === 0) return [];
+  const kept = shape.map((_, index) => index === 0 || rows.some((row) => row[index] !== NOTHING));
+  return columns(
+    shape.filter((_, index) => kept[index]),
+    rows.map((row) => row.filter((_, index) => kept[index])),
+  );
 }

@@ -1,7 +1,7 @@
 // What a process knows about one actor, as plain sentences. Pure.
 
 import type { Explanation } from "../ports/host.ts";
-import { ago, formatBytes, formatSpan, plural, sentenceList } from "./phrases.ts";
+import { ago, formatBytes, formatSpan, moment, plural, sentenceList } from "./phrases.ts";
 import { type Paint, safe } from "./terminal.ts";
 
 /** More than these are counted, not listed. */
@@ -18,7 +18,7 @@ function headline({ summary }: Explanation, paint: Paint): string {
 function life({ phase, activeSince, lastUsed }: Explanation, now: number): string[] {
   if (phase === "not active" || activeSince === undefined) return [];
   const used = lastUsed === undefined ? "" : `; last used ${ago(lastUsed, now)}`;
-  return [`In memory since ${new Date(activeSince).toISOString()} (${ago(activeSince, now)})${used}.`];
+  return [`In memory since ${moment(activeSince, now)}${used}.`];
 }
 
 function work({ running, queued, timers }: Explanation): string[] {

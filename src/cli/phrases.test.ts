@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { reformatJson } from "./exact-json.ts";
-import { ago, formatBytes, formatSpan, plural, sentenceList } from "./phrases.ts";
+import { ago, formatBytes, formatSpan, moment, plural, sentenceList, showHost } from "./phrases.ts";
 import { shellWord } from "./shell-word.ts";
 
 test("sizes and spans are exact where they are small and rough where they are large", () => {
@@ -15,6 +15,9 @@ test("sizes and spans are exact where they are small and rough where they are la
   assert.deepEqual([0, 250, 1_234, 61_000, 7_384_000].map(formatSpan), ["0ms", "250ms", "1.2s", "1m1s", "2h3m"]);
   assert.equal(ago(1_000, 1_400), "just now");
   assert.equal(ago(1_000, 4_000), "3.0s ago");
+  assert.equal(moment(1_000, 4_000), "1970-01-01T00:00:01.000Z (3.0s ago)");
+  // By the clock of another machine, a moment may lie ahead.
+  assert.equal(moment(5_000, 4_000), "1970-01-01T00:00:05.000Z (just now)");
 });
 
 test("counts and lists read as in a sentence", () => {
@@ -23,6 +26,11 @@ test("counts and lists read as in a sentence", () => {
   assert.equal(sentenceList([]), "");
   assert.equal(sentenceList(["a"]), "a");
   assert.equal(sentenceList(["a", "b", "c"]), "a, b and c");
+});
+
+test("a host is called by its name when it has one", () => {
+  assert.equal(showHost("10.0.0.5:7401", "alpha"), "alpha (10.0.0.5:7401)");
+  for (const name of ["", undefined]) assert.equal(showHost("10.0.0.5:7401", name), "10.0.0.5:7401");
 });
 
 test("a word is quoted so that the shell passes it on as it is", () => {

@@ -1,6 +1,9 @@
-// Numbers and moments as people say them. Pure.
+// Numbers, moments and places as people say them. Pure.
 
 import { formatDuration } from "../kernel/durations.ts";
+
+/** What a class says to make its actors sticky: the end of many a sentence. */
+export const STICKY_RECIPE = 'static options = { placement: "sticky" }';
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 
@@ -23,6 +26,16 @@ export function formatSpan(ms: number): string {
 export function ago(moment: number, now: number): string {
   const ms = now - moment;
   return ms < 1_000 ? "just now" : `${formatSpan(ms)} ago`;
+}
+
+/** A moment exactly, and how long ago it was. */
+export function moment(ms: number, now: number): string {
+  return `${new Date(ms).toISOString()} (${ago(ms, now)})`;
+}
+
+/** `alpha (10.0.0.5:7401)`, or the address alone. */
+export function showHost(address: string, name: string | undefined): string {
+  return name === undefined || name === "" ? address : `${name} (${address})`;
 }
 
 export function plural(count: number, one: string, many = `${one}s`): string {

@@ -24,6 +24,11 @@ export const COMMANDS: readonly Listed[] = [
   },
   { name: "where", summary: "Say which host an actor lives on, and why", load: () => import("./commands/where.ts") },
   {
+    name: "sticky",
+    summary: "Show sticky actors and who holds them, or let go of one",
+    load: () => import("./commands/sticky.ts"),
+  },
+  {
     name: "drain",
     summary: "Have a host hand over its actors to the others",
     load: () => import("./commands/drain.ts"),

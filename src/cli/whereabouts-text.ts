@@ -1,18 +1,24 @@
 // Where one actor lives, why, and since when, as plain sentences. Pure.
 
 import type { Whereabouts } from "../ports/host.ts";
-import { ago } from "./phrases.ts";
+import { moment, showHost } from "./phrases.ts";
+import { awayText } from "./sticky-text.ts";
 import { type Paint, safe } from "./terminal.ts";
 
 export function whereaboutsText(what: Whereabouts, now: number, paint: Paint): string {
-  return [paint("bold", safe(headline(what))), ...memory(what), safe(sentence(what.why)), ...table(what, now)].join(
-    "\n",
-  );
+  return [
+    paint("bold", safe(headline(what))),
+    ...memory(what),
+    safe(sentence(what.why)),
+    ...stickiness(what, now),
+    ...table(what, now),
+  ].join("\n");
 }
 
-function headline({ type, id, owner, ownerName, here }: Whereabouts): string {
+function headline({ type, id, owner, ownerName, here, sticky }: Whereabouts): string {
   if (owner === undefined) return `${type}/${id} lives nowhere at this moment.`;
-  const host = ownerName === undefined || ownerName === "" ? owner : `${ownerName} (${owner})`;
+  const host = showHost(owner, ownerName);
+  if (sticky?.away) return `${type}/${id} is kept for ${host}, which is away.`;
   return here ? `${type}/${id} lives on ${host}, the process that was asked.` : `${type}/${id} lives on ${host}.`;
 }
 
@@ -22,10 +28,21 @@ function memory({ here, activeHere }: Whereabouts): string[] {
   return activeHere ? ["It is still in memory at the process that was asked."] : [];
 }
 
+/** It stays where it is, whatever the ring says; so it is said whether they agree. */
+function stickiness({ type, id, owner, ownerName, here, sticky }: Whereabouts, now: number): string[] {
+  if (sticky === undefined) return [];
+  const { since, away, ring, ringName } = sticky;
+  const stuck = `Sticky ${here ? "here" : "there"} since ${moment(since, now)}`;
+  if (away) return [`${stuck}, but its host is away.`, ...awayText(type, id, ownerName)];
+  if (ring === undefined) return [`${stuck}; the ring names nobody at this moment.`];
+  if (ring === owner) return [`${stuck}, and the ring says the same.`];
+  return [safe(`${stuck}, although the ring says ${showHost(ring, ringName)}.`)];
+}
+
 function table({ version, term, since }: Whereabouts, now: number): string[] {
   if (version === 0) return [];
-  const moment = since === undefined ? "" : `, in force since ${new Date(since).toISOString()} (${ago(since, now)})`;
-  return [`Table version ${version} of term ${term}${moment}.`];
+  const inForce = since === undefined ? "" : `, in force since ${moment(since, now)}`;
+  return [`Table version ${version} of term ${term}${inForce}.`];
 }
 
 function sentence(text: string): string {

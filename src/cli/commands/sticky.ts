@@ -1,0 +1,131 @@
+// limpet sticky [type] [id]
+
+import { didYouMean } from "../../config/nearest.ts";
+import { checkId, checkType } from "../../kernel/names.ts";
+import type { ClusterView, StickyActor } from "../../ports/host.ts";
+import { ask, askJson } from "../ask.ts";
+import { type Command, type Context, textFlag } from "../command.ts";
+import { asUsage, EXIT, wrongUsage } from "../failure.ts";
+import { LISTING_FLAGS, readLimit, showListing } from "../listing.ts";
+import { STICKY_RECIPE } from "../phrases.ts";
+import { shellWord } from "../shell-word.ts";
+import { releasedText, STICKY_SHAPE, stickyActorText, stickyRow, stickySummary, stickyTables } from "../sticky-text.ts";
+import { resolveTarget, TARGET_FLAGS, type Target } from "../target.ts";
+import { safe } from "../terminal.ts";
+
+export const command: Command = {
+  name: "sticky",
+  summary: "Show sticky actors and who holds them, or let go of one",
+  about:
+    "Without arguments: for each sticky type, how many actors each host holds, and what becomes of them when it is lost.\n" +
+    "With a type: its actors. With an id: that one. Any process of the cluster may be asked; it asks the scheduler that leads.\n" +
+    `A type is sticky when its class says so: ${STICKY_RECIPE}`,
+  arguments: [
+    { name: "type", optional: true, help: "Only this type, actor by actor." },
+    { name: "id", optional: true, help: "Only this actor." },
+  ],
+  flags: [
+    { name: "release", kind: "switch", help: "Let go of this actor, so that the next call places it anew." },
+    ...LISTING_FLAGS,
+    ...TARGET_FLAGS,
+  ],
+  examples: [
+    "limpet sticky",
+    "limpet sticky Session --prefix ali --all",
+    "limpet sticky Session alice",
+    "limpet sticky Session alice --release",
+  ],
+  async run(context) {
+    const [type, id] = context.args;
+    checkUsage(context);
+    const limit = readLimit(context);
+    const target = resolveTarget(context);
+    if (type === undefined) await showTypes(context, target);
+    else if (id === undefined) await showActors(context, target, type, limit);
+    else if (context.flags.release === true) await release(context, target, type, id);
+    else await showActor(context, target, type, id);
+    return EXIT.ok;
+  },
+};
+
+function checkUsage({ args, flags }: Context): void {
+  const [type, id] = args;
+  asUsage(() => {
+    if (type !== undefined) checkType(type);
+    if (id !== undefined) checkId(id);
+  });
+  if (flags.release === true && id === undefined) {
+    const words = `limpet sticky ${shellWord(type ?? "Session")} <id> --release`;
+    throw wrongUsage("--release lets go of one actor, so it needs its type and its id", words);
+  }
+  const paging = LISTING_FLAGS.find(({ name }) => flags[name] !== undefined);
+  if (paging !== undefined && (type === undefined || id !== undefined)) {
+    const words = `For example: limpet sticky ${shellWord(type ?? "Session")} --prefix ali`;
+    throw wrongUsage(`--${paging.name} belongs to the list of one type's actors: give a type and no id`, words);
+  }
+}
+
+async function showTypes({ terminal, json }: Context, target: Target): Promise<void> {
+  const view = await askJson<ClusterView>(target, { verb: "GET", path: "/v1.0/inspect/cluster" });
+  const types = stickyTables(view);
+  if (json) {
+    terminal.json({ types: types.map(({ namespace, type, sticky }) => ({ namespace, type, ...sticky })) });
+  } else if (types.length > 0) {
+    terminal.line(stickySummary(view, terminal.paint));
+  } else {
+    terminal.errLine(`No type is sticky. To make one so, its class says: ${STICKY_RECIPE}`);
+  }
+}
+
+async function showActors(context: Context, target: Target, type: string, limit: number): Promise<void> {
+  const { terminal, flags, json } = context;
+  const now = Date.now();
+  const prefix = textFlag(flags, "prefix");
+  const listing = {
+    path: "/v1.0/inspect/sticky",
+    query: { type, prefix },
+    shape: STICKY_SHAPE,
+    row: (actor: StickyActor) => stickyRow(actor, now, terminal.paint),
+  };
+  const shown = await showListing(context, target, listing, limit);
+  if (shown === 0 && !json) terminal.errLine(safe(await explainNothing(target, type, prefix)));
+}
+
+/** An empty list is an answer, but it has three reasons. */
+async function explainNothing(target: Target, type: string, prefix: string | undefined): Promise<string> {
+  const about = { verb: "GET", path: "/v1.0/metadata" } as const;
+  const [view, { extended }] = await Promise.all([
+    askJson<ClusterView>(target, { verb: "GET", path: "/v1.0/inspect/cluster" }),
+    askJson<{ extended?: { namespace?: string } }>(target, about),
+  ]);
+  // The listing was one of the namespace of the process that was asked.
+  const tables = view.tables.filter(({ namespace }) => namespace === extended?.namespace);
+  const table = tables.find((each) => each.type === type);
+  if (table === undefined) {
+    const types = tables.map((each) => each.type);
+    const guess = didYouMean(type, types, String) || ".";
+    return `The cluster has no type ${type}${guess} Its types: ${types.join(", ") || "none"}.`;
+  }
+  if (table.sticky === undefined) {
+    return `${type} is not sticky: its actors live where the ring says. To change that, its class says: ${STICKY_RECIPE}`;
+  }
+  const which = prefix === undefined ? `an actor of ${type}` : `an actor of ${type} whose id begins with ${prefix}`;
+  return `No host holds ${which}. The first call to one decides where it stays: limpet call ${type} <id> <method>`;
+}
+
+const pathOf = (type: string, id: string): string =>
+  `/v1.0/inspect/sticky/${encodeURIComponent(type)}/${encodeURIComponent(id)}`;
+
+async function showActor({ terminal, json }: Context, target: Target, type: string, id: string): Promise<void> {
+  const actor = await askJson<StickyActor>(target, { verb: "GET", path: pathOf(type, id) });
+  if (json) terminal.json(actor);
+  else terminal.line(stickyActorText(actor, Date.now(), terminal.paint));
+}
+
+async function release({ terminal, json }: Context, target: Target, type: string, id: string): Promise<void> {
+  // Asked first, so that it can be said who let go.
+  const actor = await askJson<StickyActor>(target, { verb: "GET", path: pathOf(type, id) });
+  await ask(target, { verb: "POST", path: "/v1.0/control/release", body: JSON.stringify({ type, id }) });
+  if (json) terminal.json({ released: actor });
+  else terminal.line(releasedText(actor));
+}

@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Whereabouts } from "../ports/host.ts";
+import { shellWord } from "./shell-word.ts";
+import { whereaboutsText } from "./whereabouts-text.ts";
+
+const plain = (_tint: string, text: string): string => text;
+
+const NOW = Date.UTC(2030, 0, 1);
+const place: Whereabouts = {
+  type: "Cart",
+  id: "alice",
+  owner: "10.0.0.5:7401",
+  ownerName: "alpha",
+  here: false,
+  sticky: undefined,
+  activeHere: false,
+  why: "its place on the ring of Cart belongs to alpha",
+  version: 4,
+  term: 3,
+  since: NOW - 60_000,
+};
+
+test("whereabouts: who, why, and since which table", () => {
+  assert.equal(
+    whereaboutsText(place, NOW, plain),
+    [
+      "Cart/alice lives on alpha (10.0.0.5:7401).",
+      "Its place on the ring of Cart belongs to alpha.",
+      "Table version 4 of term 3, in force since 2029-12-31T23:59:00.000Z (1m ago).",
+    ].join("\n"),
+  );
+});
+
+test("whereabouts: memory is known of the process that was asked alone", () => {
+  const here = { ...place, here: true };
+  assert.match(
+    whereaboutsText({ ...here, activeHere: true }, NOW, plain),
+    /the process that was asked\.\nIt is in memory\./,
+  );
+  assert.match(whereaboutsText(here, NOW, plain), /It is not in memory; the next call wakes it\./);
+  assert.match(whereaboutsText({ ...place, activeHere: true }, NOW, plain), /still in memory at the process that/);
+});
+
+test("whereabouts: an actor nobody hosts lives nowhere, and no table is mentioned", () => {
+  const nowhere = { ...place, owner: undefined, ownerName: undefined, version: 0, term: 0, why: "nobody hosts Cart." };
+  assert.equal(whereaboutsText(nowhere, NOW, plain), "Cart/alice lives nowhere at this moment.\nNobody hosts Cart.");
+  assert.match(
+    whereaboutsText({ ...place, ownerName: undefined, since: undefined }, NOW, plain),
+    /on 10\.0\.0\.5:7401\./,
+  );
+});
+
+const sticky = { since: NOW - 180_000, away: false, ring: "10.0.0.2:7401", ringName: "beta" };
+
+test("whereabouts: a sticky actor says since when it is there, and whether the ring agrees", () => {
+  assert.equal(
+    whereaboutsText({ ...place, sticky }, NOW, plain),
+    [
+      "Cart/alice lives on alpha (10.0.0.5:7401).",
+      "Its place on the ring of Cart belongs to alpha.",
+      "Sticky there since 2029-12-31T23:57:00.000Z (3m ago), although the ring says beta (10.0.0.2:7401).",
+      "Table version 4 of term 3, in force since 2029-12-31T23:59:00.000Z (1m ago).",
+    ].join("\n"),
+  );
+  const last = (more: Partial<typeof sticky | Record<"ring" | "ringName", undefined>>, here = false) =>
+    whereaboutsText({ ...place, here, version: 0, sticky: { ...sticky, ...more } }, NOW, plain)
+      .split("\n")
+      .at(-1);
+  const since = "since 2029-12-31T23:57:00.000Z (3m ago)";
+  assert.equal(last({}, true), `Sticky here ${since}, although the ring says beta (10.0.0.2:7401).`);
+  assert.equal(last({ ringName: undefined }), `Sticky there ${since}, although the ring says 10.0.0.2:7401.`);
+  assert.equal(last({ ring: place.owner! }), `Sticky there ${since}, and the ring says the same.`);
+  assert.equal(last({ ring: undefined }), `Sticky there ${since}; the ring names nobody at this moment.`);
+});
+
+test("whereabouts: a sticky actor whose host is away says whom it waits for, and how to stop waiting", () => {
+  const away = { ...place, id: "al ice", why: "it is sticky", version: 0, sticky: { ...sticky, away: true } };
+  assert.equal(
+    whereaboutsText(away, NOW, plain),
+    [
+      "Cart/al ice is kept for alpha (10.0.0.5:7401), which is away.",
+      "It is sticky.",
+      "Sticky there since 2029-12-31T23:57:00.000Z (3m ago), but its host is away.",
+      "It waits for a host named alpha to come back; until then, or until its type gives it up, calls fail with OWNER_AWAY.",
+      `To have the next call place it anew: limpet sticky Cart ${shellWord("al ice")} --release`,
+    ].join("\n"),
+  );
+  const unnamed = whereaboutsText({ ...away, owner: undefined, ownerName: undefined }, NOW, plain);
+  assert.match(unnamed, /^Cart\/al ice lives nowhere at this moment\.\n[\s\S]*It waits for its host to come back/);
+});
+
+test("whereabouts: nothing from elsewhere reaches the terminal as it is", () => {
+  const evil = "e\u001b[2Jvil\u202e";
+  const text = whereaboutsText({ ...place, ownerName: evil, sticky: { ...sticky, ringName: evil } }, NOW, plain);
+  assert.match(text, /the ring says evil\\u202e \(/);
+  assert.ok(!text.includes("\u001b") && !text.includes("\u202e"));
+});
