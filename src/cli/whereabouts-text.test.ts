@@ -81,7 +81,7 @@ test("whereabouts: a sticky actor whose host is away says whom it waits for, and
     [
       "Cart/al ice is kept for alpha (10.0.0.5:7401), which is away.",
       "It is sticky.",
-      "Sticky there since 2029-12-31T23:57:00.000Z (3m ago), but its host is away.",
+      "Sticky there since 2029-12-31T23:57:00.000Z (3m ago).",
       "It waits for a host named alpha to come back; until then, or until its type gives it up, calls fail with OWNER_AWAY.",
       `To have the next call place it anew: limpet sticky Cart ${shellWord("al ice")} --release`,
     ].join("\n"),

@@ -33,7 +33,7 @@ function stickiness({ type, id, owner, ownerName, here, sticky }: Whereabouts, n
   if (sticky === undefined) return [];
   const { since, away, ring, ringName } = sticky;
   const stuck = `Sticky ${here ? "here" : "there"} since ${moment(since, now)}`;
-  if (away) return [`${stuck}, but its host is away.`, ...awayText(type, id, ownerName)];
+  if (away) return [`${stuck}.`, ...awayText(type, id, ownerName)];
   if (ring === undefined) return [`${stuck}; the ring names nobody at this moment.`];
   if (ring === owner) return [`${stuck}, and the ring says the same.`];
   return [safe(`${stuck}, although the ring says ${showHost(ring, ringName)}.`)];
