@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isLimpetError } from "../kernel/errors.ts";
+import { testLimpet } from "../testing.ts";
+import { Actor } from "./actor.ts";
 import { type ActorOptions, resolveOptions } from "./actor-options.ts";
 import { type Placement, type ResolvedSticky, type StickyTypes, sticky } from "./sticky-options.ts";
 
@@ -152,4 +154,23 @@ test("a mistake of the class is found although the settings say something else",
       /did you mean "sticky"\?/,
     );
   }
+});
+
+test("what an app is told reaches its types: sticky ones are not idle, the others are", async () => {
+  const left: string[] = [];
+  class Guest extends Actor {
+    static options = { name: "guest", idleTimeout: "1s" } satisfies ActorOptions;
+    hello() {}
+    override onDeactivate() {
+      left.push(this.type);
+    }
+  }
+  class Member extends Guest {
+    static override options = { name: "member", idleTimeout: "1s" };
+  }
+  await using app = await testLimpet({ actors: [Guest, Member], sticky: ["member"] });
+  await app.actor(Guest, "a").hello();
+  await app.actor(Member, "a").hello();
+  await app.advance("1m");
+  assert.deepEqual(left, ["guest"]);
 });
