@@ -61,7 +61,7 @@ async function readOrder(exchange: Exchange): Promise<Buffer> {
 async function holder({ type, id }: Route & { kind: "holder" }, host: Host): Promise<Answer> {
   const { actors } = await host.sticky({ type, id, limit: 1 });
   if (actors[0] !== undefined) return jsonAnswer(200, actors[0]);
-  const problem = `no host holds ${type}/${id}: its type is not sticky, or it has not come to life since it was let go`;
+  const problem = `no host holds ${type}/${id}: its type is not sticky, or no call has brought it to life`;
   throw new LimpetError("NOT_STICKY", problem);
 }
 
