@@ -381,7 +381,7 @@ describe("turn exclusion", () => {
 describe("routing agreement", () => {
   const knowing = (owner: string, here: boolean): Partial<Host> => ({
     where: async (type, id) => {
-      const names = { ownerName: undefined, activeHere: here, why: "", since: -100 };
+      const names = { ownerName: undefined, sticky: undefined, activeHere: here, why: "", since: -100 };
       return { type, id, owner, here, version: 3, term: 1, ...names };
     },
   });
@@ -420,7 +420,7 @@ describe("routing agreement over time", () => {
     let version = first;
     scene.process({
       where: async (type, id) => {
-        const rest = { ownerName: undefined, here: true, activeHere: true, why: "", since: 0 };
+        const rest = { ownerName: undefined, sticky: undefined, here: true, activeHere: true, why: "", since: 0 };
         return { type, id, owner: "x", version, term: 1, ...rest };
       },
     });
@@ -454,7 +454,7 @@ describe("unmoved ids never blocked", () => {
   const at = (version: () => number): Partial<Host> => ({
     status: () => ({ address: "x", problem: undefined }) as ReturnType<Host["status"]>,
     where: async (type, id) => {
-      const rest = { ownerName: undefined, activeHere: true, why: "", since: 0 };
+      const rest = { ownerName: undefined, sticky: undefined, activeHere: true, why: "", since: 0 };
       return { type, id, owner: "x", here: true, version: version(), term: 1, ...rest };
     },
   });

@@ -121,7 +121,7 @@ export class Activation implements Place {
   /** A call that never got in must not leave an empty place behind. */
   #refuse(turn: Turn, error: LimpetError): void {
     turn.fail(error);
-    if (this.phase === "cold" && this.waiting === 0) this.#around.gone(this);
+    if (this.phase === "cold" && this.waiting === 0) this.#around.gone(this, undefined);
   }
 
   /** Takes a turn that has not begun out of wherever it waits. */
@@ -231,21 +231,21 @@ export class Activation implements Place {
     this.life = undefined;
     this.type.instruments.deactivated(reason);
     if (reason === "fenced") this.#standBack(lostMs);
-    else this.#rest();
+    else this.#rest(reason);
   }
 
   #standBack(lostMs: number): void {
     this.phase = "fenced";
     const { clock, random } = this.#around;
     const spread = Math.min(Math.max(lostMs, SHORTEST_SPREAD_MS), LONGEST_SPREAD_MS);
-    this.#standingBack = clock.after(SHORTEST_STAND_BACK_MS + random.number() * spread, () => this.#rest());
+    this.#standingBack = clock.after(SHORTEST_STAND_BACK_MS + random.number() * spread, () => this.#rest("fenced"));
   }
 
-  #rest(): void {
+  #rest(reason: EndReason): void {
     this.phase = "cold";
     this.#leaving = undefined;
     if (this.waiting > 0) void this.#activate();
-    else this.#around.gone(this);
+    else this.#around.gone(this, reason);
   }
 
   // ——— What its incarnation tells it.

@@ -10,7 +10,7 @@ import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
 import type { Commit, CommitOutcome, StateWrite, Store, Taken, TakeRequest } from "../ports/store.ts";
-import { Activation } from "./activation.ts";
+import { Activation, type EndReason } from "./activation.ts";
 import type { ActorDefaults } from "./actor-options.ts";
 import { ActorType } from "./actor-type.ts";
 import { Deadlines } from "./deadlines.ts";
@@ -43,6 +43,8 @@ export interface World {
 /** How a call finds an actor that is not in memory here. */
 export interface Routes {
   route(turn: Turn): void;
+  /** A sticky actor has left memory. */
+  left(type: string, id: string, reason: EndReason | undefined): void;
   mayBegin(now: number): boolean;
   mayCommit(now: number): boolean;
 }
@@ -274,10 +276,11 @@ export class Catalog implements Surroundings {
     return activation;
   }
 
-  gone(activation: Activation): void {
+  gone(activation: Activation, reason: EndReason | undefined): void {
     activation.type.activations.delete(activation.id);
     activation.type.useOrder.remove(activation);
     this.#resident--;
+    if (activation.type.options.sticky !== undefined) this.#routes?.left(activation.type.name, activation.id, reason);
     activation.onGone?.();
     if (this.#resident === 0) this.#whenEmpty?.();
   }
@@ -354,7 +357,11 @@ export class Catalog implements Surroundings {
 
   #sweep(): void {
     const now = this.clock.monotonic();
-    for (const { useOrder, options } of this.types.values()) {
+    for (const { useOrder, options, instruments } of this.types.values()) {
+      if (options.sticky !== undefined) {
+        instruments.idleSkipped.add(useOrder.countIdle(now - options.idleTimeoutMs));
+        continue;
+      }
       let at = useOrder.oldest;
       while (at !== undefined && now - at.lastUsed >= options.idleTimeoutMs) {
         const newer: Activation | undefined = at.newer;

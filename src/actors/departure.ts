@@ -9,6 +9,8 @@ export interface Dispatcher {
   describe(turn: Turn): RemoteCall;
   /** The call has come to its end, here or there. */
   arrived(turn: Turn): void;
+  /** That host has run it, which is worth knowing. */
+  ran(turn: Turn, at: string): void;
   turnedAway(turn: Turn, from: string, belief: Ownership): void;
   unsent(turn: Turn, error: LimpetError): void;
 }
@@ -17,12 +19,15 @@ export class Departure implements RemoteCaller, Place {
   readonly #turn: Turn;
   readonly #to: string;
   readonly #dispatcher: Dispatcher;
+  readonly #isNews: boolean;
   readonly #cancel: Cancel;
   #over = false;
 
-  constructor(turn: Turn, to: string, dispatcher: Dispatcher) {
+  /** `isNews`: where it ran is not clear from the tables. */
+  constructor(turn: Turn, to: string, isNews: boolean, dispatcher: Dispatcher) {
     this.#turn = turn;
     this.#to = to;
+    this.#isNews = isNews;
     this.#dispatcher = dispatcher;
     turn.place = this;
     this.#cancel = dispatcher.links.call(to, dispatcher.describe(turn), this);
@@ -30,6 +35,7 @@ export class Departure implements RemoteCaller, Place {
 
   value(result: unknown): void {
     if (!this.#end()) return;
+    if (this.#isNews) this.#dispatcher.ran(this.#turn, this.#to);
     this.#turn.succeed(result);
   }
 

@@ -16,6 +16,8 @@ export interface TypeInstruments {
   readonly succeeded: Counter;
   readonly failed: Counter;
   readonly fenced: Counter;
+  /** Of sticky types. */
+  readonly idleSkipped: Counter;
   deactivated(reason: string): void;
 }
 
@@ -49,6 +51,11 @@ export function typeInstruments(meter: Meter, namespace: string, type: string): 
     fenced: meter.counter(
       "limpet_commits_fenced_total",
       "Commits refused because another activation took over.",
+      labels,
+    ),
+    idleSkipped: meter.counter(
+      "limpet_idle_deactivations_skipped_total",
+      "Sticky actors that were idle for so long that others would have left memory.",
       labels,
     ),
     deactivated(reason) {

@@ -48,6 +48,11 @@ function caller(answer: (caller: RemoteCaller, to: string) => void) {
     belief: () => ({ term: 1, version: 5, owner: "owner:1" }),
     ownerBefore: () => undefined,
     released: () => false,
+    isSticky: () => false,
+    learn() {},
+    mistaken() {},
+    isHost: () => true,
+    left() {},
     mayBegin: () => true,
     mayCommit: () => true,
   };

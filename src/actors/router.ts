@@ -8,7 +8,7 @@ import { invariant, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Cancel, LinkService, Links, Ownership, RemoteAnswer, RemoteCall, RemoteCause } from "../ports/links.ts";
-import { HERE, NOBODY, type Placement, WAIT } from "../ports/placement.ts";
+import { HERE, NOBODY, type Placement, type Route, WAIT } from "../ports/placement.ts";
 import type { Catalog, Routes } from "./catalog.ts";
 import { type Cause, DistantTurn } from "./cause.ts";
 import { Departure, type Dispatcher } from "./departure.ts";
@@ -83,6 +83,15 @@ export class Router implements Routes, Dispatcher, LinkService {
     for (const type of types) this.#room.release(type);
   }
 
+  /** It is clear where this actor lives, or why it cannot be called. */
+  answered(type: string, id: string, error?: LimpetError): void {
+    this.#room.releaseOne(type, id, error);
+  }
+
+  left(type: string, id: string, reason: string | undefined): void {
+    this.#placement.left(type, id, reason);
+  }
+
   // ——— Calls that start here, or have to start again.
 
   route(turn: Turn): void {
@@ -92,7 +101,13 @@ export class Router implements Routes, Dispatcher, LinkService {
       return;
     }
     const { name } = turn.type;
-    const route = this.#placement.route(name, turn.id);
+    let route: Route;
+    try {
+      route = this.#placement.route(name, turn.id, turn.deadlineAt);
+    } catch (error) {
+      turn.fail(error);
+      return;
+    }
     if (route === HERE) this.#wake(turn);
     else if (route === WAIT) this.#wait(turn);
     else if (turn.turnBack !== undefined) this.#turnBack(turn, turn.turnBack);
@@ -156,7 +171,7 @@ export class Router implements Routes, Dispatcher, LinkService {
     invariant(to !== this.#placement.address, "a host does not call itself over the network");
     this.#catalog.types.get(turn.type.name)?.instruments.remote.add(1);
     this.#departed++;
-    new Departure(turn, to, this);
+    new Departure(turn, to, this.#placement.isSticky(turn.type.name), this);
   }
 
   describe(turn: Turn): RemoteCall {
@@ -173,8 +188,16 @@ export class Router implements Routes, Dispatcher, LinkService {
     };
   }
 
+  ran({ type, id }: Turn, at: string): void {
+    this.#placement.learn(type.name, id, at);
+  }
+
   turnedAway(turn: Turn, from: string, belief: Ownership): void {
     turn.obstacle = `${from} does not run it`;
+    if (this.#placement.isSticky(turn.type.name)) {
+      this.#turnedAwaySticky(turn, from, belief);
+      return;
+    }
     if (this.#placement.released(turn.type.name, turn.id, from, belief)) {
       this.#catalog.deliver(turn);
       return;
@@ -191,16 +214,39 @@ export class Router implements Routes, Dispatcher, LinkService {
     // Who knows less than we do will know as much, or be gone, when the move is over: that is waited for. So is our own table,
     // when another host knows before us that the actor is ours.
     turn.hops = newer < 0 || isOurs ? Math.min(turn.hops + 1, LIMITS.hops / 2) : turn.hops + 1;
-    if (turn.hops > LIMITS.hops) {
-      const message = `${LIMITS.hops} hosts in a row turned ${turn.label} away; where its actor lives does not settle`;
-      turn.fail(new LimpetError("NOT_SETTLED", message));
-      return;
-    }
+    if (this.#isAstray(turn)) return;
     if (newer > 0 && owner !== undefined && !isOurs && owner !== from) {
       this.#depart(turn, owner);
     } else {
-      this.#room.add(turn, Math.min(FIRST_PAUSE_MS * 2 ** (turn.hops - 1), LONGEST_PAUSE_MS));
+      this.#room.add(turn, pauseAfter(turn.hops));
     }
+  }
+
+  /**
+   * Where a sticky actor lives is not a matter of tables. The one that does not have it may know who does; and whoever has to ask
+   * the leader asks anew when it hears that the call was turned away.
+   */
+  #turnedAwaySticky(turn: Turn, from: string, { version, owner }: Ownership): void {
+    const { name } = turn.type;
+    this.#placement.mistaken(name, turn.id, from);
+    if (version === 0) {
+      this.#room.add(turn, UNREACHABLE_PAUSE_MS);
+      return;
+    }
+    turn.hops++;
+    if (this.#isAstray(turn)) return;
+    // Twice it may be followed at once. Then something is on its way that has to arrive first.
+    const isKnown = owner !== undefined && owner !== from && owner !== this.#placement.address;
+    if (turn.hops <= 2 && isKnown && this.#placement.isHost(name, owner)) this.#depart(turn, owner);
+    else if (turn.hops <= 2) this.#catalog.deliver(turn);
+    else this.#room.add(turn, pauseAfter(turn.hops - 2));
+  }
+
+  #isAstray(turn: Turn): boolean {
+    if (turn.hops <= LIMITS.hops) return false;
+    const message = `${LIMITS.hops} hosts in a row turned ${turn.label} away; where its actor lives does not settle`;
+    turn.fail(new LimpetError("NOT_SETTLED", message));
+    return true;
   }
 
   unsent(turn: Turn, error: LimpetError): void {
@@ -278,6 +324,7 @@ export class Router implements Routes, Dispatcher, LinkService {
       const now = this.#clock.monotonic();
       const turn = new Turn(target, id, method, args, parent, timeoutMs, now, this.#catalog.deadlines, undefined);
       turn.hops = call.hops;
+      if (call.hops > 0 && this.#placement.isSticky(type)) this.#placement.mistaken(type, id);
       if (!call.passOn) {
         turn.turnBack = () => {
           turn.dismiss();
@@ -293,6 +340,8 @@ export class Router implements Routes, Dispatcher, LinkService {
     }
   }
 }
+
+const pauseAfter = (hops: number): number => Math.min(FIRST_PAUSE_MS * 2 ** (hops - 1), LONGEST_PAUSE_MS);
 
 const NO_CAUSES: readonly RemoteCause[] = [];
 /** As good as no table: whoever hears it asks again when the tables have changed. */

@@ -3,7 +3,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { CommitOutcome, StateWrite, Taken } from "../ports/store.ts";
-import type { Activation } from "./activation.ts";
+import type { Activation, EndReason } from "./activation.ts";
 import type { Deadlines } from "./deadlines.ts";
 import type { Caller } from "./group-call.ts";
 import type { Incarnation } from "./incarnation.ts";
@@ -29,6 +29,6 @@ export interface Surroundings {
   mayCommit(): boolean;
   /** A call that has not begun must find its way again. */
   reroute(turn: Turn): void;
-  /** It is cold and nothing waits for it. */
-  gone(activation: Activation): void;
+  /** It is cold and nothing waits for it. `reason`: why its last life ended; it may not have had one. */
+  gone(activation: Activation, reason: EndReason | undefined): void;
 }

@@ -13,6 +13,7 @@ const LOOK_AGAIN_MS = 1_000;
 interface Bench {
   /** Each with the moment at which it tries again by itself. */
   readonly turns: Map<Turn, number>;
+  readonly byId: Map<string, Set<Turn>>;
   timer: Timer | undefined;
   timerAt: number;
 }
@@ -54,7 +55,7 @@ export class WaitingRoom implements Place {
     const type = turn.type.name;
     let bench = this.#benches.get(type);
     if (bench === undefined) {
-      bench = { turns: new Map(), timer: undefined, timerAt: Number.POSITIVE_INFINITY };
+      bench = { turns: new Map(), byId: new Map(), timer: undefined, timerAt: Number.POSITIVE_INFINITY };
       this.#benches.set(type, bench);
     }
     if (bench.turns.size >= LIMITS.waitingRoom) {
@@ -65,6 +66,9 @@ export class WaitingRoom implements Place {
     turn.waited = true;
     const at = this.#clock.monotonic() + forMs;
     bench.turns.set(turn, at);
+    const neighbours = bench.byId.get(turn.id);
+    if (neighbours === undefined) bench.byId.set(turn.id, new Set([turn]));
+    else neighbours.add(turn);
     if (at < bench.timerAt) this.#arm(type, bench, at, forMs);
   }
 
@@ -85,7 +89,7 @@ export class WaitingRoom implements Place {
       if (at <= now) due.push(turn);
       else if (at < next) next = at;
     }
-    for (const turn of due) bench.turns.delete(turn);
+    for (const turn of due) take(bench, turn);
     if (bench.turns.size === 0) this.#clear(type, bench);
     else this.#arm(type, bench, next, next - now);
     this.#sendOff(due);
@@ -93,7 +97,7 @@ export class WaitingRoom implements Place {
 
   withdraw(turn: Turn): void {
     const bench = this.#benches.get(turn.type.name);
-    if (bench?.turns.delete(turn) && bench.turns.size === 0) this.#clear(turn.type.name, bench);
+    if (bench !== undefined && take(bench, turn) && bench.turns.size === 0) this.#clear(turn.type.name, bench);
   }
 
   /** It never was on its way, so nothing can have happened. */
@@ -110,6 +114,18 @@ export class WaitingRoom implements Place {
     if (bench === undefined) return;
     this.#clear(type, bench);
     this.#sendOff(bench.turns.keys());
+  }
+
+  /** Those who wait for this one actor try again, in order; or hear why they cannot. */
+  releaseOne(type: string, id: string, error?: LimpetError): void {
+    const bench = this.#benches.get(type);
+    const turns = bench?.byId.get(id);
+    if (bench === undefined || turns === undefined) return;
+    bench.byId.delete(id);
+    for (const turn of turns) bench.turns.delete(turn);
+    if (bench.turns.size === 0) this.#clear(type, bench);
+    if (error === undefined) this.#sendOff(turns);
+    else for (const turn of turns) if (turn.phase === "queued") turn.fail(error);
   }
 
   #sendOff(turns: Iterable<Turn>): void {
@@ -144,4 +160,12 @@ export class WaitingRoom implements Place {
     bench.timer?.cancel();
     this.#benches.delete(type);
   }
+}
+
+function take({ turns, byId }: Bench, turn: Turn): boolean {
+  if (!turns.delete(turn)) return false;
+  const neighbours = byId.get(turn.id);
+  neighbours?.delete(turn);
+  if (neighbours?.size === 0) byId.delete(turn.id);
+  return true;
 }

@@ -74,6 +74,7 @@ export class ClusterClient {
           this.#links.retain(this.#membership.tables.addresses());
           router.changed(types);
         },
+        answered: (type, id, error) => router.answered(type, id, error),
       },
     );
     const router = new Router(this.#catalog, { placement: this.#membership, links: this.#links, clock });

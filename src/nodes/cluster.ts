@@ -9,7 +9,7 @@ import { LimpetError } from "../kernel/errors.ts";
 import { showVersion } from "../placement/versions.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Coordination } from "../ports/coordination.ts";
-import type { ClusterView, Whereabouts } from "../ports/host.ts";
+import type { ClusterView, StickyPage, StickyQuery, Whereabouts } from "../ports/host.ts";
 import type { Links } from "../ports/links.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
@@ -64,6 +64,7 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
         links.retain(membership.tables.addresses());
         router!.changed(types);
       },
+      answered: (type, id, error) => router!.answered(type, id, error),
     },
   );
   router = new Router(catalog, { placement: membership, links, clock });
@@ -197,7 +198,45 @@ export class Cluster {
     return leader;
   }
 
-  where(type: string, id: string): Whereabouts {
+  /** Sticky actors of this namespace. */
+  async sticky(query: StickyQuery): Promise<StickyPage> {
+    return this.#leader().sticky(this.#settings.namespace, query);
+  }
+
+  async release(type: string, id: string): Promise<void> {
+    await this.#leader().release(this.#settings.namespace, type, id);
+  }
+
+  /** Brings the figures up to date; called when somebody looks. */
+  measure(): void {
+    this.#parts.membership.sticky.measure();
+  }
+
+  /** Who holds a sticky actor, as the leader knows it; without a leader, as far as is known here. */
+  async where(type: string, id: string): Promise<Whereabouts> {
+    const ring = this.#onRing(type, id);
+    const { membership, source } = this.#parts;
+    if (!membership.isSticky(type)) return ring;
+    const { address, tables } = membership;
+    const asked = source.leader?.sticky(this.#settings.namespace, { type, id, limit: 1 });
+    const held = (await asked?.catch(() => undefined))?.actors[0];
+    const believed = held?.address ?? (membership.sticky.holdings.holds(type, id) ? address : undefined);
+    if (believed === undefined) {
+      return { ...ring, why: `it is sticky and nobody holds it: its next call brings it to life, where ${ring.why}` };
+    }
+    const away = held?.away ?? false;
+    const why = away ? "it is kept for that host, which is away" : "it is sticky, and came to life there";
+    return {
+      ...ring,
+      owner: believed,
+      ownerName: held?.name ?? tables.hostAt(type, believed)?.name,
+      here: believed === address && !away,
+      sticky: held && { since: held.since, away, ring: ring.owner, ringName: ring.ownerName },
+      why,
+    };
+  }
+
+  #onRing(type: string, id: string): Whereabouts {
     const { tables, address } = this.#parts.membership;
     const owner = tables.owner(type, id);
     const { version, since, locked } = tables.view(type);
@@ -209,6 +248,7 @@ export class Cluster {
       owner,
       here: owner === address,
       activeHere,
+      sticky: undefined,
       version: version.number,
       term: version.term,
       since,

@@ -1,5 +1,6 @@
 // What a host counts of its part in the cluster, by namespace and type.
 import type { Operation } from "../placement/messages.ts";
+import type { CacheFigures } from "../placement/sticky-holdings.ts";
 import type { Meter } from "../ports/meter.ts";
 
 const SECONDS = [0.00001, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10];
@@ -55,6 +56,43 @@ export class HostInstruments {
 
   acked(type: string): void {
     this.#meter.counter("limpet_host_updates_acked_total", "Updates confirmed.", this.#labels(type)).add(1);
+  }
+
+  // ——— Sticky actors.
+
+  stickyGranted(type: string): void {
+    const help = "Sticky actors that were granted to this host.";
+    this.#meter.counter("limpet_host_sticky_granted_total", help, this.#labels(type)).add(1);
+  }
+
+  stickyReleased(type: string): void {
+    const help = "Sticky actors that this host let go of.";
+    this.#meter.counter("limpet_host_sticky_released_total", help, this.#labels(type)).add(1);
+  }
+
+  stickyCleared(count: number): void {
+    const help = "Sticky actors that this host lost together with its lease.";
+    this.#meter.counter("limpet_host_sticky_cleared_total", help, { namespace: this.#namespace }).add(count);
+  }
+
+  stickyHeld(type: string, count: number): void {
+    const help = "Sticky actors that this host holds, in memory or not.";
+    this.#meter.gauge("limpet_host_sticky_actors", help, this.#labels(type)).set(count);
+  }
+
+  readonly #cached = new Map<string, CacheFigures>();
+
+  /** What was counted from the beginning; the difference to the last time is added. */
+  stickyCache(type: string, { hits, misses, invalidations }: CacheFigures): void {
+    const before = this.#cached.get(type) ?? { hits: 0, misses: 0, invalidations: 0 };
+    this.#cached.set(type, { hits, misses, invalidations });
+    const count = (result: string, more: number): void => {
+      const help = "Calls to sticky actors outside this host's memory, by whether it knew where they live.";
+      this.#meter.counter("limpet_host_sticky_cache_total", help, { ...this.#labels(type), result }).add(more);
+    };
+    count("hit", hits - before.hits);
+    count("miss", misses - before.misses);
+    count("invalidated", invalidations - before.invalidations);
   }
 
   leaseLost(): void {

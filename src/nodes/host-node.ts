@@ -16,6 +16,8 @@ import type {
   Host,
   HostStatus,
   ListQuery,
+  StickyPage,
+  StickyQuery,
   TypeSummary,
   Whereabouts,
 } from "../ports/host.ts";
@@ -107,7 +109,7 @@ export class HostNode implements Host {
     const stored = await this.#store.find({ namespace: this.#catalog.namespace, type, id });
     const explanation = explain(type, id, activation, stored, this.#clock.monotonic(), this.#clock.now());
     if (activation !== undefined || this.#cluster === undefined) return explanation;
-    const { owner, here } = this.#cluster.where(type, id);
+    const { owner, here } = await this.#cluster.where(type, id);
     if (owner === undefined || here) return explanation;
     return { ...explanation, summary: `${type}/${id} lives on ${owner}, and that host knows what it does` };
   }
@@ -127,6 +129,18 @@ export class HostNode implements Host {
   async drain(host: string): Promise<void> {
     if (this.#cluster === undefined) throw alone();
     await this.#cluster.drain(host);
+  }
+
+  async sticky(query: StickyQuery): Promise<StickyPage> {
+    if (this.#cluster === undefined) throw alone();
+    return this.#cluster.sticky(query);
+  }
+
+  async release(type: string, id: string): Promise<void> {
+    checkType(type);
+    checkId(id);
+    if (this.#cluster === undefined) throw alone();
+    await this.#cluster.release(type, id);
   }
 
   status(): HostStatus {

@@ -6,10 +6,11 @@ import type { Hello, HostMessage, SchedulerMessage } from "../placement/messages
 import { type Effect, NamespaceController } from "../placement/namespace-controller.ts";
 import type { Ring } from "../placement/ring.ts";
 import { Rings } from "../placement/rings.ts";
+import type { HeldActor } from "../placement/sticky-owners.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { ControlListener, ControlStream } from "../ports/control.ts";
 import type { Coordination, Member, MemberChange, ProcessIdentity } from "../ports/coordination.ts";
-import type { ClusterHost, ClusterTable } from "../ports/host.ts";
+import type { ClusterHost, ClusterSticky, ClusterTable, StickyActor, StickyPage, StickyQuery } from "../ports/host.ts";
 import type { Log } from "../ports/log.ts";
 import type { SchedulerInstruments } from "./scheduler-instruments.ts";
 
@@ -212,6 +213,12 @@ export class Leading {
         );
         break;
       }
+      case "sticky": {
+        const { type, event, count } = effect;
+        instruments.sticky(namespace, type, event, count);
+        instruments.stickyActors(namespace, type, this.#namespaces.get(namespace)!.sticky.owners.size(type));
+        break;
+      }
       case "settled":
         instruments.settled(namespace, effect.type, effect.tookMs / 1_000);
         break;
@@ -320,10 +327,45 @@ export class Leading {
           hosts: (table?.hosts ?? []).map(({ address }) => address),
           phase,
           waitsFor: [...waitsFor].map((incarnation) => addressOf.get(incarnation) ?? incarnation),
+          sticky: stickyView(room, type, now),
         });
       }
     }
     return { hosts, tables };
+  }
+
+  sticky(namespace: string, query: StickyQuery): StickyPage {
+    const owners = this.#namespaces.get(namespace)?.sticky.owners;
+    const now = this.#world.clock.monotonic();
+    const shown = (type: string, { id, host, since, away }: HeldActor): StickyActor => {
+      return { type, id, address: host.address, name: host.name, since, away };
+    };
+    if (owners === undefined) return { actors: [], next: undefined };
+    if (query.type !== undefined && query.id !== undefined) {
+      const found = owners.find(query.type, query.id, now);
+      return { actors: found === undefined ? [] : [shown(query.type, found)], next: undefined };
+    }
+    const limit = Math.min(query.limit, LIMITS.listPage);
+    const { after, prefix = "" } = query;
+    const actors: StickyActor[] = [];
+    for (const type of [...owners.types].sort()) {
+      if ((query.type !== undefined && type !== query.type) || (after !== undefined && type < after.type)) continue;
+      const left = limit + 1 - actors.length;
+      if (left === 0) break;
+      const from = after?.type === type ? after.id : undefined;
+      actors.push(...owners.list(type, from, prefix, left, now).map((held) => shown(type, held)));
+    }
+    const page = actors.slice(0, limit);
+    const last = page.at(-1);
+    return { actors: page, next: actors.length > limit && last ? { type: last.type, id: last.id } : undefined };
+  }
+
+  release(namespace: string, type: string, id: string): void {
+    const desk = this.#namespaces.get(namespace)?.sticky;
+    const effects = desk?.release(type, id, this.#world.clock.monotonic());
+    if (effects === undefined) throw new LimpetError("NOT_STICKY", `no host holds ${type}/${id} as a sticky actor`);
+    if (effects === "silent") throw new LimpetError("NOT_READY", `the host of ${type}/${id} cannot be told now`);
+    this.#feed(namespace, () => effects);
   }
 
   drain(which: string): void {
@@ -356,4 +398,13 @@ export class Leading {
     this.#streams.clear();
     this.#world.instruments.streams(0);
   }
+}
+
+function stickyView({ sticky: { owners } }: NamespaceController, type: string, now: number): ClusterSticky | undefined {
+  const lost = owners.rule(type);
+  if (lost === undefined) return undefined;
+  const holders = owners.holders(type, now).map(({ host: { address, name }, ids, away }) => {
+    return { address, name, actors: ids, away };
+  });
+  return { lost, holders };
 }

@@ -55,6 +55,7 @@ function join(leader: PlayedLeader): Membership {
       source: leader.source,
       catalog: new Catalog([], settings, world),
       changed() {},
+      answered() {},
     },
   );
   membership.start();

@@ -18,6 +18,7 @@ import type { Random } from "../ports/random.ts";
 import type { HostInstruments } from "./host-instruments.ts";
 import type { LeaderSource } from "./leader-source.ts";
 import { OrderFollower } from "./order-follower.ts";
+import { StickyMember } from "./sticky-member.ts";
 
 export interface MembershipSettings {
   readonly namespace: string;
@@ -37,6 +38,8 @@ export interface MembershipWorld {
   readonly catalog: Catalog;
   /** What waits to be routed may find its way now. Empty: all types. */
   changed(types: readonly string[]): void;
+  /** So may those who wait for this sticky actor, or hear why they cannot. */
+  answered(type: string, id: string, error?: LimpetError): void;
 }
 
 const FIRST_PAUSE_MS = 10;
@@ -60,6 +63,7 @@ export class Membership implements Placement {
   #renewal: Timer | undefined;
   #ending: Timer | undefined;
   readonly #orders: OrderFollower;
+  readonly #sticky: StickyMember;
   /** Called whenever something has changed that somebody might wait for. */
   #watchers = new Set<() => void>();
   #refusal: string | undefined;
@@ -72,7 +76,8 @@ export class Membership implements Placement {
     this.#world = world;
     this.address = settings.address;
     this.#tables = new HostTables(settings.address);
-    this.#orders = new OrderFollower(this.#tables, settings, world);
+    this.#sticky = new StickyMember(settings, this.#tables, { ...world, wants: (type) => this.#types.includes(type) });
+    this.#orders = new OrderFollower(this.#tables, this.#sticky, settings, world);
     this.#incarnation = world.random.id();
     this.#types = [...world.catalog.types.keys()];
   }
@@ -84,22 +89,55 @@ export class Membership implements Placement {
 
   // ——— What the router asks.
 
-  route(type: string, id: string): Route {
+  route(type: string, id: string, until: number): Route {
+    if (this.#tables.isSticky(type))
+      return this.#lease.held ? this.#sticky.route(type, id, until) : this.#around(type, id);
     const route = this.#tables.route(type, id);
     return route === HERE && !this.#lease.held ? WAIT : route;
   }
 
+  /** Without a lease nothing is held or asked for; but a call may go elsewhere. */
+  #around(type: string, id: string): Route {
+    const owner = this.#sticky.holdings.belief(type, id);
+    return owner === undefined || owner === this.address ? WAIT : owner;
+  }
+
+  isSticky(type: string): boolean {
+    return this.#tables.isSticky(type);
+  }
+
+  learn(type: string, id: string, address: string): void {
+    this.#sticky.holdings.learn(type, id, address);
+  }
+
+  mistaken(type: string, id: string, address?: string): void {
+    this.#sticky.holdings.forget(type, id, address);
+  }
+
+  isHost(type: string, address: string): boolean {
+    return this.#tables.hostAt(type, address) !== undefined;
+  }
+
+  left(type: string, id: string, reason: string | undefined): void {
+    this.#sticky.left(type, id, reason);
+  }
+
+  get sticky(): StickyMember {
+    return this.#sticky;
+  }
+
   belief(type: string, id: string): { term: number; version: number; owner: string | undefined } {
     const { term, number } = this.#tables.version(type);
-    return { term, version: number, owner: this.#tables.owner(type, id) };
+    const owner = this.#tables.isSticky(type) ? this.#sticky.holdings.belief(type, id) : this.#tables.owner(type, id);
+    return { term, version: number, owner };
   }
 
   ownerBefore(type: string, id: string): string | undefined {
-    return this.#lease.held ? this.#tables.ownerBefore(type, id) : undefined;
+    return this.#lease.held && !this.isSticky(type) ? this.#tables.ownerBefore(type, id) : undefined;
   }
 
   released(type: string, id: string, by: string, { term, version }: { term: number; version: number }): boolean {
-    return this.#lease.held && this.#tables.released(type, id, by, { term, number: version });
+    return this.#lease.held && !this.isSticky(type) && this.#tables.released(type, id, by, { term, number: version });
   }
 
   mayBegin(now: number): boolean {
@@ -177,6 +215,7 @@ export class Membership implements Placement {
       address: this.address,
       name: this.#settings.name,
       types: this.#types,
+      sticky: this.#sticky.rules(),
       unlocked: this.#tables.unlocked(),
       ...this.#world.identity,
     });
@@ -192,6 +231,7 @@ export class Membership implements Placement {
   #closed(stream: ControlStream<HostMessage>, error: Error | undefined): void {
     if (this.#stream !== stream) return;
     this.#stream = undefined;
+    this.#sticky.parted();
     this.#renewal?.cancel();
     if (this.#stopped) return;
     if (error !== undefined && !isLimpetError(error, "NOT_LEADER")) {
@@ -244,6 +284,9 @@ export class Membership implements Placement {
         this.#draining = true;
         this.#handOver();
         break;
+      default:
+        this.#sticky.heard(message);
+        return;
     }
     this.#notify();
   }
@@ -257,6 +300,7 @@ export class Membership implements Placement {
     this.#refusal = undefined;
     this.#lease.length(leaseMs);
     this.#renew(stream);
+    this.#sticky.joined(stream);
   }
 
   #renew(stream: ControlStream<HostMessage>): void {
@@ -311,6 +355,7 @@ export class Membership implements Placement {
     this.#ending?.cancel();
     this.#tables.clear();
     this.#orders.clear();
+    this.#sticky.clear();
     for (const { name, activations } of catalog.types.values()) {
       if (activations.size > 0) instruments.drained(name, activations.size, "lease");
     }
@@ -341,7 +386,7 @@ export class Membership implements Placement {
 
   #tell(types: readonly string[]): void {
     this.#types = types;
-    this.#stream?.send({ kind: "types", types });
+    this.#stream?.send({ kind: "types", types, sticky: this.#sticky.rules() });
   }
 
   /** No other host has the type. */

@@ -1,11 +1,13 @@
 // Does what the leader orders: takes new tables over, lets go of actors that moved away, and confirms. What an order means is
 // decided in placement/host-tables.ts.
+import type { ActorType } from "../actors/actor-type.ts";
 import type { Catalog } from "../actors/catalog.ts";
 import type { HostTables, TablesEffect } from "../placement/host-tables.ts";
 import type { HostMessage, PlacementOrder } from "../placement/messages.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ControlStream } from "../ports/control.ts";
 import type { HostInstruments } from "./host-instruments.ts";
+import type { StickyMember } from "./sticky-member.ts";
 
 export interface FollowerSettings {
   /** This host, as the tables name it. */
@@ -23,12 +25,14 @@ export interface FollowerWorld {
 
 export class OrderFollower {
   readonly #tables: HostTables;
+  readonly #sticky: StickyMember;
   readonly #settings: FollowerSettings;
   readonly #world: FollowerWorld;
   readonly #lockedAt = new Map<string, number>();
 
-  constructor(tables: HostTables, settings: FollowerSettings, world: FollowerWorld) {
+  constructor(tables: HostTables, sticky: StickyMember, settings: FollowerSettings, world: FollowerWorld) {
     this.#tables = tables;
+    this.#sticky = sticky;
     this.#settings = settings;
     this.#world = world;
   }
@@ -63,17 +67,19 @@ export class OrderFollower {
   /** Types of which nothing moves are confirmed at once and together, the others each when they are done. */
   #drain(round: number, types: readonly string[], stream: ControlStream<HostMessage>, isCurrent: () => boolean): void {
     const { catalog, instruments } = this.#world;
-    const { address, moveTimeoutMs } = this.#settings;
+    const { moveTimeoutMs } = this.#settings;
     const done = (drained: readonly string[]): void => {
       // A new stream gets the order again, and confirms it itself.
       if (!isCurrent() || drained.length === 0) return;
+      // What is said to be gone has been let go of before.
+      this.#sticky.flush();
       for (const effect of this.#tables.drained(round, drained)) if (effect.kind === "ack") stream.send(effect.message);
       for (const type of drained) instruments.acked(type);
     };
     const still: string[] = [];
     for (const name of types) {
       const type = catalog.types.get(name);
-      const stays = (id: string): boolean => this.#tables.owner(name, id) === address;
+      const stays = this.#whoStays(name, type);
       if (type === undefined || ![...type.activations.keys()].some((id) => !stays(id))) {
         still.push(name);
         continue;
@@ -84,5 +90,16 @@ export class OrderFollower {
       });
     }
     done(still);
+  }
+
+  /** Sticky actors stay for as long as this host has any of their type. */
+  #whoStays(name: string, type: ActorType | undefined): (id: string) => boolean {
+    const { address } = this.#settings;
+    if (!this.#tables.isSticky(name) && type?.options.sticky === undefined) {
+      return (id) => this.#tables.owner(name, id) === address;
+    }
+    const isHost = this.#tables.hostAt(name, address) !== undefined;
+    if (!isHost) this.#sticky.letGoOfAll(name);
+    return () => isHost;
   }
 }

@@ -1,9 +1,24 @@
 // What a leading scheduler counts, by namespace and type.
 import type { ChangeReason } from "../placement/actor-type-controller.ts";
 import type { Operation } from "../placement/messages.ts";
-import type { Meter } from "../ports/meter.ts";
+import type { StickyEvent } from "../placement/sticky-desk.ts";
+import type { Labels, Meter } from "../ports/meter.ts";
 
 const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+const ACQUIRES = "Questions of hosts for sticky actors, by answer; those that have to wait are counted as that, too.";
+const CLAIMS = "Sticky actors that hosts said they hold, by whether another one has them.";
+
+const STICKY: Record<StickyEvent, readonly [name: string, help: string, labels: Labels]> = {
+  granted: ["acquires", ACQUIRES, { outcome: "granted" }],
+  owner: ["acquires", ACQUIRES, { outcome: "forwarded" }],
+  refused: ["acquires", ACQUIRES, { outcome: "refused" }],
+  waiting: ["acquires", ACQUIRES, { outcome: "waiting" }],
+  released: ["releases", "Sticky actors that hosts let go of.", {}],
+  cleared: ["clears", "Sticky actors that were freed because their host is gone.", {}],
+  claimed: ["claims", CLAIMS, { outcome: "accepted" }],
+  conflict: ["claims", CLAIMS, { outcome: "conflict" }],
+};
 
 type TypeLabels = { readonly namespace: string; readonly type: string };
 
@@ -57,6 +72,16 @@ export class SchedulerInstruments {
     if (count === 1) this.#locked.set(key, labels);
     else this.#locked.delete(key);
     this.#meter.gauge("limpet_scheduler_rounds_under_way", "1 while the type is locked.", labels).set(count);
+  }
+
+  sticky(namespace: string, type: string, event: StickyEvent, count: number): void {
+    const [name, help, labels] = STICKY[event];
+    this.#meter.counter(`limpet_scheduler_sticky_${name}_total`, help, { namespace, type, ...labels }).add(count);
+  }
+
+  stickyActors(namespace: string, type: string, count: number): void {
+    const help = "Sticky actors that some host holds.";
+    this.#meter.gauge("limpet_scheduler_sticky_actors", help, { namespace, type }).set(count);
   }
 
   evicted(namespace: string): void {

@@ -9,7 +9,7 @@ import type { HostMessage, SchedulerMessage } from "../placement/messages.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { ControlListener, ControlStream } from "../ports/control.ts";
 import type { Coordination, ProcessIdentity, SchedulerEntry, Standing } from "../ports/coordination.ts";
-import type { ClusterView } from "../ports/host.ts";
+import type { ClusterView, StickyPage, StickyQuery } from "../ports/host.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
@@ -117,6 +117,8 @@ export class SchedulerNode implements ControlService, LeaderSource {
       report: (listener) => localStream(this.#world.clock, listener, (stream) => this.report(stream)),
       describe: () => this.describe(),
       drain: (host) => this.drain(host),
+      sticky: (namespace, query) => this.sticky(namespace, query),
+      release: (namespace, type, id) => this.release(namespace, type, id),
     };
   }
 
@@ -354,17 +356,28 @@ export class SchedulerNode implements ControlService, LeaderSource {
   }
 
   async describe(): Promise<ClusterView> {
-    const leading = this.#leading;
-    if (leading === undefined) throw new LimpetError("NOT_LEADER", "this scheduler does not lead");
+    const leading = this.#led();
     const schedulers = this.schedulers.map(({ address, incarnation, dedicated, leader }) => {
       return { address, incarnation, dedicated, leader };
     });
     return { term: leading.term, schedulers, ...leading.view() };
   }
 
-  async drain(host: string): Promise<void> {
+  #led(): Leading {
     if (this.#leading === undefined) throw new LimpetError("NOT_LEADER", "this scheduler does not lead");
-    this.#leading.drain(host);
+    return this.#leading;
+  }
+
+  async drain(host: string): Promise<void> {
+    this.#led().drain(host);
+  }
+
+  async sticky(namespace: string, query: StickyQuery): Promise<StickyPage> {
+    return this.#led().sticky(namespace, query);
+  }
+
+  async release(namespace: string, type: string, id: string): Promise<void> {
+    this.#led().release(namespace, type, id);
   }
 
   /** Hands leadership on at once. */

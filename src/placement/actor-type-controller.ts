@@ -47,6 +47,8 @@ export class ActorTypeController {
   readonly type: string;
   readonly #term: number;
   readonly #settings: TypeSettings;
+  /** Its actors stay where they are. As all hosts say, so it changes only while there are none. */
+  sticky = false;
   #closed = true;
   /** Who should host it, by incarnation. */
   #wanted: ReadonlyMap<string, TableHost> = new Map();
@@ -139,7 +141,7 @@ export class ActorTypeController {
     this.#dirtySince = undefined;
     const hosts = [...this.#wanted.values()].sort((a, b) => (a.address < b.address ? -1 : 1));
     const version = { term: this.#term, number: ++this.#lastNumber };
-    const table: TypeTable = { type: this.type, version, base: this.#base, hosts };
+    const table: TypeTable = { type: this.type, version, base: this.#base, hosts, sticky: this.sticky };
     const members = new Set([...this.#holders, ...this.#wanted.keys()]);
     this.#round = {
       number,

@@ -22,6 +22,9 @@ interface Table {
   readonly version: TableVersion;
   readonly ring: Ring;
   readonly hosts: readonly TableHost[];
+  readonly sticky: boolean;
+  /** Made when it is first asked for. */
+  byAddress: ReadonlyMap<string, TableHost> | undefined;
   /** Wall clock, for people. */
   readonly since: number;
 }
@@ -170,10 +173,11 @@ export class HostTables {
     return table.base !== undefined && unlocked !== undefined && sameVersion(unlocked.version, table.base);
   }
 
-  #replace(state: TypeState, { version, hosts }: TypeTable, replicationFactor: number, wall: number): void {
+  #replace(state: TypeState, table: TypeTable, replicationFactor: number, wall: number): void {
+    const { version, hosts, sticky = false } = table;
     const addresses = hosts.map(({ address }) => address);
     const ring = this.#rings.of(addresses, replicationFactor, state.newest?.ring);
-    state.newest = { version, ring, hosts, since: wall };
+    state.newest = { version, ring, hosts, sticky, byAddress: undefined, since: wall };
     state.owners.clear();
     state.released.clear();
   }
@@ -271,6 +275,19 @@ export class HostTables {
   owner(type: string, id: string): string | undefined {
     const state = this.#types.get(type);
     return state && this.#owner(state, id);
+  }
+
+  /** Its actors stay where they are; see sticky-holdings.ts. */
+  isSticky(type: string): boolean {
+    return this.#types.get(type)?.newest?.sticky === true;
+  }
+
+  /** Who has that address in the newest table of a type. */
+  hostAt(type: string, address: string): TableHost | undefined {
+    const table = this.#types.get(type)?.newest;
+    if (table === undefined) return undefined;
+    table.byAddress ??= new Map(table.hosts.map((host) => [host.address, host]));
+    return table.byAddress.get(address);
   }
 
   version(type: string): TableVersion {

@@ -7,6 +7,10 @@
 // Of sticky types (sticky-owners.ts) a host says, on every new stream, what it holds: `claims` in parts, of which each is
 // answered by `noted` so that renewals find their way in between, then `claimed`, also when there was nothing to claim. Only
 // then it asks for more with `acquire`, and each question is answered by its correlation, at once or when that can be known.
+import type { LostRule } from "../kernel/lost-rule.ts";
+
+export type { LostRule } from "../kernel/lost-rule.ts";
+
 import type { TableVersion } from "./versions.ts";
 
 /** The address of who only calls and cannot be called. */
@@ -34,9 +38,6 @@ export interface TypeTable {
   /** Its actors stay where they are when the table changes: the ring only says who asks for those that live nowhere. */
   readonly sticky?: boolean | undefined;
 }
-
-/** What happens to sticky actors of a host that is lost: `never`, or after so many milliseconds, they may live on another one. */
-export type LostRule = "never" | number;
 
 /** For each sticky type of a host. */
 export type StickyRules = ReadonlyMap<string, LostRule>;

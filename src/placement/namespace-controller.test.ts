@@ -167,6 +167,8 @@ class Stage {
         return [];
       case "settled":
         return [`settled ${effect.type}`];
+      case "sticky":
+        return [`${effect.event} ${effect.count} ${effect.type}`];
       case "host":
         return [`${effect.host.incarnation} ${effect.event}`];
     }

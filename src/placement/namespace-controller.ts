@@ -15,6 +15,7 @@ import {
   type SchedulerMessage,
   type TypeTable,
 } from "./messages.ts";
+import { StickyDesk, type StickyEffect } from "./sticky-desk.ts";
 import { sameVersion, type TableVersion } from "./versions.ts";
 
 export interface NamespaceSettings extends TypeSettings {
@@ -28,12 +29,12 @@ export interface NamespaceSettings extends TypeSettings {
 
 /** Everything the leader may ask of the world. */
 export type Effect =
-  /** The same message to many streams, so that it is encoded once. */
-  | { readonly kind: "send"; readonly streams: readonly number[]; readonly message: SchedulerMessage }
+  /** The same message to many streams, so that it is encoded once. And what has become of sticky actors. */
+  | StickyEffect
   | {
       readonly kind: "close";
       readonly stream: number;
-      readonly code: "ADDRESS_IN_USE" | "PROTOCOL" | "NOT_READY";
+      readonly code: "ADDRESS_IN_USE" | "PROTOCOL" | "NOT_READY" | "OPTION_INVALID";
       readonly why: string;
     }
   /** Note durably that a host may hold these types; answer with `saved`. */
@@ -67,6 +68,7 @@ export class NamespaceController {
   readonly #settings: NamespaceSettings;
   readonly #connections: ConnectionController;
   readonly #types = new Map<string, ActorTypeController>();
+  readonly sticky: StickyDesk;
   #lastRound: number;
 
   /** `members` are those an earlier leader left behind; they are waited for until `waitUntil` at most. */
@@ -74,15 +76,20 @@ export class NamespaceController {
     this.#settings = settings;
     this.#lastRound = settings.term * ROUNDS_OF_A_TERM;
     this.#connections = new ConnectionController(settings.leaseMs);
+    this.sticky = new StickyDesk({
+      host: (incarnation) => this.#connections.host(incarnation),
+      table: (type) => this.#types.get(type)?.table,
+    });
     for (const member of members) {
       this.#connections.expect(member, waitUntil);
+      this.sticky.owners.expect(member.incarnation, member.types);
       for (const type of member.types) this.#controller(type);
     }
   }
 
   /** When `tick` has something to do. */
   get deadline(): number {
-    let first = this.#connections.deadline;
+    let first = Math.min(this.#connections.deadline, this.sticky.owners.deadline);
     for (const { deadline } of this.#types.values()) if (deadline < first) first = deadline;
     return first;
   }
@@ -99,7 +106,12 @@ export class NamespaceController {
       return [{ kind: "close", stream, code: "PROTOCOL", why: `a host may report ${LIMITS.typesPerHost} types` }];
     }
     const before = hello.replaces === undefined ? undefined : this.#connections.host(hello.replaces);
-    if (before !== undefined) this.#remove(before, "leave", "it came back as a new incarnation", now, effects);
+    if (before !== undefined) this.#remove(before, "leave", "it came back as a new incarnation", now, effects, true);
+    const disagreement = this.#agree(hello.incarnation, hello);
+    if (disagreement !== undefined) {
+      effects.push({ kind: "close", stream, code: "OPTION_INVALID", why: disagreement });
+      return this.#finish(effects, now);
+    }
     const admission = this.#admit(stream, hello, now);
     if (admission.kind === "removed") {
       effects.push({ kind: "send", streams: [stream], message: { kind: "removed", reason: admission.reason } });
@@ -113,12 +125,22 @@ export class NamespaceController {
     if (stale !== undefined)
       effects.push({ kind: "close", stream: stale, code: "PROTOCOL", why: "the host has a newer stream" });
     effects.push({ kind: "host", event: host.held.size > 0 ? "returned" : "joined", host, why: "" });
+    this.sticky.arrived(host);
     for (const type of host.types) this.#controller(type);
     this.#greet(stream, host, effects);
     this.#note(host, effects);
     this.#changed(new Set([...host.types, ...host.held]), "join", now);
     this.#forget(host, effects);
     return this.#finish(effects, now);
+  }
+
+  /** What is returned says why the host cannot be part of this. Who has not been heard of yet has not said anything. */
+  #agree(incarnation: string, { types, sticky = new Map() }: Pick<Hello, "types" | "sticky">): string | undefined {
+    const others = [...this.#connections.hosts].filter(
+      (host) => host.incarnation !== incarnation && host.state !== "expected",
+    );
+    const isHosted = (type: string): boolean => others.some((host) => host.types.has(type) || host.held.has(type));
+    return this.sticky.owners.agree(types, sticky, isHosted);
   }
 
   /** Whom a table names although it was removed may take itself for an owner, even if it reports no types any more. */
@@ -139,7 +161,7 @@ export class NamespaceController {
     const effects: Effect[] = [];
     switch (message.kind) {
       case "types":
-        this.#report(host, message.types, now, effects);
+        this.#report(host, message, now, effects);
         break;
       case "ack":
         this.#ack(host, message.operation, message.round, message.types, now, effects);
@@ -148,6 +170,19 @@ export class NamespaceController {
         if (this.#connections.renew(host, message.actors, now)) {
           effects.push({ kind: "send", streams: [stream], message: { kind: "renewed", sequence: message.sequence } });
         }
+        break;
+      case "acquire":
+        this.sticky.acquire(host, stream, message.wishes, now);
+        break;
+      case "claims":
+        effects.push(...this.sticky.claims(host, message));
+        effects.push({ kind: "send", streams: [stream], message: { kind: "noted", part: message.part } });
+        break;
+      case "claimed":
+        this.sticky.claimed(host);
+        break;
+      case "released":
+        this.sticky.released(host, message.type, message.ids, now);
         break;
       case "goodbye":
         this.#remove(host, "leave", "it said goodbye", now, effects);
@@ -160,6 +195,7 @@ export class NamespaceController {
     const effects: Effect[] = [];
     const host = this.#connections.closed(stream);
     if (host === undefined) return effects;
+    this.sticky.closed(host);
     const nothing = host.held.size === 0 && host.saving === undefined;
     if (nothing || this.#settings.failover === "fast") this.#remove(host, "lost", "its stream ended", now, effects);
     else effects.push({ kind: "host", event: "suspect", host, why: "its stream ended without a goodbye" });
@@ -175,6 +211,7 @@ export class NamespaceController {
     host.held = new Set(types);
     if (host.state === "joining") host.state = "member";
     this.#connections.refresh(host);
+    this.sticky.stir();
     this.#note(host, effects);
     this.#changed(host.held, "join", now);
     this.#forget(host, effects);
@@ -200,6 +237,7 @@ export class NamespaceController {
 
   tick(now: number): Effect[] {
     const effects: Effect[] = [];
+    this.sticky.owners.tick(now);
     for (const host of this.#connections.expired(now)) this.#remove(host, "lost", "its lease is over", now, effects);
     for (const controller of this.#types.values()) {
       for (const wish of controller.tick(now)) if (wish.kind === "late") this.#evict(wish.incarnations, now, effects);
@@ -209,11 +247,17 @@ export class NamespaceController {
 
   // ——— Hosts.
 
-  #report(host: HostRecord, types: readonly string[], now: number, effects: Effect[]): void {
+  #report(host: HostRecord, report: Pick<Hello, "types" | "sticky">, now: number, effects: Effect[]): void {
+    const { types } = report;
     const tooMany = types.length > LIMITS.typesPerHost;
     if (tooMany || (types.length > 0 && host.address === NOWHERE)) {
       const why = tooMany ? `a host may report ${LIMITS.typesPerHost} types` : "a host that has types needs an address";
       effects.push({ kind: "close", stream: host.stream!, code: "PROTOCOL", why });
+      return;
+    }
+    const disagreement = this.#agree(host.incarnation, report);
+    if (disagreement !== undefined) {
+      effects.push({ kind: "close", stream: host.stream!, code: "OPTION_INVALID", why: disagreement });
       return;
     }
     const touched = new Set([...host.types, ...types]);
@@ -244,9 +288,18 @@ export class NamespaceController {
     }
   }
 
-  #remove(host: HostRecord, reason: ChangeReason, why: string, now: number, effects: Effect[]): void {
+  /** `isLost`: it may have held sticky actors to its end. */
+  #remove(
+    host: HostRecord,
+    reason: ChangeReason,
+    why: string,
+    now: number,
+    effects: Effect[],
+    isLost = reason === "lost",
+  ): void {
     const { stream } = host;
     this.#connections.remove(host);
+    this.sticky.gone(host, isLost, now);
     effects.push({ kind: "host", event: "removed", host, why });
     if (stream !== undefined && reason === "lost") {
       effects.push({ kind: "send", streams: [stream], message: { kind: "removed", reason: why } });
@@ -292,6 +345,7 @@ export class NamespaceController {
   #changed(types: ReadonlySet<string>, reason: ChangeReason, now: number): void {
     for (const type of types) {
       const controller = this.#controller(type);
+      controller.sticky = this.sticky.owners.isSticky(type);
       if (controller.phase === "closed" && this.#connections.isKnown(type)) this.#open(controller, now);
       if (this.#connections.isAwaited(type)) controller.hold();
       else controller.want(this.#connections.eligible(type), reason, now);
@@ -329,6 +383,9 @@ export class NamespaceController {
     }
     if (wishes.length > 0) this.#lastRound = number;
     this.#tell(wishes, effects);
+    if (wishes.length > 0) this.sticky.stir();
+    // Whoever hears of an owner has been told before of the table in which it is.
+    effects.push(...this.sticky.finish(now));
     return effects;
   }
 

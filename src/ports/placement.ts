@@ -15,8 +15,11 @@ export interface Placement {
   readonly address: string;
   /** Why this process does not know its way around, for people; undefined when it does. */
   readonly problem: string | undefined;
-  /** Asked only for actors that are not in memory here. */
-  route(type: string, id: string): Route;
+  /**
+   * Asked only for actors that are not in memory here. `until`: how long somebody waits for the way, on the monotonic clock.
+   * Throws what the caller is told when there is none.
+   */
+  route(type: string, id: string, until: number): Route;
   /** Where this host's table says an actor lives, whether or not it may come to life there now. */
   belief(
     type: string,
@@ -26,6 +29,16 @@ export interface Placement {
   ownerBefore(type: string, id: string): string | undefined;
   /** That host, having this version of the table, says that the actor is not there. True: it may come to life here. */
   released(type: string, id: string, by: string, at: { readonly term: number; readonly version: number }): boolean;
+  /** Actors of the type stay where they are, whatever the ring says: where each one is has to be found out one by one. */
+  isSticky(type: string): boolean;
+  /** That host has run it. */
+  learn(type: string, id: string, address: string): void;
+  /** It was not where somebody was sent. `address`: there, as this host knows for itself. */
+  mistaken(type: string, id: string, address?: string): void;
+  /** Does any host of the type have that address? */
+  isHost(type: string, address: string): boolean;
+  /** It has left the memory of this host. */
+  left(type: string, id: string, reason: string | undefined): void;
   /** May a turn begin at this moment of the monotonic clock? False once too much of the lease has passed. */
   mayBegin(now: number): boolean;
   /** May a turn that has run be committed? The store fences all the same; this is manners. */

@@ -1,0 +1,413 @@
+// Who holds which sticky actor, as the leader knows it: in memory only, one for each namespace.
+//
+// A host that wants to bring a sticky actor to life asks; whoever asks first is its owner until it lets go or is lost. Nothing is
+// hashed here, and nothing of an id is written down or told to everybody. A new leader begins with nothing: each host that may
+// hold actors of a type says what it holds, and until all of them have, or their leases are over, nothing of the type is
+// granted and whoever asks waits. So what is not known here is held by nobody.
+//
+// Owners are kept by *place*: one for each host and type, and a new one whenever the host says anew what it holds. An id leads to
+// a place; if that place is over the id is free. So a host that goes, or a claim that is not repeated, costs one step and not
+// one for each id. What leads nowhere is swept away bit by bit. Pure.
+import { formatDuration } from "../kernel/durations.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import type { LostRule } from "../kernel/lost-rule.ts";
+import type { StickyRefusal, StickyRules, TableHost } from "./messages.ts";
+
+export type Acquisition =
+  | { readonly kind: "granted" }
+  /** `isNews`: that host does not know yet. */
+  | { readonly kind: "owner"; readonly host: TableHost; readonly isNews: boolean }
+  /** It cannot be said yet; to be asked again when something has changed. */
+  | { readonly kind: "later" }
+  | { readonly kind: "refused"; readonly code: StickyRefusal; readonly why: string };
+
+/** One that is held, for people. */
+export interface HeldActor {
+  readonly id: string;
+  readonly host: TableHost;
+  readonly since: number;
+  readonly away: boolean;
+}
+
+interface Place {
+  readonly host: TableHost;
+  ids: number;
+  /** Held; kept for a host that is lost, until then; or over. */
+  state: "held" | "kept" | "over";
+  until: number;
+}
+
+interface Holding {
+  place: Place;
+  /** By the wall clock of its host. */
+  since: number;
+}
+
+interface StickyType {
+  readonly lost: LostRule;
+  readonly holdings: Map<string, Holding>;
+  /** By incarnation. */
+  readonly places: Map<string, Place>;
+  /** Of hosts that are lost. */
+  readonly kept: Set<Place>;
+  /** Ids that lead to a place that is over. */
+  garbage: number;
+  sweeping: MapIterator<[string, Holding]> | undefined;
+}
+
+/** Ids looked at in one sweep. */
+const SWEEP = 5_000;
+const SWEEP_EVERY_MS = 10;
+/** Garbage that is not worth a sweep. */
+const LITTLE = 1_000;
+
+export class StickyOwners {
+  readonly #types = new Map<string, StickyType>();
+  /** Hosts that may hold actors of these types and have not said which. */
+  readonly #unclaimed = new Map<string, ReadonlySet<string>>();
+  /** What a host says anew on its new stream, until it has said all of it. */
+  readonly #claiming = new Map<string, Map<string, Place>>();
+  #sweepAt = Number.POSITIVE_INFINITY;
+
+  get deadline(): number {
+    return this.#sweepAt;
+  }
+
+  isSticky(type: string): boolean {
+    return this.#types.has(type);
+  }
+
+  size(type: string): number {
+    const known = this.#types.get(type);
+    return known === undefined ? 0 : known.holdings.size - known.garbage;
+  }
+
+  // ——— Types.
+
+  /**
+   * A host says which of its types are sticky and under which rule. All hosts of a type must say the same; what is returned tells
+   * the one that does not why it cannot join. `isHosted`: another host has the type now.
+   */
+  agree(types: readonly string[], rules: StickyRules, isHosted: (type: string) => boolean): string | undefined {
+    for (const type of types) {
+      if (!isHosted(type)) continue;
+      const [known, said] = [this.#types.get(type)?.lost, rules.get(type)];
+      if (known === said) continue;
+      const [theirs, ours] = [showRule(known), showRule(said)];
+      return `${type} is ${theirs} on the other hosts and ${ours} here; every host of a type has to say the same`;
+    }
+    for (const type of types) {
+      const rule = rules.get(type);
+      if (rule === undefined) this.#types.delete(type);
+      else if (this.#types.get(type)?.lost !== rule) this.#types.set(type, newType(rule));
+    }
+    // A type that it hands over is none of its own any more, but it may still hold actors of it.
+    for (const [type, rule] of rules) if (!this.#types.has(type)) this.#types.set(type, newType(rule));
+    return undefined;
+  }
+
+  /** Everybody who may hold actors of the type has said which. */
+  isOpen(type: string): boolean {
+    for (const types of this.#unclaimed.values()) if (types.has(type)) return false;
+    return true;
+  }
+
+  // ——— Hosts.
+
+  /** A host that an earlier leader left behind: nothing of its types is granted before it has said what it holds. */
+  expect(incarnation: string, types: readonly string[]): void {
+    this.#unclaimed.set(incarnation, new Set(types));
+  }
+
+  /** It has a new stream, and says anew what it holds. */
+  arrived({ incarnation }: TableHost): void {
+    const interrupted = this.#claiming.get(incarnation);
+    if (interrupted !== undefined) {
+      // What it had said so far is void, and what it said before that too: until it has said it all, nobody knows.
+      const types = new Set([...(this.#unclaimed.get(incarnation) ?? []), ...this.#types.keys()]);
+      this.#unclaimed.set(incarnation, types);
+      for (const [type, place] of interrupted) this.#end(this.#types.get(type), place);
+    }
+    this.#claiming.set(incarnation, new Map());
+  }
+
+  /** Part of what it holds. Gives those of them that somebody else was granted meanwhile: it has to let go of these. */
+  claims(host: TableHost, type: string, ids: readonly string[], since: readonly number[]): string[] {
+    const known = this.#types.get(type);
+    const claiming = this.#claiming.get(host.incarnation);
+    if (known === undefined || claiming === undefined) return [...ids];
+    let place = claiming.get(type);
+    if (place === undefined) {
+      place = newPlace(host);
+      claiming.set(type, place);
+    }
+    const before = known.places.get(host.incarnation);
+    const conflicts: string[] = [];
+    for (let i = 0; i < ids.length; i++) {
+      const id = ids[i]!;
+      const owner = known.holdings.get(id)?.place;
+      if (owner === place) continue;
+      if (owner !== undefined && owner !== before && owner.state === "held") conflicts.push(id);
+      else give(known, id, place, since[i]!);
+    }
+    return conflicts;
+  }
+
+  /** It has said all of it. What it does not hold any more is free. */
+  claimed({ incarnation }: TableHost): void {
+    const claiming = this.#claiming.get(incarnation);
+    if (claiming === undefined) return;
+    this.#claiming.delete(incarnation);
+    this.#unclaimed.delete(incarnation);
+    for (const [type, known] of this.#types) {
+      const before = known.places.get(incarnation);
+      const now = claiming.get(type);
+      if (before !== undefined) this.#end(known, before);
+      if (now === undefined) known.places.delete(incarnation);
+      else known.places.set(incarnation, now);
+    }
+  }
+
+  /** It lets go of these. Gives how many it had. */
+  released({ incarnation }: TableHost, type: string, ids: readonly string[]): number {
+    const known = this.#types.get(type);
+    if (known === undefined) return 0;
+    const place = known.places.get(incarnation);
+    const claiming = this.#claiming.get(incarnation)?.get(type);
+    let released = 0;
+    for (const id of ids) {
+      const owner = known.holdings.get(id)?.place;
+      if (owner === undefined || (owner !== place && owner !== claiming)) continue;
+      known.holdings.delete(id);
+      owner.ids--;
+      released++;
+    }
+    return released;
+  }
+
+  /**
+   * It is gone. `isLost`: without having let go; then the rule of each type says what becomes of what it held. Gives how many of
+   * each type are free now.
+   */
+  gone({ incarnation }: TableHost, isLost: boolean, now: number): Map<string, number> {
+    this.#unclaimed.delete(incarnation);
+    const claiming = this.#claiming.get(incarnation);
+    this.#claiming.delete(incarnation);
+    const cleared = new Map<string, number>();
+    for (const [type, known] of this.#types) {
+      const places = [known.places.get(incarnation), claiming?.get(type)];
+      known.places.delete(incarnation);
+      for (const place of places) {
+        if (place === undefined || place.ids === 0) continue;
+        if (!isLost || known.lost === 0) {
+          cleared.set(type, (cleared.get(type) ?? 0) + place.ids);
+          this.#end(known, place);
+        } else {
+          place.state = "kept";
+          place.until = known.lost === "never" ? Number.POSITIVE_INFINITY : now + known.lost;
+          known.kept.add(place);
+        }
+      }
+    }
+    return cleared;
+  }
+
+  // ——— Actors.
+
+  /** `table`: who hosts the type, as everybody was told last. */
+  acquire(
+    host: TableHost,
+    { type, id, since }: { readonly type: string; readonly id: string; readonly since: number },
+    table: ReadonlyMap<string, TableHost>,
+    now: number,
+  ): Acquisition {
+    const known = this.#types.get(type);
+    if (known === undefined) return refused("OPTION_INVALID", `${type} is not sticky`);
+    // What it was granted before it has said what it holds would look as if it had let go of it.
+    if (!this.isOpen(type) || this.#claiming.has(host.incarnation)) return LATER;
+    const owner = this.#ownerOf(known, id, now);
+    if (owner === undefined) {
+      if (known.holdings.size - known.garbage >= LIMITS.stickyActors) {
+        return refused("HOST_FULL", `${LIMITS.stickyActors} actors of ${type} are sticky already, which is the most`);
+      }
+      give(known, id, placeOf(known, host), since);
+      return GRANTED;
+    }
+    if (owner.host.incarnation === host.incarnation) return GRANTED;
+    if (owner.state === "held") {
+      // Whoever is in no table any more is about to let go.
+      if (!table.has(owner.host.incarnation)) return LATER;
+      return { kind: "owner", host: owner.host, isNews: false };
+    }
+    return this.#inherit(known, id, owner, host, since, table);
+  }
+
+  /** Its owner is lost, and it is kept for the host that comes back under the same name. */
+  #inherit(
+    known: StickyType,
+    id: string,
+    { host: { name }, until }: Place,
+    asker: TableHost,
+    since: number,
+    table: ReadonlyMap<string, TableHost>,
+  ): Acquisition {
+    let heir: TableHost | undefined;
+    for (const host of table.values()) if (host.name === name) heir = host;
+    if (heir === undefined) {
+      const wait = until === Number.POSITIVE_INFINITY ? "until it returns" : "until it returns, for a while";
+      return refused("OWNER_AWAY", `the host ${name}, which held it, is away; it is kept for it ${wait}`);
+    }
+    if (this.#claiming.has(heir.incarnation)) return LATER;
+    give(known, id, placeOf(known, heir), since);
+    return heir.incarnation === asker.incarnation ? GRANTED : { kind: "owner", host: heir, isNews: true };
+  }
+
+  #ownerOf(known: StickyType, id: string, now: number): Place | undefined {
+    const place = known.holdings.get(id)?.place;
+    if (place === undefined || place.state === "over") return undefined;
+    if (place.state === "kept" && now >= place.until) {
+      this.#end(known, place);
+      return undefined;
+    }
+    return place;
+  }
+
+  /** Whatever leads there is free. */
+  #end(known: StickyType | undefined, place: Place): void {
+    if (known === undefined || place.state === "over") return;
+    place.state = "over";
+    known.kept.delete(place);
+    known.garbage += place.ids;
+    if (known.garbage > Math.max(LITTLE, known.holdings.size / 2)) this.#sweepAt = 0;
+  }
+
+  // ——— For people.
+
+  /** It is kept for nobody any more. */
+  giveUp(type: string, id: string): void {
+    const known = this.#types.get(type);
+    const place = known?.holdings.get(id)?.place;
+    if (place?.state !== "kept") return;
+    known!.holdings.delete(id);
+    place.ids--;
+  }
+
+  /** Undefined: nobody holds it. */
+  find(type: string, id: string, now: number): HeldActor | undefined {
+    const known = this.#types.get(type);
+    const place = known && this.#ownerOf(known, id, now);
+    return place && { id, host: place.host, since: known!.holdings.get(id)!.since, away: place.state === "kept" };
+  }
+
+  /** The first actors of a type after that id, in the order of their ids. */
+  list(type: string, after: string | undefined, prefix: string, limit: number, now: number): HeldActor[] {
+    const known = this.#types.get(type);
+    let ids: string[] = [];
+    const cut = (): string[] => ids.sort((a, b) => (a < b ? -1 : 1)).slice(0, limit);
+    for (const id of known?.holdings.keys() ?? []) {
+      if ((after !== undefined && id <= after) || !id.startsWith(prefix)) continue;
+      if (this.#ownerOf(known!, id, now) === undefined) continue;
+      ids.push(id);
+      if (ids.length >= 4 * limit + LITTLE) ids = cut();
+    }
+    return cut().map((id) => this.find(type, id, now)!);
+  }
+
+  /** Who holds how many of a type. */
+  holders(type: string, now: number): { readonly host: TableHost; readonly ids: number; readonly away: boolean }[] {
+    const known = this.#types.get(type);
+    if (known === undefined) return [];
+    const claiming = [...this.#claiming.values()].flatMap((places) => places.get(type) ?? []);
+    const kept = [...known.kept].filter(({ until }) => now < until);
+    return [...known.places.values(), ...claiming, ...kept]
+      .filter(({ ids }) => ids > 0)
+      .map(({ host, ids, state }) => ({ host, ids, away: state === "kept" }));
+  }
+
+  rule(type: string): LostRule | undefined {
+    return this.#types.get(type)?.lost;
+  }
+
+  get types(): readonly string[] {
+    return [...this.#types.keys()];
+  }
+
+  // ——— Sweeping.
+
+  /** Takes out some of what leads nowhere. */
+  tick(now: number): void {
+    if (now < this.#sweepAt) return;
+    this.#sweepAt = Number.POSITIVE_INFINITY;
+    for (const known of this.#types.values()) this.#sweep(known, now);
+  }
+
+  #sweep(known: StickyType, now: number): void {
+    if (known.garbage === 0) {
+      known.sweeping = undefined;
+      return;
+    }
+    known.sweeping ??= known.holdings.entries();
+    for (let looked = 0; looked < SWEEP; looked++) {
+      const next = known.sweeping.next();
+      if (next.done) {
+        known.sweeping = undefined;
+        break;
+      }
+      const [id, { place }] = next.value;
+      if (place.state !== "over") continue;
+      known.holdings.delete(id);
+      place.ids--;
+      known.garbage--;
+    }
+    if (known.sweeping !== undefined || known.garbage > LITTLE) this.#sweepAt = now + SWEEP_EVERY_MS;
+  }
+}
+
+const GRANTED: Acquisition = { kind: "granted" };
+const LATER: Acquisition = { kind: "later" };
+
+function give(known: StickyType, id: string, place: Place, since: number): void {
+  place.ids++;
+  const holding = known.holdings.get(id);
+  if (holding === undefined) {
+    known.holdings.set(id, { place, since });
+    return;
+  }
+  holding.place.ids--;
+  if (holding.place.state === "over") known.garbage--;
+  holding.place = place;
+  holding.since = since;
+}
+
+function placeOf({ places }: StickyType, host: TableHost): Place {
+  let place = places.get(host.incarnation);
+  if (place === undefined) {
+    place = newPlace(host);
+    places.set(host.incarnation, place);
+  }
+  return place;
+}
+
+const newPlace = ({ address, incarnation, name }: TableHost): Place => ({
+  host: { address, incarnation, name },
+  ids: 0,
+  state: "held",
+  until: 0,
+});
+
+const newType = (lost: LostRule): StickyType => ({
+  lost,
+  holdings: new Map(),
+  places: new Map(),
+  kept: new Set(),
+  garbage: 0,
+  sweeping: undefined,
+});
+
+const refused = (code: StickyRefusal, why: string): Acquisition => ({ kind: "refused", code, why });
+
+function showRule(rule: LostRule | undefined): string {
+  if (rule === undefined) return "not sticky";
+  if (rule === 0) return "sticky";
+  return rule === "never" ? "sticky for ever" : `sticky for ${formatDuration(rule)} after its host is lost`;
+}

@@ -1,0 +1,302 @@
+// Sticky actors in a whole cluster, on virtual time.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { Actor } from "../actors/actor.ts";
+import type { ActorOptions } from "../actors/actor-options.ts";
+import { sticky } from "../actors/sticky-options.ts";
+import { isLimpetError } from "../kernel/errors.ts";
+import type { TestHost } from "./test-host.ts";
+import { openWorld, type TestWorld } from "./test-world.ts";
+
+class Cart extends Actor<{ items: string[] }> {
+  static options: ActorOptions = { placement: "sticky", idleTimeout: "10s" };
+  #calls = 0;
+  initial() {
+    return { items: [] as string[] };
+  }
+  add(item: string) {
+    this.state.items.push(item);
+    return this.state.items.length;
+  }
+  /** How often it was asked since it came to life. */
+  calls() {
+    return ++this.#calls;
+  }
+  leave() {
+    this.deactivate();
+  }
+}
+
+class Patient extends Cart {
+  static override options: ActorOptions = { placement: sticky({ lost: { after: "30s" } }) };
+}
+class Faithful extends Cart {
+  static override options: ActorOptions = { placement: sticky({ lost: "never" }) };
+}
+class Few extends Cart {
+  static override options: ActorOptions = { placement: sticky({ limit: 2 }) };
+}
+class Refusing extends Cart {
+  static override options: ActorOptions = { placement: sticky({ limit: 2, full: "refuse" }) };
+}
+class Rolling extends Cart {
+  static override options: ActorOptions = { name: "Cart", placement: "hash" };
+}
+
+const IDS = Array.from({ length: 30 }, (_, i) => `cart-${i}`);
+const actors = [Cart, Patient, Faithful, Few, Refusing];
+
+/** Every actor is called once, and where each lives then. */
+async function fill(world: TestWorld, type: typeof Cart = Cart, ids = IDS): Promise<Map<string, string>> {
+  const up = world.hosts.filter(({ isUp }) => isUp);
+  for (const [i, id] of ids.entries()) await up[i % up.length]!.actor(type, id).add("tea");
+  return homesOf(world, type, ids);
+}
+
+async function homesOf(world: TestWorld, type: typeof Cart = Cart, ids = IDS): Promise<Map<string, string>> {
+  const homes = new Map<string, string>();
+  for (const id of ids) homes.set(id, (await world.where(type, id))?.name ?? "nowhere");
+  return homes;
+}
+
+const at = (homes: Map<string, string>, host: string): string[] =>
+  [...homes.keys()].filter((id) => homes.get(id) === host);
+
+/** The sum of a counter or gauge over its labels that match. */
+function figure(host: TestHost, name: string, labels = ""): number {
+  const lines = host.app.metrics().split("\n");
+  const found = lines.filter((line) => line.startsWith(`${name}{`) && line.includes(labels));
+  return found.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
+}
+
+const sumOf = (world: TestWorld, name: string, labels = ""): number =>
+  world.hosts.filter(({ isUp }) => isUp).reduce((sum, host) => sum + figure(host, name, labels), 0);
+
+async function leaderOf(world: TestWorld): Promise<string> {
+  const leads = world.hosts.find(({ isUp, app }) => isUp && app.host.status().scheduler?.leads);
+  assert.ok(leads);
+  return leads.name;
+}
+
+describe("sticky actors", () => {
+  it("stay where they are when a host joins and when it leaves again", async () => {
+    await using world = await openWorld({ actors, hosts: ["a", "b", "c"] });
+    await world.stopHost("c");
+    const homes = await fill(world);
+    assert.deepEqual(new Set(homes.values()), new Set(["a", "b"]));
+    await world.restart("c");
+    await world.settled();
+    for (const host of world.hosts) for (const id of IDS) await host.actor(Cart, id).calls();
+    assert.deepEqual(await homesOf(world), homes);
+    // What is new may go to the host that is new.
+    const others = IDS.map((id) => `other-${id}`);
+    assert.ok(at(await fill(world, Cart, others), "c").length > 0);
+    await world.stopHost("c");
+    await world.settled();
+    assert.deepEqual(await homesOf(world), homes);
+    // Nobody has left memory meanwhile.
+    for (const id of IDS) assert.equal(await world.host("a").actor(Cart, id).calls(), 4);
+    assert.equal(sumOf(world, "limpet_host_drained_actors_total", 'type="Cart"'), 0);
+  });
+
+  it("are found again by everybody without asking the leader a second time", async () => {
+    await using world = await openWorld({ actors, hosts: 3 });
+    await fill(world);
+    for (const host of world.hosts) for (const id of IDS) await host.actor(Cart, id).calls();
+    const asked = sumOf(world, "limpet_scheduler_sticky_acquires_total");
+    assert.equal(sumOf(world, "limpet_scheduler_sticky_acquires_total", 'outcome="granted"'), IDS.length);
+    const misses = sumOf(world, "limpet_host_sticky_cache_total", 'result="miss"');
+    for (const host of world.hosts) for (const id of IDS) await host.actor(Cart, id).calls();
+    assert.equal(sumOf(world, "limpet_scheduler_sticky_acquires_total"), asked);
+    assert.equal(sumOf(world, "limpet_host_sticky_cache_total", 'result="miss"'), misses);
+  });
+
+  it("are asked for once, however many call at the same time", async () => {
+    await using world = await openWorld({ actors, hosts: 3 });
+    const calls = world.hosts.flatMap((host) => Array.from({ length: 20 }, () => host.actor(Cart, "one").calls()));
+    const answers = await Promise.all(calls);
+    assert.deepEqual(
+      answers.toSorted((a, b) => a - b),
+      Array.from({ length: 60 }, (_, i) => i + 1),
+    );
+    assert.equal(sumOf(world, "limpet_scheduler_sticky_acquires_total"), 1);
+  });
+
+  it("stay in memory when nobody calls them, which is counted once", async () => {
+    await using world = await openWorld({ actors, hosts: 2 });
+    await fill(world);
+    for (const id of IDS) await world.hosts[0].actor(Cart, id).calls();
+    await world.advance("5m");
+    for (const id of IDS) assert.equal(await world.hosts[0].actor(Cart, id).calls(), 2);
+    assert.equal(sumOf(world, "limpet_idle_deactivations_skipped_total", 'type="Cart"'), IDS.length);
+  });
+
+  it("are placed anew after they have left by their own will", async () => {
+    await using world = await openWorld({ actors, hosts: ["a", "b", "c"] });
+    await world.stopHost("c");
+    await fill(world);
+    await world.restart("c");
+    await world.settled();
+    assert.equal(at(await homesOf(world), "c").length, 0);
+    for (const id of IDS) await world.host("a").actor(Cart, id).leave();
+    await world.advance("1s");
+    assert.equal(sumOf(world, "limpet_scheduler_sticky_actors"), 0);
+    assert.ok(at(await fill(world), "c").length > 0);
+    // Everybody finds them, also those who remember where they were.
+    for (const host of world.hosts) for (const id of IDS) await host.actor(Cart, id).calls();
+  });
+
+  it("go when their host is drained, and their state goes with them", async () => {
+    await using world = await openWorld({ actors, hosts: ["a", "b", "c"] });
+    const homes = await fill(world);
+    await world.host("a").run(({ host }) => host.drain("b"));
+    await world.settled();
+    const now = await fill(world);
+    assert.deepEqual(at(now, "b"), []);
+    for (const [id, home] of homes) if (home !== "b") assert.equal(now.get(id), home);
+    for (const id of IDS) assert.equal(await world.host("b").actor(Cart, id).add("x"), 3);
+  });
+
+  it("go on through the loss of the leader, and what is new waits until it is known who holds what", async () => {
+    await using world = await openWorld({ actors, hosts: ["a", "b", "c", "d"] });
+    const homes = await fill(world);
+    const leader = await leaderOf(world);
+    const caller = world.hosts.find(({ name }) => name !== leader)!;
+    for (const id of IDS) await caller.actor(Cart, id).calls();
+    world.crash(leader);
+    // At once, before anybody has noticed.
+    for (const [id, home] of homes) if (home !== leader) assert.equal(await caller.actor(Cart, id).calls(), 2);
+    assert.equal(await caller.actor(Cart, "new").calls(), 1);
+    await world.settled();
+    for (const [id, home] of homes) {
+      if (home === leader) assert.equal(await caller.actor(Cart, id).add("x"), 2);
+      else assert.equal(await caller.actor(Cart, id).calls(), 3);
+    }
+    for (const [id, home] of await homesOf(world)) if (homes.get(id) !== leader) assert.equal(home, homes.get(id));
+  });
+
+  it("live elsewhere after their host is lost, with everything they committed", async () => {
+    await using world = await openWorld({ actors, hosts: ["a", "b", "c"] });
+    const homes = await fill(world);
+    const lost = world.hosts.find(({ app }) => !app.host.status().scheduler?.leads)!.name;
+    assert.ok(at(homes, lost).length > 0);
+    world.crash(lost);
+    await world.settled();
+    const left = world.hosts.find(({ isUp }) => isUp)!;
+    for (const id of IDS) assert.equal(await left.actor(Cart, id).add("x"), 2);
+    for (const [id, home] of await homesOf(world)) {
+      if (homes.get(id) !== lost) assert.equal(home, homes.get(id));
+      else assert.notEqual(home, lost);
+    }
+    assert.equal(sumOf(world, "limpet_scheduler_sticky_clears_total", 'type="Cart"'), at(homes, lost).length);
+  });
+
+  it("are dropped by a host that is cut off before anybody else may have them", async () => {
+    await using world = await openWorld({ actors, hosts: ["a", "b", "c"] });
+    const homes = await fill(world);
+    const lost = world.hosts.find(({ app }) => !app.host.status().scheduler?.leads)!;
+    const mine = at(homes, lost.name);
+    world.isolate(lost);
+    await world.advance("9s");
+    assert.equal(figure(lost, "limpet_actors_active", 'type="Cart"'), 0);
+    const other = world.hosts.find((host) => host !== lost)!;
+    await world.advance("15s");
+    for (const id of mine) assert.equal(await other.actor(Cart, id).add("x"), 2);
+    world.heal();
+    await world.settled();
+    for (const id of IDS) assert.equal(await lost.actor(Cart, id).calls(), 1);
+  });
+
+  it("are kept for a lost host for as long as their type says, and then live elsewhere", async () => {
+    await using world = await openWorld({ actors, hosts: ["a", "b", "c"] });
+    const homes = await fill(world, Patient);
+    const lost = world.hosts.find(({ app }) => !app.host.status().scheduler?.leads)!.name;
+    const [id] = at(homes, lost);
+    world.crash(lost);
+    await world.settled();
+    const other = world.hosts.find(({ isUp }) => isUp)!;
+    await assert.rejects(other.actor(Patient, id!).calls(), (error) => isLimpetError(error, "OWNER_AWAY"));
+    const where = await other.run(({ host }) => host.where("Patient", id!));
+    assert.deepEqual([where.sticky?.away, where.ownerName], [true, lost]);
+    await world.advance("31s");
+    assert.equal(await other.actor(Patient, id!).add("x"), 2);
+  });
+
+  it("are kept for ever for a host that is to come back, and live on it when it does", async () => {
+    await using world = await openWorld({ actors, hosts: ["a", "b", "c"] });
+    const homes = await fill(world, Faithful);
+    const lost = world.hosts.find(({ app }) => !app.host.status().scheduler?.leads)!.name;
+    const [first, second, third] = at(homes, lost);
+    world.crash(lost);
+    await world.settled();
+    const other = world.hosts.find(({ isUp }) => isUp)!;
+    await world.advance("1h");
+    await assert.rejects(other.actor(Faithful, first!).calls(), (error) => isLimpetError(error, "OWNER_AWAY"));
+    // Somebody who cannot wait gives it up.
+    await other.run(({ host }) => host.release("Faithful", third!));
+    assert.equal(await other.actor(Faithful, third!).add("x"), 2);
+    await world.restart(lost);
+    await world.settled();
+    assert.equal(await other.actor(Faithful, first!).add("x"), 2);
+    assert.equal(await world.host(lost).actor(Faithful, second!).add("x"), 2);
+    const now = await homesOf(world, Faithful, [first!, second!]);
+    assert.deepEqual([...now.values()], [lost, lost]);
+  });
+
+  it("make room for others at the limit of their type, the one used least recently first", async () => {
+    await using world = await openWorld({ actors, hosts: ["a"] });
+    const a = world.host("a");
+    for (const id of ["1", "2", "1", "3"]) await a.actor(Few, id).calls();
+    await world.advance("1s");
+    const { actors: held } = await a.run(({ host }) => host.sticky({ type: "Few", limit: 10 }));
+    assert.deepEqual(
+      held.map(({ id }) => id),
+      ["1", "3"],
+    );
+    assert.equal(await a.actor(Few, "1").calls(), 3);
+  });
+
+  it("or refuse whoever is one too many", async () => {
+    await using world = await openWorld({ actors, hosts: ["a"] });
+    const a = world.host("a");
+    for (const id of ["1", "2"]) await a.actor(Refusing, id).calls();
+    await assert.rejects(a.actor(Refusing, "3").calls(), (error) => isLimpetError(error, "HOST_FULL"));
+    await a.actor(Refusing, "1").leave();
+    await world.advance("1s");
+    assert.equal(await a.actor(Refusing, "3").calls(), 1);
+  });
+
+  it("can be let go by an operator, and say since when and against which ring they are where they are", async () => {
+    await using world = await openWorld({ actors, hosts: ["a", "b", "c"] });
+    await world.stopHost("c");
+    const homes = await fill(world);
+    await world.restart("c");
+    await world.settled();
+    const a = world.host("a");
+    const whereabouts = await Promise.all(IDS.map((id) => a.run(({ host }) => host.where("Cart", id))));
+    const elsewhere = whereabouts.find(({ owner, sticky }) => sticky !== undefined && sticky.ring !== owner);
+    assert.ok(elsewhere?.sticky);
+    assert.equal(elsewhere.ownerName, homes.get(elsewhere.id));
+    assert.equal(elsewhere.sticky.ringName, "c");
+    await a.run(({ host }) => host.release("Cart", elsewhere.id));
+    await world.advance("1s");
+    assert.equal(await a.actor(Cart, elsewhere.id).add("x"), 2);
+    assert.equal((await world.where(Cart, elsewhere.id))?.name, "c");
+    await assert.rejects(
+      a.run(({ host }) => host.release("Cart", "nobody")),
+      (error) => isLimpetError(error, "NOT_STICKY"),
+    );
+  });
+
+  it("belong to a type of which all hosts say the same: another word is refused until they are gone", async () => {
+    await using world = await openWorld({ actors: [Cart], hosts: ["a", "b"] });
+    await world.stopHost("b");
+    await assert.rejects(
+      world.restart("b", { actors: [Rolling] }),
+      /Cart is sticky on the other hosts and not sticky here/,
+    );
+    await world.restart("b", { actors: [Cart] });
+    await world.settled();
+    assert.equal(await world.host("b").actor(Cart, "x").calls(), 1);
+  });
+});
