@@ -7,7 +7,13 @@ import { LimpetError } from "../kernel/errors.ts";
 import { Prng } from "../kernel/prng.ts";
 import type { SchedulerClient } from "../nodes/watched-schedulers.ts";
 import type { SchedulerMessage } from "../placement/messages.ts";
-import { clusterView, hostMessage, schedulerMessage } from "../wire/control/arbitraries.test.ts";
+import {
+  clusterView,
+  hostMessage,
+  schedulerMessage,
+  stickyPage,
+  stickyQuery,
+} from "../wire/control/arbitraries.test.ts";
 import {
   Ear,
   FakeScheduler,
@@ -38,7 +44,9 @@ class Watcher {
   }
 }
 
-type Client = Pick<SchedulerClient, "report" | "watch" | "describe" | "drain"> & { close(): unknown };
+type Client = Pick<SchedulerClient, "report" | "watch" | "describe" | "drain" | "sticky" | "release"> & {
+  close(): unknown;
+};
 
 /** A client and a scheduler behind a door. */
 interface Both {
@@ -172,6 +180,8 @@ for (const [name, open] of [
       assert.ok(hasCode("UNREACHABLE")(await ear.ended));
       await assert.rejects(client.describe(), hasCode("UNREACHABLE"));
       await assert.rejects(client.drain("web-1"), hasCode("UNREACHABLE"));
+      await assert.rejects(client.sticky("shop", { limit: 1 }), hasCode("UNREACHABLE"));
+      await assert.rejects(client.release("shop", "Cart", "7"), hasCode("UNREACHABLE"));
     });
   });
 
@@ -220,16 +230,42 @@ for (const [name, open] of [
       assert.deepEqual(service.drained, ["web-1"]);
     });
 
+    test("passes on which sticky actors are meant, and is answered with any page of them", async (t) => {
+      const { client, service } = await open(t);
+      const queries = fc.sample(stickyQuery, 20);
+      for (const [i, page] of fc.sample(stickyPage, 20).entries()) {
+        service.page = async () => page;
+        assert.deepEqual(await client.sticky("shop", queries[i]!), page);
+      }
+      assert.deepEqual(
+        service.asked,
+        queries.map((query) => ["shop", query]),
+      );
+    });
+
+    test("passes on which sticky actor to release", async (t) => {
+      const { client, service } = await open(t);
+      await client.release("shop", "Cart", "7");
+      assert.deepEqual(service.released, [["shop", "Cart", "7"]]);
+    });
+
     test("fails with the error of the scheduler", async (t) => {
       const { client, service } = await open(t);
       service.onDrain = async () => {
         throw new LimpetError("HOST_UNKNOWN", "there is no host web-1");
       };
       await assert.rejects(client.drain("web-1"), hasCode("HOST_UNKNOWN", /^there is no host web-1$/));
-      service.view = async () => {
+      const notLeading = async (): Promise<never> => {
         throw new LimpetError("NOT_LEADER", "10.0.0.9:7400 leads");
       };
+      service.view = notLeading;
       await assert.rejects(client.describe(), hasCode("NOT_LEADER", /^10.0.0.9:7400 leads$/));
+      service.page = notLeading;
+      await assert.rejects(client.sticky("shop", { limit: 1 }), hasCode("NOT_LEADER", /^10.0.0.9:7400 leads$/));
+      service.onRelease = async () => {
+        throw new LimpetError("NOT_STICKY", "nobody holds Cart 7");
+      };
+      await assert.rejects(client.release("shop", "Cart", "7"), hasCode("NOT_STICKY", /^nobody holds Cart 7$/));
     });
   });
 
@@ -367,6 +403,8 @@ describe("a virtual stream in trouble", () => {
     const stop = world.client.watch(new Watcher());
     void world.client.describe();
     void world.client.drain("web-1");
+    void world.client.sticky("shop", { limit: 1 });
+    void world.client.release("shop", "Cart", "7");
     await world.pass(100);
     stop();
     await world.pass(1_000);
@@ -388,25 +426,31 @@ describe("a virtual scheduler, as the real one", () => {
     assert.deepEqual([served.ends, world.service.watchers.size, world.network.open], [1, 0, 0]);
   });
 
-  test("is not waited for for ever by a question, and whether a host drains is then unknown", async () => {
+  test("is not waited for for ever by a question, and whether anything was done is then unknown", async () => {
     const world = new World();
     world.service.view = () => new Promise(() => {});
     world.service.onDrain = () => new Promise(() => {});
+    world.service.page = () => new Promise(() => {});
+    world.service.onRelease = () => new Promise(() => {});
     const described = assert.rejects(world.client.describe(), hasCode("UNREACHABLE"));
     const drained = assert.rejects(world.client.drain("web-1"), hasCode("ANSWER_LOST"));
+    const listed = assert.rejects(world.client.sticky("shop", { limit: 1 }), hasCode("UNREACHABLE"));
+    const released = assert.rejects(world.client.release("shop", "Cart", "7"), hasCode("ANSWER_LOST"));
     await world.pass(CONTROL_LIMITS.answerMs + 100);
-    await Promise.all([described, drained]);
+    await Promise.all([described, drained, listed, released]);
   });
 
-  test("whose connection breaks leaves it unknown whether a host drains", async () => {
+  test("whose connection breaks leaves it unknown whether a host drains or an actor is released", async () => {
     const world = new World();
     world.service.onDrain = () => new Promise(() => {});
+    world.service.onRelease = () => new Promise(() => {});
     const drained = assert.rejects(world.client.drain("web-1"), hasCode("ANSWER_LOST"));
+    const released = assert.rejects(world.client.release("shop", "Cart", "7"), hasCode("ANSWER_LOST"));
     await world.pass(100);
     world.scheduler.hasEnded = true;
     world.network.stationGone(world.scheduler, true);
     await world.pass(100);
-    await drained;
+    await Promise.all([drained, released]);
   });
 
   test("tells nothing of a bug but that there is one", async () => {

@@ -3,9 +3,11 @@ import assert from "node:assert/strict";
 import { constants, type ServerHttp2Stream } from "node:http2";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { describe, it, type TestContext } from "node:test";
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { LIMITS } from "../../kernel/limits.ts";
 import type { HostMessage, SchedulerMessage } from "../../placement/messages.ts";
 import { silentLog } from "../../ports/log.ts";
-import type { HostReport } from "../proto/gen/limpet/control/v1/control_pb.js";
+import { type HostReport, SchedulerReplySchema } from "../proto/gen/limpet/control/v1/control_pb.js";
 import { writeHostMessage } from "./codec.ts";
 import {
   Ear,
@@ -192,6 +194,25 @@ describe("a stream that breaks a rule", () => {
     assert.match((await says(t, Buffer.concat([HELLO_FRAME, types]))).message, /actor type must not contain/);
   });
 
+  it("is refused when it speaks of sticky actors in the wrong way", async (t) => {
+    const actorIds = Array.from({ length: LIMITS.stickyChunk + 1 }, (_, i) => `${i}`);
+    const key = { actorType: "Cart", actorId: "7" };
+    const wrong: [NonNullable<Parameters<typeof report>[0]["report"]>, RegExp][] = [
+      [{ case: "stickyReleased", value: { actorType: "Cart", actorIds } }, /2001 sticky actors are more than the 2000/],
+      [{ case: "stickyReleased", value: { actorType: "Cart", actorIds: ["a/b"] } }, /actor id must not contain/],
+      [{ case: "acquireSticky", value: { acquisitions: [{ correlationId: 1n }] } }, /comes without its key/],
+      [{ case: "acquireSticky", value: { acquisitions: [{ actorKey: key, since: 0.5 }] } }, /a time must/],
+      [{ case: "stickyClaims", value: { actorType: "Cart", actorIds: ["7"], since: [1, 2] } }, /1 ids come with 2/],
+      [{ case: "types", value: { actorTypes: ["Cart"], sticky: { Cart: {} } } }, /without a rule/],
+    ];
+    for (const [said, about] of wrong) {
+      const { code, message, heard } = await says(t, Buffer.concat([HELLO_FRAME, report({ report: said })]));
+      assert.equal(code, "PROTOCOL");
+      assert.match(message, about);
+      assert.deepEqual(heard, [HELLO]);
+    }
+  });
+
   it("is refused when it ends within a message", async (t) => {
     const { port, service, unharmed } = await openWitnessed(t);
     const { stream, answer } = callReport(dial(t, port));
@@ -225,7 +246,7 @@ describe("somebody who waits", () => {
   it("is refused when a question is never complete", async (t) => {
     const { port, unharmed } = await openWitnessed(t, { limits: { firstMessageMs: 30, lingerMs: 50 } });
     const session = dial(t, port);
-    for (const method of ["WatchHosts", "DescribeCluster", "DrainHost"]) {
+    for (const method of ["WatchHosts", "DescribeCluster", "DrainHost", "ListSticky", "ReleaseSticky"]) {
       const { stream, answer } = call(session, `${SERVICE}/${method}`);
       stream.write(frame(new Uint8Array()));
       const { code, grpcStatus } = await answer;
@@ -351,6 +372,29 @@ describe("a client whose scheduler is none", () => {
       assert.deepEqual(ear.heard, [], what);
       await assert.rejects(client.describe(), what);
       await client.close();
+    }
+  });
+
+  it("says so of answers about sticky actors that are none", async (t) => {
+    const actorIds = Array.from({ length: LIMITS.stickyChunk + 1 }, (_, i) => `${i}`);
+    const refusal = { case: "refusal", value: { code: "CALL_TIMEOUT", message: "" } } as const;
+    const replies: [NonNullable<MessageInitShape<typeof SchedulerReplySchema>["reply"]>, RegExp][] = [
+      [{ case: "sticky", value: { responses: [{ correlationId: 1n, result: refusal }] } }, /a reason that is none/],
+      [{ case: "sticky", value: { responses: [{ correlationId: 1n }] } }, /says nothing that this process knows/],
+      [{ case: "stickyRelease", value: { actorType: "Cart", actorIds } }, /2001 sticky actors are more than/],
+      [{ case: "stickyGranted", value: { actorType: "Cart", actorIds: [".."] } }, /actor id must not be/],
+    ];
+    for (const [reply, about] of replies) {
+      const bytes = toBinary(SchedulerReplySchema, create(SchedulerReplySchema, { reply }));
+      const raw = await openRawServer(t, (stream) => {
+        stream.respond({ ":status": 200, "content-type": "application/grpc" });
+        stream.write(frame(bytes));
+      });
+      const ear = new Ear<SchedulerMessage>();
+      openClient(t, raw).report(ear).send(HELLO);
+      const error = await ear.ended;
+      assert.ok(hasCode("PROTOCOL", about)(error), String(error));
+      assert.deepEqual(ear.heard, []);
     }
   });
 

@@ -4,11 +4,12 @@ import { describe, it } from "node:test";
 import { promisify } from "node:util";
 import fc from "fast-check";
 import { LimpetError } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
 import type { PlacementOrder, SchedulerMessage, TypeTable } from "../../placement/messages.ts";
 import type { ClusterView } from "../../ports/host.ts";
 import { silentLog } from "../../ports/log.ts";
 import { silentMeter } from "../../ports/meter.ts";
-import { clusterView, hostMessage, schedulerMessage } from "./arbitraries.test.ts";
+import { clusterView, hostMessage, schedulerMessage, stickyPage, stickyQuery } from "./arbitraries.test.ts";
 import { controlClient } from "./client.ts";
 import {
   Ear,
@@ -295,6 +296,64 @@ describe("questions", () => {
     assert.deepEqual(door.service.drained, ["web-1"]);
   });
 
+  it("pass on which sticky actors are meant, and are answered with any page of them", async (t) => {
+    const door = await openDoor(t);
+    const client = openClient(t, door);
+    const queries = fc.sample(stickyQuery, 50);
+    for (const [i, page] of fc.sample(stickyPage, 50).entries()) {
+      door.service.page = async () => page;
+      assert.deepEqual(await client.sticky("shop", queries[i]!), page);
+    }
+    assert.deepEqual(
+      door.service.asked,
+      queries.map((query) => ["shop", query]),
+    );
+  });
+
+  it("get a full page when they want more rows than that", async (t) => {
+    const door = await openDoor(t);
+    const actor = { type: "Cart", address: "10.0.0.1:7400", name: "n".repeat(LIMITS.idBytes), since: 1, away: false };
+    door.service.page = async () => ({
+      actors: Array.from({ length: LIMITS.listPage }, (_, i) => ({
+        ...actor,
+        id: `${i}`.padStart(LIMITS.idBytes, "i"),
+      })),
+      next: { type: "Cart", id: "999" },
+    });
+    const page = await openClient(t, door).sticky("shop", { limit: 1_000_000 });
+    assert.deepEqual(page, await door.service.page());
+    assert.equal(door.service.asked[0]![1].limit, LIMITS.listPage);
+  });
+
+  it("pass on which sticky actor to release", async (t) => {
+    const door = await openDoor(t);
+    await openClient(t, door).release("shop", "Cart", "ü 7");
+    assert.deepEqual(door.service.released, [["shop", "Cart", "ü 7"]]);
+  });
+
+  it("about sticky actors fail with the error of the scheduler", async (t) => {
+    const door = await openDoor(t);
+    const client = openClient(t, door);
+    door.service.onRelease = async () => {
+      throw new LimpetError("NOT_STICKY", "nobody holds Cart 7");
+    };
+    await assert.rejects(client.release("shop", "Cart", "7"), (error) => {
+      assert.ok(hasCode("NOT_STICKY", /^nobody holds Cart 7$/)(error), String(error));
+      assert.deepEqual([(error as LimpetError).retry, (error as LimpetError).status], ["never", 404]);
+      return true;
+    });
+    door.service.page = async () => {
+      throw new LimpetError("NOT_LEADER", "10.0.0.9:7400 leads");
+    };
+    await assert.rejects(client.sticky("shop", { limit: 1 }), hasCode("NOT_LEADER", /^10.0.0.9:7400 leads$/));
+    const asked = [door.service.asked.length, door.service.released.length];
+    await assert.rejects(client.release("shop", "Cart", ""), hasCode("PROTOCOL", /actor id must not be empty/));
+    await assert.rejects(client.release("a/b", "Cart", "7"), hasCode("PROTOCOL", /namespace must not contain/));
+    await assert.rejects(client.sticky("shop", { id: "7", limit: 1 }), hasCode("PROTOCOL", /without its type/));
+    await assert.rejects(client.sticky("shop", { limit: 0 }), hasCode("PROTOCOL", /one row at least/));
+    assert.deepEqual([door.service.asked.length, door.service.released.length], asked);
+  });
+
   it("fail with the error of the scheduler", async (t) => {
     const door = await openDoor(t);
     const client = openClient(t, door);
@@ -327,9 +386,13 @@ describe("questions", () => {
     const door = await openDoor(t);
     door.service.view = () => new Promise(() => {});
     door.service.onDrain = () => new Promise(() => {});
+    door.service.page = () => new Promise(() => {});
+    door.service.onRelease = () => new Promise(() => {});
     const client = openClient(t, door, { limits: { answerMs: 50 } });
     await assert.rejects(client.describe(), hasCode("UNREACHABLE"));
     await assert.rejects(client.drain("web-1"), hasCode("ANSWER_LOST"));
+    await assert.rejects(client.sticky("shop", { limit: 1 }), hasCode("UNREACHABLE"));
+    await assert.rejects(client.release("shop", "Cart", "7"), hasCode("ANSWER_LOST"));
   });
 });
 

@@ -22,6 +22,8 @@ describe("an error in a gRPC status", () => {
       ["OPTION_INVALID", Code.InvalidArgument],
       ["UNAUTHENTICATED", Code.Unauthenticated],
       ["HOST_UNKNOWN", Code.NotFound],
+      ["NOT_STICKY", Code.NotFound],
+      ["OWNER_AWAY", Code.Unavailable],
       ["HOST_FULL", Code.ResourceExhausted],
       ["LINK_FULL", Code.ResourceExhausted],
       ["STOPPING", Code.Unavailable],

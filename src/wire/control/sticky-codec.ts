@@ -3,9 +3,9 @@
 import { create } from "@bufbuild/protobuf";
 import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
+import type { LostRule } from "../../kernel/lost-rule.ts";
 import {
   type HostMessage,
-  type LostRule,
   type SchedulerMessage,
   STICKY_REFUSALS,
   type StickyAnswer,

@@ -1,0 +1,312 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import {
+  create,
+  type DescMessage,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { isLimpetError, type LimpetError } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import type { HostMessage, SchedulerMessage, StickyAnswer, StickyWish } from "../../placement/messages.ts";
+import type { StickyActor } from "../../ports/host.ts";
+import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
+import { stickyPage, stickyQuery } from "./arbitraries.test.ts";
+import { readClusterView } from "./cluster-codec.ts";
+import { ReplyReader, readHostMessage, writeHostMessage, writeSchedulerMessage } from "./codec.ts";
+import { HELLO } from "./control-kit.test.ts";
+import { readStickyPage, readStickyQuery, writeStickyPage, writeStickyQuery } from "./sticky-page-codec.ts";
+
+/** Through bytes, as on the wire. */
+const travel = <D extends DescMessage>(schema: D, message: MessageShape<D>): MessageShape<D> =>
+  fromBinary(schema, toBinary(schema, message));
+
+const fails = (code: LimpetError["code"], run: () => unknown, about: RegExp, name?: string) =>
+  assert.throws(run, (error) => isLimpetError(error, code) && about.test(error.message), name);
+const refused = (run: () => unknown, about: RegExp, name?: string) => fails("PROTOCOL", run, about, name);
+
+type Report = NonNullable<MessageInitShape<typeof proto.HostReportSchema>["report"]>;
+type Reply = NonNullable<MessageInitShape<typeof proto.SchedulerReplySchema>["reply"]>;
+
+const hear = (report: Report) => readHostMessage(create(proto.HostReportSchema, { report }));
+const obey = (reply: Reply) => new ReplyReader().read(create(proto.SchedulerReplySchema, { reply }));
+
+const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
+/** As long as an id may be. */
+const longId = (i: number): string => String(i).padStart(LIMITS.idBytes, "x");
+const FULL = many(LIMITS.stickyChunk, longId);
+const TOO_MANY = many(LIMITS.stickyChunk + 1, (i) => `${i}`);
+
+const HOST = { address: "10.0.0.1:7400", incarnation: "i-1", name: "web" };
+const BAD_IDS: Record<string, RegExp> = {
+  "": /^actor id must not be empty/,
+  "..": /^actor id must not be "\.\."/,
+  "a/b": /^actor id must not contain/,
+  "a\nb": /^actor id must not contain/,
+  ["i".repeat(LIMITS.idBytes + 1)]: /^actor id must be at most 512 bytes/,
+};
+const BAD_TIMES = [Number.NaN, Number.POSITIVE_INFINITY, 0.5, -1, 2 ** 53];
+
+describe("questions about sticky actors", () => {
+  it("travel as they are, and so do their answers", () => {
+    fc.assert(
+      fc.property(fc.constantFrom("default", "__proto__", "ä b"), stickyQuery, (namespace, query) => {
+        const request = travel(proto.ListStickyRequestSchema, writeStickyQuery(namespace, query));
+        assert.deepEqual(readStickyQuery(request), { namespace, query });
+      }),
+    );
+    fc.assert(
+      fc.property(stickyPage, (page) => {
+        const response = travel(proto.ListStickyResponseSchema, writeStickyPage(page));
+        assert.deepEqual(readStickyPage(response), page);
+      }),
+    );
+  });
+
+  it("ask for a full page when they ask for more than one", () => {
+    const { query } = readStickyQuery(writeStickyQuery("default", { limit: LIMITS.listPage + 1 }));
+    assert.equal(query.limit, LIMITS.listPage);
+  });
+
+  it("are refused when they make no sense", () => {
+    const ask = (change: MessageInitShape<typeof proto.ListStickyRequestSchema>) => () =>
+      readStickyQuery(create(proto.ListStickyRequestSchema, { namespace: "default", limit: 1n, ...change }));
+    assert.doesNotThrow(ask({}));
+    refused(ask({ namespace: "" }), /^namespace must not be empty/);
+    refused(ask({ limit: 0n }), /one row at least/);
+    refused(ask({ limit: 2n ** 60n }), /limit of a page must/);
+    refused(ask({ actorType: "a/b" }), /^actor type must not contain/);
+    refused(ask({ actorId: "7" }), /without its type/);
+    refused(ask({ actorType: "Cart", actorId: "" }), /^actor id must not be empty/);
+    refused(ask({ prefix: "a\nb" }), /beginning of an actor id must not contain control/);
+    refused(ask({ prefix: "a".repeat(600) }), /at most 512 bytes/);
+    refused(ask({ after: { actorType: "Cart" } }), /^actor id must not be empty/);
+  });
+
+  it("are not answered by a page that is wrong, or too long", () => {
+    const actor: StickyActor = { type: "Cart", id: "7", address: HOST.address, name: "web", since: 1, away: false };
+    const page = (change: MessageInitShape<typeof proto.StickyActorSchema>) => () => {
+      const response = writeStickyPage({ actors: [actor], next: undefined });
+      Object.assign(response.actors[0]!, change);
+      return readStickyPage(response);
+    };
+    assert.doesNotThrow(page({}));
+    refused(page({ actorKey: undefined } as never), /comes without its key/);
+    refused(page({ address: "nowhere" }), /must be an address/);
+    refused(page({ name: "a\nb" }), /name of a host must not contain/);
+    for (const since of BAD_TIMES) refused(page({ since }), /a time must be a whole number/, `${since}`);
+    refused(() => readStickyPage(create(proto.ListStickyResponseSchema, { next: {} })), /^actor type must not/);
+
+    const { actors } = writeStickyPage({ actors: many(LIMITS.listPage, () => actor), next: undefined });
+    refused(
+      () => readStickyPage(create(proto.ListStickyResponseSchema, { actors: [...actors, actors[0]!] })),
+      /1001 rows are more than the 1000/,
+    );
+    const long = { actors: many(LIMITS.listPage + 1, () => actor), next: undefined };
+    fails("INVARIANT", () => writeStickyPage(long), /a page holds 1000 rows, not 1001/);
+  });
+});
+
+describe("messages about sticky actors", () => {
+  it("fit the size of a message when they are as large as they may be", () => {
+    const text = "ü".repeat(LIMITS.idBytes / 2);
+    const host = { address: `${"h".repeat(500)}:65535`, incarnation: text, name: text };
+    const type = "T".repeat(LIMITS.wordBytes);
+    const since = Number.MAX_SAFE_INTEGER;
+    const wishes = FULL.map((id, i): StickyWish => ({ correlation: since - i, type, id, since }));
+    const owners = FULL.map((_, i): StickyAnswer => ({ correlation: since - i, kind: "owner", host }));
+    const refusals = FULL.map((_, i): StickyAnswer => {
+      return { correlation: since - i, kind: "refused", code: "OPTION_INVALID", why: "w".repeat(LIMITS.reasonBytes) };
+    });
+    const reports: HostMessage[] = [
+      { kind: "acquire", wishes },
+      { kind: "claims", part: since, type, ids: FULL, since: FULL.map(() => since) },
+      { kind: "released", type, ids: FULL },
+    ];
+    for (const message of reports) {
+      const bytes = toBinary(proto.HostReportSchema, writeHostMessage(message));
+      assert.ok(bytes.length <= LIMITS.controlMessageBytes, `${message.kind}: ${bytes.length}`);
+      assert.deepEqual(readHostMessage(fromBinary(proto.HostReportSchema, bytes)), message);
+    }
+    const replies: SchedulerMessage[] = [
+      { kind: "acquired", answers: owners },
+      { kind: "acquired", answers: refusals },
+      { kind: "granted", type, ids: FULL },
+      { kind: "release", type, ids: FULL },
+    ];
+    for (const message of replies) {
+      const [reply] = writeSchedulerMessage(message);
+      const bytes = toBinary(proto.SchedulerReplySchema, reply!);
+      assert.ok(bytes.length <= LIMITS.controlMessageBytes, `${message.kind}: ${bytes.length}`);
+      assert.deepEqual(new ReplyReader().read(fromBinary(proto.SchedulerReplySchema, bytes)), message);
+    }
+  });
+
+  it("are not sent when they are too long, or a time is none", () => {
+    const since = TOO_MANY.map(() => 1);
+    const wish: StickyWish = { correlation: 1, type: "Cart", id: "7", since: 1 };
+    const says = (message: HostMessage) => () => writeHostMessage(message);
+    const orders = (message: SchedulerMessage) => () => writeSchedulerMessage(message);
+    const long = /carries 2000 sticky actors, not 2001/;
+    fails("INVARIANT", says({ kind: "acquire", wishes: TOO_MANY.map(() => wish) }), long);
+    fails("INVARIANT", says({ kind: "claims", part: 1, type: "Cart", ids: TOO_MANY, since }), long);
+    fails("INVARIANT", says({ kind: "released", type: "Cart", ids: TOO_MANY }), long);
+    const answers = TOO_MANY.map((_, i): StickyAnswer => ({ correlation: i, kind: "granted" }));
+    fails("INVARIANT", orders({ kind: "acquired", answers }), long);
+    fails("INVARIANT", orders({ kind: "granted", type: "Cart", ids: TOO_MANY }), long);
+    fails("INVARIANT", orders({ kind: "release", type: "Cart", ids: TOO_MANY }), long);
+    fails("INVARIANT", says({ kind: "claims", part: 1, type: "Cart", ids: ["7"], since: [] }), /with its time/);
+    for (const time of BAD_TIMES) {
+      fails("INVARIANT", says({ kind: "acquire", wishes: [{ ...wish, since: time }] }), /a time is/, `${time}`);
+      fails("INVARIANT", says({ kind: "claims", part: 1, type: "Cart", ids: ["7"], since: [time] }), /a time is/);
+    }
+  });
+
+  it("lose the end of a refusal that is too long", () => {
+    const why = "ä".repeat(LIMITS.reasonBytes);
+    const [reply] = writeSchedulerMessage({
+      kind: "acquired",
+      answers: [{ correlation: 1, kind: "refused", code: "OWNER_AWAY", why }],
+    });
+    const heard = new ReplyReader().read(travel(proto.SchedulerReplySchema, reply!));
+    assert.ok(heard?.kind === "acquired" && heard.answers[0]?.kind === "refused");
+    assert.ok(Buffer.byteLength(heard.answers[0].why) <= LIMITS.reasonBytes);
+    assert.ok(heard.answers[0].why.startsWith("ä".repeat(400)));
+  });
+
+  it("leave out rules where there are none", () => {
+    const report = writeHostMessage({ kind: "types", types: [], sticky: new Map() });
+    assert.deepEqual(readHostMessage(travel(proto.HostReportSchema, report)), { kind: "types", types: [] });
+  });
+});
+
+describe("what a host says about sticky actors", () => {
+  const key = (actorType: string, actorId: string) => create(proto.StickyActorKeySchema, { actorType, actorId });
+  const acquire = (change: MessageInitShape<typeof proto.StickyAcquisitionSchema>) => () =>
+    hear({
+      case: "acquireSticky",
+      value: { acquisitions: [{ correlationId: 1n, actorKey: key("Cart", "7"), since: 1, ...change }] },
+    });
+  const claim = (change: MessageInitShape<typeof proto.StickyClaimsSchema>) => () =>
+    hear({ case: "stickyClaims", value: { part: 1n, actorType: "Cart", actorIds: ["7"], since: [1], ...change } });
+  const release = (change: MessageInitShape<typeof proto.StickyReleasedSchema>) => () =>
+    hear({ case: "stickyReleased", value: { actorType: "Cart", actorIds: ["7"], ...change } });
+
+  it("is refused when an id is none", () => {
+    for (const read of [acquire({}), claim({}), release({})]) assert.doesNotThrow(read);
+    for (const [id, about] of Object.entries(BAD_IDS)) {
+      refused(acquire({ actorKey: key("Cart", id) }), about);
+      refused(claim({ actorIds: ["7", id], since: [1, 2] }), about);
+      refused(release({ actorIds: ["7", id] }), about);
+    }
+  });
+
+  it("is refused when a type is none", () => {
+    refused(acquire({ actorKey: key("", "7") }), /^actor type must not be empty/);
+    refused(claim({ actorType: "a/b" }), /^actor type must not contain/);
+    refused(release({ actorType: "" }), /^actor type must not be empty/);
+  });
+
+  it("is refused when there are too many actors in one message", () => {
+    const most = /2001 sticky actors are more than the 2000/;
+    const acquisitions = TOO_MANY.map((actorId) => ({ actorKey: { actorType: "Cart", actorId } }));
+    refused(() => hear({ case: "acquireSticky", value: { acquisitions } }), most);
+    refused(claim({ actorIds: TOO_MANY, since: TOO_MANY.map(() => 1) }), most);
+    refused(release({ actorIds: TOO_MANY }), most);
+  });
+
+  it("is refused when a key is missing, or a number is none", () => {
+    const keyless = { acquisitions: [{ correlationId: 1n, since: 1 }] };
+    refused(() => hear({ case: "acquireSticky", value: keyless }), /comes without its key/);
+    refused(acquire({ correlationId: 2n ** 53n }), /a correlation must/);
+    refused(claim({ part: 2n ** 53n }), /a part must/);
+    for (const time of BAD_TIMES) {
+      refused(acquire({ since: time }), /a time must/, `${time}`);
+      refused(claim({ since: [time] }), /a time must/, `${time}`);
+    }
+  });
+
+  it("is refused when there are not as many times as ids", () => {
+    refused(claim({ since: [] }), /1 ids come with 0 times/);
+    refused(claim({ since: [1, 2] }), /1 ids come with 2 times/);
+  });
+
+  it("is refused when a rule for lost hosts is none", () => {
+    const rules: [Record<string, MessageInitShape<typeof proto.StickyRuleSchema>>, RegExp][] = [
+      [{ Cart: {} }, /without a rule/],
+      [{ Cart: { lost: { case: "never", value: false } } }, /without a rule/],
+      [{ Cart: { lost: { case: "afterMs", value: 2n ** 53n } } }, /a delay must/],
+      [{ "a/b": { lost: { case: "afterMs", value: 1n } } }, /^actor type must not contain/],
+      [
+        Object.fromEntries(many(LIMITS.typesPerHost + 1, (i) => [`T${i}`, {}])),
+        /1001 sticky types are more than the 1000/,
+      ],
+    ];
+    for (const [sticky, about] of rules) {
+      refused(() => hear({ case: "types", value: { sticky } }), about);
+      refused(() => {
+        const report = writeHostMessage(HELLO);
+        (report.report.value as proto.Host).sticky = create(proto.HostSchema, { sticky }).sticky;
+        return readHostMessage(report);
+      }, about);
+    }
+  });
+});
+
+describe("what a leader says about sticky actors", () => {
+  const answer = (result: MessageInitShape<typeof proto.StickyAcquisitionResponseSchema>) => () =>
+    obey({ case: "sticky", value: { responses: [{ correlationId: 1n, ...result }] } });
+  const owner = { name: HOST.address, port: 7400n, appID: HOST.name, incarnation: HOST.incarnation };
+
+  it("is refused when an answer is none", () => {
+    assert.doesNotThrow(answer({ result: { case: "granted", value: true } }));
+    refused(answer({}), /says nothing that this process knows/);
+    refused(answer({ result: { case: "granted", value: false } }), /says nothing that this process knows/);
+    refused(answer({ correlationId: 2n ** 53n, result: { case: "granted", value: true } }), /a correlation must/);
+  });
+
+  it("is refused when an owner is no host", () => {
+    assert.doesNotThrow(answer({ result: { case: "ownerHost", value: owner } }));
+    refused(answer({ result: { case: "ownerHost", value: { ...owner, name: "" } } }), /must be an address/);
+    refused(answer({ result: { case: "ownerHost", value: { ...owner, port: 1n } } }), /another port/);
+    refused(answer({ result: { case: "ownerHost", value: { ...owner, incarnation: "" } } }), /incarnation of a host/);
+  });
+
+  it("is refused when an actor is refused for a reason that nobody knows", () => {
+    assert.doesNotThrow(answer({ result: { case: "refusal", value: { code: "OWNER_AWAY" } } }));
+    for (const code of ["", "CALL_TIMEOUT", "constructor", "owner_away"]) {
+      refused(answer({ result: { case: "refusal", value: { code } } }), /a reason that is none/, code);
+    }
+  });
+
+  it("is refused when there are too many actors in one message, or an id is none", () => {
+    const most = /2001 sticky actors are more than the 2000/;
+    const responses = TOO_MANY.map(() => ({ result: { case: "granted", value: true } as const }));
+    refused(() => obey({ case: "sticky", value: { responses } }), most);
+    for (const about of ["stickyGranted", "stickyRelease"] as const) {
+      refused(() => obey({ case: about, value: { actorType: "Cart", actorIds: TOO_MANY } }), most);
+      refused(() => obey({ case: about, value: { actorType: "", actorIds: ["7"] } }), /^actor type must not/);
+      for (const [id, wrong] of Object.entries(BAD_IDS)) {
+        refused(() => obey({ case: about, value: { actorType: "Cart", actorIds: [id] } }), wrong);
+      }
+    }
+    refused(() => obey({ case: "stickyNoted", value: { part: 2n ** 53n } }), /a part must/);
+  });
+
+  it("is refused when a look at a sticky type is wrong", () => {
+    const rule = { lost: { case: "afterMs", value: 0n } } as const;
+    const holder = { address: HOST.address, name: HOST.name, actors: 1n };
+    const look = (sticky: MessageInitShape<typeof proto.ClusterStickySchema>) => () => {
+      const table = { namespace: "d", type: "Cart", phase: 2, sticky };
+      return readClusterView(create(proto.DescribeClusterResponseSchema, { tables: [table] }));
+    };
+    assert.doesNotThrow(look({ rule, holders: [holder] }));
+    refused(look({ holders: [holder] }), /without a rule/);
+    refused(look({ rule, holders: [{ ...holder, address: "" }] }), /must be an address/);
+    refused(look({ rule, holders: [{ ...holder, name: "\n" }] }), /name of a host must not/);
+    refused(look({ rule, holders: [{ ...holder, actors: 2n ** 53n }] }), /a number of actors must/);
+  });
+});
