@@ -1,0 +1,229 @@
+// A cluster of real processes whose tallies are sticky, for one test. The processes, the tallies and the trace they leave are those
+// of the other tests of clusters (support/cluster-process.ts); that the type is sticky is said by a setting. Afterwards it is
+// compared what callers were told with what is stored, and looked whether any actor ever lived twice.
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import type { ClusterSettings } from "../../src/config/settings.ts";
+import { limpet } from "../../src/index.ts";
+import { BRISK } from "../support/cluster.ts";
+import { type TraceLine, traceClock } from "../support/cluster-actors.ts";
+import { ClusterProcess } from "../support/cluster-process.ts";
+import { LifeTrace, type Pause } from "../support/life-trace.ts";
+import { type Dice, dice } from "../support/seed.ts";
+import { isSqliteFree } from "../support/sqlite-lock.ts";
+import { Tally } from "../support/tally.ts";
+import type { Place } from "../support/two-stores.ts";
+import { Callers, until } from "./callers.ts";
+
+/** Those who run have written by then what they were about to write. */
+const SQLITE_PATIENCE_MS = 200;
+/** Questions that are asked of one process at a time. */
+const AT_ONCE = 200;
+
+export interface StickyOptions {
+  readonly cluster?: ClusterSettings;
+  readonly schedulers?: readonly string[];
+  /** Its HTTP door, if it is to have one. */
+  readonly httpPort?: number | undefined;
+}
+
+/** In which process an actor lives, by name. */
+export type Homes = ReadonlyMap<string, string>;
+
+export class StickyCluster implements AsyncDisposable {
+  readonly #place: Place;
+  readonly #folder: string;
+  readonly #settings: ClusterSettings;
+  readonly #processes: ClusterProcess[] = [];
+  readonly #callers: Callers[] = [];
+  readonly #pauses: Pause[] = [];
+  readonly #test: TestContext;
+  readonly #chance: Dice;
+  #finished = false;
+
+  constructor(test: TestContext, place: Place, settings: ClusterSettings = {}) {
+    this.#test = test;
+    this.#place = place;
+    this.#folder = join(place.folder, "cluster");
+    this.#settings = { ...BRISK, ...settings };
+    this.#chance = dice(test);
+  }
+
+  /** All at once. */
+  async startAll(names: readonly string[], options: StickyOptions = {}): Promise<ClusterProcess[]> {
+    return await Promise.all(names.map((name) => this.start(name, options)));
+  }
+
+  async start(name: string, { cluster, schedulers = [], httpPort }: StickyOptions = {}): Promise<ClusterProcess> {
+    await mkdir(this.#folder, { recursive: true });
+    const one = new ClusterProcess(name, this.#folder, {
+      trace: join(this.#folder, `${name}.trace`),
+      dedicated: false,
+      types: ["Tally"],
+      detours: {},
+      settings: {
+        store: this.#place.store,
+        storeTimeout: "5s",
+        callTimeout: "20s",
+        sticky: ["Tally"],
+        schedulers,
+        logLevel: "info",
+        cluster: { ...this.#settings, ...cluster, name },
+        ...(httpPort === undefined ? {} : { http: { port: httpPort } }),
+      },
+    });
+    this.#processes.push(one);
+    await one.ready();
+    return one;
+  }
+
+  get alive(): ClusterProcess[] {
+    return this.#processes.filter(({ dead }) => !dead);
+  }
+
+  /** The one that leads, of those that run. */
+  async leader(): Promise<ClusterProcess> {
+    let found: ClusterProcess | undefined;
+    await until(async () => {
+      const leads = await Promise.all(this.alive.map(async (one) => ((await one.leads()) ? [one] : [])));
+      [found] = leads.flat();
+      return leads.flat().length === 1;
+    }, "somebody leads");
+    return found!;
+  }
+
+  /** Everybody knows this many hosts, and nothing is moving. */
+  async settled(hosts: number): Promise<void> {
+    await until(async () => {
+      const view = await this.alive[0]!.view().catch(() => undefined);
+      const table = view?.tables.find(({ type }) => type === "Tally");
+      return table?.phase === "settled" && table.hosts.length === hosts;
+    }, `${hosts} hosts, and nothing moves`);
+  }
+
+  // ——— Actors.
+
+  /** Each of them comes to life, wherever that is, and where that was. */
+  async fill(ids: readonly string[], through: readonly ClusterProcess[]): Promise<Homes> {
+    await inBatches(ids, (id, i) => through[i % through.length]!.report(id));
+    return await this.homes(ids, through[0]);
+  }
+
+  /** Who holds each of them, as the leader knows it. */
+  async homes(ids: readonly string[], asked = this.alive[0]!): Promise<Homes> {
+    const homes = await inBatches(ids, async (id): Promise<[string, string]> => {
+      const { sticky, ownerName } = await asked.where(["Tally", id]);
+      return [id, sticky === undefined ? "nobody" : ownerName!];
+    });
+    return new Map(homes);
+  }
+
+  /** Callers of these actors, audited with all others at the end. An actor belongs to one group of callers. */
+  callers(ids: readonly string[]): Callers {
+    const callers = new Callers(ids, this.#chance);
+    this.#callers.push(callers);
+    return callers;
+  }
+
+  /** The process cannot run while `meanwhile` lasts. */
+  async paused(host: ClusterProcess, meanwhile: () => Promise<void>): Promise<void> {
+    let from = traceClock();
+    host.signal("SIGSTOP");
+    for (let attempt = 0; attempt < 100 && !this.#isStoreFree(); attempt++) {
+      host.signal("SIGCONT");
+      await pause(attempt);
+      from = traceClock();
+      host.signal("SIGSTOP");
+    }
+    try {
+      await meanwhile();
+    } finally {
+      this.#pauses.push({ process: host.name, from, until: traceClock() });
+      host.signal("SIGCONT");
+    }
+  }
+
+  /** Whoever stands still while it writes to an SQLite file keeps everybody from writing; that is not what is tested. */
+  #isStoreFree(): boolean {
+    const { store } = this.#place;
+    return /^postgres/.test(store) || isSqliteFree(store, SQLITE_PATIENCE_MS);
+  }
+
+  // ——— What is left.
+
+  async #traces(): Promise<Map<string, string>> {
+    const files = new Map<string, string>();
+    for (const { name, role } of this.#processes) files.set(name, await readFile(role.trace, "utf8"));
+    return files;
+  }
+
+  /** In which processes each actor has lived so far, once for every life, in the order of time. */
+  async lives(): Promise<Map<string, string[]>> {
+    const begun: { at: number; actor: string; process: string }[] = [];
+    for (const [process, text] of await this.#traces()) {
+      for (const line of text.split("\n").filter((each) => each.endsWith("]"))) {
+        const [at, kind, , actor] = JSON.parse(line) as TraceLine;
+        if (kind === "awake") begun.push({ at, actor, process });
+      }
+    }
+    begun.sort((one, other) => one.at - other.at);
+    const byActor = Map.groupBy(begun, ({ actor }) => actor);
+    return new Map([...byActor].map(([actor, lives]) => [actor, lives.map(({ process }) => process)]));
+  }
+
+  /** Ends callers and processes, then looks at what is left. */
+  async audit(): Promise<void> {
+    for (const callers of this.#callers) {
+      await callers.stop();
+      this.#test.diagnostic(callers.told);
+    }
+    await Promise.all(this.alive.map((one) => one.leave()));
+    const trace = new LifeTrace(await this.#traces());
+    trace.checkAlone(this.#pauses);
+    const { store } = this.#place;
+    await using reader = await limpet({ actors: [Tally], store, cluster: false, logLevel: "error" });
+    for (const { ledger } of this.#callers) {
+      await ledger.audit({
+        version: async (id) => (await reader.host.explain("Tally", id)).stored?.version ?? 0,
+        report: async (id) => {
+          const report = await reader.actor(Tally, id).report();
+          trace.checkCommits(id, report.seen);
+          return report;
+        },
+      });
+    }
+    this.#test.diagnostic(`${trace.lives} lives`);
+    this.#finished = true;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // A process that was stopped does not hear anything else.
+    for (const one of this.alive) one.signal("SIGKILL");
+    await Promise.all(this.#processes.map(({ ended }) => ended));
+    await Promise.all(this.#callers.map((callers) => callers.stop().catch(() => {})));
+    if (this.#finished || process.env.CLUSTER_LOGS === undefined) return;
+    for (const { name, output } of this.#processes) this.#test.diagnostic(`${name} said:\n${output}`);
+  }
+}
+
+/** Many questions, some of them at a time. */
+export async function inBatches<In, Out>(
+  all: readonly In[],
+  ask: (one: In, index: number) => Promise<Out>,
+): Promise<Out[]> {
+  const answers: Out[] = [];
+  for (let i = 0; i < all.length; i += AT_ONCE) {
+    const batch = all.slice(i, i + AT_ONCE).map((one, j) => ask(one, i + j));
+    answers.push(...(await Promise.all(batch)));
+  }
+  return answers;
+}
+
+export const someIds = (prefix: string, count: number): string[] =>
+  Array.from({ length: count }, (_, i) => `${prefix} ${i}`);
+
+/** Those of them that live there. */
+export const livingAt = (homes: Homes, ...names: readonly string[]): string[] =>
+  [...homes.keys()].filter((id) => names.includes(homes.get(id)!));
