@@ -1,7 +1,7 @@
 // The application of a run: actors that do as the call tells them and write down who called. What they do is seen by the stage.
 
 import type { ActorClass } from "../src/actors/remote.ts";
-import { Actor, type ActorOptions } from "../src/index.ts";
+import { Actor, type ActorOptions, sticky } from "../src/index.ts";
 import type { Process } from "../src/world/process.ts";
 import type { Life, Turn } from "./observer.ts";
 import type { CallHow } from "./plan.ts";
@@ -66,9 +66,14 @@ export function applicationOf(
     }
   }
 
+  const placementOf = (type: string): ActorOptions => {
+    const rule = stage.plan.sticky?.[type];
+    return rule === undefined ? {} : { placement: sticky(rule) };
+  };
+
   const ledger = (name: string): ActorClass =>
     class extends Actor<{ entries: string[] }> {
-      static options = { name } satisfies ActorOptions;
+      static options = { name, ...placementOf(name) } satisfies ActorOptions;
       readonly _life: Life = bornHere(this.type, this.id);
       override initial() {
         return { entries: [] as string[] };
@@ -93,6 +98,7 @@ export function applicationOf(
     };
 
   class Echo extends Actor {
+    static options = placementOf(PLAIN);
     readonly _life: Life = bornHere(this.type, this.id);
     override onActivate() {
       tell.activated(this._life);

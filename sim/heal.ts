@@ -2,6 +2,7 @@
 // answer from everywhere. Then all hosts stop in an orderly way, and nothing may be left of them.
 
 import { isLimpetError } from "../src/kernel/errors.ts";
+import type { StickyActor } from "../src/ports/host.ts";
 import { KIND } from "../src/world/timeline.ts";
 import { PLAIN } from "./application.ts";
 import { makeCall } from "./callers.ts";
@@ -30,6 +31,7 @@ export async function demand(stage: Stage, checkers: readonly Checker[], until: 
   if (stage.violations.length > 0) return;
   await probe(stage, until);
   await answers(stage, until);
+  await agreement(stage, until);
   for (const checker of checkers) checker.healed?.();
   if (stage.violations.length > 0) return;
   await stopAll(stage, until);
@@ -38,10 +40,16 @@ export async function demand(stage: Stage, checkers: readonly Checker[], until: 
 
 /** Every table must be in force, and say the same to everybody. */
 async function settle(stage: Stage, until: Until): Promise<void> {
+  const problem = await lastProblem(stage, until, () => tablesProblem(stage));
+  if (problem !== "") stage.violation("progress", `tables do not settle: ${problem}`);
+}
+
+/** Looks again and again until there is no problem, or it has taken too long. */
+async function lastProblem(stage: Stage, until: Until, look: () => Promise<string>): Promise<string> {
   const deadline = stage.now + stage.boundMs;
   let problem = "nobody was asked";
   while (stage.now < deadline && problem !== "") {
-    let asked: Promise<string> | undefined = tablesProblem(stage);
+    let asked: Promise<string> | undefined = look();
     void asked.then((found) => {
       problem = found;
       asked = undefined;
@@ -49,7 +57,7 @@ async function settle(stage: Stage, until: Until): Promise<void> {
     await until(stage.now + 1_000, () => asked === undefined);
     if (problem !== "") await until(stage.now + 200);
   }
-  if (problem !== "") stage.violation("progress", `tables do not settle: ${problem}`);
+  return problem;
 }
 
 async function tablesProblem(stage: Stage): Promise<string> {
@@ -106,6 +114,36 @@ async function answers(stage: Stage, until: Until): Promise<void> {
   await until(stage.now + stage.boundMs, () => !stage.operations.some(isOpen));
   for (const { token, call } of stage.operations.filter(isOpen)) {
     stage.violation("progress", `${token} on ${call.type}/${call.id} has no answer after healing`);
+  }
+}
+
+/** What the leader believes every host to hold of its sticky actors is what that host holds. */
+async function agreement(stage: Stage, until: Until): Promise<void> {
+  if (stage.plan.sticky === undefined) return;
+  const problem = await lastProblem(stage, until, () => disagreement(stage));
+  if (problem !== "") stage.violation("sticky agreement", problem);
+}
+
+async function disagreement(stage: Stage): Promise<string> {
+  const namespaces = Map.groupBy(
+    stage.players.filter(({ planned }) => !planned.dedicated),
+    ({ planned }) => planned.namespace,
+  );
+  try {
+    for (const [namespace, players] of namespaces) {
+      const doors = players.map(({ host }) => host.app.host);
+      const show = ({ type, id, address }: StickyActor): string => `${type}/${id} at ${address}`;
+      const told = (await doors[0]!.sticky({ limit: 1_000 })).actors.filter(({ away }) => !away).map(show);
+      const pages = await Promise.all(doors.map((door) => door.sticky({ here: true, limit: 1_000 })));
+      const held = pages.flatMap(({ actors }) => actors).map(show);
+      const lost = told.filter((one) => !held.includes(one));
+      const secret = held.filter((one) => !told.includes(one));
+      if (lost.length > 0) return `the leader believes ${lost.join(", ")} in ${namespace}, and nobody holds it there`;
+      if (secret.length > 0) return `the leader does not know of ${secret.join(", ")} in ${namespace}`;
+    }
+    return "";
+  } catch (error) {
+    return String(error);
   }
 }
 

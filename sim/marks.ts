@@ -6,7 +6,7 @@ import { LimpetError } from "../src/kernel/errors.ts";
 import type { RemoteCall } from "../src/ports/links.ts";
 import type { Process } from "../src/world/process.ts";
 import type { Said } from "../src/world/virtual-control.ts";
-import { nameOf } from "./checkers/looks.ts";
+import { isSticky, nameOf } from "./checkers/looks.ts";
 import type { Life, Observer, Operation, Turn } from "./observer.ts";
 import type { Stage } from "./stage.ts";
 
@@ -176,6 +176,7 @@ export class Marks implements Observer {
   turnEnded({ life, op, beganAt }: Turn): void {
     this.#lastOp.set(`${life.process.number}/${nameOf(life)}`, op);
     const round = this.#rounds.get(`${life.namespace}/${life.type}`);
+    if (isSticky(this.#stage.plan, life.type)) return;
     if (round === undefined || round.isUnlocked || round.at < beganAt || round.at === this.#stage.now) return;
     void life.process.app?.host.where(life.type, life.id).then(({ here }) => {
       if (!here) this.#reach("hand-off during a turn");

@@ -53,12 +53,20 @@ export interface PlannedFault {
   readonly [detail: string]: unknown;
 }
 
+export interface StickyRule {
+  readonly lost: "reassign" | "never" | { readonly after: number };
+  /** So many of them on a host. */
+  readonly limit?: number;
+}
+
 export interface Plan {
   /** Of the world. */
   readonly seed: number;
   readonly hosts: readonly PlannedHost[];
   /** Settings of every host; those of a namespace of its own are added. */
   readonly settings: LimpetSettings;
+  /** Types that are sticky, and what becomes of their actors when a host is lost: at once, never, or after so many milliseconds. */
+  readonly sticky?: Readonly<Record<string, StickyRule>>;
   readonly latency: { readonly leastMs: number; readonly moreMs: number };
   /** How long things go wrong. Then everything is healed. */
   readonly chaosMs: number;

@@ -5,7 +5,7 @@ import { LEDGERS, PLAIN } from "./application.ts";
 import { FAULTS } from "./faults/all.ts";
 import { herd } from "./faults/control-plane.ts";
 import type { Fault } from "./faults/fault.ts";
-import type { CallHow, Plan, PlannedCall, PlannedHost } from "./plan.ts";
+import type { CallHow, Plan, PlannedCall, PlannedHost, StickyRule } from "./plan.ts";
 
 /** How likely each kind of trouble is on. */
 const FEWEST_ON = 0.02;
@@ -13,6 +13,8 @@ const MOST_ON = 0.4;
 /** Of the seeds in which a herd is on, how many really have one: it is expensive. */
 const HERDS = 0.15;
 const HERD = 50;
+/** Of the seeds, how many have sticky types. */
+const STICKY = 0.4;
 const SHORTEST_CHAOS_MS = 20_000;
 const LONGEST_CHAOS_MS = 90_000;
 
@@ -66,6 +68,7 @@ function drawShape(seed: number, chance: Prng): Plan {
       startsAt: Math.min(SHORTEST_CHAOS_MS - 1, Math.floor(chance.exponential(together ? 100 : 5_000))),
     });
   }
+  const sticky = drawSticky(types, chance.child("sticky"));
   const quick = chance.chance(0.3);
   return {
     seed,
@@ -82,11 +85,22 @@ function drawShape(seed: number, chance: Prng): Plan {
         failover: chance.chance(0.6) ? "auto" : "lease",
       },
     },
+    ...(sticky === undefined ? {} : { sticky }),
     latency: chance.chance(0.7) ? { leastMs: 0.2, moreMs: 0.5 } : { leastMs: 1, moreMs: chance.between(5, 60) },
     chaosMs: Math.floor(chance.between(SHORTEST_CHAOS_MS, LONGEST_CHAOS_MS)),
     calls: [],
     faults: [],
   };
+}
+
+function drawSticky(types: readonly string[], chance: Prng): Plan["sticky"] {
+  if (!chance.chance(STICKY)) return undefined;
+  const some = types.filter(() => chance.chance(0.7));
+  const rule = (): StickyRule => ({
+    lost: chance.pick(["reassign", "reassign", "never", { after: Math.floor(chance.between(100, 30_000)) }] as const),
+    ...(chance.chance(0.2) ? { limit: 1 + chance.below(3) } : {}),
+  });
+  return Object.fromEntries(some.map((type) => [type, rule()]));
 }
 
 function drawCalls({ hosts, chaosMs }: Plan, chance: Prng): PlannedCall[] {

@@ -5,6 +5,7 @@ import { bounds } from "./bounds.ts";
 import type { CheckerKind } from "./checker.ts";
 import { epochOrder } from "./epoch-order.ts";
 import { failClosed } from "./fail-closed.ts";
+import { heardBeforeGranted } from "./heard-before-granted.ts";
 import { honestErrors } from "./honest-errors.ts";
 import { isolation } from "./isolation.ts";
 import { leadership } from "./leadership.ts";
@@ -19,6 +20,8 @@ import { quietLog } from "./quiet-log.ts";
 import { routingAgreement } from "./routing-agreement.ts";
 import { singleCommitter } from "./single-committer.ts";
 import { singleRunner } from "./single-runner.ts";
+import { stickyHolders } from "./sticky-holders.ts";
+import { stickyStays } from "./sticky-stays.ts";
 import { takeBeforeRead } from "./take-before-read.ts";
 import { turnExclusion } from "./turn-exclusion.ts";
 import { unmoved } from "./unmoved.ts";
@@ -46,4 +49,7 @@ export const CHECKERS: readonly CheckerKind[] = [
   leasesHonoured,
   noNeedlessEviction,
   notInVain,
+  stickyHolders,
+  heardBeforeGranted,
+  stickyStays,
 ];

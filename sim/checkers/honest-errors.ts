@@ -26,7 +26,9 @@ const TROUBLES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 export const honestErrors: CheckerKind = {
   name: "honest errors",
   rule: "every error is one of the catalogue that fits the call, or what the actor threw",
-  make(_stage, report) {
+  make(stage, report) {
+    const mayWait = (type: string): boolean => (stage.plan.sticky?.[type]?.lost ?? "reassign") !== "reassign";
+
     function problem({ call }: Operation, error: unknown): string | undefined {
       if (!(error instanceof Error)) return "is no error";
       const { throws, via = [] } = call.how;
@@ -38,6 +40,9 @@ export const honestErrors: CheckerKind = {
       if (error.code === "CALL_CYCLE") {
         const isCycle = via.some(({ type, id }) => type === call.type && id === call.id);
         return isCycle ? undefined : "names a cycle that is none";
+      }
+      if (error.code === "OWNER_AWAY") {
+        return [call, ...via].some(({ type }) => mayWait(type)) ? undefined : "is of a type that waits for nobody";
       }
       return TROUBLES.has(error.code) ? undefined : "is not what can happen to such a call";
     }

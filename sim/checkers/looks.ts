@@ -10,6 +10,8 @@ import type { Stage } from "../stage.ts";
 
 export const nameOf = ({ namespace, type, id }: ActorKey): string => `${namespace}/${type}/${id}`;
 
+export const isSticky = ({ sticky }: Plan, type: string): boolean => sticky?.[type] !== undefined;
+
 export const isStateful = (type: string): boolean => type !== PLAIN;
 
 /** For people: `Ledger/actor-1`. */

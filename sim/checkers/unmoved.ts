@@ -7,12 +7,12 @@ import type { Process } from "../../src/world/process.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { Life } from "../observer.ts";
 import type { CheckerKind } from "./checker.ts";
-import { doorOf, ENDINGS, labelOf, nameOf } from "./looks.ts";
+import { doorOf, ENDINGS, isSticky, labelOf, nameOf } from "./looks.ts";
 
 export const unmoved: CheckerKind = {
   name: "unmoved ids never blocked",
   rule: "an actor whose owner stays the same is not let go, and a call to it is not told NOT_SETTLED",
-  make(_stage, report) {
+  make(stage, report) {
     /** Hosts of every table, by namespace, type and number; several when terms used the number again. */
     const tables = new Map<string, { readonly addresses: readonly string[]; readonly factor: number }[]>();
     const begun = new Map<number, number>();
@@ -62,6 +62,7 @@ export const unmoved: CheckerKind = {
         }
       },
       activated(life) {
+        if (isSticky(stage.plan, life.type)) return;
         lives.set(nameOf(life), life);
         void doorOf(life.process)
           ?.where(life.type, life.id)

@@ -228,11 +228,12 @@ export class Router implements Routes, Dispatcher, LinkService {
    */
   #turnedAwaySticky(turn: Turn, from: string, { version, owner }: Ownership): void {
     const { name } = turn.type;
-    this.#placement.mistaken(name, turn.id, from);
+    // It has just begun, or lost its lease: what is known of it does not count much longer, or does again in a moment.
     if (version === 0) {
       this.#room.add(turn, UNREACHABLE_PAUSE_MS);
       return;
     }
+    this.#placement.mistaken(name, turn.id, from);
     turn.hops++;
     if (this.#isAstray(turn)) return;
     // Twice it may be followed at once. Then something is on its way that has to arrive first.

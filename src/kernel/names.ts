@@ -11,6 +11,15 @@ export interface ActorKey {
   readonly id: string;
 }
 
+type TypeAndId = Pick<ActorKey, "type" | "id">;
+
+/** By type, then id, by code point: the order of every store. */
+export function compareNames(a: TypeAndId, b: TypeAndId): number {
+  return (
+    Buffer.compare(Buffer.from(a.type), Buffer.from(b.type)) || Buffer.compare(Buffer.from(a.id), Buffer.from(b.id))
+  );
+}
+
 // Control characters (C0, DEL, C1) and the characters that split a URL.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
 const REFUSED = /[\u0000-\u001f\u007f-\u009f/\\#?]/;

@@ -200,6 +200,7 @@ export class Cluster {
 
   /** Sticky actors of this namespace. */
   async sticky(query: StickyQuery): Promise<StickyPage> {
+    if (query.here === true) return this.#parts.membership.sticky.list(query);
     return this.#leader().sticky(this.#settings.namespace, query);
   }
 
@@ -222,10 +223,11 @@ export class Cluster {
     const held = (await asked?.catch(() => undefined))?.actors[0];
     const believed = held?.address ?? (membership.sticky.holdings.holds(type, id) ? address : undefined);
     if (believed === undefined) {
-      return { ...ring, why: `it is sticky and nobody holds it: its next call brings it to life, where ${ring.why}` };
+      const why = "it is sticky and nobody holds it; for a start its next call brings it to life where the ring says";
+      return { ...ring, why };
     }
     const away = held?.away ?? false;
-    const why = away ? "it is kept for that host, which is away" : "it is sticky, and came to life there";
+    const why = away ? "its host is lost, and it is kept for the next one of that name" : "it is sticky";
     return {
       ...ring,
       owner: believed,

@@ -5,7 +5,7 @@ import { explain } from "../actors/explain.ts";
 import type { ActorClass } from "../actors/remote.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import { checkId, checkMethod, checkType } from "../kernel/names.ts";
+import { checkId, checkMethod, checkType, compareNames } from "../kernel/names.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type {
   ActorPage,
@@ -85,8 +85,8 @@ export class HostNode implements Host {
       if (type !== undefined && name !== type) continue;
       for (const id of activations.keys()) if (id.startsWith(prefix)) found.push(this.#summary(name, id, undefined));
     }
-    found.sort(byName);
-    return after === undefined ? found : found.filter((actor) => byName(actor, after) > 0);
+    found.sort(compareNames);
+    return after === undefined ? found : found.filter((actor) => compareNames(actor, after) > 0);
   }
 
   #summary(type: string, id: string, row: StoredActor | undefined): ActorSummary {
@@ -210,15 +210,3 @@ export class HostNode implements Host {
 
 const alone = (): LimpetError =>
   new LimpetError("NOT_READY", "this process is in no cluster: its store is in memory, or cluster is switched off");
-
-interface Named {
-  readonly type: string;
-  readonly id: string;
-}
-
-/** By type, then id, by code point: the order of every store. */
-function byName(a: Named, b: Named): number {
-  return (
-    Buffer.compare(Buffer.from(a.type), Buffer.from(b.type)) || Buffer.compare(Buffer.from(a.id), Buffer.from(b.id))
-  );
-}

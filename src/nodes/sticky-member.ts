@@ -9,17 +9,20 @@ import type { Catalog } from "../actors/catalog.ts";
 import type { ResolvedSticky } from "../actors/sticky-options.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
+import { compareNames } from "../kernel/names.ts";
 import type { HostTables } from "../placement/host-tables.ts";
 import type { HostMessage, SchedulerMessage, StickyAnswer, StickyRules, StickyWish } from "../placement/messages.ts";
 import { type Claims, StickyHoldings } from "../placement/sticky-holdings.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ControlStream } from "../ports/control.ts";
+import type { StickyPage, StickyQuery } from "../ports/host.ts";
 import type { Log } from "../ports/log.ts";
 import { type Route, WAIT } from "../ports/placement.ts";
 import type { HostInstruments } from "./host-instruments.ts";
 
 export interface StickySettings {
   readonly address: string;
+  readonly name: string;
   readonly moveTimeoutMs: number;
 }
 
@@ -275,7 +278,23 @@ export class StickyMember {
     if (known !== undefined) void catalog.moveAway(known, (id) => !ids.has(id), this.#settings.moveTimeoutMs);
   }
 
-  // ——— For figures.
+  // ——— For people, and for figures.
+
+  /** What it holds, in order of type and id. */
+  list({ type, id, prefix = "", after, limit }: StickyQuery): StickyPage {
+    const { name } = this.#settings;
+    const all = this.#holdings
+      .list()
+      .filter((one) => (type === undefined || one.type === type) && (id === undefined || one.id === id))
+      .filter((one) => one.id.startsWith(prefix) && (after === undefined || compareNames(one, after) > 0))
+      .sort(compareNames);
+    const page = all.slice(0, Math.min(limit, LIMITS.listPage));
+    const last = page.at(-1);
+    return {
+      actors: page.map((one) => ({ ...one, address: this.#settings.address, name, away: false })),
+      next: all.length > page.length && last ? { type: last.type, id: last.id } : undefined,
+    };
+  }
 
   /** Called when somebody looks. */
   measure(): void {

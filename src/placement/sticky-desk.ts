@@ -6,7 +6,7 @@
 import { LIMITS } from "../kernel/limits.ts";
 import type { HostRecord } from "./connection-controller.ts";
 import type { SchedulerMessage, StickyAnswer, StickyWish, TableHost, TypeTable } from "./messages.ts";
-import { type Acquisition, StickyOwners } from "./sticky-owners.ts";
+import { type Acquisition, StickyOwners, type ToldHosts } from "./sticky-owners.ts";
 
 /** For figures: what has happened, how often, to actors of which type. */
 export type StickyEvent = "granted" | "owner" | "refused" | "waiting" | "released" | "cleared" | "claimed" | "conflict";
@@ -28,7 +28,7 @@ interface Waiting {
   readonly wish: StickyWish;
 }
 
-const NOBODY: ReadonlyMap<string, TableHost> = new Map();
+const NOBODY: ToldHosts = { lists: () => false, named: () => undefined };
 
 export class StickyDesk {
   readonly owners = new StickyOwners();
@@ -38,7 +38,7 @@ export class StickyDesk {
   #waitingCount = 0;
   /** What was asked may have another answer by now, also of other ids than those that were let go. */
   #stirred = false;
-  readonly #tables = new WeakMap<TypeTable, ReadonlyMap<string, TableHost>>();
+  readonly #tables = new WeakMap<TypeTable, ToldHosts>();
   readonly #answers = new Map<number, StickyAnswer[]>();
   readonly #events = new Map<string, Map<StickyEvent, number>>();
 
@@ -160,15 +160,21 @@ export class StickyDesk {
     return this.owners.acquire(host, wish, this.#hostsOf(type), now);
   }
 
-  #hostsOf(type: string): ReadonlyMap<string, TableHost> {
+  #hostsOf(type: string): ToldHosts {
     const table = this.#neighbours.table(type);
     if (table === undefined) return NOBODY;
-    let hosts = this.#tables.get(table);
-    if (hosts === undefined) {
-      hosts = new Map(table.hosts.map((host) => [host.incarnation, host]));
-      this.#tables.set(table, hosts);
+    let told = this.#tables.get(table);
+    if (told === undefined) {
+      const listed = new Set(table.hosts.map(({ incarnation }) => incarnation));
+      // A table may still name one that is gone, until the next one is told.
+      const isThere = ({ incarnation }: TableHost): boolean => this.#neighbours.host(incarnation) !== undefined;
+      told = {
+        lists: (incarnation) => listed.has(incarnation),
+        named: (name) => table.hosts.find((host) => host.name === name && isThere(host)),
+      };
+      this.#tables.set(table, told);
     }
-    return hosts;
+    return told;
   }
 
   #keep(waiting: Waiting): void {

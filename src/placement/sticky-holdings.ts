@@ -193,8 +193,10 @@ export class StickyHoldings {
 
   /** Its owner is another host. False: that one is in no table here yet. */
   remember(type: string, id: string, host: TableHost): boolean {
-    if (!this.#counts(type, host)) return false;
-    this.#remember(this.#of(type), id, host);
+    const listed = this.#tables.hostAt(type, host.address);
+    if (listed?.incarnation !== host.incarnation) return false;
+    // As the table has it: many ids share it.
+    this.#remember(this.#of(type), id, listed);
     return true;
   }
 
@@ -241,6 +243,11 @@ export class StickyHoldings {
 
   heldOf(type: string): Iterable<string> {
     return this.#types.get(type)?.held.keys() ?? [];
+  }
+
+  /** For people. */
+  list(): { readonly type: string; readonly id: string; readonly since: number }[] {
+    return [...this.#types].flatMap(([type, { held }]) => [...held].map(([id, since]) => ({ type, id, since })));
   }
 
   /** Held, and asked for. */

@@ -24,7 +24,10 @@ function owners(rule: LostRule = 0): StickyOwners {
   return table;
 }
 
-const tableOf = (...hosts: TableHost[]) => new Map(hosts.map((one) => [one.incarnation, one]));
+const tableOf = (...hosts: TableHost[]) => ({
+  lists: (incarnation: string) => hosts.some((one) => one.incarnation === incarnation),
+  named: (name: string) => hosts.find((one) => one.name === name),
+});
 const everybody = tableOf(a, b, c);
 const claim = (table: StickyOwners, who: TableHost, type: string, ids: string[]) =>
   table.claims(

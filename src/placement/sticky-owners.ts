@@ -29,6 +29,13 @@ export interface HeldActor {
   readonly away: boolean;
 }
 
+/** Who hosts a type, as everybody was told last. */
+export interface ToldHosts {
+  lists(incarnation: string): boolean;
+  /** One of them by its name, if it is there. */
+  named(name: string): TableHost | undefined;
+}
+
 interface Place {
   readonly host: TableHost;
   ids: number;
@@ -214,11 +221,10 @@ export class StickyOwners {
 
   // ——— Actors.
 
-  /** `table`: who hosts the type, as everybody was told last. */
   acquire(
     host: TableHost,
     { type, id, since }: { readonly type: string; readonly id: string; readonly since: number },
-    table: ReadonlyMap<string, TableHost>,
+    told: ToldHosts,
     now: number,
   ): Acquisition {
     const known = this.#types.get(type);
@@ -236,10 +242,10 @@ export class StickyOwners {
     if (owner.host.incarnation === host.incarnation) return GRANTED;
     if (owner.state === "held") {
       // Whoever is in no table any more is about to let go.
-      if (!table.has(owner.host.incarnation)) return LATER;
+      if (!told.lists(owner.host.incarnation)) return LATER;
       return { kind: "owner", host: owner.host, isNews: false };
     }
-    return this.#inherit(known, id, owner, host, since, table);
+    return this.#inherit(known, id, owner, host, since, told);
   }
 
   /** Its owner is lost, and it is kept for the host that comes back under the same name. */
@@ -249,10 +255,9 @@ export class StickyOwners {
     { host: { name }, until }: Place,
     asker: TableHost,
     since: number,
-    table: ReadonlyMap<string, TableHost>,
+    told: ToldHosts,
   ): Acquisition {
-    let heir: TableHost | undefined;
-    for (const host of table.values()) if (host.name === name) heir = host;
+    const heir = told.named(name);
     if (heir === undefined) {
       const wait = until === Number.POSITIVE_INFINITY ? "until it returns" : "until it returns, for a while";
       return refused("OWNER_AWAY", `the host ${name}, which held it, is away; it is kept for it ${wait}`);

@@ -152,6 +152,8 @@ export interface StickyQuery {
   /** This one only; needs the type. */
   readonly id?: string | undefined;
   readonly prefix?: string | undefined;
+  /** Those that the host which is asked holds, by its own account; the leader is not asked. */
+  readonly here?: boolean | undefined;
   readonly after?: { readonly type: string; readonly id: string } | undefined;
   readonly limit: number;
 }

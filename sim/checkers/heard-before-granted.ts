@@ -1,0 +1,88 @@
+// A new leader grants sticky actors of a type only when everybody who may hold some of it has said which, or its lease is over.
+import type { Process } from "../../src/world/process.ts";
+import type { Said } from "../../src/world/virtual-control.ts";
+import type { CheckerKind } from "./checker.ts";
+import { doorOf } from "./looks.ts";
+
+/** One term of a leader, as far as it can be seen on the network. */
+interface Term {
+  readonly number: number;
+  /** Incarnations that have said all they hold. */
+  readonly heard: Set<string>;
+  /** Addresses of those that are no members any more. */
+  readonly removed: Set<string>;
+}
+
+export const heardBeforeGranted: CheckerKind = {
+  name: "heard before granted",
+  rule: "no sticky actor is granted while a host that may hold it has not said what it holds and its lease is not over",
+  make(stage, report) {
+    if (stage.plan.sticky === undefined) return {};
+    /** By the place of the leader. */
+    const terms = new Map<number, Term>();
+    /** By the place of a host: who it says it is. */
+    const incarnations = new Map<number, string>();
+    /** Who was first welcomed by which leader: that one need not hear of it what it held before. */
+    const newTo = new Map<string, Term>();
+    /** What is asked, by the place of the host and its correlation. */
+    const asked = new Map<string, { readonly namespace: string; readonly type: string; readonly id: string }>();
+    const namespaceAt = new Map<number, string>();
+
+    function welcomed(leader: number, host: number, number: number): void {
+      let term = terms.get(leader);
+      if (term?.number !== number) {
+        term = { number, heard: new Set(), removed: new Set() };
+        terms.set(leader, term);
+      }
+      const incarnation = incarnations.get(host);
+      if (incarnation !== undefined && !newTo.has(incarnation)) newTo.set(incarnation, term);
+    }
+
+    async function granted(leader: Process, host: number, correlation: number): Promise<void> {
+      const what = asked.get(`${host}/${correlation}`);
+      const term = terms.get(leader.place);
+      const own = doorOf(leader)?.status().address;
+      if (what === undefined || term === undefined || own === undefined) return;
+      const { namespace, type, id } = what;
+      for (const member of await stage.world.database.truth.coordination.members()) {
+        const { incarnation, address } = member;
+        if (member.namespace !== namespace || !member.types.includes(type) || address === own) continue;
+        if (term.heard.has(incarnation) || term.removed.has(address) || newTo.get(incarnation) === term) continue;
+        // Nobody has ever seen it: it was the leader's own, and is gone with it, or is just being noted.
+        if (!newTo.has(incarnation)) continue;
+        report(`${namespace}/${type}/${id} is granted, and ${address} (${incarnation}) has not said what it holds`);
+      }
+    }
+
+    return {
+      told({ who, event, fields }) {
+        if (event !== "host removed" || typeof fields?.host !== "string") return;
+        const place = stage.players.find(({ host }) => host.name === who)?.host.process?.place;
+        if (place !== undefined) terms.get(place)?.removed.add(fields.host);
+      },
+      sent(process, to, message) {
+        const said = message as Said;
+        if (said.about === "scheduler") {
+          if (said.message.kind === "welcome") welcomed(process.place, to, said.message.term);
+          if (said.message.kind !== "acquired") return;
+          for (const { kind, correlation } of said.message.answers) {
+            if (kind === "granted") void granted(process, to, correlation);
+          }
+        }
+        if (said.about !== "host") return;
+        const { message: word } = said;
+        if (word.kind === "hello") {
+          incarnations.set(process.place, word.incarnation);
+          namespaceAt.set(process.place, word.namespace);
+        } else if (word.kind === "claimed") {
+          terms.get(to)?.heard.add(incarnations.get(process.place) ?? "");
+        } else if (word.kind === "acquire") {
+          const namespace = namespaceAt.get(process.place) ?? "";
+          for (const { correlation, type, id } of word.wishes) {
+            asked.set(`${process.place}/${correlation}`, { namespace, type, id });
+          }
+        }
+      },
+    };
+  },
+};
