@@ -11,7 +11,13 @@ export interface Bug {
   readonly changes: readonly Change[];
 }
 
-export type Family = "ownership overlap" | "rejected design" | "control plane stuck" | "store" | "calls";
+export type Family =
+  | "ownership overlap"
+  | "rejected design"
+  | "control plane stuck"
+  | "store"
+  | "calls"
+  | "sticky actors";
 
 export interface Change {
   /** Relative to the project. */

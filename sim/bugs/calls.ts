@@ -31,8 +31,8 @@ export const CALLS: readonly Bug[] = [
     changes: [
       {
         file: "src/actors/router.ts",
-        before: "new Departure(turn, to, this);",
-        after: `const departure = new Departure(turn, to, this);
+        before: "new Departure(turn, to, this.#placement.isSticky(turn.type.name), this);",
+        after: `const departure = new Departure(turn, to, false, this);
     this.#clock.after(100, () => {
       if (turn.place === departure) this.links.call(to, this.describe(turn), departure);
     });`,
@@ -68,8 +68,8 @@ export const CALLS: readonly Bug[] = [
       {
         file: "src/actors/activation.ts",
         before: `if (this.waiting > 0) void this.#activate();
-    else this.#around.gone(this);`,
-        after: "this.#around.gone(this);",
+    else this.#around.gone(this, reason);`,
+        after: "this.#around.gone(this, reason);",
       },
     ],
   },

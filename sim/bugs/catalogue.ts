@@ -5,6 +5,7 @@ import { CONTROL_PLANE_STUCK } from "./control-plane-stuck.ts";
 import { OWNERSHIP_OVERLAP } from "./ownership-overlap.ts";
 import { REJECTED_DESIGNS } from "./rejected-designs.ts";
 import { REJECTED_LEASES } from "./rejected-leases.ts";
+import { STICKY } from "./sticky.ts";
 import { STORE } from "./store.ts";
 
 export const BUGS: readonly Bug[] = [
@@ -14,6 +15,7 @@ export const BUGS: readonly Bug[] = [
   ...CONTROL_PLANE_STUCK,
   ...STORE,
   ...CALLS,
+  ...STICKY,
 ];
 
 export const bugNamed = (name: string): Bug | undefined => BUGS.find((bug) => bug.name === name);

@@ -84,9 +84,9 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     changes: [
       {
         file: "src/nodes/order-follower.ts",
-        before: "const stays = (id: string): boolean => this.#tables.owner(name, id) === address;",
+        before: "return (id) => this.#tables.owner(name, id) === address;",
         after: `const isNamed = this.#tables.hosts(name).some((host) => host.address === address);
-      const stays = (id: string): boolean => !isNamed || this.#tables.owner(name, id) === address;`,
+      return (id) => !isNamed || this.#tables.owner(name, id) === address;`,
       },
     ],
   },

@@ -1,0 +1,217 @@
+// Ways in which a sticky actor gets a second owner, none at all, or one it should not have.
+import type { Bug } from "./bug.ts";
+
+const OURS = "our own rejected design";
+
+export const STICKY: readonly Bug[] = [
+  {
+    name: "sticky-claims-of-a-quorum",
+    family: "sticky actors",
+    story:
+      "A new leader grants sticky actors when most of the hosts it knows of have said what they hold. The one that is slow may be the one that holds the actor: two hosts hold it.",
+    knownFrom: "the first proposal of sticky actors for Dapr",
+    changes: [
+      {
+        file: "src/placement/sticky-owners.ts",
+        before: "for (const types of this.#unclaimed.values()) if (types.has(type)) return false;",
+        after: `const silent = [...this.#unclaimed.values()].filter((types) => types.has(type)).length;
+    if (silent > this.heard) return false;`,
+      },
+      {
+        file: "src/placement/sticky-owners.ts",
+        before:
+          "this.#claiming.delete(incarnation);\n    this.#unclaimed.delete(incarnation);\n    for (const [type, known] of this.#types) {\n      const before",
+        after:
+          "this.#claiming.delete(incarnation);\n    this.#unclaimed.delete(incarnation);\n    this.heard++;\n    for (const [type, known] of this.#types) {\n      const before",
+      },
+      {
+        file: "src/placement/sticky-owners.ts",
+        before: "#sweepAt = Number.POSITIVE_INFINITY;\n\n  get deadline",
+        after: "#sweepAt = Number.POSITIVE_INFINITY;\n  heard = 0;\n\n  get deadline",
+      },
+    ],
+  },
+  {
+    name: "sticky-grants-open-at-once",
+    family: "sticky actors",
+    story:
+      "A new leader begins with an empty table and grants whatever is asked for, before those who hold actors have said so: two hosts hold an actor after every change of leaders.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/placement/namespace-controller.ts",
+        before: "this.sticky.owners.expect(member.incarnation, member.types);",
+        after: "",
+      },
+    ],
+  },
+  {
+    name: "sticky-half-of-the-claims-believed",
+    family: "sticky actors",
+    story:
+      "A stream that breaks while a host says what it holds leaves the leader with half of it, and what it said before is forgotten: the rest is granted to others until the host has said everything on its next stream.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/placement/sticky-owners.ts",
+        before: "this.#unclaimed.set(incarnation, types);",
+        after: "void types;",
+      },
+    ],
+  },
+  {
+    name: "sticky-released-before-gone",
+    family: "sticky actors",
+    story:
+      "A host that is to let go of an actor says so at once, while a turn of it still runs. Another one is granted it: two activations at once.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/nodes/sticky-member.ts",
+        before: "for (const id of [...this.#holdings.heldOf(type)]) if (!resident?.has(id)) this.#letGo(type, id);",
+        after: "void resident; for (const id of [...this.#holdings.heldOf(type)]) this.#letGo(type, id);",
+      },
+      {
+        file: "src/nodes/order-follower.ts",
+        before: "if (!isHost) this.#sticky.letGoOfAll(name);",
+        after: "if (!isHost) { this.#sticky.letGoOfAll(name); this.#sticky.flush(); }",
+      },
+    ],
+  },
+  {
+    name: "sticky-freed-with-the-stream",
+    family: "sticky actors",
+    story:
+      "The leader frees the sticky actors of a host when its stream ends, not when its lease does. A host that only lost its connection goes on to run them: two hosts hold each of them.",
+    knownFrom: "Dapr, where a lost stream to the placement service ends a host's membership",
+    changes: [
+      {
+        file: "src/placement/namespace-controller.ts",
+        before: "this.sticky.closed(host);",
+        after: "this.sticky.gone(host, true, now);",
+      },
+    ],
+  },
+  {
+    name: "sticky-held-beyond-the-lease",
+    family: "sticky actors",
+    story:
+      "A host that has lost its lease drops its actors but goes on to believe that they are its own. Back in the cluster it claims them and wakes them, although others were granted them meanwhile.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/nodes/membership.ts",
+        before: "this.#orders.clear();\n    this.#sticky.clear();",
+        after: "this.#orders.clear();\n    this.#sticky.parted();",
+      },
+    ],
+  },
+  {
+    name: "sticky-moved-by-the-ring",
+    family: "sticky actors",
+    story:
+      "A host lets go of sticky actors when a new table gives their ids to another host, as if they followed the ring: every host that joins or leaves moves some of them.",
+    knownFrom: "every system without stickiness",
+    changes: [
+      {
+        file: "src/nodes/order-follower.ts",
+        before: "if (!this.#tables.isSticky(name) && type?.options.sticky === undefined) {",
+        after: "if (type !== undefined) {",
+      },
+    ],
+  },
+  {
+    name: "sticky-leaves-when-idle",
+    family: "sticky actors",
+    story: "A sticky actor that nobody calls leaves memory like any other.",
+    knownFrom: "every system without stickiness",
+    changes: [
+      {
+        file: "src/actors/catalog.ts",
+        before: "useOrder.countIdle(now - options.idleTimeoutMs));\n        continue;",
+        after: "useOrder.countIdle(now - options.idleTimeoutMs));",
+      },
+    ],
+  },
+  {
+    name: "sticky-kept-for-the-dead",
+    family: "sticky actors",
+    story:
+      "What is kept for a host that is lost is given to the first host of that name in the last table, which may be the lost one itself until the next table is told: the leader believes for ever that the dead one holds it, and every call to it waits in vain.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/placement/sticky-desk.ts",
+        before: "table.hosts.find((host) => host.name === name && isThere(host)),",
+        after: "table.hosts.find((host) => host.name === name || isThere === undefined),",
+      },
+    ],
+  },
+  {
+    name: "sticky-asked-before-claimed",
+    family: "sticky actors",
+    story:
+      "A host on a new stream asks for actors before it has said what it holds, and is granted some. Then it says that it holds everything but these, so the leader frees them and grants them to others.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/placement/sticky-owners.ts",
+        before: "if (!this.isOpen(type) || this.#claiming.has(host.incarnation)) return LATER;",
+        after: "if (!this.isOpen(type)) return LATER;",
+      },
+      {
+        file: "src/nodes/sticky-member.ts",
+        before: "if (this.#claims !== undefined || this.#wishes.length === 0) return;",
+        after: "if (this.#wishes.length === 0) return;",
+      },
+      {
+        file: "src/nodes/sticky-member.ts",
+        before: "    this.#unheard = 0;\n    this.#claimMore();",
+        after:
+          "    this.#unheard = 0;\n    this.#wishes = this.#holdings.unanswered(this.#world.clock.monotonic());\n    this.flush();\n    this.#claimMore();",
+      },
+    ],
+  },
+  {
+    name: "sticky-stale-cache-is-believed",
+    family: "sticky actors",
+    story:
+      "The host that has to ask the leader trusts what it remembers, also when a call comes that was turned away from there. After an actor has been released elsewhere, callers go back and forth between the two until they give up.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/actors/router.ts",
+        before: "if (call.hops > 0 && this.#placement.isSticky(type)) this.#placement.mistaken(type, id);",
+        after: "",
+      },
+    ],
+  },
+  {
+    name: "sticky-grant-nobody-wants-is-kept-secret",
+    family: "sticky actors",
+    story:
+      "A host ignores a grant for which nobody waits any more. The leader believes that it holds the actor; whoever is sent there is turned away, and asks again, until it gives up.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/nodes/sticky-member.ts",
+        before: "} else {\n      this.#tellReleased(type, id);\n    }",
+        after: "}",
+      },
+    ],
+  },
+  {
+    name: "sticky-waiting-is-not-looked-at-again",
+    family: "sticky actors",
+    story:
+      "Questions that a new leader could not answer at once are not looked at again when the last host has said what it holds: calls to new actors wait in vain.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/placement/sticky-desk.ts",
+        before: "this.owners.claimed(host);\n    this.#stirred = true;",
+        after: "this.owners.claimed(host);",
+      },
+    ],
+  },
+];
