@@ -95,9 +95,9 @@ export class StickyCluster implements AsyncDisposable {
   }
 
   /** Everybody knows this many hosts, and nothing is moving. */
-  async settled(hosts: number): Promise<void> {
+  async settled(hosts: number, asked = this.alive[0]!): Promise<void> {
     await until(async () => {
-      const view = await this.alive[0]!.view().catch(() => undefined);
+      const view = await asked.view().catch(() => undefined);
       const table = view?.tables.find(({ type }) => type === "Tally");
       return table?.phase === "settled" && table.hosts.length === hosts;
     }, `${hosts} hosts, and nothing moves`);

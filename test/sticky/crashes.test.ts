@@ -1,0 +1,60 @@
+// kill -9 of a host of sticky actors, and of the one that leads, under load. No call to an actor whose host lives fails, not one; the
+// actors of the dead host live on elsewhere, with everything they acknowledged, and nobody ever lives twice.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
+import { livingAt, StickyCluster, someIds } from "./sticky-cluster.ts";
+
+/** What callers may be told of actors of the dead host: its process was theirs, or had their call. */
+const LOST = ["DIED", "ANSWER_LOST"];
+
+const CASES = [
+  { title: "the leader is killed", leads: true, cluster: { failover: "auto", lease: "20s" } },
+  { title: "a host is killed that does not lead", leads: false, cluster: { failover: "auto", lease: "20s" } },
+  { title: "the leader is killed, and nobody looks at processes", leads: true, cluster: { failover: "lease" } },
+  { title: "a host is killed, and nobody looks at processes", leads: false, cluster: { failover: "lease" } },
+] as const;
+
+for (const { store, open } of GROUNDS) {
+  describe(`sticky actors on ${store} when processes die`, { timeout: 60_000 }, () => {
+    let grounds: Grounds;
+    before(async () => {
+      grounds = await open();
+    });
+    after(() => grounds?.[Symbol.asyncDispose]());
+
+    for (const { title, leads, cluster: settings } of CASES) {
+      test(`those of other hosts notice nothing when ${title}, and its own live on elsewhere`, async (t) => {
+        await using place = await grounds.place();
+        await using cluster = new StickyCluster(t, place, settings);
+        const hosts = await cluster.startAll(["one", "two", "three"]);
+        await cluster.settled(3);
+        const leader = await cluster.leader();
+        const victim = leads ? leader : hosts.find((host) => host !== leader)!;
+        const survivors = hosts.filter((host) => host !== victim);
+        const homes = await cluster.fill(someIds("actor", 90), hosts);
+        const lost = cluster.callers(livingAt(homes, victim.name)).through(...hosts);
+        const kept = cluster.callers(livingAt(homes, ...survivors.map(({ name }) => name))).through(...survivors);
+        await Promise.all([lost.more(60), kept.more(120)]);
+
+        await victim.kill();
+        // Who is called for the first time now waits until it is known who holds what.
+        const fresh = cluster.callers(someIds("fresh", 90)).through(...survivors);
+        await Promise.all([kept.more(300), fresh.more(100), lost.more(100)]);
+        await cluster.settled(2);
+        // Everybody of the dead host has come to life again, everybody else is where it was.
+        const now = await cluster.fill([...homes.keys()], survivors);
+        for (const id of kept.ids) assert.equal(now.get(id), homes.get(id), `${id} has moved`);
+        for (const id of lost.ids) assert.ok(survivors.some(({ name }) => name === now.get(id)));
+        kept.expectOnly();
+        fresh.expectOnly();
+        lost.expectOnly(...LOST);
+        const lives = await cluster.lives();
+        for (const id of kept.ids) assert.deepEqual(lives.get(id), [homes.get(id)], `${id} has lived once`);
+        for (const id of lost.ids) assert.deepEqual(lives.get(id), [victim.name, now.get(id)]);
+        for (const id of fresh.ids) assert.ok((lives.get(id)?.length ?? 0) <= 1, `${id} has lived once at most`);
+        await cluster.audit();
+      });
+    }
+  });
+}
