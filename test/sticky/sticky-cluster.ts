@@ -7,6 +7,11 @@ import type { TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ClusterSettings } from "../../src/config/settings.ts";
 import { limpet } from "../../src/index.ts";
+import { LIMITS } from "../../src/kernel/limits.ts";
+import type { StickyQuery } from "../../src/ports/host.ts";
+import { silentLog } from "../../src/ports/log.ts";
+import { NO_SECURITY } from "../../src/wire/cluster-security.ts";
+import { controlClient } from "../../src/wire/control/client.ts";
 import { BRISK } from "../support/cluster.ts";
 import { type TraceLine, traceClock } from "../support/cluster-actors.ts";
 import { ClusterProcess } from "../support/cluster-process.ts";
@@ -111,13 +116,34 @@ export class StickyCluster implements AsyncDisposable {
     return await this.homes(ids, through[0]);
   }
 
-  /** Who holds each of them, as the leader knows it. */
+  /** Who holds each of them. A leader that is new may have to hear it first, so it is asked until everybody is held by somebody. */
   async homes(ids: readonly string[], asked = this.alive[0]!): Promise<Homes> {
-    const homes = await inBatches(ids, async (id): Promise<[string, string]> => {
-      const { sticky, ownerName } = await asked.where(["Tally", id]);
-      return [id, sticky === undefined ? "nobody" : ownerName!];
-    });
-    return new Map(homes);
+    let homes = new Map<string, string>();
+    await until(async () => {
+      const held = await this.#held(asked).catch(() => homes);
+      homes = new Map(ids.flatMap((id) => (held.has(id) ? [[id, held.get(id)!]] : [])));
+      return homes.size === ids.length;
+    }, `somebody holds each of ${ids.length} actors; it is ${homes.size}`);
+    return homes;
+  }
+
+  /** Everything the leader knows, page by page. */
+  async #held(asked: ClusterProcess): Promise<Homes> {
+    const { schedulers } = await asked.view();
+    const { address } = schedulers.find(({ leader }) => leader)!;
+    const client = controlClient({ address, security: NO_SECURITY, log: silentLog });
+    const homes = new Map<string, string>();
+    try {
+      let after: StickyQuery["after"];
+      do {
+        const page = await client.sticky("default", { type: "Tally", after, limit: LIMITS.listPage });
+        for (const { id, name, away } of page.actors) if (!away) homes.set(id, name);
+        after = page.next;
+      } while (after !== undefined);
+      return homes;
+    } finally {
+      await client.close();
+    }
   }
 
   /** Callers of these actors, audited with all others at the end. An actor belongs to one group of callers. */

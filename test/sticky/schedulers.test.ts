@@ -1,0 +1,92 @@
+// Two dedicated schedulers, as `limpet scheduler` runs them, and the one that leads is killed while thousands of sticky actors are
+// held and others are called for the first time. What only the leader knew its successor learns from the hosts.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { CliProcess } from "../support/cli.ts";
+import type { ClusterProcess } from "../support/cluster-process.ts";
+import { freePort } from "../support/free-port.ts";
+import { startPostgres, type TestServer } from "../support/postgres.ts";
+import { tempPlace } from "../support/two-stores.ts";
+import { until } from "./callers.ts";
+import { StickyCluster, someIds } from "./sticky-cluster.ts";
+
+const HELD = 3_000;
+const FRESH = 2_000;
+/** First calls that are under way at a time. */
+const AT_ONCE = 60;
+
+describe("sticky actors of a cluster on PostgreSQL with dedicated schedulers", { timeout: 60_000 }, () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startPostgres();
+  });
+  after(() => server?.dispose());
+
+  test("stay where they are, and first calls are answered, when the scheduler that leads is killed", async (t) => {
+    await using temp = await tempPlace();
+    const place = { ...temp, store: await server.createDatabase() };
+    await using stack = new AsyncDisposableStack();
+    const schedulers = new Map<string, CliProcess>();
+    for (let i = 0; i < 2; i++) {
+      const port = await freePort();
+      const flags = ["--store", place.store, "--scheduler-port", `${port}`, "--no-http"];
+      const scheduler = stack.use(new CliProcess(["scheduler", ...flags], { cwd: place.folder }));
+      schedulers.set(`127.0.0.1:${port}`, scheduler);
+    }
+    await Promise.all([...schedulers.values()].map((one) => one.until("stdout", /ready/)));
+    await using cluster = new StickyCluster(t, place);
+    const hosts = await cluster.startAll(["one", "two", "three"], { schedulers: [...schedulers.keys()] });
+    await cluster.settled(3);
+    const homes = await cluster.fill(someIds("actor", HELD), hosts);
+    assert.deepEqual(new Set(homes.values()), new Set(["one", "two", "three"]));
+    const callers = cluster.callers([...homes.keys()]).through(...hosts);
+
+    const fresh = someIds("fresh", FRESH);
+    const first = new FirstCalls(hosts, fresh);
+    const all = Promise.all(Array.from({ length: AT_ONCE }, () => first.lane()));
+    await until(() => first.answered >= FRESH / 10, "first calls are answered");
+    const leader = await leading(hosts[0]!);
+    await schedulers.get(leader)!.end("SIGKILL");
+    await all;
+    await until(async () => (await leading(hosts[0]!).catch(() => leader)) !== leader, "the other one leads");
+    await cluster.settled(3);
+    await callers.more(200);
+
+    assert.equal(first.answered, FRESH);
+    callers.expectOnly();
+    assert.deepEqual(await cluster.homes([...homes.keys()]), homes);
+    const lives = await cluster.lives();
+    for (const [id, home] of [...homes, ...(await cluster.homes(fresh))]) {
+      assert.deepEqual(lives.get(id), [home], `${id} has lived once, where its successor knows it to be`);
+    }
+    assert.equal(await hosts[0]!.metric("limpet_host_leases_lost_total"), 0);
+    await cluster.audit();
+  });
+});
+
+/** Calls each id once, through one host after the other. */
+class FirstCalls {
+  readonly #hosts: readonly ClusterProcess[];
+  readonly #ids: readonly string[];
+  #begun = 0;
+  answered = 0;
+
+  constructor(hosts: readonly ClusterProcess[], ids: readonly string[]) {
+    this.#hosts = hosts;
+    this.#ids = ids;
+  }
+
+  async lane(): Promise<void> {
+    for (let i = this.#begun++; i < this.#ids.length; i = this.#begun++) {
+      const { n } = await this.#hosts[i % this.#hosts.length]!.report(this.#ids[i]!);
+      assert.equal(n, 0);
+      this.answered++;
+    }
+  }
+}
+
+/** The address of the scheduler that leads. */
+async function leading(host: ClusterProcess): Promise<string> {
+  const { schedulers } = await host.view();
+  return schedulers.find(({ leader }) => leader)!.address;
+}
