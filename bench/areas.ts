@@ -3,12 +3,13 @@ import { actorCases } from "./actors/cases.ts";
 import type { BenchCase } from "./case.ts";
 import { clusterCases } from "./cluster/cases.ts";
 import { simulationCases } from "./simulation/cases.ts";
+import { stickyCases } from "./sticky/cases.ts";
 
 export const AREAS: Readonly<Record<string, readonly BenchCase[]>> = {
   actors: actorCases,
   cluster: clusterCases,
   simulation: simulationCases,
-  sticky: [],
+  sticky: stickyCases,
   reminders: [],
   workflows: [],
   sharding: [],

@@ -1,0 +1,113 @@
+// The cases of the area `sticky`: what it costs that actors stay where they are, and what it saves.
+import type { BenchCase, Figure, Params, Peer } from "../case.ts";
+import {
+  ACQUISITIONS,
+  CALL_RATIO,
+  DRAINED_BY_LEAVING,
+  DRAINED_BY_STAYING,
+  HASH_CALLS,
+  LEADER_TIME,
+  LEADER_TOTAL,
+  p50At,
+  p99At,
+  STICKY_CALLS,
+  UNTIL_GRANTS,
+} from "./figures.ts";
+
+const MILLISECONDS: Figure = { unit: "ms", better: "lower" };
+
+const byHash = (module: string, make: string, params: Params): Peer => ({
+  name: "hash placement",
+  module,
+  make,
+  params: { ...params, placement: "hash" },
+});
+
+const warm = (where: "local" | "remote", inFlight: number): BenchCase => {
+  const rate: Figure = { unit: "calls/s", better: "higher" };
+  const what = where === "local" ? "call in the same process" : "call to another host";
+  return {
+    name: inFlight === 1 ? `${what}, one at a time` : `${what}, ${inFlight} in flight`,
+    figures: {
+      [STICKY_CALLS]: rate,
+      [HASH_CALLS]: rate,
+      [CALL_RATIO]: { unit: "× hash", better: "higher", goals: { ours: 0.95 } },
+    },
+    ours: {
+      module: "sticky/ours-warm.ts",
+      make: where,
+      params: { actors: inFlight === 1 ? 1 : 1_000, inFlight },
+      postgres: where === "remote",
+    },
+  };
+};
+
+const cold = (state: boolean, levels: readonly number[]): BenchCase => {
+  const params = { inFlight: levels.join(), state };
+  const [module, make, postgres] = ["sticky/ours-cold.ts", "firstCalls", true];
+  return {
+    name: state ? "first call to an actor with state" : "first call to an actor",
+    figures: Object.fromEntries(
+      levels.flatMap((inFlight) => [
+        [p50At(inFlight), MILLISECONDS],
+        [p99At(inFlight), MILLISECONDS],
+      ]),
+    ),
+    ours: { module, make, params: { ...params, placement: "sticky" }, postgres },
+    peers: [{ ...byHash(module, make, params), postgres }],
+  };
+};
+
+const acquisitions: BenchCase = {
+  name: "4 hosts ask one leader, 4,000 in flight",
+  figures: {
+    [ACQUISITIONS]: { unit: "actors/s", better: "higher", goals: { ours: 50_000 } },
+    [LEADER_TIME]: { unit: "µs", better: "lower" },
+  },
+  ours: { module: "sticky/ours-acquisitions.ts", make: "acquisitions", params: { hosts: 4, inFlight: 4_000 } },
+};
+
+const memory: BenchCase = {
+  name: "memory of the leader for 1,000,000 actors",
+  unit: "bytes/actor",
+  better: "lower",
+  ours: { module: "sticky/ours-memory.ts", make: "owners", params: { actors: 1_000_000 }, gc: true },
+  floor: { module: "sticky/floor-memory.ts", make: "owners", params: { actors: 1_000_000 }, gc: true },
+  goals: { ours: 200 },
+  fresh: true,
+  steady: true,
+};
+
+const CHURN = { hosts: 10, guests: 10, actors: 10_000, born: 100 } as const;
+
+const churn: BenchCase = {
+  name: "10 hosts join and leave 10 others with 10,000 actors, simulated",
+  figures: {
+    [DRAINED_BY_STAYING]: { unit: "actors", better: "lower", goals: { ours: 0 } },
+    [DRAINED_BY_LEAVING]: { unit: "actors", better: "lower" },
+  },
+  ours: { module: "sticky/ours-churn.ts", make: "churn", params: { ...CHURN, placement: "sticky" } },
+  peers: [byHash("sticky/ours-churn.ts", "churn", CHURN)],
+  steady: true,
+};
+
+const failover: BenchCase = {
+  name: "the leader changes, 10 hosts hold 1,000,000 actors",
+  figures: { [UNTIL_GRANTS]: MILLISECONDS, [LEADER_TOTAL]: MILLISECONDS },
+  ours: { module: "sticky/ours-failover.ts", make: "failover", params: { hosts: 10, actors: 1_000_000 } },
+  fresh: true,
+  steady: true,
+};
+
+export const stickyCases: readonly BenchCase[] = [
+  warm("local", 1),
+  warm("local", 256),
+  warm("remote", 1),
+  warm("remote", 256),
+  cold(false, [1, 64, 256]),
+  cold(true, [1, 64, 256]),
+  acquisitions,
+  memory,
+  churn,
+  failover,
+];

@@ -1,0 +1,19 @@
+// What the measurements of sticky actors are called. Cases and contenders have these names in common.
+
+export const STICKY_CALLS = "sticky";
+export const HASH_CALLS = "by hash";
+export const CALL_RATIO = "sticky divided by hash";
+
+export const p50At = (inFlight: number): string => `${load(inFlight)}, p50`;
+export const p99At = (inFlight: number): string => `${load(inFlight)}, p99`;
+
+const load = (inFlight: number): string => (inFlight === 1 ? "one at a time" : `${inFlight} in flight`);
+
+export const ACQUISITIONS = "acquisitions";
+export const LEADER_TIME = "processor time of the leader for each";
+
+export const DRAINED_BY_STAYING = "actors drained by hosts that stay";
+export const DRAINED_BY_LEAVING = "actors drained by hosts that leave";
+
+export const UNTIL_GRANTS = "from the first welcome to the first grant";
+export const LEADER_TOTAL = "processor time of the leader";

@@ -1,0 +1,86 @@
+// Limpet: how many sticky actors per second one leader grants. The leader is a process of its own; hosts without actors ask it
+// from this one, each over a control stream of its own, with so many questions under way.
+import { join } from "node:path";
+import type { Make, Measurement } from "../case.ts";
+import { pause, until } from "../until.ts";
+import { ACQUISITIONS, LEADER_TIME } from "./figures.ts";
+import { idOf } from "./ids.ts";
+import { LeaderProcess } from "./leader.ts";
+import { Fleet, type StandInHost } from "./stand-in-hosts.ts";
+
+/** Ids that are ready for each second, so that finding them is not part of what is measured. */
+const READY_PER_SECOND = 150_000;
+
+export const acquisitions: Make = async ({ folder, durationMs, warmupMs, params }) => {
+  const leader = await LeaderProcess.start({ store: join(folder, "ours.db") });
+  const questions = new Questions();
+  questions.fleet = await Fleet.join(Number(params.hosts), [leader.address], questions);
+  const measure = async (ms: number): Promise<Measurement> => {
+    questions.prepare(Math.ceil((ms / 1_000) * READY_PER_SECOND));
+    questions.begin(Number(params.inFlight));
+    const [before, cpu, start] = [questions.granted, await leader.cpuMs(), performance.now()];
+    await pause(ms);
+    const [count, seconds] = [questions.granted - before, (performance.now() - start) / 1_000];
+    const cpuMs = (await leader.cpuMs()) - cpu;
+    await questions.end();
+    return { [ACQUISITIONS]: count / seconds, [LEADER_TIME]: (cpuMs * 1_000) / count };
+  };
+  await measure(warmupMs);
+  return {
+    run: () => measure(durationMs),
+    async close() {
+      questions.fleet!.leave();
+      await leader.end();
+    },
+  };
+};
+
+/** As soon as a host has been granted an actor it asks for another one. */
+class Questions {
+  fleet: Fleet | undefined;
+  granted = 0;
+  #asked = 0;
+  #numbered = 0;
+  #isOpen = false;
+  #failure: Error | undefined;
+  readonly #ready = new Map<StandInHost, string[]>();
+
+  prepare(count: number): void {
+    for (const host of this.fleet!.hosts) if (!this.#ready.has(host)) this.#ready.set(host, []);
+    for (let i = 0; i < count; i++) {
+      const id = idOf(this.#numbered++);
+      this.#ready.get(this.fleet!.ownerOf(id))!.push(id);
+    }
+  }
+
+  begin(inFlight: number): void {
+    const { hosts } = this.fleet!;
+    this.#isOpen = true;
+    for (let i = 0; i < inFlight; i++) this.#ask(hosts[i % hosts.length]!);
+  }
+
+  #ask(host: StandInHost): void {
+    let id = this.#ready.get(host)!.pop();
+    while (id === undefined) {
+      this.prepare(1_000);
+      id = this.#ready.get(host)!.pop();
+    }
+    this.#asked++;
+    host.ask(id);
+  }
+
+  answered(host: StandInHost, _: string, error: Error | undefined): void {
+    this.#failure ??= error;
+    this.granted++;
+    if (this.#isOpen) this.#ask(host);
+  }
+
+  /** Resolves when everything has been answered. Rejects when a host does not hold what it was granted. */
+  async end(): Promise<void> {
+    this.#isOpen = false;
+    await until("an answer to everything", () => this.granted === this.#asked);
+    if (this.#failure !== undefined) throw this.#failure;
+    const { held } = this.fleet!;
+    if (held !== this.#asked) throw new Error(`${this.#asked} actors were asked for, and ${held} are held`);
+  }
+}

@@ -1,0 +1,59 @@
+// Limpet: first calls to actors that nobody has called before. The host that calls is the one on which they come to life; the
+// leader, which is asked for each sticky one, is another process.
+import type { App } from "../../src/index.ts";
+import type { Make, Measurement } from "../case.ts";
+import { HashKeeper, HashPinger, openHost, StickyKeeper, StickyPinger } from "./actors.ts";
+import { p50At, p99At } from "./figures.ts";
+import { latenciesOf, quantile } from "./latencies.ts";
+import { LeaderProcess } from "./leader.ts";
+
+const PINGERS = { sticky: StickyPinger, hash: HashPinger };
+const KEEPERS = { sticky: StickyKeeper, hash: HashKeeper };
+
+/** First calls in each measurement; one at a time they take long. */
+const COUNT = { alone: 2_000, inFlight: 20_000, quick: 1_000 } as const;
+
+export const firstCalls: Make = async ({ postgres, quick, params }) => {
+  const leader = await LeaderProcess.start({ store: postgres });
+  const app = await openHost({ store: postgres, schedulers: [leader.address] });
+  const type = (params.state ? KEEPERS : PINGERS)[params.placement as "sticky" | "hash"];
+  const levels = String(params.inFlight).split(",").map(Number);
+  let last = 0;
+  const first = async () => {
+    const id = `actor-${++last}`;
+    if ((await app.actor(type, id).ping(last)) <= 0) throw new Error(`${id} gave a wrong answer`);
+  };
+  const measure = async (count: (inFlight: number) => number): Promise<Measurement> => {
+    const figures: Record<string, number> = {};
+    for (const inFlight of levels) {
+      const took = await latenciesOf(count(inFlight), inFlight, first);
+      figures[p50At(inFlight)] = quantile(took, 0.5);
+      figures[p99At(inFlight)] = quantile(took, 0.99);
+    }
+    return figures;
+  };
+  await measure(() => COUNT.quick);
+  return {
+    async run() {
+      const figures = await measure((inFlight) => {
+        if (quick) return COUNT.quick;
+        return inFlight === 1 ? COUNT.alone : COUNT.inFlight;
+      });
+      await check(app, type.name, last, params.placement === "sticky");
+      return figures;
+    },
+    async close() {
+      await app.stop();
+      await leader.end();
+    },
+  };
+};
+
+/** All of them live here, and the leader has heard of each one that is sticky. */
+async function check(app: App, type: string, count: number, isSticky: boolean): Promise<void> {
+  const active = app.host.types().find((one) => one.type === type)?.active;
+  if (active !== count) throw new Error(`${active} of ${count} actors are in memory`);
+  const table = (await app.host.cluster()).tables.find((one) => one.type === type);
+  const held = (table?.sticky?.holders ?? []).reduce((sum, { actors }) => sum + actors, 0);
+  if (held !== (isSticky ? count : 0)) throw new Error(`the leader says that ${held} of ${count} actors are held`);
+}

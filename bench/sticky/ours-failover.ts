@@ -1,0 +1,81 @@
+// Limpet: how long nothing new is granted after a change of leaders. Two schedulers have a process each; hosts without actors,
+// which hold so many sticky actors together, are in this one. The leader stops, the other one takes its place, and every host
+// tells it what it holds. What is measured begins with the first welcome that the new leader says, and ends when a host that
+// has asked for a new actor is granted it, which happens only when every host has told all of it.
+import { join } from "node:path";
+import type { SchedulerMessage } from "../../src/placement/messages.ts";
+import type { Make } from "../case.ts";
+import { until } from "../until.ts";
+import { LEADER_TOTAL, UNTIL_GRANTS } from "./figures.ts";
+import { idOf } from "./ids.ts";
+import { LeaderProcess } from "./leader.ts";
+import { Fleet, TYPE } from "./stand-in-hosts.ts";
+
+/** The one that stops took this long at most, and who follows it is found. */
+const LIMIT_MS = 60_000;
+
+class Watch {
+  /** The leader whose welcome is waited for leads in a term after this one. */
+  term = 0;
+  welcomeAt: number | undefined;
+  grantAt: number | undefined;
+  failure: Error | undefined;
+
+  heard(message: SchedulerMessage): void {
+    if (message.kind !== "welcome") return;
+    if (message.term > this.term) this.welcomeAt ??= performance.now();
+  }
+
+  answered(_: unknown, __: string, error: Error | undefined): void {
+    this.grantAt ??= performance.now();
+    this.failure ??= error;
+  }
+}
+
+export const failover: Make = async ({ folder, params }) => {
+  const store = join(folder, "ours.db");
+  const leaders = [await LeaderProcess.start({ store }), await LeaderProcess.start({ store })] as const;
+  const watch = new Watch();
+  watch.term = Number.POSITIVE_INFINITY;
+  const addresses = leaders.map(({ address }) => address);
+  const fleet = await Fleet.join(Number(params.hosts), addresses, {
+    heard: (message) => watch.heard(message),
+    answered: (host, id, error) => watch.answered(host, id, error),
+  });
+  const actors = Number(params.actors);
+  // As if each had been granted; the leader that is about to stop need not know.
+  for (let i = 0; i < actors; i++) {
+    const host = fleet.hosts[i % fleet.hosts.length]!;
+    host.membership.sticky.holdings.hold(TYPE, idOf(i), Date.now());
+  }
+  const [before, after] = leaders;
+  return {
+    async run() {
+      const view = await fleet.hosts[0]!.describe();
+      const leads = view.schedulers.find(({ leader }) => leader)?.address;
+      const [old, next] = leads === before.address ? [before, after] : [after, before];
+      watch.term = view.term;
+      await old.end();
+      const cpu = await next.cpuMs();
+      // Asked while nobody leads: it is among the first questions the new leader hears.
+      for (let i = 0; i < fleet.hosts.length * 10; i++) {
+        const id = `new-${idOf(i)}`;
+        fleet.ownerOf(id).ask(id);
+      }
+      await until("a grant of the new leader", () => watch.grantAt !== undefined, LIMIT_MS);
+      const cpuMs = (await next.cpuMs()) - cpu;
+      if (watch.failure !== undefined) throw watch.failure;
+      const { tables } = await fleet.hosts[0]!.describe();
+      const held = tables
+        .flatMap(({ sticky }) => sticky?.holders ?? [])
+        .reduce((sum, holder) => sum + holder.actors, 0);
+      if (held < actors) throw new Error(`the new leader knows of ${held} of ${actors} actors`);
+      return { [UNTIL_GRANTS]: watch.grantAt! - watch.welcomeAt!, [LEADER_TOTAL]: cpuMs };
+    },
+    async close() {
+      fleet.leave();
+      await before.end();
+      await after.end();
+    },
+  };
+};

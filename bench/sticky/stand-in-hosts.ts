@@ -1,0 +1,151 @@
+// Hosts that bring no actors to life. Each has a real membership, so that it finds the leader, keeps its lease, follows orders,
+// and asks for and claims sticky actors exactly as every host does, over a control stream of its own. What it is granted it
+// holds, and nothing more happens with it. It has no door: nobody calls it.
+import { Catalog } from "../../src/actors/catalog.ts";
+import { Actor, type ActorOptions } from "../../src/index.ts";
+import type { LimpetError } from "../../src/kernel/errors.ts";
+import { HostInstruments } from "../../src/nodes/host-instruments.ts";
+import { lazyClient } from "../../src/nodes/lazy-client.ts";
+import { Membership } from "../../src/nodes/membership.ts";
+import { ownIdentity } from "../../src/nodes/process-identity.ts";
+import { systemClock, systemRandom } from "../../src/nodes/system.ts";
+import { type SchedulerClient, WatchedSchedulers } from "../../src/nodes/watched-schedulers.ts";
+import { Metrics } from "../../src/observe/metrics.ts";
+import type { SchedulerMessage } from "../../src/placement/messages.ts";
+import type { ClusterView } from "../../src/ports/host.ts";
+import { silentLog } from "../../src/ports/log.ts";
+import { WAIT } from "../../src/ports/placement.ts";
+import { MemoryStore } from "../../src/stores/memory/memory-store.ts";
+import { until } from "../until.ts";
+
+class Cart extends Actor {
+  static options: ActorOptions = { placement: "sticky" };
+}
+
+/** The one type they all have. */
+export const TYPE = Cart.name;
+
+const NAMESPACE = "default";
+/** Nobody gives up waiting while it is measured. */
+const PATIENCE_MS = 600_000;
+const CATALOG = {
+  namespace: NAMESPACE,
+  idleTimeoutMs: PATIENCE_MS,
+  callTimeoutMs: PATIENCE_MS,
+  mailboxLimit: 1,
+  maxResident: 1,
+  drainTimeoutMs: 1_000,
+  storeTimeoutMs: 1_000,
+};
+
+export interface FleetListener {
+  /** It belongs to that host now, or why it does not. */
+  answered(host: StandInHost, id: string, error: LimpetError | undefined): void;
+  /** Called before a host hears it. */
+  heard?(message: SchedulerMessage): void;
+}
+
+export class StandInHost {
+  readonly address: string;
+  readonly membership: Membership;
+  readonly #source: WatchedSchedulers;
+
+  constructor(number: number, schedulers: readonly string[], listener: FleetListener) {
+    this.address = `127.0.0.1:${20_001 + number}`;
+    const world = { clock: systemClock, random: systemRandom, log: silentLog, meter: new Metrics() };
+    const connect = lazyClient({ security: { keys: [] }, log: silentLog });
+    this.#source = new WatchedSchedulers(schedulers, {
+      ...world,
+      connect: (at, term) => overheard(connect(at, term), listener),
+    });
+    this.membership = new Membership(
+      { namespace: NAMESPACE, address: this.address, name: `app-${number}`, moveTimeoutMs: 1_000 },
+      {
+        ...world,
+        identity: ownIdentity,
+        instruments: new HostInstruments(world.meter, NAMESPACE),
+        source: this.#source,
+        catalog: new Catalog([Cart], CATALOG, { ...world, store: new MemoryStore() }),
+        changed() {},
+        answered: (_, id, error) => listener.answered(this, id, error),
+      },
+    );
+  }
+
+  start(): void {
+    this.#source.start();
+    this.membership.start();
+  }
+
+  /** Asks the leader for an actor that nobody holds and that falls to this host on the ring. */
+  ask(id: string): void {
+    const route = this.membership.route(TYPE, id, performance.now() + PATIENCE_MS);
+    if (route !== WAIT) throw new Error(`${this.address} does not have to ask for ${id}: ${String(route)}`);
+  }
+
+  get held(): number {
+    return this.membership.sticky.holdings.held(TYPE);
+  }
+
+  /** What the leader says of the cluster. */
+  async describe(): Promise<ClusterView> {
+    const { leader } = this.#source;
+    if (leader === undefined) throw new Error(this.#source.problem);
+    return leader.describe();
+  }
+
+  stop(): void {
+    this.membership.goodbye();
+    this.#source.stop();
+  }
+}
+
+function overheard(client: SchedulerClient, { heard }: FleetListener): SchedulerClient {
+  if (heard === undefined) return client;
+  const report = client.report.bind(client);
+  client.report = (listener) =>
+    report({
+      message(message) {
+        heard(message);
+        listener.message(message);
+      },
+      closed: (error) => listener.closed(error),
+    });
+  return client;
+}
+
+export class Fleet {
+  readonly hosts: readonly StandInHost[];
+  readonly #byAddress: ReadonlyMap<string, StandInHost>;
+
+  private constructor(hosts: readonly StandInHost[]) {
+    this.hosts = hosts;
+    this.#byAddress = new Map(hosts.map((host) => [host.address, host]));
+  }
+
+  /** Resolves when all of them are members and know each other. */
+  static async join(count: number, schedulers: readonly string[], listener: FleetListener): Promise<Fleet> {
+    const hosts = Array.from({ length: count }, (_, number) => new StandInHost(number, schedulers, listener));
+    for (const host of hosts) host.start();
+    await until(`${count} hosts that know each other`, () =>
+      hosts.every(({ membership: { problem, tables } }) => {
+        return problem === undefined && tables.hosts(TYPE).length === count && !tables.view(TYPE).locked;
+      }),
+    );
+    return new Fleet(hosts);
+  }
+
+  /** The one that has to ask for it. */
+  ownerOf(id: string): StandInHost {
+    return this.#byAddress.get(this.hosts[0]!.membership.tables.owner(TYPE, id)!)!;
+  }
+
+  /** How many actors they hold together. */
+  get held(): number {
+    return this.hosts.reduce((sum, { held }) => sum + held, 0);
+  }
+
+  leave(): void {
+    for (const host of this.hosts) host.stop();
+  }
+}
