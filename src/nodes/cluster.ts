@@ -271,7 +271,10 @@ export class Cluster {
     const isThere = (type: string): boolean => tables.hosts(type).some((host) => host.address === address);
     const done = (): boolean =>
       types.every(isThere) && (without === undefined || (!isThere(without) && !tables.view(without).locked));
-    if (await membership.until(done, this.#settings.lease + this.#settings.roundTimeout)) return;
+    const isClear = (): boolean => membership.disagreement !== undefined || done();
+    await membership.until(isClear, this.#settings.lease + this.#settings.roundTimeout);
+    if (membership.disagreement !== undefined) throw new LimpetError("OPTION_INVALID", membership.disagreement);
+    if (done()) return;
     // What could not be removed is hosted as before: whoever asked can ask again.
     if (without !== undefined) membership.report([...types, without]);
     throw new LimpetError(

@@ -3,7 +3,7 @@
 import type { Catalog } from "../actors/catalog.ts";
 import { explain } from "../actors/explain.ts";
 import type { ActorClass } from "../actors/remote.ts";
-import { LimpetError } from "../kernel/errors.ts";
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { checkId, checkMethod, checkType, compareNames } from "../kernel/names.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
@@ -161,8 +161,19 @@ export class HostNode implements Host {
   add(actorClass: ActorClass): Promise<void> {
     return this.#change(async () => {
       this.#catalog.add(actorClass);
-      await this.#cluster?.rehost();
+      try {
+        await this.#cluster?.rehost();
+      } catch (error) {
+        if (isLimpetError(error, "OPTION_INVALID")) await this.#withdraw(actorClass);
+        throw error;
+      }
     });
+  }
+
+  /** Other hosts say something else of the type. What this one had before it goes on to have. */
+  async #withdraw({ options, name }: ActorClass): Promise<void> {
+    this.#catalog.remove(this.#catalog.typeNamed(options?.name ?? name));
+    await this.#cluster?.rehost().catch(() => {});
   }
 
   remove(actorClass: ActorClass): Promise<void> {

@@ -67,6 +67,7 @@ export class Membership implements Placement {
   /** Called whenever something has changed that somebody might wait for. */
   #watchers = new Set<() => void>();
   #refusal: string | undefined;
+  #isAtOdds = false;
   /** An operator wants it to hold as little as possible. */
   #draining = false;
   #stopped = false;
@@ -156,6 +157,11 @@ export class Membership implements Placement {
     return this.#incarnation;
   }
 
+  /** Other hosts of a type say something else of it: this one cannot be with them as it is. */
+  get disagreement(): string | undefined {
+    return this.#isAtOdds ? this.#refusal : undefined;
+  }
+
   /** Why it cannot do its part; undefined when it can. */
   get problem(): string | undefined {
     if (this.#refusal !== undefined) return this.#refusal;
@@ -239,8 +245,8 @@ export class Membership implements Placement {
       const level = this.#failures === 0 ? "warn" : "debug";
       this.#world.log[level]("the stream to the leader ended", { err: error });
     }
-    this.#refusal =
-      isLimpetError(error, "ADDRESS_IN_USE") || isLimpetError(error, "OPTION_INVALID") ? error.message : undefined;
+    this.#isAtOdds = isLimpetError(error, "OPTION_INVALID");
+    this.#refusal = this.#isAtOdds || isLimpetError(error, "ADDRESS_IN_USE") ? error!.message : undefined;
     this.#world.source.doubt();
     this.#later();
     this.#notify();
@@ -298,6 +304,7 @@ export class Membership implements Placement {
     }
     this.#welcome = true;
     this.#refusal = undefined;
+    this.#isAtOdds = false;
     this.#lease.length(leaseMs);
     this.#renew(stream);
     this.#sticky.joined(stream);
@@ -381,6 +388,8 @@ export class Membership implements Placement {
   /** From now on it hosts these, also if it was asked to hand them over before. */
   report(types: readonly string[]): void {
     this.#draining = false;
+    // What others say to this is not known yet.
+    this.#isAtOdds = false;
     this.#tell(types);
   }
 

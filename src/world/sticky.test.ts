@@ -295,8 +295,17 @@ describe("sticky actors", () => {
       world.restart("b", { actors: [Rolling] }),
       /Cart is sticky on the other hosts and not sticky here/,
     );
-    await world.restart("b", { actors: [Cart] });
+    await world.restart("b", { actors: [Few] });
     await world.settled();
-    assert.equal(await world.host("b").actor(Cart, "x").calls(), 1);
+    const b = world.host("b");
+    assert.equal(await b.actor(Few, "x").calls(), 1);
+    // Also of one that is to be added to a host that runs, which goes on with what it has.
+    await assert.rejects(
+      b.run((app) => app.add(Rolling)),
+      (error) => isLimpetError(error, "OPTION_INVALID") && /not sticky here/.test(error.message),
+    );
+    await b.run((app) => app.add(Cart));
+    assert.equal(await b.actor(Cart, "x").calls(), 1);
+    assert.equal(await b.actor(Few, "x").calls(), 2);
   });
 });
