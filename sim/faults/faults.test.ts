@@ -7,6 +7,7 @@ import type { Plan, PlannedCall, PlannedHost } from "../plan.ts";
 import { type Outcome, run } from "../run.ts";
 import { FAULTS } from "./all.ts";
 import { type Fault, hostNames, severity, times } from "./fault.ts";
+import * as stickyFamily from "./sticky.ts";
 
 /** A kind may draw something that cannot happen, such as a cut at a leader when there is none; not every time. */
 const MOST_SEEDS = 8;
@@ -32,6 +33,7 @@ function quietPlan(seed: number): Plan {
       ...[host("late-1", CHAOS_MS), host("late-2", CHAOS_MS)],
     ],
     settings: { idleTimeout: 5_000, callTimeout: 10_000, cluster: { replicationFactor: 10 } },
+    sticky: { Purse: { lost: "reassign" } },
     latency: { leastMs: 0.2, moreMs: 0.5 },
     chaosMs: CHAOS_MS,
     calls,
@@ -66,6 +68,16 @@ describe("the kinds of trouble", () => {
     assert.deepEqual([...faults.keys()], []);
   });
 
+  it("of sticky actors are not drawn where there are none", () => {
+    const { sticky: _, ...plan } = quietPlan(1);
+    const faults = Object.values(stickyFamily).filter((fault) => FAULTS.includes(fault));
+    assert.ok(faults.length >= 10, `${faults.length}`);
+    for (const fault of faults) {
+      assert.deepEqual(fault.draw(new Prng(fault.name), plan), []);
+      assert.notDeepEqual(fault.draw(new Prng(fault.name), quietPlan(1)), []);
+    }
+  });
+
   for (const fault of FAULTS) {
     describe(fault.name, () => {
       it("draws the same from the same chance, as plain data within the chaos", () => {
@@ -83,6 +95,7 @@ describe("the kinds of trouble", () => {
       it("happens, and happens again in the same way", async () => {
         const first = await struck(fault);
         assert.ok(first !== undefined, `${fault.name} did not happen in ${MOST_SEEDS} seeds`);
+        assert.deepEqual(first.outcome.violations, []);
         const { trace, steps, faults } = await run(first.plan);
         assert.deepEqual([trace, steps], [first.outcome.trace, first.outcome.steps]);
         assert.deepEqual([...faults], [...first.outcome.faults]);

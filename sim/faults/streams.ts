@@ -41,6 +41,11 @@ function connections(name: string, says: string, hit: (stage: Stage, end: End) =
 const at = ({ world: { timeline } }: Stage, { station }: End, run: () => void): void =>
   void timeline.plan(timeline.now, KIND.network, station, run);
 
+/** What it carries is lost on both sides. */
+export function breakBoth(stage: Stage, end: End): void {
+  for (const one of [end, end.peer]) if (one !== undefined) at(stage, one, () => one.lose("reset"));
+}
+
 export const reset = connections("reset", "a connection is reset by one end", (stage, end) => {
   at(stage, end, () => end.reset("reset"));
 });
@@ -48,9 +53,7 @@ export const reset = connections("reset", "a connection is reset by one end", (s
 export const broken = connections(
   "broken connection",
   "a connection breaks in the middle of what it carries, which is lost on both sides",
-  (stage, end) => {
-    for (const one of [end, end.peer]) if (one !== undefined) at(stage, one, () => one.lose("reset"));
-  },
+  (stage, end) => breakBoth(stage, end),
 );
 
 export const halfOpen = connections(
@@ -109,7 +112,7 @@ export const saidTwice = twice("said twice", "messages between hosts and the lea
 export const ackedTwice = twice("acked twice", "a host confirms a phase of a round twice", new Set(["ack"]), 0.3);
 
 /** Its connections to the leader. */
-function waysToLeader(
+export function waysToLeader(
   stage: Stage,
   player: Player,
 ): { readonly leader: Player; readonly ends: readonly End[] } | undefined {

@@ -1,0 +1,329 @@
+// Troubles of sticky actors: at the moments at which it is decided who holds one, while a host says what it holds, and by
+// operators and callers that let go of them.
+import type { Said } from "../../src/world/virtual-control.ts";
+import { makeCall } from "../callers.ts";
+import type { Plan, PlannedCall } from "../plan.ts";
+import type { Player, Stage, TrapEvent } from "../stage.ts";
+import { type Fault, fault, hostNames, lengths, type Strike, times } from "./fault.ts";
+import { crashAndRestart, isWorking, leaderOf, playerOf } from "./players.ts";
+import { breakBoth, waysToLeader } from "./streams.ts";
+
+type HostWord = Extract<Said, { about: "host" }>["message"];
+type LeaderWord = Extract<Said, { about: "scheduler" }>["message"];
+
+const hostSays =
+  (kind: HostWord["kind"]) =>
+  ({ about, message }: Said & { message?: HostWord | LeaderWord }): boolean =>
+    about === "host" && message?.kind === kind;
+const leaderSays =
+  (kind: LeaderWord["kind"]) =>
+  ({ about, message }: Said & { message?: HostWord | LeaderWord }): boolean =>
+    about === "scheduler" && message?.kind === kind;
+
+const isGrant = (said: Said): boolean =>
+  said.about === "scheduler" &&
+  said.message.kind === "acquired" &&
+  said.message.answers.some(({ kind }) => kind === "granted");
+
+/** When something of this kind is said for the n-th time: who says it, and to whom. The leader hears itself without a network. */
+function atWord(
+  stage: Stage,
+  nth: number,
+  isIt: (said: Said, to: number) => boolean,
+  spring: (from: Player, to: Player) => void,
+): void {
+  let seen = 0;
+  let met: readonly [Player, Player] | undefined;
+  const isMet = (event: TrapEvent): boolean => {
+    if (event.kind !== "sent" || event.process.hasEnded) return false;
+    if (!isIt(event.message as Said, event.to) || ++seen < nth) return false;
+    const [from, to] = [playerOf(stage, event.process), stage.players.find(({ host }) => host.place === event.to)];
+    if (from === undefined || to?.host.process === undefined) return false;
+    met = [from, to];
+    return true;
+  };
+  stage.trap(isMet, () => spring(...met!));
+}
+
+/** Planned calls of sticky actors: who calls them, and of which types they are. */
+const stickyCalls = ({ calls, sticky = {} }: Plan): readonly PlannedCall[] =>
+  calls.filter(({ type }) => sticky[type] !== undefined);
+
+type Target = Pick<PlannedCall, "from" | "type">;
+
+/** Actors that nobody has called before: each has to be asked for. */
+function callNew(stage: Stage, targets: readonly Target[], name: string): void {
+  for (const [i, target] of targets.entries()) {
+    const call = { ...target, id: `${name}-${i}`, method: "append", how: {}, timeoutMs: 10_000 };
+    void makeCall(stage, { ...call, at: stage.now }, `${name}-${i}`);
+  }
+}
+
+// ——— While one is asked for and granted.
+
+interface AtAnswer {
+  /** Which of these words it is, of all that are said from then on. */
+  readonly nth: number;
+  readonly targets: readonly Target[];
+  readonly ms: number;
+  readonly quietly: boolean;
+}
+
+type Hit = (stage: Stage, player: Player, planned: AtAnswer, strike: Strike) => void;
+
+const dies: Hit = (stage, player, { nth, quietly, ms }, strike) => {
+  strike(player.host.name, { nth, quietly });
+  crashAndRestart(stage, player, quietly, ms);
+};
+const hangs: Hit = (stage, player, { nth, ms }, strike) => {
+  strike(player.host.name, { nth, ms });
+  stage.sleep(player, ms, "pause");
+};
+
+/** Something happens to whom `whom` finds when this is said; and actors are asked for, so that it is. */
+function atAnswer(
+  name: string,
+  says: string,
+  isIt: (said: Said) => boolean,
+  whom: (from: Player, to: Player) => Player,
+  hit: Hit,
+): Fault {
+  return fault<AtAnswer>({
+    name,
+    says,
+    draw(chance, plan) {
+      const calls = stickyCalls(plan);
+      if (calls.length === 0) return [];
+      const [ms, nth] = [lengths(chance, 10, 30_000), lengths(chance, 1, 4)];
+      return times(chance, plan, 3, () => {
+        const targets = Array.from({ length: 1 + chance.below(4) }, () => chance.pick(calls));
+        return {
+          ...{ nth: nth(), ms: ms(), quietly: chance.chance(0.5) },
+          targets: targets.map(({ from, type }) => ({ from, type })),
+        };
+      });
+    },
+    happen(stage, planned, strike) {
+      atWord(stage, planned.nth, isIt, (from, to) => hit(stage, whom(from, to), planned, strike));
+      callNew(stage, planned.targets, `${name.replaceAll(" ", "-")}-${planned.at}`);
+    },
+  });
+}
+
+const whoSays = (from: Player): Player => from;
+const whoHears = (_from: Player, to: Player): Player => to;
+
+/** When it is about to come to life there: it was granted, and nobody has taken it yet. */
+const atTake =
+  (hit: Hit): Hit =>
+  (stage, player, planned, strike) => {
+    const { process } = player.host;
+    const isTaking = (event: TrapEvent): boolean =>
+      event.kind === "asks" && event.question === "take" && event.process === process;
+    stage.trap(isTaking, () => hit(stage, player, planned, strike));
+  };
+
+export const leaderDiesAtAcquire = atAnswer(
+  "leader dies at acquire",
+  "the leader ends when a host asks it for a sticky actor",
+  hostSays("acquire"),
+  whoHears,
+  dies,
+);
+export const leaderDiesAtGrant = atAnswer(
+  "leader dies at grant",
+  "the leader ends when it has granted a sticky actor, and nobody else knows of it",
+  isGrant,
+  whoSays,
+  dies,
+);
+export const leaderHangsAtGrant = atAnswer(
+  "leader hangs at grant",
+  "the leader hangs when it has granted a sticky actor",
+  isGrant,
+  whoSays,
+  hangs,
+);
+export const ownerDiesAtGrant = atAnswer(
+  "owner dies at grant",
+  "a host ends while a sticky actor that it asked for is being granted to it",
+  isGrant,
+  whoHears,
+  dies,
+);
+export const ownerDiesBeforeTake = atAnswer(
+  "owner dies before take",
+  "a host ends when a sticky actor was granted to it and has not come to life yet",
+  isGrant,
+  whoHears,
+  atTake(dies),
+);
+export const ownerHangsBeforeTake = atAnswer(
+  "owner hangs before take",
+  "a host hangs when a sticky actor was granted to it and has not come to life yet",
+  isGrant,
+  whoHears,
+  atTake(hangs),
+);
+
+// ——— While hosts say what they hold.
+
+interface AtClaims {
+  readonly nth: number;
+  /** Hosts begin to say what they hold: to the next leader, or again to the same one. */
+  readonly to: "next" | "same";
+  readonly ms: number;
+  readonly quietly: boolean;
+}
+
+/** Something that happens to the leader when it has heard so many parts of what hosts hold. */
+function atClaims(name: string, says: string, hit: Hit): Fault {
+  return fault<AtClaims>({
+    name,
+    says,
+    draw(chance, plan) {
+      if (stickyCalls(plan).length === 0) return [];
+      const [ms, nth] = [lengths(chance, 10, 30_000), lengths(chance, 1, 8)];
+      return times(chance, plan, 3, () => {
+        const to = chance.chance(0.7) ? "next" : "same";
+        return { nth: nth(), to, ms: ms(), quietly: chance.chance(0.5) };
+      });
+    },
+    happen(stage, planned, strike) {
+      const leader = leaderOf(stage);
+      if (leader === undefined) return;
+      atWord(stage, planned.nth, leaderSays("noted"), (from) => hit(stage, from, { ...planned, targets: [] }, strike));
+      if (planned.to === "next") crashAndRestart(stage, leader, false, planned.ms);
+      else for (const player of stage.players) breakStreams(stage, player);
+    },
+  });
+}
+
+function breakStreams(stage: Stage, player: Player): boolean {
+  const ends = waysToLeader(stage, player)?.ends ?? [];
+  for (const end of ends) breakBoth(stage, end);
+  return ends.length > 0;
+}
+
+export const leaderDiesInClaims = atClaims(
+  "leader dies in claims",
+  "the leader ends when hosts have said a part of the sticky actors they hold",
+  dies,
+);
+export const leaderHangsInClaims = atClaims(
+  "leader hangs in claims",
+  "the leader hangs when hosts have said a part of the sticky actors they hold",
+  hangs,
+);
+
+export const claimsCutShort = fault<{ host: string; again: number }>({
+  name: "claims cut short",
+  says: "the stream of a host breaks, perhaps several times, when the leader has heard a part of what it holds",
+  draw(chance, plan) {
+    const { sticky = {}, hosts } = plan;
+    const holders = hosts.filter(({ types }) => types.some((type) => sticky[type] !== undefined));
+    const names = hostNames({ ...plan, hosts: holders });
+    if (names.length === 0) return [];
+    return times(chance, plan, 4, () => ({ host: chance.pick(names), again: chance.below(4) }));
+  },
+  happen(stage, { host, again }, strike) {
+    const player = stage.player(host);
+    const isNoted = (said: Said, to: number): boolean => to === player.host.place && leaderSays("noted")(said);
+    const cut = (left: number): void =>
+      atWord(stage, 1, isNoted, () => {
+        if (!breakStreams(stage, player)) return;
+        strike(host, { left });
+        if (left > 0) cut(left - 1);
+      });
+    if (breakStreams(stage, player)) cut(again);
+  },
+});
+
+// ——— Letting go.
+
+interface Release {
+  /** Where the operator asks. */
+  readonly from: string;
+  /** Who calls it in the same moment. */
+  readonly callers: readonly string[];
+  /** One of them after another. */
+  readonly count: number;
+}
+
+const drawRelease =
+  (callers: number) =>
+  (...[chance, plan]: Parameters<Fault["draw"]>): (Release & { readonly at: number })[] => {
+    const calls = stickyCalls(plan);
+    if (calls.length === 0) return [];
+    return times(chance, plan, 4, () => ({
+      from: chance.pick(calls).from,
+      callers: Array.from({ length: chance.below(callers) }, () => chance.pick(calls).from),
+      count: 1 + chance.below(3),
+    }));
+  };
+
+async function release(stage: Stage, planned: Release & { readonly at: number }, strike: Strike): Promise<void> {
+  const { from, callers, count, at } = planned;
+  const player = stage.player(from);
+  if (!isWorking(player)) return;
+  const door = player.host.app.host;
+  const chance = stage.chance.child(`release ${at}`);
+  try {
+    const { actors } = await door.sticky({ limit: 1_000 });
+    for (const [i, { type, id }] of chance.shuffle(actors).slice(0, count).entries()) {
+      // What an operator asks for just before everything is healed is not asked for any more.
+      if (!stage.isChaos) return;
+      strike(from, { actor: `${type}/${id}`, callers: callers.length });
+      const done = door.release(type, id);
+      for (const [j, caller] of callers.entries()) {
+        const call = { at: stage.now, from: caller, type, id, method: "append", how: {}, timeoutMs: 5_000 };
+        void makeCall(stage, call, `release-${at}-${i}-${j}`);
+      }
+      await done;
+    }
+  } catch {
+    // Nobody leads, or nobody holds it any more; an operator is told so and may ask again.
+  }
+}
+
+export const releasedByOperator = fault<Release>({
+  name: "released by an operator",
+  says: "an operator has hosts let go of sticky actors that they hold",
+  draw: drawRelease(1),
+  happen: (stage, planned, strike) => void release(stage, planned, strike),
+});
+
+export const releasedAndCalled = fault<Release>({
+  name: "released and called",
+  says: "an operator has hosts let go of sticky actors that are called from several hosts in the same moment",
+  draw: drawRelease(5),
+  happen: (stage, planned, strike) => void release(stage, planned, strike),
+});
+
+export const leaveStorm = fault<{ calls: (PlannedCall & { readonly afterMs: number })[] }>({
+  name: "leave storm",
+  says: "sticky actors are told, again and again and by many, to leave memory, and are called all the while",
+  draw(chance, plan) {
+    const all = stickyCalls(plan);
+    if (all.length === 0) return [];
+    const spreadMs = lengths(chance, 1, 3_000);
+    return times(chance, plan, 2, () => {
+      const targets = [chance.pick(all), chance.pick(all)];
+      const spread = spreadMs();
+      const calls = Array.from({ length: 4 + chance.below(24) }, () => {
+        const { type, id } = chance.pick(targets);
+        const { from } = chance.pick(all);
+        const how = chance.chance(0.6) ? { leaves: true } : {};
+        const afterMs = Math.floor(chance.between(0, spread));
+        return { at: 0, afterMs, from, type, id, method: "append", how, timeoutMs: chance.pick([1_000, 5_000]) };
+      });
+      return { calls };
+    });
+  },
+  happen(stage, { calls, at }, strike) {
+    strike("", { calls: calls.length });
+    for (const [i, { afterMs, ...call }] of calls.entries()) {
+      stage.later(afterMs, () => void makeCall(stage, { ...call, at: stage.now }, `leave-${at}-${i}`));
+    }
+  },
+});
