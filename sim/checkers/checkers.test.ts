@@ -7,7 +7,8 @@ import type { Commit, CommitOutcome, StateWrite, Taken } from "../../src/ports/s
 import type { DatabaseWatcher } from "../../src/world/database.ts";
 import type { Process } from "../../src/world/process.ts";
 import type { Life, Operation, Turn } from "../observer.ts";
-import type { CallHow, Plan } from "../plan.ts";
+import type { CallHow, Plan, PlannedHost } from "../plan.ts";
+import { run } from "../run.ts";
 import type { Stage } from "../stage.ts";
 import { CHECKERS } from "./all.ts";
 import type { Checker } from "./checker.ts";
@@ -45,7 +46,7 @@ class Scene {
     },
   };
   listed: { type: string; id: string }[] = [];
-  members: { incarnation: string; address: string; types: string[] }[] = [];
+  members: { incarnation: string; address: string; types: string[]; namespace?: string }[] = [];
   #commits = 100;
   readonly checker: Checker;
   readonly plan: Plan;
@@ -934,6 +935,284 @@ describe("not in vain", () => {
       waited(() => {}),
       /default:1 on Ledger\/a never began, and everything was well/,
     );
+  });
+});
+
+/** Hosts of a type whose actors are sticky. */
+function stickyPlan(hosts: number, changes: Partial<Plan> = {}): Partial<Plan> {
+  const host = { machine: "m", namespace: "default", types: ["Ledger"], dedicated: false, watches: false, clock: {} };
+  return {
+    hosts: Array.from({ length: hosts }, (_, i): PlannedHost => ({ ...host, name: `host-${i + 1}`, startsAt: 0 })),
+    sticky: { Ledger: { lost: "reassign" } },
+    ...changes,
+  };
+}
+
+describe("one holder", () => {
+  const holding = (...ids: string[]): Partial<Host> => ({
+    sticky: async ({ here }) => {
+      const where = { address: "x", name: "x", away: false, since: 0 };
+      return { actors: here ? ids.map((id) => ({ type: "Ledger", id, ...where })) : [], next: undefined };
+    },
+  });
+  const bothHold = (changes?: Partial<Plan>): { scene: Scene; one: Process } => {
+    const scene = new Scene("one holder", stickyPlan(2, changes));
+    const one = scene.process(holding("a", "b"));
+    scene.process(holding("b"));
+    return { scene, one };
+  };
+
+  it("accepts hosts that hold different actors, and namespaces that hold the same", async () => {
+    const scene = new Scene("one holder", stickyPlan(2));
+    scene.process(holding("a"));
+    scene.process(holding("b"));
+    await clean(scene.at(0));
+    const { hosts: [one, two] = [] } = stickyPlan(2);
+    await clean(bothHold({ hosts: [one!, { ...two!, namespace: "other" }] }).scene.at(0));
+  });
+
+  it("reports an actor that two hosts hold, once", async () => {
+    const { scene } = bothHold();
+    await reports(scene.at(0), /^default\/Ledger\/b is held by the processes 1 and 2$/);
+    await scene.at(500).reports();
+    assert.equal(scene.found.length, 1);
+    assert.deepEqual(scene.excused, []);
+  });
+
+  it("excuses one that slept through the end of its lease, until it has had time to notice", async () => {
+    const { scene, one } = bothHold();
+    scene.checker.slept?.(one, 5_000, "pause");
+    (one as unknown as FakeProcess).isAsleep = true;
+    await clean(scene.at(4_900));
+    (one as unknown as FakeProcess).isAsleep = false;
+    await clean(scene.at(5_100));
+    assert.deepEqual(scene.excused, ["one holder", "one holder"]);
+    await reports(scene.at(9_000), /b is held by/);
+  });
+
+  it("does not excuse a short sleep", async () => {
+    const { scene, one } = bothHold();
+    scene.checker.slept?.(one, 500, "pause");
+    await reports(scene.at(400), /b is held by/);
+  });
+
+  it("excuses clocks that go wrong, and a cluster that does not wait for leases", async () => {
+    for (const goWrong of [
+      (scene: Scene, { clock }: FakeProcess) =>
+        Object.assign(clock, { monotonic: () => scene.now / 2, now: () => scene.now / 2 }),
+      (scene: Scene, { clock }: FakeProcess) => Object.assign(clock, { monotonic: () => scene.now * 2 }),
+      (scene: Scene) => Object.assign(scene.world.database, { offsetMs: 60_000 }),
+    ]) {
+      const scene = new Scene("one holder", stickyPlan(2));
+      const two = [scene.process(holding()), scene.process(holding())] as unknown as FakeProcess[];
+      scene.at(0);
+      for (const process of two) process.app = { host: holding("b") };
+      goWrong(scene, two[0]!);
+      await clean(scene.at(5_000));
+      assert.deepEqual(scene.excused, ["one holder"]);
+    }
+    await clean(bothHold({ settings: { cluster: { failover: "fast" } } }).scene.at(0));
+  });
+});
+
+describe("heard before granted", () => {
+  const host = (message: unknown): unknown => ({ about: "host", message });
+  const leader = (message: unknown): unknown => ({ about: "scheduler", message });
+  const wish = { correlation: 7, type: "Ledger", id: "a", since: 0 };
+  const member = (n: number) => {
+    return { incarnation: `i-${n}`, address: `x-${n}`, types: ["Ledger"], namespace: "default" };
+  };
+
+  /** Two hosts that the first leader knows come to the second one, and the first of them is granted an actor there. */
+  function granted(before: (scene: Scene, silent: Process) => void, kind = "granted", members = [3, 4]): Scene {
+    const scene = new Scene("heard before granted", stickyPlan(4));
+    const status = (n: number): Partial<Host> => ({
+      status: () => ({ address: `x-${n}` }) as ReturnType<Host["status"]>,
+    });
+    const [first, second, asks, silent] = [1, 2, 3, 4].map((n) => scene.process(status(n))) as [
+      ...[Process, Process, Process, Process],
+    ];
+    scene.members = members.map(member);
+    for (const [term, at] of [
+      [1, first],
+      [2, second],
+    ] as const) {
+      for (const [n, one] of [
+        [3, asks],
+        [4, silent],
+      ] as const) {
+        scene.say(one, at.place, host({ kind: "hello", incarnation: `i-${n}`, namespace: "default" }));
+        scene.say(at, one.place, leader({ kind: "welcome", term, leaseMs: 10_000 }));
+      }
+    }
+    scene.say(asks, 2, host({ kind: "claimed" }));
+    before(scene, silent);
+    scene.say(asks, 2, host({ kind: "acquire", wishes: [wish] }));
+    scene.say(second, 3, leader({ kind: "acquired", answers: [{ correlation: 7, kind }] }));
+    return scene;
+  }
+
+  it("accepts a grant when everybody has said what they hold, or is gone, and other answers at any time", async () => {
+    await clean(granted((scene, silent) => scene.say(silent, 2, host({ kind: "claimed" }))));
+    await clean(granted((scene) => scene.tell("host-2", "host removed", { host: "x-4" })));
+    await clean(granted(() => {}, "owner"));
+    await clean(granted(() => {}, "refused"));
+  });
+
+  it("accepts that nobody waits for hosts of other types or namespaces, for new ones, and for the leader itself", async () => {
+    await clean(
+      granted((scene) => {
+        scene.members = [{ ...member(4), types: ["Purse"] }];
+      }),
+    );
+    await clean(
+      granted((scene) => {
+        scene.members = [{ ...member(4), namespace: "other" }];
+      }),
+    );
+    await clean(granted(() => {}, "granted", [2, 3]));
+    const isNew = granted((scene, silent) => {
+      scene.members = [member(5)];
+      scene.say(silent, 2, host({ kind: "hello", incarnation: "i-5", namespace: "default" }));
+      scene.say(scene.processes[1] as unknown as Process, 4, leader({ kind: "welcome", term: 2, leaseMs: 10_000 }));
+    });
+    await clean(isNew);
+  });
+
+  it("reports a grant while somebody has not, or has said it to another leader, or was removed by another one", async () => {
+    const silently = /default\/Ledger\/a is granted, and x-4 \(i-4\) has not said what it holds/;
+    await reports(
+      granted(() => {}),
+      silently,
+    );
+    await reports(
+      granted((scene, silent) => scene.say(silent, 1, host({ kind: "claimed" }))),
+      silently,
+    );
+    await reports(
+      granted((scene) => scene.tell("host-1", "host removed", { host: "x-4" })),
+      silently,
+    );
+  });
+
+  it("reports that part of what a host holds was enough", async () => {
+    const part = { kind: "claims", part: 1, type: "Ledger", ids: ["b"], since: [0] };
+    await reports(
+      granted((scene, silent) => scene.say(silent, 2, host(part))),
+      /x-4 \(i-4\) has not said/,
+    );
+  });
+});
+
+describe("sticky actors stay", () => {
+  const ready = (isReady = true): Partial<Host> => ({
+    status: () => ({ address: "x", ready: isReady }) as ReturnType<Host["status"]>,
+  });
+  function left(
+    reason: string,
+    before: (scene: Scene, process: Process) => void = () => {},
+    door = ready(),
+    plan = stickyPlan(1),
+  ): Scene {
+    const scene = new Scene("sticky actors stay", plan);
+    const one = scene.process(door);
+    scene.say(one, 2, order({ tables: [table(1, "x", "y")] }));
+    before(scene, one);
+    scene.checker.deactivated?.(scene.life(one, 1), reason);
+    return scene;
+  }
+
+  it("accepts an actor that leaves because it wants to, there is no room, or its host stops", async () => {
+    for (const reason of ["explicit", "memory", "stop"]) await clean(left(reason));
+    await clean(left("moved", () => {}, ready(false)));
+  });
+
+  it("accepts that actors of other types leave when they are idle or the table changes", async () => {
+    const other = { ...stickyPlan(1), sticky: { Purse: { lost: "reassign" as const } } };
+    for (const reason of ["idle", "moved"]) await clean(left(reason, () => {}, ready(), other));
+  });
+
+  it("accepts one that moves because an operator wants it to, its host has lost its lease, or has its type no longer", async () => {
+    for (const why of [
+      "asked to let go of sticky actors",
+      "asked to hand over its actors",
+      "the lease is over; every actor here is let go",
+    ]) {
+      await clean(left("moved", (scene) => scene.tell("host-1", why)));
+      await reports(
+        left("moved", (scene) => scene.tell("host-2", why)),
+        /which has its type/,
+      );
+    }
+    await clean(left("moved", (scene, one) => scene.say(one, 2, order({ tables: [table(2, "y")] }))));
+    const [host] = stickyPlan(1).hosts!;
+    await clean(left("moved", () => {}, ready(), stickyPlan(1, { hosts: [{ ...host!, types: [] }] })));
+  });
+
+  it("reports one that leaves because nobody calls it", async () =>
+    reports(left("idle"), /Ledger\/a has to leave process 1 because nobody calls it/));
+
+  it("reports one that leaves because the table has changed, while its host is in it", async () => {
+    await reports(left("moved"), /Ledger\/a has to leave process 1, which has its type/);
+    const joined = left("moved", (scene, one) => scene.say(one, 2, order({ tables: [table(2, "x", "y", "z")] })));
+    await reports(joined, /which has its type/);
+  });
+
+  it("does not excuse what happened long ago", async () => {
+    const asked = left("moved", (scene) => {
+      scene.tell("host-1", "asked to let go of sticky actors");
+      scene.at(60_000);
+    });
+    await reports(asked, /which has its type/);
+    const unlisted = left("moved", (scene, one) => {
+      scene.say(one, 2, order({ tables: [table(2, "y")] }));
+      scene.at(60_000);
+    });
+    await reports(unlisted, /which has its type/);
+  });
+});
+
+describe("sticky agreement", () => {
+  const plan: Plan = {
+    ...(stickyPlan(2) as Pick<Plan, "hosts" | "sticky">),
+    ...{
+      seed: 1,
+      settings: { cluster: { replicationFactor: 10 } },
+      latency: { leastMs: 0.2, moreMs: 0.5 },
+      chaosMs: 9_000,
+    },
+    calls: ["host-1", "host-2"].map((from) => {
+      return { at: 8_000, from, type: "Ledger", id: `of-${from}`, method: "append", how: {}, timeoutMs: 1_000 };
+    }),
+    faults: [],
+  };
+  /** When everything is healed, what hosts say is made up. */
+  const pretending = async (isHidden: (here: boolean) => boolean): Promise<string> => {
+    const { violations } = await run(plan, (stage) => {
+      const told = ({ event }: { readonly event: string }): void => {
+        if (event !== "everything is healed") return;
+        for (const { host } of stage.players) {
+          const door = host.app.host;
+          const { sticky } = door;
+          door.sticky = async (query) =>
+            isHidden(query.here === true) ? { actors: [], next: undefined } : sticky.call(door, query);
+        }
+      };
+      stage.observers.push({ told });
+    });
+    return violations.map(({ checker, what }) => `${checker}: ${what}`).join("\n");
+  };
+
+  it("holds when the leader believes what hosts hold", async () => assert.equal(await pretending(() => false), ""));
+
+  it("is broken when it believes in what nobody holds, or does not know of what somebody holds", async () => {
+    const lost = await pretending((here) => here);
+    assert.match(
+      lost,
+      /^sticky agreement: the leader believes Ledger\/of-host-\d at .+ in default, and nobody holds it/,
+    );
+    const secret = await pretending((here) => !here);
+    assert.match(secret, /^sticky agreement: the leader does not know of Ledger\/of-host-\d at .+ in default/);
   });
 });
 
