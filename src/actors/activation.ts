@@ -184,6 +184,7 @@ export class Activation implements Place {
       this.activeSince = this.#around.clock.monotonic();
       this.lastUsed = this.activeSince;
       type.instruments.activations.add(1);
+      if (type.options.sticky !== undefined) type.instruments.stickyActivations.add(1);
       if (type.hasOnActivate) {
         // The store may have taken longer than the lease of this host lasts.
         if (!this.#around.mayBegin(this.activeSince)) {

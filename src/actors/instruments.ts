@@ -17,6 +17,7 @@ export interface TypeInstruments {
   readonly failed: Counter;
   readonly fenced: Counter;
   /** Of sticky types. */
+  readonly stickyActivations: Counter;
   readonly idleSkipped: Counter;
   deactivated(reason: string): void;
 }
@@ -51,6 +52,11 @@ export function typeInstruments(meter: Meter, namespace: string, type: string): 
     fenced: meter.counter(
       "limpet_commits_fenced_total",
       "Commits refused because another activation took over.",
+      labels,
+    ),
+    stickyActivations: meter.counter(
+      "limpet_sticky_activations_total",
+      "Actors of sticky types brought into memory.",
       labels,
     ),
     idleSkipped: meter.counter(

@@ -41,7 +41,7 @@ export class HostInstruments {
   }
 
   /** `reason`: why actors had to go. */
-  drained(type: string, actors: number, reason: "moved" | "lease"): void {
+  drained(type: string, actors: number, reason: "moved" | "lease" | "released"): void {
     const labels = this.#labels(type);
     if (reason === "moved") {
       this.#meter.counter("limpet_host_halts_total", "Updates after which actors had to move.", labels).add(1);

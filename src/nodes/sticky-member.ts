@@ -271,11 +271,16 @@ export class StickyMember {
 
   /** They belong to another host, or are to be placed anew. Turns that run may end. */
   #release(type: string, ids: ReadonlySet<string>): void {
-    const { catalog, log } = this.#world;
+    const { catalog, log, instruments } = this.#world;
     log.info("asked to let go of sticky actors", { type, actors: ids.size });
     const known = catalog.types.get(type);
     for (const id of ids) if (!known?.activations.has(id)) this.#letGo(type, id);
-    if (known !== undefined) void catalog.moveAway(known, (id) => !ids.has(id), this.#settings.moveTimeoutMs);
+    if (known === undefined) return;
+    void catalog
+      .moveAway(known, (id) => !ids.has(id), this.#settings.moveTimeoutMs)
+      .then((actors) => {
+        if (actors > 0) instruments.drained(type, actors, "released");
+      });
   }
 
   // ——— For people, and for figures.
