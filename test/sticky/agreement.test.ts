@@ -1,0 +1,144 @@
+// Every host of a type has to say the same about whether it is sticky, and what becomes of its actors when their host is lost. One
+// that says something else is refused, with both sides in the message, and nobody is harmed by it. How types are made sticky from
+// outside is here, too: by a flag, or by the block of limpet.yaml.
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { CliProcess, runCli, tempFolder } from "../support/cli.ts";
+import { until } from "./callers.ts";
+
+const LIMPET = JSON.stringify(new URL("../../src/index.ts", import.meta.url).href);
+
+/** An app with two types; `options` are those of the first. */
+const appWith = (options: string): string => `import { Actor, sticky } from ${LIMPET};
+  export class Cart extends Actor {
+    static options = ${options};
+    #calls = 0;
+    /** How often it was asked since it came to life. */
+    calls() { return ++this.#calls; }
+  }
+  export class Stock extends Actor { level() { return 7; } }`;
+
+const PLAIN = "{}";
+const STICKY = `{ placement: "sticky" }`;
+
+/** A process that is not let in gives up after these together, by its own clock. */
+const IMPATIENT = ["--lease", "2s", "--leader-lease", "1s", "--round-timeout", "1s", "--move-timeout", "500ms"];
+
+const CASES = [
+  { first: STICKY, second: PLAIN, why: "Cart is sticky on the other hosts and not sticky here" },
+  { first: PLAIN, second: STICKY, why: "Cart is not sticky on the other hosts and sticky here" },
+  {
+    first: STICKY,
+    second: `{ placement: sticky({ lost: "never" }) }`,
+    why: "Cart is sticky on the other hosts and sticky for ever here",
+  },
+] as const;
+
+type Folder = ReturnType<typeof tempFolder>;
+
+/** `limpet dev` on the store of that folder, with an HTTP door of its own. */
+function dev(folder: Folder, app: string, ...flags: string[]): CliProcess {
+  const store = join(folder.path, "limpet.db");
+  return new CliProcess(["dev", app, "--port", "0", "--store", store, ...flags], { cwd: folder.path });
+}
+
+async function urlOf(process: CliProcess): Promise<string> {
+  return (await process.until("stdout", /HTTP\s+(http:\S+)/))[1]!;
+}
+
+/** What a command prints for programs, asked of that process. */
+async function ask(process: CliProcess, ...argv: string[]): Promise<unknown> {
+  const { code, stdout, stderr } = await runCli([...argv, "--json"], { env: { LIMPET_URL: await urlOf(process) } });
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout);
+}
+
+const calls = (process: CliProcess, id: string): Promise<unknown> => ask(process, "call", "Cart", id, "calls");
+
+/** Sticky types, as the cluster of that process knows them. */
+async function stickyTypes(process: CliProcess): Promise<string[]> {
+  const { types } = (await ask(process, "sticky")) as { types: { type: string }[] };
+  return types.map(({ type }) => type);
+}
+
+describe("hosts that differ about a sticky type", { timeout: 60_000 }, () => {
+  for (const { first, second, why } of CASES) {
+    test(`cannot form a cluster: ${why}`, async () => {
+      using folder = tempFolder();
+      folder.write("first.ts", appWith(first));
+      folder.write("second.ts", appWith(second));
+      await using here = dev(folder, "first.ts");
+      assert.equal(await calls(here, "alice"), 1);
+      await using there = dev(folder, "second.ts", ...IMPATIENT);
+      let asked = 1;
+      let end: Awaited<CliProcess["exited"]> | undefined;
+      void there.exited.then((how) => {
+        end = how;
+      });
+      await until(async () => {
+        // All the time, and in the same life.
+        assert.equal(await calls(here, "alice"), ++asked);
+        assert.doesNotMatch(there.stdout, /ready/);
+        return end !== undefined;
+      }, "the second process gives up");
+      assert.deepEqual(end, { code: 1, signal: null }, there.stderr);
+      assert.ok(there.stderr.includes(`${why}; every host of a type has to say the same`), there.stderr);
+      assert.equal(await calls(here, "alice"), asked + 1);
+      assert.equal(await calls(here, "bob"), 1);
+      assert.deepEqual(await stickyTypes(here), first === STICKY ? ["Cart"] : []);
+      assert.deepEqual(await here.end("SIGTERM"), { code: 0, signal: null });
+    });
+  }
+
+  test("agree when a flag says of one what the class of the other says", async () => {
+    using folder = tempFolder();
+    folder.write("first.ts", appWith(STICKY));
+    folder.write("second.ts", appWith(PLAIN));
+    await using here = dev(folder, "first.ts");
+    assert.equal(await calls(here, "alice"), 1);
+    await using there = dev(folder, "second.ts", "--sticky", "Cart");
+    assert.equal(await calls(there, "alice"), 2);
+    assert.deepEqual(await stickyTypes(there), ["Cart"]);
+  });
+});
+
+const BLOCKS = [
+  { block: "{ enabled: true, byType: [Stock] }", sticky: ["Stock"] },
+  { block: "{ enabled: true, byType: [Cart, Elsewhere] }", sticky: ["Cart"] },
+  { block: "{ enabled: true }", sticky: ["Cart", "Stock"] },
+  { block: "{ enabled: false }", sticky: [] },
+] as const;
+
+describe("limpet.yaml", { timeout: 60_000 }, () => {
+  for (const { block, sticky } of BLOCKS) {
+    test(`with stickiness: ${block} outweighs the classes`, async () => {
+      using folder = tempFolder();
+      folder.write("app.ts", appWith(STICKY));
+      folder.write("limpet.yaml", `kind: Configuration\nspec: { actor: { placement: { stickiness: ${block} } } }\n`);
+      await using one = dev(folder, "app.ts");
+      await calls(one, "alice");
+      assert.deepEqual((await stickyTypes(one)).sort(), sticky);
+    });
+  }
+
+  test("has actors stay when another process with the same file joins", async () => {
+    using folder = tempFolder();
+    folder.write("app.ts", appWith(PLAIN));
+    const stickiness = "{ enabled: true, byType: [Cart] }";
+    folder.write("limpet.yaml", `spec: { actor: { placement: { stickiness: ${stickiness} } } }\nlogLevel: warn\n`);
+    await using one = dev(folder, "app.ts");
+    const ids = Array.from({ length: 30 }, (_, i) => `cart-${i}`);
+    for (const id of ids) assert.equal(await calls(one, id), 1);
+    await using two = dev(folder, "app.ts");
+    // In its memory, although the ring says of half of them that they belong to the other.
+    for (const id of ids) assert.equal(await calls(two, id), 2);
+    const { tables } = (await ask(two, "ps")) as { tables: { type: string; hosts: string[] }[] };
+    assert.equal(tables.find(({ type }) => type === "Cart")!.hosts.length, 2);
+    const { types } = (await ask(two, "sticky")) as { types: { holders: { actors: number }[] }[] };
+    assert.deepEqual(
+      types[0]!.holders.map(({ actors }) => actors),
+      [30],
+    );
+  });
+});
