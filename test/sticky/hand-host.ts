@@ -1,0 +1,189 @@
+// A host made by hand: one control stream to a real `limpet scheduler`, on which the test says what it likes, also what no host of
+// ours would say. It confirms what it is ordered, so that rounds end; it runs no actors.
+import assert from "node:assert/strict";
+import type { LimpetError } from "../../src/kernel/errors.ts";
+import { LIMITS } from "../../src/kernel/limits.ts";
+import type { Hello, HostMessage, SchedulerMessage, StickyAnswer } from "../../src/placement/messages.ts";
+import type { ControlListener, ControlStream } from "../../src/ports/control.ts";
+import { silentLog } from "../../src/ports/log.ts";
+import { NO_SECURITY } from "../../src/wire/cluster-security.ts";
+import { type ControlClient, controlClient } from "../../src/wire/control/client.ts";
+import { CliProcess } from "../support/cli.ts";
+import { freePort } from "../support/free-port.ts";
+import type { Place } from "../support/two-stores.ts";
+import { until } from "./callers.ts";
+
+/** A dedicated scheduler in a process of its own, and a connection to it. */
+export class HandScheduler implements AsyncDisposable {
+  readonly process: CliProcess;
+  readonly client: ControlClient;
+
+  /** Leases are so long that hosts made by hand need not renew them. */
+  static async start({ folder, store }: Place, ...flags: string[]): Promise<HandScheduler> {
+    const port = await freePort();
+    const argv = ["scheduler", "--store", store, "--scheduler-port", `${port}`, "--lease", "5m", "--no-http", ...flags];
+    const process = new CliProcess(argv, { cwd: folder });
+    try {
+      await process.until("stdout", /is ready/);
+      const client = controlClient({ address: `127.0.0.1:${port}`, security: NO_SECURITY, log: silentLog });
+      await until(async () => (await client.describe().catch(() => undefined)) !== undefined, "it leads");
+      return new HandScheduler(process, client);
+    } catch (error) {
+      await process[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  private constructor(process: CliProcess, client: ControlClient) {
+    this.process = process;
+    this.client = client;
+  }
+
+  /** A host that has joined and has said that it holds nothing. */
+  async host(hello: Partial<Hello> & Pick<Hello, "name">): Promise<HandHost> {
+    const host = new HandHost(this.client, hello);
+    await host.joined();
+    host.send({ kind: "claimed" });
+    return host;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.client.close();
+    await this.process[Symbol.asyncDispose]();
+  }
+}
+
+let lastPort = 1_000;
+
+export class HandHost implements ControlListener<SchedulerMessage> {
+  readonly hello: Hello;
+  /** Everything but orders and answers. */
+  readonly heard: SchedulerMessage[] = [];
+  readonly #stream: ControlStream<HostMessage>;
+  readonly #answers = new Map<number, StickyAnswer>();
+  /** Of these types it was told a table in which it is. */
+  readonly #tables = new Set<string>();
+  #correlation = 0;
+  #part = 0;
+  noted = 0;
+  isOver = false;
+  error: LimpetError | undefined;
+
+  /** `hello`: what it says of itself; undefined: nothing. */
+  constructor(client: ControlClient, hello: (Partial<Hello> & Pick<Hello, "name">) | undefined) {
+    this.hello = {
+      kind: "hello",
+      namespace: "default",
+      incarnation: `${hello?.name} ${++lastPort}`,
+      replaces: undefined,
+      // Nobody ever calls it there.
+      address: `127.0.0.1:${lastPort}`,
+      types: ["Cart", "Plain"],
+      sticky: new Map([["Cart", 0]]),
+      unlocked: new Map(),
+      machine: "made by hand",
+      pid: lastPort,
+      name: "nobody",
+      ...hello,
+    };
+    this.#stream = client.report(this);
+    if (hello !== undefined) this.send(this.hello);
+  }
+
+  message(message: SchedulerMessage): void {
+    switch (message.kind) {
+      case "order": {
+        const { operation, round, types, tables } = message;
+        for (const { type, hosts } of tables) {
+          if (hosts.some(({ incarnation }) => incarnation === this.hello.incarnation)) this.#tables.add(type);
+        }
+        if (round > 0 && operation !== "lock") this.send({ kind: "ack", operation, round, types });
+        break;
+      }
+      case "acquired":
+        for (const answer of message.answers) this.#answers.set(answer.correlation, answer);
+        break;
+      case "noted":
+        this.noted = message.part;
+        break;
+      default:
+        this.heard.push(message);
+    }
+  }
+
+  closed(error: Error | undefined): void {
+    this.isOver = true;
+    this.error = error as LimpetError | undefined;
+  }
+
+  send(message: HostMessage): void {
+    this.#stream.send(message);
+  }
+
+  /** Without a word, as when its process dies. */
+  close(): void {
+    this.#stream.close();
+  }
+
+  /** It is in the tables of all its types. */
+  async joined(): Promise<void> {
+    await until(() => {
+      assert.ok(!this.isOver, `${this.hello.name} was not let in: ${this.error?.message}`);
+      return this.hello.types.every((type) => this.#tables.has(type));
+    }, `${this.hello.name} is in all tables`);
+  }
+
+  async over(): Promise<LimpetError | undefined> {
+    await until(() => this.isOver, `the stream of ${this.hello.name} ends`);
+    return this.error;
+  }
+
+  // ——— Asking.
+
+  /** Asks for them and does not wait. Gives a way to look at the answers that are there. */
+  ask(type: string, ids: readonly string[]): () => (StickyAnswer | undefined)[] {
+    const wishes = ids.map((id) => ({ correlation: ++this.#correlation, type, id, since: 0 }));
+    for (let i = 0; i < wishes.length; i += LIMITS.stickyChunk) {
+      this.send({ kind: "acquire", wishes: wishes.slice(i, i + LIMITS.stickyChunk) });
+    }
+    return () => wishes.map(({ correlation }) => this.#answers.get(correlation));
+  }
+
+  async acquire(type: string, ...ids: readonly string[]): Promise<StickyAnswer[]> {
+    const answers = this.ask(type, ids);
+    await until(() => !this.isOver && !answers().includes(undefined), `${ids.length} answers about ${type}`);
+    return answers() as StickyAnswer[];
+  }
+
+  /** What became of its question, in a word: granted, the name of the owner, or a code. */
+  async outcome(type: string, id: string): Promise<string> {
+    const [answer] = await this.acquire(type, id);
+    if (answer!.kind === "granted") return "granted";
+    return answer!.kind === "owner" ? answer!.host.name : answer!.code;
+  }
+
+  // ——— Claiming.
+
+  /** One part. Gives its number. */
+  claim(type: string, ids: readonly string[]): number {
+    this.send({ kind: "claims", part: ++this.#part, type, ids, since: ids.map(() => 0) });
+    return this.#part;
+  }
+
+  /** Resolves when everything that was claimed so far has been heard. */
+  async everythingNoted(): Promise<void> {
+    await until(() => this.noted === this.#part, `${this.hello.name} was heard to the end`);
+  }
+
+  /** Ids that it was told to let go. */
+  get toRelease(): string[] {
+    return this.heard.flatMap((message) => (message.kind === "release" ? message.ids : []));
+  }
+
+  /** A renewal of its lease is answered. */
+  async renew(sequence: number): Promise<void> {
+    this.send({ kind: "renew", sequence, actors: 0 });
+    const isAnswer = (one: SchedulerMessage): boolean => one.kind === "renewed" && one.sequence === sequence;
+    await until(() => this.heard.some(isAnswer), `renewal ${sequence} is answered`);
+  }
+}
