@@ -9,6 +9,7 @@ import type { Said } from "../src/world/virtual-control.ts";
 import { isSticky, nameOf } from "./checkers/looks.ts";
 import type { Life, Observer, Operation, Turn } from "./observer.ts";
 import type { Stage } from "./stage.ts";
+import { STICKY_MARKS, StickyMarks } from "./sticky-marks.ts";
 
 export const MARKS = {
   "fenced commit": "somebody tried to commit an actor that another one had taken",
@@ -53,6 +54,7 @@ export const MARKS = {
   "waited in vain": "a call never found a host that could run it",
   "two lives, excused":
     "two activations of an actor were in memory at once, for a reason under which that is not ruled out",
+  ...STICKY_MARKS,
 } as const satisfies Record<string, string>;
 
 export type MarkName = keyof typeof MARKS;
@@ -92,6 +94,7 @@ interface Round {
 /** Marks what it sees. */
 export class Marks implements Observer {
   readonly #stage: Stage;
+  readonly #sticky: StickyMarks;
   readonly #commits = new Set<string>();
   readonly #lastOp = new Map<string, string>();
   readonly #committedOps = new Set<string>();
@@ -105,6 +108,7 @@ export class Marks implements Observer {
 
   constructor(stage: Stage) {
     this.#stage = stage;
+    this.#sticky = new StickyMarks(stage);
   }
 
   #reach(name: MarkName): void {
@@ -142,6 +146,7 @@ export class Marks implements Observer {
   // ——— Actors.
 
   activated(life: Life): void {
+    this.#sticky.activated(life);
     const name = nameOf(life);
     this.#taken.delete(name);
     const before = this.#lives.get(name);
@@ -154,12 +159,15 @@ export class Marks implements Observer {
   }
 
   deactivated(life: Life, reason: string): void {
+    this.#sticky.deactivated(life, reason);
     if (reason === "memory") this.#reach("evicted for memory");
     const known = this.#lives.get(nameOf(life));
     if (known?.life === life) this.#lives.set(nameOf(life), { life, endedAt: this.#stage.now, reason });
   }
 
-  turnBegan({ life, op }: Turn): void {
+  turnBegan(turn: Turn): void {
+    this.#sticky.turnBegan(turn);
+    const { life, op } = turn;
     this.#begun.add(op);
     const askedAt = this.#askedAt.get(op);
     const round = this.#rounds.get(`${life.namespace}/${life.type}`);
@@ -189,7 +197,9 @@ export class Marks implements Observer {
     this.#askedAt.set(token, this.#stage.now);
   }
 
-  answered({ token, outcome }: Operation): void {
+  answered(operation: Operation): void {
+    this.#sticky.answered(operation);
+    const { token, outcome } = operation;
     if (outcome === undefined || !("error" in outcome) || !(outcome.error instanceof LimpetError)) return;
     const { code, message } = outcome.error;
     const mark = BY_CODE[code];
@@ -205,6 +215,14 @@ export class Marks implements Observer {
   }
 
   // ——— The cluster.
+
+  gone(host: unknown, process: Process): void {
+    this.#sticky.gone(host, process);
+  }
+
+  faulted(fault: string): void {
+    this.#sticky.faulted(fault);
+  }
 
   slept(process: Process, ms: number, how: "pause" | "suspend"): void {
     this.#slept.add(process);
@@ -224,7 +242,8 @@ export class Marks implements Observer {
     if (fields.err.message.includes("there is a newer one")) this.#reach("old term rejected");
   }
 
-  sent(process: Process, _to: number, message: unknown): void {
+  sent(process: Process, to: number, message: unknown): void {
+    this.#sticky.sent(process, to, message);
     const said = message as Said | { readonly kind: "call"; readonly call: RemoteCall };
     if ("kind" in said) {
       if (said.kind === "call" && said.call.hops > 0) this.#reach("turned away and sent on");

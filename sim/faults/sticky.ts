@@ -8,6 +8,8 @@ import { type Fault, fault, hostNames, lengths, type Strike, times } from "./fau
 import { crashAndRestart, isWorking, leaderOf, playerOf } from "./players.ts";
 import { breakBoth, waysToLeader } from "./streams.ts";
 
+const LATER_MS = 10;
+
 type HostWord = Extract<Said, { about: "host" }>["message"];
 type LeaderWord = Extract<Said, { about: "scheduler" }>["message"];
 
@@ -29,14 +31,14 @@ const isGrant = (said: Said): boolean =>
 function atWord(
   stage: Stage,
   nth: number,
-  isIt: (said: Said, to: number) => boolean,
+  isIt: (said: Said, to: number, from: number) => boolean,
   spring: (from: Player, to: Player) => void,
 ): void {
   let seen = 0;
   let met: readonly [Player, Player] | undefined;
   const isMet = (event: TrapEvent): boolean => {
     if (event.kind !== "sent" || event.process.hasEnded) return false;
-    if (!isIt(event.message as Said, event.to) || ++seen < nth) return false;
+    if (!isIt(event.message as Said, event.to, event.process.place) || ++seen < nth) return false;
     const [from, to] = [playerOf(stage, event.process), stage.players.find(({ host }) => host.place === event.to)];
     if (from === undefined || to?.host.process === undefined) return false;
     met = [from, to];
@@ -216,23 +218,38 @@ export const leaderHangsInClaims = atClaims(
   hangs,
 );
 
-export const claimsCutShort = fault<{ host: string; again: number }>({
+export const claimsCutShort = fault<{ host: string; again: number; ms: number }>({
   name: "claims cut short",
-  says: "the stream of a host breaks, perhaps several times, when the leader has heard a part of what it holds",
+  says: "the stream of a host breaks, perhaps several times, when the leader has heard what it holds and not that this was all",
   draw(chance, plan) {
     const { sticky = {}, hosts } = plan;
     const holders = hosts.filter(({ types }) => types.some((type) => sticky[type] !== undefined));
     const names = hostNames({ ...plan, hosts: holders });
     if (names.length === 0) return [];
-    return times(chance, plan, 4, () => ({ host: chance.pick(names), again: chance.below(4) }));
+    const ms = lengths(chance, 1, 5_000);
+    return times(chance, plan, 4, () => ({ host: chance.pick(names), again: chance.below(4), ms: ms() }));
   },
-  happen(stage, { host, again }, strike) {
+  happen(stage, { host, again, ms }, strike) {
     const player = stage.player(host);
-    const isNoted = (said: Said, to: number): boolean => to === player.host.place && leaderSays("noted")(said);
+    const { place } = player.host;
+    let claims = 0;
+    const isLast = (said: Said, _to: number, from: number): boolean => {
+      if (from !== place) return false;
+      if (hostSays("hello")(said)) claims = 0;
+      if (hostSays("claims")(said)) claims++;
+      return claims > 0 && hostSays("claimed")(said);
+    };
     const cut = (left: number): void =>
-      atWord(stage, 1, isNoted, () => {
-        if (!breakStreams(stage, player)) return;
-        strike(host, { left });
+      atWord(stage, 1, isLast, (_host, leader) => {
+        const ways = waysToLeader(stage, player);
+        if (ways?.leader !== leader || !isWorking(leader)) return;
+        strike(host, { left, ms });
+        // The last word is late, and then there is nothing left that could carry it.
+        for (const end of ways.ends) end.arrival = Math.max(end.arrival, stage.now + ms + LATER_MS);
+        stage.later(ms, () => {
+          for (const end of ways.ends) breakBoth(stage, end);
+        });
+        claims = 0;
         if (left > 0) cut(left - 1);
       });
     if (breakStreams(stage, player)) cut(again);
