@@ -53,6 +53,7 @@ export class HandScheduler implements AsyncDisposable {
   }
 }
 
+const RENEW_MS = 200;
 let lastPort = 1_000;
 
 export class HandHost implements ControlListener<SchedulerMessage> {
@@ -151,7 +152,10 @@ export class HandHost implements ControlListener<SchedulerMessage> {
 
   async acquire(type: string, ...ids: readonly string[]): Promise<StickyAnswer[]> {
     const answers = this.ask(type, ids);
-    await until(() => !this.isOver && !answers().includes(undefined), `${ids.length} answers about ${type}`);
+    await until(() => {
+      assert.ok(!this.isOver, `the stream of ${this.hello.name} has ended: ${this.error?.message}`);
+      return !answers().includes(undefined);
+    }, `${ids.length} answers about ${type}`);
     return answers() as StickyAnswer[];
   }
 
@@ -178,6 +182,13 @@ export class HandHost implements ControlListener<SchedulerMessage> {
   /** Ids that it was told to let go. */
   get toRelease(): string[] {
     return this.heard.flatMap((message) => (message.kind === "release" ? message.ids : []));
+  }
+
+  /** Keeps its lease until what is returned is disposed of. */
+  keepRenewing(): Disposable {
+    let sequence = 0;
+    const timer = setInterval(() => this.send({ kind: "renew", sequence: ++sequence, actors: 0 }), RENEW_MS);
+    return { [Symbol.dispose]: () => clearInterval(timer) };
   }
 
   /** A renewal of its lease is answered. */
