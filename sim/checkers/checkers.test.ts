@@ -1023,6 +1023,11 @@ describe("heard before granted", () => {
     return { incarnation: `i-${n}`, address: `x-${n}`, types: ["Ledger"], namespace: "default" };
   };
 
+  const named = (...numbers: number[]): unknown => {
+    const hosts = numbers.map((n) => ({ address: `x-${n}`, incarnation: `i-${n}`, name: `host-${n}` }));
+    return { type: "Ledger", version: { term: 1, number: 1 }, base: undefined, hosts };
+  };
+
   /** Two hosts that the first leader knows come to the second one, and the first of them is granted an actor there. */
   function granted(before: (scene: Scene, silent: Process) => void, kind = "granted", members = [3, 4]): Scene {
     const scene = new Scene("heard before granted", stickyPlan(4));
@@ -1044,6 +1049,7 @@ describe("heard before granted", () => {
         scene.say(one, at.place, host({ kind: "hello", incarnation: `i-${n}`, namespace: "default" }));
         scene.say(at, one.place, leader({ kind: "welcome", term, leaseMs: 10_000 }));
       }
+      scene.say(at, asks.place, order({ term, tables: [named(3, 4)] }));
     }
     scene.say(asks, 2, host({ kind: "claimed" }));
     before(scene, silent);
@@ -1074,7 +1080,9 @@ describe("heard before granted", () => {
     const isNew = granted((scene, silent) => {
       scene.members = [member(5)];
       scene.say(silent, 2, host({ kind: "hello", incarnation: "i-5", namespace: "default" }));
-      scene.say(scene.processes[1] as unknown as Process, 4, leader({ kind: "welcome", term: 2, leaseMs: 10_000 }));
+      const second = scene.processes[1] as unknown as Process;
+      scene.say(second, 4, leader({ kind: "welcome", term: 2, leaseMs: 10_000 }));
+      scene.say(second, 4, order({ term: 2, tables: [named(3, 4, 5)] }));
     });
     await clean(isNew);
   });
