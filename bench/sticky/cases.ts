@@ -55,6 +55,8 @@ const cold = (state: boolean, levels: readonly number[]): BenchCase => {
     ),
     ours: { module, make, params: { ...params, placement: "sticky" }, postgres },
     peers: [{ ...byHash(module, make, params), postgres }],
+    steady: state,
+    slow: state,
   };
 };
 
@@ -89,6 +91,7 @@ const churn: BenchCase = {
   ours: { module: "sticky/ours-churn.ts", make: "churn", params: { ...CHURN, placement: "sticky" } },
   peers: [byHash("sticky/ours-churn.ts", "churn", CHURN)],
   steady: true,
+  slow: true,
 };
 
 const failover: BenchCase = {
@@ -97,6 +100,7 @@ const failover: BenchCase = {
   ours: { module: "sticky/ours-failover.ts", make: "failover", params: { hosts: 10, actors: 1_000_000 } },
   fresh: true,
   steady: true,
+  slow: true,
 };
 
 export const stickyCases: readonly BenchCase[] = [

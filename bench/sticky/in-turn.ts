@@ -10,16 +10,20 @@ export interface Compared {
   readonly ratio: number;
 }
 
-/** Each gives a rate. They begin in turn. */
+/** Fewer turns than this say nothing, however long they take. */
+const LEAST_TURNS = 5;
+
+/** Each gives a rate. They begin in turn, until the time is over. */
 export async function compareInTurn(
-  turns: number,
+  durationMs: number,
   one: () => Promise<number>,
   other: () => Promise<number>,
 ): Promise<Compared> {
   const ones: number[] = [];
   const others: number[] = [];
-  for (let turn = 0; turn < turns; turn++) {
-    if (turn % 2 === 0) {
+  const start = performance.now();
+  while (ones.length < LEAST_TURNS || performance.now() - start < durationMs) {
+    if (ones.length % 2 === 0) {
       ones.push(await one());
       others.push(await other());
     } else {

@@ -10,8 +10,12 @@ import { LeaderProcess } from "./leader.ts";
 const PINGERS = { sticky: StickyPinger, hash: HashPinger };
 const KEEPERS = { sticky: StickyKeeper, hash: HashKeeper };
 
-/** First calls in each measurement; one at a time they take long. */
-const COUNT = { alone: 2_000, inFlight: 20_000, quick: 1_000 } as const;
+/** First calls of one measurement: one at a time they take long, and with state longer. */
+function countOf(inFlight: number, state: boolean, quick: boolean): number {
+  if (quick) return 500;
+  if (state) return inFlight === 1 ? 500 : 5_000;
+  return inFlight === 1 ? 2_000 : 20_000;
+}
 
 export const firstCalls: Make = async ({ postgres, quick, params }) => {
   const leader = await LeaderProcess.start({ store: postgres });
@@ -23,22 +27,19 @@ export const firstCalls: Make = async ({ postgres, quick, params }) => {
     const id = `actor-${++last}`;
     if ((await app.actor(type, id).ping(last)) <= 0) throw new Error(`${id} gave a wrong answer`);
   };
-  const measure = async (count: (inFlight: number) => number): Promise<Measurement> => {
+  const measure = async (hurry: boolean): Promise<Measurement> => {
     const figures: Record<string, number> = {};
     for (const inFlight of levels) {
-      const took = await latenciesOf(count(inFlight), inFlight, first);
+      const took = await latenciesOf(countOf(inFlight, params.state === true, hurry), inFlight, first);
       figures[p50At(inFlight)] = quantile(took, 0.5);
       figures[p99At(inFlight)] = quantile(took, 0.99);
     }
     return figures;
   };
-  await measure(() => COUNT.quick);
+  await measure(true);
   return {
     async run() {
-      const figures = await measure((inFlight) => {
-        if (quick) return COUNT.quick;
-        return inFlight === 1 ? COUNT.alone : COUNT.inFlight;
-      });
+      const figures = await measure(quick);
       await check(app, type.name, last, params.placement === "sticky");
       return figures;
     },

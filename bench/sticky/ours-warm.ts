@@ -2,14 +2,14 @@
 import { join } from "node:path";
 import type { App } from "../../src/index.ts";
 import type { Make, Params, Running, Settings } from "../case.ts";
-import { type Pinger, pingInFlight, pingOneByOne } from "../load.ts";
+import { eachOnce, type Pinger, pingOneByOne } from "../load.ts";
 import { answered, HashPinger, openHost, StickyPinger, settled, startOtherHost } from "./actors.ts";
 import { CALL_RATIO, HASH_CALLS, STICKY_CALLS } from "./figures.ts";
 import { compareInTurn } from "./in-turn.ts";
 
-/** How long one of the two is measured before it is the other's turn. */
-const TURN_MS = 20;
-/** Both are to be warm. */
+/** One of the two is measured for this long, or for so many calls, before it is the other's turn. */
+const TURN = { ms: 10, calls: 4_096 } as const;
+/** Both share the warm-up. */
 const WARM_UPS = 2;
 
 interface Both {
@@ -18,11 +18,17 @@ interface Both {
 }
 
 async function compare({ sticky, hash }: Both, params: Params, ms: number) {
-  const inFlight = Number(params.inFlight);
-  const measure = (targets: readonly Pinger[]) => () =>
-    inFlight === 1 ? pingOneByOne(targets[0]!, TURN_MS) : pingInFlight(targets, inFlight, TURN_MS);
-  const { one, other, ratio } = await compareInTurn(Math.ceil(ms / TURN_MS), measure(sticky), measure(hash));
+  const measure = (targets: readonly Pinger[]) => () => rateOf(targets, Number(params.inFlight));
+  const { one, other, ratio } = await compareInTurn(ms, measure(sticky), measure(hash));
   return { [STICKY_CALLS]: one, [HASH_CALLS]: other, [CALL_RATIO]: ratio };
+}
+
+function rateOf(targets: readonly Pinger[], inFlight: number): Promise<number> {
+  if (inFlight === 1) return pingOneByOne(targets[0]!, TURN.ms);
+  return eachOnce(TURN.calls, inFlight, async (call) => {
+    const answer = await targets[call % targets.length]!.ping(call);
+    if (answer !== call + 1) throw new Error(`the answer to ${call} was ${answer}`);
+  });
 }
 
 /** As many ids as asked for, of those that live where they should. */
