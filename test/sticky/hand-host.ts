@@ -18,11 +18,11 @@ export class HandScheduler implements AsyncDisposable {
   readonly process: CliProcess;
   readonly client: ControlClient;
 
-  /** Leases are so long that hosts made by hand need not renew them. */
-  static async start({ folder, store }: Place, ...flags: string[]): Promise<HandScheduler> {
+  /** Leases are so long that hosts made by hand need not renew them. `env`: more of its environment. */
+  static async start({ folder, store }: Place, flags: readonly string[] = [], env = {}): Promise<HandScheduler> {
     const port = await freePort();
     const argv = ["scheduler", "--store", store, "--scheduler-port", `${port}`, "--lease", "5m", "--no-http", ...flags];
-    const process = new CliProcess(argv, { cwd: folder });
+    const process = new CliProcess(argv, { cwd: folder, env });
     try {
       await process.until("stdout", /is ready/);
       const client = controlClient({ address: `127.0.0.1:${port}`, security: NO_SECURITY, log: silentLog });
@@ -66,7 +66,10 @@ export class HandHost implements ControlListener<SchedulerMessage> {
   readonly #tables = new Set<string>();
   #correlation = 0;
   #part = 0;
+  #sequence = 0;
+  /** The last of each that was answered. */
   noted = 0;
+  renewed = 0;
   isOver = false;
   error: LimpetError | undefined;
 
@@ -106,6 +109,9 @@ export class HandHost implements ControlListener<SchedulerMessage> {
         break;
       case "noted":
         this.noted = message.part;
+        break;
+      case "renewed":
+        this.renewed = message.sequence;
         break;
       default:
         this.heard.push(message);
@@ -186,15 +192,18 @@ export class HandHost implements ControlListener<SchedulerMessage> {
 
   /** Keeps its lease until what is returned is disposed of. */
   keepRenewing(): Disposable {
-    let sequence = 0;
-    const timer = setInterval(() => this.send({ kind: "renew", sequence: ++sequence, actors: 0 }), RENEW_MS);
+    const timer = setInterval(() => this.#renew(), RENEW_MS);
     return { [Symbol.dispose]: () => clearInterval(timer) };
   }
 
-  /** A renewal of its lease is answered. */
-  async renew(sequence: number): Promise<void> {
-    this.send({ kind: "renew", sequence, actors: 0 });
-    const isAnswer = (one: SchedulerMessage): boolean => one.kind === "renewed" && one.sequence === sequence;
-    await until(() => this.heard.some(isAnswer), `renewal ${sequence} is answered`);
+  /** Resolves when a renewal of its lease is answered. */
+  async renew(): Promise<void> {
+    const sequence = this.#renew();
+    await until(() => this.renewed >= sequence, `renewal ${sequence} is answered`);
+  }
+
+  #renew(): number {
+    this.send({ kind: "renew", sequence: ++this.#sequence, actors: 0 });
+    return this.#sequence;
   }
 }

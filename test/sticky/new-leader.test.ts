@@ -52,13 +52,13 @@ describe("a scheduler that takes over", { timeout: 60_000 }, () => {
   test("waits for one that does not come back until its lease is over, and no longer", async () => {
     await using place = await tempPlace();
     await using stack = new AsyncDisposableStack();
-    const first = stack.use(await HandScheduler.start(place, ...BRIEF));
+    const first = stack.use(await HandScheduler.start(place, BRIEF));
     const lost = await first.host({ name: "lost" });
     const here = await first.host({ name: "here" });
     for (const host of [lost, here]) stack.use(host.keepRenewing());
     assert.equal(await lost.outcome("Cart", "a"), "granted");
     await first.process.end("SIGKILL");
-    const second = stack.use(await HandScheduler.start(place, ...BRIEF));
+    const second = stack.use(await HandScheduler.start(place, BRIEF));
     const again = new HandHost(second.client, here.hello);
     stack.use(again.keepRenewing());
     again.send({ kind: "claimed" });
