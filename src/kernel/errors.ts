@@ -24,6 +24,7 @@ export const CATALOGUE = {
   BODY_TOO_LARGE: { retry: "never", status: 413 },
   ENCODING_UNSUPPORTED: { retry: "never", status: 415 },
   OPTION_INVALID: { retry: "never", status: 400 },
+  REMINDER_INVALID: { retry: "never", status: 400 },
   ROUTE_UNKNOWN: { retry: "never", status: 404 },
   VERB_NOT_ALLOWED: { retry: "never", status: 405 },
   ACTOR_TYPE_UNKNOWN: { retry: "never", status: 404 },
