@@ -67,6 +67,8 @@ export interface Plan {
   readonly settings: LimpetSettings;
   /** Types that are sticky, and what becomes of their actors when a host is lost: at once, never, or after so many milliseconds. */
   readonly sticky?: Readonly<Record<string, StickyRule>>;
+  /** Ids in one message about sticky actors, so that it takes several to say what a host holds. Left out: as in production. */
+  readonly stickyChunk?: number;
   readonly latency: { readonly leastMs: number; readonly moreMs: number };
   /** How long things go wrong. Then everything is healed. */
   readonly chaosMs: number;

@@ -1,4 +1,5 @@
 // One run of a plan: chaos for as long as the plan says, then everything is healed, and then everything must work.
+import { LIMITS } from "../src/kernel/limits.ts";
 import { KIND } from "../src/world/timeline.ts";
 import { beginNumbers } from "./application.ts";
 import { planCalls } from "./callers.ts";
@@ -24,11 +25,16 @@ export interface Outcome {
 /** A run that does more than this for the time it simulates does not come to an end. */
 const MOST_STEPS = 500_000;
 
+/** As in production. */
+const STICKY_CHUNK: number = LIMITS.stickyChunk;
+
 /** Thrown at whoever waits for something when a run is over because something was found: no time passes any more. */
 const OVER = Symbol("over");
 
 export async function run(plan: Plan, prepare: (stage: Stage) => void = () => {}): Promise<Outcome> {
   beginNumbers();
+  // Nobody but the simulator changes a limit, and every run sets it.
+  Object.assign(LIMITS, { stickyChunk: plan.stickyChunk ?? STICKY_CHUNK });
   const stage = new Stage(plan);
   const checkers = CHECKERS.map((kind): Checker => kind.make(stage, (what) => stage.violation(kind.name, what)));
   stage.observers.push(...checkers, new Marks(stage));

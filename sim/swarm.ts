@@ -85,13 +85,16 @@ function drawShape(seed: number, chance: Prng): Plan {
         failover: chance.chance(0.6) ? "auto" : "lease",
       },
     },
-    ...(sticky === undefined ? {} : { sticky }),
+    ...(sticky === undefined ? {} : { sticky, ...drawChunk(chance.child("sticky chunk")) }),
     latency: chance.chance(0.7) ? { leastMs: 0.2, moreMs: 0.5 } : { leastMs: 1, moreMs: chance.between(5, 60) },
     chaosMs: Math.floor(chance.between(SHORTEST_CHAOS_MS, LONGEST_CHAOS_MS)),
     calls: [],
     faults: [],
   };
 }
+
+const drawChunk = (chance: Prng): Pick<Plan, "stickyChunk"> =>
+  chance.chance(0.4) ? { stickyChunk: 1 + chance.below(2) } : {};
 
 function drawSticky(types: readonly string[], chance: Prng): Plan["sticky"] {
   if (!chance.chance(STICKY)) return undefined;

@@ -20,9 +20,9 @@ export const STICKY: readonly Bug[] = [
       {
         file: "src/placement/sticky-owners.ts",
         before:
-          "this.#claiming.delete(incarnation);\n    this.#unclaimed.delete(incarnation);\n    for (const [type, known] of this.#types) {\n      const before",
+          "this.#claiming.delete(incarnation);\n    this.#unclaimed.delete(incarnation);\n    for (const [type, known] of this.#types) {\n      const now",
         after:
-          "this.#claiming.delete(incarnation);\n    this.#unclaimed.delete(incarnation);\n    this.heard++;\n    for (const [type, known] of this.#types) {\n      const before",
+          "this.#claiming.delete(incarnation);\n    this.#unclaimed.delete(incarnation);\n    this.heard++;\n    for (const [type, known] of this.#types) {\n      const now",
       },
       {
         file: "src/placement/sticky-owners.ts",
@@ -54,8 +54,8 @@ export const STICKY: readonly Bug[] = [
     changes: [
       {
         file: "src/placement/sticky-owners.ts",
-        before: "this.#unclaimed.set(incarnation, types);",
-        after: "void types;",
+        before: "interrupted.set(incarnation, places);",
+        after: "void places;\n      this.#end(this.#types.get(type), place);",
       },
     ],
   },

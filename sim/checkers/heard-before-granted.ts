@@ -1,4 +1,5 @@
 // A new leader grants sticky actors of a type only when everybody who may hold some of it has said which, or its lease is over.
+import type { TypeTable } from "../../src/placement/messages.ts";
 import type { Process } from "../../src/world/process.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { CheckerKind } from "./checker.ts";
@@ -22,20 +23,22 @@ export const heardBeforeGranted: CheckerKind = {
     const terms = new Map<number, Term>();
     /** By the place of a host: who it says it is. */
     const incarnations = new Map<number, string>();
-    /** Who was first welcomed by which leader: that one need not hear of it what it held before. */
+    /** In whose table a host was first: that leader need not hear of it what it held before. Who is in none holds nothing. */
     const newTo = new Map<string, Term>();
     /** What is asked, by the place of the host and its correlation. */
     const asked = new Map<string, { readonly namespace: string; readonly type: string; readonly id: string }>();
     const namespaceAt = new Map<number, string>();
 
-    function welcomed(leader: number, host: number, number: number): void {
-      let term = terms.get(leader);
-      if (term?.number !== number) {
-        term = { number, heard: new Set(), removed: new Set() };
-        terms.set(leader, term);
+    function welcomed(leader: number, number: number): void {
+      if (terms.get(leader)?.number !== number) terms.set(leader, { number, heard: new Set(), removed: new Set() });
+    }
+
+    function listed(leader: number, tables: readonly TypeTable[]): void {
+      const term = terms.get(leader);
+      if (term === undefined) return;
+      for (const { hosts } of tables) {
+        for (const { incarnation } of hosts) if (!newTo.has(incarnation)) newTo.set(incarnation, term);
       }
-      const incarnation = incarnations.get(host);
-      if (incarnation !== undefined && !newTo.has(incarnation)) newTo.set(incarnation, term);
     }
 
     async function granted(leader: Process, host: number, correlation: number): Promise<void> {
@@ -63,7 +66,8 @@ export const heardBeforeGranted: CheckerKind = {
       sent(process, to, message) {
         const said = message as Said;
         if (said.about === "scheduler") {
-          if (said.message.kind === "welcome") welcomed(process.place, to, said.message.term);
+          if (said.message.kind === "welcome") welcomed(process.place, said.message.term);
+          if (said.message.kind === "order") listed(process.place, said.message.tables);
           if (said.message.kind !== "acquired") return;
           for (const { kind, correlation } of said.message.answers) {
             if (kind === "granted") void granted(process, to, correlation);

@@ -1,5 +1,6 @@
 // A sticky actor leaves memory for few reasons: it wants to, there is no room, an operator wants it to, or its host stops having its
 // type. That nobody calls it is none, and neither is a table that changes.
+import type { Process } from "../../src/world/process.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { CheckerKind } from "./checker.ts";
 import { doorOf, ENDINGS, isSticky, labelOf, timesOf } from "./looks.ts";
@@ -19,8 +20,13 @@ export const stickyStays: CheckerKind = {
     /** By host: when it was last asked to let go of some, or has given up everything. */
     const askedAt = new Map<string, number>();
 
+    /** Told to give up types: that may take its time, and they may be taken up again meanwhile. */
+    const givenUp = new Set<Process>();
+
     return {
       told({ who, event }) {
+        const { process } = stage.players.find(({ host }) => host.name === who)?.host ?? {};
+        if (event === "⚡ types leave" && process !== undefined) givenUp.add(process);
         if (event.startsWith("asked to let go") || event.startsWith("asked to hand over") || ENDINGS.has(event)) {
           askedAt.set(who, stage.now);
         }
@@ -52,7 +58,8 @@ export const stickyStays: CheckerKind = {
         if (status?.address === undefined || !status.ready || player === undefined) return;
         const isAsked = stage.now - (askedAt.get(player.host.name) ?? Number.NEGATIVE_INFINITY) <= moveTimeoutMs * 2;
         const unlisted = unlistedAt.get(`${namespace}/${type}/${status.address}`) ?? Number.NEGATIVE_INFINITY;
-        if (isAsked || stage.now - unlisted <= LATELY_MS || !player.types.includes(type)) return;
+        if (isAsked || stage.now - unlisted <= LATELY_MS || givenUp.has(process) || !player.types.includes(type))
+          return;
         report(`${where}, which has its type`);
       },
     };

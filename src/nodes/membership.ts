@@ -439,6 +439,7 @@ export class Membership implements Placement {
   /** Everything here is gone: nobody has to wait for it. */
   goodbye(): void {
     this.#stopped = true;
+    this.#sticky.clear();
     this.#stream?.send({ kind: "goodbye" });
     this.#stream?.close();
     this.#retry?.cancel();

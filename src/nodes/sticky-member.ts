@@ -89,6 +89,8 @@ export class StickyMember {
     const { clock, catalog, wants } = this.#world;
     // A host that hands the type over asks for nothing: the next table sends the call elsewhere.
     if (!wants(type)) return WAIT;
+    // Its time is over and it is about to hear so. What nobody wants when it is granted would be asked for again at once.
+    if (until <= clock.monotonic()) return WAIT;
     const known = catalog.types.get(type);
     const limits = known?.options.sticky;
     if (limits !== undefined && this.#holdings.size(type) >= limits.limit) this.#makeRoom(known!, id, limits);
@@ -112,7 +114,7 @@ export class StickyMember {
     this.#dismissed.set(type.name, dismissed);
     let oldest: Activation | undefined = type.useOrder.oldest;
     for (let i = 0; i < SEARCH && oldest !== undefined; i++, oldest = oldest.newer) {
-      if (!oldest.idle || dismissed.has(oldest.id)) continue;
+      if (!oldest.idle) continue;
       dismissed.add(oldest.id);
       oldest.deactivate("memory");
       return;

@@ -55,6 +55,8 @@ interface StickyType {
   readonly holdings: Map<string, Holding>;
   /** By incarnation. */
   readonly places: Map<string, Place>;
+  /** What hosts had begun to say when their streams ended, by incarnation: it counts beside what they said before. */
+  readonly interrupted: Map<string, Place[]>;
   /** Of hosts that are lost. */
   readonly kept: Set<Place>;
   /** Ids that lead to a place that is over. */
@@ -128,12 +130,12 @@ export class StickyOwners {
 
   /** It has a new stream, and says anew what it holds. */
   arrived({ incarnation }: TableHost): void {
-    const interrupted = this.#claiming.get(incarnation);
-    if (interrupted !== undefined) {
-      // What it had said so far is void, and what it said before that too: until it has said it all, nobody knows.
-      const types = new Set([...(this.#unclaimed.get(incarnation) ?? []), ...this.#types.keys()]);
-      this.#unclaimed.set(incarnation, types);
-      for (const [type, place] of interrupted) this.#end(this.#types.get(type), place);
+    // What it had said when its last stream ended counts beside what it said before, until it has said all of it.
+    for (const [type, place] of this.#claiming.get(incarnation) ?? []) {
+      const interrupted = this.#types.get(type)?.interrupted;
+      if (interrupted === undefined) continue;
+      const places = [...(interrupted.get(incarnation) ?? []), place].filter(({ ids }) => ids > 0);
+      interrupted.set(incarnation, places);
     }
     this.#claiming.set(incarnation, new Map());
   }
@@ -148,13 +150,13 @@ export class StickyOwners {
       place = newPlace(host);
       claiming.set(type, place);
     }
-    const before = known.places.get(host.incarnation);
+    const before = this.#allOf(known, host.incarnation);
     const conflicts: string[] = [];
     for (let i = 0; i < ids.length; i++) {
       const id = ids[i]!;
       const owner = known.holdings.get(id)?.place;
       if (owner === place) continue;
-      if (owner !== undefined && owner !== before && owner.state === "held") conflicts.push(id);
+      if (owner !== undefined && !before.includes(owner) && owner.state === "held") conflicts.push(id);
       else give(known, id, place, since[i]!);
     }
     return conflicts;
@@ -167,24 +169,29 @@ export class StickyOwners {
     this.#claiming.delete(incarnation);
     this.#unclaimed.delete(incarnation);
     for (const [type, known] of this.#types) {
-      const before = known.places.get(incarnation);
       const now = claiming.get(type);
-      if (before !== undefined) this.#end(known, before);
+      for (const before of this.#allOf(known, incarnation)) this.#end(known, before);
+      known.interrupted.delete(incarnation);
       if (now === undefined) known.places.delete(incarnation);
       else known.places.set(incarnation, now);
     }
+  }
+
+  /** Where what it holds leads to, but for what it says now. */
+  #allOf({ places, interrupted }: StickyType, incarnation: string): Place[] {
+    const place = places.get(incarnation);
+    return [...(place === undefined ? [] : [place]), ...(interrupted.get(incarnation) ?? [])];
   }
 
   /** It lets go of these. Gives how many it had. */
   released({ incarnation }: TableHost, type: string, ids: readonly string[]): number {
     const known = this.#types.get(type);
     if (known === undefined) return 0;
-    const place = known.places.get(incarnation);
-    const claiming = this.#claiming.get(incarnation)?.get(type);
+    const all = [...this.#allOf(known, incarnation), this.#claiming.get(incarnation)?.get(type)];
     let released = 0;
     for (const id of ids) {
       const owner = known.holdings.get(id)?.place;
-      if (owner === undefined || (owner !== place && owner !== claiming)) continue;
+      if (owner === undefined || !all.includes(owner)) continue;
       known.holdings.delete(id);
       owner.ids--;
       released++;
@@ -202,8 +209,9 @@ export class StickyOwners {
     this.#claiming.delete(incarnation);
     const cleared = new Map<string, number>();
     for (const [type, known] of this.#types) {
-      const places = [known.places.get(incarnation), claiming?.get(type)];
+      const places = [...this.#allOf(known, incarnation), claiming?.get(type)];
       known.places.delete(incarnation);
+      known.interrupted.delete(incarnation);
       for (const place of places) {
         if (place === undefined || place.ids === 0) continue;
         if (!isLost || known.lost === 0) {
@@ -324,7 +332,7 @@ export class StickyOwners {
     if (known === undefined) return [];
     const claiming = [...this.#claiming.values()].flatMap((places) => places.get(type) ?? []);
     const kept = [...known.kept].filter(({ until }) => now < until);
-    return [...known.places.values(), ...claiming, ...kept]
+    return [...known.places.values(), ...[...known.interrupted.values()].flat(), ...claiming, ...kept]
       .filter(({ ids }) => ids > 0)
       .map(({ host, ids, state }) => ({ host, ids, away: state === "kept" }));
   }
@@ -404,6 +412,7 @@ const newType = (lost: LostRule): StickyType => ({
   lost,
   holdings: new Map(),
   places: new Map(),
+  interrupted: new Map(),
   kept: new Set(),
   garbage: 0,
   sweeping: undefined,
