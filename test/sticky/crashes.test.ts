@@ -29,7 +29,8 @@ for (const { store, open } of GROUNDS) {
         await using cluster = new StickyCluster(t, place, settings);
         const early = await cluster.startAll(["one", "two"]);
         await cluster.settled(2);
-        await cluster.fill(someIds("early", 45), early);
+        const cold = cluster.callers(someIds("cold", 90));
+        await cluster.fill([...cold.ids, ...someIds("early", 45)], early);
         // From here on the ring says of many that they belong to the third host, which does not have them.
         const three = await cluster.start("three");
         await cluster.settled(3);
@@ -38,17 +39,19 @@ for (const { store, open } of GROUNDS) {
         const victim = leads ? leader : [three, ...early].find((host) => host !== leader)!;
         const survivors = hosts.filter((host) => host !== victim);
         const ids = [...someIds("early", 45), ...someIds("late", 45)];
-        // Everybody knows where each of them lives.
+        // Everybody knows where each of these lives; of the others the third host has never heard.
         for (const host of hosts) await cluster.fill(ids, [host]);
         const homes = await cluster.homes(ids);
+        const coldHomes = await cluster.homes(cold.ids);
         const lost = cluster.callers(livingAt(homes, victim.name)).through(...hosts);
         const kept = cluster.callers(livingAt(homes, ...survivors.map(({ name }) => name))).through(...survivors);
         await Promise.all([lost.more(60), kept.more(120)]);
 
         await victim.kill();
-        // Who is called for the first time now waits until it is known who holds what.
+        // Whoever has to ask, for an actor that lives or one that does not, waits until it is known who holds what.
+        const calls = Promise.all(cold.ids.map((id) => cold.ledger.add(survivors.at(-1)!, id)));
         const fresh = cluster.callers(someIds("fresh", 90)).through(...survivors);
-        await Promise.all([kept.more(300), fresh.more(100), lost.more(100)]);
+        await Promise.all([calls, kept.more(300), fresh.more(100), lost.more(100)]);
         await cluster.settled(2);
         // Everybody of the dead host has come to life again, everybody else is where it was.
         const now = await cluster.fill([...homes.keys()], survivors);
@@ -56,10 +59,14 @@ for (const { store, open } of GROUNDS) {
         for (const id of lost.ids) assert.ok(survivors.some(({ name }) => name === now.get(id)));
         kept.expectOnly();
         // Whoever has not noticed yet that it is dead may ask it.
-        for (const callers of [fresh, lost]) callers.expectOnly(...LOST);
+        for (const callers of [cold, fresh, lost]) callers.expectOnly(...LOST);
         const lives = await cluster.lives();
         for (const id of kept.ids) assert.deepEqual(lives.get(id), [homes.get(id)], `${id} has lived once`);
         for (const id of lost.ids) assert.deepEqual(lives.get(id), [victim.name, now.get(id)]);
+        for (const [id, home] of coldHomes) {
+          if (home !== victim.name) assert.deepEqual(lives.get(id), [home], `${id} has lived once`);
+          else assert.ok(lives.get(id)!.length <= 2, `${id} lived in ${lives.get(id)}`);
+        }
         for (const id of fresh.ids) assert.ok((lives.get(id)?.length ?? 0) <= 1, `${id} has lived once at most`);
         await cluster.audit();
       });

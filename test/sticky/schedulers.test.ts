@@ -10,7 +10,8 @@ import { tempPlace } from "../support/two-stores.ts";
 import { until } from "./callers.ts";
 import { StickyCluster, someIds } from "./sticky-cluster.ts";
 
-const HELD = 3_000;
+const HELD = 2_000;
+const COLD = 1_000;
 const FRESH = 2_000;
 /** First calls that are under way at a time. */
 const AT_ONCE = 60;
@@ -35,8 +36,14 @@ describe("sticky actors of a cluster on PostgreSQL with dedicated schedulers", {
     }
     await Promise.all([...schedulers.values()].map((one) => one.until("stdout", /ready/)));
     await using cluster = new StickyCluster(t, place);
-    const hosts = await cluster.startAll(["one", "two", "three"], { schedulers: [...schedulers.keys()] });
+    const options = { schedulers: [...schedulers.keys()] };
+    const early = await cluster.startAll(["one", "two"], options);
+    await cluster.settled(2);
+    const cold = await cluster.fill(someIds("cold", COLD), early);
+    // Many of those belong on the ring to one that has never heard of them.
+    const three = await cluster.start("three", options);
     await cluster.settled(3);
+    const hosts = [...early, three];
     const homes = await cluster.fill(someIds("actor", HELD), hosts);
     assert.deepEqual(new Set(homes.values()), new Set(["one", "two", "three"]));
     const callers = cluster.callers([...homes.keys()]).through(...hosts);
@@ -47,16 +54,16 @@ describe("sticky actors of a cluster on PostgreSQL with dedicated schedulers", {
     await until(() => first.answered >= FRESH / 10, "first calls are answered");
     const leader = await leading(hosts[0]!);
     await schedulers.get(leader)!.end("SIGKILL");
-    await all;
+    await Promise.all([all, ...[...cold.keys()].map((id) => three.report(id))]);
     await until(async () => (await leading(hosts[0]!).catch(() => leader)) !== leader, "the other one leads");
     await cluster.settled(3);
     await callers.more(200);
 
     assert.equal(first.answered, FRESH);
     callers.expectOnly();
-    assert.deepEqual(await cluster.homes([...homes.keys()]), homes);
+    assert.deepEqual(await cluster.homes([...cold.keys(), ...homes.keys()]), new Map([...cold, ...homes]));
     const lives = await cluster.lives();
-    for (const [id, home] of [...homes, ...(await cluster.homes(fresh))]) {
+    for (const [id, home] of [...cold, ...homes, ...(await cluster.homes(fresh))]) {
       assert.deepEqual(lives.get(id), [home], `${id} has lived once, where its successor knows it to be`);
     }
     assert.equal(await hosts[0]!.metric("limpet_host_leases_lost_total"), 0);
