@@ -11,7 +11,7 @@ import { LIMITS } from "../../src/kernel/limits.ts";
 import type { StickyQuery } from "../../src/ports/host.ts";
 import { silentLog } from "../../src/ports/log.ts";
 import { NO_SECURITY } from "../../src/wire/cluster-security.ts";
-import { controlClient } from "../../src/wire/control/client.ts";
+import { type ControlClient, controlClient } from "../../src/wire/control/client.ts";
 import { BRISK } from "../support/cluster.ts";
 import { type TraceLine, traceClock } from "../support/cluster-actors.ts";
 import { ClusterProcess } from "../support/cluster-process.ts";
@@ -128,19 +128,32 @@ export class StickyCluster implements AsyncDisposable {
   }
 
   /** Everything the leader knows, page by page. */
-  async #held(asked: ClusterProcess): Promise<Homes> {
-    const { schedulers } = await asked.view();
-    const { address } = schedulers.find(({ leader }) => leader)!;
-    const client = controlClient({ address, security: NO_SECURITY, log: silentLog });
-    const homes = new Map<string, string>();
-    try {
+  #held(asked: ClusterProcess): Promise<Homes> {
+    return this.#askLeader(asked, async (leader) => {
+      const homes = new Map<string, string>();
       let after: StickyQuery["after"];
       do {
-        const page = await client.sticky("default", { type: "Tally", after, limit: LIMITS.listPage });
+        const page = await leader.sticky("default", { type: "Tally", after, limit: LIMITS.listPage });
         for (const { id, name, away } of page.actors) if (!away) homes.set(id, name);
         after = page.next;
       } while (after !== undefined);
       return homes;
+    });
+  }
+
+  /** Has each of them let go, as an operator does. */
+  async release(ids: readonly string[]): Promise<void> {
+    await this.#askLeader(this.alive[0]!, async (leader) => {
+      for (const id of ids) await leader.release("default", "Tally", id);
+    });
+  }
+
+  async #askLeader<T>(asked: ClusterProcess, ask: (leader: ControlClient) => Promise<T>): Promise<T> {
+    const { schedulers } = await asked.view();
+    const { address } = schedulers.find(({ leader }) => leader)!;
+    const client = controlClient({ address, security: NO_SECURITY, log: silentLog });
+    try {
+      return await ask(client);
     } finally {
       await client.close();
     }
