@@ -6,11 +6,12 @@
 // - `commit` changes the row only `WHERE epoch = mine AND version = the one I read`, raises the version by one and
 //   records the commit id. A row that does not match is left alone; if it carries this very commit id the commit had
 //   happened before (its answer was lost) and the outcome is `committed` all the same, otherwise it is `fenced`.
-//   So the same commit may be sent any number of times: it is applied once.
+//   So the same commit may be sent any number of times: it is applied once, and what it says of reminders with it.
 // - Clearing state is a commit like any other. The row stays, because its epoch must never be handed out twice.
 
 import type { ActorKey } from "../kernel/names.ts";
 import type { Coordination } from "./coordination.ts";
+import type { Reminders, ReminderWrite, Settlement } from "./reminders.ts";
 
 export interface TakeRequest extends ActorKey {
   /** Who takes it: the incarnation of the process. Shown to people; the epoch is what counts. */
@@ -36,7 +37,9 @@ export interface StoredState {
 export type StateWrite =
   | { readonly kind: "whole"; readonly data: string }
   | { readonly kind: "change"; readonly data: string }
-  | { readonly kind: "clear" };
+  | { readonly kind: "clear" }
+  /** The state stays as it is; version and commit id move on. */
+  | { readonly kind: "keep" };
 
 export interface Commit {
   readonly ref: number;
@@ -46,6 +49,12 @@ export interface Commit {
   /** Unique in the world; the same for every attempt at this commit. */
   readonly id: string;
   readonly write: StateWrite;
+  /**
+   * Reminders that are settled, and then those that are written, in the same transaction, if and only if this commit counts.
+   * What became of each is not answered. Another commit of the batch may write the same one: one of the two stands.
+   */
+  readonly settle?: readonly Settlement[] | undefined;
+  readonly reminders?: readonly ReminderWrite[] | undefined;
 }
 
 export type CommitOutcome = "committed" | "fenced";
@@ -89,6 +98,7 @@ export interface Store {
   readonly eager: number;
   /** What schedulers agree on here. Takes and commits that wait do not hold it up. */
   readonly coordination: Coordination;
+  readonly reminders: Reminders;
   /** Answers stand in the order of the requests. No actor twice in one batch. */
   take(batch: readonly TakeRequest[]): Promise<(Taken | Held)[]>;
   /** Answers stand in the order of the commits. No actor twice in one batch. */

@@ -4,7 +4,16 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import type { Commit, CommitOutcome, StateWrite, StoredState, Taken } from "../../ports/store.ts";
-import { actor, type ContractOptions, clear, commitOf, freshNamespace, type Harness, take } from "./shared.contract.ts";
+import {
+  actor,
+  type ContractOptions,
+  clear,
+  commitOf,
+  freshNamespace,
+  type Harness,
+  keep,
+  take,
+} from "./shared.contract.ts";
 
 interface Row {
   epoch: number;
@@ -32,6 +41,7 @@ function expected(row: Row, commit: Commit): CommitOutcome {
 
 function apply(state: StoredState | undefined, write: StateWrite): StoredState | undefined {
   if (write.kind === "clear") return undefined;
+  if (write.kind === "keep") return state;
   if (write.kind === "whole") return { whole: write.data, changes: [] };
   assert.ok(state !== undefined);
   return { whole: state.whole, changes: [...state.changes, write.data] };
@@ -49,6 +59,7 @@ const step = fc.record({
     { weight: 4, arbitrary: fc.record({ kind: fc.constant("whole" as const), data: text }) },
     { weight: 4, arbitrary: fc.record({ kind: fc.constant("change" as const), data: text }) },
     { weight: 1, arbitrary: fc.constant({ kind: "clear" as const }) },
+    { weight: 1, arbitrary: fc.constant({ kind: "keep" as const }) },
     { weight: 2, arbitrary: fc.constant({ kind: "repeat" as const }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant("skewed" as const), by: fc.constantFrom(-1, 1, 2) }) },
   ),
@@ -83,7 +94,7 @@ export function modelContract({ store }: Harness, options: ContractOptions): voi
             assert.deepEqual(await store().commit([commit]), [outcome], `${name} ${act.kind}`);
             if (outcome === "committed" && commit !== belief.last) {
               belief.ahead = commit.version + 1 - belief.held.version;
-              belief.hasState = commit.write.kind !== "clear";
+              if (commit.write.kind !== "keep") belief.hasState = commit.write.kind !== "clear";
               belief.last = commit;
             }
           }
@@ -102,6 +113,7 @@ function commitFor(belief: Belief, act: { kind: string; data?: string; by?: numb
   const { held, ahead, hasState, last } = belief;
   if (act.kind === "repeat") return last;
   if (act.kind === "clear") return commitOf(held, clear, ahead);
+  if (act.kind === "keep") return commitOf(held, keep, ahead);
   if (act.kind === "skewed") return commitOf(held, clear, ahead + (act.by ?? 1));
   // A change needs something to change; a holder that has nothing writes a whole state.
   const kind = act.kind === "change" && hasState ? "change" : "whole";

@@ -50,6 +50,7 @@ export async function take(store: Store, key: ActorKey, owner = "host-1"): Promi
 export const whole = (data: string): StateWrite => ({ kind: "whole", data });
 export const change = (data: string): StateWrite => ({ kind: "change", data });
 export const clear: StateWrite = { kind: "clear" };
+export const keep: StateWrite = { kind: "keep" };
 
 /** A commit that builds on `held`; `ahead` counts the commits made since it was taken. */
 export const commitOf = (held: Taken, write: StateWrite, ahead = 0): Commit => ({

@@ -3,6 +3,7 @@
 import { invariant, LimpetError } from "../../kernel/errors.ts";
 import type { ActorKey } from "../../kernel/names.ts";
 import type { Coordination } from "../../ports/coordination.ts";
+import type { Reminders } from "../../ports/reminders.ts";
 import type {
   ActorQuery,
   Commit,
@@ -15,6 +16,7 @@ import type {
 } from "../../ports/store.ts";
 import { byCodePoint } from "./code-points.ts";
 import { MemoryCoordination } from "./memory-coordination.ts";
+import { MemoryReminders } from "./memory-reminders.ts";
 
 interface Row extends ActorKey {
   readonly ref: number;
@@ -34,6 +36,7 @@ export class MemoryStore implements Store {
   readonly lanes = 1;
   readonly eager = 512;
   readonly coordination: Coordination;
+  readonly #reminders: MemoryReminders;
   /** Rows by ref; the first one has ref 1. */
   readonly #rows: Row[] = [];
   /** Namespace, then type, then id: words are never joined. */
@@ -45,6 +48,11 @@ export class MemoryStore implements Store {
   constructor(now: () => number = Date.now) {
     this.#now = now;
     this.coordination = new MemoryCoordination(now, () => this.#checkOpen());
+    this.#reminders = new MemoryReminders(now, () => this.#checkOpen());
+  }
+
+  get reminders(): Reminders {
+    return this.#reminders;
   }
 
   async take(batch: readonly TakeRequest[]): Promise<Taken[]> {
@@ -115,7 +123,7 @@ export class MemoryStore implements Store {
     return row;
   }
 
-  #commit({ ref, epoch, version, id, write }: Commit): CommitOutcome {
+  #commit({ ref, epoch, version, id, write, settle, reminders }: Commit): CommitOutcome {
     const row = this.#rows[ref - 1];
     if (row === undefined) return "fenced";
     if (row.commitId === id) return "committed";
@@ -124,7 +132,7 @@ export class MemoryStore implements Store {
       invariant(row.whole !== undefined, "a change is committed on top of a whole state");
       row.changes.push(write.data);
       row.bytes += Buffer.byteLength(write.data);
-    } else {
+    } else if (write.kind !== "keep") {
       row.whole = write.kind === "whole" ? write.data : undefined;
       row.changes = [];
       row.bytes = row.whole === undefined ? 0 : Buffer.byteLength(row.whole);
@@ -132,6 +140,8 @@ export class MemoryStore implements Store {
     row.version++;
     row.commitId = id;
     row.committedAt = this.#now();
+    if (settle !== undefined) this.#reminders.settleNow(settle);
+    if (reminders !== undefined) this.#reminders.writeNow(reminders);
     return "committed";
   }
 }

@@ -1,0 +1,225 @@
+// Commits that bring reminders: they are settled and written if the commit counts, in its transaction, and once.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Commit, StateWrite, Taken } from "../../ports/store.ts";
+import { cancelOf, freshToken, HOUR, Place, type RemindersHarness, setOf } from "./reminders-shared.contract.ts";
+import { actor, change, clear, commitOf, keep, send, take, takeAll, whole, write } from "./shared.contract.ts";
+
+const LARGE = "w".repeat(5_000);
+
+export function reminderCommitsContract({ opened }: RemindersHarness): void {
+  const store = () => opened().store;
+  const place = () => new Place(store());
+  const alice = (it: Place, id = "alice") => actor(id, it.namespace);
+  const claimed = async (it: Place, name: string) => {
+    const token = freshToken();
+    const generation = await it.set(it.key(name), { lease: { token, leaseMs: HOUR } });
+    return { generation, token };
+  };
+  /** Everything of this namespace, as names. */
+  const there = async (it: Place) => {
+    const [alive, dead] = await Promise.all([
+      it.reminders.list({ namespace: it.namespace, limit: 100 }),
+      it.reminders.listDead({ namespace: it.namespace, limit: 100 }),
+    ]);
+    const living = alive.map(({ key, tick }) => (tick.number === 1 ? key.name : `${key.name} ${tick.number}`));
+    return [...living, ...dead.map(({ key }) => `dead ${key.name}`)];
+  };
+
+  /** A commit that does to reminders whatever can be done, and what is there before it and after. */
+  async function everything(it: Place, held: Taken, one: StateWrite, ahead = 0): Promise<Commit> {
+    await it.set(it.key("cancelled"));
+    await it.set(it.key("replaced"), { data: "old" });
+    await it.set(it.key("there"), { data: "old" });
+    const tick = { at: 9, due: 9, number: 2, attempt: 0 };
+    return {
+      ...commitOf(held, one, ahead),
+      settle: [
+        { kind: "done", ...(await claimed(it, "done")) },
+        { kind: "next", tick, leaseMs: undefined, ...(await claimed(it, "next")) },
+        { kind: "dead", error: "e", ...(await claimed(it, "died")) },
+        { kind: "done", generation: 2 ** 40, token: "nobody's" },
+      ],
+      reminders: [
+        cancelOf(it.key("cancelled")),
+        setOf(it.key("fresh"), { data: LARGE }),
+        setOf(it.key("replaced"), { data: "new" }),
+        setOf(it.key("there"), { data: "new", isNew: true }),
+      ],
+    };
+  }
+  const BEFORE = ["cancelled", "died", "done", "next", "replaced", "there"];
+  const AFTER = ["fresh", "next 2", "replaced", "there", "dead died"];
+
+  describe("commits with reminders", () => {
+    for (const [name, before, one] of [
+      ["a whole state", [], whole("1")],
+      ["a large state", [], whole(LARGE)],
+      ["a change", [whole("1")], change("2")],
+      ["a change of a large state", [whole(LARGE)], change("2")],
+      ["no state any more", [whole("1")], clear],
+      ["the state it had", [whole("1")], keep],
+      ["no state at all", [], keep],
+    ] as const) {
+      test(`a commit of ${name} settles and writes what it brings`, async () => {
+        const it = place();
+        const held = await take(store(), alice(it));
+        await write(store(), held, ...before);
+        const commit = await everything(it, held, one, before.length);
+        assert.deepEqual(await there(it), BEFORE);
+        assert.equal(await send(store(), commit), "committed");
+        assert.deepEqual(await there(it), AFTER);
+        assert.equal((await it.stored(it.key("fresh"))).data, LARGE);
+        assert.equal((await it.stored(it.key("replaced"))).data, "new");
+        assert.equal((await it.stored(it.key("there"))).data, "old");
+      });
+
+      test(`a commit of ${name} that is fenced does neither`, async () => {
+        const it = place();
+        const held = await take(store(), alice(it));
+        await write(store(), held, ...before);
+        const commit = await everything(it, held, one, before.length);
+        await take(store(), alice(it), "host-2");
+        assert.equal(await send(store(), commit), "fenced");
+        assert.deepEqual(await there(it), BEFORE);
+        assert.equal(await send(store(), { ...commit, version: commit.version + 1 }), "fenced");
+        assert.equal(await send(store(), { ...commit, ref: 2 ** 40 }), "fenced");
+        assert.deepEqual(await there(it), BEFORE);
+      });
+
+      test(`a commit of ${name} that is sent again does it once`, async () => {
+        const it = place();
+        const held = await take(store(), alice(it));
+        await write(store(), held, ...before);
+        const commit = await everything(it, held, one, before.length);
+        assert.equal(await send(store(), commit), "committed");
+        const { generation } = await it.stored(it.key("fresh"));
+        await it.cancel(it.key("replaced"));
+        await it.set(it.key("cancelled"));
+        assert.equal(await send(store(), commit), "committed");
+        await take(store(), alice(it), "host-2");
+        assert.equal(await send(store(), commit), "committed");
+        assert.equal((await it.stored(it.key("fresh"))).generation, generation);
+        assert.deepEqual(await there(it), ["cancelled", "fresh", "next 2", "there", "dead died"]);
+      });
+    }
+
+    test("what is settled is settled before what is written", async () => {
+      const it = place();
+      const held = await take(store(), alice(it));
+      const [done, next] = [await claimed(it, "done"), await claimed(it, "next")];
+      const tick = { at: 9, due: 9, number: 2, attempt: 0 };
+      const commit: Commit = {
+        ...commitOf(held, whole("1")),
+        settle: [
+          { kind: "done", ...done },
+          { kind: "next", tick, leaseMs: undefined, ...next },
+        ],
+        reminders: [setOf(it.key("done"), { data: "anew", isNew: true }), cancelOf(it.key("next"))],
+      };
+      assert.equal(await send(store(), commit), "committed");
+      assert.deepEqual(await there(it), ["done"]);
+      assert.equal((await it.stored(it.key("done"))).data, "anew");
+    });
+
+    test("settlements that do not count any more do not hinder the commit", async () => {
+      const it = place();
+      const held = await take(store(), alice(it));
+      const old = await claimed(it, "tea");
+      await it.set(it.key("tea"), { data: "new" });
+      const commit: Commit = { ...commitOf(held, whole("1")), settle: [{ kind: "done", ...old }] };
+      assert.equal(await send(store(), commit), "committed");
+      assert.equal((await it.stored(it.key("tea"))).data, "new");
+    });
+
+    test("one that is set with a lease is leased from then", async () => {
+      const it = place();
+      const held = await take(store(), alice(it));
+      const lease = { token: "mine", leaseMs: HOUR };
+      await send(store(), { ...commitOf(held, keep), reminders: [setOf(it.key("tea"), { lease })] });
+      assert.deepEqual(await it.names(), []);
+      const { generation, leasedUntil } = await it.stored(it.key("tea"));
+      assert.notEqual(leasedUntil, undefined);
+      assert.equal(await it.settle({ kind: "done", generation, token: "mine" }), true);
+    });
+
+    test("each commit of a batch does its own, and a fenced one does nothing", async () => {
+      const it = place();
+      const keys = Array.from({ length: 60 }, (_, i) => ({ ...alice(it, `${i}`), owner: "host-1" }));
+      const held = await takeAll(store(), keys);
+      const settled = await Promise.all(keys.map((_, i) => claimed(it, `done ${i}`)));
+      const fenced = (i: number) => i % 5 === 3;
+      await takeAll(
+        store(),
+        keys.filter((_, i) => fenced(i)),
+      );
+      const outcomes = await store().commit(
+        held.map((one, i): Commit => {
+          const kinds = [whole(`${i}`), whole(LARGE), keep, clear, whole("x")];
+          const settle = i % 3 === 0 ? [{ kind: "done", ...settled[i]! } as const] : undefined;
+          const reminders = i % 2 === 0 ? [setOf(it.key(`set ${i}`)), setOf(it.key(`and ${i}`))] : [];
+          return { ...commitOf(one, kinds[i % 5]!), settle, reminders };
+        }),
+      );
+      assert.deepEqual(
+        outcomes,
+        keys.map((_, i) => (fenced(i) ? "fenced" : "committed")),
+      );
+      const expected = keys.flatMap((_, i) => [
+        ...(i % 3 === 0 && !fenced(i) ? [] : [`done ${i}`]),
+        ...(i % 2 === 0 && !fenced(i) ? [`set ${i}`, `and ${i}`] : []),
+      ]);
+      const names = (await it.reminders.list({ namespace: it.namespace, limit: 1_000 })).map(({ key }) => key.name);
+      assert.deepEqual(names, expected.sort());
+    });
+
+    test("two commits of a batch may set the same reminder, and one of the two stands", async () => {
+      const it = place();
+      const held = await takeAll(
+        store(),
+        ["a", "b", "c"].map((id) => ({ ...alice(it, id), owner: "host-1" })),
+      );
+      const shared = it.key("job", "shared", "Job");
+      const outcomes = await store().commit(
+        held.map((one, i) => ({ ...commitOf(one, whole("x")), reminders: [setOf(shared, { data: `${i}` })] })),
+      );
+      assert.deepEqual(outcomes, ["committed", "committed", "committed"]);
+      assert.ok(["0", "1", "2"].includes((await it.stored(shared)).data!));
+      assert.equal((await it.claim({ types: ["Job"] })).reminders.length, 1);
+    });
+  });
+
+  describe("commits that keep the state", () => {
+    for (const [name, before, state] of [
+      ["nothing", [], undefined],
+      ["a small state", [whole("1")], { whole: "1", changes: [] }],
+      ["a small state with changes", [whole("1"), change("2")], { whole: "1", changes: ["2"] }],
+      ["a large state with changes", [whole(LARGE), change("2")], { whole: LARGE, changes: ["2"] }],
+      ["a cleared state", [whole("1"), clear], undefined],
+    ] as const) {
+      test(`leave ${name} as it is, and move the version on`, async () => {
+        const it = place();
+        const held = await take(store(), alice(it));
+        await write(store(), held, ...before);
+        const bytes = (await store().find(alice(it)))?.bytes;
+        const commit = commitOf(held, keep, before.length);
+        for (let i = 0; i < 3; i++) assert.equal(await send(store(), commit), "committed");
+        assert.equal(await send(store(), commitOf(held, whole("late"), before.length)), "fenced");
+        const found = await store().find(alice(it));
+        assert.deepEqual([found?.version, found?.bytes], [before.length + 1, bytes]);
+        if (state !== undefined) await write(store(), { ...held, version: before.length + 1 }, change("3"));
+        const next = await take(store(), alice(it));
+        assert.equal(next.version, before.length + (state === undefined ? 1 : 2));
+        assert.deepEqual(next.state, state && { whole: state.whole, changes: [...state.changes, "3"] });
+      });
+    }
+
+    test("are fenced like any other", async () => {
+      const it = place();
+      const held = await take(store(), alice(it));
+      await take(store(), alice(it), "host-2");
+      assert.equal(await send(store(), commitOf(held, keep)), "fenced");
+      assert.equal((await store().find(alice(it)))?.version, 0);
+    });
+  });
+}

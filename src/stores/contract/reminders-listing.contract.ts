@@ -1,0 +1,141 @@
+// Looking at reminders: pages in the order of names, and counts.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { ReminderKey, ReminderQuery } from "../../ports/reminders.ts";
+import { assertAbout, HOUR, Place, type RemindersHarness, setOf } from "./reminders-shared.contract.ts";
+
+/** By code point; a character outside the basic plane comes after every one inside it. */
+const IN_ORDER = ["A", "B", "Z", "a", "a b", "ab", "z", "é", "\uff5e", "🐚"];
+
+export function reminderListingContract({ opened }: RemindersHarness): void {
+  describe("listing", () => {
+    const place = () => new Place(opened().store);
+    const words = ({ type, id, name }: ReminderKey) => `${type}/${id}/${name}`;
+
+    /** Every type, id and name of a few, set in an order that is not theirs; and all of them dead as well. */
+    async function full(): Promise<{ it: Place; all: string[] }> {
+      const it = place();
+      const some = ["A", "ab", "🐚"];
+      const keys = some.flatMap((type) => some.flatMap((id) => IN_ORDER.map((name) => it.key(name, id, type))));
+      const lease = { token: "mine", leaseMs: HOUR };
+      const shuffled = keys.map((key, i) => ({ key, rank: (i * 37) % keys.length })).sort((a, b) => a.rank - b.rank);
+      const outcomes = await it.reminders.write(shuffled.map(({ key }) => setOf(key, { lease })));
+      await it.reminders.settle(
+        outcomes.map((one) => {
+          assert.ok(one.kind === "set");
+          return { kind: "dead", error: "e", generation: one.generation, token: "mine" };
+        }),
+      );
+      await it.reminders.write(shuffled.map(({ key }) => setOf(key)));
+      return { it, all: keys.map(words) };
+    }
+
+    for (const which of ["list", "listDead"] as const) {
+      const list = (it: Place, query: Partial<ReminderQuery> = {}) =>
+        it.reminders[which]({ namespace: it.namespace, limit: 1_000, ...query });
+
+      test(`${which} gives all, ordered by type, id and name, by code point`, async () => {
+        const { it, all } = await full();
+        assert.deepEqual(
+          (await list(it)).map(({ key }) => words(key)),
+          all,
+        );
+      });
+
+      test(`${which} gives those of a type, of an actor, and of an id in every type`, async () => {
+        const { it, all } = await full();
+        const found = async (query: Partial<ReminderQuery>) => (await list(it, query)).map(({ key }) => words(key));
+        assert.deepEqual(
+          await found({ type: "ab" }),
+          all.filter((one) => one.startsWith("ab/")),
+        );
+        assert.deepEqual(
+          await found({ type: "ab", id: "🐚" }),
+          all.filter((one) => one.startsWith("ab/🐚/")),
+        );
+        assert.deepEqual(
+          await found({ id: "A" }),
+          all.filter((one) => one.split("/")[1] === "A"),
+        );
+        assert.deepEqual(await found({ type: "Nobody" }), []);
+        assert.deepEqual(await found({ type: "ab", id: "nobody" }), []);
+      });
+
+      test(`pages of ${which} join to the whole, whatever their size`, async () => {
+        const { it } = await full();
+        for (const query of [{}, { type: "ab" }, { type: "A", id: "ab" }, { id: "🐚" }]) {
+          const whole = await list(it, query);
+          for (const limit of [1, 7, whole.length, whole.length + 1]) {
+            const joined: (typeof whole)[number][] = [];
+            for (let pages = 0; ; pages++) {
+              assert.ok(pages <= whole.length, "no end");
+              const page = await list(it, { ...query, limit, after: joined.at(-1)?.key });
+              joined.push(...page);
+              if (page.length < limit) break;
+            }
+            assert.deepEqual(joined, whole);
+          }
+        }
+      });
+
+      test(`${which} goes on behind one that is not there any more`, async () => {
+        const { it, all } = await full();
+        const after = { type: "ab", id: "B", name: "nobody" };
+        assert.deepEqual(
+          (await list(it, { after })).map(({ key }) => words(key)),
+          all.filter((one) => one.startsWith("ab/ab/") || one.startsWith("ab/🐚/") || one.startsWith("🐚/")),
+        );
+        assert.deepEqual(await list(it, { type: "A", after }), []);
+        assert.deepEqual(await list(it, { after: { type: "🐚🐚", id: "a", name: "a" } }), []);
+      });
+
+      test(`${which} gives nothing of other namespaces, and nothing when nothing is wanted`, async () => {
+        const { it } = await full();
+        assert.deepEqual(await list(place()), []);
+        assert.deepEqual(await list(it, { limit: 0 }), []);
+      });
+    }
+
+    test("what is listed is what get gives, leases included", async () => {
+      const it = place();
+      for (const name of ["a", "b", "c"]) await it.set(it.key(name), { at: 5, data: `data ${name}`.repeat(400) });
+      await it.claim({ limit: 2, leaseMs: 3 * HOUR });
+      const listed = await it.reminders.list({ namespace: it.namespace, limit: 9 });
+      for (const one of listed) assert.deepEqual(await it.reminders.get(one.key), one);
+      const leased = listed.filter(({ leasedUntil }) => leasedUntil !== undefined);
+      assert.equal(leased.length, 2);
+      assertAbout(leased[0]!.leasedUntil, (await it.now()) + 3 * HOUR);
+    });
+  });
+
+  describe("counting", () => {
+    const place = () => new Place(opened().store);
+
+    test("all, those that are overdue and nobody's, and the dead are counted", async () => {
+      const it = place();
+      const now = await it.now();
+      const at = [-5, -4, -3, -2, 2, 3].map((hours) => now + hours * HOUR);
+      await it.reminders.write(at.map((one, i) => setOf(it.key(`${i}`, "alice", i % 2 ? "A" : "B"), { at: one })));
+      await it.set(it.key("held"), { lease: { token: "mine", leaseMs: 2 * HOUR } });
+      assert.deepEqual(await it.reminders.count(it.namespace, 100), { all: 7, overdue: 4, dead: 0 });
+      const [one] = (await it.claim({ types: ["A"], limit: 1, token: "mine", leaseMs: 2 * HOUR })).reminders;
+      assert.deepEqual(await it.reminders.count(it.namespace, 100), { all: 7, overdue: 3, dead: 0 });
+      await it.settle({ kind: "dead", error: "e", generation: one!.generation, token: "mine" });
+      assert.deepEqual(await it.reminders.count(it.namespace, 100), { all: 6, overdue: 3, dead: 1 });
+      await opened().advance(4 * HOUR);
+      assert.deepEqual(await it.reminders.count(it.namespace, 100), { all: 6, overdue: 6, dead: 1 });
+    });
+
+    test("what is overdue is counted up to a limit", async () => {
+      const it = place();
+      await it.reminders.write(Array.from({ length: 30 }, (_, i) => setOf(it.key(`${i}`, "alice", `T${i % 3}`))));
+      assert.equal((await it.reminders.count(it.namespace, 25)).overdue, 25);
+      assert.equal((await it.reminders.count(it.namespace, 30)).overdue, 30);
+    });
+
+    test("an empty namespace counts nothing", async () => {
+      const it = place();
+      assert.deepEqual(await it.reminders.count(it.namespace, 10), { all: 0, overdue: 0, dead: 0 });
+    });
+  });
+}

@@ -1,0 +1,194 @@
+// What becomes of a row that was claimed: it counts if generation and token are those of the row, and once.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Settlement } from "../../ports/reminders.ts";
+import { assertAbout, freshToken, HOUR, Place, type RemindersHarness, setOf } from "./reminders-shared.contract.ts";
+
+export function reminderSettlingContract({ opened }: RemindersHarness): void {
+  describe("settling", () => {
+    const place = () => new Place(opened().store);
+    const claimed = async (it: Place, name = "tea") => {
+      const token = freshToken();
+      const generation = await it.set(it.key(name), { data: `data of ${name}` });
+      const { reminders } = await it.claim({ token });
+      assert.equal(reminders.length, 1);
+      return { generation, token, tick: reminders[0]!.tick };
+    };
+
+    test("one that is done is gone, and a second time does not count", async () => {
+      const it = place();
+      const { generation, token } = await claimed(it);
+      assert.equal(await it.settle({ kind: "done", generation, token }), true);
+      assert.equal(await it.reminders.get(it.key("tea")), undefined);
+      assert.equal(await it.settle({ kind: "done", generation, token }), false);
+    });
+
+    test("another token, another generation and a row that nobody has claimed do not count", async () => {
+      const it = place();
+      const { generation, token } = await claimed(it);
+      const free = await it.set(it.key("free"));
+      for (const wrong of [
+        { generation, token: "other" },
+        { generation: generation + 1_000_000, token },
+        { generation: 0, token },
+        { generation: free, token },
+        { generation: free, token: "" },
+      ]) {
+        assert.equal(await it.settle({ kind: "done", ...wrong }), false);
+      }
+      assert.equal((await it.reminders.list({ namespace: it.namespace, limit: 9 })).length, 2);
+    });
+
+    test("the next tick takes the place of this one, and anybody may claim it", async () => {
+      const it = place();
+      const { generation, token } = await claimed(it);
+      const tick = { at: 5_000, due: 4_000, number: 2, attempt: 0 };
+      assert.equal(await it.settle({ kind: "next", tick, leaseMs: undefined, generation, token }), true);
+      assert.deepEqual(await it.reminders.get(it.key("tea")), {
+        ...{ key: it.key("tea"), generation, tick, schedule: "once", data: "data of tea", leasedUntil: undefined },
+      });
+      assert.equal(await it.settle({ kind: "done", generation, token }), false);
+      const { reminders } = await it.claim();
+      assert.deepEqual(reminders[0]?.tick, tick);
+    });
+
+    test("the next tick of a row is claimed when that is due, not before", async () => {
+      const it = place();
+      const { generation, token, tick } = await claimed(it);
+      const at = (await it.now()) + 2 * HOUR;
+      const later = { ...tick, at, due: at, number: 2 };
+      assert.equal(await it.settle({ kind: "next", tick: later, leaseMs: undefined, generation, token }), true);
+      const { reminders, next } = await it.claim();
+      assert.deepEqual([reminders, next], [[], at]);
+      assert.deepEqual(await it.names({ aheadMs: 3 * HOUR }), ["tea"]);
+    });
+
+    test("the next tick may stay with the same claimer", async () => {
+      const it = place();
+      const { generation, token, tick } = await claimed(it);
+      const next = { ...tick, number: 2 };
+      assert.equal(await it.settle({ kind: "next", tick: next, leaseMs: 2 * HOUR, generation, token }), true);
+      assertAbout((await it.stored(it.key("tea"))).leasedUntil, (await it.now()) + 2 * HOUR);
+      await opened().advance(HOUR);
+      assert.deepEqual(await it.names(), []);
+      assert.equal(await it.settle({ kind: "done", generation, token }), true);
+    });
+
+    test("a lease that was kept ends by the clock", async () => {
+      const it = place();
+      const { generation, token, tick } = await claimed(it);
+      await it.settle({ kind: "next", tick: { ...tick, number: 2 }, leaseMs: HOUR, generation, token });
+      await opened().advance(2 * HOUR);
+      assert.deepEqual(await it.names(), ["tea"]);
+    });
+
+    test("another try of a tick counts one more, and so does a pause that is no try", async () => {
+      const it = place();
+      const { generation, token, tick } = await claimed(it);
+      const again = { ...tick, at: 7_000, attempt: 1 };
+      assert.equal(await it.settle({ kind: "next", tick: again, leaseMs: HOUR, generation, token }), true);
+      const paused = { ...again, at: 9_000 };
+      assert.equal(await it.settle({ kind: "next", tick: paused, leaseMs: HOUR, generation, token }), true);
+      assert.deepEqual((await it.stored(it.key("tea"))).tick, paused);
+    });
+
+    test("a settlement that arrives late, when others have followed, does not set the row back", async () => {
+      const it = place();
+      const { generation, token, tick } = await claimed(it);
+      const next = (number: number, attempt: number): Settlement => {
+        return {
+          kind: "next",
+          tick: { ...tick, at: tick.at + number, number, attempt },
+          leaseMs: HOUR,
+          generation,
+          token,
+        };
+      };
+      assert.equal(await it.settle(next(3, 2)), true);
+      const stored = await it.stored(it.key("tea"));
+      for (const [number, attempt] of [
+        [2, 0],
+        [2, 5],
+        [3, 1],
+        [3, 0],
+      ] as const) {
+        assert.equal(await it.settle(next(number, attempt)), false, `${number}/${attempt}`);
+      }
+      assert.deepEqual((await it.stored(it.key("tea"))).tick, stored.tick);
+      assert.equal(await it.settle(next(4, 0)), true);
+    });
+
+    test("one that is released is anybody's at once, and is as it was", async () => {
+      const it = place();
+      const { generation, token } = await claimed(it);
+      const before = await it.stored(it.key("tea"));
+      assert.equal(await it.settle({ kind: "release", generation, token }), true);
+      assert.deepEqual(await it.stored(it.key("tea")), { ...before, leasedUntil: undefined });
+      assert.equal(await it.settle({ kind: "release", generation, token }), false);
+      assert.equal(await it.settle({ kind: "done", generation, token }), false);
+      assert.deepEqual(await it.names(), ["tea"]);
+    });
+
+    test("one that is dead is nobody's any more, and a second time does not count", async () => {
+      const it = place();
+      const { generation, token } = await claimed(it);
+      assert.equal(await it.settle({ kind: "dead", error: "it hurts", generation, token }), true);
+      assert.equal(await it.settle({ kind: "dead", error: "twice", generation, token }), false);
+      assert.equal(await it.reminders.get(it.key("tea")), undefined);
+      const { reminders, next } = await it.claim({ aheadMs: 9_000 * HOUR });
+      assert.deepEqual([reminders, next], [[], undefined]);
+    });
+
+    test("a batch may mix everything; what does not count hinders nobody, and answers stand in its order", async () => {
+      const it = place();
+      const names = ["done", "next", "kept", "release", "dead", "cancelled", "replaced"];
+      await it.reminders.write(names.map((name, i) => setOf(it.key(name), { at: i, data: name })));
+      const token = freshToken();
+      const { reminders } = await it.claim({ token });
+      const of = (name: string) => ({ generation: reminders[names.indexOf(name)]!.generation, token });
+      await it.cancel(it.key("cancelled"));
+      await it.set(it.key("replaced"));
+      const tick = { at: 100, due: 100, number: 2, attempt: 0 };
+      const counted = await it.reminders.settle([
+        { kind: "done", ...of("cancelled") },
+        { kind: "done", ...of("done") },
+        { kind: "next", tick, leaseMs: undefined, ...of("next") },
+        { kind: "next", tick, leaseMs: undefined, ...of("replaced") },
+        { kind: "next", tick, leaseMs: HOUR, ...of("kept") },
+        { kind: "dead", error: "e", generation: 2 ** 40, token },
+        { kind: "dead", error: "e", ...of("dead") },
+        { kind: "release", ...of("release") },
+      ]);
+      assert.deepEqual(counted, [false, true, true, false, true, false, true, true]);
+      assert.deepEqual(
+        (await it.reminders.list({ namespace: it.namespace, limit: 10 })).map(({ key, tick, leasedUntil }) => [
+          ...[key.name, tick.number, leasedUntil !== undefined],
+        ]),
+        [
+          ["kept", 2, true],
+          ["next", 2, false],
+          ["release", 1, false],
+          ["replaced", 1, false],
+        ],
+      );
+      const dead = await it.reminders.listDead({ namespace: it.namespace, limit: 10 });
+      assert.deepEqual(
+        dead.map(({ key }) => key.name),
+        ["dead"],
+      );
+    });
+
+    test("a batch of a thousand from several claims is settled whole", async () => {
+      const it = place();
+      await it.reminders.write(Array.from({ length: 1_000 }, (_, i) => setOf(it.key(`${i}`), { at: i })));
+      const settlements: Settlement[] = [];
+      for (let i = 0; i < 4; i++) {
+        const token = freshToken();
+        const { reminders } = await it.claim({ limit: 250, token });
+        for (const { generation } of reminders) settlements.push({ kind: "done", generation, token });
+      }
+      assert.deepEqual(await it.reminders.settle(settlements.reverse()), Array(1_000).fill(true));
+      assert.equal((await it.reminders.count(it.namespace, 10)).all, 0);
+    });
+  });
+}

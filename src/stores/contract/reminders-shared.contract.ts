@@ -1,0 +1,140 @@
+// What the parts of the reminders contract share: how a store is opened, how time passes for it, and short ways to set and claim.
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import type {
+  Claim,
+  ClaimedReminder,
+  ClaimRequest,
+  OwnLease,
+  ReminderKey,
+  Reminders,
+  ReminderWrite,
+  Settlement,
+  StoredReminder,
+  Tick,
+} from "../../ports/reminders.ts";
+import type { Store } from "../../ports/store.ts";
+import { freshNamespace } from "./shared.contract.ts";
+
+export interface OpenedReminders {
+  readonly store: Store;
+  /** Another store object on the same data, as another process would have it. The suite closes it. */
+  readonly second?: (() => Promise<Store>) | undefined;
+  /** Opens the same data again after `store` was closed. The suite closes it. */
+  readonly reopen?: (() => Promise<Store>) | undefined;
+  /**
+   * Lets time pass for what is stored: either the store's clock goes on, or every moment in its tables (when reminders are due,
+   * when leases end) goes back. So after it only differences to the store's clock mean anything.
+   */
+  readonly advance: (ms: number) => Promise<void>;
+  /** Closes what is still open and removes what was made. */
+  readonly dispose: () => Promise<void>;
+}
+
+export interface RemindersOptions {
+  /** Random runs of the model test; fewer where a round trip is slow. */
+  readonly modelRuns?: number | undefined;
+}
+
+export interface RemindersHarness {
+  readonly open: () => Promise<OpenedReminders>;
+  readonly opened: () => OpenedReminders;
+}
+
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+
+export const freshToken = (): string => randomUUID();
+
+export interface SetOptions extends Partial<Tick> {
+  readonly schedule?: string;
+  readonly data?: string | undefined;
+  readonly lease?: OwnLease | undefined;
+  readonly isNew?: boolean;
+}
+
+/** `at` is one hour ago on any clock unless told otherwise. */
+export function setOf(key: ReminderKey, options: SetOptions = {}): ReminderWrite {
+  const { at = Date.now() - HOUR, due = at, number = 1, attempt = 0 } = options;
+  const { schedule = "once", data, lease, isNew = false } = options;
+  return { kind: "set", key, tick: { at, due, number, attempt }, content: { schedule, data }, lease, isNew };
+}
+
+export const cancelOf = (key: ReminderKey): ReminderWrite => ({ kind: "cancel", key });
+
+/** A namespace nobody has used, and the reminders in it. */
+export class Place {
+  readonly namespace: string;
+  readonly reminders: Reminders;
+
+  constructor(store: Store, namespace = freshNamespace()) {
+    this.reminders = store.reminders;
+    this.namespace = namespace;
+  }
+
+  key(name: string, id = "alice", type = "Cart"): ReminderKey {
+    return { namespace: this.namespace, type, id, name };
+  }
+
+  /** The store's clock. */
+  async now(): Promise<number> {
+    return (await this.claim({ types: [] })).now;
+  }
+
+  async set(key: ReminderKey, options: SetOptions = {}): Promise<number> {
+    const [outcome] = await this.reminders.write([setOf(key, options)]);
+    assert.equal(outcome?.kind, "set");
+    return outcome.generation;
+  }
+
+  async cancel(key: ReminderKey): Promise<boolean> {
+    const [outcome] = await this.reminders.write([cancelOf(key)]);
+    assert.equal(outcome?.kind, "cancelled");
+    return outcome.existed;
+  }
+
+  /** By default all that is due, for an hour. */
+  claim(request: Partial<ClaimRequest> = {}): Promise<Claim> {
+    const { namespace } = this;
+    const usual = { types: ["Cart"], limit: 1_000, aheadMs: 0, leaseMs: HOUR, token: freshToken() };
+    return this.reminders.claim({ namespace, ...usual, ...request });
+  }
+
+  /** Claims and gives the names. */
+  async names(request: Partial<ClaimRequest> = {}): Promise<string[]> {
+    return namesOf((await this.claim(request)).reminders);
+  }
+
+  async settle(settlement: Settlement): Promise<boolean> {
+    const counted = await this.reminders.settle([settlement]);
+    assert.equal(counted.length, 1);
+    return counted[0] as boolean;
+  }
+
+  async stored(key: ReminderKey): Promise<StoredReminder> {
+    const found = await this.reminders.get(key);
+    assert.ok(found !== undefined, `${key.name} is not there`);
+    return found;
+  }
+}
+
+export const namesOf = (reminders: readonly Pick<ClaimedReminder, "key">[]): string[] =>
+  reminders.map(({ key }) => key.name);
+
+/** Moments that are the same but for what the test itself took. */
+export function assertAbout(actual: number | undefined, expected: number): void {
+  assert.ok(actual !== undefined && Math.abs(actual - expected) < MINUTE, `${actual} instead of about ${expected}`);
+}
+
+/** Another store on the same data, closed afterwards; `undefined` where there can be none. */
+export async function withSecond(
+  { opened }: RemindersHarness,
+  work: (second: Store | undefined) => Promise<void>,
+): Promise<void> {
+  const second = await opened().second?.();
+  try {
+    await work(second);
+  } finally {
+    await second?.close();
+  }
+}

@@ -1,0 +1,251 @@
+// Reminders within one process: apps that share a MemoryStore share them. Each step runs to its end before anything else does, so
+// all of them are atomic.
+import type {
+  Claim,
+  ClaimRequest,
+  DeadReminder,
+  ReminderCounts,
+  ReminderKey,
+  ReminderOutcome,
+  ReminderQuery,
+  Reminders,
+  ReminderWrite,
+  Settlement,
+  StoredReminder,
+  Tick,
+} from "../../ports/reminders.ts";
+import { pageOf, type Row, Shelf, type Shelves } from "./reminder-shelf.ts";
+
+/** Who watches is told of rows that are due within this. */
+const SOON_MS = 60_000;
+
+export class MemoryReminders implements Reminders {
+  readonly #namespaces = new Map<string, Shelves>();
+  readonly #byGeneration = new Map<number, Row>();
+  #lastGeneration = 0;
+  readonly #watchers = new Map<string, Set<() => void>>();
+  readonly #now: () => number;
+  readonly #checkOpen: () => void;
+
+  /** `now` is the store's clock; `checkOpen` throws once the store is closed. */
+  constructor(now: () => number, checkOpen: () => void) {
+    this.#now = now;
+    this.#checkOpen = checkOpen;
+  }
+
+  async write(batch: readonly ReminderWrite[]): Promise<ReminderOutcome[]> {
+    this.#checkOpen();
+    return this.writeNow(batch);
+  }
+
+  async settle(batch: readonly Settlement[]): Promise<boolean[]> {
+    this.#checkOpen();
+    return this.settleNow(batch);
+  }
+
+  /** For commits, which bring their own. */
+  writeNow(batch: readonly ReminderWrite[]): ReminderOutcome[] {
+    const outcomes = batch.map((write) => this.#write(write));
+    const soon = this.#now() + SOON_MS;
+    const isNews = (write: ReminderWrite): boolean =>
+      write.kind === "set" && write.lease === undefined && write.tick.at <= soon;
+    this.#tell(batch.filter(isNews).map(({ key }) => key.namespace));
+    return outcomes;
+  }
+
+  settleNow(batch: readonly Settlement[]): boolean[] {
+    return batch.map((settlement) => this.#settle(settlement));
+  }
+
+  async claim({ namespace, types, limit, aheadMs, leaseMs, token }: ClaimRequest): Promise<Claim> {
+    this.#checkOpen();
+    const now = this.#now();
+    const found: Row[] = [];
+    let next = Number.POSITIVE_INFINITY;
+    for (const type of new Set(types)) {
+      const least = found.length;
+      for (const row of this.#namespaces.get(namespace)?.get(type)?.due ?? []) {
+        // The first one behind those that can be claimed says when there may be more, and no other is looked at.
+        const isBehind = row.at > now + aheadMs || found.length - least === limit;
+        if (isBehind || isLeased(row, now)) next = Math.min(next, isBehind ? row.at - aheadMs : row.leasedUntil);
+        else found.push(row);
+        if (isBehind) break;
+      }
+    }
+    found.sort((a, b) => a.at - b.at || a.generation - b.generation);
+    const claimed = found.slice(0, limit);
+    for (const row of claimed) {
+      row.token = token;
+      row.leasedUntil = now + leaseMs;
+    }
+    if (found.length > limit) next = now;
+    return {
+      now,
+      reminders: claimed.map(({ generation, key, tick, content }) => ({ generation, key, tick, ...content })),
+      next: next === Number.POSITIVE_INFINITY ? undefined : Math.max(next, now),
+    };
+  }
+
+  async renew(generations: readonly number[], token: string, leaseMs: number): Promise<number[]> {
+    this.#checkOpen();
+    const now = this.#now();
+    return generations.filter((generation) => {
+      const row = this.#byGeneration.get(generation);
+      if (row?.token !== token) return true;
+      row.leasedUntil = now + leaseMs;
+      return false;
+    });
+  }
+
+  async get(key: ReminderKey): Promise<StoredReminder | undefined> {
+    this.#checkOpen();
+    const row = this.#find(key);
+    return row && storedOf(row, this.#now());
+  }
+
+  async list(query: ReminderQuery): Promise<StoredReminder[]> {
+    this.#checkOpen();
+    const now = this.#now();
+    return pageOf(this.#shelves(query.namespace), query, ({ rows }) => rows).map((row) => storedOf(row, now));
+  }
+
+  async listDead(query: ReminderQuery): Promise<DeadReminder[]> {
+    this.#checkOpen();
+    return pageOf(this.#shelves(query.namespace), query, ({ dead }) => dead);
+  }
+
+  async revive(key: ReminderKey): Promise<boolean> {
+    this.#checkOpen();
+    const shelf = this.#shelf(key);
+    const dead = shelf.dead.get(key);
+    if (dead === undefined || this.#find(key) !== undefined) return false;
+    shelf.dead.drop(key);
+    const { schedule, data } = dead;
+    const tick = { ...dead.tick, at: this.#now(), attempt: 0 };
+    this.#write({ kind: "set", key, tick, content: { schedule, data }, lease: undefined, isNew: true });
+    this.#tell([key.namespace]);
+    return true;
+  }
+
+  async forget(key: ReminderKey): Promise<boolean> {
+    this.#checkOpen();
+    const { dead } = this.#shelf(key);
+    const isThere = dead.get(key) !== undefined;
+    dead.drop(key);
+    return isThere;
+  }
+
+  async count(namespace: string, limit: number): Promise<ReminderCounts> {
+    this.#checkOpen();
+    const now = this.#now();
+    const counts = { all: 0, overdue: 0, dead: 0 };
+    for (const { rows, dead, due } of this.#shelves(namespace).values()) {
+      counts.all += rows.size;
+      counts.dead += dead.size;
+      for (const row of due) {
+        if (row.at >= now || counts.overdue >= limit) break;
+        if (!isLeased(row, now)) counts.overdue++;
+      }
+    }
+    return counts;
+  }
+
+  watch(namespace: string, listener: () => void): () => void {
+    const watchers = this.#watchers.get(namespace) ?? new Set();
+    this.#watchers.set(namespace, watchers.add(listener));
+    return () => void watchers.delete(listener);
+  }
+
+  #shelves(namespace: string): Shelves {
+    const known = this.#namespaces.get(namespace);
+    if (known !== undefined) return known;
+    const shelves: Shelves = new Map();
+    this.#namespaces.set(namespace, shelves);
+    return shelves;
+  }
+
+  #shelf({ namespace, type }: ReminderKey): Shelf {
+    const shelves = this.#shelves(namespace);
+    const shelf = shelves.get(type) ?? new Shelf();
+    shelves.set(type, shelf);
+    return shelf;
+  }
+
+  #find(key: ReminderKey): Row | undefined {
+    return this.#namespaces.get(key.namespace)?.get(key.type)?.rows.get(key);
+  }
+
+  #drop(row: Row): void {
+    this.#byGeneration.delete(row.generation);
+    this.#shelf(row.key).drop(row);
+  }
+
+  #write(write: ReminderWrite): ReminderOutcome {
+    const { namespace, type, id, name } = write.key;
+    const before = this.#find(write.key);
+    if (write.kind === "set" && write.isNew && before !== undefined) return { kind: "exists" };
+    if (before !== undefined) this.#drop(before);
+    if (write.kind === "cancel") return { kind: "cancelled", existed: before !== undefined };
+    const { schedule, data } = write.content;
+    const generation = ++this.#lastGeneration;
+    const row: Row = {
+      generation,
+      key: { namespace, type, id, name },
+      content: { schedule, data },
+      tick: copyOf(write.tick),
+      at: write.tick.at,
+      token: write.lease?.token,
+      leasedUntil: write.lease === undefined ? 0 : this.#now() + write.lease.leaseMs,
+    };
+    this.#byGeneration.set(generation, row);
+    this.#shelf(row.key).put(row);
+    return { kind: "set", generation };
+  }
+
+  /** The token decides, not the clock: a lease that is over still counts while nobody else has claimed the row. */
+  #settle(settlement: Settlement): boolean {
+    const row = this.#byGeneration.get(settlement.generation);
+    if (row === undefined || row.token !== settlement.token) return false;
+    switch (settlement.kind) {
+      case "done":
+        this.#drop(row);
+        return true;
+      case "next":
+        if (isBefore(settlement.tick, row.tick)) return false;
+        this.#shelf(row.key).moveOn(row, copyOf(settlement.tick));
+        if (settlement.leaseMs === undefined) row.token = undefined;
+        else row.leasedUntil = this.#now() + settlement.leaseMs;
+        return true;
+      case "release":
+        row.token = undefined;
+        return true;
+      case "dead": {
+        this.#drop(row);
+        const { generation, key, tick, content } = row;
+        const dead = { key, generation, tick, ...content, error: settlement.error, diedAt: this.#now() };
+        this.#shelf(key).dead.put(key, dead);
+        return true;
+      }
+    }
+  }
+
+  /** Once for a batch, and after whoever wrote it has gone on. */
+  #tell(namespaces: readonly string[]): void {
+    for (const namespace of new Set(namespaces)) {
+      for (const listener of this.#watchers.get(namespace) ?? []) queueMicrotask(listener);
+    }
+  }
+}
+
+const isLeased = ({ token, leasedUntil }: Row, now: number): boolean => token !== undefined && leasedUntil > now;
+
+const copyOf = ({ at, due, number, attempt }: Tick): Tick => ({ at, due, number, attempt });
+
+/** An answer was lost, the settlement was sent again, and the first one arrives when others have followed: it is too late. */
+const isBefore = (tick: Tick, stored: Tick): boolean =>
+  tick.number < stored.number || (tick.number === stored.number && tick.attempt < stored.attempt);
+
+function storedOf(row: Row, now: number): StoredReminder {
+  const { generation, key, tick, content } = row;
+  return { key, generation, tick, ...content, leasedUntil: isLeased(row, now) ? row.leasedUntil : undefined };
+}

@@ -1,0 +1,104 @@
+// The reminders of one type in memory: by name, and in the order in which they are due; and the dead ones apart.
+import type { DeadReminder, ReminderContent, ReminderKey, ReminderQuery, Tick } from "../../ports/reminders.ts";
+import { byCodePoint } from "./code-points.ts";
+import { DueOrder } from "./due-order.ts";
+
+/** One reminder. Its tick changes only while it is not in the order of what is due. */
+export interface Row {
+  readonly generation: number;
+  readonly key: ReminderKey;
+  readonly content: ReminderContent;
+  tick: Tick;
+  /** That of the tick. */
+  at: number;
+  /** Counts until another one is here, whatever the clock says. `undefined`: nobody has it. */
+  token: string | undefined;
+  leasedUntil: number;
+}
+
+type Names = Pick<ReminderKey, "id" | "name">;
+type After = ReminderQuery["after"];
+
+/** Ids, then names: words are never joined. */
+class Drawer<T> {
+  readonly #items = new Map<string, Map<string, T>>();
+  size = 0;
+
+  get({ id, name }: Names): T | undefined {
+    return this.#items.get(id)?.get(name);
+  }
+
+  put({ id, name }: Names, item: T): void {
+    const names = this.#items.get(id) ?? new Map<string, T>();
+    if (!names.has(name)) this.size++;
+    this.#items.set(id, names.set(name, item));
+  }
+
+  drop({ id, name }: Names): void {
+    const names = this.#items.get(id);
+    if (!names?.delete(name)) return;
+    this.size--;
+    if (names.size === 0) this.#items.delete(id);
+  }
+
+  /** In order, behind `after`; all of them, or those of one id. */
+  *from(id: string | undefined, after: Names | undefined): Generator<T, void, undefined> {
+    const ids = id === undefined ? [...this.#items.keys()].sort(byCodePoint) : [id];
+    for (const one of ids) {
+      const behind = after === undefined ? 1 : byCodePoint(one, after.id);
+      const names = this.#items.get(one);
+      if (behind < 0 || names === undefined) continue;
+      for (const name of [...names.keys()].sort(byCodePoint)) {
+        if (behind === 0 && after !== undefined && byCodePoint(name, after.name) <= 0) continue;
+        yield names.get(name) as T;
+      }
+    }
+  }
+}
+
+export class Shelf {
+  readonly due = new DueOrder<Row>();
+  readonly rows = new Drawer<Row>();
+  readonly dead = new Drawer<DeadReminder>();
+
+  put(row: Row): void {
+    this.rows.put(row.key, row);
+    this.due.add(row);
+  }
+
+  drop(row: Row): void {
+    this.rows.drop(row.key);
+    this.due.remove(row);
+  }
+
+  moveOn(row: Row, tick: Tick): void {
+    this.due.remove(row);
+    row.tick = tick;
+    row.at = tick.at;
+    this.due.add(row);
+  }
+}
+
+/** The shelves of one namespace, by type. */
+export type Shelves = Map<string, Shelf>;
+
+/** A page of what one drawer of each shelf holds, in the order of type, id and name. */
+export function pageOf<T>(
+  shelves: Shelves,
+  { type, id, after, limit }: ReminderQuery,
+  drawerOf: (shelf: Shelf) => { from(id: string | undefined, after: Names | undefined): Iterable<T> },
+): T[] {
+  const page: T[] = [];
+  for (const one of [...shelves.keys()].sort(byCodePoint)) {
+    if (type !== undefined && one !== type) continue;
+    const behind = placeOf(one, after);
+    if (behind < 0) continue;
+    for (const item of drawerOf(shelves.get(one) as Shelf).from(id, behind === 0 ? after : undefined)) {
+      if (page.length >= limit) return page;
+      page.push(item);
+    }
+  }
+  return page;
+}
+
+const placeOf = (type: string, after: After): number => (after === undefined ? 1 : byCodePoint(type, after.type));
