@@ -64,7 +64,8 @@ const acquisitions: BenchCase = {
   name: "4 hosts ask one leader, 4,000 in flight",
   figures: {
     [ACQUISITIONS]: { unit: "actors/s", better: "higher", goals: { ours: 50_000 } },
-    [LEADER_TIME]: { unit: "µs", better: "lower" },
+    // What 50,000 of them in a second take from one processor.
+    [LEADER_TIME]: { unit: "µs", better: "lower", goals: { ours: 20 } },
   },
   ours: { module: "sticky/ours-acquisitions.ts", make: "acquisitions", params: { hosts: 4, inFlight: 4_000 } },
 };

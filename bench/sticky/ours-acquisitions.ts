@@ -1,6 +1,7 @@
 // Limpet: how many sticky actors per second one leader grants. The leader is a process of its own; hosts without actors ask it
 // from this one, each over a control stream of its own, with so many questions under way.
 import { join } from "node:path";
+import { setImmediate as soon } from "node:timers/promises";
 import type { Make, Measurement } from "../case.ts";
 import { pause, until } from "../until.ts";
 import { ACQUISITIONS, LEADER_TIME } from "./figures.ts";
@@ -10,13 +11,14 @@ import { Fleet, type StandInHost } from "./stand-in-hosts.ts";
 
 /** Ids that are ready for each second, so that finding them is not part of what is measured. */
 const READY_PER_SECOND = 150_000;
+const STEP = 1_000;
 
 export const acquisitions: Make = async ({ folder, durationMs, warmupMs, params }) => {
   const leader = await LeaderProcess.start({ store: join(folder, "ours.db") });
   const questions = new Questions();
   questions.fleet = await Fleet.join(Number(params.hosts), [leader.address], questions);
   const measure = async (ms: number): Promise<Measurement> => {
-    questions.prepare(Math.ceil((ms / 1_000) * READY_PER_SECOND));
+    await questions.prepare(Math.ceil((ms / 1_000) * READY_PER_SECOND));
     questions.begin(Number(params.inFlight));
     const [before, cpu, start] = [questions.granted, await leader.cpuMs(), performance.now()];
     await pause(ms);
@@ -45,8 +47,16 @@ class Questions {
   #failure: Error | undefined;
   readonly #ready = new Map<StandInHost, string[]>();
 
-  prepare(count: number): void {
+  /** In small steps: leases have to be renewed meanwhile. */
+  async prepare(count: number): Promise<void> {
     for (const host of this.fleet!.hosts) if (!this.#ready.has(host)) this.#ready.set(host, []);
+    for (let done = 0; done < count; done += STEP) {
+      this.#number(STEP);
+      await soon();
+    }
+  }
+
+  #number(count: number): void {
     for (let i = 0; i < count; i++) {
       const id = idOf(this.#numbered++);
       this.#ready.get(this.fleet!.ownerOf(id))!.push(id);
@@ -62,7 +72,7 @@ class Questions {
   #ask(host: StandInHost): void {
     let id = this.#ready.get(host)!.pop();
     while (id === undefined) {
-      this.prepare(1_000);
+      this.#number(STEP);
       id = this.#ready.get(host)!.pop();
     }
     this.#asked++;

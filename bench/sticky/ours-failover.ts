@@ -3,6 +3,7 @@
 // tells it what it holds. What is measured begins with the first welcome that the new leader says, and ends when a host that
 // has asked for a new actor is granted it, which happens only when every host has told all of it.
 import { join } from "node:path";
+import { setImmediate as soon } from "node:timers/promises";
 import type { SchedulerMessage } from "../../src/placement/messages.ts";
 import type { Make } from "../case.ts";
 import { until } from "../until.ts";
@@ -11,12 +12,12 @@ import { idOf } from "./ids.ts";
 import { LeaderProcess } from "./leader.ts";
 import { Fleet, TYPE } from "./stand-in-hosts.ts";
 
-/** The one that stops took this long at most, and who follows it is found. */
 const LIMIT_MS = 60_000;
+const STEP = 1_000;
 
 class Watch {
-  /** The leader whose welcome is waited for leads in a term after this one. */
-  term = 0;
+  /** The welcome of a leader that leads after this term is waited for. */
+  term = Number.POSITIVE_INFINITY;
   welcomeAt: number | undefined;
   grantAt: number | undefined;
   failure: Error | undefined;
@@ -36,18 +37,16 @@ export const failover: Make = async ({ folder, params }) => {
   const store = join(folder, "ours.db");
   const leaders = [await LeaderProcess.start({ store }), await LeaderProcess.start({ store })] as const;
   const watch = new Watch();
-  watch.term = Number.POSITIVE_INFINITY;
   const addresses = leaders.map(({ address }) => address);
-  const fleet = await Fleet.join(Number(params.hosts), addresses, {
-    heard: (message) => watch.heard(message),
-    answered: (host, id, error) => watch.answered(host, id, error),
-  });
+  const fleet = await Fleet.join(Number(params.hosts), addresses, watch);
   const actors = Number(params.actors);
-  // As if each had been granted; the leader that is about to stop need not know.
+  // As if each had been granted; the leader that is about to stop need not know. Leases have to be renewed meanwhile.
   for (let i = 0; i < actors; i++) {
     const host = fleet.hosts[i % fleet.hosts.length]!;
     host.membership.sticky.holdings.hold(TYPE, idOf(i), Date.now());
+    if (i % STEP === 0) await soon();
   }
+  if (fleet.held !== actors) throw new Error(`a host has lost its lease: ${fleet.held} of ${actors} actors are held`);
   const [before, after] = leaders;
   return {
     async run() {
@@ -55,9 +54,9 @@ export const failover: Make = async ({ folder, params }) => {
       const leads = view.schedulers.find(({ leader }) => leader)?.address;
       const [old, next] = leads === before.address ? [before, after] : [after, before];
       watch.term = view.term;
-      await old.end();
       const cpu = await next.cpuMs();
-      // Asked while nobody leads: it is among the first questions the new leader hears.
+      await old.end();
+      // Each host asks for some as soon as it has told what it holds.
       for (let i = 0; i < fleet.hosts.length * 10; i++) {
         const id = `new-${idOf(i)}`;
         fleet.ownerOf(id).ask(id);

@@ -100,13 +100,12 @@ export class StandInHost {
   }
 }
 
-function overheard(client: SchedulerClient, { heard }: FleetListener): SchedulerClient {
-  if (heard === undefined) return client;
+function overheard(client: SchedulerClient, by: FleetListener): SchedulerClient {
   const report = client.report.bind(client);
   client.report = (listener) =>
     report({
       message(message) {
-        heard(message);
+        by.heard?.(message);
         listener.message(message);
       },
       closed: (error) => listener.closed(error),
