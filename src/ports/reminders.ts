@@ -81,15 +81,17 @@ export interface Claim {
 }
 
 /** What becomes of a row that was claimed. */
-export type Settlement = { readonly generation: number; readonly token: string } & (
-  | /** It was the last tick. */ { readonly kind: "done" }
+export type ReminderFate =
+  /** It was the last tick. */
+  | { readonly kind: "done" }
   /** The next tick, or another try of this one. `leaseMs`: it stays with the same claimer. */
   | { readonly kind: "next"; readonly tick: Tick; readonly leaseMs: number | undefined }
   /** Somebody else may have it. */
   | { readonly kind: "release" }
   /** Nobody tries it any more; it is kept apart for people. */
-  | { readonly kind: "dead"; readonly error: string }
-);
+  | { readonly kind: "dead"; readonly error: string };
+
+export type Settlement = { readonly generation: number; readonly token: string } & ReminderFate;
 
 export interface StoredReminder extends ReminderContent {
   readonly key: ReminderKey;
