@@ -5,14 +5,21 @@ export const DAY = 86_400_000;
 /** The last millisecond of the year 9999. Nothing is due later. */
 export const END_OF_TIME = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
-/** `month` counts from 0 and may be out of range. */
+const LENGTHS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+/** `month` counts from 0 and may be out of range, also below. */
 export function daysInMonth(year: number, month: number): number {
-  return new Date(Date.UTC(year, month + 1, 0)).getUTCDate();
+  const length = LENGTHS[monthOfYear(month)]!;
+  return length === 28 && isLeap(year + Math.floor(month / 12)) ? 29 : length;
 }
 
-/** 0 is Sunday. */
+export const monthOfYear = (month: number): number => ((month % 12) + 12) % 12;
+
+const isLeap = (year: number): boolean => year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+
+/** 0 is Sunday; 1 January 1970 was a Thursday. */
 export function weekdayOf(year: number, month: number, day: number): number {
-  return new Date(Date.UTC(year, month, day)).getUTCDay();
+  return (((Date.UTC(year, month, day) / DAY + 4) % 7) + 7) % 7;
 }
 
 /**

@@ -1,7 +1,7 @@
 // A cron expression as a set of wall times, one per matching second, and the three questions about it: the next one, the
 // one before, and how many there are between two. No zones here. Answers jump from field to field and from month to
 // month, so that none takes longer than a few microseconds, whatever the expression and however long the time.
-import { daysInMonth, weekdayOf } from "./calendar.ts";
+import { daysInMonth, monthOfYear, weekdayOf } from "./calendar.ts";
 import type { Field } from "./cron-field.ts";
 
 /**
@@ -157,8 +157,7 @@ export class CronPattern {
 
   /** `month` counts from 0 and may be out of range. */
   #matchingDays(year: number, month: number): number {
-    const inYear = ((month % 12) + 12) % 12;
-    if (!(this.#months & (1 << inYear))) return 0;
+    if (!(this.#months & (1 << monthOfYear(month)))) return 0;
     return this.#days[weekdayOf(year, month, 1)]! & (0x7f_ff_ff_ff >>> (31 - daysInMonth(year, month)));
   }
 
@@ -191,8 +190,10 @@ export class CronPattern {
 
 const timeOf = (hour: number, minute: number, second: number): number => ((hour * 60 + minute) * 60 + second) * 1_000;
 
+/** Adds neighbours, then pairs of them, and so on: the usual way to count bits without a loop. */
 function bitsIn(bits: number): number {
-  let count = 0;
-  for (let rest = bits; rest !== 0; rest &= rest - 1) count += 1;
-  return count;
+  let sums = bits - ((bits >>> 1) & 0x55_55_55_55);
+  sums = (sums & 0x33_33_33_33) + ((sums >>> 2) & 0x33_33_33_33);
+  sums = (sums + (sums >>> 4)) & 0x0f_0f_0f_0f;
+  return Math.imul(sums, 0x01_01_01_01) >>> 24;
 }

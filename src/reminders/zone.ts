@@ -25,12 +25,12 @@ const MAX_ZONES = 256;
 const NO_CHANGES: readonly Change[] = [];
 
 export class Zone {
-  /** Left out for UTC. */
   readonly #format: Intl.DateTimeFormat | undefined;
   readonly #spans = new Map<number, Span>();
 
-  constructor(format: Intl.DateTimeFormat) {
-    this.#format = format.resolvedOptions().timeZone === "UTC" ? undefined : format;
+  /** Without a format it is UTC. */
+  constructor(format?: Intl.DateTimeFormat) {
+    this.#format = format;
   }
 
   /** How far the clocks are ahead of UTC at that moment, in milliseconds. */
@@ -134,19 +134,23 @@ export class Zone {
   }
 }
 
-const zones = new Map<string, Zone>();
+// UTC is there from the start: the first question to Intl takes tens of milliseconds, and most schedules need no zone.
+const zones = new Map<string, Zone>([["UTC", new Zone()]]);
 
-/** `what` names the option in the error. */
-export function zoneOf(name: string, what = "timezone"): Zone {
+/** Throws REMINDER_INVALID for a name that is not known. */
+export function zoneOf(name: string): Zone {
   const known = zones.get(name);
   if (known !== undefined) return known;
   let format: Intl.DateTimeFormat;
   try {
     format = new Intl.DateTimeFormat("en-US", { timeZone: name, timeZoneName: "longOffset" });
   } catch {
-    refuse(what, `${shown(name)} is not a time zone; write for example "Europe/Paris", "America/New_York" or "UTC"`);
+    refuse(
+      "timezone",
+      `${shown(name)} is not a time zone; write for example "Europe/Paris", "America/New_York" or "UTC"`,
+    );
   }
-  if (zones.size >= MAX_ZONES) zones.delete(zones.keys().next().value!);
+  if (zones.size >= MAX_ZONES) zones.clear();
   const zone = new Zone(format);
   zones.set(name, zone);
   return zone;
