@@ -20,7 +20,8 @@ export function reminderCrowdContract(harness: RemindersHarness): void {
   async function drain(store: Store, namespace: string, types: string[], ticks: number): Promise<string[]> {
     const it = new Place(store, namespace);
     const delivered: string[] = [];
-    for (;;) {
+    for (let rounds = 0; ; rounds++) {
+      assert.ok(rounds < 10_000, "no end");
       const token = freshToken();
       const { reminders, next } = await it.claim({ types, limit: 17, token });
       if (reminders.length === 0 && next === undefined) return delivered;
