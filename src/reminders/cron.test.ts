@@ -199,6 +199,13 @@ describe("a cron expression that names its hours, when the clocks are moved", ()
     ]);
   });
 
+  it("names them as soon as one hour of the day is missing", () => {
+    assert.deepEqual(matches("30 0-22 * * *", "America/New_York", "2026-11-01T04:30:00Z", 2), [
+      "2026-11-01T05:30Z", // 01:30
+      "2026-11-01T07:30Z", // 02:30; the second 01:30 is left out.
+    ]);
+  });
+
   it("asked in the middle of the repeated hour, waits for the next day", () => {
     assert.deepEqual(matches("30 2 * * *", "Europe/Paris", "2026-10-25T01:10:00Z", 1), ["2026-10-26T01:30Z"]);
   });
