@@ -3,6 +3,7 @@
 export type { DeactivationReason } from "./actors/actor.ts";
 export { Actor } from "./actors/actor.ts";
 export type { ActorOptions } from "./actors/actor-options.ts";
+export type { ActorReminders } from "./actors/actor-reminders.ts";
 export type { ActorClass, CallSettings, Remote } from "./actors/remote.ts";
 export type { Placement, StickyOptions, StickyPlacement } from "./actors/sticky-options.ts";
 export { sticky } from "./actors/sticky-options.ts";
@@ -13,3 +14,7 @@ export type { ErrorCode, Verdict } from "./kernel/errors.ts";
 export { isLimpetError, LimpetError } from "./kernel/errors.ts";
 export type { App, LimpetOptions } from "./nodes/app.ts";
 export { limpet } from "./nodes/app.ts";
+export type { AppJobs, AppReminders } from "./nodes/app-reminders.ts";
+export type { JobHandler } from "./nodes/reminder-node.ts";
+export type { ReminderInfo, ReminderTick } from "./ports/reminder-book.ts";
+export type { FailureOptions, ReminderOptions } from "./ports/reminder-options.ts";

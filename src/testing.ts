@@ -43,8 +43,8 @@ export interface TestApp extends App {
 
 /** Settings come from the call alone: no file and no environment changes a test. */
 export async function testLimpet(options: TestOptions): Promise<TestApp> {
-  const { actors, stateStore: store = new MemoryStore(), log = silentLog, ...code } = options;
   const clock = new VirtualClock();
+  const { actors, stateStore: store = new MemoryStore(() => clock.now()), log = silentLog, ...code } = options;
   const settings = resolveSettings({ code, file: false, env: {} });
   const app = await openApp({ actors }, settings, { clock, random: systemRandom, log, store });
   const stop = async (): Promise<void> => {
@@ -57,6 +57,8 @@ export async function testLimpet(options: TestOptions): Promise<TestApp> {
     host: app.host,
     url: app.url,
     actor: (type: never, id: string, options?: CallSettings) => app.actor(type, id, options) as never,
+    reminders: app.reminders,
+    jobs: app.jobs,
     add: (type) => app.add(type),
     remove: (type) => app.remove(type),
     metrics: () => app.metrics(),

@@ -1,5 +1,7 @@
 // The class users extend. It holds one link, to its activation; everything it offers is asked of that.
 import { invariant, LimpetError } from "../kernel/errors.ts";
+import type { ReminderTick } from "../ports/reminder-book.ts";
+import type { ActorReminders } from "./actor-reminders.ts";
 import type { ActorClass, AnyActor, CallSettings, Remote } from "./remote.ts";
 import type { ActorTimers } from "./timers.ts";
 
@@ -15,6 +17,7 @@ export interface ActorContext {
   readonly typeName: string;
   readonly namespace: string;
   readonly timers: ActorTimers;
+  readonly reminders: ActorReminders;
   readonly signal: AbortSignal;
   readonly deadline: number | undefined;
   state: object;
@@ -85,6 +88,11 @@ export abstract class Actor<State extends object = Record<never, never>> {
     return this.#context.timers;
   }
 
+  /** Reminders are stored: they survive everything, and wake this actor wherever it lives then. */
+  get reminders(): ActorReminders {
+    return this.#context.reminders;
+  }
+
   /** Another actor. Calls through it are part of the running turn: its deadline and its cancellation go along. */
   actor<A extends AnyActor>(type: ActorClass<A>, id: string, settings?: CallSettings): Remote<A>;
   actor<A extends AnyActor = never>(type: string, id: string, settings?: CallSettings): Remote<A>;
@@ -111,8 +119,11 @@ export abstract class Actor<State extends object = Record<never, never>> {
   /** Runs after the last turn; what it changes is committed. Not run when the process dies or the actor is fenced. */
   onDeactivate(_reason: DeactivationReason): void | Promise<void> {}
 
-  /** Runs when a reminder of this actor is due. */
-  onReminder(_name: string, _data: unknown): void | Promise<void> {}
+  /**
+   * Runs when a reminder of this actor is due. What it changes is committed together with the word that this tick is done; if it throws,
+   * the tick is tried again later.
+   */
+  onReminder(_name: string, _data: unknown, _tick: ReminderTick): void | Promise<void> {}
 }
 
 /** Names of everything Limpet itself gives an actor. */

@@ -9,6 +9,7 @@ import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
+import type { ReminderBook } from "../ports/reminder-book.ts";
 import type { Commit, CommitOutcome, StateWrite, Store, Taken, TakeRequest } from "../ports/store.ts";
 import { Activation, type EndReason } from "./activation.ts";
 import type { ActorDefaults } from "./actor-options.ts";
@@ -20,6 +21,7 @@ import type { CallTarget, HandleMaker, Send } from "./handle.ts";
 import { handleMaker } from "./handle.ts";
 import { type Incarnation, lostLease } from "./incarnation.ts";
 import { storeInstruments } from "./instruments.ts";
+import { REMIND, type RemindArguments, type Reminded } from "./remind.ts";
 import type { ActorClass, CallSettings } from "./remote.ts";
 import type { Surroundings } from "./surroundings.ts";
 import { cancelled, Turn } from "./turn.ts";
@@ -75,6 +77,8 @@ export class Catalog implements Surroundings {
   #routes: Routes | undefined;
   readonly #byClass = new Map<ActorClass, ActorType>();
   readonly #settings: CatalogSettings;
+  /** Set once, before the first call. */
+  reminders: ReminderBook | undefined;
   readonly #meter: Meter;
   readonly #takes: GroupCall<TakeRequest, Taken>;
   readonly #commits: GroupCall<Commit, CommitOutcome>;
@@ -106,7 +110,7 @@ export class Catalog implements Surroundings {
     this.#commits = new GroupCall({
       ...shared,
       ...storeInstruments(meter, "commit"),
-      weigh: ({ write }) => (write.kind === "clear" ? 0 : write.data.length),
+      weigh: weightOf,
       actorOf: ({ ref }) => ref,
       send: (batch) => store.commit(batch),
       // An attempt without an answer may have been applied before somebody else took the actor and moved on.
@@ -196,6 +200,7 @@ export class Catalog implements Surroundings {
     const parent = caller?.current;
     try {
       if (this.#closed && parent === undefined) throw stopping();
+      if (method === REMIND) throw new LimpetError("METHOD_UNKNOWN", `${type.name} has no method "${method}"`);
       if (parent?.cancelled !== undefined) throw parent.cancelled;
       if (options?.signal?.aborted) throw cancelled(`${type.name}/${id}.${method}`, options.signal.reason);
       for (let i = 0; i < args.length; i++) {
@@ -323,9 +328,27 @@ export class Catalog implements Surroundings {
     return this.#takes.submit({ namespace: this.namespace, type, id, owner: this.incarnation });
   }
 
-  commit(ref: number, epoch: number, version: number, write: StateWrite, caller: Caller<CommitOutcome>): void {
+  commit(
+    ref: number,
+    epoch: number,
+    version: number,
+    write: StateWrite,
+    extras: Pick<Commit, "reminders" | "settle"> | undefined,
+    caller: Caller<CommitOutcome>,
+  ): void {
     const id = `${this.incarnation}.${(++this.#commitCount).toString(36)}`;
-    this.#commits.send({ ref, epoch, version, id, write }, caller);
+    const commit = { ref, epoch, version, id, write };
+    this.#commits.send(extras === undefined ? commit : { ...commit, ...extras }, caller);
+  }
+
+  /** Delivers a tick to its actor, wherever it lives. */
+  async remind(type: string, id: string, args: RemindArguments): Promise<Reminded> {
+    const target = this.target(type);
+    const { clock, deadlines } = this;
+    const { callTimeoutMs } = target.options;
+    const turn = new Turn(target, id, REMIND, args, undefined, callTimeoutMs, clock.monotonic(), deadlines, undefined);
+    this.deliver(turn);
+    return (await turn.promise(undefined)) as Reminded;
   }
 
   /** Lets the least recently used idle actor of all types go. False: there is none. */
@@ -412,6 +435,12 @@ export class Catalog implements Surroundings {
   *#all(): Generator<Activation> {
     for (const type of this.types.values()) yield* type.activations.values();
   }
+}
+
+function weightOf({ write, reminders }: Commit): number {
+  let weight = "data" in write ? write.data.length : 0;
+  for (const one of reminders ?? []) weight += one.kind === "set" ? (one.content.data?.length ?? 0) + 200 : 100;
+  return weight;
 }
 
 const lostTrack = (): LimpetError =>

@@ -7,11 +7,15 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { invariant, LimpetError } from "../kernel/errors.ts";
 import { copyValue, isPlainPrimitive } from "../kernel/values.ts";
+import type { ReminderWrite } from "../ports/reminders.ts";
 import type { CommitOutcome, StateWrite } from "../ports/store.ts";
 import type { Activation, EndReason } from "./activation.ts";
 import { type ActorContext, construct, type DeactivationReason } from "./actor.ts";
+import { type ActorReminders, TurnReminders } from "./actor-reminders.ts";
 import { chainHas } from "./cause.ts";
 import { Committing } from "./committing.ts";
+import { REMIND, type RemindArguments, SETTLED, UNSETTLED } from "./remind.ts";
+import { ReminderBuffer } from "./reminder-buffer.ts";
 import type { ActorClass, AnyActor, CallSettings } from "./remote.ts";
 import { StateBuffer } from "./state/state-buffer.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -21,6 +25,8 @@ import { cancelled, type Turn } from "./turn.ts";
 // In a reentrant actor several turns are under way at once, one inside another, and a call must be charged to the one
 // whose code makes it. Asking the runtime costs as much as the rest of a call, so other actors do without.
 const codeOf = new AsyncLocalStorage<Turn>();
+
+const KEEP: StateWrite = { kind: "keep" };
 
 const neverAborted = new AbortController().signal;
 
@@ -51,6 +57,8 @@ export class Incarnation implements ActorContext {
   #inside: Turn[] | undefined;
   #enteringInside = false;
   #timers: ActivationTimers | undefined;
+  #reminders: TurnReminders | undefined;
+  #outgoing: ReminderBuffer | undefined;
   /** Ticks of timers that wait or run. */
   #ticks: Set<Turn> | undefined;
   #over = false;
@@ -154,6 +162,24 @@ export class Incarnation implements ActorContext {
     return this.#timers;
   }
 
+  get reminders(): ActorReminders {
+    const { namespace, typeName, id } = this;
+    const book = this.#around.reminders;
+    this.#reminders ??= new TurnReminders({ namespace, typeName, id, book, buffer: () => this.#reminderBuffer() });
+    return this.#reminders;
+  }
+
+  #reminderBuffer(): ReminderBuffer {
+    if (this.running === undefined || this.#over) {
+      throw new LimpetError(
+        "STATE_OUTSIDE_TURN",
+        `the reminders of ${this.#activation.label} were used outside a turn`,
+      );
+    }
+    this.#outgoing ??= new ReminderBuffer();
+    return this.#outgoing;
+  }
+
   async #tick(name: string, tick: () => unknown): Promise<void> {
     const { type, id } = this.#activation;
     const turn = this.#activation.ownTurn(`timer ${name}`, type.options.callTimeoutMs, tick);
@@ -225,7 +251,14 @@ export class Incarnation implements ActorContext {
   #execute(turn: Turn): unknown {
     if (turn.work !== undefined) return turn.work();
     const instance = this.#instance;
+    if (turn.method === REMIND) return this.#remind(turn.args as RemindArguments);
     return this.#activation.type.methodOf(instance, turn.method).apply(instance, turn.args as unknown[]);
+  }
+
+  #remind([name, data, tick]: RemindArguments): unknown {
+    const result = this.#instance.onReminder(name, data, tick);
+    // What it returns is nobody's business.
+    return result instanceof Promise ? result.then(() => undefined) : undefined;
   }
 
   #returned(turn: Turn, value: unknown): void {
@@ -243,8 +276,21 @@ export class Incarnation implements ActorContext {
       this.#threw(turn, error);
       return;
     }
-    if (write === undefined) this.#succeeded(turn, reply);
-    else this.#commit(turn, write, reply);
+    const reminders = turn.outer === undefined ? this.#outgoing?.take() : undefined;
+    if (write === undefined && reminders === undefined)
+      this.#succeeded(turn, turn.method === REMIND ? UNSETTLED : reply);
+    else if (this.#buffer === undefined) this.#write(turn, reminders!, reply);
+    else this.#commit(turn, write ?? KEEP, reminders, reply);
+  }
+
+  /** Without state there is nothing to be fenced by: the reminders of the turn are written on their own. */
+  #write(turn: Turn, reminders: readonly ReminderWrite[], reply: unknown): void {
+    turn.phase = "committing";
+    const { reminders: book } = this.#around;
+    Promise.all(reminders.map((write) => book!.write(write))).then(
+      () => this.#succeeded(turn, turn.method === REMIND ? UNSETTLED : reply),
+      (error: unknown) => this.lost(turn, "store", error),
+    );
   }
 
   #threw(turn: Turn, error: unknown): void {
@@ -265,6 +311,7 @@ export class Incarnation implements ActorContext {
 
   /** False: what the turn did to the state is still there, and it must be read again. */
   #takeBack(turn: Turn, error: unknown): boolean {
+    this.#outgoing?.rollback(turn.outer === undefined ? 0 : turn.reminderMark);
     try {
       if (turn.outer === undefined) return this.#buffer?.abandon() ?? true;
       if (this.#buffer?.rollback(turn.mark) === false) turn.outer.doomed = error;
@@ -284,16 +331,20 @@ export class Incarnation implements ActorContext {
     return true;
   }
 
-  #commit(turn: Turn, write: StateWrite, reply: unknown): void {
+  #commit(turn: Turn, write: StateWrite, reminders: readonly ReminderWrite[] | undefined, reply: unknown): void {
     if (!this.#around.mayCommit()) {
       this.lost(turn, "lease", lostLease(turn));
       return;
     }
     turn.phase = "committing";
-    this.#around.commit(this.#ref, this.#epoch, this.#version, write, new Committing(this, turn, reply));
+    // A reminder that has been handled is settled together with what its handler changed.
+    const settle = turn.method === REMIND ? [(turn.args as RemindArguments)[3]] : undefined;
+    const extras = settle === undefined && reminders === undefined ? undefined : { settle, reminders };
+    const caller = new Committing(this, turn, settle === undefined ? reply : SETTLED, reminders);
+    this.#around.commit(this.#ref, this.#epoch, this.#version, write, extras, caller);
   }
 
-  committed(turn: Turn, outcome: CommitOutcome, reply: unknown): void {
+  committed(turn: Turn, outcome: CommitOutcome, reply: unknown, reminders: readonly ReminderWrite[] | undefined): void {
     if (outcome === "fenced") {
       const { type, label } = this.#activation;
       type.instruments.fenced.add(1);
@@ -303,6 +354,7 @@ export class Incarnation implements ActorContext {
     }
     this.#version++;
     this.#buffer!.committed();
+    if (reminders !== undefined) this.#around.reminders!.written(reminders);
     this.#succeeded(turn, reply);
   }
 
@@ -334,6 +386,7 @@ export class Incarnation implements ActorContext {
     invariant(this.running !== undefined, "a turn enters a running one");
     turn.outer = this.running;
     turn.mark = this.#buffer?.mark() ?? 0;
+    turn.reminderMark = this.#outgoing?.mark() ?? 0;
     this.run(turn, this.#around.clock.monotonic());
   }
 

@@ -10,10 +10,11 @@ import { LOG_LEVELS, type LogLevel } from "../ports/log.ts";
 import { CLUSTER_OPTIONS, type ClusterSettings, type ClusterValues } from "./cluster-options.ts";
 import type { Option } from "./option.ts";
 import { hostProblem, storeProblem, tokenProblem } from "./places.ts";
+import { REMINDER_OPTIONS, type ReminderProcessing, type ReminderValues } from "./reminder-options.ts";
 import { STICKY_OPTION, type StickyTypes } from "./sticky-types.ts";
 
 /** What the rest of the program sees: every value present, durations in milliseconds. */
-export interface Settings extends ClusterValues {
+export interface Settings extends ClusterValues, ReminderValues {
   readonly namespace: string;
   readonly store: string;
   readonly http: boolean;
@@ -57,6 +58,8 @@ export interface LimpetSettings {
   readonly cluster?: boolean | ClusterSettings | undefined;
   /** Dedicated schedulers, as `host:port`. Without them, one is found through the store. */
   readonly schedulers?: readonly string[] | undefined;
+  /** Whether this process delivers reminders: `true`, `false`, or how. */
+  readonly reminders?: boolean | ReminderProcessing | undefined;
 }
 
 export interface HttpSettings {
@@ -219,6 +222,7 @@ export const OPTIONS: { readonly [K in SettingKey]: Option } = {
     choices: LOG_LEVELS,
   },
   ...CLUSTER_OPTIONS,
+  ...REMINDER_OPTIONS,
 };
 
 export const SETTING_KEYS = Object.keys(OPTIONS) as readonly SettingKey[];

@@ -15,7 +15,16 @@ export function checkRelations(settings: Settings, origins: Origins): void {
   if (problem !== undefined) throw new LimpetError("OPTION_INVALID", problem);
 }
 
-type DurationKey = "storeTimeout" | "callTimeout" | "lease" | "leaderLease" | "roundTimeout" | "moveTimeout";
+type DurationKey =
+  | "storeTimeout"
+  | "callTimeout"
+  | "lease"
+  | "leaderLease"
+  | "roundTimeout"
+  | "moveTimeout"
+  | "reminderPollInterval"
+  | "reminderFetchAhead"
+  | "reminderLease";
 
 interface TimeRule {
   readonly shorter: DurationKey;
@@ -49,6 +58,18 @@ const TIME_RULES: readonly TimeRule[] = [
     longer: "roundTimeout",
     holds: (move, round) => move < round,
     rule: "must be shorter than cluster.roundTimeout, or a host is cut off while it lets a turn end that it may let end",
+  },
+  {
+    shorter: "reminderPollInterval",
+    longer: "reminderFetchAhead",
+    holds: (poll, ahead) => poll <= ahead,
+    rule: "must not be longer than reminders.fetchAhead, or reminders are late by the difference",
+  },
+  {
+    shorter: "reminderFetchAhead",
+    longer: "reminderLease",
+    holds: (ahead, lease) => ahead <= lease / 3,
+    rule: "must be at most a third of reminders.lease, or what waits in memory is taken by somebody else",
   },
 ];
 

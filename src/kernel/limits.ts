@@ -76,6 +76,8 @@ export const LIMITS = {
   stickyChunkBytes: 256 * KiB,
   /** Owners of sticky actors that a host remembers, per type. */
   stickyRemembered: 100_000,
+  /** What one reminder may carry. */
+  reminderBytes: 4 * MiB,
   /** Rows of one page of a listing. */
   listPage: 1_000,
 } as const;

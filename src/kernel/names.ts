@@ -45,4 +45,5 @@ export const checkNamespace = (name: string): void => check("namespace", name, L
 export const checkType = (name: string): void => check("actor type", name, LIMITS.wordBytes);
 export const checkId = (name: string): void => check("actor id", name, LIMITS.idBytes);
 export const checkMethod = (name: string): void => check("method", name, LIMITS.wordBytes);
+export const checkReminderName = (name: string): void => check("reminder name", name, LIMITS.idBytes);
 export const checkTimerName = (name: string): void => check("timer name", name, LIMITS.wordBytes);

@@ -15,10 +15,12 @@ import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
 import { openHttpDoor } from "../wire/http/server.ts";
+import { type AppJobs, type AppReminders, appJobs, appReminders } from "./app-reminders.ts";
 import { openCluster } from "./cluster.ts";
 import { type ClusterWire, systemWire } from "./cluster-wire.ts";
 import { HostNode } from "./host-node.ts";
 import { openStore } from "./open-store.ts";
+import { ReminderNode, type ReminderSettings } from "./reminder-node.ts";
 import { systemClock, systemRandom } from "./system.ts";
 
 export interface Definitions {
@@ -51,6 +53,10 @@ export interface App extends AsyncDisposable {
   readonly url: string | undefined;
   /** What the doors serve: calls by name, listings, explanations. */
   readonly host: Host;
+  /** Durable reminders of actors, from outside of them. */
+  readonly reminders: AppReminders;
+  /** Durable schedules that run a function instead of an actor. */
+  readonly jobs: AppJobs;
   /** Hosts one more class, from now on. */
   add(type: ActorClass): Promise<void>;
   /** Hosts a class no longer: its actors move to other hosts, or leave memory when there is none. */
@@ -75,6 +81,11 @@ export async function openApp({ actors }: Definitions, settings: Settings, extra
   try {
     const catalog = new Catalog(actors, catalogSettings(settings), { clock, random, log, meter, store });
     meter.collect(() => catalog.measure());
+    const reminders = new ReminderNode(reminderSettings(settings), {
+      ...{ clock, random, log, meter, catalog },
+      store: store.reminders,
+    });
+    catalog.reminders = reminders.book;
     const wire = extras.wire ?? systemWire(settings, { log, meter });
     const world = { clock, random, log, meter, catalog, coordination: store.coordination, wire };
     // What is in memory nobody else can share, unless it was given.
@@ -82,11 +93,12 @@ export async function openApp({ actors }: Definitions, settings: Settings, extra
     const clustered = settings.cluster && shared;
     const cluster = clustered ? await openCluster(settings, world, extras.dedicated ?? false) : undefined;
     if (cluster !== undefined) meter.collect(() => cluster.measure());
-    const host = new HostNode(catalog, store, cluster, clock);
+    const host = new HostNode(catalog, store, cluster, reminders, clock);
+    if (settings.reminders && extras.dedicated !== true) reminders.start();
     const close = extras.store === undefined ? () => store.close() : async () => {};
     try {
       const door = settings.http ? await openDoor(host, settings, meter, log) : undefined;
-      return new LimpetApp(catalog, host, door, meter, close);
+      return new LimpetApp(catalog, host, reminders, door, meter, close);
     } catch (error) {
       await host.stop();
       throw error;
@@ -127,8 +139,24 @@ function catalogSettings(settings: Settings): ConstructorParameters<typeof Catal
   };
 }
 
+function reminderSettings(settings: Settings): ReminderSettings {
+  return {
+    namespace: settings.namespace,
+    pollMs: settings.reminderPollInterval,
+    aheadMs: settings.reminderFetchAhead,
+    batchSize: settings.reminderBatchSize,
+    leaseMs: settings.reminderLease,
+    concurrency: settings.reminderConcurrency,
+    direct: settings.reminderDirect,
+    patienceMs: settings.storeTimeout,
+    drainMs: settings.drainTimeout,
+  };
+}
+
 class LimpetApp implements App {
   readonly host: HostNode;
+  readonly reminders: AppReminders;
+  readonly jobs: AppJobs;
   readonly url: string | undefined;
   readonly #catalog: Catalog;
   readonly #door: Awaited<ReturnType<typeof openHttpDoor>> | undefined;
@@ -139,12 +167,15 @@ class LimpetApp implements App {
   constructor(
     catalog: Catalog,
     host: HostNode,
+    reminders: ReminderNode,
     door: Awaited<ReturnType<typeof openHttpDoor>> | undefined,
     meter: Metrics,
     closeStore: () => Promise<void>,
   ) {
     this.#catalog = catalog;
     this.host = host;
+    this.reminders = appReminders(reminders, catalog.namespace);
+    this.jobs = appJobs(reminders);
     this.#door = door;
     this.#meter = meter;
     this.#closeStore = closeStore;

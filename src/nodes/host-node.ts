@@ -23,6 +23,7 @@ import type {
 } from "../ports/host.ts";
 import type { Store, StoredActor } from "../ports/store.ts";
 import type { Cluster } from "./cluster.ts";
+import type { ReminderNode } from "./reminder-node.ts";
 import { VERSION } from "./version.ts";
 
 /** How often the store is asked whether it is still there. */
@@ -32,16 +33,18 @@ export class HostNode implements Host {
   readonly #catalog: Catalog;
   readonly #store: Store;
   readonly #cluster: Cluster | undefined;
+  readonly #reminders: ReminderNode;
   readonly #clock: Clock;
   readonly #startedAt: number;
   #problem: string | undefined;
   #pinging: Timer | undefined;
   #changing: Promise<void> = Promise.resolve();
 
-  constructor(catalog: Catalog, store: Store, cluster: Cluster | undefined, clock: Clock) {
+  constructor(catalog: Catalog, store: Store, cluster: Cluster | undefined, reminders: ReminderNode, clock: Clock) {
     this.#catalog = catalog;
     this.#store = store;
     this.#cluster = cluster;
+    this.#reminders = reminders;
     this.#clock = clock;
     this.#startedAt = clock.now();
     this.#pingLater();
@@ -213,6 +216,7 @@ export class HostNode implements Host {
     this.#pinging?.cancel();
     this.#pinging = undefined;
     this.#catalog.close();
+    await this.#reminders.stop();
     await this.#cluster?.leave();
     await this.#catalog.stop();
     await this.#cluster?.stop();

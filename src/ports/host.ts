@@ -175,7 +175,12 @@ export interface Whereabouts {
   readonly here: boolean;
   /** It lives there because it did before; the ring may say something else. Undefined: it follows the ring, or nobody holds it. */
   readonly sticky:
-    | { readonly since: number; readonly away: boolean; readonly ring: string | undefined; readonly ringName: string | undefined }
+    | {
+        readonly since: number;
+        readonly away: boolean;
+        readonly ring: string | undefined;
+        readonly ringName: string | undefined;
+      }
     | undefined;
   /** In memory at the process that was asked; another one's memory is not looked into. */
   readonly activeHere: boolean;

@@ -1,16 +1,7 @@
 // What becomes of a tick whose delivery failed: it is tried again, later and later, and in the end it is kept apart for people, or dropped.
-import { type Duration, parseDuration } from "../kernel/durations.ts";
+import { parseDuration } from "../kernel/durations.ts";
+import type { FailureOptions } from "../ports/reminder-options.ts";
 import { refuse, shown } from "./refusal.ts";
-
-export interface FailureOptions {
-  /** How often a tick is tried in all. Too low: a short outage of what it needs loses it. Too high: what never works is tried for long. */
-  readonly attempts?: number | undefined;
-  /** Before the second try; every further pause is twice as long. */
-  readonly pause?: Duration | undefined;
-  readonly longestPause?: Duration | undefined;
-  /** After the last one: `"keep"` it with the dead letters, unless given, where `limpet reminders` shows it; or `"drop"` it. */
-  readonly giveUp?: "keep" | "drop" | undefined;
-}
 
 export interface FailurePolicy {
   readonly attempts: number;

@@ -10,7 +10,7 @@ import { Heap } from "../kernel/heap.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
-import type { ClaimedReminder, ReminderFate, Reminders, Settlement, Tick } from "../ports/reminders.ts";
+import type { ClaimedReminder, OwnLease, ReminderFate, Reminders, Settlement, Tick } from "../ports/reminders.ts";
 import { Batcher } from "./batcher.ts";
 import { pauseAfter } from "./failure-policy.ts";
 import type { ReminderInstruments } from "./instruments.ts";
@@ -73,6 +73,8 @@ const FIRST_PAUSE_MS = 50;
 const GRACE_MS = 1_000;
 /** Delivered in one go; then others get their turn. */
 const BURST = 1_000;
+/** How much less often a store is asked that tells when something is written. */
+const TOLD = 10;
 /** How soon after something was written claims are made. */
 const SOON_MS = 1;
 
@@ -90,6 +92,8 @@ export class Processor {
   /** There may be more in the store than there is room for. */
   #isFull = false;
   #failures = 0;
+  /** How often the store is asked when there is nothing to do. */
+  #restMs: number;
   #poll: Timer | undefined;
   #pollAt = Number.POSITIVE_INFINITY;
   #alarm: Timer | undefined;
@@ -105,11 +109,14 @@ export class Processor {
     const { clock, store } = world;
     this.#settling = new Batcher({ clock, send: (batch) => store.settle(batch) });
     this.#token = world.random.id();
+    this.#restMs = settings.pollMs;
   }
 
   start(): void {
     const { store } = this.#world;
     this.#unwatch = store.watch(this.#settings.namespace, () => this.#pollIn(0));
+    // A store that tells is asked all the same, now and then: what it says may get lost.
+    if (this.#unwatch !== undefined) this.#restMs = this.#settings.pollMs * TOLD;
     this.#renewLater();
     this.#pollIn(0);
   }
@@ -122,6 +129,23 @@ export class Processor {
   /** This process has written reminders that are due by then: they need not wait for the next poll. */
   wrote(at: number): void {
     if (at <= this.#world.storeClock.now() + this.#settings.aheadMs) this.#pollIn(SOON_MS);
+  }
+
+  /** A lease for one that is due then, if that is soon and there is room for it. */
+  ownLease(at: number): OwnLease | undefined {
+    const { aheadMs, leaseMs, batchSize } = this.#settings;
+    const isSoon = at <= this.#world.storeClock.now() + aheadMs;
+    const hasRoom = !this.#isStopped && this.#held.size < batchSize * ROOM;
+    return isSoon && hasRoom ? { token: this.#token, leaseMs } : undefined;
+  }
+
+  /** It was stored with such a lease, just now. */
+  adopt(reminder: ClaimedReminder): void {
+    const { clock, instruments } = this.#world;
+    if (this.#isStopped) return;
+    instruments.claimed(1);
+    // From when it was written; that was a moment ago, and the margin of a lease is much longer.
+    this.#hold(reminder, clock.monotonic() + this.#settings.leaseMs * (1 - MARGIN));
   }
 
   // ——— Claiming.
@@ -170,7 +194,7 @@ export class Processor {
         if (claim.reminders.length > 0) instruments.claimed(claim.reminders.length);
         if (claim.reminders.length === limit) continue;
         const next = (claim.next ?? Number.POSITIVE_INFINITY) - aheadMs - claim.now;
-        return this.#pollIn(Math.max(Math.min(pollMs, next), SOON_MS));
+        return this.#pollIn(Math.max(Math.min(this.#restMs, next), SOON_MS));
       }
     } catch (err) {
       log[this.#failures === 0 ? "warn" : "debug"]("reminders cannot be claimed", { err });

@@ -1,6 +1,7 @@
 // What a user may say about when a reminder ticks, and the plain data that is kept of it. Everything that makes no sense
 // is refused here, with what to write instead, so that nothing later has to ask.
 import { type Duration, parseDuration } from "../kernel/durations.ts";
+import type { Missed, ScheduleOptions } from "../ports/reminder-options.ts";
 import { END_OF_TIME } from "./calendar.ts";
 import { isLocalInstant, looksLikeInstant, parseInstant } from "./instant.ts";
 import { parseIsoDuration } from "./iso-duration.ts";
@@ -9,40 +10,7 @@ import { checkText, refuse, shown } from "./refusal.ts";
 import { composeSchedule, type Moment, type Parts } from "./schedule-rules.ts";
 import { type Zone, zoneOf } from "./zone.ts";
 
-/**
- * What becomes of ticks whose time passed while nobody could run them.
- * - `once`: the latest of them runs, late, and stands for all.
- * - `all`: each of them runs, one after the other.
- * - `skip`: none of them runs.
- */
-export type Missed = "once" | "all" | "skip";
-
-export interface ScheduleOptions {
-  /**
-   * When it ticks first: a time from now (`"10m"`, `"P1M"`, milliseconds), a `Date`, or a moment
-   * (`"2026-03-01T09:00:00Z"`; `"2026-03-01T09:00"` with `timezone`). A moment in the past is now. Left out: after one
-   * `every`, or when `cron` matches next. With `cron` it says from when on matches count.
-   */
-  readonly due?: Duration | Date | string;
-  /**
-   * How far apart ticks are: `"15m"`, milliseconds, or ISO 8601. Years, months, weeks and days of ISO 8601 are those of
-   * the calendar: `P1M` from 31 January ticks on 28 February and on 31 March, `P1D` at the same hour when the clocks are
-   * moved. `"1d"` is exactly 24 hours. `R5/PT10S` ticks five times in all.
-   */
-  readonly every?: Duration | string;
-  /** Five fields (minute, hour, day, month, weekday), six with the second first, or `@daily` and its like. */
-  readonly cron?: string;
-  /** Whose calendar and clocks count, for what depends on them; UTC unless given. */
-  readonly timezone?: string;
-  /** No ticks later than this after the first one. */
-  readonly ttl?: Duration;
-  /** No ticks later than this. */
-  readonly until?: Date | string;
-  /** No ticks after this many. Missed ones count, whether they run or not. */
-  readonly times?: number;
-  /** `"once"` unless given. */
-  readonly missed?: Missed;
-}
+export type { Missed, ScheduleOptions } from "../ports/reminder-options.ts";
 
 /** When a reminder ticks, as plain data that survives JSON. Without `every` and `cron` it ticks once. */
 export interface Schedule {

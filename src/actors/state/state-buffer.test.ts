@@ -13,7 +13,8 @@ class Rows {
   write(write: StateWrite): void {
     if (write.kind === "clear") this.stored = undefined;
     else if (write.kind === "whole") this.stored = { whole: write.data, changes: [] };
-    else this.stored = { whole: this.stored!.whole, changes: [...this.stored!.changes, write.data] };
+    else if (write.kind === "change")
+      this.stored = { whole: this.stored!.whole, changes: [...this.stored!.changes, write.data] };
   }
 }
 

@@ -1,0 +1,114 @@
+// The settings of the processor that delivers reminders. All of them nest under `reminders` in code and in limpet.yaml. Nothing here
+// reads anything.
+
+import type { Duration } from "../kernel/durations.ts";
+import type { Option } from "./option.ts";
+
+/** As the rest of the program sees them: every value present, durations in milliseconds. */
+export interface ReminderValues {
+  readonly reminders: boolean;
+  readonly reminderPollInterval: number;
+  readonly reminderFetchAhead: number;
+  readonly reminderBatchSize: number;
+  readonly reminderLease: number;
+  readonly reminderConcurrency: number;
+  readonly reminderDirect: boolean;
+}
+
+/** What may be set in code under `reminders`. */
+export interface ReminderProcessing {
+  /** How often the store is asked for reminders at least. */
+  readonly pollInterval?: Duration | undefined;
+  /** Reminders due within this are taken into memory, to be punctual. */
+  readonly fetchAhead?: Duration | undefined;
+  /** How many are taken at a time. */
+  readonly batchSize?: number | undefined;
+  /** For how long they are this process's to deliver; renewed while it does. */
+  readonly lease?: Duration | undefined;
+  /** Deliveries under way at once. */
+  readonly concurrency?: number | undefined;
+  /** Whether a reminder that is due soon is delivered by the process in which it was set. */
+  readonly direct?: boolean | undefined;
+}
+
+export const REMINDER_OPTIONS = {
+  reminders: {
+    kind: "yes/no",
+    default: true,
+    path: "reminders",
+    env: "LIMPET_REMINDERS",
+    flag: "reminders",
+    help: "Deliver reminders of the types of this process. They can be set either way.",
+    breaks: "Off everywhere: reminders are kept and never fire.",
+  },
+  reminderPollInterval: {
+    kind: "duration",
+    default: "2500ms",
+    path: "reminders.pollInterval",
+    env: "LIMPET_REMINDERS_POLL_INTERVAL",
+    flag: "reminders-poll-interval",
+    placeholder: "duration",
+    help: "How often the store is asked for reminders that are due soon, at least.",
+    breaks:
+      "Too low: many processes keep the store busy with asking. Too high: reminders that another process set for now are late, where the store cannot tell.",
+    min: 10,
+  },
+  reminderFetchAhead: {
+    kind: "duration",
+    default: "5s",
+    path: "reminders.fetchAhead",
+    env: "LIMPET_REMINDERS_FETCH_AHEAD",
+    flag: "reminders-fetch-ahead",
+    placeholder: "duration",
+    help: "Reminders due within this are taken into memory, so that they fire on the millisecond.",
+    breaks:
+      "Too low: they are late by a poll. Too high: much is held in memory, and waits for a lease when the process dies.",
+    min: 10,
+  },
+  reminderBatchSize: {
+    kind: "whole number",
+    default: 500,
+    path: "reminders.batchSize",
+    env: "LIMPET_REMINDERS_BATCH_SIZE",
+    flag: "reminders-batch-size",
+    placeholder: "number",
+    help: "How many reminders are taken at a time; four times as many are held at most.",
+    breaks: "Too low: a backlog is worked off slowly. Too high: one process takes what others could share.",
+    min: 1,
+    max: 10_000,
+  },
+  reminderLease: {
+    kind: "duration",
+    default: "30s",
+    path: "reminders.lease",
+    env: "LIMPET_REMINDERS_LEASE",
+    flag: "reminders-lease",
+    placeholder: "duration",
+    help: "How long a reminder that was taken is waited for when its process dies. Renewed while it lives.",
+    breaks:
+      "Too low: a slow process loses what it has taken, and it fires twice. Too high: what a dead one had is late by this.",
+    min: 100,
+  },
+  reminderConcurrency: {
+    kind: "whole number",
+    default: 1_000,
+    path: "reminders.concurrency",
+    env: "LIMPET_REMINDERS_CONCURRENCY",
+    flag: "reminders-concurrency",
+    placeholder: "number",
+    help: "Deliveries of reminders under way at once.",
+    breaks: "Too low: slow handlers hold up the others. Too high: a backlog floods the actors.",
+    min: 1,
+    max: 100_000,
+  },
+  reminderDirect: {
+    kind: "yes/no",
+    default: true,
+    path: "reminders.direct",
+    env: "LIMPET_REMINDERS_DIRECT",
+    flag: "reminders-direct",
+    help: "A reminder that is due soon is delivered by the process in which it was set, without asking the store again.",
+    breaks:
+      "On: work stays where it is made, so it may be spread less evenly. Off: what is due at once takes a round trip more.",
+  },
+} as const satisfies Record<keyof ReminderValues, Option>;

@@ -1,0 +1,157 @@
+// Everything by which a process takes part in reminders: the book that actors write into, the processor that delivers, and jobs, which
+// are reminders without an actor.
+import type { Catalog } from "../actors/catalog.ts";
+import { LimpetError } from "../kernel/errors.ts";
+import { checkReminderName } from "../kernel/names.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import type { Meter } from "../ports/meter.ts";
+import type { Random } from "../ports/random.ts";
+import { type ReminderInfo, type ReminderTick, tickInfo } from "../ports/reminder-book.ts";
+import type { ReminderOptions } from "../ports/reminder-options.ts";
+import type { ReminderKey, Reminders } from "../ports/reminders.ts";
+import { Book, dataOf } from "../reminders/book.ts";
+import { reminderInstruments } from "../reminders/instruments.ts";
+import { type Delivery, Processor } from "../reminders/processor.ts";
+import { StoreClock } from "../reminders/store-clock.ts";
+
+export interface ReminderSettings {
+  readonly namespace: string;
+  readonly pollMs: number;
+  readonly aheadMs: number;
+  readonly batchSize: number;
+  readonly leaseMs: number;
+  readonly concurrency: number;
+  /** Reminders that are due soon are delivered by the process in which they were set. */
+  readonly direct: boolean;
+  readonly patienceMs: number;
+  readonly drainMs: number;
+}
+
+export interface ReminderWorld {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly meter: Meter;
+  readonly store: Reminders;
+  readonly catalog: Catalog;
+}
+
+export type JobHandler = (data: unknown, tick: ReminderTick) => unknown;
+
+/** A job is a reminder of a type that no class can have: its own name behind this. */
+const JOB = "$";
+/** Its one reminder. */
+const RUN = { id: "job", name: "run" };
+
+export class ReminderNode {
+  readonly book: Book;
+  readonly #settings: ReminderSettings;
+  readonly #world: ReminderWorld;
+  readonly #processor: Processor;
+  readonly #jobs = new Map<string, JobHandler>();
+  #isStarted = false;
+
+  constructor(settings: ReminderSettings, world: ReminderWorld) {
+    this.#settings = settings;
+    this.#world = world;
+    const { clock, random, log, meter, store } = world;
+    const storeClock = new StoreClock(clock);
+    this.#processor = new Processor(settings, {
+      clock,
+      random,
+      log,
+      store,
+      storeClock,
+      instruments: reminderInstruments(meter, settings.namespace),
+      types: () => this.#types(),
+      deliver: (delivery) => this.#deliver(delivery),
+    });
+    this.book = new Book({
+      clock,
+      store,
+      storeClock,
+      patienceMs: settings.patienceMs,
+      ownLease: (type, at) => (settings.direct ? this.#ownLease(type, at) : undefined),
+      holds: (reminder) => this.#processor.adopt(reminder),
+      wrote: (at) => this.#processor.wrote(at),
+    });
+  }
+
+  start(): void {
+    this.#isStarted = true;
+    this.#processor.start();
+  }
+
+  /** Gives back what has not begun, and waits for the rest. */
+  async stop(): Promise<void> {
+    this.#isStarted = false;
+    await this.#processor.stop(this.#settings.drainMs);
+  }
+
+  #types(): string[] {
+    return [...this.#world.catalog.types.keys(), ...[...this.#jobs.keys()].map((name) => JOB + name)];
+  }
+
+  #ownLease(type: string, at: number) {
+    const isHere = this.#isStarted && (this.#world.catalog.types.has(type) || this.#jobs.has(type.slice(JOB.length)));
+    return isHere ? this.#processor.ownLease(at) : undefined;
+  }
+
+  async #deliver({ reminder, tick, settlement }: Delivery): Promise<{ readonly isSettled: boolean }> {
+    const { type, id, name } = reminder.key;
+    const data = dataOf(reminder.data);
+    if (!type.startsWith(JOB)) return this.#world.catalog.remind(type, id, [name, data, tickInfo(tick), settlement]);
+    const handler = this.#jobs.get(type.slice(JOB.length));
+    if (handler === undefined) throw new LimpetError("NO_HOST", `this process has no job called ${type.slice(1)}`);
+    await handler(data, tickInfo(tick));
+    return { isSettled: false };
+  }
+
+  // ——— Jobs.
+
+  #jobKey(name: string): ReminderKey {
+    checkReminderName(name);
+    return { namespace: this.#settings.namespace, type: JOB + name, ...RUN };
+  }
+
+  /** Handles a job from now on, and sets when it runs, unless it is set so already. */
+  async setJob(name: string, options: ReminderOptions | undefined, handler: JobHandler): Promise<void> {
+    const key = this.#jobKey(name);
+    if (typeof handler !== "function") throw new LimpetError("REMINDER_INVALID", `the job ${name} needs a handler`);
+    const write = options === undefined ? undefined : this.book.set(key, options);
+    this.#jobs.set(name, handler);
+    if (write === undefined) {
+      this.#processor.wrote(Number.NEGATIVE_INFINITY);
+      return;
+    }
+    // Every process that has the job says when it runs: one that says the same must not begin it anew.
+    const stored = await this.#world.store.get(key);
+    if (stored !== undefined && isSame(stored.schedule, write.content.schedule) && stored.data === write.content.data) {
+      this.#processor.wrote(stored.tick.at);
+    } else {
+      await this.book.write(write);
+    }
+  }
+
+  async getJob(name: string): Promise<ReminderInfo | undefined> {
+    return this.book.get(this.#jobKey(name));
+  }
+
+  /** It does not run any more, wherever it was set. */
+  async cancelJob(name: string): Promise<void> {
+    const key = this.#jobKey(name);
+    this.#jobs.delete(name);
+    await this.book.write({ kind: "cancel", key });
+  }
+}
+
+/** Two schedules that differ only in when they begin are the same: each process that starts works that out anew. */
+function isSame(a: string, b: string): boolean {
+  const [one, other] = [a, b].map((text) => {
+    const plan = JSON.parse(text) as { schedule: Record<string, unknown> };
+    const { first: _, until: __, ...schedule } = plan.schedule;
+    return JSON.stringify({ ...plan, schedule });
+  });
+  return one === other;
+}

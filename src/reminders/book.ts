@@ -1,0 +1,127 @@
+// Reminders as actors and doors ask for them: what was said becomes a row, and a row becomes something people can read.
+import { formatDuration } from "../kernel/durations.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import { decodeValue, encodeValue } from "../kernel/values.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { ReminderBook, ReminderInfo } from "../ports/reminder-book.ts";
+import type { ReminderOptions } from "../ports/reminder-options.ts";
+import type {
+  ClaimedReminder,
+  OwnLease,
+  ReminderContent,
+  ReminderKey,
+  ReminderOutcome,
+  Reminders,
+  ReminderWrite,
+  Tick,
+} from "../ports/reminders.ts";
+import { Batcher } from "./batcher.ts";
+import { resolvePolicy } from "./failure-policy.ts";
+import { decodePlan, encodePlan } from "./plan.ts";
+import { refuse } from "./refusal.ts";
+import { resolveSchedule, type Schedule } from "./schedule.ts";
+import type { StoreClock } from "./store-clock.ts";
+
+export interface BookWorld {
+  readonly clock: Clock;
+  readonly store: Reminders;
+  readonly storeClock: StoreClock;
+  /** How long a write is tried when the store does not answer. */
+  readonly patienceMs: number;
+  /** A lease for a reminder of that type that is due then, if this process is to deliver it itself. */
+  ownLease(type: string, at: number): OwnLease | undefined;
+  /** It was written with such a lease. */
+  holds(reminder: ClaimedReminder, lease: OwnLease): void;
+  /** Something is due by then. */
+  wrote(at: number): void;
+}
+
+type SetWrite = Extract<ReminderWrite, { kind: "set" }>;
+
+export class Book implements ReminderBook {
+  readonly #world: BookWorld;
+  readonly #writing: Batcher<ReminderWrite, ReminderOutcome>;
+
+  constructor(world: BookWorld) {
+    this.#world = world;
+    const { clock, store } = world;
+    this.#writing = new Batcher({ clock, send: (batch) => store.write(batch), keyOf: ({ key }) => showKey(key) });
+  }
+
+  set(key: ReminderKey, options: ReminderOptions, isNew = false): SetWrite {
+    const { data, onFailure, ...when } = options ?? {};
+    const schedule = resolveSchedule(when, Math.round(this.#world.storeClock.now()));
+    const policy = resolvePolicy(onFailure);
+    const text = data === undefined ? undefined : encodeValue(data, "data", "REMINDER_INVALID");
+    if (text !== undefined && text.length > LIMITS.reminderBytes) {
+      refuse("data", `is ${text.length} bytes; the limit is ${LIMITS.reminderBytes}`);
+    }
+    const tick = { at: schedule.first, due: schedule.first, number: 1, attempt: 0 };
+    const content = { schedule: encodePlan({ schedule, policy }), data: text };
+    return { kind: "set", key, tick, content, lease: undefined, isNew };
+  }
+
+  async write(write: ReminderWrite): Promise<boolean> {
+    const { clock, patienceMs, ownLease, holds, wrote } = this.#world;
+    const lease = write.kind === "set" ? ownLease(write.key.type, write.tick.at) : undefined;
+    const leased = lease === undefined ? write : ({ ...write, lease } as SetWrite);
+    const outcome = await this.#writing.ask(leased, clock.monotonic() + patienceMs);
+    if (outcome.kind === "set" && write.kind === "set") {
+      const { key, tick, content } = write;
+      if (lease === undefined) wrote(tick.at);
+      else holds({ generation: outcome.generation, key, tick, ...content }, lease);
+    }
+    return outcome.kind !== "exists";
+  }
+
+  written(writes: readonly ReminderWrite[]): void {
+    let first = Number.POSITIVE_INFINITY;
+    for (const write of writes) if (write.kind === "set") first = Math.min(first, write.tick.at);
+    if (first < Number.POSITIVE_INFINITY) this.#world.wrote(first);
+  }
+
+  async get(key: ReminderKey): Promise<ReminderInfo | undefined> {
+    const stored = await this.#world.store.get(key);
+    return stored && infoOf(stored.key.name, stored.tick, stored);
+  }
+
+  async list(actor: { namespace: string; type: string; id: string }): Promise<ReminderInfo[]> {
+    const rows = await this.#world.store.list({ ...actor, limit: LIMITS.listPage });
+    return rows.map((row) => infoOf(row.key.name, row.tick, row));
+  }
+
+  shown({ key, tick, content }: SetWrite): ReminderInfo {
+    return infoOf(key.name, tick, content);
+  }
+}
+
+export function infoOf(name: string, { at, number, attempt }: Tick, { schedule, data }: ReminderContent): ReminderInfo {
+  return {
+    name,
+    next: at,
+    number,
+    attempt,
+    data: dataOf(data),
+    schedule: showSchedule(decodePlan(schedule).schedule),
+  };
+}
+
+export const dataOf = (text: string | undefined): unknown => (text === undefined ? undefined : decodeValue(text));
+
+/** For people. */
+export function showSchedule({ every, cron, timezone, until, times }: Schedule): string {
+  const zone = timezone === undefined ? "" : ` (${timezone})`;
+  const end = until === undefined ? "" : ` until ${new Date(until).toISOString()}`;
+  const count = times === undefined ? "" : `, ${times} times`;
+  if (cron !== undefined) return `cron ${cron}${zone}${count}${end}`;
+  if (every === undefined) return "once";
+  const { months = 0, days = 0, ms = 0 } = every;
+  const parts = [
+    months > 0 ? `${months} months` : "",
+    days > 0 ? `${days} days` : "",
+    ms > 0 ? formatDuration(ms) : "",
+  ];
+  return `every ${parts.filter((part) => part !== "").join(" ")}${zone}${count}${end}`;
+}
+
+const showKey = ({ namespace, type, id, name }: ReminderKey): string => JSON.stringify([namespace, type, id, name]);
