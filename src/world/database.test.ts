@@ -4,8 +4,10 @@ import { isLimpetError } from "../kernel/errors.ts";
 import { Prng } from "../kernel/prng.ts";
 import type { Store } from "../ports/store.ts";
 import { manyNew, newCandidate } from "../stores/contract/coordination-shared.contract.ts";
-import { actor, commitOf, take, whole } from "../stores/contract/shared.contract.ts";
+import { Place, setOf } from "../stores/contract/reminders-shared.contract.ts";
+import { actor, commitOf, keep, take, whole } from "../stores/contract/shared.contract.ts";
 import { coordinationContract } from "../stores/coordination.contract.ts";
+import { remindersContract } from "../stores/reminders.contract.ts";
 import { storeContract } from "../stores/store.contract.ts";
 import { Database, type DatabaseTroubles, NO_TROUBLES } from "./database.ts";
 import { Timeline } from "./timeline.ts";
@@ -39,6 +41,16 @@ coordinationContract("virtual", async () => {
     },
     dispose: () => store.close(),
   };
+});
+
+remindersContract("virtual", async () => {
+  const database = new Database(new SelfRunning(), new Prng("contract"));
+  const store = client(database);
+  const open = async (): Promise<Store> => client(database);
+  const advance = async (ms: number): Promise<void> => {
+    database.offsetMs += ms;
+  };
+  return { store, second: open, reopen: open, advance, dispose: () => store.close() };
 });
 
 /** A database whose time passes when the test says so, and two processes at it. */
@@ -256,4 +268,108 @@ test("who watches is told of every question and what became of it", async () => 
     ...["1 asks campaign", "1 term 1 true", "1 done campaign"],
   ]);
   assert.deepEqual(it.database.keyOf(held.ref), actor("ada", "n"));
+});
+
+describe("reminders at a virtual database", () => {
+  const place = (it: Setting) => new Place(it.store, "n");
+  const key = { namespace: "n", type: "Cart", id: "ada", name: "tea" };
+  const set = setOf(key, { at: 1 });
+
+  test("are refused with nothing done when a question fails on its way", async () => {
+    const it = new Setting({ failsBefore: 1 });
+    await assert.rejects(it.now(it.store.reminders.write([set])), unavailable);
+    await assert.rejects(it.now(place(it).claim()), unavailable);
+    assert.equal(await it.database.truth.reminders.get(key), undefined);
+  });
+
+  test("are in doubt when the answer fails on its way; claims are merely not heard of", async () => {
+    const it = new Setting({ failsAfter: 1 });
+    await assert.rejects(it.now(it.store.reminders.write([set])), unknown);
+    await assert.rejects(it.now(place(it).claim({ token: "mine" })), unavailable);
+    const { generation, leasedUntil } = (await it.database.truth.reminders.get(key))!;
+    assert.notEqual(leasedUntil, undefined);
+    await assert.rejects(it.now(it.store.reminders.renew([generation], "mine", 1)), unavailable);
+    await assert.rejects(it.now(it.store.reminders.settle([{ kind: "done", generation, token: "mine" }])), unknown);
+    assert.equal(await it.database.truth.reminders.get(key), undefined);
+  });
+
+  test("can be read while nothing can be written", async () => {
+    const it = new Setting();
+    await it.now(it.store.reminders.write([set]));
+    it.troubles({ isReadOnly: true });
+    await assert.rejects(it.now(it.store.reminders.write([set])), unavailable);
+    await assert.rejects(it.now(place(it).claim()), unavailable);
+    await assert.rejects(it.now(it.store.reminders.settle([])), unavailable);
+    await assert.rejects(it.now(it.store.reminders.revive(key)), unavailable);
+    assert.notEqual(await it.now(it.store.reminders.get(key)), undefined);
+    assert.equal((await it.now(it.store.reminders.count("n", 9))).overdue, 1);
+  });
+
+  test("go by the clock of the database", async () => {
+    const it = new Setting();
+    await it.now(it.store.reminders.write([setOf(key, { at: it.database.now + 60_000 })]));
+    assert.deepEqual(await it.now(place(it).names()), []);
+    it.database.offsetMs = 61_000;
+    assert.deepEqual(await it.now(place(it).names()), ["tea"]);
+  });
+
+  test("that one process has written are told to the others after a while, and not to itself", async () => {
+    const it = new Setting();
+    const told: string[] = [];
+    it.store.reminders.watch("n", () => told.push("writer"));
+    it.other.reminders.watch("n", () => told.push("other"));
+    it.other.reminders.watch("m", () => told.push("elsewhere"));
+    await it.database.truth.reminders.write([set]);
+    const write = it.store.reminders.write([set]);
+    assert.deepEqual(told, []);
+    await it.now(write);
+    await it.timeline.run(it.timeline.now + 1_000);
+    assert.deepEqual(told, ["other"]);
+    const held = await it.taken();
+    await it.now(it.store.commit([{ ...commitOf(held, keep), reminders: [set] }]));
+    await it.timeline.run(it.timeline.now + 1_000);
+    assert.deepEqual(told, ["other", "other"]);
+    await it.now(it.store.reminders.write([setOf(key, { at: it.database.now + 86_400_000 })]));
+    await it.now(it.store.reminders.write([setOf(key, { at: 1, lease: { token: "mine", leaseMs: 1 } })]));
+    await it.other.close();
+    await it.now(it.store.reminders.write([set]));
+    await it.timeline.run(it.timeline.now + 1_000);
+    assert.deepEqual(told, ["other", "other"]);
+  });
+
+  test("that were written are told to nobody when the connection is lost, or the database cannot", async () => {
+    const it = new Setting({ failsAfter: 1 });
+    let told = 0;
+    assert.ok(it.other.reminders.watch("n", () => told++) !== undefined);
+    await assert.rejects(it.now(it.store.reminders.write([set])), unknown);
+    await it.timeline.run(it.timeline.now + 1_000);
+    assert.equal(told, 0);
+    it.database.tellsNews = false;
+    assert.equal(
+      it.other.reminders.watch("n", () => {}),
+      undefined,
+    );
+  });
+
+  test("are shown to who watches the database", async () => {
+    const it = new Setting();
+    const seen: string[] = [];
+    it.database.watchers.push({
+      asks: (station, question) => seen.push(`${station.place} asks ${question}`),
+      reminded: (_, batch, outcomes) => seen.push(`${batch[0]?.kind} ${outcomes[0]?.kind}`),
+      claimed: (_, { token }, { reminders }) => seen.push(`${token} has ${reminders.length}`),
+      settled: (_, batch, counted) => seen.push(`${batch[0]?.kind} ${counted}`),
+    });
+    const [outcome] = await it.now(it.store.reminders.write([set]));
+    assert.ok(outcome?.kind === "set");
+    const { generation } = outcome;
+    await it.now(place(it).claim({ token: "mine" }));
+    await it.now(it.store.reminders.renew([generation], "mine", 1));
+    await it.now(it.store.reminders.settle([{ kind: "done", generation, token: "mine" }]));
+    await it.now(it.store.reminders.get(key));
+    assert.deepEqual(seen, [
+      ...["1 asks remind", "set set", "1 asks claim", "mine has 1"],
+      ...["1 asks renew", "1 asks settle", "done true", "1 asks read"],
+    ]);
+  });
 });

@@ -4,7 +4,8 @@
 import { LimpetError } from "../kernel/errors.ts";
 import type { ActorKey } from "../kernel/names.ts";
 import type { Prng } from "../kernel/prng.ts";
-import type { Candidate, Coordination, Member, MemberChange, Standing } from "../ports/coordination.ts";
+import type { Candidate, Coordination, Standing } from "../ports/coordination.ts";
+import type { Claim, ClaimRequest, ReminderOutcome, Reminders, ReminderWrite, Settlement } from "../ports/reminders.ts";
 import type {
   ActorQuery,
   Commit,
@@ -15,7 +16,10 @@ import type {
   Taken,
   TakeRequest,
 } from "../ports/store.ts";
+import { newsOf } from "../stores/memory/memory-reminders.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
+import { CoordinationClient } from "./database-coordination.ts";
+import { RemindersClient } from "./database-reminders.ts";
 import { BEGINNING } from "./local-clock.ts";
 import type { Station } from "./network.ts";
 import { KIND, type Timeline } from "./timeline.ts";
@@ -45,7 +49,11 @@ export const NO_TROUBLES: Readonly<DatabaseTroubles> = {
   isDown: false,
 };
 
-export type Question = "take" | "commit" | "campaign" | "resign" | "members" | "note" | "read" | "ping";
+export type Question =
+  | ("take" | "commit" | "read" | "ping")
+  | ("campaign" | "resign" | "members" | "note")
+  /** Of reminders: setting, cancelling, and what people do with dead ones; claiming; settling; renewing. */
+  | ("remind" | "claim" | "settle" | "renew");
 
 /** What the database tells whoever watches it. */
 export interface DatabaseWatcher {
@@ -56,13 +64,29 @@ export interface DatabaseWatcher {
   campaigned?(station: Station, candidate: Candidate, standing: Standing): void;
   /** A host has taken itself out of the members. */
   left?(station: Station, incarnations: readonly string[]): void;
+  /** Those that a commit brings are told with the commit alone. */
+  reminded?(station: Station, batch: readonly ReminderWrite[], outcomes: readonly ReminderOutcome[]): void;
+  claimed?(station: Station, request: ClaimRequest, claim: Claim): void;
+  settled?(station: Station, batch: readonly Settlement[], counted: readonly boolean[]): void;
   /** It has been done, and the answer has not left yet. */
   done?(station: Station, question: Question): void;
 }
 
 /** Whoever has no answer by then is told so. */
 const PATIENCE_MS = 5_000;
-const WRITES: ReadonlySet<Question> = new Set<Question>(["take", "commit", "campaign", "resign", "note"]);
+const WRITES: ReadonlySet<Question> = new Set<Question>([
+  ...(["take", "commit", "campaign", "resign", "note"] as const),
+  ...(["remind", "claim", "settle", "renew"] as const),
+]);
+/** Whoever asked these must know that they may have been done. The others are harmless to do twice. */
+const DOUBTFUL: ReadonlySet<Question> = new Set<Question>(["commit", "remind", "settle"]);
+
+/** Somebody who wants to hear of reminders that others write. */
+export interface Listening {
+  readonly station: Station;
+  readonly namespace: string;
+  readonly hear: () => void;
+}
 
 export class Database {
   readonly timeline: Timeline;
@@ -72,6 +96,9 @@ export class Database {
   latency = { leastMs: 0.2, moreMs: 0.3 };
   /** Its own clock, relative to the world's. */
   offsetMs = 0;
+  /** Whether it tells those who watch that others have written reminders. Some databases cannot. */
+  tellsNews = true;
+  readonly listening = new Set<Listening>();
   readonly truth: MemoryStore;
   readonly #keys = new Map<number, ActorKey>();
   /** Grows whenever it goes down: what was under way then is lost. */
@@ -80,7 +107,12 @@ export class Database {
   constructor(timeline: Timeline, chance: Prng) {
     this.timeline = timeline;
     this.chance = chance;
-    this.truth = new MemoryStore(() => Math.floor(BEGINNING + this.offsetMs + timeline.now));
+    this.truth = new MemoryStore(() => this.now);
+  }
+
+  /** By its own clock. */
+  get now(): number {
+    return Math.floor(BEGINNING + this.offsetMs + this.timeline.now);
   }
 
   /** Goes down; what is under way is lost, done or not. */
@@ -105,6 +137,18 @@ export class Database {
 
   know(ref: number, { namespace, type, id }: ActorKey): void {
     if (!this.#keys.has(ref)) this.#keys.set(ref, { namespace, type, id });
+  }
+
+  /** What one process has written is told to the others, later, or never when the connection is lost. */
+  tellNews(from: Station, batch: readonly ReminderWrite[]): void {
+    if (this.listening.size === 0) return;
+    const namespaces = newsOf(batch, this.now);
+    for (const { station, namespace, hear } of this.listening) {
+      if (station === from || !namespaces.has(namespace)) continue;
+      const { failsAfter } = this.troubles;
+      if (failsAfter > 0 && this.chance.chance(failsAfter)) continue;
+      this.timeline.plan(this.timeline.now + this.#takes(), KIND.answer, station, hear);
+    }
   }
 
   #takes(): number {
@@ -154,15 +198,19 @@ export class Database {
 }
 
 function failure(question: Question, isDone: boolean, why: string): LimpetError {
-  const code = isDone && question === "commit" ? "COMMIT_UNKNOWN" : "STORE_UNAVAILABLE";
+  const code = isDone && DOUBTFUL.has(question) ? "COMMIT_UNKNOWN" : "STORE_UNAVAILABLE";
   return new LimpetError(code, `the database failed: ${why}`);
 }
+
+/** How a process asks: with all that can go wrong. */
+export type Ask = <T>(question: Question, work: () => Promise<T>) => Promise<T>;
 
 class Client implements Store {
   readonly location = "a virtual database";
   readonly lanes = 1;
   readonly eager = 512;
   readonly coordination: Coordination;
+  readonly #reminders: RemindersClient;
   readonly #database: Database;
   readonly #station: Station;
   readonly #underWay = new Set<Promise<unknown>>();
@@ -171,7 +219,13 @@ class Client implements Store {
   constructor(database: Database, station: Station) {
     this.#database = database;
     this.#station = station;
-    this.coordination = new CoordinationClient(database, station, (question, work) => this.#ask(question, work));
+    const ask: Ask = (question, work) => this.#ask(question, work);
+    this.coordination = new CoordinationClient(database, station, ask);
+    this.#reminders = new RemindersClient(database, station, ask);
+  }
+
+  get reminders(): Reminders {
+    return this.#reminders;
   }
 
   #ask<T>(question: Question, work: () => Promise<T>): Promise<T> {
@@ -209,6 +263,7 @@ class Client implements Store {
       for (const [i, commit] of free.entries()) {
         const key = this.#database.keyOf(commit.ref)!;
         for (const watcher of this.#database.watchers) watcher.committed?.(this.#station, commit, key, outcomes[i]!);
+        if (outcomes[i] === "committed") this.#database.tellNews(this.#station, commit.reminders ?? []);
       }
       return spread(batch, free, outcomes);
     });
@@ -228,6 +283,7 @@ class Client implements Store {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#reminders.hearNoMore();
     await Promise.allSettled(this.#underWay);
   }
 }
@@ -239,49 +295,4 @@ function spread<T, A>(batch: readonly T[], free: readonly T[], answers: readonly
     const at = places.get(item);
     return at === undefined ? undefined : answers[at];
   });
-}
-
-type Ask = <T>(question: Question, work: () => Promise<T>) => Promise<T>;
-
-class CoordinationClient implements Coordination {
-  readonly #database: Database;
-  readonly #station: Station;
-  readonly #askStore: Ask;
-
-  constructor(database: Database, station: Station, ask: Ask) {
-    this.#database = database;
-    this.#station = station;
-    this.#askStore = ask;
-  }
-
-  async #ask<T>(question: Question, work: (truth: Coordination) => Promise<T>): Promise<T> {
-    return this.#askStore(question, () => work(this.#database.truth.coordination));
-  }
-
-  async campaign(candidate: Candidate, dead: readonly string[] = []): Promise<Standing> {
-    return this.#ask("campaign", async (truth) => {
-      const standing = await truth.campaign(candidate, dead);
-      for (const watcher of this.#database.watchers) watcher.campaigned?.(this.#station, candidate, standing);
-      return standing;
-    });
-  }
-
-  async resign(incarnation: string): Promise<void> {
-    return this.#ask("resign", (truth) => truth.resign(incarnation));
-  }
-
-  async members(): Promise<Member[]> {
-    return this.#ask("members", (truth) => truth.members());
-  }
-
-  async note(term: number, changes: readonly MemberChange[]): Promise<boolean> {
-    return this.#ask("note", (truth) => truth.note(term, changes));
-  }
-
-  async leave(incarnations: readonly string[]): Promise<void> {
-    return this.#ask("note", async (truth) => {
-      await truth.leave(incarnations);
-      for (const watcher of this.#database.watchers) watcher.left?.(this.#station, incarnations);
-    });
-  }
 }

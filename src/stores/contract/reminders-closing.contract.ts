@@ -97,6 +97,8 @@ export function reminderClosingContract(harness: RemindersHarness): void {
         let settled = 0;
         for (const one of underWay) void one.then(() => settled++);
         await opened.store.close();
+        // Whoever waits hears of it a moment after the store has.
+        await new Promise(setImmediate);
         assert.equal(settled, underWay.length);
       } finally {
         await opened.dispose();

@@ -19,6 +19,13 @@ import { pageOf, type Row, Shelf, type Shelves } from "./reminder-shelf.ts";
 /** Who watches is told of rows that are due within this. */
 const SOON_MS = 60_000;
 
+/** The namespaces in which something was written that whoever watches there should look for. */
+export function newsOf(batch: readonly ReminderWrite[], now: number): Set<string> {
+  const isNews = (write: ReminderWrite): boolean =>
+    write.kind === "set" && write.lease === undefined && write.tick.at <= now + SOON_MS;
+  return new Set(batch.filter(isNews).map(({ key }) => key.namespace));
+}
+
 export class MemoryReminders implements Reminders {
   readonly #namespaces = new Map<string, Shelves>();
   readonly #byGeneration = new Map<number, Row>();
@@ -46,10 +53,7 @@ export class MemoryReminders implements Reminders {
   /** For commits, which bring their own. */
   writeNow(batch: readonly ReminderWrite[]): ReminderOutcome[] {
     const outcomes = batch.map((write) => this.#write(write));
-    const soon = this.#now() + SOON_MS;
-    const isNews = (write: ReminderWrite): boolean =>
-      write.kind === "set" && write.lease === undefined && write.tick.at <= soon;
-    this.#tell(batch.filter(isNews).map(({ key }) => key.namespace));
+    this.#tell(newsOf(batch, this.#now()));
     return outcomes;
   }
 
@@ -123,7 +127,7 @@ export class MemoryReminders implements Reminders {
     const { schedule, data } = dead;
     const tick = { ...dead.tick, at: this.#now(), attempt: 0 };
     this.#write({ kind: "set", key, tick, content: { schedule, data }, lease: undefined, isNew: true });
-    this.#tell([key.namespace]);
+    this.#tell(new Set([key.namespace]));
     return true;
   }
 
@@ -230,8 +234,8 @@ export class MemoryReminders implements Reminders {
   }
 
   /** Once for a batch, and after whoever wrote it has gone on. */
-  #tell(namespaces: readonly string[]): void {
-    for (const namespace of new Set(namespaces)) {
+  #tell(namespaces: ReadonlySet<string>): void {
+    for (const namespace of namespaces) {
       for (const listener of this.#watchers.get(namespace) ?? []) queueMicrotask(listener);
     }
   }

@@ -1,0 +1,47 @@
+// What schedulers agree on, as one process has it at a virtual database: every question takes the same troubled way as all others.
+import type { Candidate, Coordination, Member, MemberChange, Standing } from "../ports/coordination.ts";
+import type { Ask, Database, Question } from "./database.ts";
+import type { Station } from "./network.ts";
+
+export class CoordinationClient implements Coordination {
+  readonly #database: Database;
+  readonly #station: Station;
+  readonly #askStore: Ask;
+
+  constructor(database: Database, station: Station, ask: Ask) {
+    this.#database = database;
+    this.#station = station;
+    this.#askStore = ask;
+  }
+
+  async #ask<T>(question: Question, work: (truth: Coordination) => Promise<T>): Promise<T> {
+    return this.#askStore(question, () => work(this.#database.truth.coordination));
+  }
+
+  async campaign(candidate: Candidate, dead: readonly string[] = []): Promise<Standing> {
+    return this.#ask("campaign", async (truth) => {
+      const standing = await truth.campaign(candidate, dead);
+      for (const watcher of this.#database.watchers) watcher.campaigned?.(this.#station, candidate, standing);
+      return standing;
+    });
+  }
+
+  async resign(incarnation: string): Promise<void> {
+    return this.#ask("resign", (truth) => truth.resign(incarnation));
+  }
+
+  async members(): Promise<Member[]> {
+    return this.#ask("members", (truth) => truth.members());
+  }
+
+  async note(term: number, changes: readonly MemberChange[]): Promise<boolean> {
+    return this.#ask("note", (truth) => truth.note(term, changes));
+  }
+
+  async leave(incarnations: readonly string[]): Promise<void> {
+    return this.#ask("note", async (truth) => {
+      await truth.leave(incarnations);
+      for (const watcher of this.#database.watchers) watcher.left?.(this.#station, incarnations);
+    });
+  }
+}

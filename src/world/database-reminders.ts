@@ -1,0 +1,111 @@
+// Reminders as one process has them at a virtual database: every question takes the same troubled way as all others.
+import type {
+  Claim,
+  ClaimRequest,
+  DeadReminder,
+  ReminderCounts,
+  ReminderKey,
+  ReminderOutcome,
+  ReminderQuery,
+  Reminders,
+  ReminderWrite,
+  Settlement,
+  StoredReminder,
+} from "../ports/reminders.ts";
+import type { Ask, Database, DatabaseWatcher, Listening, Question } from "./database.ts";
+import type { Station } from "./network.ts";
+
+export class RemindersClient implements Reminders {
+  readonly #database: Database;
+  readonly #station: Station;
+  readonly #askStore: Ask;
+  readonly #listening = new Set<Listening>();
+
+  constructor(database: Database, station: Station, ask: Ask) {
+    this.#database = database;
+    this.#station = station;
+    this.#askStore = ask;
+  }
+
+  async #ask<T>(question: Question, work: (truth: Reminders) => Promise<T>): Promise<T> {
+    return this.#askStore(question, () => work(this.#database.truth.reminders));
+  }
+
+  #tell(what: (watcher: DatabaseWatcher) => void): void {
+    for (const watcher of this.#database.watchers) what(watcher);
+  }
+
+  async write(batch: readonly ReminderWrite[]): Promise<ReminderOutcome[]> {
+    return this.#ask("remind", async (truth) => {
+      const outcomes = await truth.write(batch);
+      this.#tell((watcher) => watcher.reminded?.(this.#station, batch, outcomes));
+      this.#database.tellNews(this.#station, batch);
+      return outcomes;
+    });
+  }
+
+  async claim(request: ClaimRequest): Promise<Claim> {
+    return this.#ask("claim", async (truth) => {
+      const claim = await truth.claim(request);
+      this.#tell((watcher) => watcher.claimed?.(this.#station, request, claim));
+      return claim;
+    });
+  }
+
+  async settle(batch: readonly Settlement[]): Promise<boolean[]> {
+    return this.#ask("settle", async (truth) => {
+      const counted = await truth.settle(batch);
+      this.#tell((watcher) => watcher.settled?.(this.#station, batch, counted));
+      return counted;
+    });
+  }
+
+  async renew(generations: readonly number[], token: string, leaseMs: number): Promise<number[]> {
+    return this.#ask("renew", (truth) => truth.renew(generations, token, leaseMs));
+  }
+
+  async get(key: ReminderKey): Promise<StoredReminder | undefined> {
+    return this.#ask("read", (truth) => truth.get(key));
+  }
+
+  async list(query: ReminderQuery): Promise<StoredReminder[]> {
+    return this.#ask("read", (truth) => truth.list(query));
+  }
+
+  async listDead(query: ReminderQuery): Promise<DeadReminder[]> {
+    return this.#ask("read", (truth) => truth.listDead(query));
+  }
+
+  async revive(key: ReminderKey): Promise<boolean> {
+    return this.#ask("remind", (truth) => truth.revive(key));
+  }
+
+  async forget(key: ReminderKey): Promise<boolean> {
+    return this.#ask("remind", (truth) => truth.forget(key));
+  }
+
+  async count(namespace: string, limit: number): Promise<ReminderCounts> {
+    return this.#ask("read", (truth) => truth.count(namespace, limit));
+  }
+
+  watch(namespace: string, listener: () => void): (() => void) | undefined {
+    if (!this.#database.tellsNews) return undefined;
+    const hear = (): void => {
+      if (this.#listening.has(mine)) listener();
+    };
+    const mine: Listening = { station: this.#station, namespace, hear };
+    this.#listening.add(mine);
+    this.#database.listening.add(mine);
+    return () => this.#stop(mine);
+  }
+
+  /** The store is closed. */
+  hearNoMore(): void {
+    for (const one of this.#listening) this.#stop(one);
+  }
+
+  #stop(one: Listening): void {
+    this.#listening.delete(one);
+    this.#database.listening.delete(one);
+  }
+}
