@@ -8,6 +8,9 @@
 // - Rows of types that nobody claims stay where they are.
 import type { ActorKey } from "../kernel/names.ts";
 
+/** Whoever watches hears of rows that are due within this; for later ones there is time to look. */
+export const TOLD_AHEAD_MS = 60_000;
+
 /** A reminder of an actor. Jobs, which have no actor, have types of their own. */
 export interface ReminderKey extends ActorKey {
   readonly name: string;
@@ -145,6 +148,9 @@ export interface Reminders {
   revive(key: ReminderKey): Promise<boolean>;
   forget(key: ReminderKey): Promise<boolean>;
   count(namespace: string, limit: number): Promise<ReminderCounts>;
-  /** Calls back when rows that are due soon may have been written by another process. Undefined: this store cannot tell. */
+  /**
+   * Calls back when rows that are due within TOLD_AHEAD_MS may have been written by another process. Undefined: this store cannot
+   * tell. What is told may get lost.
+   */
   watch(namespace: string, listener: () => void): (() => void) | undefined;
 }

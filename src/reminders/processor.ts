@@ -10,7 +10,15 @@ import { Heap } from "../kernel/heap.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
-import type { ClaimedReminder, OwnLease, ReminderFate, Reminders, Settlement, Tick } from "../ports/reminders.ts";
+import {
+  type ClaimedReminder,
+  type OwnLease,
+  type ReminderFate,
+  type Reminders,
+  type Settlement,
+  type Tick,
+  TOLD_AHEAD_MS,
+} from "../ports/reminders.ts";
 import { Batcher } from "./batcher.ts";
 import { pauseAfter } from "./failure-policy.ts";
 import type { ReminderInstruments } from "./instruments.ts";
@@ -73,8 +81,6 @@ const FIRST_PAUSE_MS = 50;
 const GRACE_MS = 1_000;
 /** Delivered in one go; then others get their turn. */
 const BURST = 1_000;
-/** How much less often a store is asked that tells when something is written. */
-const TOLD = 10;
 /** How soon after something was written claims are made. */
 const SOON_MS = 1;
 
@@ -116,7 +122,8 @@ export class Processor {
     const { store } = this.#world;
     this.#unwatch = store.watch(this.#settings.namespace, () => this.#pollIn(0));
     // A store that tells is asked all the same, now and then: what it says may get lost.
-    if (this.#unwatch !== undefined) this.#restMs = this.#settings.pollMs * TOLD;
+    const { pollMs, aheadMs } = this.#settings;
+    if (this.#unwatch !== undefined) this.#restMs = Math.max(pollMs, (TOLD_AHEAD_MS - aheadMs) / 2);
     this.#renewLater();
     this.#pollIn(0);
   }
