@@ -220,10 +220,14 @@ export class Cluster {
     if (!membership.isSticky(type)) return ring;
     const { address, tables } = membership;
     const asked = source.leader?.sticky(this.#settings.namespace, { type, id, limit: 1 });
-    const held = (await asked?.catch(() => undefined))?.actors[0];
+    const page = await asked?.catch(() => undefined);
+    const held = page?.actors[0];
     const believed = held?.address ?? (membership.sticky.holdings.holds(type, id) ? address : undefined);
     if (believed === undefined) {
-      const why = "it is sticky and nobody holds it; for a start its next call brings it to life where the ring says";
+      const why =
+        page === undefined
+          ? "it is sticky, and the leader cannot say at this moment who holds it; if nobody does, this is where the ring says"
+          : "it is sticky and nobody holds it; for a start its next call brings it to life where the ring says";
       return { ...ring, why };
     }
     const away = held?.away ?? false;

@@ -343,6 +343,9 @@ export class Leading {
     if (owners === undefined) return { actors: [], next: undefined };
     if (query.type !== undefined && query.id !== undefined) {
       const found = owners.find(query.type, query.id, now);
+      if (found === undefined && !owners.isOpen(query.type)) {
+        throw new LimpetError("NOT_READY", `the leader is new and does not know yet who holds actors of ${query.type}`);
+      }
       return { actors: found === undefined ? [] : [shown(query.type, found)], next: undefined };
     }
     const limit = Math.min(query.limit, LIMITS.listPage);

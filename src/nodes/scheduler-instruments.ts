@@ -35,6 +35,8 @@ export class SchedulerInstruments {
     this.#meter.gauge("limpet_scheduler_leading", "1 while this scheduler leads.").set(term > 0 ? 1 : 0);
     // Rounds of a term end with it, also those that were not finished.
     for (const labels of this.#locked.values()) this.#locks(labels, 0);
+    for (const { namespace, type } of this.#sticky.values()) this.stickyActors(namespace, type, 0);
+    this.#sticky.clear();
     if (term > 0) this.#meter.gauge("limpet_scheduler_term", "The term in which it leads, or last led.").set(term);
   }
 
@@ -79,7 +81,10 @@ export class SchedulerInstruments {
     this.#meter.counter(`limpet_scheduler_sticky_${name}_total`, help, { namespace, type, ...labels }).add(count);
   }
 
+  readonly #sticky = new Map<string, TypeLabels>();
+
   stickyActors(namespace: string, type: string, count: number): void {
+    if (count > 0) this.#sticky.set(JSON.stringify({ namespace, type }), { namespace, type });
     const help = "Sticky actors that some host holds.";
     this.#meter.gauge("limpet_scheduler_sticky_actors", help, { namespace, type }).set(count);
   }

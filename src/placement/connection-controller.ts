@@ -10,7 +10,7 @@
 //
 // `held` is what a host may hold actors of: it is made durable before it grows, and shrinks only when a finished round
 // has shown that nothing is left. Hosts without types only listen; nobody waits for them. Pure.
-import { type Hello, NOWHERE, type TableHost } from "./messages.ts";
+import { type Hello, NOWHERE, type StickyRules, type TableHost } from "./messages.ts";
 import type { TableVersion } from "./versions.ts";
 
 export type HostState = "expected" | "joining" | "member" | "suspect" | "evicted";
@@ -26,6 +26,8 @@ export interface HostRecord {
   /** On the leader's monotonic clock. */
   leaseUntil: number;
   types: ReadonlySet<string>;
+  /** What it says of those that are sticky. */
+  sticky: StickyRules;
   /** Durably noted: it may hold actors of these. */
   held: ReadonlySet<string>;
   /** What is being noted now. */
@@ -48,6 +50,7 @@ export type Admission =
   | { readonly kind: "removed"; readonly reason: string }
   | { readonly kind: "refused"; readonly reason: string };
 
+const NO_RULES: StickyRules = new Map();
 const NOBODY: ReadonlyMap<string, TableHost> = new Map();
 
 export class ConnectionController {
@@ -93,6 +96,7 @@ export class ConnectionController {
       stream: undefined,
       leaseUntil,
       types,
+      sticky: NO_RULES,
       held: types,
       saving: undefined,
       unlocked: new Map(),
@@ -124,6 +128,7 @@ export class ConnectionController {
       stream,
       leaseUntil: now + this.#leaseMs,
       types: new Set(hello.types),
+      sticky: hello.sticky ?? NO_RULES,
       held: new Set(),
       saving: undefined,
       unlocked: hello.unlocked,
@@ -145,6 +150,7 @@ export class ConnectionController {
       name: hello.name,
       unlocked: hello.unlocked,
       types: new Set(hello.types),
+      sticky: hello.sticky ?? NO_RULES,
       stream,
     };
     host.state = known.state === "joining" ? "joining" : "member";

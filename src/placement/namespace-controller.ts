@@ -107,7 +107,7 @@ export class NamespaceController {
     }
     const before = hello.replaces === undefined ? undefined : this.#connections.host(hello.replaces);
     if (before !== undefined) this.#remove(before, "leave", "it came back as a new incarnation", now, effects, true);
-    const disagreement = this.#agree(hello.incarnation, hello);
+    const disagreement = this.#agree(hello.incarnation, hello, now, effects);
     if (disagreement !== undefined) {
       effects.push({ kind: "close", stream, code: "OPTION_INVALID", why: disagreement });
       return this.#finish(effects, now);
@@ -134,13 +134,36 @@ export class NamespaceController {
     return this.#finish(effects, now);
   }
 
-  /** What is returned says why the host cannot be part of this. Who has not been heard of yet has not said anything. */
-  #agree(incarnation: string, { types, sticky = new Map() }: Pick<Hello, "types" | "sticky">): string | undefined {
+  /**
+   * What is returned says why the host cannot be part of this: others say something else of its types. Who has not been heard of yet
+   * has not said anything. Who was there before this leader outweighs those that came since, because it may hold actors of the type
+   * and they cannot: nothing is given to anybody while it is waited for.
+   */
+  #agree(
+    incarnation: string,
+    { types, sticky = new Map() }: Pick<Hello, "types" | "sticky">,
+    now: number,
+    effects: Effect[],
+  ): string | undefined {
+    const known = this.#connections.host(incarnation);
+    const isAwaited = (type: string): boolean => known?.state === "expected" && known.held.has(type);
     const others = [...this.#connections.hosts].filter(
       (host) => host.incarnation !== incarnation && host.state !== "expected",
     );
-    const isHosted = (type: string): boolean => others.some((host) => host.types.has(type) || host.held.has(type));
-    return this.sticky.owners.agree(types, sticky, isHosted);
+    const counts = (host: HostRecord, type: string): boolean =>
+      isAwaited(type) ? host.unlocked.has(type) : host.types.has(type) || host.held.has(type);
+    const why = this.sticky.owners.agree(types, sticky, (type) => others.some((host) => counts(host, type)));
+    if (why !== undefined) return why;
+    for (const host of others) {
+      const type = types.find((one) => host.types.has(one) && host.sticky.get(one) !== sticky.get(one));
+      if (type === undefined) continue;
+      const message = `${type} has hosts that say something else of it; every host of a type has to say the same`;
+      if (host.stream !== undefined) {
+        effects.push({ kind: "close", stream: host.stream, code: "OPTION_INVALID", why: message });
+      }
+      this.#remove(host, "types", message, now, effects);
+    }
+    return undefined;
   }
 
   /** Whom a table names although it was removed may take itself for an owner, even if it reports no types any more. */
@@ -255,13 +278,14 @@ export class NamespaceController {
       effects.push({ kind: "close", stream: host.stream!, code: "PROTOCOL", why });
       return;
     }
-    const disagreement = this.#agree(host.incarnation, report);
+    const disagreement = this.#agree(host.incarnation, report, now, effects);
     if (disagreement !== undefined) {
       effects.push({ kind: "close", stream: host.stream!, code: "OPTION_INVALID", why: disagreement });
       return;
     }
     const touched = new Set([...host.types, ...types]);
     host.types = new Set(types);
+    host.sticky = report.sticky ?? new Map();
     this.#connections.refresh(host);
     this.#note(host, effects);
     this.#changed(touched, "types", now);

@@ -80,4 +80,26 @@ describe("a scheduler that takes over", { timeout: 60_000 }, () => {
     const anew = await second.host({ name: "lost", replaces: lost.hello.incarnation });
     assert.equal(await anew.outcome("Cart", "a"), "here");
   });
+
+  test("does not let a host in that says something else of a type than those it waits for", async () => {
+    await using place = await tempPlace();
+    await using stack = new AsyncDisposableStack();
+    const first = stack.use(await HandScheduler.start(place));
+    const one = await first.host({ name: "one" });
+    assert.equal(await one.outcome("Cart", "a"), "granted");
+    const plain = { name: "plain", types: ["Cart"], sticky: new Map() };
+    assert.match((await new HandHost(first.client, plain).over())!.message, /sticky on the other hosts and not sticky/);
+    await first.process.end("SIGKILL");
+
+    const second = stack.use(await HandScheduler.start(place));
+    // It is the first to come, before the one that has been there all the time.
+    const intruder = new HandHost(second.client, plain);
+    await until(() => intruder.isOver || intruder.heard.length > 0, "it is told something");
+    const again = new HandHost(second.client, one.hello);
+    await again.joined();
+    again.claim("Cart", ["a"]);
+    again.send({ kind: "claimed" });
+    assert.equal(await again.outcome("Cart", "a"), "granted");
+    assert.ok((await intruder.over()) !== undefined);
+  });
 });

@@ -59,6 +59,12 @@ for (const { store, open } of GROUNDS) {
         const fresh = await cluster.fill(someIds("fresh", 60), hosts);
         assert.ok(livingAt(fresh, sleeper.name).length > 0, "it gets new ones");
         assert.ok((await sleeper.metric("limpet_host_sticky_cleared_total")) >= lost.ids.length);
+        // One leads, and one counts them.
+        const counted = await Promise.all(hosts.map((host) => host.metric("limpet_scheduler_sticky_actors")));
+        assert.equal(
+          counted.reduce((sum, count) => sum + count, 0),
+          homes.size + fresh.size,
+        );
         kept.expectOnly();
         lost.expectOnly(...CUT_SHORT);
         const lives = await cluster.lives();
