@@ -23,6 +23,7 @@ import type {
 } from "../ports/host.ts";
 import type { Store, StoredActor } from "../ports/store.ts";
 import type { Cluster } from "./cluster.ts";
+import { StoredReminders } from "./reminder-door.ts";
 import type { ReminderNode } from "./reminder-node.ts";
 import { VERSION } from "./version.ts";
 
@@ -30,10 +31,11 @@ import { VERSION } from "./version.ts";
 const PING_MS = 2_000;
 
 export class HostNode implements Host {
+  readonly reminders: StoredReminders;
   readonly #catalog: Catalog;
   readonly #store: Store;
   readonly #cluster: Cluster | undefined;
-  readonly #reminders: ReminderNode;
+  readonly #reminderNode: ReminderNode;
   readonly #clock: Clock;
   readonly #startedAt: number;
   #problem: string | undefined;
@@ -44,7 +46,14 @@ export class HostNode implements Host {
     this.#catalog = catalog;
     this.#store = store;
     this.#cluster = cluster;
-    this.#reminders = reminders;
+    this.#reminderNode = reminders;
+    this.reminders = new StoredReminders({
+      namespace: catalog.namespace,
+      store: store.reminders,
+      book: reminders.book,
+      // In a cluster another host may have the type, now or later.
+      checkHosted: (type) => void catalog.target(type),
+    });
     this.#clock = clock;
     this.#startedAt = clock.now();
     this.#pingLater();
@@ -216,7 +225,7 @@ export class HostNode implements Host {
     this.#pinging?.cancel();
     this.#pinging = undefined;
     this.#catalog.close();
-    await this.#reminders.stop();
+    await this.#reminderNode.stop();
     await this.#cluster?.leave();
     await this.#catalog.stop();
     await this.#cluster?.stop();

@@ -3,7 +3,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { checkId, checkType } from "../../kernel/names.ts";
+import { checkId, checkReminderName, checkType } from "../../kernel/names.ts";
+import type { ReminderName } from "../../ports/reminder-door.ts";
 import type { ByteBudget } from "../byte-budget.ts";
 import { decodeExact, EXACT_TYPE, isDeeperThan } from "../exact.ts";
 
@@ -73,11 +74,17 @@ export function isExact(contentType: string | undefined): boolean {
   return contentType !== undefined && contentType.split(";")[0]!.trim().toLowerCase() === EXACT_TYPE;
 }
 
+/** What the body says, in either encoding; undefined when there is none. */
+export function parseBody(bytes: Buffer, exact: boolean): unknown {
+  if (bytes.length === 0) return undefined;
+  const json = parseJson(decodeText(bytes), exact);
+  return exact ? decodeExact(json) : json;
+}
+
 /** Nothing is no arguments, an array is the arguments, anything else is one argument. */
 export function parseArguments(bytes: Buffer, exact: boolean): readonly unknown[] {
   if (bytes.length === 0) return [];
-  const json = parseJson(decodeText(bytes), exact);
-  const value = exact ? decodeExact(json) : json;
+  const value = parseBody(bytes, exact);
   return Array.isArray(value) ? value : [value];
 }
 
@@ -99,9 +106,22 @@ export function parseRelease(bytes: Buffer): { readonly type: string; readonly i
   return asked;
 }
 
+/** `{"type": "…", "id": "…", "name": "…"}`: the dead reminder that shall be tried again or forgotten. */
+export function parseReminderName(bytes: Buffer): ReminderName {
+  const asked = parseTexts(bytes, ["type", "id", "name"]);
+  if (asked === undefined) {
+    const problem = 'the body must be {"type": "…", "id": "…", "name": "…"}, which name a dead reminder';
+    throw new LimpetError("BODY_INVALID", problem);
+  }
+  checkType(asked.type);
+  checkId(asked.id);
+  checkReminderName(asked.name);
+  return asked;
+}
+
 /** An object with exactly these keys, each with a text. A key that nobody knows may be a wish that nobody would fulfil. */
 function parseTexts<Key extends string>(bytes: Buffer, keys: readonly Key[]): Record<Key, string> | undefined {
-  const asked = bytes.length === 0 ? undefined : parseJson(decodeText(bytes), false);
+  const asked = parseBody(bytes, false);
   if (typeof asked !== "object" || asked === null || Object.keys(asked).length !== keys.length) return undefined;
   const texts = asked as Record<Key, unknown>;
   const fine = keys.every((key) => typeof texts[key] === "string" && texts[key] !== "");

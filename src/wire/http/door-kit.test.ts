@@ -14,6 +14,16 @@ import type {
 } from "../../ports/host.ts";
 import { silentLog } from "../../ports/log.ts";
 import { type Labels, type Meter, silentMeter } from "../../ports/meter.ts";
+import type {
+  DeadReminderSummary,
+  ReminderDoor,
+  ReminderFound,
+  ReminderName,
+  ReminderPage,
+  ReminderPageQuery,
+  ReminderSummary,
+  ReminderWish,
+} from "../../ports/reminder-door.ts";
 import { DOOR_LIMITS, type DoorLimits } from "./limits.ts";
 import { type DoorNeeds, type DoorSettings, openHttpDoor } from "./server.ts";
 
@@ -59,7 +69,73 @@ export const CLUSTER: ClusterView = {
 
 type Methods = Record<string, (call: SeenCall) => unknown>;
 
+/** Remembers what was asked of it, and knows nothing unless a test says so. */
+export class FakeReminders implements ReminderDoor {
+  readonly asked: unknown[][] = [];
+  isSet = true;
+  isHelped = true;
+  found: ReminderFound | undefined;
+  now = 1_000;
+  reminders: ReminderSummary[] = [];
+  dead: DeadReminderSummary[] = [];
+  counts = { all: 0, overdue: 0, dead: 0 };
+
+  async set(name: ReminderName, wish: ReminderWish): Promise<boolean> {
+    this.asked.push(["set", name, wish]);
+    return this.isSet;
+  }
+
+  async get(name: ReminderName): Promise<ReminderFound | undefined> {
+    this.asked.push(["get", name]);
+    return this.found;
+  }
+
+  async cancel(name: ReminderName): Promise<void> {
+    this.asked.push(["cancel", name]);
+  }
+
+  async list(query: ReminderPageQuery): Promise<ReminderPage<ReminderSummary>> {
+    this.asked.push(["list", query]);
+    return this.#page(this.reminders, query);
+  }
+
+  async listDead(query: ReminderPageQuery): Promise<ReminderPage<DeadReminderSummary>> {
+    this.asked.push(["listDead", query]);
+    return this.#page(this.dead, query);
+  }
+
+  async count() {
+    return this.counts;
+  }
+
+  async retry(name: ReminderName): Promise<boolean> {
+    this.asked.push(["retry", name]);
+    return this.isHelped;
+  }
+
+  async drop(name: ReminderName): Promise<boolean> {
+    this.asked.push(["drop", name]);
+    return this.isHelped;
+  }
+
+  #page<One extends ReminderName>(all: readonly One[], { type, id, after, limit }: ReminderPageQuery) {
+    const some = all.filter((one) => (type ?? one.type) === one.type && (id ?? one.id) === one.id);
+    const begin = after === undefined ? 0 : 1 + some.findIndex((one) => isSame(one, after));
+    const page = some.slice(begin, begin + limit);
+    const last = page.at(-1);
+    const isMore = begin + limit < some.length && last !== undefined;
+    return {
+      now: this.now,
+      reminders: page,
+      next: isMore ? { type: last.type, id: last.id, name: last.name } : undefined,
+    };
+  }
+}
+
+const isSame = (a: ReminderName, b: ReminderName) => a.type === b.type && a.id === b.id && a.name === b.name;
+
 export class FakeHost implements Host {
+  readonly reminders = new FakeReminders();
   readonly calls: SeenCall[] = [];
   readonly queries: ListQuery[] = [];
   readonly drained: string[] = [];

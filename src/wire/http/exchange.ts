@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { ByteBudget } from "../byte-budget.ts";
 import { type Answer, COMMON_HEADERS } from "./answers.ts";
-import { type BodyReading, hasBody } from "./body.ts";
+import { checkBodyHeaders, hasBody, readBody } from "./body.ts";
 import type { DoorLimits } from "./limits.ts";
 
 export interface DoorShares {
@@ -34,15 +34,18 @@ export class Exchange {
     return this.#gone.signal;
   }
 
-  reading(): BodyReading {
-    return {
-      maxBytes: this.limits.bodyBytes,
+  /** What the request brings along, within limits. */
+  async body(): Promise<Buffer> {
+    const { request, response, limits } = this;
+    checkBodyHeaders(request, limits.bodyBytes);
+    return readBody(request, response, {
+      maxBytes: limits.bodyBytes,
       budget: this.#budget,
       onTaken: (bytes) => {
         this.#taken += bytes;
       },
       expectsContinue: this.#expectsContinue,
-    };
+    });
   }
 
   answer(answer: Answer, closing: boolean): void {

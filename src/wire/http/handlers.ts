@@ -2,14 +2,20 @@
 import { parseDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Host } from "../../ports/host.ts";
-import { EXACT_TYPE, encodeResult } from "../exact.ts";
 import { type Answer, emptyAnswer, errorAnswer, jsonAnswer, textAnswer, thrownAnswer } from "./answers.ts";
-import { checkBodyHeaders, isExact, parseArguments, parseDrain, parseRelease, readBody } from "./body.ts";
+import { isExact, parseArguments, parseDrain, parseRelease } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
-import { parseListQuery, parseStickyQuery, travellingPage } from "./listing.ts";
+import {
+  parseListQuery,
+  parseReminderQuery,
+  parseStickyQuery,
+  travellingPage,
+  travellingReminders,
+} from "./listing.ts";
 import { describeHost } from "./metadata.ts";
-import { plainJson } from "./plain-json.ts";
+import { dropReminder, reminder, retryReminder } from "./reminder-handlers.ts";
 import type { Route } from "./routes.ts";
+import { encodingFor, valueAnswer } from "./value-answer.ts";
 
 export interface Behind {
   readonly host: Host;
@@ -17,7 +23,6 @@ export interface Behind {
 }
 
 const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
-const JSON_TYPE = "application/json; charset=utf-8";
 
 export async function handle(route: Route, exchange: Exchange, { host, renderMetrics }: Behind): Promise<Answer> {
   switch (route.kind) {
@@ -41,21 +46,27 @@ export async function handle(route: Route, exchange: Exchange, { host, renderMet
       return jsonAnswer(200, travellingPage(await host.sticky(parseStickyQuery(route.query))));
     case "holder":
       return holder(route, host);
+    case "reminder":
+      return reminder(route, exchange, host.reminders);
+    case "reminders":
+      return jsonAnswer(200, travellingReminders(await host.reminders.list(parseReminderQuery(route.query))));
+    case "deadReminders":
+      return jsonAnswer(200, travellingReminders(await host.reminders.listDead(parseReminderQuery(route.query))));
+    case "reminderCounts":
+      return jsonAnswer(200, await host.reminders.count());
+    case "retryReminder":
+      return retryReminder(exchange, host.reminders);
+    case "dropReminder":
+      return dropReminder(exchange, host.reminders);
     case "drain":
-      await host.drain(parseDrain(await readOrder(exchange)));
+      await host.drain(parseDrain(await exchange.body()));
       return emptyAnswer(204);
     case "release": {
-      const { type, id } = parseRelease(await readOrder(exchange));
+      const { type, id } = parseRelease(await exchange.body());
       await host.release(type, id);
       return emptyAnswer(204);
     }
   }
-}
-
-async function readOrder(exchange: Exchange): Promise<Buffer> {
-  const { request, response, limits } = exchange;
-  checkBodyHeaders(request, limits.bodyBytes);
-  return readBody(request, response, exchange.reading());
 }
 
 async function holder({ type, id }: Route & { kind: "holder" }, host: Host): Promise<Answer> {
@@ -66,28 +77,17 @@ async function holder({ type, id }: Route & { kind: "holder" }, host: Host): Pro
 }
 
 async function call(route: Route & { kind: "call" }, exchange: Exchange, host: Host): Promise<Answer> {
-  const { request, response } = exchange;
-  const { headers } = request;
-  checkBodyHeaders(request, exchange.limits.bodyBytes);
+  const { headers } = exchange.request;
   const timeoutMs = parseTimeout(headers["limpet-timeout"]);
   const exactBody = isExact(headers["content-type"]);
-  const args = parseArguments(await readBody(request, response, exchange.reading()), exactBody);
+  const args = parseArguments(await exchange.body(), exactBody);
   let result: unknown;
   try {
     result = await host.call(route.type, route.id, route.method, args, { timeoutMs, signal: exchange.gone });
   } catch (error) {
     return thrownAnswer(error);
   }
-  if (result === undefined) return emptyAnswer(204);
-  if (wantsExact(headers.accept, exactBody)) return textAnswer(200, EXACT_TYPE, encodeResult(result));
-  const text = plainJson(result);
-  return text === undefined ? emptyAnswer(204) : textAnswer(200, JSON_TYPE, text);
-}
-
-/** Whoever sends exact values and does not care what comes back gets exact values. */
-function wantsExact(accept: string | undefined, exactBody: boolean): boolean {
-  if (accept === undefined || accept === "*/*") return exactBody;
-  return accept.split(",").some((type) => isExact(type));
+  return valueAnswer(result, encodingFor(headers.accept, exactBody));
 }
 
 function parseTimeout(text: string | string[] | undefined): number | undefined {

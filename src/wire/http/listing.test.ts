@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { isLimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { nameProblem } from "../../kernel/names.ts";
-import { formatCursor, parseListQuery, parseStickyQuery } from "./listing.ts";
+import { formatCursor, formatReminderCursor, parseListQuery, parseReminderQuery, parseStickyQuery } from "./listing.ts";
 
 const nothing = { type: undefined, prefix: undefined, active: undefined, after: undefined, limit: 100 };
 
@@ -70,6 +70,29 @@ test("a listing of sticky actors takes the same, except for what does not apply 
   }
 });
 
+test("a listing of reminders takes a type, an id, or both", () => {
+  assert.deepEqual(parseReminderQuery(""), { type: undefined, id: undefined, after: undefined, limit: 100 });
+  const after = { type: "Cart", id: "b", name: "pay up" };
+  const query = `type=Cart&id=a%2Bb+c&limit=1000&after=${formatReminderCursor(after)}`;
+  assert.deepEqual(parseReminderQuery(query), { type: "Cart", id: "a+b c", limit: 1_000, after });
+  assert.equal(parseReminderQuery("id=a").id, "a");
+  const cursor = formatCursor({ type: "Cart", id: "b" });
+  for (const query of ["active=true", "prefix=a", "name=a", "limit=0", "id=a&id=b", "after=x", `after=${cursor}`]) {
+    assert.throws(
+      () => parseReminderQuery(query),
+      (error) => isLimpetError(error, "ARGUMENT_INVALID"),
+      query,
+    );
+  }
+  for (const query of ["type=%2F", "id=..", "id=%00"]) {
+    assert.throws(
+      () => parseReminderQuery(query),
+      (error) => isLimpetError(error, "NAME_INVALID"),
+      query,
+    );
+  }
+});
+
 test("a cursor leads back to its place, and any other text is refused or is that very cursor", () => {
   const name = fc
     .string({ minLength: 1, unit: "grapheme", maxLength: 30 })
@@ -77,6 +100,8 @@ test("a cursor leads back to its place, and any other text is refused or is that
   fc.assert(
     fc.property(name, name, (type, id) => {
       assert.deepEqual(parseListQuery(`after=${formatCursor({ type, id })}`).after, { type, id });
+      const reminder = { type, id, name: `${id}!` };
+      assert.deepEqual(parseReminderQuery(`after=${formatReminderCursor(reminder)}`).after, reminder);
     }),
   );
   fc.assert(

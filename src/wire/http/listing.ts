@@ -1,13 +1,15 @@
-// The query of a listing, of actors or of sticky ones, and the cursor that leads from one page to the next. Pure.
+// The query of a listing, of actors, of sticky ones or of reminders, and the cursor that leads from one page to the next. Pure.
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { checkType, nameProblem } from "../../kernel/names.ts";
+import { checkId, checkType, nameProblem } from "../../kernel/names.ts";
 import type { ActorPage, ListQuery, StickyQuery } from "../../ports/host.ts";
+import type { ReminderName, ReminderPage, ReminderPageQuery } from "../../ports/reminder-door.ts";
 import { decode } from "./routes.ts";
 
-const STICKY_PARAMETERS = ["type", "prefix", "after", "limit"] as const;
 const PARAMETERS = ["type", "prefix", "active", "after", "limit"] as const;
-type Parameter = (typeof PARAMETERS)[number];
+const STICKY_PARAMETERS = ["type", "prefix", "after", "limit"] as const;
+const REMINDER_PARAMETERS = ["type", "id", "after", "limit"] as const;
+type Parameter = (typeof PARAMETERS | typeof REMINDER_PARAMETERS)[number];
 
 const DEFAULT_LIMIT = 100;
 
@@ -20,6 +22,15 @@ export function parseListQuery(query: string): ListQuery {
 
 export function parseStickyQuery(query: string): StickyQuery {
   return parseCommon(parseParameters(query, STICKY_PARAMETERS));
+}
+
+export function parseReminderQuery(query: string): ReminderPageQuery {
+  const given = parseParameters(query, REMINDER_PARAMETERS);
+  const type = given.get("type");
+  if (type !== undefined) checkType(type);
+  const id = given.get("id");
+  if (id !== undefined) checkId(id);
+  return { type, id, after: parseReminderCursor(given.get("after")), limit: parseLimit(given.get("limit")) };
 }
 
 function parseCommon(given: ReadonlyMap<Parameter, string>): Omit<ListQuery, "active"> {
@@ -69,23 +80,44 @@ export function travellingPage<Actor>({ actors, next }: { actors: readonly Actor
   return { actors, next: next === undefined ? undefined : formatCursor(next) };
 }
 
-/** Opaque to clients, so that what is in it can change. */
-export function formatCursor({ type, id }: Place): string {
-  return Buffer.from(JSON.stringify([type, id])).toString("base64url");
+export function travellingReminders<Reminder>({ now, reminders, next }: ReminderPage<Reminder>) {
+  return { now, reminders, next: next === undefined ? undefined : formatReminderCursor(next) };
 }
+
+export const formatCursor = ({ type, id }: Place): string => formatWords([type, id]);
+export const formatReminderCursor = ({ type, id, name }: ReminderName): string => formatWords([type, id, name]);
+
+/** Opaque to clients, so that what is in it can change. */
+function formatWords(words: readonly string[]): string {
+  return Buffer.from(JSON.stringify(words)).toString("base64url");
+}
+
+const PLACE_BYTES = [LIMITS.wordBytes, LIMITS.idBytes];
+const REMINDER_BYTES = [...PLACE_BYTES, LIMITS.idBytes];
 
 function parseCursor(text: string | undefined): Place | undefined {
   if (text === undefined) return undefined;
-  let place: unknown;
+  const [type, id] = parseWords(text, PLACE_BYTES) as [string, string];
+  return { type, id };
+}
+
+function parseReminderCursor(text: string | undefined): ReminderName | undefined {
+  if (text === undefined) return undefined;
+  const [type, id, name] = parseWords(text, REMINDER_BYTES) as [string, string, string];
+  return { type, id, name };
+}
+
+/** Names of at most so many bytes each, and nothing else. */
+function parseWords(text: string, bytes: readonly number[]): readonly string[] {
+  let words: unknown;
   try {
-    place = JSON.parse(Buffer.from(text, "base64url").toString());
+    words = JSON.parse(Buffer.from(text, "base64url").toString());
   } catch {
-    place = undefined;
+    words = undefined;
   }
-  if (Array.isArray(place) && place.length === 2) {
-    const [type, id] = place as [string, string];
-    const fine = nameProblem(type, LIMITS.wordBytes) === undefined && nameProblem(id, LIMITS.idBytes) === undefined;
-    if (fine && formatCursor({ type, id }) === text) return { type, id };
+  if (Array.isArray(words) && words.length === bytes.length) {
+    const fine = bytes.every((most, i) => nameProblem(words[i], most) === undefined);
+    if (fine && formatWords(words) === text) return words;
   }
   throw invalid("query parameter after must be the `next` of an earlier page");
 }

@@ -28,6 +28,15 @@ test("every path leads to its route, whatever the query says", () => {
   assert.deepEqual(refusal("GET", "/v1.0/inspect/sticky/Cart/a%20b?x"), { kind: "holder", type: "Cart", id: "a b" });
   assert.deepEqual(refusal("POST", "/v1.0/control/drain"), { kind: "drain" });
   assert.deepEqual(refusal("POST", "/v1.0/control/release?x"), { kind: "release" });
+  for (const verb of ["GET", "POST", "PUT", "DELETE"]) {
+    const reminder = { kind: "reminder", verb, type: "Cart", id: "a b", name: "pay|up" };
+    assert.deepEqual(refusal(verb, "/v1.0/actors/Cart/a%20b/reminders/pay%7Cup?x=/y"), reminder);
+  }
+  assert.deepEqual(refusal("GET", "/v1.0/inspect/reminders?id=a"), { kind: "reminders", query: "id=a" });
+  assert.deepEqual(refusal("GET", "/v1.0/inspect/reminders/dead?limit=1"), { kind: "deadReminders", query: "limit=1" });
+  assert.deepEqual(refusal("GET", "/v1.0/inspect/reminders/counts?x"), { kind: "reminderCounts" });
+  assert.deepEqual(refusal("POST", "/v1.0/control/reminders/retry"), { kind: "retryReminder" });
+  assert.deepEqual(refusal("POST", "/v1.0/control/reminders/drop?x"), { kind: "dropReminder" });
   const call = { kind: "call", type: "Cart", id: "a?b", method: "add" };
   // The id holds a question mark that is refused; a query behind the path is not part of it.
   assert.deepEqual(refusal("POST", "/v1.0/actors/Cart/a/method/add?b/c"), { ...call, id: "a" });
@@ -59,6 +68,21 @@ test("what is not exactly a path of the API is unknown", () => {
     "/v1.0/control/release/",
     "/v1.0/control/release/Cart/a",
     "/v1.0/control/Release",
+    "/v1.0/actors/Cart/a/reminders",
+    "/v1.0/actors/Cart/a/reminder/pay",
+    "/v1.0/actors/Cart/a/reminders/pay/up",
+    "/v1.0/inspect/actors/",
+    "/v1.0/inspect/actors/Cart",
+    "/v1.0/inspect/where",
+    "/v1.0/inspect/reminders/",
+    "/v1.0/inspect/reminders/Dead",
+    "/v1.0/inspect/reminders/Cart/a",
+    "/v1.0/inspect/reminders/dead/a/b",
+    "/v1.0/control/reminders",
+    "/v1.0/control/reminders/",
+    "/v1.0/control/reminders/forget",
+    "/v1.0/control/reminders/retry/",
+    "/v1.0/control/drop/reminders",
     "/metrics/",
     "/metrics;x",
     "/.well-known/x",
@@ -102,6 +126,12 @@ test("types and methods follow the rules too", () => {
   assert.equal(refusal("GET", "/v1.0/inspect/sticky/%2F/a"), "NAME_INVALID");
   assert.equal(refusal("GET", "/v1.0/inspect/sticky/Cart/.."), "NAME_INVALID");
   assert.equal(refusal("GET", "/v1.0/inspect/sticky/Cart/"), "NAME_INVALID");
+  for (const path of ["%2F/a/reminders/pay", "Cart/../reminders/pay", "Cart/a/reminders/", "Cart/a/reminders/%2e"]) {
+    assert.equal(refusal("PUT", `/v1.0/actors/${path}`), "NAME_INVALID", path);
+  }
+  // Names of reminders are words of users, as ids are.
+  assert.equal(refusal("GET", `/v1.0/actors/Cart/a/reminders/${"n".repeat(513)}`), "NAME_INVALID");
+  assert.notEqual(refusal("GET", `/v1.0/actors/Cart/a/reminders/${"n".repeat(512)}`), "NAME_INVALID");
 });
 
 test("looking is GET alone, acting is POST alone", () => {
@@ -110,12 +140,19 @@ test("looking is GET alone, acting is POST alone", () => {
     "/v1.0/inspect/where/Cart/a",
     "/v1.0/inspect/sticky",
     "/v1.0/inspect/sticky/Cart/a",
+    "/v1.0/inspect/reminders",
+    "/v1.0/inspect/reminders/dead",
+    "/v1.0/inspect/reminders/counts",
     "/v1.0/metadata",
   ];
   for (const path of looks) assert.equal(refusal("POST", path), "VERB_NOT_ALLOWED", path);
   for (const verb of ["GET", "PUT", "DELETE", "HEAD"]) {
-    assert.equal(refusal(verb, "/v1.0/control/drain"), "VERB_NOT_ALLOWED", verb);
-    assert.equal(refusal(verb, "/v1.0/control/release"), "VERB_NOT_ALLOWED", verb);
+    for (const act of ["drain", "release", "reminders/retry", "reminders/drop"]) {
+      assert.equal(refusal(verb, `/v1.0/control/${act}`), "VERB_NOT_ALLOWED", `${verb} ${act}`);
+    }
+  }
+  for (const verb of ["HEAD", "PATCH", "OPTIONS"]) {
+    assert.equal(refusal(verb, "/v1.0/actors/Cart/a/reminders/pay"), "VERB_NOT_ALLOWED", verb);
   }
 });
 

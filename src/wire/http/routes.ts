@@ -2,7 +2,7 @@
 // The raw path is split before anything is decoded, and nothing is normalised: `%2e%2e` is the name `..` and `%2F` is
 // a slash inside a name, and both are refused as names. A path never means another path.
 import { LimpetError } from "../../kernel/errors.ts";
-import { checkId, checkMethod, checkType } from "../../kernel/names.ts";
+import { checkId, checkMethod, checkReminderName, checkType } from "../../kernel/names.ts";
 
 export type Route =
   | { readonly kind: "call"; readonly type: string; readonly id: string; readonly method: string }
@@ -15,8 +15,20 @@ export type Route =
   | { readonly kind: "where"; readonly type: string; readonly id: string }
   | { readonly kind: "sticky"; readonly query: string }
   | { readonly kind: "holder"; readonly type: string; readonly id: string }
+  | {
+      readonly kind: "reminder";
+      readonly verb: string;
+      readonly type: string;
+      readonly id: string;
+      readonly name: string;
+    }
+  | { readonly kind: "reminders"; readonly query: string }
+  | { readonly kind: "deadReminders"; readonly query: string }
+  | { readonly kind: "reminderCounts" }
   | { readonly kind: "drain" }
-  | { readonly kind: "release" };
+  | { readonly kind: "release" }
+  | { readonly kind: "retryReminder" }
+  | { readonly kind: "dropReminder" };
 
 export type RouteKind = Route["kind"];
 
@@ -24,13 +36,14 @@ export type Routed =
   | { readonly kind: RouteKind; readonly route: Route }
   | { readonly kind: RouteKind | "none"; readonly refused: LimpetError; readonly allow?: string };
 
-const CALL_VERBS = ["GET", "POST", "PUT", "DELETE"];
+const ALL_VERBS = ["GET", "POST", "PUT", "DELETE"];
 const LOOK_VERBS = ["GET"];
 const ACT_VERBS = ["POST"];
+const ACTS: readonly RouteKind[] = ["drain", "release", "retryReminder", "dropReminder"];
 
 function verbsOf(kind: RouteKind): readonly string[] {
-  if (kind === "call") return CALL_VERBS;
-  return kind === "drain" || kind === "release" ? ACT_VERBS : LOOK_VERBS;
+  if (kind === "call" || kind === "reminder") return ALL_VERBS;
+  return ACTS.includes(kind) ? ACT_VERBS : LOOK_VERBS;
 }
 
 export function findRoute(verb: string, target: string): Routed {
@@ -43,7 +56,7 @@ export function findRoute(verb: string, target: string): Routed {
   const path = mark === -1 ? target : target.slice(0, mark);
   const query = mark === -1 ? "" : target.slice(mark + 1);
 
-  const raw = match(path.split("/"), query);
+  const raw = match(verb, path.split("/"), query);
   if (raw === undefined) {
     return { kind: "none", refused: new LimpetError("ROUTE_UNKNOWN", "there is nothing at this path") };
   }
@@ -62,25 +75,48 @@ export function findRoute(verb: string, target: string): Routed {
 }
 
 /** The route with its names still percent-encoded. `parts[0]` is what stands before the first slash: nothing. */
-function match(parts: readonly string[], query: string): Route | undefined {
+function match(verb: string, parts: readonly string[], query: string): Route | undefined {
   const [, version, area, a, b, c, d] = parts;
   if (version === "metrics" && parts.length === 2) return { kind: "metrics" };
   if (version !== "v1.0") return undefined;
-  if (area === "actors" && parts.length === 7 && c === "method") return { kind: "call", type: a!, id: b!, method: d! };
+  if (area === "actors" && parts.length === 7) {
+    if (c === "method") return { kind: "call", type: a!, id: b!, method: d! };
+    if (c === "reminders") return { kind: "reminder", verb, type: a!, id: b!, name: d! };
+  }
   if (area === "healthz" && (parts.length === 3 || (parts.length === 4 && a === "outbound"))) return { kind: "health" };
   if (area === "metadata" && parts.length === 3) return { kind: "metadata" };
-  if (area === "inspect" && a === "actors") {
-    if (parts.length === 4) return { kind: "list", query };
-    if (parts.length === 6) return { kind: "explain", type: b!, id: c! };
-  }
-  if (area === "inspect" && a === "cluster" && parts.length === 4) return { kind: "cluster" };
-  if (area === "inspect" && a === "where" && parts.length === 6) return { kind: "where", type: b!, id: c! };
-  if (area === "inspect" && a === "sticky") {
-    if (parts.length === 4) return { kind: "sticky", query };
-    if (parts.length === 6) return { kind: "holder", type: b!, id: c! };
-  }
-  if (area === "control" && parts.length === 4 && (a === "drain" || a === "release")) return { kind: a };
+  if (area === "inspect") return matchLook(parts, query);
+  if (area === "control") return matchAct(parts);
   return undefined;
+}
+
+function matchLook([, , , a, b, c, ...more]: readonly string[], query: string): Route | undefined {
+  if (more.length > 0) return undefined;
+  const names = b !== undefined && c !== undefined ? { type: b, id: c } : undefined;
+  const isWhole = b === undefined;
+  switch (a) {
+    case "actors":
+      return isWhole ? { kind: "list", query } : names && { kind: "explain", ...names };
+    case "cluster":
+      return isWhole ? { kind: "cluster" } : undefined;
+    case "where":
+      return names && { kind: "where", ...names };
+    case "sticky":
+      return isWhole ? { kind: "sticky", query } : names && { kind: "holder", ...names };
+    case "reminders":
+      if (isWhole) return { kind: "reminders", query };
+      if (names !== undefined) return undefined;
+      return b === "dead" ? { kind: "deadReminders", query } : b === "counts" ? { kind: "reminderCounts" } : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function matchAct([, , , a, b, ...more]: readonly string[]): Route | undefined {
+  if (more.length > 0) return undefined;
+  if (b === undefined) return a === "drain" || a === "release" ? { kind: a } : undefined;
+  if (a !== "reminders") return undefined;
+  return b === "retry" ? { kind: "retryReminder" } : b === "drop" ? { kind: "dropReminder" } : undefined;
 }
 
 function decodeNames(raw: Route): Route {
@@ -89,6 +125,11 @@ function decodeNames(raw: Route): Route {
   const id = decode(raw.id, "actor id");
   checkType(type);
   checkId(id);
+  if (raw.kind === "reminder") {
+    const name = decode(raw.name, "reminder name");
+    checkReminderName(name);
+    return { kind: raw.kind, verb: raw.verb, type, id, name };
+  }
   if (raw.kind !== "call") return { kind: raw.kind, type, id };
   const method = decode(raw.method, "method");
   checkMethod(method);

@@ -1,0 +1,156 @@
+// Reminders for the doors: what was said in the texts of the wire becomes a row, and rows become what people can read. A row that cannot
+// be read must not hide the others.
+import { LimpetError } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import { checkId, checkReminderName, checkType } from "../kernel/names.ts";
+import type { ReminderBook } from "../ports/reminder-book.ts";
+import {
+  COUNTED_OVERDUE,
+  type DeadReminderSummary,
+  JOB_MARK,
+  type ReminderDoor,
+  type ReminderFound,
+  type ReminderName,
+  type ReminderPage,
+  type ReminderPageQuery,
+  type ReminderSummary,
+  type ReminderWish,
+} from "../ports/reminder-door.ts";
+import type {
+  DeadReminder,
+  ReminderContent,
+  ReminderCounts,
+  ReminderKey,
+  ReminderQuery,
+  Reminders,
+  ReminderWrite,
+  StoredReminder,
+} from "../ports/reminders.ts";
+import { dataOf, showSchedule } from "../reminders/book.ts";
+import { decodePlan, encodePlan } from "../reminders/plan.ts";
+import { scheduleFromWire, scheduleToWire } from "../reminders/wire-formats.ts";
+
+export interface DoorBehind {
+  readonly namespace: string;
+  readonly store: Reminders;
+  readonly book: ReminderBook;
+  /** Throws ACTOR_TYPE_UNKNOWN when nobody can have the type. */
+  checkHosted(type: string): void;
+}
+
+type SetWrite = Extract<ReminderWrite, { kind: "set" }>;
+
+export class StoredReminders implements ReminderDoor {
+  readonly #behind: DoorBehind;
+
+  constructor(behind: DoorBehind) {
+    this.#behind = behind;
+  }
+
+  async set(name: ReminderName, { data, onFailure, isNew, ...texts }: ReminderWish): Promise<boolean> {
+    const key = this.#keyOf(name);
+    if (key.type.startsWith(JOB_MARK)) {
+      throw new LimpetError(
+        "NAME_INVALID",
+        `actor type must not begin with ${JOB_MARK}: that is a job, and set in code`,
+      );
+    }
+    this.#behind.checkHosted(key.type);
+    const { book } = this.#behind;
+    // The book checks what a reminder carries; only its moments come in another format. What is due at once says what time it is.
+    const now = book.set(key, { due: 0, data, onFailure }, isNew) as SetWrite;
+    const { policy } = decodePlan(now.content.schedule);
+    const schedule = scheduleFromWire(texts, now.tick.due);
+    const content = { schedule: encodePlan({ schedule, policy }), data: now.content.data };
+    return book.write({ ...now, tick: { ...now.tick, at: schedule.first, due: schedule.first }, content });
+  }
+
+  async get(name: ReminderName): Promise<ReminderFound | undefined> {
+    const stored = await this.#behind.store.get(this.#keyOf(name));
+    if (stored === undefined) return undefined;
+    const { dueTime, ...rest } = scheduleToWire(decodePlan(stored.schedule).schedule, stored.tick.at);
+    return { dueTime: dueTime as string, ...rest, data: dataOf(stored.data) };
+  }
+
+  async cancel(name: ReminderName): Promise<void> {
+    await this.#behind.book.write({ kind: "cancel", key: this.#keyOf(name) });
+  }
+
+  async list(query: ReminderPageQuery): Promise<ReminderPage<ReminderSummary>> {
+    const { rows, next } = await this.#page(query, (asked) => this.#behind.store.list(asked));
+    const now = this.#now();
+    return { now, reminders: rows.map((row) => summaryOf(row, now)), next };
+  }
+
+  async listDead(query: ReminderPageQuery): Promise<ReminderPage<DeadReminderSummary>> {
+    const { rows, next } = await this.#page(query, (asked) => this.#behind.store.listDead(asked));
+    return { now: this.#now(), reminders: rows.map(deadSummaryOf), next };
+  }
+
+  count(): Promise<ReminderCounts> {
+    return this.#behind.store.count(this.#behind.namespace, COUNTED_OVERDUE);
+  }
+
+  async retry(name: ReminderName): Promise<boolean> {
+    const { store, book } = this.#behind;
+    const key = this.#keyOf(name);
+    const isRevived = await store.revive(key);
+    // It is due at once, and if this process has its type it need not wait to be looked for.
+    if (isRevived) book.written([book.set(key, { due: 0 })]);
+    return isRevived;
+  }
+
+  drop(name: ReminderName): Promise<boolean> {
+    return this.#behind.store.forget(this.#keyOf(name));
+  }
+
+  #keyOf({ type, id, name }: ReminderName): ReminderKey {
+    checkType(type);
+    checkId(id);
+    checkReminderName(name);
+    return { namespace: this.#behind.namespace, type, id, name };
+  }
+
+  /** The store's time, as far as the book knows it. */
+  #now(): number {
+    const anybody = { namespace: this.#behind.namespace, type: "any", id: "any", name: "any" };
+    return (this.#behind.book.set(anybody, { due: 0 }) as SetWrite).tick.due;
+  }
+
+  /** One more is asked for than is shown, to know whether there are more. */
+  async #page<Row extends { readonly key: ReminderKey }>(
+    { type, id, after, limit }: ReminderPageQuery,
+    ask: (query: ReminderQuery) => Promise<readonly Row[]>,
+  ): Promise<{ readonly rows: readonly Row[]; readonly next: ReminderName | undefined }> {
+    const most = Math.min(limit, LIMITS.listPage);
+    const found = await ask({ namespace: this.#behind.namespace, type, id, after, limit: most + 1 });
+    const rows = found.slice(0, most);
+    const last = rows.at(-1);
+    return { rows, next: found.length > most && last !== undefined ? nameOf(last.key) : undefined };
+  }
+}
+
+const nameOf = ({ type, id, name }: ReminderKey): ReminderName => ({ type, id, name });
+
+function summaryOf({ key, tick, leasedUntil, ...content }: StoredReminder, now: number): ReminderSummary {
+  const { at, due, number, attempt } = tick;
+  const overdue = at < now && (leasedUntil === undefined || leasedUntil <= now);
+  return { ...nameOf(key), next: at, due, number, attempt, leasedUntil, overdue, ...contentOf(content) };
+}
+
+function deadSummaryOf({ key, tick, error, diedAt, ...content }: DeadReminder): DeadReminderSummary {
+  const { due, number, attempt } = tick;
+  return { ...nameOf(key), due, number, attempt, error, diedAt, ...contentOf(content) };
+}
+
+function contentOf({ schedule, data }: ReminderContent): { readonly schedule: string; readonly bytes: number } {
+  return { schedule: scheduleText(schedule), bytes: data === undefined ? 0 : Buffer.byteLength(data) };
+}
+
+function scheduleText(stored: string): string {
+  try {
+    return showSchedule(decodePlan(stored).schedule);
+  } catch {
+    return "cannot be read";
+  }
+}

@@ -1,0 +1,81 @@
+// What a request says about a reminder. A field that nobody knows is refused: it may be a wish that nobody would fulfil. Whether the
+// texts make sense as a schedule is decided behind the door. Pure.
+import { parseDuration } from "../../kernel/durations.ts";
+import { LimpetError } from "../../kernel/errors.ts";
+import type { ReminderWish } from "../../ports/reminder-door.ts";
+import type { FailureOptions } from "../../ports/reminder-options.ts";
+import { parseBody } from "./body.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const FIELDS = ["dueTime", "period", "ttl", "data", "overwrite", "failure_policy"];
+/** When nothing is said about it. */
+const INTERVAL = "1s";
+
+const invalid = (problem: string): LimpetError => new LimpetError("BODY_INVALID", problem);
+const senseless = (problem: string): LimpetError => new LimpetError("REMINDER_INVALID", problem);
+
+export function parseReminder(bytes: Buffer, exact: boolean): ReminderWish {
+  const body = parseBody(bytes, exact);
+  if (!isFields(body)) throw invalid('the body must be an object, for example {"dueTime": "10s", "data": "tea"}');
+  checkFields(body, FIELDS, "the body");
+  const { dueTime = null, period = null, ttl = null, data, overwrite, failure_policy } = body;
+  if (overwrite !== undefined && overwrite !== null && typeof overwrite !== "boolean") {
+    throw invalid("overwrite must be true or false");
+  }
+  return {
+    // What is no text is refused where the formats are known.
+    ...({ dueTime, period, ttl } as { dueTime: string | null; period: string | null; ttl: string | null }),
+    data,
+    onFailure: failure_policy === undefined || failure_policy === null ? undefined : parsePolicy(failure_policy),
+    isNew: overwrite === false,
+  };
+}
+
+/** `{"drop": {}}`: tried once. `{"constant": {"interval": "10s", "max_retries": 3}}`: tried again so often, without a number for ever. */
+function parsePolicy(policy: unknown): FailureOptions {
+  if (isFields(policy) && Object.keys(policy).length === 1) {
+    if (isFields(policy.drop)) {
+      checkFields(policy.drop, [], "failure_policy.drop");
+      return { attempts: 1, giveUp: "drop" };
+    }
+    if (isFields(policy.constant)) return parseConstant(policy.constant);
+  }
+  throw senseless(
+    'failure_policy: must be {"drop": {}} or {"constant": {"interval": "10s", "max_retries": 3}}; left out, what fails is tried ten times and kept',
+  );
+}
+
+function parseConstant(constant: Fields): FailureOptions {
+  checkFields(constant, ["interval", "max_retries", "maxRetries"], "failure_policy.constant");
+  const { interval, max_retries, maxRetries } = constant;
+  const retries = max_retries ?? maxRetries ?? undefined;
+  if (retries !== undefined && !(Number.isSafeInteger(retries) && (retries as number) >= 0)) {
+    throw senseless("failure_policy.constant.max_retries: must be a whole number from 0, or left out for no end");
+  }
+  const pause = parseInterval(interval ?? INTERVAL);
+  const attempts =
+    retries === undefined ? Number.MAX_SAFE_INTEGER : Math.min((retries as number) + 1, Number.MAX_SAFE_INTEGER);
+  return { attempts, pause, longestPause: pause, giveUp: "drop" };
+}
+
+function parseInterval(interval: unknown): number {
+  const what = "failure_policy.constant.interval";
+  try {
+    // A number would be taken for milliseconds, and nobody says here what it counts.
+    return parseDuration(typeof interval === "string" ? interval : "", what);
+  } catch (error) {
+    throw senseless((error as LimpetError).message);
+  }
+}
+
+function checkFields(fields: Fields, known: readonly string[], where: string): void {
+  const unknown = Object.keys(fields).find((key) => !known.includes(key));
+  if (unknown === undefined) return;
+  const all = known.length === 0 ? "nothing" : known.join(", ");
+  throw invalid(`${where} has a field ${JSON.stringify(unknown.slice(0, 60))} that is not known; there may be ${all}`);
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+}

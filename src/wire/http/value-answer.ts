@@ -1,0 +1,26 @@
+// A value as an answer: plain JSON, or in the exact encoding for whoever asks for it. Pure.
+import { EXACT_TYPE, encodeResult } from "../exact.ts";
+import { type Answer, emptyAnswer, textAnswer } from "./answers.ts";
+import { isExact } from "./body.ts";
+import { plainJson } from "./plain-json.ts";
+
+export interface Encoding {
+  readonly type: string;
+  /** `undefined` when there is nothing to say. */
+  encode(value: unknown): string | undefined;
+}
+
+const PLAIN: Encoding = { type: "application/json; charset=utf-8", encode: plainJson };
+const EXACT: Encoding = { type: EXACT_TYPE, encode: encodeResult };
+
+/** `exactBody`: the request came in the exact encoding; whoever then does not care what comes back gets it too. */
+export function encodingFor(accept: string | undefined, exactBody: boolean): Encoding {
+  const isAny = accept === undefined || accept === "*/*";
+  const wantsExact = isAny ? exactBody : accept.split(",").some((type) => isExact(type));
+  return wantsExact ? EXACT : PLAIN;
+}
+
+export function valueAnswer(value: unknown, { type, encode }: Encoding): Answer {
+  const text = value === undefined ? undefined : encode(value);
+  return text === undefined ? emptyAnswer(204) : textAnswer(200, type, text);
+}
