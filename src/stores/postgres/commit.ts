@@ -2,21 +2,26 @@
 //
 // Three statements, in the order of what a batch needs:
 // 1. Small states only, which is nearly every batch: one UPDATE, one round trip, one transaction.
-// 2. What the first left, or a batch with parts: lock what is ours and free, then write heads and parts together.
+// 2. What the first left, or a batch with parts: lock what is ours and free, then write heads and parts together. When some bring
+//    reminders, it is the same with these in it (commit-reminders.ts).
 // 3. Who was left out: read the heads to tell a commit that had happened before from one that is fenced.
 import { setTimeout as pause } from "node:timers/promises";
-import { invariant, isLimpetError } from "../../kernel/errors.ts";
+import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
+import type { ReminderWrite } from "../../ports/reminders.ts";
 import type { Commit, CommitOutcome } from "../../ports/store.ts";
 import { bigints, texts } from "./arrays.ts";
+import { bringsReminders, commitWithReminders, reminderValues, roundsOf } from "./commit-reminders.ts";
 import type { Connections, Statement } from "./connections.ts";
-import { StoreFault } from "./faults.ts";
+import { doubted } from "./faults.ts";
+import { isLocked } from "./while-held.ts";
 
 const SMALL = 0;
 const LARGE = 1;
 const CHANGE = 2;
 const CLEAR = 3;
-type Kind = typeof SMALL | typeof LARGE | typeof CHANGE | typeof CLEAR;
+const KEEP = 4;
+type Kind = typeof SMALL | typeof LARGE | typeof CHANGE | typeof CLEAR | typeof KEEP;
 
 /**
  * Rewrites small states in place. `unnest` drives and the primary key finds each row, in the order of refs, so two
@@ -43,6 +48,34 @@ export const commitSmall = (schema: string): Statement => ({
     SELECT count(*), CASE WHEN count(*) < cardinality($1::bigint[]) THEN array_agg(ref)::text[] END FROM done`,
 });
 
+/** Locks the heads that are ours and that nobody else holds. */
+const lockMine = (schema: string) => `
+      SELECT i.ref, i.version + 1 AS version, i.commit_id, i.data, i.kind, a.base
+      FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bigint[])
+        AS i (ref, epoch, version, commit_id, data, kind)
+      JOIN ${schema}.actors a ON a.ref = i.ref AND a.epoch = i.epoch AND a.version = i.version
+      WHERE i.kind <> ${CHANGE} OR a.state IS NOT NULL OR a.base > 0
+      FOR NO KEY UPDATE OF a SKIP LOCKED`;
+
+/** Writes heads and parts of what `mine` locked. */
+const writeMine = (schema: string) => `heads AS (
+      UPDATE ${schema}.actors a
+      SET version = m.version, commit_id = m.commit_id, committed_at = now(),
+          state = CASE WHEN m.kind = ${SMALL} THEN m.data WHEN m.kind IN (${CHANGE}, ${KEEP}) THEN a.state END,
+          base = CASE WHEN m.kind = ${LARGE} OR m.kind = ${CHANGE} AND a.base = 0 THEN m.version
+                      WHEN m.kind IN (${CHANGE}, ${KEEP}) THEN a.base ELSE 0 END,
+          bytes = coalesce(octet_length(m.data), 0) + CASE WHEN m.kind IN (${CHANGE}, ${KEEP}) THEN a.bytes ELSE 0 END
+      FROM mine m
+      WHERE a.ref = m.ref
+      RETURNING a.ref
+    ), replaced AS (
+      DELETE FROM ${schema}.actor_parts p USING mine m
+      WHERE p.ref = m.ref AND m.base > 0 AND m.kind NOT IN (${CHANGE}, ${KEEP})
+    ), added AS (
+      INSERT INTO ${schema}.actor_parts (ref, version, data)
+      SELECT m.ref, m.version, m.data FROM mine m WHERE m.kind IN (${LARGE}, ${CHANGE})
+    )`;
+
 /**
  * Writes any mixture, and never waits: rows that somebody else holds are left out. Everything is driven by the rows that
  * `mine` locked, so heads and parts change together or not at all.
@@ -54,31 +87,13 @@ export const commitSmall = (schema: string): Statement => ({
 export const commitAny = (schema: string): Statement => ({
   name: "limpet_commit_any",
   text: `
-    WITH mine AS MATERIALIZED (
-      SELECT i.ref, i.version + 1 AS version, i.commit_id, i.data, i.kind, a.base
-      FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bigint[])
-        AS i (ref, epoch, version, commit_id, data, kind)
-      JOIN ${schema}.actors a ON a.ref = i.ref AND a.epoch = i.epoch AND a.version = i.version
-      WHERE i.kind <> ${CHANGE} OR a.state IS NOT NULL OR a.base > 0
-      FOR NO KEY UPDATE OF a SKIP LOCKED
-    ), heads AS (
-      UPDATE ${schema}.actors a
-      SET version = m.version, commit_id = m.commit_id, committed_at = now(),
-          state = CASE m.kind WHEN ${SMALL} THEN m.data WHEN ${CHANGE} THEN a.state END,
-          base = CASE WHEN m.kind = ${LARGE} OR m.kind = ${CHANGE} AND a.base = 0 THEN m.version
-                      WHEN m.kind = ${CHANGE} THEN a.base ELSE 0 END,
-          bytes = coalesce(octet_length(m.data), 0) + CASE m.kind WHEN ${CHANGE} THEN a.bytes ELSE 0 END
-      FROM mine m
-      WHERE a.ref = m.ref
-      RETURNING a.ref
-    ), replaced AS (
-      DELETE FROM ${schema}.actor_parts p USING mine m WHERE p.ref = m.ref AND m.base > 0 AND m.kind <> ${CHANGE}
-    ), added AS (
-      INSERT INTO ${schema}.actor_parts (ref, version, data)
-      SELECT m.ref, m.version, m.data FROM mine m WHERE m.kind IN (${LARGE}, ${CHANGE})
-    )
+    WITH mine AS MATERIALIZED (${lockMine(schema)}
+    ), ${writeMine(schema)}
     SELECT count(*), CASE WHEN count(*) < cardinality($1::bigint[]) THEN array_agg(ref)::text[] END FROM heads`,
 });
+
+export const commitReminders = (schema: string): Statement =>
+  commitWithReminders(schema, lockMine(schema), writeMine(schema));
 
 /** One primary key visit per row. */
 export const readHeads = (schema: string): Statement => ({
@@ -98,20 +113,27 @@ interface Pending {
   outcome: CommitOutcome | undefined;
 }
 
+/** Reminders that commits have written; `now` is the server's clock. */
+export type Wrote = (writes: readonly ReminderWrite[], now: number) => void;
+
 export class Commits {
   readonly #connections: Connections;
   readonly #small: Statement;
   readonly #any: Statement;
+  readonly #reminders: Statement;
   readonly #heads: Statement;
   readonly #heldMs: number;
+  readonly #wrote: Wrote;
 
   /** `heldMs`: how long rows that others hold are tried again. */
-  constructor(connections: Connections, schema: string, heldMs: number) {
+  constructor(connections: Connections, schema: string, heldMs: number, wrote: Wrote) {
     this.#connections = connections;
     this.#small = commitSmall(schema);
     this.#any = commitAny(schema);
+    this.#reminders = commitReminders(schema);
     this.#heads = readHeads(schema);
     this.#heldMs = heldMs;
+    this.#wrote = wrote;
   }
 
   /** `undefined` for a commit whose row another transaction holds; nothing happened to it. */
@@ -124,7 +146,8 @@ export class Commits {
       invariant(inOrder[i]!.commit.ref !== inOrder[i - 1]!.commit.ref, "no actor is twice in one batch");
     }
     try {
-      await this.#settle(await this.#writeSmall(inOrder));
+      if (batch.some(bringsReminders)) await this.#settle(inOrder, (left) => this.#writeReminders(left));
+      else await this.#settle(await this.#writeSmall(inOrder), (left) => this.#write(this.#any, left));
     } catch (error) {
       throw all.some(({ outcome }) => outcome === "committed") ? doubted(error) : error;
     }
@@ -141,21 +164,43 @@ export class Commits {
     try {
       left = await this.#write(this.#small, pending);
     } catch (error) {
-      if (error instanceof StoreFault && error.kind === "locked") return pending;
+      if (isLocked(error)) return pending;
       throw error;
     }
     return this.#classify(left);
   }
 
   /** The second statement, until everything is decided or only rows are left that somebody holds all the time. */
-  async #settle(pending: readonly Pending[]): Promise<void> {
+  async #settle(
+    pending: readonly Pending[],
+    write: (left: readonly Pending[]) => Promise<readonly Pending[]>,
+  ): Promise<void> {
     const deadline = performance.now() + this.#heldMs;
     let left = pending;
     for (let attempt = 1; left.length > 0; attempt++) {
-      left = await this.#classify(await this.#write(this.#any, left));
+      left = await this.#classify(await write(left));
       if (left.length === 0 || performance.now() > deadline) return;
       await pause(Math.min(2 ** attempt, 64) * (0.5 + Math.random() / 2));
     }
+  }
+
+  /** The second statement with reminders. */
+  async #writeReminders(pending: readonly Pending[]): Promise<readonly Pending[]> {
+    const left: Pending[] = [];
+    for (const round of roundsOf(pending)) left.push(...(await this.#writeRound(round)));
+    return left;
+  }
+
+  /** A reminder that somebody holds for long is found by halves, so that it hinders nobody but its own commit. */
+  async #writeRound(round: readonly Pending[]): Promise<readonly Pending[]> {
+    try {
+      return await this.#write(this.#reminders, round);
+    } catch (error) {
+      if (!isLocked(error)) throw error;
+    }
+    if (round.length === 1) return round;
+    const half = Math.ceil(round.length / 2);
+    return [...(await this.#writeRound(round.slice(0, half))), ...(await this.#writeRound(round.slice(half)))];
   }
 
   async #write(statement: Statement, pending: readonly Pending[]): Promise<readonly Pending[]> {
@@ -164,17 +209,25 @@ export class Commits {
       bigints(pending.map(({ commit }) => commit.epoch)),
       bigints(pending.map(({ commit }) => commit.version)),
       texts(pending.map(({ commit }) => commit.id)),
-      texts(pending.map(({ commit: { write } }) => (write.kind === "clear" ? undefined : write.data))),
+      texts(pending.map(({ commit: { write } }) => ("data" in write ? write.data : undefined))),
     ];
-    if (statement === this.#any) values.push(bigints(pending.map(({ kind }) => kind)));
+    if (statement !== this.#small) values.push(bigints(pending.map(({ kind }) => kind)));
+    if (statement === this.#reminders) values.push(...reminderValues(pending.map(({ commit }) => commit)));
     const [row] = await this.#connections.run(statement, values, "doubtful");
-    const [count, refs] = row as [number, string[] | null];
+    const [count, refs, now] = row as [number, string[] | null, now?: number];
     const all = count === pending.length;
     const written = new Set(refs?.map(Number));
     const left: Pending[] = [];
     for (const one of pending) {
       if (all || written.has(one.commit.ref)) one.outcome = "committed";
       else left.push(one);
+    }
+    if (now !== undefined) {
+      const committed = pending.filter(({ outcome }) => outcome === "committed");
+      this.#wrote(
+        committed.flatMap(({ commit }) => commit.reminders ?? []),
+        now,
+      );
     }
     return left;
   }
@@ -198,14 +251,9 @@ export class Commits {
 
 function kindOf({ write }: Commit): Kind {
   if (write.kind === "clear") return CLEAR;
+  if (write.kind === "keep") return KEEP;
   if (write.kind === "change") return CHANGE;
   const { data } = write;
   const surely = data.length * 3 <= LIMITS.inlineStateBytes;
   return surely || Buffer.byteLength(data) <= LIMITS.inlineStateBytes ? SMALL : LARGE;
-}
-
-/** Part of the batch is written, so the batch as a whole is in doubt; sending it again settles it. */
-function doubted(error: unknown): unknown {
-  if (!isLimpetError(error, "STORE_UNAVAILABLE")) return error;
-  return new StoreFault("COMMIT_UNKNOWN", "away", error.message);
 }

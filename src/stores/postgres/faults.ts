@@ -1,6 +1,6 @@
 // What went wrong, told by code: SQLSTATE of the server, or the code of a socket error. Texts are for people only.
 // The question that matters is whether something may have been applied; whatever is not surely harmless counts as "maybe".
-import { type ErrorCode, LimpetError } from "../../kernel/errors.ts";
+import { type ErrorCode, isLimpetError, LimpetError } from "../../kernel/errors.ts";
 
 /**
  * - `settings`: it will not work until somebody changes something: password, database, rights.
@@ -120,4 +120,10 @@ export function storeFault(fault: Fault, use: "opening" | "harmless" | "doubtful
   if (kind === "settings" && use === "opening") return new StoreFault("OPTION_INVALID", kind, message);
   const unknown = use === "doubtful" && !fault.harmless;
   return new StoreFault(unknown ? "COMMIT_UNKNOWN" : "STORE_UNAVAILABLE", kind, message);
+}
+
+/** Part of a batch is written, so the batch as a whole is in doubt; sending it again settles it. */
+export function doubted(error: unknown): unknown {
+  if (!isLimpetError(error, "STORE_UNAVAILABLE")) return error;
+  return new StoreFault("COMMIT_UNKNOWN", "away", error.message);
 }

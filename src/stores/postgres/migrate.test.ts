@@ -8,11 +8,14 @@ import pg from "pg";
 import { startPostgres, TEST_PASSWORD, type TestServer } from "../../../test/support/postgres.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import { newCandidate, newMember, save } from "../contract/coordination-shared.contract.ts";
+import { Place } from "../contract/reminders-shared.contract.ts";
 import { actor, take } from "../contract/shared.contract.ts";
 import { migrate } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { openPostgresStore } from "./postgres-store.ts";
 import { postgresSettings } from "./settings.ts";
+
+const LATEST = MIGRATIONS.length;
 
 /** Opens the store, takes the same actor as everybody else, and prints its epoch. */
 const CHILD = `
@@ -91,7 +94,7 @@ describe("opening", () => {
     const held = await take(store, key);
     const settings = postgresSettings(url);
     const next = {
-      number: 3,
+      number: LATEST + 1,
       name: "next",
       sql: (schema: string) => `ALTER TABLE ${schema}.actors ADD COLUMN more text`,
     };
@@ -101,7 +104,7 @@ describe("opening", () => {
     await store.close();
     await assert.rejects(openPostgresStore(url), (error: LimpetError) => {
       assert.equal(error.code, "STORE_INCOMPATIBLE");
-      assert.match(error.message, /step 3.*knows 2; use the newer version/);
+      assert.match(error.message, new RegExp(`step ${LATEST + 1}.*knows ${LATEST}; use the newer version`));
       return true;
     });
   });
@@ -111,7 +114,7 @@ describe("opening", () => {
     await (await openPostgresStore(url)).close();
     const settings = postgresSettings(url);
     const next = {
-      number: 3,
+      number: LATEST + 1,
       name: "next",
       sql: (schema: string) => `ALTER TABLE ${schema}.actors ADD COLUMN more text`,
     };
@@ -129,14 +132,14 @@ describe("opening", () => {
     await somebody.query("COMMIT");
     await somebody.end();
     await migrating;
-    assert.equal((await query(url, "SELECT FROM limpet.migrations")).length, 3);
+    assert.equal((await query(url, "SELECT FROM limpet.migrations")).length, LATEST + 1);
   });
 
   test("a step that fails leaves nothing behind", async () => {
     const url = await server.createDatabase();
     const settings = postgresSettings(url);
     const broken = {
-      number: 3,
+      number: LATEST + 1,
       name: "broken",
       sql: (schema: string) => `CREATE TABLE ${schema}.half (); SELECT nonsense`,
     };
@@ -177,6 +180,9 @@ describe("opening", () => {
     assert.equal((await take(store, actor("alice"))).epoch, 1);
     const { term } = await store.coordination.campaign(newCandidate());
     assert.equal(await store.coordination.note(term, [save(newMember())]), true);
+    const place = new Place(store);
+    await place.set(place.key("tea"));
+    assert.deepEqual(await place.names(), ["tea"]);
     await store.close();
   });
 

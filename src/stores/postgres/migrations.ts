@@ -1,5 +1,6 @@
 // The tables, as numbered steps. A step that was released is never changed: a later step changes what it made.
 import { coordinationTables } from "./coordination-tables.ts";
+import { reminderTables } from "./reminder-tables.ts";
 
 export interface Migration {
   readonly number: number;
@@ -59,4 +60,6 @@ const actors: Migration = {
 
 const coordination: Migration = { number: 2, name: "coordination", sql: coordinationTables };
 
-export const MIGRATIONS: readonly Migration[] = [actors, coordination];
+const reminders: Migration = { number: 3, name: "reminders", sql: reminderTables };
+
+export const MIGRATIONS: readonly Migration[] = [actors, coordination, reminders];

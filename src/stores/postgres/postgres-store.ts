@@ -2,6 +2,7 @@
 // connection and of the server: what was answered is on disk, and what was not can be sent again.
 import type { ActorKey } from "../../kernel/names.ts";
 import type { Coordination } from "../../ports/coordination.ts";
+import type { Reminders } from "../../ports/reminders.ts";
 import type {
   ActorQuery,
   Commit,
@@ -17,6 +18,7 @@ import { Connections } from "./connections.ts";
 import { PostgresCoordination } from "./coordination.ts";
 import { Listing } from "./listing.ts";
 import { migrate } from "./migrate.ts";
+import { PostgresReminders } from "./reminders.ts";
 import { type PostgresOptions, type PostgresSettings, postgresSettings } from "./settings.ts";
 import { Takes } from "./take.ts";
 
@@ -37,6 +39,7 @@ class PostgresStore implements Store {
   readonly coordination: Coordination;
   readonly #connections: Connections;
   readonly #leadership: Connections;
+  readonly #reminders: PostgresReminders;
   readonly #takes: Takes;
   readonly #commits: Commits;
   readonly #listing: Listing;
@@ -51,9 +54,14 @@ class PostgresStore implements Store {
     this.coordination = new PostgresCoordination(this.#leadership, this.#connections, schema);
     // Held rows get a few more chances than one wait, so that a passing neighbour on a slow disk is not yet a fault.
     const heldMs = settings.lockTimeoutMs * 5;
+    this.#reminders = new PostgresReminders(settings, schema, heldMs);
     this.#takes = new Takes(this.#connections, schema, heldMs);
-    this.#commits = new Commits(this.#connections, schema, heldMs);
+    this.#commits = new Commits(this.#connections, schema, heldMs, (writes, now) => this.#reminders.wrote(writes, now));
     this.#listing = new Listing(this.#connections, schema);
+  }
+
+  get reminders(): Reminders {
+    return this.#reminders;
   }
 
   take(batch: readonly TakeRequest[]): Promise<(Taken | Held)[]> {
@@ -78,6 +86,6 @@ class PostgresStore implements Store {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#connections.close(), this.#leadership.close()]);
+    await Promise.all([this.#connections.close(), this.#leadership.close(), this.#reminders.close()]);
   }
 }

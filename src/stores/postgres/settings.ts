@@ -8,8 +8,9 @@ export interface PostgresOptions {
   /** Schema that holds our tables. Two installations may share a database under two schemas. Default `limpet`. */
   readonly schema?: string | undefined;
   /**
-   * Batches under way at once; each is one connection. Two more serve reads, and one serves the leadership. Too low: the server waits for its disk
-   * while nothing else runs. Too high: batches get smaller, and the server runs out of connections.
+   * Batches under way at once; each is one connection. Two more serve reads, one serves the leadership, and where there are reminders
+   * three serve them and one listens. Too low: the server waits for its disk while nothing else runs. Too high: batches get
+   * smaller, and the server runs out of connections.
    */
   readonly lanes?: number | undefined;
   /** Milliseconds for a connection to be ready. Too low: a busy server looks dead. Too high: a dead one holds calls up. */
@@ -24,6 +25,11 @@ export interface PostgresOptions {
    * ordinary neighbours cost a second attempt. Too high: one held row delays all that share its batch.
    */
   readonly lockTimeoutMs?: number | undefined;
+  /**
+   * Whether processes tell each other of reminders that are due soon, by NOTIFY. Off, a reminder that one process sets and another
+   * delivers waits until that one looks. A pooler that lends out connections by transaction loses what is told. Default true.
+   */
+  readonly notify?: boolean | undefined;
   readonly log?: Log | undefined;
 }
 
@@ -35,6 +41,7 @@ export interface PostgresSettings {
   readonly connectTimeoutMs: number;
   readonly statementTimeoutMs: number;
   readonly lockTimeoutMs: number;
+  readonly notify: boolean;
   readonly log: Log;
   /** For the driver. It holds the password: never log it. */
   readonly driver: pg.ClientConfig;
@@ -73,6 +80,7 @@ export function postgresSettings(url: string, options: PostgresOptions = {}): Po
     schema,
     lanes: positive("lanes", options.lanes ?? 4),
     ...{ connectTimeoutMs, statementTimeoutMs, lockTimeoutMs },
+    notify: options.notify ?? true,
     log: options.log ?? silentLog,
     driver,
     leadershipDriver: driverSettings(url, LEADERSHIP),

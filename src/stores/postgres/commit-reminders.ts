@@ -1,0 +1,165 @@
+// Commits that bring reminders: heads, parts, settlements and writes in one statement, so that they count together or not at all.
+import type { ReminderKey, Settlement } from "../../ports/reminders.ts";
+import type { Commit } from "../../ports/store.ts";
+import { bigints, texts } from "./arrays.ts";
+import type { Statement } from "./connections.ts";
+import { bury } from "./reminder-settlements.ts";
+import { MILLIS } from "./reminder-tables.ts";
+import {
+  byKey,
+  keyColumns,
+  keyValues,
+  putRow,
+  ROW,
+  type SetWrite,
+  sameKey,
+  setColumns,
+  setValues,
+} from "./reminder-writes.ts";
+
+const DONE = 0;
+const NEXT = 1;
+const RELEASE = 2;
+const DEAD = 3;
+const KINDS = { done: DONE, next: NEXT, release: RELEASE, dead: DEAD } as const;
+
+/**
+ * `mine` are the commits that count, their heads locked, and `heads` and the others write them; both come from commit.ts and use
+ * `$1` to `$6`.
+ *
+ * What is settled and what is written may be the same row, and a statement must not change a row twice. So it is worked out first which
+ * rows will be overwritten: those are not settled, because settling comes before writing and nothing would remain of it. (But one
+ * that was settled as dead is buried all the same, and one that was done is no longer in the way of one that is to be new.)
+ *
+ * Rows that are there are locked before anything happens to them, in the order of their generations as everywhere (reminder-writes.ts),
+ * and waited for; heads are never waited for. `settling` reads them again after that, so what it finds is what they are now.
+ */
+export const commitWithReminders = (schema: string, mine: string, heads: string): Statement => ({
+  name: "limpet_commit_with_reminders",
+  text: `
+    WITH mine AS MATERIALIZED (${mine}
+    ), clock AS MATERIALIZED (
+      SELECT ${MILLIS} AS now
+    ), ends AS MATERIALIZED (
+      SELECT i.* FROM unnest($7::bigint[], $8::bigint[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[],
+                             $13::bigint[], $14::bigint[], $15::bigint[], $16::text[])
+        AS i (ref, generation, token, kind, at, due, number, attempt, lease_ms, error)
+      WHERE i.ref = ANY (ARRAY(SELECT m.ref FROM mine m))
+    ), cancels AS MATERIALIZED (
+      SELECT i.* FROM ${keyColumns(17, "ref")} WHERE i.ref = ANY (ARRAY(SELECT m.ref FROM mine m))
+    ), sets AS MATERIALIZED (
+      SELECT i.* FROM ${setColumns(22, "ref")} WHERE i.ref = ANY (ARRAY(SELECT m.ref FROM mine m))
+    ), there AS MATERIALIZED (
+      SELECT r.generation, k.is_new
+      FROM (SELECT s.namespace, s.type, s.id, s.name, s.is_new FROM sets s
+            UNION ALL SELECT c.namespace, c.type, c.id, c.name, 0 FROM cancels c) k
+      JOIN ${schema}.reminders r ON ${sameKey("r", "k")}
+    ), locked AS MATERIALIZED (
+      SELECT r.generation FROM ${schema}.reminders r
+      WHERE r.generation = ANY (ARRAY(SELECT e.generation FROM ends e UNION ALL SELECT t.generation FROM there t))
+      ORDER BY r.generation FOR UPDATE
+    ), ready AS MATERIALIZED (
+      SELECT count(*) FROM locked
+    ), settling AS MATERIALIZED (
+      SELECT r.namespace, r.type, r.id, r.name, r.generation, r.at, r.due, r.number, r.attempt, r.schedule, r.data,
+             e.kind, e.at AS next_at, e.due AS next_due, e.number AS next_number, e.attempt AS next_attempt, e.lease_ms, e.error
+      FROM ready, ends e JOIN ${schema}.reminders r ON r.generation = e.generation AND r.token = e.token
+      WHERE e.kind <> ${NEXT} OR (e.number, e.attempt) >= (r.number, r.attempt)
+      FOR UPDATE OF r
+    ), ended AS MATERIALIZED (
+      SELECT s.generation FROM settling s WHERE s.kind IN (${DONE}, ${DEAD})
+    ), overwritten AS MATERIALIZED (
+      SELECT t.generation FROM there t WHERE t.is_new = 0 OR t.generation = ANY (ARRAY(SELECT e.generation FROM ended e))
+    ), ${heads}, moved AS (
+      UPDATE ${schema}.reminders r
+      SET at = CASE s.kind WHEN ${NEXT} THEN s.next_at ELSE r.at END,
+          due = CASE s.kind WHEN ${NEXT} THEN s.next_due ELSE r.due END,
+          number = CASE s.kind WHEN ${NEXT} THEN s.next_number ELSE r.number END,
+          attempt = CASE s.kind WHEN ${NEXT} THEN s.next_attempt ELSE r.attempt END,
+          leased_until = CASE WHEN s.lease_ms < 0 THEN 0 ELSE (SELECT now FROM clock) + s.lease_ms END,
+          token = CASE WHEN s.lease_ms < 0 THEN NULL ELSE r.token END
+      FROM settling s
+      WHERE r.generation = s.generation AND s.kind IN (${NEXT}, ${RELEASE})
+        AND s.generation <> ALL (ARRAY(SELECT o.generation FROM overwritten o))
+    ), removed AS (
+      DELETE FROM ${schema}.reminders r WHERE r.generation = ANY (ARRAY(
+        SELECT e.generation FROM ended e WHERE e.generation <> ALL (ARRAY(SELECT o.generation FROM overwritten o))))
+    ), buried AS (${bury(
+      schema,
+      `SELECT s.namespace, s.type, s.id, s.name, s.generation, s.at, s.due, s.number, s.attempt, s.schedule, s.data, s.error,
+             (SELECT now FROM clock)
+      FROM settling s WHERE s.kind = ${DEAD} ORDER BY s.namespace, s.type, s.id, s.name`,
+    )}
+    ), put AS (
+      INSERT INTO ${schema}.reminders AS r (${ROW})
+      SELECT nextval('${schema}.reminder_generations'), s.namespace, s.type, s.id, s.name, s.at, s.due, s.number, s.attempt,
+             s.schedule, s.data, CASE WHEN s.token IS NULL THEN 0 ELSE c.now + s.lease_ms END, s.token,
+             CASE s.is_new WHEN 1 THEN NOT EXISTS (
+               SELECT FROM ${schema}.reminders r
+               WHERE ${sameKey("r", "s")} AND r.generation = ANY (ARRAY(SELECT e.generation FROM ended e))) ELSE false END
+      FROM ready, clock c, sets s${putRow}
+    ), dropped AS (
+      DELETE FROM ${schema}.reminders r USING ready, cancels c WHERE ${sameKey("r", "c")}
+    )
+    SELECT count(*), CASE WHEN count(*) < cardinality($1::bigint[]) THEN array_agg(ref)::text[] END, (SELECT now FROM clock)
+    FROM heads`,
+});
+
+/** `$7` and what follows. Whoever calls has put commits that touch the same reminder into different rounds. */
+export function reminderValues(commits: readonly Commit[]): Buffer[] {
+  const ends = commits.flatMap(({ ref, settle }) => (settle ?? []).map((end) => ({ ref, end })));
+  const writes = commits.flatMap(({ ref, reminders }) => (reminders ?? []).map((write) => ({ ref, write })));
+  writes.sort((a, b) => byKey(a.write.key, b.write.key));
+  const cancels = writes.filter(({ write }) => write.kind === "cancel");
+  const sets = writes.filter((one): one is { ref: number; write: SetWrite } => one.write.kind === "set");
+  const tick = (end: Settlement) => (end.kind === "next" ? end.tick : NO_TICK);
+  return [
+    bigints(ends.map(({ ref }) => ref)),
+    bigints(ends.map(({ end }) => end.generation)),
+    texts(ends.map(({ end }) => end.token)),
+    bigints(ends.map(({ end }) => KINDS[end.kind])),
+    bigints(ends.map(({ end }) => tick(end).at)),
+    bigints(ends.map(({ end }) => tick(end).due)),
+    bigints(ends.map(({ end }) => tick(end).number)),
+    bigints(ends.map(({ end }) => tick(end).attempt)),
+    bigints(ends.map(({ end }) => (end.kind === "next" ? (end.leaseMs ?? -1) : -1))),
+    texts(ends.map(({ end }) => (end.kind === "dead" ? end.error : undefined))),
+    bigints(cancels.map(({ ref }) => ref)),
+    ...keyValues(cancels.map(({ write }) => write.key)),
+    bigints(sets.map(({ ref }) => ref)),
+    ...setValues(sets.map(({ write }) => write)),
+  ];
+}
+
+const NO_TICK = { at: 0, due: 0, number: 0, attempt: 0 };
+
+export const bringsReminders = ({ settle, reminders }: Commit): boolean =>
+  (settle?.length ?? 0) > 0 || (reminders?.length ?? 0) > 0;
+
+/**
+ * Commits such that no two of a round touch the same reminder. Two actors that write the same one in the same moment are rare, so there
+ * is nearly always one round.
+ */
+export function roundsOf<T extends { readonly commit: Commit }>(pending: readonly T[]): T[][] {
+  const rounds: { members: T[]; touched: Set<string | number> }[] = [];
+  for (const one of pending) {
+    const touched = touchedBy(one.commit);
+    let round = rounds.find((candidate) => touched.every((name) => !candidate.touched.has(name)));
+    if (round === undefined) {
+      round = { members: [], touched: new Set() };
+      rounds.push(round);
+    }
+    round.members.push(one);
+    for (const name of touched) round.touched.add(name);
+  }
+  return rounds.map(({ members }) => members);
+}
+
+const touchedBy = ({ settle, reminders }: Commit): (string | number)[] => [
+  ...(settle ?? []).map(({ generation }) => generation),
+  ...(reminders ?? []).map(({ key }) => nameOf(key)),
+];
+
+/** Lengths keep the words apart. */
+const nameOf = ({ namespace, type, id, name }: ReminderKey): string =>
+  `${namespace.length}:${type.length}:${id.length}:${namespace}${type}${id}${name}`;

@@ -1,0 +1,129 @@
+// Where claims begin to look. The rows that were due first are gone, but until vacuum may remove them (and while any transaction on
+// the server is older than they are, it may not) each claim passes over all of them: after an hour of that, claims take seconds.
+//
+// So when many dead rows lie around, claims of a type begin at its *low mark*: behind it nothing was alive when we last looked. That is
+// a cure with a side effect, a row that somebody else sets for a moment long past is found late, so it is used only then; our own
+// rows lower the mark, those of others do when we are told of them, and a sweep from the very beginning finds the rest.
+import { bigints, texts } from "./arrays.ts";
+import type { Connections, Statement } from "./connections.ts";
+
+/** So many dead rows are worth it; passing over them takes some ten milliseconds. */
+const MANY_DEAD = 20_000;
+/** How often the dead rows are counted. */
+const COUNT_MS = 5_000;
+/** How often everything is looked at while the marks are used. */
+const SWEEP_MS = 30_000;
+/** The mark stays behind the clock by this, for rows that are due now and whose transaction is on its way. */
+const MARGIN_MS = 2_000;
+
+/** What the statistics say; nothing is read for it. */
+export const countDead = (schema: string): Statement => ({
+  name: "limpet_count_dead_rows",
+  text: `SELECT pg_stat_get_dead_tuples(to_regclass('${schema}.reminders'))`,
+});
+
+/** The first living row of each type that lies below its mark. It passes over the dead ones, so claims do not wait for it. */
+export const sweepBelow = (schema: string): Statement => ({
+  name: "limpet_sweep_reminders",
+  text: `
+    SELECT a.type, f.at FROM unnest($2::text[], $3::bigint[]) AS a (type, low)
+    CROSS JOIN LATERAL (
+      SELECT r.at FROM ${schema}.reminders r WHERE r.namespace = $1 AND r.type = a.type AND r.at < a.low
+      ORDER BY r.at LIMIT 1) f`,
+});
+
+/** Whether claims may overlook a row that is due then. `now` is the server's clock. */
+export const isLongAgo = (at: number, now: number): boolean => at < now - MARGIN_MS;
+
+export interface Lows {
+  readonly areUsed: boolean;
+  /** One for each type asked for. */
+  readonly marks: readonly number[];
+  /** How many rows of long ago had been written by then. */
+  readonly stragglers: number;
+}
+
+/** Before everything: rows may be due long before 1970. */
+const NONE = Number.MIN_SAFE_INTEGER;
+
+export class LowMarks {
+  readonly #connections: Connections;
+  readonly #countDead: Statement;
+  readonly #sweepBelow: Statement;
+  readonly #manyDead: number;
+  readonly #marks = new Map<string, Map<string, number>>();
+  #areUsed = false;
+  #stragglers = 0;
+  #countedAt = Number.NEGATIVE_INFINITY;
+  #sweptAt = Number.NEGATIVE_INFINITY;
+  #looking: Promise<void> | undefined;
+
+  constructor(connections: Connections, schema: string, manyDead = MANY_DEAD) {
+    this.#connections = connections;
+    this.#countDead = countDead(schema);
+    this.#sweepBelow = sweepBelow(schema);
+    this.#manyDead = manyDead;
+  }
+
+  /** Where claims of these types begin. Looks after itself from time to time, beside the claims. */
+  of(namespace: string, types: readonly string[]): Lows {
+    if (performance.now() > this.#countedAt + COUNT_MS) void this.look();
+    const stragglers = this.#stragglers;
+    if (!this.#areUsed) return { areUsed: false, marks: types.map(() => NONE), stragglers };
+    const known = this.#marks.get(namespace) ?? new Map<string, number>();
+    this.#marks.set(namespace, known);
+    for (const type of types) if (!known.has(type)) known.set(type, NONE);
+    return { areUsed: true, marks: types.map((type) => known.get(type) as number), stragglers };
+  }
+
+  /** A claim that began with `lows` found the first living row of a type at `first`, or none from its mark on. */
+  saw(namespace: string, type: string, first: number | null, now: number, lows: Lows): void {
+    // It may not have seen a row that was written meanwhile.
+    if (lows.stragglers !== this.#stragglers) return;
+    const marks = this.#marks.get(namespace);
+    const mark = marks?.get(type);
+    const low = Math.min(first ?? Number.POSITIVE_INFINITY, now - MARGIN_MS);
+    if (mark !== undefined && low > mark) marks?.set(type, low);
+  }
+
+  /** There is a row of long ago; without a type, of any type. */
+  straggler(namespace: string, type: string | undefined, at: number): void {
+    if (!this.#areUsed) return;
+    this.#stragglers++;
+    const marks = this.#marks.get(namespace);
+    for (const [one, mark] of marks ?? []) {
+      if (at < mark && (type === undefined || one === type)) marks?.set(one, at);
+    }
+  }
+
+  /** Counts the dead rows, and sweeps when it is time. One at a time; what fails is done next time. */
+  look(): Promise<void> {
+    this.#looking ??= this.#connections
+      .during(() => this.#look())
+      // The claim beside which this runs meets the same trouble, and tells of it.
+      .catch(() => undefined)
+      .finally(() => {
+        this.#looking = undefined;
+      });
+    return this.#looking;
+  }
+
+  async #look(): Promise<void> {
+    this.#countedAt = performance.now();
+    const [row] = await this.#connections.run(this.#countDead, [], "harmless");
+    this.#areUsed = ((row?.[0] as number | null | undefined) ?? 0) > this.#manyDead;
+    if (!this.#areUsed) this.#marks.clear();
+    else if (this.#countedAt > this.#sweptAt + SWEEP_MS) await this.#sweep();
+  }
+
+  async #sweep(): Promise<void> {
+    this.#sweptAt = performance.now();
+    for (const [namespace, marks] of this.#marks) {
+      const values = [namespace, texts([...marks.keys()]), bigints([...marks.values()])];
+      for (const row of await this.#connections.run(this.#sweepBelow, values, "harmless")) {
+        const [type, at] = row as [string, number];
+        this.straggler(namespace, type, at);
+      }
+    }
+  }
+}

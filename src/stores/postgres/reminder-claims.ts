@@ -1,0 +1,131 @@
+// Claiming: one statement leases what is due soon, and says when there will be more.
+import { LIMITS } from "../../kernel/limits.ts";
+import type { Claim, ClaimedReminder, ClaimRequest } from "../../ports/reminders.ts";
+import { bigints, texts } from "./arrays.ts";
+import type { Connections, Row, Statement } from "./connections.ts";
+import type { LowMarks } from "./low-marks.ts";
+import { MILLIS } from "./reminder-tables.ts";
+
+/** What one claim answers with at most, so that no answer is huge; a single larger one comes alone. */
+const ANSWER_BYTES = 8 * LIMITS.batchBytes;
+/** Leased rows whose end is looked at to tell when there is more. They stand in the order in which they were claimed. */
+const LEASES_SEEN = 256;
+
+const isFree = `r.leased_until <= (SELECT now FROM clock)`;
+const ofType = `r.namespace = $1 AND r.type = a.type`;
+const isNear = `r.at >= a.low AND r.at <= (SELECT now FROM clock) + $5`;
+
+/** Of one type: the index gives the rows in their order, and each is locked as it comes, or passed over if somebody else has it. */
+const lockOne = (schema: string) => `
+      SELECT l.* FROM asked a CROSS JOIN LATERAL (
+        SELECT r.ctid AS place, r.at, r.data FROM ${schema}.reminders r WHERE ${ofType} AND ${isNear} AND ${isFree}
+        ORDER BY r.at LIMIT $4 + 1 FOR UPDATE SKIP LOCKED) l`;
+
+/**
+ * Of several types: the earliest over all of them are found first and locked then, in their order, until there are enough. Locking
+ * while looking would lock a whole claim's worth of each type. Twice as many are looked at as are wanted, because a neighbour may be
+ * about to take the first half.
+ */
+const lockSome = (schema: string) => `
+      SELECT l.* FROM (
+        SELECT n.place, n.at FROM asked a CROSS JOIN LATERAL (
+          SELECT r.ctid AS place, r.at FROM ${schema}.reminders r WHERE ${ofType} AND ${isNear} AND ${isFree}
+          ORDER BY r.at LIMIT 2 * $4 + 2) n
+        ORDER BY n.at LIMIT 2 * $4 + 2) n
+      CROSS JOIN LATERAL (
+        SELECT r.ctid AS place, r.at, r.data FROM ${schema}.reminders r
+        WHERE r.ctid = n.place AND ${isFree} AND r.at <= (SELECT now FROM clock) + $5 FOR UPDATE SKIP LOCKED) l
+      LIMIT $4 + 1`;
+
+/**
+ * Rows are locked before they are leased, so that claims of several processes never wait for each other. One more than wanted is
+ * locked, to know whether there is more. They are leased by their place in the table, which cannot change while they are locked; a
+ * row that somebody changed in the moment between is left for the next claim. The arrays keep the planner from joining: it has no
+ * other way than to go to these places.
+ *
+ * The first rows of the answer have no generation: one that tells the clock and whether more is due now, and one for each type. If
+ * nothing more is due now, this one tells when the first row behind is, and when the first lease ends among those in front. And,
+ * when asked, where the first row of all is (low-marks.ts).
+ */
+export const claimReminders = (schema: string, several: boolean): Statement => ({
+  name: several ? "limpet_claim_several" : "limpet_claim",
+  text: `
+    WITH clock AS MATERIALIZED (
+      SELECT ${MILLIS} AS now
+    ), asked AS MATERIALIZED (
+      SELECT a.type, a.low FROM unnest($2::text[], $3::bigint[]) AS a (type, low)
+    ), locked AS MATERIALIZED (${(several ? lockSome : lockOne)(schema)}
+    ), counted AS MATERIALIZED (
+      SELECT l.place, row_number() OVER w AS number, sum(octet_length(l.data)) OVER w AS bytes,
+             coalesce(octet_length(l.data), 0) AS own
+      FROM locked l WINDOW w AS (ORDER BY l.at ROWS UNBOUNDED PRECEDING)
+    ), mine AS MATERIALIZED (
+      SELECT c.place FROM counted c WHERE c.number <= $4 AND (c.bytes IS NULL OR c.bytes - c.own <= ${ANSWER_BYTES})
+    ), more AS MATERIALIZED (
+      SELECT (SELECT count(*) FROM mine) < (SELECT count(*) FROM locked) AS is_due
+    ), claimed AS (
+      UPDATE ${schema}.reminders r SET leased_until = (SELECT now FROM clock) + $6, token = $7
+      WHERE r.ctid = ANY (ARRAY(SELECT m.place FROM mine m))
+      RETURNING r.generation, r.type, r.id, r.name, r.at, r.due, r.number, r.attempt, r.schedule, r.data
+    )
+    SELECT NULL::bigint, NULL::text, NULL::text, NULL::text, now, (SELECT is_due::int::bigint FROM more), NULL::bigint, NULL::bigint,
+           NULL::text, NULL::text
+    FROM clock
+    UNION ALL
+    SELECT NULL, a.type, NULL, NULL, behind.at, leased.until, CASE WHEN $8::boolean THEN (
+        SELECT r.at FROM ${schema}.reminders r WHERE ${ofType} AND r.at >= a.low ORDER BY r.at LIMIT 1) END, NULL, NULL, NULL
+    FROM asked a
+    LEFT JOIN LATERAL (
+      SELECT r.at FROM ${schema}.reminders r WHERE ${ofType} AND r.at > (SELECT now FROM clock) + $5 ORDER BY r.at LIMIT 1
+    ) behind ON NOT (SELECT is_due FROM more)
+    LEFT JOIN LATERAL (
+      SELECT min(l.leased_until) AS until FROM (
+        SELECT r.leased_until FROM ${schema}.reminders r
+        WHERE ${ofType} AND ${isNear} AND r.leased_until > (SELECT now FROM clock) ORDER BY r.at LIMIT ${LEASES_SEEN}) l
+    ) leased ON NOT (SELECT is_due FROM more)
+    UNION ALL
+    SELECT * FROM claimed`,
+});
+
+type ClockRow = [null, null, null, null, now: number, isMore: number];
+type TypeRow = [null, type: string, null, null, behind: number | null, until: number | null, first: number | null];
+type ClaimedRow = [number, string, string, string, number, number, number, number, string, string | null];
+
+export class Claims {
+  readonly #connections: Connections;
+  readonly #lows: LowMarks;
+  readonly #one: Statement;
+  readonly #several: Statement;
+
+  constructor(connections: Connections, schema: string, lows: LowMarks) {
+    this.#connections = connections;
+    this.#lows = lows;
+    this.#one = claimReminders(schema, false);
+    this.#several = claimReminders(schema, true);
+  }
+
+  async claim({ namespace, types, limit, aheadMs, leaseMs, token }: ClaimRequest): Promise<Claim> {
+    const asked = [...new Set(types)];
+    const lows = this.#lows.of(namespace, asked);
+    const statement = asked.length > 1 ? this.#several : this.#one;
+    const values = [namespace, texts(asked), bigints(lows.marks), limit, aheadMs, leaseMs, token, lows.areUsed];
+    // A claim that is not heard of is over when its lease is, so it does no harm.
+    const rows = await this.#connections.run(statement, values, "harmless");
+    const [, , , , now, isMore] = rows[0] as unknown as ClockRow;
+    let next = isMore === 1 ? now : Number.POSITIVE_INFINITY;
+    for (const row of rows.slice(1, asked.length + 1)) {
+      const [, type, , , behind, until, first] = row as unknown as TypeRow;
+      next = Math.min(next, (behind ?? Number.POSITIVE_INFINITY) - aheadMs, until ?? Number.POSITIVE_INFINITY);
+      if (lows.areUsed) this.#lows.saw(namespace, type, first, now, lows);
+    }
+    const reminders = rows.slice(asked.length + 1).map((row) => claimedOf(namespace, row));
+    reminders.sort((a, b) => a.tick.at - b.tick.at || a.generation - b.generation);
+    return { now, reminders, next: next === Number.POSITIVE_INFINITY ? undefined : next };
+  }
+}
+
+function claimedOf(namespace: string, row: Row): ClaimedReminder {
+  const [generation, type, id, name, at, due, number, attempt, schedule, data] = row as unknown as ClaimedRow;
+  const key = { namespace, type, id, name };
+  return { generation, key, tick: { at, due, number, attempt }, schedule, data: data ?? undefined };
+}

@@ -1,0 +1,113 @@
+// Listening to what other processes tell of reminders, on a connection of its own, from the first who watches until the store is
+// closed. A connection that is lost is made again. While there is none nothing is heard, so whenever one is ready, whoever has something
+// due is told so.
+import { Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+import pg from "pg";
+import { type News, newsOf } from "./reminder-news.ts";
+import type { PostgresSettings } from "./settings.ts";
+
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5_000;
+/** How often a silent connection is asked whether it still is one. */
+const PING_MS = 15_000;
+const CLOSE_MS = 1_000;
+
+export interface EarsOptions {
+  readonly settings: PostgresSettings;
+  readonly channel: string;
+  /** Our own news are not for us. */
+  readonly self: string;
+  /** Whether something is due soon in a namespace. */
+  readonly areDue: (namespace: string) => Promise<boolean>;
+  /** Before whoever watches is told. */
+  readonly heard: (news: News) => void;
+}
+
+export class ReminderEars {
+  readonly #options: EarsOptions;
+  readonly #watchers = new Map<string, Set<() => void>>();
+  readonly #closing = new AbortController();
+  #listening: Promise<void> | undefined;
+
+  constructor(options: EarsOptions) {
+    this.#options = options;
+  }
+
+  watch(namespace: string, listener: () => void): () => void {
+    const watchers = this.#watchers.get(namespace) ?? new Set();
+    this.#watchers.set(namespace, watchers.add(listener));
+    if (!this.#closing.signal.aborted) this.#listening ??= this.#listen();
+    return () => {
+      watchers.delete(listener);
+      if (watchers.size === 0 && this.#watchers.get(namespace) === watchers) this.#watchers.delete(namespace);
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#listening;
+  }
+
+  async #listen(): Promise<void> {
+    const { signal } = this.#closing;
+    for (let failures = 0; !signal.aborted; failures++) {
+      try {
+        await this.#listenOnce(() => {
+          failures = 0;
+        });
+      } catch {
+        // Whoever needs the store meets the same trouble, and tells of it.
+      }
+      const ms = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS) * (0.5 + Math.random() / 2);
+      await pause(ms, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** Until the connection is lost, or we are closed. */
+  async #listenOnce(isReady: () => void): Promise<void> {
+    const { settings, channel } = this.#options;
+    const { signal } = this.#closing;
+    const socket = new Socket();
+    const client = new pg.Client({ ...settings.driver, stream: () => socket });
+    const ended = new Promise<void>((resolve) => client.once("end", resolve));
+    client.on("error", () => undefined);
+    client.on("notification", ({ payload }) => this.#hear(payload));
+    const cut = () => socket.destroy();
+    const leave = () => {
+      setTimeout(cut, CLOSE_MS).unref();
+      client.end().catch(cut);
+    };
+    signal.addEventListener("abort", leave);
+    let ping: NodeJS.Timeout | undefined;
+    try {
+      await client.connect();
+      await client.query(`LISTEN "${channel}"`);
+      isReady();
+      ping = setInterval(() => client.query("SELECT 1").catch(cut), PING_MS);
+      await this.#catchUp();
+      await ended;
+    } finally {
+      clearInterval(ping);
+      signal.removeEventListener("abort", leave);
+      socket.destroy();
+    }
+  }
+
+  #hear(payload: string | undefined): void {
+    const news = newsOf(payload, this.#options.self);
+    if (news === undefined) return;
+    this.#options.heard(news);
+    this.#tell(news.namespace);
+  }
+
+  #tell(namespace: string): void {
+    for (const listener of this.#watchers.get(namespace) ?? []) listener();
+  }
+
+  async #catchUp(): Promise<void> {
+    for (const namespace of [...this.#watchers.keys()]) {
+      if (await this.#options.areDue(namespace)) this.#tell(namespace);
+    }
+  }
+}

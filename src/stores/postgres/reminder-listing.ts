@@ -1,0 +1,179 @@
+// What people look at: one reminder, a page of them, how many there are; and what they do about dead ones. Never on the path of a tick.
+import type {
+  DeadReminder,
+  ReminderCounts,
+  ReminderKey,
+  ReminderQuery,
+  StoredReminder,
+} from "../../ports/reminders.ts";
+import type { Connections, Row, Statement } from "./connections.ts";
+import { MILLIS } from "./reminder-tables.ts";
+import { ROW } from "./reminder-writes.ts";
+
+const COMMON = "namespace, type, id, name, generation, at, due, number, attempt, schedule, data";
+const LIVING = `${COMMON}, leased_until, ${MILLIS}`;
+const DEAD = `${COMMON}, error, died_at`;
+const KEY = "namespace = $1 AND type = $2 AND id = $3 AND name = $4";
+
+type CommonRow = [string, string, string, string, number, number, number, number, number, string, string | null];
+type LivingRow = [...CommonRow, leasedUntil: number, now: number];
+type DeadRow = [...CommonRow, error: string, diedAt: number];
+
+export const getReminder = (schema: string): Statement => ({
+  name: "limpet_get_reminder",
+  text: `SELECT ${LIVING} FROM ${schema}.reminders WHERE ${KEY}`,
+});
+
+/** A page is one range of the index on names, read in its order. An id without a type is looked for among all of the namespace. */
+export function listReminders(
+  schema: string,
+  which: "reminders" | "dead_reminders",
+  { namespace, type, id, after, limit }: ReminderQuery,
+): { statement: Statement; values: unknown[] } {
+  const values: unknown[] = [];
+  const bind = (value: unknown) => `$${values.push(value)}`;
+  const conditions = [`namespace = ${bind(namespace)}`];
+  let name = `limpet_list_${which}`;
+  if (type !== undefined) {
+    conditions.push(`type = ${bind(type)}`);
+    name += "_type";
+  }
+  if (id !== undefined) {
+    conditions.push(`id = ${bind(id)}`);
+    name += "_id";
+  }
+  if (after !== undefined) {
+    conditions.push(`(type, id, name) > (${bind(after.type)}, ${bind(after.id)}, ${bind(after.name)})`);
+    name += "_after";
+  }
+  const text = `SELECT ${which === "reminders" ? LIVING : DEAD} FROM ${schema}.${which}
+    WHERE ${conditions.join(" AND ")} ORDER BY type, id, name LIMIT ${bind(limit)}`;
+  return { statement: { name, text }, values };
+}
+
+/**
+ * The types of a namespace, found by skipping from one to the next in the index, and of each what is due within `$3` and nobody's, up to
+ * `$2` over all.
+ */
+const dueRows = (schema: string): string => `
+    WITH RECURSIVE types AS (
+      (SELECT r.type FROM ${schema}.reminders r WHERE r.namespace = $1 ORDER BY r.type LIMIT 1)
+      UNION ALL
+      SELECT (SELECT r.type FROM ${schema}.reminders r WHERE r.namespace = $1 AND r.type > t.type ORDER BY r.type LIMIT 1)
+      FROM types t WHERE t.type IS NOT NULL
+    ), clock AS MATERIALIZED (
+      SELECT ${MILLIS} AS now
+    ), due AS (
+      SELECT FROM types t CROSS JOIN LATERAL (
+        SELECT FROM ${schema}.reminders r
+        WHERE r.namespace = $1 AND r.type = t.type AND r.at < (SELECT now FROM clock) + $3
+          AND r.leased_until <= (SELECT now FROM clock)
+        LIMIT $2) d
+      LIMIT $2
+    )`;
+
+/** All are counted by an index. */
+export const countReminders = (schema: string): Statement => ({
+  name: "limpet_count_reminders",
+  text: `${dueRows(schema)}
+    SELECT (SELECT count(*) FROM ${schema}.reminders WHERE namespace = $1), (SELECT count(*) FROM due),
+           (SELECT count(*) FROM ${schema}.dead_reminders WHERE namespace = $1)`,
+});
+
+export const areDue = (schema: string): Statement => ({
+  name: "limpet_are_reminders_due",
+  text: `${dueRows(schema)} SELECT EXISTS (SELECT FROM due)`,
+});
+
+/** Of two who revive the same one the second waits for the first and finds nothing. */
+export const reviveReminder = (schema: string): Statement => ({
+  name: "limpet_revive_reminder",
+  text: `
+    WITH dead AS MATERIALIZED (
+      SELECT * FROM ${schema}.dead_reminders WHERE ${KEY} FOR UPDATE
+    ), revived AS (
+      INSERT INTO ${schema}.reminders (${ROW})
+      SELECT nextval('${schema}.reminder_generations'), d.namespace, d.type, d.id, d.name, ${MILLIS}, d.due, d.number, 0,
+             d.schedule, d.data, 0, NULL, true
+      FROM dead d
+      ON CONFLICT (namespace, type, id, name) DO NOTHING
+      RETURNING at
+    ), gone AS (
+      DELETE FROM ${schema}.dead_reminders WHERE ${KEY} AND EXISTS (SELECT FROM revived)
+    )
+    SELECT at FROM revived`,
+});
+
+export const forgetReminder = (schema: string): Statement => ({
+  name: "limpet_forget_reminder",
+  text: `DELETE FROM ${schema}.dead_reminders WHERE ${KEY} RETURNING true`,
+});
+
+export class ReminderListing {
+  readonly #connections: Connections;
+  readonly #schema: string;
+
+  constructor(connections: Connections, schema: string) {
+    this.#connections = connections;
+    this.#schema = schema;
+  }
+
+  async get(key: ReminderKey): Promise<StoredReminder | undefined> {
+    const [row] = await this.#ask(getReminder(this.#schema), keyValues(key));
+    return row && storedOf(row);
+  }
+
+  async list(query: ReminderQuery): Promise<StoredReminder[]> {
+    const { statement, values } = listReminders(this.#schema, "reminders", query);
+    return (await this.#ask(statement, values)).map(storedOf);
+  }
+
+  async listDead(query: ReminderQuery): Promise<DeadReminder[]> {
+    const { statement, values } = listReminders(this.#schema, "dead_reminders", query);
+    return (await this.#ask(statement, values)).map(deadOf);
+  }
+
+  async count(namespace: string, limit: number): Promise<ReminderCounts> {
+    const [row] = await this.#ask(countReminders(this.#schema), [namespace, limit, 0]);
+    const [all, overdue, dead] = row as [number, number, number];
+    return { all, overdue, dead };
+  }
+
+  /** Whether something is due within `withinMs` that nobody has. */
+  async areDue(namespace: string, withinMs: number): Promise<boolean> {
+    const [row] = await this.#ask(areDue(this.#schema), [namespace, 1, withinMs]);
+    return row?.[0] as boolean;
+  }
+
+  async revive(key: ReminderKey): Promise<boolean> {
+    const rows = await this.#connections.run(reviveReminder(this.#schema), keyValues(key), "doubtful");
+    return rows.length > 0;
+  }
+
+  async forget(key: ReminderKey): Promise<boolean> {
+    const rows = await this.#connections.run(forgetReminder(this.#schema), keyValues(key), "doubtful");
+    return rows.length > 0;
+  }
+
+  #ask(statement: Statement, values: unknown[]): Promise<Row[]> {
+    return this.#connections.run(statement, values, "harmless");
+  }
+}
+
+const keyValues = ({ namespace, type, id, name }: ReminderKey): string[] => [namespace, type, id, name];
+
+function contentOf(row: readonly unknown[]) {
+  const [namespace, type, id, name, generation, at, due, number, attempt, schedule, data] = row as CommonRow;
+  const key = { namespace, type, id, name };
+  return { key, generation, tick: { at, due, number, attempt }, schedule, data: data ?? undefined };
+}
+
+function storedOf(row: Row): StoredReminder {
+  const [leasedUntil, now] = (row as unknown as LivingRow).slice(-2) as [number, number];
+  return { ...contentOf(row), leasedUntil: leasedUntil > now ? leasedUntil : undefined };
+}
+
+function deadOf(row: Row): DeadReminder {
+  const [error, diedAt] = (row as unknown as DeadRow).slice(-2) as [string, number];
+  return { ...contentOf(row), error, diedAt };
+}

@@ -1,0 +1,74 @@
+// Telling other processes that reminders were written which are due soon, so that they need not wait for their next look. What is
+// told may get lost, and nothing depends on it.
+//
+// A transaction that notifies takes a lock on the whole server when it commits and keeps it until it is on disk: thirty clients
+// that do so are no faster than three. So nothing is told in the transactions that write. It is told afterwards, in one that writes
+// nothing and waits for no disk; whatever was written meanwhile is told together, never more often than every few milliseconds.
+import { setTimeout as pause } from "node:timers/promises";
+import { texts } from "./arrays.ts";
+import type { Connections, Statement } from "./connections.ts";
+
+/** Between two of a process. */
+const PAUSE_MS = 5;
+
+/** Something that may be claimed was written in a namespace. */
+export interface News {
+  readonly namespace: string;
+  /** When it was due, if that is so long ago that it may be overlooked. */
+  readonly longAgo: number | undefined;
+}
+
+const notify: Statement = {
+  name: "limpet_notify",
+  text: "SELECT pg_notify($1, n.news) FROM unnest($2::text[]) AS n (news)",
+};
+
+export class Announcer {
+  readonly #connections: Connections;
+  readonly #channel: string;
+  readonly #from: string;
+  readonly #waiting = new Map<string, News>();
+  #isBusy = false;
+
+  /** `from` tells this process's news from those of others. */
+  constructor(connections: Connections, channel: string, from: string) {
+    this.#connections = connections;
+    this.#channel = channel;
+    this.#from = from;
+  }
+
+  announce(news: News): void {
+    const { namespace } = news;
+    const waiting = this.#waiting.get(namespace)?.longAgo;
+    const isEarlier = waiting === undefined || (news.longAgo !== undefined && news.longAgo < waiting);
+    this.#waiting.set(namespace, isEarlier ? news : { namespace, longAgo: waiting });
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    void this.#connections
+      .during(() => this.#tell())
+      .catch(() => this.#waiting.clear())
+      .finally(() => {
+        this.#isBusy = false;
+      });
+  }
+
+  async #tell(): Promise<void> {
+    while (this.#waiting.size > 0) {
+      const news = [...this.#waiting.values()].map((one) => JSON.stringify({ ...one, from: this.#from }));
+      this.#waiting.clear();
+      await this.#connections.run(notify, [this.#channel, texts(news)], "harmless");
+      await pause(PAUSE_MS);
+    }
+  }
+}
+
+/** What was told, unless it came from `self` or is none of ours. */
+export function newsOf(payload: string | undefined, self: string): News | undefined {
+  try {
+    const { from, namespace, longAgo } = JSON.parse(payload ?? "") as Partial<Record<string, unknown>>;
+    if (typeof from !== "string" || from === self || typeof namespace !== "string") return undefined;
+    return { namespace, longAgo: typeof longAgo === "number" ? longAgo : undefined };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,159 @@
+// Settling and renewing in batches. What has the same kind and token goes in one statement; a row that somebody else's transaction
+// holds is waited for briefly, and then left out so that it does not hinder the others.
+import { setTimeout as pause } from "node:timers/promises";
+import { invariant } from "../../kernel/errors.ts";
+import { type Settlement, TOLD_AHEAD_MS } from "../../ports/reminders.ts";
+import { bigints, texts } from "./arrays.ts";
+import type { Connections, Statement } from "./connections.ts";
+import { doubted, StoreFault } from "./faults.ts";
+import { type Manner, readHeld, type StepKind, settleReminders } from "./reminder-settlements.ts";
+import { isLocked } from "./while-held.ts";
+
+type Next = Extract<Settlement, { kind: "next" }>;
+type Dead = Extract<Settlement, { kind: "dead" }>;
+type AnswerRow = [count: number, generations: string[] | null, freeIn: string[] | null];
+type HeldRow = [generation: number, number: number, attempt: number];
+
+/** Settlements, or generations to be renewed, that go in one statement. */
+interface Step {
+  readonly kind: StepKind;
+  readonly token: string;
+  /** In order. */
+  items: readonly Item[];
+  /** For `renew`. */
+  readonly leaseMs?: number;
+}
+
+interface Item {
+  readonly generation: number;
+  readonly settlement?: Settlement;
+}
+
+export interface Settled {
+  readonly counted: boolean[];
+  /** Namespaces in which somebody may claim one of these rows now. */
+  readonly freeIn: ReadonlySet<string>;
+}
+
+export class ReminderSteps {
+  readonly #connections: Connections;
+  readonly #schema: string;
+  readonly #heldMs: number;
+  readonly #statements = new Map<string, Statement>();
+  readonly #readHeld: Statement;
+
+  /** `heldMs`: how long rows that others hold are tried again. */
+  constructor(connections: Connections, schema: string, heldMs: number) {
+    this.#connections = connections;
+    this.#schema = schema;
+    this.#heldMs = heldMs;
+    this.#readHeld = readHeld(schema);
+  }
+
+  async settle(batch: readonly Settlement[]): Promise<Settled> {
+    const counted = new Set<number>();
+    const freeIn = new Set<string>();
+    // They do not depend on each other, and each is on disk for itself.
+    const ends = await Promise.allSettled(stepsOf(batch).map((step) => this.#take(step, counted, freeIn)));
+    const failed = ends.find((end) => end.status === "rejected");
+    if (failed !== undefined) throw counted.size > 0 ? doubted(failed.reason) : failed.reason;
+    for (const end of ends) {
+      const held = end.status === "fulfilled" ? end.value : [];
+      if (held.length > 0) throw counted.size > 0 ? doubted(stillHeld()) : stillHeld();
+    }
+    return { counted: batch.map(({ generation }) => counted.has(generation)), freeIn };
+  }
+
+  /** One that is held by another transaction all the time is not renewed, and so it will be lost. */
+  async renew(generations: readonly number[], token: string, leaseMs: number): Promise<number[]> {
+    const items = [...new Set(generations)].sort((a, b) => a - b).map((generation) => ({ generation }));
+    const renewed = new Set<number>();
+    await this.#take({ kind: "renew", token, items, leaseMs }, renewed, new Set());
+    return generations.filter((generation) => !renewed.has(generation));
+  }
+
+  /** Adds those that counted to `counted`. Returns those that could not be reached, because somebody holds them. */
+  async #take(step: Step, counted: Set<number>, freeIn: Set<string>): Promise<readonly Item[]> {
+    try {
+      await this.#run(step, "patient", counted, freeIn);
+      return [];
+    } catch (error) {
+      // A statement that gave up on a row has changed nothing.
+      if (!isLocked(error)) throw error;
+    }
+    const deadline = performance.now() + this.#heldMs;
+    for (;;) {
+      await this.#run(step, "free", counted, freeIn);
+      step.items = await this.#stillOurs(step, counted);
+      if (step.items.length === 0 || performance.now() > deadline) return step.items;
+      await pause(5 + Math.random() * 20);
+    }
+  }
+
+  async #run(step: Step, manner: Manner, counted: Set<number>, freeIn: Set<string>): Promise<void> {
+    const { kind, items } = step;
+    if (items.length === 0) return;
+    const [row] = await this.#connections.run(this.#statement(kind, manner), valuesOf(step), "doubtful");
+    const [count, generations, free] = row as unknown as AnswerRow;
+    if (count === items.length) for (const { generation } of items) counted.add(generation);
+    else for (const generation of generations ?? []) counted.add(Number(generation));
+    for (const namespace of free ?? []) freeIn.add(namespace);
+  }
+
+  /** Those that were left out although they would have counted. */
+  async #stillOurs({ items, token }: Step, counted: ReadonlySet<number>): Promise<readonly Item[]> {
+    const left = items.filter(({ generation }) => !counted.has(generation));
+    if (left.length === 0) return left;
+    const values = [bigints(left.map(({ generation }) => generation)), token];
+    const rows = (await this.#connections.run(this.#readHeld, values, "harmless")) as unknown as HeldRow[];
+    const held = new Map(rows.map((row) => [row[0], row]));
+    return left.filter(({ generation, settlement }) => {
+      const row = held.get(generation);
+      if (row === undefined || settlement?.kind !== "next") return row !== undefined;
+      const { number, attempt } = settlement.tick;
+      return number > row[1] || (number === row[1] && attempt >= row[2]);
+    });
+  }
+
+  #statement(kind: StepKind, manner: Manner): Statement {
+    const name = `${kind} ${manner}`;
+    const statement = this.#statements.get(name) ?? settleReminders(this.#schema, kind, manner);
+    this.#statements.set(name, statement);
+    return statement;
+  }
+}
+
+function stepsOf(batch: readonly Settlement[]): Step[] {
+  const groups = new Map<string, { kind: StepKind; token: string; items: (Item & { settlement: Settlement })[] }>();
+  for (const settlement of batch) {
+    const { kind, token, generation } = settlement;
+    const name = `${kind} ${token}`;
+    const group = groups.get(name) ?? { kind, token, items: [] };
+    group.items.push({ generation, settlement });
+    groups.set(name, group);
+  }
+  const seen = new Set(batch.map(({ generation }) => generation));
+  invariant(seen.size === batch.length, "no generation is twice in one batch");
+  const steps = [...groups.values()];
+  for (const { items } of steps) items.sort((a, b) => a.generation - b.generation);
+  return steps;
+}
+
+function valuesOf({ kind, token, items, leaseMs }: Step): unknown[] {
+  const values = [bigints(items.map(({ generation }) => generation)), token];
+  if (kind === "renew") return [...values, leaseMs];
+  if (kind === "dead") return [...values, texts(items.map(({ settlement }) => (settlement as Dead).error))];
+  if (kind !== "next") return values;
+  const nexts = items.map(({ settlement }) => settlement as Next);
+  return [
+    ...values,
+    bigints(nexts.map(({ tick }) => tick.at)),
+    bigints(nexts.map(({ tick }) => tick.due)),
+    bigints(nexts.map(({ tick }) => tick.number)),
+    bigints(nexts.map(({ tick }) => tick.attempt)),
+    bigints(nexts.map((one) => one.leaseMs ?? -1)),
+    TOLD_AHEAD_MS,
+  ];
+}
+
+const stillHeld = () => new StoreFault("STORE_UNAVAILABLE", "locked", "another transaction holds a reminder");

@@ -1,0 +1,171 @@
+// Setting and cancelling: one statement for a whole batch.
+import { invariant } from "../../kernel/errors.ts";
+import type { ReminderKey, ReminderOutcome, ReminderWrite } from "../../ports/reminders.ts";
+import { bigints, texts } from "./arrays.ts";
+import type { Connections, Statement } from "./connections.ts";
+import { MILLIS } from "./reminder-tables.ts";
+import { whileHeld } from "./while-held.ts";
+
+export type SetWrite = Extract<ReminderWrite, { kind: "set" }>;
+
+/** Arrays from `$first` on, as rows; with the ref of a commit in front when it is named. */
+const rowsOf = (
+  first: number,
+  ref: string | undefined,
+  columns: readonly (readonly [name: string, type: string])[],
+) => {
+  const all = ref === undefined ? columns : [[ref, "bigint"] as const, ...columns];
+  const arrays = all.map(([, type], i) => `$${first + i}::${type}[]`).join(", ");
+  return { arrays: `unnest(${arrays})`, names: all.map(([name]) => name).join(", ") };
+};
+
+const KEY = ["namespace", "type", "id", "name"].map((name) => [name, "text"] as const);
+const TICK = ["at", "due", "number", "attempt"].map((name) => [name, "bigint"] as const);
+const REST = [
+  ["schedule", "text"],
+  ["data", "text"],
+  ["lease_ms", "bigint"],
+  ["token", "text"],
+  ["is_new", "bigint"],
+] as const;
+
+export const setColumns = (first: number, ref?: string): string => {
+  const { arrays, names } = rowsOf(first, ref, [...KEY, ...TICK, ...REST]);
+  return `${arrays} AS i (${names})`;
+};
+
+export const setValues = (sets: readonly SetWrite[]): Buffer[] => [
+  texts(sets.map(({ key }) => key.namespace)),
+  texts(sets.map(({ key }) => key.type)),
+  texts(sets.map(({ key }) => key.id)),
+  texts(sets.map(({ key }) => key.name)),
+  bigints(sets.map(({ tick }) => tick.at)),
+  bigints(sets.map(({ tick }) => tick.due)),
+  bigints(sets.map(({ tick }) => tick.number)),
+  bigints(sets.map(({ tick }) => tick.attempt)),
+  texts(sets.map(({ content }) => content.schedule)),
+  texts(sets.map(({ content }) => content.data)),
+  bigints(sets.map(({ lease }) => lease?.leaseMs ?? 0)),
+  texts(sets.map(({ lease }) => lease?.token)),
+  bigints(sets.map(({ isNew }) => (isNew ? 1 : 0))),
+];
+
+/** Numbered from 1, in their order. */
+export const keyColumns = (first: number, ref?: string): string => {
+  const { arrays, names } = rowsOf(first, ref, KEY);
+  return `${arrays} WITH ORDINALITY AS i (${names}, number)`;
+};
+
+export const keyValues = (keys: readonly ReminderKey[]): Buffer[] => [
+  texts(keys.map(({ namespace }) => namespace)),
+  texts(keys.map(({ type }) => type)),
+  texts(keys.map(({ id }) => id)),
+  texts(keys.map(({ name }) => name)),
+];
+
+export const sameKey = (a: string, b: string): string =>
+  ["namespace", "type", "id", "name"].map((word) => `${a}.${word} = ${b}.${word}`).join(" AND ");
+
+/** Makes a row, or replaces the one of its key unless it was to be new: then nothing is answered for it. */
+export const putRow = `
+      ON CONFLICT (namespace, type, id, name) DO UPDATE
+      SET generation = excluded.generation, at = excluded.at, due = excluded.due, number = excluded.number,
+          attempt = excluded.attempt, schedule = excluded.schedule, data = excluded.data,
+          leased_until = excluded.leased_until, token = excluded.token
+      WHERE NOT excluded.is_new`;
+
+export const ROW = `generation, namespace, type, id, name, at, due, number, attempt, schedule, data, leased_until, token, is_new`;
+
+/**
+ * Rows that are there are locked first, in the order of their generations, which is the order in which settlements lock them: two who
+ * want the same rows wait for each other and never in a circle. Keys that are new are inserted in an order that is the same in all
+ * processes, for the same reason. (A batch that meets a row which came after it began may still run into a circle: it
+ * gives up after `lock_timeout` and tries again.)
+ *
+ * Each key costs two visits to its index when it is new, and another version of the row when it is not. The answer tells which generation
+ * each was given, in their order, and which of them stand unless all do.
+ */
+export const writeReminders = (schema: string): Statement => ({
+  name: "limpet_write_reminders",
+  text: `
+    WITH clock AS MATERIALIZED (
+      SELECT ${MILLIS} AS now
+    ), wanted AS MATERIALIZED (
+      SELECT nextval('${schema}.reminder_generations') AS generation, i.* FROM ${setColumns(5)}
+    ), unwanted AS MATERIALIZED (
+      SELECT i.* FROM ${keyColumns(1)}
+    ), there AS MATERIALIZED (
+      SELECT r.generation
+      FROM (SELECT w.namespace, w.type, w.id, w.name FROM wanted w
+            UNION ALL SELECT u.namespace, u.type, u.id, u.name FROM unwanted u) k
+      JOIN ${schema}.reminders r ON ${sameKey("r", "k")}
+      ORDER BY r.generation FOR UPDATE OF r
+    ), ready AS MATERIALIZED (
+      SELECT count(*) FROM there
+    ), put AS (
+      INSERT INTO ${schema}.reminders AS r (${ROW})
+      SELECT w.generation, w.namespace, w.type, w.id, w.name, w.at, w.due, w.number, w.attempt, w.schedule, w.data,
+             CASE WHEN w.token IS NULL THEN 0 ELSE c.now + w.lease_ms END, w.token, w.is_new = 1
+      FROM ready, clock c, wanted w${putRow}
+      RETURNING r.generation
+    ), dropped AS (
+      DELETE FROM ${schema}.reminders r USING ready, unwanted u WHERE ${sameKey("r", "u")}
+      RETURNING u.number
+    )
+    SELECT (SELECT now FROM clock),
+           (SELECT array_agg(generation)::text[] FROM wanted),
+           CASE WHEN (SELECT count(*) FROM put) < cardinality($5::text[]) THEN
+             (SELECT coalesce(array_agg(generation), '{}')::text[] FROM put) END,
+           (SELECT array_agg(number)::text[] FROM dropped)`,
+});
+
+type WrittenRow = [now: number, given: string[] | null, put: string[] | null, dropped: string[] | null];
+
+export interface Written {
+  /** The server's clock. */
+  readonly now: number;
+  readonly outcomes: ReminderOutcome[];
+}
+
+export class ReminderWrites {
+  readonly #connections: Connections;
+  readonly #statement: Statement;
+  readonly #heldMs: number;
+
+  /** `heldMs`: how long rows that others hold are tried again. */
+  constructor(connections: Connections, schema: string, heldMs: number) {
+    this.#connections = connections;
+    this.#statement = writeReminders(schema);
+    this.#heldMs = heldMs;
+  }
+
+  async write(batch: readonly ReminderWrite[]): Promise<Written> {
+    const inOrder = batch.map((write, i) => ({ write, i })).sort((a, b) => byKey(a.write.key, b.write.key));
+    for (let i = 1; i < inOrder.length; i++) {
+      invariant(byKey(inOrder[i - 1]!.write.key, inOrder[i]!.write.key) !== 0, "no reminder is twice in one batch");
+    }
+    const sets = inOrder.flatMap(({ write, i }) => (write.kind === "set" ? [{ write, i }] : []));
+    const cancels = inOrder.filter(({ write }) => write.kind === "cancel");
+    const values = [...keyValues(cancels.map(({ write }) => write.key)), ...setValues(sets.map(({ write }) => write))];
+    const [row] = await whileHeld(this.#heldMs, () => this.#connections.run(this.#statement, values, "doubtful"));
+    const [now, given, put, dropped] = row as unknown as WrittenRow;
+    const outcomes: ReminderOutcome[] = batch.map(() => ({ kind: "exists" }));
+    const stands = put && new Set(put);
+    for (const [place, { i }] of sets.entries()) {
+      const generation = given![place]!;
+      if (stands?.has(generation) !== false) outcomes[i] = { kind: "set", generation: Number(generation) };
+    }
+    const existed = new Set(dropped?.map(Number));
+    for (const [place, { i }] of cancels.entries()) {
+      outcomes[i] = { kind: "cancelled", existed: existed.has(place + 1) };
+    }
+    return { now, outcomes };
+  }
+}
+
+/** Any order will do that is the same everywhere. */
+export function byKey(a: ReminderKey, b: ReminderKey): number {
+  return compare(a.id, b.id) || compare(a.name, b.name) || compare(a.type, b.type) || compare(a.namespace, b.namespace);
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,0 +1,145 @@
+// Reminders in PostgreSQL. Any number of processes share them; who claims first delivers. They have connections of their own: one to
+// claim, one to settle, one to write, so that a tick waits for nothing but other ticks.
+import { randomUUID } from "node:crypto";
+import {
+  type Claim,
+  type ClaimRequest,
+  type DeadReminder,
+  type ReminderCounts,
+  type ReminderKey,
+  type ReminderOutcome,
+  type ReminderQuery,
+  type Reminders,
+  type ReminderWrite,
+  type Settlement,
+  type StoredReminder,
+  TOLD_AHEAD_MS,
+} from "../../ports/reminders.ts";
+import { Connections } from "./connections.ts";
+import { isLongAgo, LowMarks } from "./low-marks.ts";
+import { Claims } from "./reminder-claims.ts";
+import { ReminderEars } from "./reminder-ears.ts";
+import { ReminderListing } from "./reminder-listing.ts";
+import { Announcer } from "./reminder-news.ts";
+import { ReminderSteps } from "./reminder-steps.ts";
+import { ReminderWrites } from "./reminder-writes.ts";
+import type { PostgresSettings } from "./settings.ts";
+
+const CONNECTIONS = 3;
+
+export class PostgresReminders implements Reminders {
+  readonly #connections: Connections;
+  readonly #lows: LowMarks;
+  readonly #claims: Claims;
+  readonly #steps: ReminderSteps;
+  readonly #writes: ReminderWrites;
+  readonly #listing: ReminderListing;
+  readonly #announcer: Announcer | undefined;
+  readonly #ears: ReminderEars | undefined;
+
+  constructor(settings: PostgresSettings, schema: string, heldMs: number) {
+    this.#connections = new Connections(settings, settings.driver, CONNECTIONS);
+    this.#lows = new LowMarks(this.#connections, schema);
+    this.#claims = new Claims(this.#connections, schema, this.#lows);
+    this.#steps = new ReminderSteps(this.#connections, schema, heldMs);
+    this.#writes = new ReminderWrites(this.#connections, schema, heldMs);
+    this.#listing = new ReminderListing(this.#connections, schema);
+    if (!settings.notify) return;
+    // A channel has a name like a schema, and belongs to one database like it.
+    const channel = settings.schema;
+    const self = randomUUID();
+    this.#announcer = new Announcer(this.#connections, channel, self);
+    this.#ears = new ReminderEars({
+      ...{ settings, channel, self },
+      areDue: (namespace) => this.#listing.areDue(namespace, TOLD_AHEAD_MS),
+      heard: ({ namespace, longAgo }) => {
+        if (longAgo !== undefined) this.#lows.straggler(namespace, undefined, longAgo);
+      },
+    });
+  }
+
+  write(batch: readonly ReminderWrite[]): Promise<ReminderOutcome[]> {
+    return this.#connections.during(async () => {
+      if (batch.length === 0) return [];
+      const { now, outcomes } = await this.#writes.write(batch);
+      this.wrote(
+        batch.filter((_, i) => outcomes[i]?.kind === "set"),
+        now,
+      );
+      return outcomes;
+    });
+  }
+
+  claim(request: ClaimRequest): Promise<Claim> {
+    return this.#connections.during(() => this.#claims.claim(request));
+  }
+
+  settle(batch: readonly Settlement[]): Promise<boolean[]> {
+    return this.#connections.during(async () => {
+      if (batch.length === 0) return [];
+      const { counted, freeIn } = await this.#steps.settle(batch);
+      for (const namespace of freeIn) this.#announcer?.announce({ namespace, longAgo: undefined });
+      return counted;
+    });
+  }
+
+  renew(generations: readonly number[], token: string, leaseMs: number): Promise<number[]> {
+    return this.#connections.during(async () => {
+      return generations.length === 0 ? [] : this.#steps.renew(generations, token, leaseMs);
+    });
+  }
+
+  get(key: ReminderKey): Promise<StoredReminder | undefined> {
+    return this.#connections.during(() => this.#listing.get(key));
+  }
+
+  list(query: ReminderQuery): Promise<StoredReminder[]> {
+    return this.#connections.during(() => this.#listing.list(query));
+  }
+
+  listDead(query: ReminderQuery): Promise<DeadReminder[]> {
+    return this.#connections.during(() => this.#listing.listDead(query));
+  }
+
+  revive(key: ReminderKey): Promise<boolean> {
+    return this.#connections.during(async () => {
+      const isRevived = await this.#listing.revive(key);
+      if (isRevived) this.#announcer?.announce({ namespace: key.namespace, longAgo: undefined });
+      return isRevived;
+    });
+  }
+
+  forget(key: ReminderKey): Promise<boolean> {
+    return this.#connections.during(() => this.#listing.forget(key));
+  }
+
+  count(namespace: string, limit: number): Promise<ReminderCounts> {
+    return this.#connections.during(() => this.#listing.count(namespace, limit));
+  }
+
+  watch(namespace: string, listener: () => void): (() => void) | undefined {
+    return this.#ears?.watch(namespace, listener);
+  }
+
+  /** These stand in the table, by our own statement or with commits. `now` is the server's clock. */
+  wrote(writes: readonly ReminderWrite[], now: number): void {
+    const news = new Map<string, number | undefined>();
+    for (const write of writes) {
+      if (write.kind !== "set" || write.tick.at > now + TOLD_AHEAD_MS) continue;
+      const { namespace, type } = write.key;
+      const { at } = write.tick;
+      const longAgo = isLongAgo(at, now) ? at : undefined;
+      if (longAgo !== undefined) this.#lows.straggler(namespace, type, longAgo);
+      if (write.lease !== undefined) continue;
+      const before = news.get(namespace);
+      if (!news.has(namespace) || (longAgo ?? Number.POSITIVE_INFINITY) < (before ?? Number.POSITIVE_INFINITY)) {
+        news.set(namespace, longAgo);
+      }
+    }
+    for (const [namespace, longAgo] of news) this.#announcer?.announce({ namespace, longAgo });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#ears?.close(), this.#connections.close()]);
+  }
+}
