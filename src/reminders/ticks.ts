@@ -27,8 +27,7 @@ export function tickAfter(schedule: Schedule, last: GridTick, now: number): Grid
  * has not been missed; without some, `skip` would skip what is late by the time it takes to run it. Undefined: no more ticks.
  */
 export function tickInstead(schedule: Schedule, planned: GridTick, now: number, grace = 0): GridTick | undefined {
-  const repeats = schedule.every !== undefined || schedule.cron !== undefined;
-  if (!repeats || planned.due >= now - grace) return planned;
+  if (planned.due >= now - grace) return planned;
   const moment = schedule.missed === "skip" ? now - grace : now;
   return choose(schedule, gridOf(schedule), planned, moment);
 }

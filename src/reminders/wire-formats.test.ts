@@ -70,6 +70,11 @@ describe("a reminder as the HTTP API says it", () => {
       { first: now + MINUTE, every: exact(MINUTE), until: at("2026-02-01T09:00:00Z"), missed: "once" },
     ],
     [
+      "with a ttl in microseconds, rounded down",
+      { period: "1ms", ttl: "1500us" },
+      { first: now + 1, every: exact(1), until: now + 2, missed: "once" },
+    ],
+    [
       "with a ttl of days",
       { period: "1m", ttl: "P2D" },
       { first: now + MINUTE, every: exact(MINUTE), until: now + MINUTE + 48 * HOUR, missed: "once" },
