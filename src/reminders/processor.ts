@@ -187,10 +187,11 @@ export class Processor {
     try {
       for (;;) {
         const room = batchSize * ROOM - this.#held.size;
-        const types = this.#hungry();
+        const all = this.#world.types();
+        const types = all.filter((type) => (this.#heldOf.get(type) ?? 0) < this.#share(all.length));
         if (this.#isStopped) return;
         // Whatever ends makes room, and asks again.
-        if (room <= 0) this.#isFull = true;
+        if (room <= 0 || types.length < all.length) this.#isFull = true;
         if (room <= 0 || types.length === 0) return this.#pollIn(pollMs);
         const limit = Math.min(batchSize, room);
         const askedAt = clock.monotonic();
@@ -210,12 +211,9 @@ export class Processor {
     }
   }
 
-  /** Types that have not more than their share of the room. */
-  #hungry(): readonly string[] {
-    const types = this.#world.types();
-    if (types.length < 2) return types;
-    const share = (this.#settings.batchSize * ROOM) / 2;
-    return types.filter((type) => (this.#heldOf.get(type) ?? 0) < share);
+  /** What one type may have of the room: half of it, when there are others. */
+  #share(types: number): number {
+    return (this.#settings.batchSize * ROOM) / (types > 1 ? 2 : 1);
   }
 
   #hold(reminder: ClaimedReminder, leaseUntil: number): void {
@@ -392,7 +390,7 @@ export class Processor {
     const said = (counted: boolean | undefined): void => {
       if (counted === false) instruments.replaced(1);
       then(counted);
-      if (this.#isFull && this.#held.size <= this.#settings.batchSize * (ROOM - 1)) {
+      if (this.#isFull && this.#hasRoomFor(held.reminder.key.type)) {
         this.#isFull = false;
         this.#pollIn(0);
       }
@@ -401,6 +399,13 @@ export class Processor {
       log.warn("the store was not told what became of a reminder; it may come again", { ...held.reminder.key, err });
       said(undefined);
     });
+  }
+
+  /** For a batch, so that it is worth asking. */
+  #hasRoomFor(type: string): boolean {
+    const { batchSize } = this.#settings;
+    const isBelow = (this.#heldOf.get(type) ?? 0) <= this.#share(this.#world.types().length) - batchSize;
+    return isBelow && this.#held.size <= batchSize * (ROOM - 1);
   }
 
   // ——— Leases.
