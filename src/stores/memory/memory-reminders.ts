@@ -1,28 +1,26 @@
 // Reminders within one process: apps that share a MemoryStore share them. Each step runs to its end before anything else does, so
 // all of them are atomic.
-import type {
-  Claim,
-  ClaimRequest,
-  DeadReminder,
-  ReminderCounts,
-  ReminderKey,
-  ReminderOutcome,
-  ReminderQuery,
-  Reminders,
-  ReminderWrite,
-  Settlement,
-  StoredReminder,
-  Tick,
+import {
+  type Claim,
+  type ClaimRequest,
+  type DeadReminder,
+  type ReminderCounts,
+  type ReminderKey,
+  type ReminderOutcome,
+  type ReminderQuery,
+  type Reminders,
+  type ReminderWrite,
+  type Settlement,
+  type StoredReminder,
+  type Tick,
+  TOLD_AHEAD_MS,
 } from "../../ports/reminders.ts";
 import { pageOf, type Row, Shelf, type Shelves } from "./reminder-shelf.ts";
-
-/** Who watches is told of rows that are due within this. */
-const SOON_MS = 60_000;
 
 /** The namespaces in which something was written that whoever watches there should look for. */
 export function newsOf(batch: readonly ReminderWrite[], now: number): Set<string> {
   const isNews = (write: ReminderWrite): boolean =>
-    write.kind === "set" && write.lease === undefined && write.tick.at <= now + SOON_MS;
+    write.kind === "set" && write.lease === undefined && write.tick.at <= now + TOLD_AHEAD_MS;
   return new Set(batch.filter(isNews).map(({ key }) => key.namespace));
 }
 

@@ -3,19 +3,19 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import {
-  COMMIT_NUMBERS,
-  COMMIT_STRINGS,
-  type CommitAnswer,
-  TAKE_STRINGS,
-  type TakeAnswer,
-  WRITE_KIND,
-} from "./messages.ts";
+import { COMMIT_NUMBERS, COMMIT_STRINGS, TAKE_STRINGS, type TakeAnswer, WRITE_KIND } from "./messages.ts";
 
 type Head = [ref: number, epoch: number, version: number, pieces: number, state: string | null];
 type Fence = [epoch: number, version: number, commitId: string | null];
 
-/** One commit on its way into the tables; `data` is null when it clears. */
+/** Places in the batch, ascending: nearly always none. */
+interface Committed {
+  readonly fenced: readonly number[];
+  /** Had happened before. */
+  readonly repeated: readonly number[];
+}
+
+/** One commit on its way into the tables; `data` is null when it clears or keeps. */
 interface Writing {
   readonly ref: number;
   readonly epoch: number;
@@ -35,6 +35,7 @@ export class ActorStatements {
   readonly #commitInline: StatementSync;
   readonly #commitWhole: StatementSync;
   readonly #commitChange: StatementSync;
+  readonly #commitKeep: StatementSync;
   readonly #fence: StatementSync;
   readonly #putWhole: StatementSync;
   readonly #putChange: StatementSync;
@@ -78,6 +79,11 @@ export class ActorStatements {
       `UPDATE actors SET version = version + 1, commit_id = ?, committed_at = ?,
          pieces = pieces + 1, piece_bytes = piece_bytes + ?
        WHERE ref = ? AND epoch = ? AND version = ? AND (state IS NOT NULL OR pieces > 0)`,
+    );
+    // Commit that leaves the state alone, large or small.
+    this.#commitKeep = db.prepare(
+      `UPDATE actors SET version = version + 1, commit_id = ?, committed_at = ?
+       WHERE ref = ? AND epoch = ? AND version = ?`,
     );
     // Read only when one of the above changed nothing, to learn why.
     this.#fence = asArrays("SELECT epoch, version, commit_id FROM actors WHERE ref = ?");
@@ -123,8 +129,9 @@ export class ActorStatements {
     for (const [data] of this.#changesOf.all(ref) as unknown as [string][]) into.push(data);
   }
 
-  commit(numbers: readonly number[], strings: readonly string[], now: number): CommitAnswer {
+  commit(numbers: readonly number[], strings: readonly string[], now: number): Committed {
     const fenced: number[] = [];
+    const repeated: number[] = [];
     const count = numbers.length / COMMIT_NUMBERS;
     for (let i = 0; i < count; i++) {
       const at = i * COMMIT_NUMBERS;
@@ -133,15 +140,24 @@ export class ActorStatements {
       const version = numbers[at + 2] as number;
       const kind = numbers[at + 3] as number;
       const id = strings[i * COMMIT_STRINGS] as string;
-      const data = kind === WRITE_KIND.clear ? null : (strings[i * COMMIT_STRINGS + 1] as string);
-      if (kind !== WRITE_KIND.change && fitsInline(data)) {
+      const hasData = kind === WRITE_KIND.whole || kind === WRITE_KIND.change;
+      const data = hasData ? (strings[i * COMMIT_STRINGS + 1] as string) : null;
+      if ((kind === WRITE_KIND.whole || kind === WRITE_KIND.clear) && fitsInline(data)) {
         if (this.#commitInline.run(id, now, data, ref, epoch, version).changes === 1) continue;
       }
       const writing: Writing = { ref, epoch, version, id, data, now };
-      const written = kind === WRITE_KIND.change ? this.#append(writing) : this.#replace(writing);
-      if (!written && !this.#happened(writing)) fenced.push(i);
+      if (this.#write(kind, writing)) continue;
+      if (this.#happened(writing)) repeated.push(i);
+      else fenced.push(i);
     }
-    return fenced;
+    return { fenced, repeated };
+  }
+
+  #write(kind: number, writing: Writing): boolean {
+    if (kind === WRITE_KIND.change) return this.#append(writing);
+    if (kind !== WRITE_KIND.keep) return this.#replace(writing);
+    const { ref, epoch, version, id, now } = writing;
+    return this.#commitKeep.run(id, now, ref, epoch, version).changes === 1;
   }
 
   #append({ ref, epoch, version, id, data, now }: Writing): boolean {

@@ -1,10 +1,11 @@
 // What the store and its worker thread say to each other. A batch crosses as two flat arrays, one of numbers and one
 // of strings: copying 256 small objects between threads costs about three times as much as copying the two arrays.
 // Everything here is pure, so both sides agree by construction.
-import type { ErrorCode } from "../../kernel/errors.ts";
+import { type ErrorCode, isLimpetError } from "../../kernel/errors.ts";
 import type { ActorKey } from "../../kernel/names.ts";
 import type { Candidate, MemberChange } from "../../ports/coordination.ts";
 import type { ActorQuery, Commit, CommitOutcome, StoredActor, Taken, TakeRequest } from "../../ports/store.ts";
+import { packRiders, type ReminderChange, type ReminderLook, type Riders } from "./reminder-messages.ts";
 
 /** The file name that means no file. */
 export const IN_MEMORY = ":memory:";
@@ -18,7 +19,13 @@ export interface WorkerStart {
 
 export type ActorWrite =
   | { readonly kind: "take"; readonly strings: readonly string[] }
-  | { readonly kind: "commit"; readonly numbers: readonly number[]; readonly strings: readonly string[] };
+  | {
+      readonly kind: "commit";
+      readonly numbers: readonly number[];
+      readonly strings: readonly string[];
+      /** What they bring along. */
+      readonly riders?: Riders | undefined;
+    };
 
 export type CoordinationWrite =
   | { readonly kind: "campaign"; readonly candidate: Candidate; readonly dead: readonly string[] }
@@ -26,13 +33,15 @@ export type CoordinationWrite =
   | { readonly kind: "note"; readonly term: number; readonly changes: readonly MemberChange[] }
   | { readonly kind: "leave"; readonly incarnations: readonly string[] };
 
-export type Write = ActorWrite | CoordinationWrite;
+export type Write = ActorWrite | CoordinationWrite | ReminderChange;
 /** What schedulers ask goes before everything else that waits: a leadership runs out while it waits. */
 export type Urgent = CoordinationWrite | { readonly kind: "members" };
 
 export type Question =
   | ActorWrite
   | Urgent
+  | ReminderChange
+  | ReminderLook
   | { readonly kind: "list"; readonly query: ActorQuery }
   | { readonly kind: "find"; readonly key: ActorKey }
   | { readonly kind: "ping" }
@@ -40,10 +49,28 @@ export type Question =
 
 type Kind = Question["kind"];
 const COORDINATION_WRITES: ReadonlySet<Kind> = new Set(["campaign", "resign", "note", "leave"]);
+const OTHER_WRITES: ReadonlySet<Kind> = new Set([
+  ...(["take", "commit"] as const),
+  ...(["remind", "claim", "settle", "renew", "revive", "forget"] as const),
+]);
+/** Whoever asked these must know that they may have been done. The others are harmless to do twice without knowing. */
+const DOUBTFUL: ReadonlySet<Kind> = new Set(["commit", "remind", "settle", "revive", "forget"]);
+
 const isCoordinationWrite = (question: Question): boolean => COORDINATION_WRITES.has(question.kind);
 
 export const isWrite = (question: Question): question is Write =>
-  question.kind === "take" || question.kind === "commit" || isCoordinationWrite(question);
+  OTHER_WRITES.has(question.kind) || isCoordinationWrite(question);
+
+export const isDoubtful = (kind: Kind): boolean => DOUBTFUL.has(kind);
+
+/**
+ * Whether a write that failed together with others may be done on its own. After COMMIT itself has failed it may have happened:
+ * a commit is recognised by its id, and most other writes are harmless to do twice; but a reminder that was set, settled or
+ * revived would be answered as if somebody else had done it.
+ */
+export function mayRepeat({ kind }: Write, error: unknown): boolean {
+  return kind === "commit" || !isDoubtful(kind) || !isLimpetError(error, "COMMIT_UNKNOWN");
+}
 
 export const isUrgent = (question: Question): question is Urgent =>
   question.kind === "members" || isCoordinationWrite(question);
@@ -76,7 +103,7 @@ export const TAKE_STRINGS = 4;
 export const TAKE_NUMBERS = 4;
 export const COMMIT_NUMBERS = 4;
 export const COMMIT_STRINGS = 2;
-export const WRITE_KIND = { whole: 0, change: 1, clear: 2 } as const;
+export const WRITE_KIND = { whole: 0, change: 1, clear: 2, keep: 3 } as const;
 
 export function packTakes(batch: readonly TakeRequest[]): Question {
   const strings: string[] = [];
@@ -107,9 +134,9 @@ export function packCommits(batch: readonly Commit[]): Question {
   const strings: string[] = [];
   for (const { ref, epoch, version, id, write } of batch) {
     numbers.push(ref, epoch, version, WRITE_KIND[write.kind]);
-    strings.push(id, write.kind === "clear" ? "" : write.data);
+    strings.push(id, write.kind === "whole" || write.kind === "change" ? write.data : "");
   }
-  return { kind: "commit", numbers, strings };
+  return { kind: "commit", numbers, strings, riders: packRiders(batch) };
 }
 
 export function unpackOutcomes(fenced: CommitAnswer, count: number): CommitOutcome[] {

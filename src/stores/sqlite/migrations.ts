@@ -67,6 +67,50 @@ const STEPS = [
      pid INTEGER NOT NULL,
      types TEXT NOT NULL
    ) STRICT, WITHOUT ROWID;`,
+  // 3. Reminders. Namespace and type are one short number, so that both indexes stay small. Claims walk the second index,
+  //    which is in the order in which rows are due; nothing of a lease is in it, nor in the row: a lease is a row of its own,
+  //    at the end of a small table, so claiming rows that lie scattered rewrites none of them. Data that is not small is
+  //    apart (`data_bytes` > 0), so the next tick does not rewrite it either. Generations come from a counter that never goes
+  //    back; a reminder that is set anew is another row. The dead keep their data whole: they are never rewritten.
+  //    Moments are in milliseconds.
+  `CREATE TABLE reminder_types (
+     ref INTEGER PRIMARY KEY, namespace TEXT NOT NULL, type TEXT NOT NULL,
+     UNIQUE (namespace, type)
+   ) STRICT;
+   CREATE TABLE reminder_generations (one INTEGER PRIMARY KEY CHECK (one = 1), last INTEGER NOT NULL) STRICT;
+   INSERT INTO reminder_generations VALUES (1, 0);
+   CREATE TABLE reminders (
+     generation INTEGER PRIMARY KEY,
+     type_ref INTEGER NOT NULL,
+     id TEXT NOT NULL,
+     name TEXT NOT NULL,
+     at REAL NOT NULL,
+     due REAL NOT NULL,
+     number INTEGER NOT NULL,
+     attempt INTEGER NOT NULL,
+     schedule TEXT NOT NULL,
+     data TEXT,
+     data_bytes INTEGER NOT NULL
+   ) STRICT;
+   CREATE UNIQUE INDEX reminders_by_name ON reminders (type_ref, id, name);
+   CREATE INDEX reminders_by_moment ON reminders (type_ref, at);
+   CREATE TABLE reminder_leases (generation INTEGER PRIMARY KEY, until REAL NOT NULL, token TEXT NOT NULL) STRICT;
+   CREATE TABLE reminder_data (generation INTEGER PRIMARY KEY, data TEXT NOT NULL) STRICT;
+   CREATE TABLE dead_reminders (
+     type_ref INTEGER NOT NULL,
+     id TEXT NOT NULL,
+     name TEXT NOT NULL,
+     generation INTEGER NOT NULL,
+     at REAL NOT NULL,
+     due REAL NOT NULL,
+     number INTEGER NOT NULL,
+     attempt INTEGER NOT NULL,
+     died_at REAL NOT NULL,
+     schedule TEXT NOT NULL,
+     error TEXT NOT NULL,
+     data TEXT,
+     UNIQUE (type_ref, id, name)
+   ) STRICT;`,
 ] as const;
 
 export function migrate(db: DatabaseSync, transactions: Transactions, file: string): void {

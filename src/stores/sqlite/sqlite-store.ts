@@ -6,6 +6,7 @@ import { LimpetError } from "../../kernel/errors.ts";
 import type { ActorKey } from "../../kernel/names.ts";
 import type { Coordination } from "../../ports/coordination.ts";
 import { type Log, silentLog } from "../../ports/log.ts";
+import type { Reminders } from "../../ports/reminders.ts";
 import type { ActorQuery, Commit, CommitOutcome, Store, StoredActor, Taken, TakeRequest } from "../../ports/store.ts";
 import { SqliteCoordination } from "./coordination.ts";
 import {
@@ -19,6 +20,7 @@ import {
   unpackOutcomes,
   unpackTaken,
 } from "./messages.ts";
+import { SqliteReminders } from "./reminders.ts";
 import { WorkerLink } from "./worker-link.ts";
 
 export interface SqliteOptions {
@@ -80,12 +82,14 @@ export class SqliteStore implements Store {
   readonly lanes = 8;
   readonly eager = 64;
   readonly coordination: Coordination;
+  readonly reminders: Reminders;
   readonly #link: WorkerLink;
 
   constructor(location: string, link: WorkerLink) {
     this.location = location;
     this.#link = link;
     this.coordination = new SqliteCoordination(link);
+    this.reminders = new SqliteReminders(link);
   }
 
   async take(batch: readonly TakeRequest[]): Promise<Taken[]> {

@@ -70,6 +70,15 @@ test("a COMMIT that fails is unavailable for work that is harmless to do twice",
   assert.throws(() => transactions.write("STORE_UNAVAILABLE", () => {}), { code: "STORE_UNAVAILABLE" });
 });
 
+test("which of the two it is may depend on what joined meanwhile", () => {
+  const { db } = memory();
+  const error = sqliteError(10 | (4 << 8), "disk I/O error");
+  const transactions = new Transactions(failingCommits(db, [{ error, applied: false }]), 0);
+  const joined = ["take"];
+  const uncertain = () => (joined.includes("commit") ? "COMMIT_UNKNOWN" : "STORE_UNAVAILABLE");
+  assert.throws(() => transactions.write(uncertain, () => joined.push("commit")), { code: "COMMIT_UNKNOWN" });
+});
+
 test("a COMMIT that met a lock is done again, work and all, and counts once", () => {
   const { db, rows } = memory();
   const busy = { error: sqliteError(5, "database is locked"), applied: false };

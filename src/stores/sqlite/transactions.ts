@@ -49,8 +49,8 @@ export class Transactions {
     this.#commit = db.prepare("COMMIT");
   }
 
-  /** `work` may run several times, but what it did is applied once. */
-  write<T>(uncertain: Uncertain, work: () => T): T {
+  /** `work` may run several times, but what it did is applied once. `uncertain` may depend on what it did. */
+  write<T>(uncertain: Uncertain | (() => Uncertain), work: () => T): T {
     return patiently(this.#busyTimeoutMs, () => this.#once(this.#begin, uncertain, work));
   }
 
@@ -59,7 +59,7 @@ export class Transactions {
     return patiently(this.#busyTimeoutMs, () => this.#once(this.#beginRead, "STORE_UNAVAILABLE", work));
   }
 
-  #once<T>(begin: StatementSync, uncertain: Uncertain, work: () => T): T {
+  #once<T>(begin: StatementSync, uncertain: Uncertain | (() => Uncertain), work: () => T): T {
     begin.run();
     let result: T;
     try {
@@ -75,7 +75,8 @@ export class Transactions {
       if (isBusy(error)) throw error;
       // The commit record may already be in the log when the flush behind it fails, and then it could come back to
       // life when the log is next recovered.
-      throw new LimpetError(uncertain, `COMMIT failed and may or may not count (${error})`, { cause: error });
+      const code = typeof uncertain === "function" ? uncertain() : uncertain;
+      throw new LimpetError(code, `COMMIT failed and may or may not count (${error})`, { cause: error });
     }
     return result;
   }

@@ -7,7 +7,7 @@
 import { Worker } from "node:worker_threads";
 import { type ErrorCode, LimpetError } from "../../kernel/errors.ts";
 import type { Log } from "../../ports/log.ts";
-import { type Answer, isUrgent, type Question, type WorkerStart } from "./messages.ts";
+import { type Answer, isDoubtful, isUrgent, type Question, type WorkerStart } from "./messages.ts";
 
 const SCRIPT = new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js", import.meta.url);
 
@@ -164,6 +164,6 @@ export class WorkerLink {
 
 /** The worker answers nobody any more; what it did last is known only to the file. */
 function lost(kind: Question["kind"], reason: unknown): LimpetError {
-  const code: ErrorCode = kind === "commit" ? "COMMIT_UNKNOWN" : "STORE_UNAVAILABLE";
+  const code: ErrorCode = isDoubtful(kind) ? "COMMIT_UNKNOWN" : "STORE_UNAVAILABLE";
   return new LimpetError(code, `the SQLite worker thread was lost: ${reason}`, { cause: reason });
 }

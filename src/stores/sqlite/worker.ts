@@ -16,13 +16,19 @@ import {
   type Answer,
   COMMIT_NUMBERS,
   type Failure,
+  isDoubtful,
   isUrgent,
   isWrite,
+  mayRepeat,
   type Question,
   TAKE_STRINGS,
   type WorkerStart,
   type Write,
 } from "./messages.ts";
+import { ReminderClaims } from "./reminder-claims.ts";
+import { ReminderListing } from "./reminder-listing.ts";
+import { type ClaimAnswer, type Riders, unpackRiders, unpackSettlements, unpackWrites } from "./reminder-messages.ts";
+import { ReminderStatements } from "./reminder-statements.ts";
 import { toLimpetError } from "./sqlite-errors.ts";
 import type { Transactions } from "./transactions.ts";
 
@@ -32,10 +38,28 @@ const start = workerData as WorkerStart;
 
 type Read = Exclude<Question, Write>;
 
-function rowsOf(question: Write): number {
-  if (question.kind === "take") return question.strings.length / TAKE_STRINGS;
-  if (question.kind === "note") return question.changes.length;
-  return question.kind === "commit" ? question.numbers.length / COMMIT_NUMBERS : 1;
+/** How much of a transaction it has taken. */
+function rowsOf(question: Write, value: unknown): number {
+  switch (question.kind) {
+    case "take":
+      return question.strings.length / TAKE_STRINGS;
+    case "commit": {
+      const { numbers, riders } = question;
+      const brought = riders === undefined ? 0 : riders.settlements.count + riders.writes.count;
+      return numbers.length / COMMIT_NUMBERS + brought;
+    }
+    case "note":
+      return question.changes.length;
+    case "remind":
+    case "settle":
+      return question.count;
+    case "claim":
+      return (value as ClaimAnswer).count;
+    case "renew":
+      return question.generations.length;
+    default:
+      return 1;
+  }
 }
 
 const failure = (error: unknown): Failure => {
@@ -51,6 +75,9 @@ class Desk {
   readonly #actors: ActorStatements;
   readonly #listing: ListingStatements;
   readonly #coordination: CoordinationStatements;
+  readonly #reminders: ReminderStatements;
+  readonly #claims: ReminderClaims;
+  readonly #reminderListing: ReminderListing;
   readonly #inbox = new Inbox(() => receiveMessageOnPort(port)?.message as Question | undefined);
 
   constructor(db: DatabaseSync, transactions: Transactions) {
@@ -59,6 +86,9 @@ class Desk {
     this.#actors = new ActorStatements(db);
     this.#listing = new ListingStatements(db);
     this.#coordination = new CoordinationStatements(db);
+    this.#reminders = new ReminderStatements(db);
+    this.#claims = new ReminderClaims(db);
+    this.#reminderListing = new ReminderListing(db);
   }
 
   /** Answers a question and all that have come meanwhile. */
@@ -78,25 +108,29 @@ class Desk {
     const joined = [first];
     try {
       const values = this.#transaction(joined, (values) => {
-        let rows = joined.reduce((sum, question) => sum + rowsOf(question), 0);
+        let rows = joined.reduce((sum, question, i) => sum + rowsOf(question, values[i]), 0);
         for (;;) {
           const received = this.#inbox.nextWrite(rows >= LIMITS.batchSize);
           if (received === undefined) return;
           joined.push(received);
-          values.push(this.#apply(received));
-          rows += rowsOf(received);
+          const value = this.#apply(received);
+          values.push(value);
+          rows += rowsOf(received, value);
         }
       });
       for (const [i, value] of values.entries()) say({ value, urgent: isUrgent(joined[i]!) });
     } catch (error) {
-      // Each on its own, so that nobody fails for what another one brought. All of them may be done twice.
-      if (joined.length === 1) this.#refuse(first, error);
-      else for (const question of joined) this.#attempt(question, () => this.#transaction([question], () => {})[0]);
+      // Each on its own, so that nobody fails for what another one brought.
+      for (const question of joined) {
+        if (joined.length === 1 || !mayRepeat(question, error)) this.#refuse(question, error);
+        else this.#attempt(question, () => this.#transaction([question], () => {})[0]);
+      }
     }
   }
 
   #transaction(questions: readonly Write[], more: (values: unknown[]) => void): unknown[] {
-    const uncertain = questions.some(({ kind }) => kind === "commit") ? "COMMIT_UNKNOWN" : "STORE_UNAVAILABLE";
+    // More may join meanwhile.
+    const uncertain = () => (questions.some(({ kind }) => isDoubtful(kind)) ? "COMMIT_UNKNOWN" : "STORE_UNAVAILABLE");
     return this.#transactions.write(uncertain, () => {
       const values = questions.map((question) => this.#apply(question));
       more(values);
@@ -108,8 +142,12 @@ class Desk {
     switch (question.kind) {
       case "take":
         return this.#actors.take(question.strings, Date.now());
-      case "commit":
-        return this.#actors.commit(question.numbers, question.strings, Date.now());
+      case "commit": {
+        const { numbers, strings, riders } = question;
+        const { fenced, repeated } = this.#actors.commit(numbers, strings, Date.now());
+        if (riders !== undefined) this.#ride(riders, new Set([...fenced, ...repeated]));
+        return fenced;
+      }
       case "campaign":
         return this.#coordination.campaign(question.candidate, question.dead, Date.now());
       case "resign":
@@ -118,7 +156,26 @@ class Desk {
         return this.#coordination.note(question.term, question.changes);
       case "leave":
         return this.#coordination.leave(question.incarnations);
+      case "remind":
+        return this.#reminders.write(unpackWrites(question), Date.now());
+      case "settle":
+        return this.#reminders.settle(unpackSettlements(question), Date.now());
+      case "claim":
+        return this.#claims.claim(question.request, Date.now());
+      case "renew":
+        return this.#reminders.renew(question.generations, question.token, Date.now() + question.leaseMs);
+      case "revive":
+        return this.#reminders.revive(question.key, Date.now());
+      case "forget":
+        return this.#reminders.forget(question.key);
     }
+  }
+
+  /** Commits of one batch know nothing of each other, so all of them settle before any of them writes. */
+  #ride(riders: Riders, idle: ReadonlySet<number>): void {
+    const { settlements, writes } = unpackRiders(riders, (place) => !idle.has(place));
+    if (settlements.length > 0) this.#reminders.settle(settlements, Date.now());
+    if (writes.length > 0) this.#reminders.write(writes, Date.now());
   }
 
   #read(question: Read): unknown {
@@ -129,6 +186,16 @@ class Desk {
         return this.#transactions.read(() => this.#listing.list(question.query));
       case "find":
         return this.#transactions.read(() => this.#listing.find(question.key));
+      case "reminder":
+        return this.#transactions.read(() => this.#reminderListing.get(question.key, Date.now()));
+      case "reminders":
+        return this.#transactions.read(() => this.#reminderListing.list(question.query, Date.now()));
+      case "dead":
+        return this.#transactions.read(() => this.#reminderListing.listDead(question.query));
+      case "count":
+        return this.#transactions.read(() =>
+          this.#reminderListing.count(question.namespace, question.limit, Date.now()),
+        );
       case "ping":
         return this.#transactions.read(() => this.#db.exec("SELECT 1 FROM actors LIMIT 1"));
       case "close":

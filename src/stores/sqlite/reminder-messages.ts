@@ -1,0 +1,234 @@
+// How reminders cross between the store and its worker thread: as flat arrays of numbers and strings, like takes and commits.
+// Each pair of functions here reads what the other wrote; nobody else looks inside.
+import type {
+  Claim,
+  ClaimedReminder,
+  ClaimRequest,
+  ReminderKey,
+  ReminderOutcome,
+  ReminderQuery,
+  ReminderWrite,
+  Settlement,
+  Tick,
+} from "../../ports/reminders.ts";
+import type { Commit } from "../../ports/store.ts";
+
+export interface Packed {
+  readonly count: number;
+  readonly numbers: readonly number[];
+  readonly strings: readonly string[];
+}
+
+/** What the commits of a batch bring. */
+export interface Riders {
+  /** For each commit that brings something: its place in the batch, how many it settles, how many it writes. */
+  readonly places: readonly number[];
+  readonly settlements: Packed;
+  readonly writes: Packed;
+}
+
+export type ReminderChange =
+  | ({ readonly kind: "remind" } & Packed)
+  | ({ readonly kind: "settle" } & Packed)
+  | { readonly kind: "claim"; readonly request: ClaimRequest }
+  | {
+      readonly kind: "renew";
+      readonly generations: readonly number[];
+      readonly token: string;
+      readonly leaseMs: number;
+    }
+  | { readonly kind: "revive"; readonly key: ReminderKey }
+  | { readonly kind: "forget"; readonly key: ReminderKey };
+
+export type ReminderLook =
+  | { readonly kind: "reminder"; readonly key: ReminderKey }
+  | { readonly kind: "reminders"; readonly query: ReminderQuery }
+  | { readonly kind: "dead"; readonly query: ReminderQuery }
+  | { readonly kind: "count"; readonly namespace: string; readonly limit: number };
+
+/** For each write the new generation; for a cancelled one whether it existed, 1 or 0; 0 for one that was to be new and is not. */
+export type RemindAnswer = readonly number[];
+
+export interface ClaimAnswer extends Packed {
+  readonly now: number;
+  readonly next: number | undefined;
+}
+
+const CANCEL = 1;
+const IS_NEW = 2;
+const HAS_DATA = 4;
+const HAS_LEASE = 8;
+
+/** Reads flat arrays from their beginning. */
+class Reader {
+  readonly #packed: Packed;
+  #number = 0;
+  #string = 0;
+
+  constructor(packed: Packed) {
+    this.#packed = packed;
+  }
+
+  number(): number {
+    return this.#packed.numbers[this.#number++] as number;
+  }
+
+  string(): string {
+    return this.#packed.strings[this.#string++] as string;
+  }
+
+  tick(): Tick {
+    return { at: this.number(), due: this.number(), number: this.number(), attempt: this.number() };
+  }
+}
+
+export function packWrites(batch: readonly ReminderWrite[]): Packed {
+  const numbers: number[] = [];
+  const strings: string[] = [];
+  for (const write of batch) {
+    const { namespace, type, id, name } = write.key;
+    strings.push(namespace, type, id, name);
+    if (write.kind === "cancel") {
+      numbers.push(CANCEL);
+      continue;
+    }
+    const { tick, content, lease, isNew } = write;
+    const flags = (isNew ? IS_NEW : 0) | (content.data === undefined ? 0 : HAS_DATA) | (lease ? HAS_LEASE : 0);
+    numbers.push(flags, tick.at, tick.due, tick.number, tick.attempt);
+    strings.push(content.schedule);
+    if (content.data !== undefined) strings.push(content.data);
+    if (lease === undefined) continue;
+    numbers.push(lease.leaseMs);
+    strings.push(lease.token);
+  }
+  return { count: batch.length, numbers, strings };
+}
+
+export function unpackWrites(packed: Packed): ReminderWrite[] {
+  const from = new Reader(packed);
+  return Array.from({ length: packed.count }, (): ReminderWrite => {
+    const key = { namespace: from.string(), type: from.string(), id: from.string(), name: from.string() };
+    const flags = from.number();
+    if (flags === CANCEL) return { kind: "cancel", key };
+    const tick = from.tick();
+    const content = { schedule: from.string(), data: flags & HAS_DATA ? from.string() : undefined };
+    const lease = flags & HAS_LEASE ? { leaseMs: from.number(), token: from.string() } : undefined;
+    return { kind: "set", key, tick, content, lease, isNew: (flags & IS_NEW) !== 0 };
+  });
+}
+
+export function unpackOutcomes(answer: RemindAnswer, batch: readonly ReminderWrite[]): ReminderOutcome[] {
+  return batch.map(({ kind }, i): ReminderOutcome => {
+    const told = answer[i] as number;
+    if (kind === "cancel") return { kind: "cancelled", existed: told === 1 };
+    return told === 0 ? { kind: "exists" } : { kind: "set", generation: told };
+  });
+}
+
+const KINDS = ["done", "next", "release", "dead"] as const;
+const NO_LEASE = -1;
+
+/** Most settlements of a batch name the same few tokens, so each token crosses once. */
+export function packSettlements(batch: readonly Settlement[]): Packed {
+  const numbers: number[] = [];
+  const strings: string[] = [];
+  const places = new Map<string, number>();
+  for (const settlement of batch) {
+    let place = places.get(settlement.token);
+    if (place === undefined) {
+      place = strings.push(settlement.token) - 1;
+      places.set(settlement.token, place);
+    }
+    numbers.push(settlement.generation, place, KINDS.indexOf(settlement.kind));
+    if (settlement.kind === "next") {
+      const { tick, leaseMs = NO_LEASE } = settlement;
+      numbers.push(tick.at, tick.due, tick.number, tick.attempt, leaseMs);
+    } else if (settlement.kind === "dead") numbers.push(strings.push(settlement.error) - 1);
+  }
+  return { count: batch.length, numbers, strings };
+}
+
+export function unpackSettlements(packed: Packed): Settlement[] {
+  const from = new Reader(packed);
+  const stringAt = (place: number): string => packed.strings[place] as string;
+  return Array.from({ length: packed.count }, (): Settlement => {
+    const generation = from.number();
+    const token = stringAt(from.number());
+    const kind = KINDS[from.number()] as Settlement["kind"];
+    if (kind === "dead") return { kind, generation, token, error: stringAt(from.number()) };
+    if (kind !== "next") return { kind, generation, token };
+    const tick = from.tick();
+    const leaseMs = from.number();
+    return { kind, generation, token, tick, leaseMs: leaseMs === NO_LEASE ? undefined : leaseMs };
+  });
+}
+
+/** `undefined` when no commit brings anything, which is nearly always. */
+export function packRiders(batch: readonly Commit[]): Riders | undefined {
+  if (batch.every(({ settle, reminders }) => settle === undefined && reminders === undefined)) return undefined;
+  const places: number[] = [];
+  const settlements: Settlement[] = [];
+  const writes: ReminderWrite[] = [];
+  for (const [place, { settle = [], reminders = [] }] of batch.entries()) {
+    if (settle.length + reminders.length === 0) continue;
+    places.push(place, settle.length, reminders.length);
+    settlements.push(...settle);
+    writes.push(...reminders);
+  }
+  return { places, settlements: packSettlements(settlements), writes: packWrites(writes) };
+}
+
+/** What is brought by those commits that count. */
+export function unpackRiders(
+  { places, settlements, writes }: Riders,
+  counts: (place: number) => boolean,
+): { settlements: Settlement[]; writes: ReminderWrite[] } {
+  const allSettlements = unpackSettlements(settlements);
+  const allWrites = unpackWrites(writes);
+  const counted = { settlements: [] as Settlement[], writes: [] as ReminderWrite[] };
+  let [settlement, write] = [0, 0];
+  for (let i = 0; i < places.length; i += 3) {
+    const [place, settles, sets] = places.slice(i, i + 3) as [number, number, number];
+    if (counts(place)) {
+      counted.settlements.push(...allSettlements.slice(settlement, settlement + settles));
+      counted.writes.push(...allWrites.slice(write, write + sets));
+    }
+    settlement += settles;
+    write += sets;
+  }
+  return counted;
+}
+
+/** A claimed row as the worker has it; its type is a place in the request. */
+export interface ClaimedRow {
+  readonly generation: number;
+  readonly typePlace: number;
+  readonly id: string;
+  readonly name: string;
+  readonly tick: Tick;
+  readonly schedule: string;
+  readonly data: string | null;
+}
+
+export function packClaimed(rows: readonly ClaimedRow[], now: number, next: number | undefined): ClaimAnswer {
+  const numbers: number[] = [];
+  const strings: string[] = [];
+  for (const { generation, typePlace, id, name, tick, schedule, data } of rows) {
+    numbers.push(generation, typePlace, data === null ? 0 : 1, tick.at, tick.due, tick.number, tick.attempt);
+    strings.push(id, name, schedule);
+    if (data !== null) strings.push(data);
+  }
+  return { now, next, count: rows.length, numbers, strings };
+}
+
+export function unpackClaimed(answer: ClaimAnswer, { namespace, types }: ClaimRequest): Claim {
+  const from = new Reader(answer);
+  const reminders = Array.from({ length: answer.count }, (): ClaimedReminder => {
+    const generation = from.number();
+    const type = types[from.number()] as string;
+    const hasData = from.number() === 1;
+    const key = { namespace, type, id: from.string(), name: from.string() };
+    return { generation, key, tick: from.tick(), schedule: from.string(), data: hasData ? from.string() : undefined };
+  });
+  return { now: answer.now, reminders, next: answer.next };
+}

@@ -1,0 +1,208 @@
+// The rows of reminders: setting, cancelling, settling. One SQL verb, one statement, its performance story above it.
+// Every method runs inside a write transaction that somebody else began, and may run again after it was rolled back.
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { LIMITS } from "../../kernel/limits.ts";
+import type { ReminderContent, ReminderKey, ReminderWrite, Settlement, Tick } from "../../ports/reminders.ts";
+import type { RemindAnswer } from "./reminder-messages.ts";
+import { ReminderTypes } from "./reminder-types.ts";
+
+type Known = [generation: number, dataBytes: number];
+type HeldRow = [generation: number, token: string, number: number, attempt: number, dataBytes: number];
+type DeadRow = [due: number, number: number, schedule: string, data: string | null];
+
+/** Any number of rows, by primary key, with one statement: the numbers travel as JSON. */
+export const THESE = "generation IN (SELECT value FROM json_each(?))";
+
+export class ReminderStatements {
+  readonly #types: ReminderTypes;
+  readonly #reserve: StatementSync;
+  readonly #last: StatementSync;
+  readonly #known: StatementSync;
+  readonly #insert: StatementSync;
+  readonly #delete: StatementSync;
+  readonly #deleteThese: StatementSync;
+  readonly #putData: StatementSync;
+  readonly #dropData: StatementSync;
+  readonly #putLease: StatementSync;
+  readonly #dropLease: StatementSync;
+  readonly #dropLeases: StatementSync;
+  readonly #renewLease: StatementSync;
+  readonly #renewLeases: StatementSync;
+  readonly #leased: StatementSync;
+  readonly #held: StatementSync;
+  readonly #moveOn: StatementSync;
+  readonly #bury: StatementSync;
+  readonly #dead: StatementSync;
+  readonly #unbury: StatementSync;
+
+  constructor(db: DatabaseSync) {
+    const asArrays = (sql: string): StatementSync => {
+      const statement = db.prepare(sql);
+      statement.setReturnArrays(true);
+      return statement;
+    };
+    this.#types = new ReminderTypes(db);
+
+    // The one row, by its key, once for a batch: as many numbers as it needs, and none of them ever again.
+    this.#reserve = db.prepare("UPDATE reminder_generations SET last = last + ? WHERE one = 1");
+    this.#last = asArrays("SELECT last FROM reminder_generations WHERE one = 1");
+
+    // Setting: one seek by name to find the row it replaces, and a new row at the end of the table with an entry in both
+    // indexes. INSERT OR REPLACE would save the seek, and leave behind what the row had apart.
+    this.#known = asArrays("SELECT generation, data_bytes FROM reminders WHERE type_ref = ? AND id = ? AND name = ?");
+    this.#insert = db.prepare(
+      `INSERT INTO reminders (generation, type_ref, id, name, at, due, number, attempt, schedule, data, data_bytes)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.#delete = db.prepare("DELETE FROM reminders WHERE generation = ?");
+    this.#deleteThese = db.prepare(`DELETE FROM reminders WHERE ${THESE}`);
+    this.#putData = db.prepare("INSERT INTO reminder_data (generation, data) VALUES (?, ?)");
+    this.#dropData = db.prepare("DELETE FROM reminder_data WHERE generation = ?");
+
+    // Leases: a table with a row for each reminder that somebody holds.
+    this.#putLease = db.prepare("INSERT OR REPLACE INTO reminder_leases (generation, until, token) VALUES (?, ?, ?)");
+    this.#dropLease = db.prepare("DELETE FROM reminder_leases WHERE generation = ?");
+    this.#dropLeases = db.prepare(`DELETE FROM reminder_leases WHERE ${THESE}`);
+    this.#renewLease = db.prepare("UPDATE reminder_leases SET until = ? WHERE generation = ?");
+    this.#renewLeases = db.prepare(`UPDATE reminder_leases SET until = ? WHERE token = ? AND ${THESE}`);
+    this.#leased = asArrays(`SELECT generation FROM reminder_leases WHERE token = ? AND ${THESE}`);
+
+    // Settling: what is held is read once for the whole batch. Those that are done go with two statements, however many.
+    this.#held = asArrays(
+      `SELECT generation, token, number, attempt, data_bytes FROM reminder_leases JOIN reminders USING (generation)
+       WHERE ${THESE}`,
+    );
+    // The row, which is short because large data is apart, and its place in the order of moments.
+    this.#moveOn = db.prepare("UPDATE reminders SET at = ?, due = ?, number = ?, attempt = ? WHERE generation = ?");
+    this.#bury = db.prepare(
+      `INSERT OR REPLACE INTO dead_reminders
+         (type_ref, id, name, generation, at, due, number, attempt, died_at, schedule, error, data)
+       SELECT type_ref, id, name, generation, at, due, number, attempt, ?, schedule, ?,
+         coalesce(data, (SELECT data FROM reminder_data WHERE generation = r.generation))
+       FROM reminders r WHERE generation = ?`,
+    );
+    this.#dead = asArrays(
+      "SELECT due, number, schedule, data FROM dead_reminders WHERE type_ref = ? AND id = ? AND name = ?",
+    );
+    this.#unbury = db.prepare("DELETE FROM dead_reminders WHERE type_ref = ? AND id = ? AND name = ?");
+  }
+
+  write(batch: readonly ReminderWrite[], now: number): RemindAnswer {
+    const sets = batch.reduce((sum, { kind }) => sum + (kind === "set" ? 1 : 0), 0);
+    let generation = sets === 0 ? 0 : this.#next(sets);
+    const refs = this.#refs();
+    return batch.map((write): number => {
+      const { key } = write;
+      const ref = refs(key);
+      const before = this.#known.get(ref, key.id, key.name) as unknown as Known | undefined;
+      if (write.kind === "set" && write.isNew && before !== undefined) return 0;
+      if (before !== undefined) this.#drop(before);
+      if (write.kind === "cancel") return before === undefined ? 0 : 1;
+      const mine = generation++;
+      this.#put(mine, ref, key, write.tick, write.content);
+      if (write.lease !== undefined) this.#putLease.run(mine, now + write.lease.leaseMs, write.lease.token);
+      return mine;
+    });
+  }
+
+  /** The token decides, not the clock: a lease that is over still counts while nobody else has claimed the row. */
+  settle(batch: readonly Settlement[], now: number): boolean[] {
+    const rows = this.#held.all(JSON.stringify(batch.map(({ generation }) => generation))) as unknown as HeldRow[];
+    const held = new Map(rows.map((row) => [row[0], row]));
+    const gone: HeldRow[] = [];
+    const free: number[] = [];
+    const counted = batch.map((settlement): boolean => {
+      const { generation } = settlement;
+      const row = held.get(generation);
+      if (row === undefined || row[1] !== settlement.token) return false;
+      if (settlement.kind === "next") {
+        const { tick, leaseMs } = settlement;
+        if (isBefore(tick, row)) return false;
+        this.#moveOn.run(tick.at, tick.due, tick.number, tick.attempt, generation);
+        [row[2], row[3]] = [tick.number, tick.attempt];
+        if (leaseMs !== undefined) {
+          this.#renewLease.run(now + leaseMs, generation);
+          return true;
+        }
+      } else if (settlement.kind !== "release") {
+        if (settlement.kind === "dead") this.#bury.run(now, settlement.error, generation);
+        gone.push(row);
+      }
+      free.push(generation);
+      held.delete(generation);
+      return true;
+    });
+    if (gone.length > 0) this.#deleteThese.run(JSON.stringify(gone.map(([generation]) => generation)));
+    for (const [generation, , , , dataBytes] of gone) if (dataBytes > 0) this.#dropData.run(generation);
+    if (free.length > 0) this.#dropLeases.run(JSON.stringify(free));
+    return counted;
+  }
+
+  renew(generations: readonly number[], token: string, until: number): number[] {
+    const these = JSON.stringify(generations);
+    if (this.#renewLeases.run(until, token, these).changes === generations.length) return [];
+    const held = new Set((this.#leased.all(token, these) as unknown as [number][]).map(([generation]) => generation));
+    return generations.filter((generation) => !held.has(generation));
+  }
+
+  revive(key: ReminderKey, now: number): boolean {
+    const { namespace, type, id, name } = key;
+    const ref = this.#types.find(namespace, type);
+    if (ref === undefined || this.#known.get(ref, id, name) !== undefined) return false;
+    const dead = this.#dead.get(ref, id, name) as unknown as DeadRow | undefined;
+    if (dead === undefined) return false;
+    const [due, number, schedule, data] = dead;
+    this.#put(this.#next(1), ref, key, { at: now, due, number, attempt: 0 }, { schedule, data: data ?? undefined });
+    this.#unbury.run(ref, id, name);
+    return true;
+  }
+
+  forget({ namespace, type, id, name }: ReminderKey): boolean {
+    const ref = this.#types.find(namespace, type);
+    return ref !== undefined && this.#unbury.run(ref, id, name).changes === 1;
+  }
+
+  /** The first of so many generations that nobody has had. */
+  #next(count: number): number {
+    this.#reserve.run(count);
+    const [last] = this.#last.get() as unknown as [number];
+    return last - count + 1;
+  }
+
+  /** Most writes of a batch are of the same type as the one before. */
+  #refs(): (key: ReminderKey) => number {
+    let last: ReminderKey | undefined;
+    let ref = 0;
+    return (key) => {
+      if (key.type !== last?.type || key.namespace !== last.namespace) ref = this.#types.make(key.namespace, key.type);
+      last = key;
+      return ref;
+    };
+  }
+
+  #put(generation: number, ref: number, key: ReminderKey, tick: Tick, { schedule, data }: ReminderContent): void {
+    const { at, due, number, attempt } = tick;
+    const bytes = data === undefined ? 0 : bytesApart(data);
+    const inline = bytes > 0 ? null : (data ?? null);
+    this.#insert.run(generation, ref, key.id, key.name, at, due, number, attempt, schedule, inline, bytes);
+    if (bytes > 0) this.#putData.run(generation, data as string);
+  }
+
+  #drop([generation, dataBytes]: Known): void {
+    this.#delete.run(generation);
+    this.#dropLease.run(generation);
+    if (dataBytes > 0) this.#dropData.run(generation);
+  }
+}
+
+/** An answer was lost, the settlement was sent again, and the first one arrives when others have followed: it is too late. */
+function isBefore(tick: Tick, [, , number, attempt]: HeldRow): boolean {
+  return tick.number < number || (tick.number === number && tick.attempt < attempt);
+}
+
+/** How many bytes of it are kept apart: none of what is small. A UTF-16 unit is one to three bytes, so most need no counting. */
+function bytesApart(data: string): number {
+  if (data.length * 3 <= LIMITS.inlineStateBytes) return 0;
+  const bytes = Buffer.byteLength(data);
+  return bytes <= LIMITS.inlineStateBytes ? 0 : bytes;
+}

@@ -1,0 +1,85 @@
+// Reminders as the event loop sees them: each step is one question to the worker thread. Moments are those of the machine's clock,
+// which all processes on the file share.
+import type {
+  Claim,
+  ClaimRequest,
+  DeadReminder,
+  ReminderCounts,
+  ReminderKey,
+  ReminderOutcome,
+  ReminderQuery,
+  Reminders,
+  ReminderWrite,
+  Settlement,
+  StoredReminder,
+} from "../../ports/reminders.ts";
+import {
+  type ClaimAnswer,
+  packSettlements,
+  packWrites,
+  type RemindAnswer,
+  unpackClaimed,
+  unpackOutcomes,
+} from "./reminder-messages.ts";
+import type { WorkerLink } from "./worker-link.ts";
+
+export class SqliteReminders implements Reminders {
+  readonly #link: WorkerLink;
+
+  constructor(link: WorkerLink) {
+    this.#link = link;
+  }
+
+  async write(batch: readonly ReminderWrite[]): Promise<ReminderOutcome[]> {
+    return unpackOutcomes((await this.#link.ask({ kind: "remind", ...packWrites(batch) })) as RemindAnswer, batch);
+  }
+
+  // Field by field, here and below: what else a caller's object may carry need not survive the crossing.
+  async claim({ namespace, types, limit, aheadMs, leaseMs, token }: ClaimRequest): Promise<Claim> {
+    const request = { namespace, types: [...new Set(types)], limit, aheadMs, leaseMs, token };
+    return unpackClaimed((await this.#link.ask({ kind: "claim", request })) as ClaimAnswer, request);
+  }
+
+  async settle(batch: readonly Settlement[]): Promise<boolean[]> {
+    return (await this.#link.ask({ kind: "settle", ...packSettlements(batch) })) as boolean[];
+  }
+
+  async renew(generations: readonly number[], token: string, leaseMs: number): Promise<number[]> {
+    return (await this.#link.ask({ kind: "renew", generations: [...generations], token, leaseMs })) as number[];
+  }
+
+  async get(key: ReminderKey): Promise<StoredReminder | undefined> {
+    return (await this.#link.ask({ kind: "reminder", key: keyOf(key) })) as StoredReminder | undefined;
+  }
+
+  async list(query: ReminderQuery): Promise<StoredReminder[]> {
+    return (await this.#link.ask({ kind: "reminders", query: queryOf(query) })) as StoredReminder[];
+  }
+
+  async listDead(query: ReminderQuery): Promise<DeadReminder[]> {
+    return (await this.#link.ask({ kind: "dead", query: queryOf(query) })) as DeadReminder[];
+  }
+
+  async revive(key: ReminderKey): Promise<boolean> {
+    return (await this.#link.ask({ kind: "revive", key: keyOf(key) })) as boolean;
+  }
+
+  async forget(key: ReminderKey): Promise<boolean> {
+    return (await this.#link.ask({ kind: "forget", key: keyOf(key) })) as boolean;
+  }
+
+  async count(namespace: string, limit: number): Promise<ReminderCounts> {
+    return (await this.#link.ask({ kind: "count", namespace, limit })) as ReminderCounts;
+  }
+
+  /** Nothing in the file calls out to other processes. */
+  watch(): undefined {
+    return undefined;
+  }
+}
+
+const keyOf = ({ namespace, type, id, name }: ReminderKey): ReminderKey => ({ namespace, type, id, name });
+
+function queryOf({ namespace, type, id, after, limit }: ReminderQuery): ReminderQuery {
+  return { namespace, type, id, after: after && { type: after.type, id: after.id, name: after.name }, limit };
+}
