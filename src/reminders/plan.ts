@@ -2,6 +2,7 @@
 import { LimpetError } from "../kernel/errors.ts";
 import { DEFAULT_POLICY, type FailurePolicy } from "./failure-policy.ts";
 import type { Schedule } from "./schedule.ts";
+import { isSchedule } from "./stored-schedule.ts";
 
 export interface Plan {
   readonly schedule: Schedule;
@@ -15,7 +16,7 @@ export function encodePlan({ schedule, policy }: Plan): string {
 export function decodePlan(text: string): Plan {
   try {
     const { schedule, policy = DEFAULT_POLICY } = JSON.parse(text) as Partial<Plan>;
-    if (typeof schedule?.first === "number") return { schedule, policy };
+    if (isSchedule(schedule)) return { schedule, policy };
   } catch {
     // Whatever is wrong with it, the message below says it.
   }
