@@ -10,7 +10,7 @@ import { STICKY_RECIPE } from "./phrases.ts";
 import { shownUrl, type Target } from "./target.ts";
 
 export interface Question {
-  readonly verb: "GET" | "POST";
+  readonly verb: "GET" | "POST" | "DELETE";
   /** Names are encoded already. */
   readonly path: string;
   readonly body?: string;
@@ -156,6 +156,8 @@ function hintFor(errorCode: string, { token }: Target): string | undefined {
       return "Nothing happened. limpet sticky <type> <id> says which host it waits for; --release places it anew.";
     case "NOT_STICKY":
       return `limpet sticky shows the sticky types. A type is one when its class says: ${STICKY_RECIPE}`;
+    case "REMINDER_UNKNOWN":
+      return "limpet reminders shows those that are set; limpet reminders --dead those that were given up.";
     case "FENCED":
       return "Nothing happened; try again.";
     default:

@@ -21,13 +21,24 @@ export interface Listing<Item> {
   readonly path: string;
   /** What it is about, without the page. */
   readonly query: Readonly<Record<string, string | undefined>>;
+  /** What they are called in a page. */
+  readonly items: "actors" | "reminders";
+  /** For programs, in the same object. */
+  readonly head?: object | undefined;
   readonly shape: readonly Column[];
-  row(item: Item): readonly string[];
+  /** `now`: when the process looked, by its own account. */
+  row(item: Item, now: number): readonly string[];
+  /** For people, when all of them are on one page; more come in the order of the process. */
+  readonly order?: ((a: Item, b: Item) => number) | undefined;
+  /** Sees them all. */
+  see?(items: readonly Item[], now: number): void;
 }
 
 /** A page as it travels: the place to go on from is a word of the process. */
 interface Page<Item> {
-  readonly actors: readonly Item[];
+  readonly actors?: readonly Item[];
+  readonly reminders?: readonly Item[];
+  readonly now?: number;
   readonly next?: string;
 }
 
@@ -49,13 +60,17 @@ export async function showListing<Item>(
   listing: Listing<Item>,
   limit: number,
 ): Promise<number> {
-  const list: List<Item> = json ? jsonList(terminal) : tableList(terminal, listing);
+  const list: List<Item> = json ? jsonList(terminal, listing) : tableList(terminal, listing);
   let shown = 0;
   let after: string | undefined;
   do {
-    const { actors, next } = await fetchPage(target, listing, Math.min(limit - shown, LIMITS.listPage), after);
-    list.page(actors);
-    shown += actors.length;
+    const page = await fetchPage(target, listing, Math.min(limit - shown, LIMITS.listPage), after);
+    const { now = Date.now(), next } = page;
+    const found = page[listing.items] ?? [];
+    const isAll = after === undefined && next === undefined;
+    list.page(isAll && !json && listing.order !== undefined ? found.toSorted(listing.order) : found, now);
+    listing.see?.(found, now);
+    shown += found.length;
     after = next;
   } while (after !== undefined && shown < limit && !terminal.gone);
   list.end(after);
@@ -76,13 +91,13 @@ function fetchPage<Item>(
 }
 
 interface List<Item> {
-  page(items: readonly Item[]): void;
+  page(items: readonly Item[], now: number): void;
   end(next: string | undefined): void;
 }
 
 /** One object, written piece by piece. */
-function jsonList<Item>(terminal: Terminal): List<Item> {
-  let before = '{"actors":[';
+function jsonList<Item>(terminal: Terminal, { items: name, head = {} }: Listing<Item>): List<Item> {
+  let before = JSON.stringify({ ...head, [name]: [] }).slice(0, -2);
   return {
     page(items) {
       for (const item of items) {
@@ -101,11 +116,11 @@ function jsonList<Item>(terminal: Terminal): List<Item> {
 function tableList<Item>(terminal: Terminal, { shape, row }: Listing<Item>): List<Item> {
   let seen = 0;
   return {
-    page(items) {
+    page(items, now) {
       if (items.length === 0) return;
       const [titles, ...lines] = columns(
         shape,
-        items.map((item) => row(item)),
+        items.map((item) => row(item, now)),
       );
       if (seen === 0) terminal.line(terminal.paint("dim", titles!));
       for (const line of lines) terminal.line(line);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { reformatJson } from "./exact-json.ts";
-import { ago, formatBytes, formatSpan, moment, plural, sentenceList, showHost } from "./phrases.ts";
+import { ago, formatBytes, formatSpan, moment, plural, sentenceList, showHost, when } from "./phrases.ts";
 import { shellWord } from "./shell-word.ts";
 
 test("sizes and spans are exact where they are small and rough where they are large", () => {
@@ -18,6 +18,13 @@ test("sizes and spans are exact where they are small and rough where they are la
   assert.equal(moment(1_000, 4_000), "1970-01-01T00:00:01.000Z (3.0s ago)");
   // By the clock of another machine, a moment may lie ahead.
   assert.equal(moment(5_000, 4_000), "1970-01-01T00:00:05.000Z (just now)");
+});
+
+test("a moment that may be to come says how far away it is", () => {
+  assert.equal(when(61_000, 1_000), "1970-01-01T00:01:01.000Z (in 1m)");
+  assert.equal(when(1_500, 1_000), "1970-01-01T00:00:01.500Z (now)");
+  assert.equal(when(500, 1_000), "1970-01-01T00:00:00.500Z (now)");
+  assert.equal(when(1_000, 4_000), "1970-01-01T00:00:01.000Z (3.0s ago)");
 });
 
 test("counts and lists read as in a sentence", () => {

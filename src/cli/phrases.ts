@@ -5,6 +5,9 @@ import { formatDuration } from "../kernel/durations.ts";
 /** What a class says to make its actors sticky: the end of many a sentence. */
 export const STICKY_RECIPE = 'static options = { placement: "sticky" }';
 
+/** How an actor is reminded of something. */
+export const REMINDER_RECIPE = 'this.reminders.set("pay", { due: "10m" })';
+
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 
 export function formatBytes(bytes: number): string {
@@ -31,6 +34,16 @@ export function ago(moment: number, now: number): string {
 /** A moment exactly, and how long ago it was. */
 export function moment(ms: number, now: number): string {
   return `${new Date(ms).toISOString()} (${ago(ms, now)})`;
+}
+
+/** `in 12s`, `now`, `3m ago`. */
+export function fromNow(ms: number, now: number): string {
+  return ms - now < 1_000 ? ago(ms, now).replace("just now", "now") : `in ${formatSpan(ms - now)}`;
+}
+
+/** A moment exactly, and how far away it is. */
+export function when(ms: number, now: number): string {
+  return `${new Date(ms).toISOString()} (${fromNow(ms, now)})`;
 }
 
 /** `alpha (10.0.0.5:7401)`, or the address alone. */

@@ -29,6 +29,11 @@ export const COMMANDS: readonly Listed[] = [
     load: () => import("./commands/sticky.ts"),
   },
   {
+    name: "reminders",
+    summary: "Show reminders and when they are due, and those that were given up",
+    load: () => import("./commands/reminders.ts"),
+  },
+  {
     name: "drain",
     summary: "Have a host hand over its actors to the others",
     load: () => import("./commands/drain.ts"),

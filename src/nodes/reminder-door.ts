@@ -139,8 +139,8 @@ function summaryOf({ key, tick, leasedUntil, ...content }: StoredReminder, now: 
 }
 
 function deadSummaryOf({ key, tick, error, diedAt, ...content }: DeadReminder): DeadReminderSummary {
-  const { due, number, attempt } = tick;
-  return { ...nameOf(key), due, number, attempt, error, diedAt, ...contentOf(content) };
+  const { due, number } = tick;
+  return { ...nameOf(key), due, number, error, diedAt, ...contentOf(content) };
 }
 
 function contentOf({ schedule, data }: ReminderContent): { readonly schedule: string; readonly bytes: number } {

@@ -55,10 +55,9 @@ export interface ReminderSummary extends ReminderName {
 }
 
 export interface DeadReminderSummary extends ReminderName {
+  /** Of the tick that was given up. */
   readonly due: number;
   readonly number: number;
-  /** How often it was tried. */
-  readonly attempt: number;
   readonly error: string;
   readonly diedAt: number;
   readonly schedule: string;

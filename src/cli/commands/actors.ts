@@ -36,6 +36,7 @@ export const command: Command = {
 
 const LISTING: Omit<Listing<ActorSummary>, "query"> = {
   path: "/v1.0/inspect/actors",
+  items: "actors",
   shape: [
     { title: "TYPE" },
     { title: "ID" },

@@ -83,6 +83,7 @@ async function showActors(context: Context, target: Target, type: string, limit:
   const prefix = textFlag(flags, "prefix");
   const listing = {
     path: "/v1.0/inspect/sticky",
+    items: "actors" as const,
     query: { type, prefix },
     shape: STICKY_SHAPE,
     row: (actor: StickyActor) => stickyRow(actor, now, terminal.paint),

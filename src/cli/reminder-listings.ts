@@ -1,0 +1,118 @@
+// The two lists of reminders: those that are set, and those that were given up; and why a list is empty, or some of them stuck.
+
+import { didYouMean } from "../config/nearest.ts";
+import type { ClusterView } from "../ports/host.ts";
+import { type DeadReminderSummary, JOB_MARK, type ReminderSummary } from "../ports/reminder-door.ts";
+import type { ReminderCounts } from "../ports/reminders.ts";
+import { askJson } from "./ask.ts";
+import type { Context } from "./command.ts";
+import { Failure } from "./failure.ts";
+import { type Listing, showListing } from "./listing.ts";
+import { REMINDER_RECIPE } from "./phrases.ts";
+import {
+  byDeath,
+  byNext,
+  countsText,
+  deadRow,
+  deadShape,
+  isStuck,
+  type ReminderScope,
+  reminderRow,
+  reminderShape,
+  stuckText,
+} from "./reminders-text.ts";
+import type { Target } from "./target.ts";
+import { safe } from "./terminal.ts";
+
+const PATH = "/v1.0/inspect/reminders";
+
+export async function showReminders(
+  context: Context,
+  target: Target,
+  scope: ReminderScope,
+  limit: number,
+): Promise<void> {
+  const { terminal, json } = context;
+  const isOverview = scope.type === undefined;
+  const counts = isOverview
+    ? await askJson<ReminderCounts>(target, { verb: "GET", path: `${PATH}/counts` })
+    : undefined;
+  if (counts !== undefined && !json) terminal.line(terminal.paint("bold", countsText(counts, terminal.paint)));
+  const stuck = new Map<string, number>();
+  const listing: Listing<ReminderSummary> = {
+    path: PATH,
+    query: { ...scope },
+    items: "reminders",
+    head: counts,
+    shape: reminderShape(scope),
+    row: (one, now) => reminderRow(scope, one, now, terminal.paint),
+    order: byNext,
+    see(page, now) {
+      for (const one of page) if (isStuck(one, now)) stuck.set(one.type, (stuck.get(one.type) ?? 0) + 1);
+    },
+  };
+  const shown = await showListing(context, target, listing, limit);
+  if (json) return;
+  if (shown === 0) terminal.errLine(safe(await explainNothing(target, scope)));
+  if (stuck.size > 0) {
+    for (const line of stuckText(stuck, await hostedTypes(target))) terminal.errLine(line);
+  }
+  if (counts !== undefined && counts.dead > 0) {
+    terminal.errLine("limpet reminders --dead shows those that were given up, and why.");
+  }
+}
+
+export async function showDead(context: Context, target: Target, scope: ReminderScope, limit: number): Promise<void> {
+  const { terminal, json } = context;
+  const listing: Listing<DeadReminderSummary> = {
+    path: `${PATH}/dead`,
+    query: { ...scope },
+    items: "reminders",
+    shape: deadShape(scope),
+    row: (one, now) => deadRow(scope, one, now),
+    order: byDeath,
+  };
+  const shown = await showListing(context, target, listing, limit);
+  if (json) return;
+  if (shown === 0) terminal.errLine(safe(`No reminder${ofWhat(scope)} was given up.`));
+  else {
+    const one = "limpet reminders <type> <id>";
+    terminal.errLine(`To try one again: ${one} --retry <name>; to forget it: ${one} --drop <name>`);
+  }
+}
+
+function ofWhat({ type, id }: ReminderScope): string {
+  if (type === undefined) return "";
+  return ` of ${id === undefined ? type : `${type}/${id}`}`;
+}
+
+/** An empty list is an answer, but it may be a slip of the pen. */
+async function explainNothing(target: Target, scope: ReminderScope): Promise<string> {
+  const { type } = scope;
+  if (type !== undefined && !type.startsWith(JOB_MARK)) {
+    const hosted = await hostedTypes(target);
+    if (!hosted.includes(type)) {
+      const guess = didYouMean(type, hosted, String) || ".";
+      return `No reminders, and no host has the type ${type}${guess} Types: ${hosted.join(", ") || "none"}.`;
+    }
+  }
+  return `No reminder${ofWhat(scope)} is set. An actor sets one in a turn: ${REMINDER_RECIPE}`;
+}
+
+/** The types that hosts of the namespace of the process have; its own when it is in no cluster. */
+async function hostedTypes(target: Target): Promise<string[]> {
+  const about = askJson<{ actors?: { type: string }[]; extended?: { namespace?: string } }>(target, {
+    verb: "GET",
+    path: "/v1.0/metadata",
+  });
+  const { actors = [], extended } = await about;
+  const own = actors.map(({ type }) => type);
+  try {
+    const { tables } = await askJson<ClusterView>(target, { verb: "GET", path: "/v1.0/inspect/cluster" });
+    const theirs = tables.filter(({ namespace, hosts }) => namespace === extended?.namespace && hosts.length > 0);
+    return [...new Set([...own, ...theirs.map(({ type }) => type)])];
+  } catch (error) {
+    if (error instanceof Failure && error.errorCode === "NOT_READY") return own;
+    throw error;
+  }
+}

@@ -1,0 +1,121 @@
+// Reminders as people read about them: how many there are, one line for each, and why some of them may be stuck. Pure.
+
+import { didYouMean } from "../config/nearest.ts";
+import {
+  COUNTED_OVERDUE,
+  type DeadReminderSummary,
+  JOB_MARK,
+  type ReminderName,
+  type ReminderSummary,
+} from "../ports/reminder-door.ts";
+import type { ReminderCounts } from "../ports/reminders.ts";
+import { type Column, NOTHING } from "./columns.ts";
+import { formatSpan, plural, when } from "./phrases.ts";
+import { shellWord } from "./shell-word.ts";
+import { type Paint, safe } from "./terminal.ts";
+
+/** Overdue for longer than this, and nobody has it: it is stuck. Whoever takes it on needs a moment. */
+const STUCK_MS = 10_000;
+/** Of an error, in a table. */
+const SHOWN_ERROR = 100;
+
+/** Which reminders were asked for. */
+export interface ReminderScope {
+  readonly type?: string | undefined;
+  readonly id?: string | undefined;
+}
+
+export function countsText({ all, overdue, dead }: ReminderCounts, paint: Paint): string {
+  const least = overdue >= COUNTED_OVERDUE ? "at least " : "";
+  const parts = [
+    plural(all, "reminder"),
+    overdue === 0 ? "" : paint("yellow", `${least}${overdue} overdue`),
+    dead === 0 ? "" : paint("red", `${dead} given up`),
+  ];
+  return `${parts.filter((part) => part !== "").join(", ")}.`;
+}
+
+/** Words that were given need no column. */
+function nameColumns({ type, id }: ReminderScope): Column[] {
+  return [
+    ...(type === undefined ? [{ title: "TYPE" }] : []),
+    ...(id === undefined ? [{ title: "ID" }] : []),
+    { title: "NAME" },
+  ];
+}
+
+function nameCells({ type, id }: ReminderScope, reminder: ReminderName): string[] {
+  return [
+    ...(type === undefined ? [safe(reminder.type)] : []),
+    ...(id === undefined ? [safe(reminder.id)] : []),
+    safe(reminder.name),
+  ];
+}
+
+export const reminderShape = (scope: ReminderScope): Column[] => [
+  { title: "NEXT" },
+  ...nameColumns(scope),
+  { title: "SCHEDULE" },
+  { title: "TICK", align: "right" },
+  { title: "TRIED", align: "right" },
+  { title: "STATE" },
+];
+
+export function reminderRow(scope: ReminderScope, one: ReminderSummary, now: number, paint: Paint): string[] {
+  const { next, schedule, number, attempt, leasedUntil, overdue } = one;
+  const isHeld = leasedUntil !== undefined && leasedUntil > now;
+  const state = overdue ? paint("yellow", "overdue") : isHeld ? `held for ${formatSpan(leasedUntil - now)}` : NOTHING;
+  return [
+    when(next, now),
+    ...nameCells(scope, one),
+    safe(schedule),
+    String(number),
+    attempt === 0 ? NOTHING : String(attempt),
+    state,
+  ];
+}
+
+export const byNext = (a: ReminderSummary, b: ReminderSummary): number => a.next - b.next;
+
+export const deadShape = (scope: ReminderScope): Column[] => [
+  { title: "GIVEN UP" },
+  ...nameColumns(scope),
+  { title: "SCHEDULE" },
+  { title: "TICK", align: "right" },
+  { title: "ERROR" },
+];
+
+export function deadRow(scope: ReminderScope, one: DeadReminderSummary, now: number): string[] {
+  const [line = ""] = one.error.split("\n");
+  const error = line.length > SHOWN_ERROR ? `${line.slice(0, SHOWN_ERROR)}…` : line;
+  const { diedAt, schedule, number } = one;
+  return [when(diedAt, now), ...nameCells(scope, one), safe(schedule), String(number), safe(error)];
+}
+
+/** The latest first. */
+export const byDeath = (a: DeadReminderSummary, b: DeadReminderSummary): number => b.diedAt - a.diedAt;
+
+export function isStuck({ overdue, next }: ReminderSummary, now: number): boolean {
+  return overdue && now - next > STUCK_MS;
+}
+
+/** `hosted`: the types that hosts have. One sentence for each type of which some are stuck. */
+export function stuckText(stuck: ReadonlyMap<string, number>, hosted: readonly string[]): string[] {
+  return [...stuck].map(([type, count]) => {
+    const some = `${plural(count, "reminder")} of ${type} ${count === 1 ? "is" : "are"} overdue, and nobody has`;
+    const them = count === 1 ? "it" : "them";
+    if (type.startsWith(JOB_MARK)) {
+      const job = JSON.stringify(type.slice(JOB_MARK.length));
+      return safe(
+        `The job ${job} is overdue: no running process says app.jobs.set(${job}, …), or those that do are behind.`,
+      );
+    }
+    if (hosted.includes(type)) {
+      const why = "They may be behind with their work, or deliver no reminders (LIMPET_REMINDERS=false).";
+      return safe(`${some} ${them}, although there are hosts of that type. ${why}`);
+    }
+    const guess = didYouMean(type, hosted, String) || ".";
+    const cancel = `limpet reminders ${shellWord(type)} <id> --cancel <name>`;
+    return safe(`${some} ${them}: no host has the type ${type}${guess} To cancel one: ${cancel}`);
+  });
+}
