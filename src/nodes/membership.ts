@@ -334,10 +334,11 @@ export class Membership implements Placement {
     if (waited) this.#world.changed([]);
   }
 
+  /** Looked at as often as it is renewed, also when nobody can be asked: a clock that stood still rings as late as it slept. */
   #watchEnd(): void {
     this.#ending?.cancel();
     const { clock } = this.#world;
-    const ms = Math.max(this.#lease.endsAt - clock.monotonic(), 0);
+    const ms = Math.min(Math.max(this.#lease.endsAt - clock.monotonic(), 0), this.#lease.renewEveryMs);
     this.#ending = clock.after(
       ms,
       () => {
