@@ -1,5 +1,6 @@
 // Many requests, one question to the store: while one batch is under way the next one gathers. When the store does not answer, a batch
-// is sent again until the patience of each request has run out; everything asked here may be asked twice (ports/reminders.ts).
+// is sent again until the patience of each request has run out; everything asked here may be asked twice (ports/reminders.ts). A
+// batch that fails for a reason that trying again will not cure is taken apart, so that one bad request fails alone.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 
@@ -15,6 +16,10 @@ interface Waiting<Request, Answer> {
   readonly until: number;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
+  /** It is sent without others. */
+  isAlone: boolean;
+  /** An attempt at it had no answer, and may have been done. */
+  isInDoubt: boolean;
 }
 
 export interface BatcherNeeds<Request, Answer> {
@@ -33,13 +38,13 @@ export class Batcher<Request, Answer> {
     this.#needs = needs;
   }
 
-  /** `until`: how long it is worth trying, on the monotonic clock. */
+  /** `until`: how long it is worth trying, on the monotonic clock. It is tried once at least. */
   ask(request: Request, until: number): Promise<Answer> {
     if (this.#waiting.length >= MOST) {
       return Promise.reject(new LimpetError("STORE_UNAVAILABLE", `${MOST} changes of reminders wait for the store`));
     }
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    this.#waiting.push({ request, until, resolve, reject });
+    this.#waiting.push({ request, until, resolve, reject, isAlone: false, isInDoubt: false });
     if (!this.#isBusy) {
       this.#isBusy = true;
       // What comes in the same moment travels together.
@@ -56,52 +61,56 @@ export class Batcher<Request, Answer> {
         failures = 0;
         for (const [i, { resolve }] of batch.entries()) resolve(answers[i]!);
       } catch (error) {
-        await this.#failed(batch, error, failures++);
+        if (this.#failed(batch, error)) await this.#pause(failures++);
       }
     }
     this.#isBusy = false;
   }
 
-  /** The oldest, each key once. */
+  /** The oldest, each key once; or one that has to go alone. */
   #next(): Waiting<Request, Answer>[] {
     const { keyOf } = this.#needs;
-    if (keyOf === undefined) return this.#waiting.splice(0, LARGEST);
+    if (this.#waiting[0]!.isAlone) return this.#waiting.splice(0, 1);
     const keys = new Set<string>();
     const batch: Waiting<Request, Answer>[] = [];
     const rest: Waiting<Request, Answer>[] = [];
+    let looked = 0;
     for (const waiting of this.#waiting) {
-      const key = keyOf(waiting.request);
-      if (batch.length < LARGEST && !keys.has(key)) batch.push(waiting);
-      else rest.push(waiting);
-      // One that has to wait keeps those behind it waiting, too.
-      keys.add(key);
+      if (batch.length === LARGEST) break;
+      looked++;
+      const key = keyOf?.(waiting.request);
+      const isFree = !waiting.isAlone && (key === undefined || !keys.has(key));
+      (isFree ? batch : rest).push(waiting);
+      // One that has to wait keeps those of its key that are behind it waiting, too.
+      if (key !== undefined) keys.add(key);
     }
-    this.#waiting = rest;
+    this.#waiting = rest.concat(this.#waiting.slice(looked));
     return batch;
   }
 
-  async #failed(batch: readonly Waiting<Request, Answer>[], error: unknown, failures: number): Promise<void> {
+  /** True: some of it is to be tried again, after a pause. */
+  #failed(batch: readonly Waiting<Request, Answer>[], error: unknown): boolean {
+    const isUnknown = isLimpetError(error, "COMMIT_UNKNOWN");
+    const isHopeless = !isUnknown && !isLimpetError(error, "STORE_UNAVAILABLE");
     const now = this.#needs.clock.monotonic();
-    const isHopeless = !isLimpetError(error, "STORE_UNAVAILABLE") && !isLimpetError(error, "COMMIT_UNKNOWN");
-    // One that cannot be done is not to spoil the others: each goes alone.
-    if (isHopeless && batch.length > 1) {
-      for (const one of batch) await this.#alone(one);
-      return;
+    const again: Waiting<Request, Answer>[] = [];
+    for (const waiting of batch) {
+      waiting.isInDoubt ||= isUnknown;
+      const isTriedAgain = isHopeless ? batch.length > 1 : now < waiting.until;
+      if (isHopeless) waiting.isAlone = true;
+      if (isTriedAgain) again.push(waiting);
+      else waiting.reject(waiting.isInDoubt && !isUnknown ? unknownOutcome(error) : error);
     }
-    const left = isHopeless ? [] : batch.filter(({ until }) => now < until);
-    for (const one of batch) if (!left.includes(one)) one.reject(error);
-    this.#waiting = [...left, ...this.#waiting];
-    if (left.length === 0) return;
-    const pause = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS);
-    await new Promise<void>((resolve) => this.#needs.clock.after(pause, resolve));
+    this.#waiting = [...again, ...this.#waiting];
+    return again.length > 0 && !isHopeless;
   }
 
-  async #alone({ request, resolve, reject }: Waiting<Request, Answer>): Promise<void> {
-    try {
-      const [answer] = await this.#needs.send([request]);
-      resolve(answer!);
-    } catch (error) {
-      reject(error);
-    }
+  #pause(failures: number): Promise<void> {
+    const ms = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS);
+    return new Promise<void>((resolve) => this.#needs.clock.after(ms, resolve));
   }
 }
+
+/** Whoever asked must not be told that nothing happened when an earlier attempt may have been done. */
+const unknownOutcome = (cause: unknown): LimpetError =>
+  new LimpetError("COMMIT_UNKNOWN", `an answer of the store was lost; it may have been done or not (${cause})`);
