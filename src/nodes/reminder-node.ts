@@ -9,9 +9,11 @@ import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
 import { type ReminderInfo, type ReminderTick, tickInfo } from "../ports/reminder-book.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
-import type { ReminderKey, Reminders } from "../ports/reminders.ts";
+import type { OwnLease, ReminderContent, ReminderKey, Reminders } from "../ports/reminders.ts";
 import { Book, dataOf } from "../reminders/book.ts";
+import { looksLikeInstant } from "../reminders/instant.ts";
 import { reminderInstruments } from "../reminders/instruments.ts";
+import { decodePlan } from "../reminders/plan.ts";
 import { type Delivery, Processor } from "../reminders/processor.ts";
 import { StoreClock } from "../reminders/store-clock.ts";
 
@@ -48,6 +50,7 @@ export class ReminderNode {
   readonly book: Book;
   readonly #settings: ReminderSettings;
   readonly #world: ReminderWorld;
+  readonly #storeClock: StoreClock;
   readonly #processor: Processor;
   readonly #jobs = new Map<string, JobHandler>();
   #isStarted = false;
@@ -57,6 +60,7 @@ export class ReminderNode {
     this.#world = world;
     const { clock, random, log, meter, store } = world;
     const storeClock = new StoreClock(clock);
+    this.#storeClock = storeClock;
     this.#processor = new Processor(settings, {
       clock,
       random,
@@ -65,6 +69,7 @@ export class ReminderNode {
       storeClock,
       instruments: reminderInstruments(meter, settings.namespace),
       types: () => this.#types(),
+      delivers: (type) => this.#delivers(type),
       deliver: (delivery) => this.#deliver(delivery),
     });
     this.book = new Book({
@@ -72,9 +77,10 @@ export class ReminderNode {
       store,
       storeClock,
       patienceMs: settings.patienceMs,
-      ownLease: (type, at) => (settings.direct ? this.#ownLease(type, at) : undefined),
-      holds: (reminder) => this.#processor.adopt(reminder),
+      ownLease: (type, at) => this.#ownLease(type, at),
+      holds: (reminder, lease, askedAt) => this.#processor.adopt(reminder, lease, askedAt),
       wrote: (at) => this.#processor.wrote(at),
+      changed: (key) => this.#processor.changed(key),
     });
   }
 
@@ -89,13 +95,24 @@ export class ReminderNode {
     await this.#processor.stop(this.#settings.drainMs);
   }
 
-  #types(): string[] {
-    return [...this.#world.catalog.types.keys(), ...[...this.#jobs.keys()].map((name) => JOB + name)];
+  /** A host without a lease reaches nobody, though it may reach the store: what it would take on others can deliver. */
+  #reachesActors(): boolean {
+    return this.#world.catalog.mayBegin(this.#world.clock.monotonic());
   }
 
-  #ownLease(type: string, at: number) {
-    const isHere = this.#isStarted && (this.#world.catalog.types.has(type) || this.#jobs.has(type.slice(JOB.length)));
-    return isHere ? this.#processor.ownLease(at) : undefined;
+  #types(): string[] {
+    const types = this.#reachesActors() ? this.#world.catalog.types.keys() : [];
+    return [...types, ...[...this.#jobs.keys()].map((name) => JOB + name)];
+  }
+
+  #delivers(type: string): boolean {
+    if (type.startsWith(JOB)) return this.#jobs.has(type.slice(JOB.length));
+    return this.#reachesActors() && this.#world.catalog.types.has(type);
+  }
+
+  #ownLease(type: string, at: number): OwnLease | undefined {
+    const isHere = this.#settings.direct && this.#isStarted && this.#delivers(type);
+    return isHere ? this.#processor.ownLease(type, at) : undefined;
   }
 
   async #deliver({ reminder, tick, settlement }: Delivery): Promise<{ readonly isSettled: boolean }> {
@@ -121,16 +138,18 @@ export class ReminderNode {
     if (typeof handler !== "function") throw new LimpetError("REMINDER_INVALID", `the job ${name} needs a handler`);
     const write = options === undefined ? undefined : this.book.set(key, options);
     this.#jobs.set(name, handler);
-    if (write === undefined) {
+    if (write === undefined || options === undefined) {
       this.#processor.wrote(Number.NEGATIVE_INFINITY);
       return;
     }
-    // Every process that has the job says when it runs: one that says the same must not begin it anew.
-    const stored = await this.#world.store.get(key);
-    if (stored !== undefined && isSame(stored.schedule, write.content.schedule) && stored.data === write.content.data) {
-      this.#processor.wrote(stored.tick.at);
-    } else {
-      await this.book.write(write);
+    // Every process that has the job says when it runs: one that says the same must not begin it anew, nor one in the same moment.
+    for (;;) {
+      const stored = await this.#world.store.get(key);
+      if (stored !== undefined && isSame(stored, write.content, options, this.#storeClock.now())) {
+        this.#processor.wrote(stored.tick.at);
+        return;
+      }
+      if (await this.book.write({ ...write, isNew: stored === undefined })) return;
     }
   }
 
@@ -146,12 +165,25 @@ export class ReminderNode {
   }
 }
 
-/** Two schedules that differ only in when they begin are the same: each process that starts works that out anew. */
-function isSame(a: string, b: string): boolean {
-  const [one, other] = [a, b].map((text) => {
-    const plan = JSON.parse(text) as { schedule: Record<string, unknown> };
-    const { first: _, until: __, ...schedule } = plan.schedule;
-    return JSON.stringify({ ...plan, schedule });
-  });
-  return one === other;
+/**
+ * Two schedules that differ only in when they begin are the same: each process that starts works that out anew. What was said as a
+ * moment that is still to come is not worked out: there a difference counts.
+ */
+function isSame(stored: ReminderContent, said: ReminderContent, { due, until }: ReminderOptions, now: number): boolean {
+  const [one, other] = [partsOf(stored), partsOf(said)];
+  if (one?.rest !== other?.rest || stored.data !== said.data) return false;
+  const isMoment = due instanceof Date || (typeof due === "string" && looksLikeInstant(due));
+  const isToCome = isMoment && (other?.first ?? 0) > now;
+  return (!isToCome || one?.first === other?.first) && (until === undefined || one?.until === other?.until);
+}
+
+/** Undefined: it cannot be read, so it is not what anybody says. */
+function partsOf(content: ReminderContent): { first: number; until: number | undefined; rest: string } | undefined {
+  try {
+    const { schedule, policy } = decodePlan(content.schedule);
+    const { first, until, ...when } = schedule;
+    return { first, until, rest: JSON.stringify([when, policy, until === undefined]) };
+  } catch {
+    return undefined;
+  }
 }

@@ -30,10 +30,12 @@ export interface BookWorld {
   readonly patienceMs: number;
   /** A lease for a reminder of that type that is due then, if this process is to deliver it itself. */
   ownLease(type: string, at: number): OwnLease | undefined;
-  /** It was written with such a lease. */
-  holds(reminder: ClaimedReminder, lease: OwnLease): void;
+  /** It was written with such a lease, at `askedAt` of the monotonic clock or later. */
+  holds(reminder: ClaimedReminder, lease: OwnLease, askedAt: number): void;
   /** Something is due by then. */
   wrote(at: number): void;
+  /** It was set anew or cancelled: whoever delivers it has to look again. */
+  changed(key: ReminderKey): void;
 }
 
 type SetWrite = Extract<ReminderWrite, { kind: "set" }>;
@@ -53,30 +55,35 @@ export class Book implements ReminderBook {
     const schedule = resolveSchedule(when, Math.round(this.#world.storeClock.now()));
     const policy = resolvePolicy(onFailure);
     const text = data === undefined ? undefined : encodeValue(data, "data", "REMINDER_INVALID");
-    if (text !== undefined && text.length > LIMITS.reminderBytes) {
-      refuse("data", `is ${text.length} bytes; the limit is ${LIMITS.reminderBytes}`);
-    }
+    const bytes = text === undefined ? 0 : Buffer.byteLength(text);
+    if (bytes > LIMITS.reminderBytes) refuse("data", `is ${bytes} bytes; the limit is ${LIMITS.reminderBytes}`);
     const tick = { at: schedule.first, due: schedule.first, number: 1, attempt: 0 };
     const content = { schedule: encodePlan({ schedule, policy }), data: text };
     return { kind: "set", key, tick, content, lease: undefined, isNew };
   }
 
   async write(write: ReminderWrite): Promise<boolean> {
-    const { clock, patienceMs, ownLease, holds, wrote } = this.#world;
+    const { clock, patienceMs, ownLease, holds, wrote, changed } = this.#world;
     const lease = write.kind === "set" ? ownLease(write.key.type, write.tick.at) : undefined;
     const leased = lease === undefined ? write : ({ ...write, lease } as SetWrite);
-    const outcome = await this.#writing.ask(leased, clock.monotonic() + patienceMs);
+    const askedAt = clock.monotonic();
+    const outcome = await this.#writing.ask(leased, askedAt + patienceMs);
+    if (outcome.kind === "exists") return false;
+    changed(write.key);
     if (outcome.kind === "set" && write.kind === "set") {
       const { key, tick, content } = write;
       if (lease === undefined) wrote(tick.at);
-      else holds({ generation: outcome.generation, key, tick, ...content }, lease);
+      else holds({ generation: outcome.generation, key, tick, ...content }, lease, askedAt);
     }
-    return outcome.kind !== "exists";
+    return true;
   }
 
   written(writes: readonly ReminderWrite[]): void {
     let first = Number.POSITIVE_INFINITY;
-    for (const write of writes) if (write.kind === "set") first = Math.min(first, write.tick.at);
+    for (const write of writes) {
+      this.#world.changed(write.key);
+      if (write.kind === "set") first = Math.min(first, write.tick.at);
+    }
     if (first < Number.POSITIVE_INFINITY) this.#world.wrote(first);
   }
 
@@ -86,8 +93,13 @@ export class Book implements ReminderBook {
   }
 
   async list(actor: { namespace: string; type: string; id: string }): Promise<ReminderInfo[]> {
-    const rows = await this.#world.store.list({ ...actor, limit: LIMITS.listPage });
-    return rows.map((row) => infoOf(row.key.name, row.tick, row));
+    const all: ReminderInfo[] = [];
+    for (let after: ReminderKey | undefined; ; ) {
+      const rows = await this.#world.store.list({ ...actor, after, limit: LIMITS.listPage });
+      for (const row of rows) all.push(infoOf(row.key.name, row.tick, row));
+      after = rows.at(-1)?.key;
+      if (rows.length < LIMITS.listPage) return all;
+    }
   }
 
   shown({ key, tick, content }: SetWrite): ReminderInfo {

@@ -1,40 +1,38 @@
-// From a row to a call: claims reminders that are due soon, holds them until their moment, has them delivered, and tells the store what
-// became of them. Any number of processes do this on one store; who claims first delivers.
+// From a row to a call: holds reminders that were claimed until their moment, has them delivered, and tells the store what became of
+// them. Any number of processes do this on one store; who claims first delivers.
 //
 // - Claims are for types that this process has handlers of; what nobody has stays in the store.
-// - What is held has a lease, renewed while it lasts. Whoever finds that the lease may be over delivers nothing.
+// - What is held has a lease, renewed while it lasts. Before it is delivered the store is asked whether it is still there, because it
+//   may have been set anew or cancelled while it waited here. Whoever does not know delivers nothing.
 // - A type with many slow deliveries gets its share of the room and no more, so that others are not kept waiting.
 // - Nothing here is the truth: if the process ends, the leases do, and somebody else goes on.
-import { isLimpetError, type LimpetError } from "../kernel/errors.ts";
-import { Heap } from "../kernel/heap.ts";
+import { isLimpetError } from "../kernel/errors.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
-import {
-  type ClaimedReminder,
-  type OwnLease,
-  type ReminderFate,
-  type Reminders,
-  type Settlement,
-  type Tick,
-  TOLD_AHEAD_MS,
+import type {
+  ClaimedReminder,
+  OwnLease,
+  ReminderFate,
+  ReminderKey,
+  Reminders,
+  Settlement,
+  Tick,
 } from "../ports/reminders.ts";
 import { Batcher } from "./batcher.ts";
+import { Claimer, type ClaimerSettings } from "./claimer.ts";
+import { DueQueue } from "./due-queue.ts";
 import { pauseAfter } from "./failure-policy.ts";
+import { type Held, type HeldClaim, keyText } from "./held.ts";
 import type { ReminderInstruments } from "./instruments.ts";
+import { Leases } from "./leases.ts";
 import { decodePlan, type Plan } from "./plan.ts";
+import { shown } from "./refusal.ts";
+import { Shares } from "./shares.ts";
 import type { StoreClock } from "./store-clock.ts";
 import { tickAfter, tickInstead } from "./ticks.ts";
 
-export interface ProcessorSettings {
-  readonly namespace: string;
-  /** How often the store is asked at least. */
-  readonly pollMs: number;
-  /** Reminders due within this are claimed. */
-  readonly aheadMs: number;
-  /** So many at a time. */
-  readonly batchSize: number;
-  readonly leaseMs: number;
+export interface ProcessorSettings extends ClaimerSettings {
   /** Deliveries under way at once. */
   readonly concurrency: number;
 }
@@ -48,6 +46,8 @@ export interface ProcessorWorld {
   readonly instruments: ReminderInstruments;
   /** Types whose reminders can be delivered from here now. */
   types(): readonly string[];
+  /** Whether this is one of them. */
+  delivers(type: string): boolean;
   /** Resolves when it has been handled; rejects when that failed. `isSettled` in the answer: what became of it is stored already. */
   deliver(reminder: Delivery): Promise<{ readonly isSettled: boolean }>;
 }
@@ -61,71 +61,71 @@ export interface Delivery {
   readonly settlement: Settlement;
 }
 
-interface Held {
-  readonly reminder: ClaimedReminder;
-  readonly token: string;
-  tick: Tick;
-  /** On the monotonic clock. */
-  leaseUntil: number;
-  state: "queued" | "running" | "over";
-}
-
 /** Held at once, in batches: more than are delivered at a time, so that the next ones are there when one ends. */
 const ROOM = 4;
 /** How often leases are renewed while they last. */
 const RENEWALS = 3;
 /** Of a lease: whoever has less left does not begin. */
 const MARGIN = 0.2;
-const FIRST_PAUSE_MS = 50;
+/** So long before its moment it is looked whether a reminder is still there: long enough to be punctual. */
+const CHECK_AHEAD_MS = 25;
+/** So long that is believed when its moment has come. */
+const SURE_MS = 1_000;
 /** Ticks that are late by no more than this were not missed. */
 const GRACE_MS = 1_000;
 /** Delivered in one go; then others get their turn. */
 const BURST = 1_000;
-/** How soon after something was written claims are made. */
-const SOON_MS = 1;
+/** When a tick did not get to its actor it is tried again after about so long, by whoever comes first. */
+const PASS_MS = 1_000;
+/** What is kept of an error. */
+const MOST_TEXT = 2_000;
 
 export class Processor {
   readonly #settings: ProcessorSettings;
   readonly #world: ProcessorWorld;
+  readonly #claimer: Claimer;
+  readonly #leases: Leases;
   readonly #settling: Batcher<Settlement, boolean>;
   readonly #held = new Map<number, Held>();
-  readonly #heldOf = new Map<string, number>();
-  readonly #queue = new Heap<Held>((a, b) => a.tick.at < b.tick.at);
+  /** The newest of each, by the text of its key. */
+  readonly #byKey = new Map<string, Held>();
+  readonly #queue = new DueQueue<Held>();
+  readonly #room: Shares;
+  /** Of what is checked and delivered at once. */
+  readonly #slots: Shares;
   #running = 0;
+  /** Of what is claimed from now on. */
   #token: string;
-  #polling: Promise<void> | undefined;
-  #again = false;
-  /** There may be more in the store than there is room for. */
-  #isFull = false;
-  #failures = 0;
-  /** How often the store is asked when there is nothing to do. */
-  #restMs: number;
-  #poll: Timer | undefined;
-  #pollAt = Number.POSITIVE_INFINITY;
+  #isAlone = true;
   #alarm: Timer | undefined;
   #alarmAt = Number.POSITIVE_INFINITY;
   #renewal: Timer | undefined;
-  #unwatch: (() => void) | undefined;
   #isStopped = false;
   #whenIdle: (() => void) | undefined;
 
   constructor(settings: ProcessorSettings, world: ProcessorWorld) {
     this.#settings = settings;
     this.#world = world;
-    const { clock, store } = world;
-    this.#settling = new Batcher({ clock, send: (batch) => store.settle(batch) });
-    this.#token = world.random.id();
-    this.#restMs = settings.pollMs;
+    const { clock, random, log, store, storeClock, instruments } = world;
+    this.#token = random.id();
+    this.#room = new Shares(settings.batchSize * ROOM);
+    this.#slots = new Shares(settings.concurrency);
+    this.#settling = new Batcher({ clock, send: (batch) => this.#tell(batch) });
+    this.#leases = new Leases(settings.leaseMs, { clock, store });
+    this.#claimer = new Claimer(settings, {
+      ...{ clock, random, log, store, storeClock, room: this.#room },
+      types: () => this.#types(),
+      token: () => this.#token,
+      claimed: (reminder, token, leaseUntil) => {
+        instruments.claimed(1);
+        this.#hold({ reminder, token, leaseUntil });
+      },
+    });
   }
 
   start(): void {
-    const { store } = this.#world;
-    this.#unwatch = store.watch(this.#settings.namespace, () => this.#pollIn(0));
-    // A store that tells is asked all the same, now and then: what it says may get lost.
-    const { pollMs, aheadMs } = this.#settings;
-    if (this.#unwatch !== undefined) this.#restMs = Math.max(pollMs, (TOLD_AHEAD_MS - aheadMs) / 2);
     this.#renewLater();
-    this.#pollIn(0);
+    this.#claimer.start();
   }
 
   /** Held, and of those on their way; for figures. */
@@ -133,123 +133,126 @@ export class Processor {
     return { held: this.#held.size, running: this.#running };
   }
 
-  /** This process has written reminders that are due by then: they need not wait for the next poll. */
+  /** Something is due at that moment, and nobody has a lease on it yet. */
   wrote(at: number): void {
-    if (at <= this.#world.storeClock.now() + this.#settings.aheadMs) this.#pollIn(SOON_MS);
+    this.#claimer.expect(at);
+  }
+
+  /** It was set anew or cancelled by this process: what is held of it may be out of date. */
+  changed(key: ReminderKey): void {
+    const held = this.#held.size === 0 ? undefined : this.#byKey.get(keyText({ key }));
+    if (held === undefined) return;
+    held.doubts++;
+    held.sureUntil = Number.NEGATIVE_INFINITY;
   }
 
   /** A lease for one that is due then, if that is soon and there is room for it. */
-  ownLease(at: number): OwnLease | undefined {
-    const { aheadMs, leaseMs, batchSize } = this.#settings;
+  ownLease(type: string, at: number): OwnLease | undefined {
+    const { aheadMs, leaseMs } = this.#settings;
     const isSoon = at <= this.#world.storeClock.now() + aheadMs;
-    const hasRoom = !this.#isStopped && this.#held.size < batchSize * ROOM;
+    const hasRoom = !this.#isStopped && this.#room.roomFor(type, this.#isAlone) > 0;
     return isSoon && hasRoom ? { token: this.#token, leaseMs } : undefined;
   }
 
-  /** It was stored with such a lease, just now. */
-  adopt(reminder: ClaimedReminder): void {
-    const { clock, instruments } = this.#world;
-    if (this.#isStopped) return;
-    instruments.claimed(1);
-    // From when it was written; that was a moment ago, and the margin of a lease is much longer.
-    this.#hold(reminder, clock.monotonic() + this.#settings.leaseMs * (1 - MARGIN));
+  /** It was stored with such a lease, at `askedAt` of the monotonic clock or later. */
+  adopt(reminder: ClaimedReminder, { token, leaseMs }: OwnLease, askedAt: number): void {
+    this.#world.instruments.claimed(1);
+    const held = this.#hold({ reminder, token, leaseUntil: askedAt + leaseMs });
+    if (this.#isStopped && held !== undefined) this.#settle(held, { kind: "release" });
   }
 
-  // ——— Claiming.
-
-  #pollIn(ms: number): void {
-    if (this.#isStopped) return;
-    const at = this.#world.clock.monotonic() + ms;
-    if (at >= this.#pollAt) return;
-    this.#poll?.cancel();
-    this.#pollAt = at;
-    this.#poll = this.#world.clock.after(ms, () => this.#pollNow(), "background");
+  #types(): readonly string[] {
+    const types = this.#world.types();
+    this.#isAlone = types.length < 2;
+    return types;
   }
 
-  #pollNow(): void {
-    this.#pollAt = Number.POSITIVE_INFINITY;
-    if (this.#polling !== undefined) {
-      this.#again = true;
-      return;
-    }
-    this.#polling = this.#claimAll().finally(() => {
-      this.#polling = undefined;
-      if (this.#again) {
-        this.#again = false;
-        this.#pollIn(0);
-      }
-    });
-  }
+  // ——— Holding.
 
-  async #claimAll(): Promise<void> {
-    const { pollMs, aheadMs, batchSize, namespace, leaseMs } = this.#settings;
-    const { store, storeClock, clock, instruments, log, random } = this.#world;
-    try {
-      for (;;) {
-        const room = batchSize * ROOM - this.#held.size;
-        const all = this.#world.types();
-        const types = all.filter((type) => (this.#heldOf.get(type) ?? 0) < this.#share(all.length));
-        if (this.#isStopped) return;
-        // Whatever ends makes room, and asks again.
-        if (room <= 0 || types.length < all.length) this.#isFull = true;
-        if (room <= 0 || types.length === 0) return this.#pollIn(pollMs);
-        const limit = Math.min(batchSize, room);
-        const askedAt = clock.monotonic();
-        const claim = await store.claim({ namespace, types, limit, aheadMs, leaseMs, token: this.#token });
-        this.#failures = 0;
-        storeClock.heard(claim.now);
-        for (const reminder of claim.reminders) this.#hold(reminder, askedAt + leaseMs);
-        if (claim.reminders.length > 0) instruments.claimed(claim.reminders.length);
-        if (claim.reminders.length === limit) continue;
-        const next = (claim.next ?? Number.POSITIVE_INFINITY) - aheadMs - claim.now;
-        return this.#pollIn(Math.max(Math.min(this.#restMs, next), SOON_MS));
-      }
-    } catch (err) {
-      log[this.#failures === 0 ? "warn" : "debug"]("reminders cannot be claimed", { err });
-      const pause = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, pollMs);
-      this.#pollIn(pause * (0.5 + random.number()));
-    }
-  }
-
-  /** What one type may have of the room: half of it, when there are others. */
-  #share(types: number): number {
-    return (this.#settings.batchSize * ROOM) / (types > 1 ? 2 : 1);
-  }
-
-  #hold(reminder: ClaimedReminder, leaseUntil: number): void {
+  #hold(claim: HeldClaim): Held | undefined {
+    const { reminder, token, leaseUntil } = claim;
     const { generation, key, tick } = reminder;
     const before = this.#held.get(generation);
-    // A row that comes a second time was ours all along: its first claim was answered late, or its lease ran out unnoticed.
-    if (before !== undefined) {
-      before.leaseUntil = leaseUntil;
-      return;
-    }
-    const held: Held = { reminder, token: this.#token, tick, leaseUntil, state: "queued" };
+    if (before !== undefined && !this.#isReplaced(before, claim)) return undefined;
+    const held: Held = {
+      ...{ reminder, token, tick, leaseUntil },
+      ...{ sureUntil: 0, doubts: 0, wakeAt: 0, state: "waiting", again: undefined },
+    };
     this.#held.set(generation, held);
-    this.#heldOf.set(key.type, (this.#heldOf.get(key.type) ?? 0) + 1);
-    this.#queue.push(held);
-    this.#ring();
+    this.#byKey.set(keyText(reminder), held);
+    this.#room.take(key.type);
+    this.#isOurs(held);
+    this.#wait(held);
+    return held;
+  }
+
+  /**
+   * A row of ours that is claimed a second time. Its lease ran out unnoticed, and somebody else may have moved it on meanwhile; or it was
+   * free again before we heard that what we said of it is stored. One that is under way comes to its end first.
+   */
+  #isReplaced(before: Held, claim: HeldClaim): boolean {
+    if (before.state === "waiting" || before.state === "checking") {
+      this.#drop(before);
+      return true;
+    }
+    const { number, attempt } = claim.reminder.tick;
+    const isSame = before.tick.number === number && before.tick.attempt === attempt && before.token === claim.token;
+    if (before.state === "running" && isSame) before.leaseUntil = claim.leaseUntil;
+    else before.again = claim;
+    return false;
   }
 
   #drop(held: Held): void {
     if (held.state === "over") return;
     held.state = "over";
     const { generation, key } = held.reminder;
+    const text = keyText(held.reminder);
     this.#held.delete(generation);
-    const left = (this.#heldOf.get(key.type) ?? 1) - 1;
-    if (left > 0) this.#heldOf.set(key.type, left);
-    else this.#heldOf.delete(key.type);
+    if (this.#byKey.get(text) === held) this.#byKey.delete(text);
+    this.#room.free(key.type);
+    if (held.again !== undefined) this.#goOnWith(held.again);
+    this.#claimer.roomMade();
     if (this.#held.size === 0) this.#whenIdle?.();
+  }
+
+  #goOnWith(claim: HeldClaim): void {
+    const held = this.#hold(claim);
+    if (held === undefined || (claim.token === this.#token && !this.#isStopped)) return;
+    // Something we said was not answered and was said again: it may have freed the row under this claim, too.
+    this.#say(held, { kind: "release" }, () => {
+      this.#drop(held);
+      this.#claimer.expect(claim.reminder.tick.at);
+    });
+  }
+
+  /** The store has just said that it is there and ours. */
+  #isOurs(held: Held): void {
+    const { clock, storeClock } = this.#world;
+    const isSoon = storeClock.now() >= held.tick.at - CHECK_AHEAD_MS;
+    held.sureUntil = isSoon ? clock.monotonic() + SURE_MS : Number.NEGATIVE_INFINITY;
+  }
+
+  #isSure({ sureUntil, leaseUntil }: Held): boolean {
+    return this.#world.clock.monotonic() <= Math.min(sureUntil, leaseUntil - this.#settings.leaseMs * MARGIN);
   }
 
   // ——— Waiting for their moment.
 
+  #wait(held: Held): void {
+    held.state = "waiting";
+    held.wakeAt = this.#isSure(held) ? held.tick.at : held.tick.at - CHECK_AHEAD_MS;
+    this.#queue.push(held.reminder.key.type, held);
+    this.#ring();
+  }
+
+  readonly #mayBegin = (type: string): boolean => this.#slots.roomFor(type, this.#isAlone) > 0;
+
   /** One timer, for the first of them. */
   #ring(): void {
     const { clock, storeClock } = this.#world;
-    const first = this.#queue.peek();
-    if (first === undefined || this.#isStopped || this.#running >= this.#settings.concurrency) return;
-    const ms = Math.max(Math.ceil(first.tick.at - storeClock.now()), 0);
+    const first = this.#isStopped ? undefined : this.#queue.first(this.#mayBegin);
+    if (first === undefined) return;
+    const ms = Math.max(Math.ceil(first.wakeAt - storeClock.now()), 0);
     const at = clock.monotonic() + ms;
     if (at >= this.#alarmAt) return;
     this.#alarm?.cancel();
@@ -260,89 +263,116 @@ export class Processor {
   #due(): void {
     this.#alarmAt = Number.POSITIVE_INFINITY;
     const now = this.#world.storeClock.now();
-    for (let count = 0; count < BURST && this.#running < this.#settings.concurrency; count++) {
-      const first = this.#queue.peek();
-      if (first === undefined || first.tick.at > now || this.#isStopped) break;
-      this.#queue.pop();
-      if (first.state === "queued") this.#begin(first, now);
+    for (let count = 0; count < BURST && !this.#isStopped; count++) {
+      const first = this.#queue.first(this.#mayBegin);
+      if (first === undefined || first.wakeAt > now) break;
+      this.#queue.pop(first.reminder.key.type);
+      if (first.state === "waiting") this.#wake(first, now);
     }
     this.#ring();
   }
 
-  #begin(held: Held, now: number): void {
-    const { clock, instruments, log } = this.#world;
-    const { leaseMs } = this.#settings;
-    if (clock.monotonic() > held.leaseUntil - leaseMs * MARGIN) {
-      instruments.leaseLost(1);
-      this.#drop(held);
-      return;
-    }
-    let plan: Plan;
-    try {
-      plan = decodePlan(held.reminder.schedule);
-    } catch (err) {
-      log.error("a reminder cannot be read", { ...held.reminder.key, err });
-      this.#settle(held, { kind: "dead", error: String((err as Error).message) });
-      return;
-    }
-    const instead = held.tick.attempt > 0 ? held.tick : tickInstead(plan.schedule, held.tick, now, GRACE_MS);
-    if (instead === undefined) {
-      this.#settle(held, { kind: "done" });
-    } else if (instead.due > now) {
-      this.#goOn(held, { at: instead.due, due: instead.due, number: instead.number, attempt: 0 });
-    } else {
-      const { due, number } = instead;
-      this.#deliver(held, plan, { at: held.tick.at, due, number, attempt: held.tick.attempt + 1 }, now);
-    }
+  #wake(held: Held, now: number): void {
+    if (!this.#world.delivers(held.reminder.key.type)) this.#settle(held, { kind: "release" });
+    else if (!this.#isSure(held)) this.#check(held);
+    else this.#begin(held, now);
   }
 
-  // ——— Delivering.
-
-  #deliver(held: Held, plan: Plan, tick: Tick, now: number): void {
-    const { instruments, deliver } = this.#world;
-    held.state = "running";
-    this.#running++;
-    instruments.late((now - tick.due) / 1_000);
-    const { reminder, token } = held;
-    const fate = this.#afterSuccess(plan, tick, now);
-    const settlement = { generation: reminder.generation, token, ...fate };
-    deliver({ reminder, tick, plan, settlement }).then(
-      ({ isSettled }) => {
-        this.#ended();
-        instruments.fired(1);
-        if (isSettled) this.#drop(held);
-        else if (fate.kind === "next") this.#goOn(held, fate.tick);
-        else this.#settle(held, fate);
+  #check(held: Held): void {
+    const { instruments, log } = this.#world;
+    const { type } = held.reminder.key;
+    const { doubts } = held;
+    held.state = "checking";
+    this.#slots.take(type);
+    const checked = (leaseUntil: number | undefined): void => {
+      this.#slots.free(type);
+      if (held.state === "over" || leaseUntil === undefined) {
+        this.#drop(held);
+        this.#ring();
+        return;
+      }
+      held.leaseUntil = leaseUntil;
+      if (held.doubts === doubts) this.#isOurs(held);
+      if (this.#isStopped) this.#settle(held, { kind: "release" });
+      else this.#wait(held);
+    };
+    this.#leases.check(held).then(
+      (leaseUntil) => {
+        if (leaseUntil === undefined) instruments.replaced(1);
+        checked(leaseUntil);
       },
-      (error: unknown) => {
-        this.#ended();
-        this.#failed(held, plan, tick, error as LimpetError);
+      (err: unknown) => {
+        log.debug("it cannot be known whether a reminder is still there", { ...held.reminder.key, err });
+        instruments.leaseLost(1);
+        checked(undefined);
       },
     );
   }
 
-  #ended(): void {
-    this.#running--;
-    if (this.#running === this.#settings.concurrency - 1) this.#ring();
-  }
+  // ——— Delivering.
 
-  #afterSuccess(plan: Plan, tick: Tick, now: number): ReminderFate {
-    const next = tickAfter(plan.schedule, tick, now);
-    if (next === undefined) return { kind: "done" };
-    return { kind: "next", tick: { at: next.due, due: next.due, number: next.number, attempt: 0 }, leaseMs: undefined };
-  }
-
-  #failed(held: Held, plan: Plan, tick: Tick, error: LimpetError): void {
-    const { storeClock, random, instruments, log } = this.#world;
+  #begin(held: Held, now: number): void {
+    const { log } = this.#world;
     const { key } = held.reminder;
+    let decided: Decision;
+    try {
+      decided = decide(held, now);
+    } catch (err) {
+      // Whatever is in the row, it must not end the process that reads it.
+      log.error("a reminder cannot be read", { ...key, err });
+      decided = { kind: "settle", fate: { kind: "dead", error: textOf(err) } };
+    }
+    if (decided.kind === "settle") this.#settle(held, decided.fate);
+    else if (decided.kind === "later") this.#goOn(held, decided.tick);
+    else this.#deliver(held, decided, now);
+  }
+
+  #deliver(held: Held, { plan, tick, fate }: Extract<Decision, { kind: "deliver" }>, now: number): void {
+    const { instruments, deliver } = this.#world;
+    const { reminder, token } = held;
+    const { type } = reminder.key;
+    held.state = "running";
+    this.#running++;
+    this.#slots.take(type);
+    instruments.late((now - tick.due) / 1_000);
+    const ended = (): void => {
+      this.#running--;
+      this.#slots.free(type);
+    };
+    deliver({ reminder, tick, plan, settlement: { generation: reminder.generation, token, ...fate } })
+      .then(
+        ({ isSettled }) => {
+          ended();
+          instruments.fired(1);
+          if (isSettled) this.#isSettled(held, fate);
+          else if (fate.kind === "next") this.#goOn(held, fate.tick);
+          else this.#settle(held, fate);
+        },
+        (error: unknown) => {
+          ended();
+          this.#failed(held, plan, tick, error);
+        },
+      )
+      .finally(() => this.#ring());
+  }
+
+  /** It was stored with what the handler changed. Whether it counted is not known, so the next tick has to be claimed. */
+  #isSettled(held: Held, fate: ReminderFate): void {
+    this.#drop(held);
+    if (fate.kind === "next") this.#claimer.expect(fate.tick.at);
+  }
+
+  #failed(held: Held, plan: Plan, tick: Tick, error: unknown): void {
+    const { storeClock, random, instruments, log } = this.#world;
     if (isNobodysFault(error)) {
       // It did not get there: that is no attempt. Somebody else may have more luck.
       instruments.retried(1);
-      const at = storeClock.now() + plan.policy.pauseMs * (0.5 + random.number());
-      this.#goOn(held, { ...tick, at: Math.ceil(at), attempt: tick.attempt - 1 });
+      const at = Math.ceil(storeClock.now() + PASS_MS * (0.5 + random.number()));
+      this.#goOn(held, { ...tick, at, attempt: tick.attempt - 1 }, false);
       return;
     }
     const pause = pauseAfter(tick.attempt, plan.policy, random.number());
+    const { key } = held.reminder;
     log.warn("a reminder failed", { ...key, attempt: tick.attempt, again: pause !== undefined, err: error });
     if (pause !== undefined) {
       instruments.retried(1);
@@ -351,31 +381,34 @@ export class Processor {
     }
     instruments.failed(1);
     if (plan.policy.giveUp === "keep") {
-      this.#settle(held, { kind: "dead", error: `${error?.name}: ${error?.message}` });
+      this.#settle(held, { kind: "dead", error: textOf(error) });
       return;
     }
-    const after = this.#afterSuccess(plan, tick, storeClock.now());
+    const after = afterTick(plan, tick, storeClock.now());
     if (after.kind === "next") this.#goOn(held, after.tick);
     else this.#settle(held, after);
   }
 
-  /** The next tick, or another try. If it is soon it stays here. */
-  #goOn(held: Held, tick: Tick): void {
+  // ——— Telling the store.
+
+  /** The next tick, or another try. If it is soon it stays here, unless it is for others as well. */
+  #goOn(held: Held, tick: Tick, mayStay = true): void {
     const { storeClock, clock } = this.#world;
     const { aheadMs, leaseMs } = this.#settings;
-    const isSoon = tick.at <= storeClock.now() + aheadMs && !this.#isStopped && held.state !== "over";
+    const stays = mayStay && tick.at <= storeClock.now() + aheadMs && !this.#isStopped;
     const askedAt = clock.monotonic();
-    const fate: ReminderFate = { kind: "next", tick, leaseMs: isSoon ? leaseMs : undefined };
-    this.#say(held, fate, (counted) => {
-      if (!isSoon || counted !== true || held.state === "over") {
-        this.#drop(held);
+    this.#say(held, { kind: "next", tick, leaseMs: stays ? leaseMs : undefined }, (counted) => {
+      if (stays && counted === true && !this.#isStopped) {
+        held.tick = tick;
+        held.leaseUntil = askedAt + leaseMs;
+        held.again = undefined;
+        this.#isOurs(held);
+        this.#wait(held);
         return;
       }
-      held.tick = tick;
-      held.leaseUntil = askedAt + leaseMs;
-      held.state = "queued";
-      this.#queue.push(held);
-      this.#ring();
+      if (stays && counted === true) this.#settle(held, { kind: "release" });
+      else this.#drop(held);
+      if (counted !== false) this.#claimer.expect(tick.at);
     });
   }
 
@@ -385,27 +418,28 @@ export class Processor {
 
   #say(held: Held, fate: ReminderFate, then: (counted: boolean | undefined) => void): void {
     const { instruments, log } = this.#world;
-    const { generation } = held.reminder;
-    const settlement = { generation, token: held.token, ...fate };
-    const said = (counted: boolean | undefined): void => {
-      if (counted === false) instruments.replaced(1);
-      then(counted);
-      if (this.#isFull && this.#hasRoomFor(held.reminder.key.type)) {
-        this.#isFull = false;
-        this.#pollIn(0);
-      }
-    };
-    this.#settling.ask(settlement, held.leaseUntil).then(said, (err: unknown) => {
-      log.warn("the store was not told what became of a reminder; it may come again", { ...held.reminder.key, err });
-      said(undefined);
-    });
+    const { generation, key } = held.reminder;
+    held.state = "settling";
+    this.#settling.ask({ generation, token: held.token, ...fate }, held.leaseUntil).then(
+      (counted) => {
+        if (!counted) instruments.replaced(1);
+        then(counted);
+      },
+      (err: unknown) => {
+        log.warn("the store was not told what became of a reminder; it may come again", { ...key, err });
+        then(undefined);
+      },
+    );
   }
 
-  /** For a batch, so that it is worth asking. */
-  #hasRoomFor(type: string): boolean {
-    const { batchSize } = this.#settings;
-    const isBelow = (this.#heldOf.get(type) ?? 0) <= this.#share(this.#world.types().length) - batchSize;
-    return isBelow && this.#held.size <= batchSize * (ROOM - 1);
+  async #tell(batch: readonly Settlement[]): Promise<boolean[]> {
+    try {
+      return await this.#world.store.settle(batch);
+    } catch (error) {
+      // What was not answered may still arrive, at any time: it must not be taken for a word about what is claimed from now on.
+      this.#token = this.#world.random.id();
+      throw error;
+    }
   }
 
   // ——— Leases.
@@ -416,25 +450,25 @@ export class Processor {
   }
 
   async #renew(): Promise<void> {
-    const { store, clock, instruments, log } = this.#world;
+    const { clock, instruments, log } = this.#world;
     const { leaseMs } = this.#settings;
-    const askedAt = clock.monotonic();
-    const mine = [...this.#held.values()].filter(({ leaseUntil }) => leaseUntil < askedAt + leaseMs / 2);
+    const soon = clock.monotonic() + leaseMs * (1 - 1 / RENEWALS);
+    const mine = [...this.#held.values()].filter(
+      ({ leaseUntil, state }) => leaseUntil < soon && (state === "waiting" || state === "running"),
+    );
     try {
-      if (mine.length > 0) {
-        const generations = mine.map(({ reminder }) => reminder.generation);
-        const lost = new Set(await store.renew(generations, this.#token, leaseMs));
-        for (const held of mine) {
-          if (!lost.has(held.reminder.generation)) held.leaseUntil = Math.max(held.leaseUntil, askedAt + leaseMs);
-          // One that runs comes to its end; what it says then does not count.
-          else if (held.state === "queued") this.#drop(held);
-        }
-        if (lost.size > 0) instruments.leaseLost(lost.size);
+      const untils = mine.length === 0 ? [] : await this.#leases.renew(mine);
+      for (const [i, held] of mine.entries()) {
+        const until = untils[i];
+        if (until !== undefined) held.leaseUntil = Math.max(held.leaseUntil, until);
+        else instruments.leaseLost(1);
+        // One that runs comes to its end; what it says then does not count.
+        if (until === undefined && held.state === "waiting") this.#drop(held);
       }
     } catch (err) {
       log.debug("leases of reminders cannot be renewed", { err });
     }
-    if (!this.#isStopped) this.#renewLater();
+    if (this.#renewal !== undefined) this.#renewLater();
   }
 
   // ——— The end.
@@ -443,25 +477,55 @@ export class Processor {
   async stop(ms: number): Promise<void> {
     if (this.#isStopped) return;
     this.#isStopped = true;
-    for (const timer of [this.#poll, this.#alarm]) timer?.cancel();
-    this.#unwatch?.();
-    await this.#polling;
-    for (const held of [...this.#held.values()]) {
-      if (held.state === "queued") this.#settle(held, { kind: "release" });
-    }
-    if (this.#held.size > 0) {
-      await new Promise<void>((resolve) => {
-        const late = this.#world.clock.after(ms, resolve);
-        this.#whenIdle = () => {
-          late.cancel();
-          resolve();
-        };
-      });
-    }
+    this.#alarm?.cancel();
+    const { clock } = this.#world;
+    const late = Promise.withResolvers<void>();
+    const timer = clock.after(ms, late.resolve);
+    await Promise.race([late.promise, this.#empty()]);
+    timer.cancel();
     this.#renewal?.cancel();
+    this.#renewal = undefined;
+  }
+
+  async #empty(): Promise<void> {
+    await this.#claimer.stop();
+    for (const held of [...this.#held.values()]) {
+      if (held.state === "waiting") this.#settle(held, { kind: "release" });
+    }
+    if (this.#held.size === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#whenIdle = resolve;
+    });
   }
 }
 
-/** The tick never reached its actor, and nothing is wrong with it. */
+type Decision =
+  | { readonly kind: "settle"; readonly fate: ReminderFate }
+  /** It is not its turn: its time was missed, and the next one is to come. */
+  | { readonly kind: "later"; readonly tick: Tick }
+  | { readonly kind: "deliver"; readonly plan: Plan; readonly tick: Tick; readonly fate: ReminderFate };
+
+/** What is to be done with a reminder whose moment has come. Throws when what is stored of it makes no sense. */
+function decide({ reminder, tick }: Held, now: number): Decision {
+  const plan = decodePlan(reminder.schedule);
+  const instead = tick.attempt > 0 ? tick : tickInstead(plan.schedule, tick, now, GRACE_MS);
+  if (instead === undefined) return { kind: "settle", fate: { kind: "done" } };
+  const { due, number } = instead;
+  if (due > now) return { kind: "later", tick: { at: due, due, number, attempt: 0 } };
+  const tried = { at: tick.at, due, number, attempt: tick.attempt + 1 };
+  return { kind: "deliver", plan, tick: tried, fate: afterTick(plan, tried, now) };
+}
+
+function afterTick(plan: Plan, tick: Tick, now: number): ReminderFate {
+  const next = tickAfter(plan.schedule, tick, now);
+  if (next === undefined) return { kind: "done" };
+  return { kind: "next", tick: { at: next.due, due: next.due, number: next.number, attempt: 0 }, leaseMs: undefined };
+}
+
+/** Anything at all may have been thrown. */
+const textOf = (error: unknown): string =>
+  (error instanceof Error ? `${error.name}: ${error.message}` : shown(error)).slice(0, MOST_TEXT);
+
+/** Nothing has happened: the tick never reached its actor, or nothing of what its handler did was kept. */
 const isNobodysFault = (error: unknown): boolean =>
-  isLimpetError(error) && ["NO_HOST", "STOPPING", "NOT_READY", "NOT_SETTLED", "OWNER_AWAY"].includes(error.code);
+  isLimpetError(error) && ["now", "later", "elsewhere"].includes(error.retry);

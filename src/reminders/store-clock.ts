@@ -1,30 +1,29 @@
 // What time it is for the store, as far as this process can know. Reminders are due by the store's clock, because all processes
-// share it. Each answer of the store says what time it was there; from then on our own monotonic clock counts. The answer was on its way
-// for a moment, so what is worked out here is never ahead of the store: a reminder is never early.
+// share it. Each answer of the store says what time it was there at some moment between question and answer; from then on our own
+// monotonic clock counts. Of all times that it may be the earliest is believed: a reminder is late by a moment rather than early.
 import type { Clock } from "../ports/clock.ts";
 
-/** After this long the next answer counts, whatever it says: clocks drift, and the store's may have been set. */
-const TRUSTED_MS = 60_000;
+/** How much our clock may gain on the store's: what an earlier answer said is worth less and less. */
+const DRIFT = 1e-4;
 
 export class StoreClock {
   readonly #clock: Clock;
-  /** The store's time minus our monotonic time: at least this. */
+  /** The store's time minus our monotonic time was at least this when it was heard. */
   #offset: number | undefined;
-  #heardAt = Number.NEGATIVE_INFINITY;
+  #heardAt = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** The store has said what time it is. */
-  heard(storeNow: number): void {
+  /** The store has said what time it is, in whole milliseconds, to a question that was asked at `askedAt` of our monotonic time. */
+  heard(storeNow: number, askedAt: number): void {
     const mono = this.#clock.monotonic();
-    const offset = storeNow - mono;
-    const isOld = mono - this.#heardAt > TRUSTED_MS;
-    const isBack = this.#offset !== undefined && offset < this.#offset - TRUSTED_MS;
-    // Of two answers that of the shorter way is closer to the truth: it says a later time.
-    if (this.#offset !== undefined && offset <= this.#offset && !isOld && !isBack) return;
-    this.#offset = offset;
+    const least = storeNow - mono;
+    const most = storeNow + 1 - askedAt;
+    const before = this.#offset === undefined ? least : this.#offset - (mono - this.#heardAt) * DRIFT;
+    // The answer before may have been on its way for less time, and then it is closer to the truth; unless a clock was set since.
+    this.#offset = Math.min(Math.max(before, least), most);
     this.#heardAt = mono;
   }
 

@@ -1,0 +1,191 @@
+// When the store is asked for reminders that are due soon, and for which types.
+//
+// - It is asked when something is known to be due soon, when the store tells that others have written something, when this process can
+//   deliver types that it could not before, and now and then.
+// - While there is more than fits into one claim, it is asked again at once; types that have filled a claim let the others go first.
+// - Types of which enough are held are left out until some of them are done.
+import type { Clock, Timer } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import type { Random } from "../ports/random.ts";
+import { type ClaimedReminder, type Reminders, TOLD_AHEAD_MS } from "../ports/reminders.ts";
+import type { Shares } from "./shares.ts";
+import type { StoreClock } from "./store-clock.ts";
+
+export interface ClaimerSettings {
+  readonly namespace: string;
+  /** How often the store is asked at least. */
+  readonly pollMs: number;
+  /** Reminders due within this are claimed. */
+  readonly aheadMs: number;
+  /** So many at a time. */
+  readonly batchSize: number;
+  readonly leaseMs: number;
+}
+
+export interface ClaimerWorld {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly store: Reminders;
+  readonly storeClock: StoreClock;
+  /** Of the room for what is held. */
+  readonly room: Shares;
+  /** Types whose reminders can be delivered from here now. */
+  types(): readonly string[];
+  /** Of the next claim. */
+  token(): string;
+  /** `leaseUntil` is on the monotonic clock. */
+  claimed(reminder: ClaimedReminder, token: string, leaseUntil: number): void;
+}
+
+const FIRST_PAUSE_MS = 50;
+/** How soon after something was written claims are made. */
+const SOON_MS = 1;
+
+const NONE: ReadonlySet<string> = new Set();
+
+export class Claimer {
+  readonly #settings: ClaimerSettings;
+  readonly #world: ClaimerWorld;
+  #polling: Promise<void> | undefined;
+  #again = false;
+  #leftOut = NONE;
+  #failures = 0;
+  /** How often the store is asked when there is nothing to do. */
+  #restMs: number;
+  #timer: Timer | undefined;
+  #timerAt = Number.POSITIVE_INFINITY;
+  /** When the store is to be asked, on the monotonic clock. */
+  #askAt = Number.POSITIVE_INFINITY;
+  /** For which it was asked. */
+  #asked = "";
+  #unwatch: (() => void) | undefined;
+  #isRunning = false;
+
+  constructor(settings: ClaimerSettings, world: ClaimerWorld) {
+    this.#settings = settings;
+    this.#world = world;
+    this.#restMs = settings.pollMs;
+  }
+
+  start(): void {
+    const { namespace, pollMs, aheadMs } = this.#settings;
+    this.#isRunning = true;
+    this.#unwatch = this.#world.store.watch(namespace, () => this.#pollIn(0));
+    // A store that tells is asked all the same, now and then: what it says may get lost.
+    if (this.#unwatch !== undefined) this.#restMs = Math.max(pollMs, (TOLD_AHEAD_MS - aheadMs) / 2);
+    this.#pollIn(0);
+  }
+
+  /** Resolves when nothing is claimed any more. */
+  async stop(): Promise<void> {
+    this.#isRunning = false;
+    this.#timer?.cancel();
+    this.#unwatch?.();
+    await this.#polling;
+  }
+
+  /** Something is due at that moment of the store's clock, and free to be claimed. */
+  expect(at: number): void {
+    const ms = at - this.#settings.aheadMs - this.#world.storeClock.now();
+    // What is farther away is found by the next look.
+    if (ms <= this.#restMs) this.#pollIn(Math.max(ms, SOON_MS));
+  }
+
+  /** Something that was held is not any more. */
+  roomMade(): void {
+    if (this.#leftOut.size === 0) return;
+    const isAlone = this.#world.types().length < 2;
+    // Not for every single one: a claim should be worth it.
+    const enough = Math.ceil(this.#settings.batchSize / (isAlone ? 1 : 2));
+    for (const type of this.#leftOut) {
+      if (this.#world.room.roomFor(type, isAlone) < enough) continue;
+      this.#leftOut = NONE;
+      this.#pollIn(0);
+      return;
+    }
+  }
+
+  #pollIn(ms: number): void {
+    this.#askAt = Math.min(this.#askAt, this.#world.clock.monotonic() + ms);
+    this.#arm();
+  }
+
+  /** Types come and go without a word, so they are looked at as often as a store is asked that does not tell. */
+  #arm(): void {
+    const { clock } = this.#world;
+    const at = Math.min(this.#askAt, clock.monotonic() + this.#settings.pollMs);
+    if (!this.#isRunning || at >= this.#timerAt) return;
+    this.#timer?.cancel();
+    this.#timerAt = at;
+    this.#timer = clock.after(at - clock.monotonic(), () => this.#look(), "background");
+  }
+
+  #look(): void {
+    this.#timerAt = Number.POSITIVE_INFINITY;
+    const isTime = this.#world.clock.monotonic() >= this.#askAt;
+    if (!isTime && this.#world.types().join() === this.#asked) {
+      this.#arm();
+      return;
+    }
+    this.#askAt = Number.POSITIVE_INFINITY;
+    if (this.#polling !== undefined) {
+      this.#again = true;
+      return;
+    }
+    this.#polling = this.#claimAll().finally(() => {
+      this.#polling = undefined;
+      if (!this.#again) return;
+      this.#again = false;
+      this.#pollIn(0);
+    });
+  }
+
+  async #claimAll(): Promise<void> {
+    const { log, random } = this.#world;
+    const { pollMs } = this.#settings;
+    try {
+      this.#pollIn(await this.#claimWhileFull());
+      this.#failures = 0;
+    } catch (err) {
+      log[this.#failures === 0 ? "warn" : "debug"]("reminders cannot be claimed", { err });
+      const pause = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, pollMs);
+      this.#pollIn(pause * (0.5 + random.number()));
+    }
+  }
+
+  /** How long it takes until there may be more. */
+  async #claimWhileFull(): Promise<number> {
+    const { pollMs, aheadMs, batchSize, namespace, leaseMs } = this.#settings;
+    const { store, storeClock, clock, room, claimed } = this.#world;
+    let filled = NONE;
+    while (this.#isRunning) {
+      const all = this.#hungry();
+      if (all.length === 0) break;
+      const others = all.filter((type) => !filled.has(type));
+      const types = others.length > 0 ? others : all;
+      const limit = Math.min(batchSize, room.left);
+      const token = this.#world.token();
+      const askedAt = clock.monotonic();
+      const { now, reminders, next } = await store.claim({ namespace, types, limit, aheadMs, leaseMs, token });
+      storeClock.heard(now, askedAt);
+      for (const reminder of reminders) claimed(reminder, token, askedAt + leaseMs);
+      const isFull = reminders.length === limit;
+      filled = isFull ? new Set(reminders.map(({ key }) => key.type)) : NONE;
+      if (isFull || types.length < all.length) continue;
+      const rest = this.#leftOut.size > 0 ? pollMs : this.#restMs;
+      return Math.max(Math.min(rest, (next ?? Number.POSITIVE_INFINITY) - now), SOON_MS);
+    }
+    return pollMs;
+  }
+
+  /** Types of which there is not enough here yet. */
+  #hungry(): readonly string[] {
+    const types = this.#world.types();
+    this.#asked = types.join();
+    const isHungry = (type: string): boolean => this.#world.room.roomFor(type, types.length < 2) > 0;
+    const hungry = types.filter(isHungry);
+    this.#leftOut = hungry.length < types.length ? new Set(types.filter((type) => !hungry.includes(type))) : NONE;
+    return hungry;
+  }
+}
