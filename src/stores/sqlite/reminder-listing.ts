@@ -52,10 +52,13 @@ export class ReminderListing {
     this.#stored = pages(STORED);
     this.#dead = pages(DEAD);
     // A range of an index for each type, entries only.
-    this.#countAll = asArrays("SELECT count(*) FROM reminders WHERE type_ref = ?");
-    this.#countDead = asArrays("SELECT count(*) FROM dead_reminders WHERE type_ref = ?");
+    const ofAllTypes = "FROM reminder_types t CROSS JOIN";
+    this.#countAll = asArrays(`SELECT count(*) ${ofAllTypes} reminders ON type_ref = t.ref WHERE t.namespace = ?`);
+    this.#countDead = asArrays(
+      `SELECT count(*) ${ofAllTypes} dead_reminders ON type_ref = t.ref WHERE t.namespace = ?`,
+    );
     this.#countOverdue = asArrays(
-      `SELECT count(*) FROM (SELECT 1 FROM reminders r WHERE type_ref = ?1 AND at < ?2
+      `SELECT count(*) FROM (SELECT 1 ${ofAllTypes} reminders r ON type_ref = t.ref AND at < ?2 WHERE t.namespace = ?1
          AND NOT EXISTS (SELECT 1 FROM reminder_leases l WHERE l.generation = r.generation AND l.until > ?2) LIMIT ?3)`,
     );
   }
@@ -75,16 +78,10 @@ export class ReminderListing {
   }
 
   count(namespace: string, limit: number, now: number): ReminderCounts {
-    const counts = { all: 0, overdue: 0, dead: 0 };
-    const one = (statement: StatementSync, ...values: number[]): number => {
-      return (statement.get(...values) as unknown as [number])[0];
+    const one = (statement: StatementSync, ...more: number[]): number => {
+      return (statement.get(namespace, ...more) as unknown as [number])[0];
     };
-    for (const [ref] of this.#types.all(namespace)) {
-      counts.all += one(this.#countAll, ref);
-      counts.dead += one(this.#countDead, ref);
-      if (counts.overdue < limit) counts.overdue += one(this.#countOverdue, ref, now, limit - counts.overdue);
-    }
-    return counts;
+    return { all: one(this.#countAll), overdue: one(this.#countOverdue, now, limit), dead: one(this.#countDead) };
   }
 
   #pages<Row, T>(query: ReminderQuery, { page, ofId }: Pages, toItem: (row: Row, type: string) => T): T[] {
