@@ -16,32 +16,39 @@ const ofType = `r.namespace = $1 AND r.type = a.type`;
 const isNear = `r.at >= a.low AND r.at <= (SELECT now FROM clock) + $5`;
 
 /** Of one type: the index gives the rows in their order, and each is locked as it comes, or passed over if somebody else has it. */
-const lockOne = (schema: string) => `
+const lockOne = (schema: string) => `locked AS MATERIALIZED (
       SELECT l.* FROM asked a CROSS JOIN LATERAL (
-        SELECT r.ctid AS place, r.at, r.data FROM ${schema}.reminders r WHERE ${ofType} AND ${isNear} AND ${isFree}
-        ORDER BY r.at LIMIT $4 + 1 FOR UPDATE SKIP LOCKED) l`;
+        SELECT r.ctid AS place, r.at, octet_length(r.data) AS bytes FROM ${schema}.reminders r
+        WHERE ${ofType} AND ${isNear} AND ${isFree}
+        ORDER BY r.at LIMIT $4 + 1 FOR UPDATE SKIP LOCKED) l
+    ), unseen AS MATERIALIZED (
+      SELECT false AS are_due
+    )`;
 
 /**
  * Of several types: the earliest over all of them are found first and locked then, in their order, until there are enough. Locking
  * while looking would lock a whole claim's worth of each type. Twice as many are looked at as are wanted, because a neighbour may be
- * about to take the first half.
+ * about to take the first half; if neighbours take all of them, there may be more that nobody has looked at.
  */
-const lockSome = (schema: string) => `
-      SELECT l.* FROM (
-        SELECT n.place, n.at FROM asked a CROSS JOIN LATERAL (
-          SELECT r.ctid AS place, r.at FROM ${schema}.reminders r WHERE ${ofType} AND ${isNear} AND ${isFree}
-          ORDER BY r.at LIMIT 2 * $4 + 2) n
-        ORDER BY n.at LIMIT 2 * $4 + 2) n
-      CROSS JOIN LATERAL (
-        SELECT r.ctid AS place, r.at, r.data FROM ${schema}.reminders r
+const lockSome = (schema: string) => `near AS MATERIALIZED (
+      SELECT n.place, n.at FROM asked a CROSS JOIN LATERAL (
+        SELECT r.ctid AS place, r.at FROM ${schema}.reminders r WHERE ${ofType} AND ${isNear} AND ${isFree}
+        ORDER BY r.at LIMIT 2 * $4 + 2) n
+      ORDER BY n.at LIMIT 2 * $4 + 2
+    ), locked AS MATERIALIZED (
+      SELECT l.* FROM near n CROSS JOIN LATERAL (
+        SELECT r.ctid AS place, r.at, octet_length(r.data) AS bytes FROM ${schema}.reminders r
         WHERE r.ctid = n.place AND ${isFree} AND r.at <= (SELECT now FROM clock) + $5 FOR UPDATE SKIP LOCKED) l
-      LIMIT $4 + 1`;
+      LIMIT $4 + 1
+    ), unseen AS MATERIALIZED (
+      SELECT count(*) = 2 * $4 + 2 AS are_due FROM near
+    )`;
 
 /**
  * Rows are locked before they are leased, so that claims of several processes never wait for each other. One more than wanted is
  * locked, to know whether there is more. They are leased by their place in the table, which cannot change while they are locked; a
  * row that somebody changed in the moment between is left for the next claim. The arrays keep the planner from joining: it has no
- * other way than to go to these places.
+ * other way than to go to these places. Data that would make the answer huge is left for the next claim, too.
  *
  * The first rows of the answer have no generation: one that tells the clock and whether more is due now, and one for each type. If
  * nothing more is due now, this one tells when the first row behind is, and when the first lease ends among those in front. And,
@@ -54,15 +61,17 @@ export const claimReminders = (schema: string, several: boolean): Statement => (
       SELECT ${MILLIS} AS now
     ), asked AS MATERIALIZED (
       SELECT a.type, a.low FROM unnest($2::text[], $3::bigint[]) AS a (type, low)
-    ), locked AS MATERIALIZED (${(several ? lockSome : lockOne)(schema)}
-    ), counted AS MATERIALIZED (
-      SELECT l.place, row_number() OVER w AS number, sum(octet_length(l.data)) OVER w AS bytes,
-             coalesce(octet_length(l.data), 0) AS own
-      FROM locked l WINDOW w AS (ORDER BY l.at ROWS UNBOUNDED PRECEDING)
+    ), ${(several ? lockSome : lockOne)(schema)}, total AS MATERIALIZED (
+      SELECT coalesce(sum(l.bytes), 0) <= ${ANSWER_BYTES} AS fits, count(*) FROM locked l
     ), mine AS MATERIALIZED (
-      SELECT c.place FROM counted c WHERE c.number <= $4 AND (c.bytes IS NULL OR c.bytes - c.own <= ${ANSWER_BYTES})
+      (SELECT l.place FROM locked l WHERE (SELECT fits FROM total) LIMIT $4)
+      UNION ALL
+      SELECT l.place FROM (
+        SELECT l.place, row_number() OVER w AS number, sum(l.bytes) OVER w - coalesce(l.bytes, 0) AS bytes_before
+        FROM locked l WHERE NOT (SELECT fits FROM total) WINDOW w AS (ORDER BY l.at ROWS UNBOUNDED PRECEDING)) l
+      WHERE l.number <= $4 AND coalesce(l.bytes_before, 0) <= ${ANSWER_BYTES}
     ), more AS MATERIALIZED (
-      SELECT (SELECT count(*) FROM mine) < (SELECT count(*) FROM locked) AS is_due
+      SELECT (SELECT count(*) FROM mine) < t.count OR u.are_due AS is_due FROM total t, unseen u
     ), claimed AS (
       UPDATE ${schema}.reminders r SET leased_until = (SELECT now FROM clock) + $6, token = $7
       WHERE r.ctid = ANY (ARRAY(SELECT m.place FROM mine m))
@@ -76,13 +85,15 @@ export const claimReminders = (schema: string, several: boolean): Statement => (
         SELECT r.at FROM ${schema}.reminders r WHERE ${ofType} AND r.at >= a.low ORDER BY r.at LIMIT 1) END, NULL, NULL, NULL
     FROM asked a
     LEFT JOIN LATERAL (
-      SELECT r.at FROM ${schema}.reminders r WHERE ${ofType} AND r.at > (SELECT now FROM clock) + $5 ORDER BY r.at LIMIT 1
-    ) behind ON NOT (SELECT is_due FROM more)
+      SELECT r.at FROM ${schema}.reminders r
+      WHERE NOT (SELECT is_due FROM more) AND ${ofType} AND r.at > (SELECT now FROM clock) + $5 ORDER BY r.at LIMIT 1
+    ) behind ON true
     LEFT JOIN LATERAL (
       SELECT min(l.leased_until) AS until FROM (
         SELECT r.leased_until FROM ${schema}.reminders r
-        WHERE ${ofType} AND ${isNear} AND r.leased_until > (SELECT now FROM clock) ORDER BY r.at LIMIT ${LEASES_SEEN}) l
-    ) leased ON NOT (SELECT is_due FROM more)
+        WHERE NOT (SELECT is_due FROM more) AND ${ofType} AND ${isNear} AND r.leased_until > (SELECT now FROM clock)
+        ORDER BY r.at LIMIT ${LEASES_SEEN}) l
+    ) leased ON true
     UNION ALL
     SELECT * FROM claimed`,
 });
