@@ -13,16 +13,13 @@ export const STICKY: readonly Bug[] = [
     changes: [
       {
         file: "src/placement/sticky-owners.ts",
-        before: "for (const types of this.#unclaimed.values()) if (types.has(type)) return false;",
-        after: `const silent = [...this.#unclaimed.values()].filter((types) => types.has(type)).length;
-    if (silent > this.heard) return false;`,
+        before: "return (this.#missing.get(type) ?? 0) === 0;",
+        after: "return (this.#missing.get(type) ?? 0) <= this.heard;",
       },
       {
         file: "src/placement/sticky-owners.ts",
-        before:
-          "this.#claiming.delete(incarnation);\n    this.#unclaimed.delete(incarnation);\n    for (const [type, known] of this.#types) {\n      const now",
-        after:
-          "this.#claiming.delete(incarnation);\n    this.#unclaimed.delete(incarnation);\n    this.heard++;\n    for (const [type, known] of this.#types) {\n      const now",
+        before: "const claimed = claiming.get(type);",
+        after: "this.heard++;\n      const claimed = claiming.get(type);",
       },
       {
         file: "src/placement/sticky-owners.ts",
@@ -73,8 +70,8 @@ export const STICKY: readonly Bug[] = [
       },
       {
         file: "src/nodes/order-follower.ts",
-        before: "if (!isHost) this.#sticky.letGoOfAll(name);",
-        after: "if (!isHost) { this.#sticky.letGoOfAll(name); this.#sticky.flush(); }",
+        before: "if (!isHost) this.#sticky.letGoOfAll(type);",
+        after: "if (!isHost) { this.#sticky.letGoOfAll(type); this.#sticky.flush(); }",
       },
     ],
   },
@@ -101,7 +98,7 @@ export const STICKY: readonly Bug[] = [
     changes: [
       {
         file: "src/nodes/membership.ts",
-        before: "this.#orders.clear();\n    this.#sticky.clear();",
+        before: "this.#orders.clear();\n    this.#sticky.clear(true);",
         after: "this.#orders.clear();\n    this.#sticky.parted();",
       },
     ],
@@ -195,8 +192,8 @@ export const STICKY: readonly Bug[] = [
     changes: [
       {
         file: "src/nodes/sticky-member.ts",
-        before: "} else {\n      this.#tellReleased(type, id);\n    }",
-        after: "}",
+        before: "if (!isWanted || !wants(type) || known === undefined) {\n      this.#tellReleased(type, id);",
+        after: "if (!isWanted || !wants(type) || known === undefined) {",
       },
     ],
   },
@@ -209,8 +206,8 @@ export const STICKY: readonly Bug[] = [
     changes: [
       {
         file: "src/placement/sticky-desk.ts",
-        before: "this.owners.claimed(host);\n    this.#stirred = true;",
-        after: "this.owners.claimed(host);",
+        before: "this.owners.claimed(host, now);\n    this.#stirred = true;",
+        after: "this.owners.claimed(host, now);",
       },
     ],
   },

@@ -155,9 +155,11 @@ export const STORE: readonly Bug[] = [
     changes: [
       {
         file: "src/actors/incarnation.ts",
-        before: `turn.phase = "committing";`,
+        before: `turn.phase = "committing";
+    // A reminder`,
         after: `turn.succeed(reply);
-    turn.phase = "committing";`,
+    turn.phase = "committing";
+    // A reminder`,
       },
     ],
   },

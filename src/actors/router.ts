@@ -234,8 +234,8 @@ export class Router implements Routes, Dispatcher, LinkService {
       return;
     }
     this.#placement.mistaken(name, turn.id, from);
-    turn.hops++;
-    if (this.#isAstray(turn)) return;
+    // What has to arrive first does so within its time, or not at all.
+    turn.hops = Math.min(turn.hops + 1, LIMITS.hops / 2);
     // Twice it may be followed at once. Then something is on its way that has to arrive first.
     const isKnown = owner !== undefined && owner !== from && owner !== this.#placement.address;
     if (turn.hops <= 2 && isKnown && this.#placement.isHost(name, owner)) this.#depart(turn, owner);

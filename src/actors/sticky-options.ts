@@ -135,6 +135,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 function show(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value);
   if (Array.isArray(value)) return "a list";
+  if (typeof value === "function") return "a function; write sticky() with its parentheses";
   return isObject(value) ? "a plain object" : String(value);
 }
 

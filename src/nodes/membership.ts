@@ -363,7 +363,7 @@ export class Membership implements Placement {
     this.#ending?.cancel();
     this.#tables.clear();
     this.#orders.clear();
-    this.#sticky.clear();
+    this.#sticky.clear(true);
     for (const { name, activations } of catalog.types.values()) {
       if (activations.size > 0) instruments.drained(name, activations.size, "lease");
     }
@@ -440,7 +440,7 @@ export class Membership implements Placement {
   /** Everything here is gone: nobody has to wait for it. */
   goodbye(): void {
     this.#stopped = true;
-    this.#sticky.clear();
+    this.#sticky.clear(false);
     this.#stream?.send({ kind: "goodbye" });
     this.#stream?.close();
     this.#retry?.cancel();

@@ -71,6 +71,7 @@ export class OrderFollower {
     const done = (drained: readonly string[]): void => {
       // A new stream gets the order again, and confirms it itself.
       if (!isCurrent() || drained.length === 0) return;
+      for (const type of drained) this.#letGoUnlessHost(type);
       // What is said to be gone has been let go of before.
       this.#sticky.flush();
       for (const effect of this.#tables.drained(round, drained)) if (effect.kind === "ack") stream.send(effect.message);
@@ -98,8 +99,14 @@ export class OrderFollower {
     if (!this.#tables.isSticky(name) && type?.options.sticky === undefined) {
       return (id) => this.#tables.owner(name, id) === address;
     }
-    const isHost = this.#tables.hostAt(name, address) !== undefined;
-    if (!isHost) this.#sticky.letGoOfAll(name);
+    const isHost = this.#letGoUnlessHost(name);
     return () => isHost;
+  }
+
+  /** Of a type that this host has no more nothing is held that is not in memory. */
+  #letGoUnlessHost(type: string): boolean {
+    const isHost = this.#tables.hostAt(type, this.#settings.address) !== undefined;
+    if (!isHost) this.#sticky.letGoOfAll(type);
+    return isHost;
   }
 }

@@ -44,12 +44,13 @@ export type StickyMessage = Extract<SchedulerMessage, { kind: "acquired" | "note
 const WINDOW = 4;
 /** Actors looked at for one that can be let go. */
 const SEARCH = 64;
-/** Why an actor left memory, if it was to live here no longer. Others come back when they are called. */
-const FOR_GOOD = new Set(["explicit", "moved"]);
+/** Why an actor left memory, if it is to live here no longer: it may have more luck elsewhere. Others come back when they are called. */
+const FOR_GOOD = new Set(["explicit", "moved", "failed"]);
 
 export class StickyMember {
   readonly #settings: StickySettings;
   readonly #world: StickyWorld;
+  readonly #tables: HostTables;
   readonly #holdings: StickyHoldings;
   #stream: ControlStream<HostMessage> | undefined;
   /** What is still to be claimed on this stream. */
@@ -65,6 +66,7 @@ export class StickyMember {
   constructor(settings: StickySettings, tables: HostTables, world: StickyWorld) {
     this.#settings = settings;
     this.#world = world;
+    this.#tables = tables;
     this.#holdings = new StickyHoldings(settings.address, tables);
   }
 
@@ -86,14 +88,11 @@ export class StickyMember {
   route(type: string, id: string, until: number): Route {
     const route = this.#holdings.route(type, id);
     if (route !== WAIT) return route;
-    const { clock, catalog, wants } = this.#world;
+    const { clock, wants } = this.#world;
     // A host that hands the type over asks for nothing: the next table sends the call elsewhere.
     if (!wants(type)) return WAIT;
     // Its time is over and it is about to hear so. What nobody wants when it is granted would be asked for again at once.
     if (until <= clock.monotonic()) return WAIT;
-    const known = catalog.types.get(type);
-    const limits = known?.options.sticky;
-    if (limits !== undefined && this.#holdings.size(type) >= limits.limit) this.#makeRoom(known!, id, limits);
     const isFree = this.#stream === undefined || this.#claims !== undefined;
     const wish = this.#holdings.ask(type, id, until, clock.monotonic(), clock.now(), isFree);
     if (wish !== undefined) {
@@ -103,23 +102,29 @@ export class StickyMember {
     return WAIT;
   }
 
-  /** The limit of a type is reached: somebody else goes, or nobody comes. */
-  #makeRoom(type: ActorType, id: string, { limit, full }: ResolvedSticky): void {
-    // It is on its way already, and was counted.
-    if (this.#holdings.isAsked(type.name, id)) return;
+  /** One more is to live here, and the limit of its type is reached: somebody else goes. Throws when nobody comes instead. */
+  #makeRoom(type: ActorType, { limit, full }: ResolvedSticky): void {
+    const dismissed = this.#dismissedOf(type);
+    if (this.#holdings.held(type.name) - dismissed.size < limit) return;
     const what = `this host holds ${limit} actors of ${type.name}, which is the limit`;
     if (full === "refuse") throw new LimpetError("HOST_FULL", what);
     if (this.#holdings.held(type.name) > type.activations.size && this.#letGoOfAbsent(type)) return;
-    const dismissed = this.#dismissed.get(type.name) ?? new Set();
-    this.#dismissed.set(type.name, dismissed);
     let oldest: Activation | undefined = type.useOrder.oldest;
     for (let i = 0; i < SEARCH && oldest !== undefined; i++, oldest = oldest.newer) {
-      if (!oldest.idle) continue;
+      if (!oldest.idle || !this.#holdings.holds(type.name, oldest.id)) continue;
       dismissed.add(oldest.id);
       oldest.deactivate("memory");
       return;
     }
     throw new LimpetError("HOST_FULL", `${what}, and all of them are busy`);
+  }
+
+  /** Those on their way out. Who was called meanwhile has stayed. */
+  #dismissedOf({ name, activations }: ActorType): Set<string> {
+    const dismissed = this.#dismissed.get(name) ?? new Set();
+    this.#dismissed.set(name, dismissed);
+    for (const id of dismissed) if (activations.get(id)?.phase !== "deactivating") dismissed.delete(id);
+    return dismissed;
   }
 
   /** One that is held but not in memory is the least used of all. */
@@ -137,10 +142,13 @@ export class StickyMember {
 
   // ——— Letting go.
 
-  /** An actor has left memory. */
+  /** An actor has left memory. Why does not matter when it was to go anyway, or nothing of its type is to be here any more. */
   left(type: string, id: string, reason: string | undefined): void {
-    const dismissed = this.#dismissed.get(type)?.delete(id) === true;
-    if (dismissed || (reason !== undefined && FOR_GOOD.has(reason))) this.#letGo(type, id);
+    const isDismissed = this.#dismissed.get(type)?.delete(id) === true;
+    const isForGood = reason !== undefined && FOR_GOOD.has(reason);
+    if (isDismissed || isForGood || this.#tables.hostAt(type, this.#settings.address) === undefined) {
+      this.#letGo(type, id);
+    }
   }
 
   #letGo(type: string, id: string): void {
@@ -162,10 +170,10 @@ export class StickyMember {
     for (const id of [...this.#holdings.heldOf(type)]) if (!resident?.has(id)) this.#letGo(type, id);
   }
 
-  /** The lease is lost. */
-  clear(): void {
+  /** Nothing is held any more. `isLost`: because the lease is. */
+  clear(isLost: boolean): void {
     const held = this.#holdings.clear();
-    if (held > 0) this.#world.instruments.stickyCleared(held);
+    if (held > 0 && isLost) this.#world.instruments.stickyCleared(held);
     this.#dismissed.clear();
     this.parted();
   }
@@ -239,7 +247,7 @@ export class StickyMember {
         this.#claimMore();
         break;
       case "granted":
-        for (const id of message.ids) this.#granted(message.type, id, true);
+        for (const id of message.ids) this.#inherited(message.type, id);
         break;
       case "release":
         this.#release(message.type, new Set(message.ids));
@@ -261,8 +269,36 @@ export class StickyMember {
   }
 
   #granted(type: string, id: string, isWanted: boolean): void {
-    const { clock, wants, answered, instruments } = this.#world;
-    if (isWanted && wants(type)) {
+    const { answered } = this.#world;
+    let error: LimpetError | undefined;
+    // It may have come unasked before: what is held is not given back because of an answer that comes late.
+    if (!this.#holdings.holds(type, id)) error = this.#take(type, id, isWanted);
+    answered(type, id, error);
+  }
+
+  /** What is returned says why it cannot be had after all. */
+  #take(type: string, id: string, isWanted: boolean): LimpetError | undefined {
+    const { clock, wants, instruments, catalog } = this.#world;
+    const known = catalog.types.get(type);
+    if (!isWanted || !wants(type) || known === undefined) {
+      this.#tellReleased(type, id);
+      return undefined;
+    }
+    try {
+      if (known.options.sticky !== undefined) this.#makeRoom(known, known.options.sticky);
+    } catch (error) {
+      this.#tellReleased(type, id);
+      return error as LimpetError;
+    }
+    this.#holdings.hold(type, id, clock.now());
+    instruments.stickyGranted(type);
+    return undefined;
+  }
+
+  /** It is this host's again, as it was under its name before: there is room for those, whatever the limit says. */
+  #inherited(type: string, id: string): void {
+    const { clock, wants, instruments, answered } = this.#world;
+    if (wants(type)) {
       this.#holdings.hold(type, id, clock.now());
       instruments.stickyGranted(type);
     } else {
@@ -278,6 +314,9 @@ export class StickyMember {
     const known = catalog.types.get(type);
     for (const id of ids) if (!known?.activations.has(id)) this.#letGo(type, id);
     if (known === undefined) return;
+    // One that is leaving for another reason goes for good, too.
+    const dismissed = this.#dismissedOf(known);
+    for (const id of ids) if (known.activations.has(id)) dismissed.add(id);
     void catalog
       .moveAway(known, (id) => !ids.has(id), this.#settings.moveTimeoutMs)
       .then((actors) => {

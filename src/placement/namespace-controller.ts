@@ -13,6 +13,7 @@ import {
   type Operation,
   type PlacementOrder,
   type SchedulerMessage,
+  type StickyRules,
   type TypeTable,
 } from "./messages.ts";
 import { StickyDesk, type StickyEffect } from "./sticky-desk.ts";
@@ -55,6 +56,8 @@ export type Effect =
       readonly host: HostRecord;
       readonly why: string;
     };
+
+const NO_RULES: StickyRules = new Map();
 
 /** More rounds than a leader ever begins. Terms share no numbers, so an old acknowledgement never fits a new round. */
 const ROUNDS_OF_A_TERM = 2 ** 24;
@@ -107,7 +110,7 @@ export class NamespaceController {
     }
     const before = hello.replaces === undefined ? undefined : this.#connections.host(hello.replaces);
     if (before !== undefined) this.#remove(before, "leave", "it came back as a new incarnation", now, effects, true);
-    const disagreement = this.#agree(hello.incarnation, hello, now, effects);
+    const disagreement = this.#disagreement(hello.incarnation, hello);
     if (disagreement !== undefined) {
       effects.push({ kind: "close", stream, code: "OPTION_INVALID", why: disagreement });
       return this.#finish(effects, now);
@@ -125,6 +128,7 @@ export class NamespaceController {
     if (stale !== undefined)
       effects.push({ kind: "close", stream: stale, code: "PROTOCOL", why: "the host has a newer stream" });
     effects.push({ kind: "host", event: host.held.size > 0 ? "returned" : "joined", host, why: "" });
+    this.#agree(hello.incarnation, hello, now, effects);
     this.sticky.arrived(host);
     for (const type of host.types) this.#controller(type);
     this.#greet(stream, host, effects);
@@ -135,35 +139,44 @@ export class NamespaceController {
   }
 
   /**
-   * What is returned says why the host cannot be part of this: others say something else of its types. Who has not been heard of yet
-   * has not said anything. Who was there before this leader outweighs those that came since, because it may hold actors of the type
-   * and they cannot: nothing is given to anybody while it is waited for.
+   * Why a host cannot be part of this: others say something else of its types. Who has not been heard of yet has not said anything. Who
+   * was there before this leader outweighs those that came since, because it may hold actors of the type and they cannot: nothing of
+   * it is given to anybody while it is waited for.
    */
-  #agree(
+  #disagreement(
     incarnation: string,
-    { types, sticky = new Map() }: Pick<Hello, "types" | "sticky">,
-    now: number,
-    effects: Effect[],
+    { types, sticky = NO_RULES }: Pick<Hello, "types" | "sticky">,
   ): string | undefined {
     const known = this.#connections.host(incarnation);
     const isAwaited = (type: string): boolean => known?.state === "expected" && known.held.has(type);
-    const others = [...this.#connections.hosts].filter(
-      (host) => host.incarnation !== incarnation && host.state !== "expected",
-    );
     const counts = (host: HostRecord, type: string): boolean =>
       isAwaited(type) ? host.unlocked.has(type) : host.types.has(type) || host.held.has(type);
-    const why = this.sticky.owners.agree(types, sticky, (type) => others.some((host) => counts(host, type)));
-    if (why !== undefined) return why;
+    const others = this.#othersHeard(incarnation);
+    return this.sticky.owners.disagreement(types, sticky, (type) => others.some((host) => counts(host, type)));
+  }
+
+  /** What it says counts. Those who came since this leader began, and say something else, cannot stay. */
+  #agree(
+    incarnation: string,
+    { types, sticky = NO_RULES }: Pick<Hello, "types" | "sticky">,
+    now: number,
+    effects: Effect[],
+  ): void {
+    const others = this.#othersHeard(incarnation);
+    this.sticky.owners.agree(types, sticky, (type) =>
+      others.some((host) => host.types.has(type) || host.held.has(type)),
+    );
     for (const host of others) {
       const type = types.find((one) => host.types.has(one) && host.sticky.get(one) !== sticky.get(one));
       if (type === undefined) continue;
-      const message = `${type} has hosts that say something else of it; every host of a type has to say the same`;
-      if (host.stream !== undefined) {
-        effects.push({ kind: "close", stream: host.stream, code: "OPTION_INVALID", why: message });
-      }
-      this.#remove(host, "types", message, now, effects);
+      const why = `${type} has hosts that say something else of it; every host of a type has to say the same`;
+      // Of its other types it may hold actors, so its lease is waited for.
+      this.#cutOff(host, "OPTION_INVALID", why, now, effects);
     }
-    return undefined;
+  }
+
+  #othersHeard(incarnation: string): HostRecord[] {
+    return [...this.#connections.hosts].filter((host) => host.incarnation !== incarnation && host.state !== "expected");
   }
 
   /** Whom a table names although it was removed may take itself for an owner, even if it reports no types any more. */
@@ -202,7 +215,7 @@ export class NamespaceController {
         effects.push({ kind: "send", streams: [stream], message: { kind: "noted", part: message.part } });
         break;
       case "claimed":
-        this.sticky.claimed(host);
+        this.sticky.claimed(host, now);
         break;
       case "released":
         this.sticky.released(host, message.type, message.ids, now);
@@ -260,7 +273,7 @@ export class NamespaceController {
 
   tick(now: number): Effect[] {
     const effects: Effect[] = [];
-    this.sticky.owners.tick(now);
+    this.sticky.tick(now);
     for (const host of this.#connections.expired(now)) this.#remove(host, "lost", "its lease is over", now, effects);
     for (const controller of this.#types.values()) {
       for (const wish of controller.tick(now)) if (wish.kind === "late") this.#evict(wish.incarnations, now, effects);
@@ -278,11 +291,12 @@ export class NamespaceController {
       effects.push({ kind: "close", stream: host.stream!, code: "PROTOCOL", why });
       return;
     }
-    const disagreement = this.#agree(host.incarnation, report, now, effects);
+    const disagreement = this.#disagreement(host.incarnation, report);
     if (disagreement !== undefined) {
       effects.push({ kind: "close", stream: host.stream!, code: "OPTION_INVALID", why: disagreement });
       return;
     }
+    this.#agree(host.incarnation, report, now, effects);
     const touched = new Set([...host.types, ...types]);
     host.types = new Set(types);
     host.sticky = report.sticky ?? new Map();
@@ -303,13 +317,18 @@ export class NamespaceController {
     for (const incarnation of incarnations) {
       const host = this.#connections.host(incarnation);
       if (host === undefined || host.state === "evicted") continue;
-      const why = "it did not follow an order in time";
-      const { stream } = host;
-      this.#connections.evict(host);
-      effects.push({ kind: "host", event: "evicted", host, why });
-      if (stream !== undefined) effects.push({ kind: "close", stream, code: "NOT_READY", why });
-      this.#changed(new Set([...host.types, ...host.held]), "evicted", now);
+      this.#cutOff(host, "NOT_READY", "it did not follow an order in time", now, effects);
     }
+  }
+
+  /** Its renewals are not answered any more, so its lease ends. */
+  #cutOff(host: HostRecord, code: "NOT_READY" | "OPTION_INVALID", why: string, now: number, effects: Effect[]): void {
+    if (host.state === "evicted") return;
+    const { stream } = host;
+    this.#connections.evict(host);
+    effects.push({ kind: "host", event: "evicted", host, why });
+    if (stream !== undefined) effects.push({ kind: "close", stream, code, why });
+    this.#changed(new Set([...host.types, ...host.held]), "evicted", now);
   }
 
   /** `isLost`: it may have held sticky actors to its end. */

@@ -69,6 +69,10 @@ export class StickyDesk {
     this.#stirred = true;
   }
 
+  tick(now: number): void {
+    for (const [type, count] of this.owners.tick(now)) this.#count(type, "cleared", count);
+  }
+
   /** Tables have changed, or what hosts may hold. */
   stir(): void {
     this.#stirred = true;
@@ -90,7 +94,7 @@ export class StickyDesk {
   // ——— What they say.
 
   acquire(host: HostRecord, stream: number, wishes: readonly StickyWish[], now: number): void {
-    for (const wish of wishes) this.#consider({ host, stream, wish }, now);
+    for (const wish of wishes) this.#consider({ host, stream, wish }, now, true);
   }
 
   claims(
@@ -105,8 +109,8 @@ export class StickyDesk {
     return [{ kind: "send", streams: [host.stream!], message: { kind: "release", type, ids: conflicts } }];
   }
 
-  claimed(host: HostRecord): void {
-    this.owners.claimed(host);
+  claimed(host: HostRecord, now: number): void {
+    this.owners.claimed(host, now);
     this.#stirred = true;
   }
 
@@ -119,7 +123,7 @@ export class StickyDesk {
 
   // ——— Answers.
 
-  #consider(waiting: Waiting, now: number): void {
+  #consider(waiting: Waiting, now: number, isFirst: boolean): void {
     const { host, stream, wish } = waiting;
     const { correlation, type } = wish;
     const outcome = this.#outcome(host, wish, now);
@@ -137,7 +141,7 @@ export class StickyDesk {
         this.#answer(stream, { correlation, kind: "refused", code: outcome.code, why: outcome.why });
         break;
       case "later":
-        this.#keep(waiting);
+        this.#keep(waiting, isFirst);
         return;
     }
     this.#count(type, outcome.kind, 1);
@@ -166,8 +170,8 @@ export class StickyDesk {
     let told = this.#tables.get(table);
     if (told === undefined) {
       const listed = new Set(table.hosts.map(({ incarnation }) => incarnation));
-      // A table may still name one that is gone, until the next one is told.
-      const isThere = ({ incarnation }: TableHost): boolean => this.#neighbours.host(incarnation) !== undefined;
+      // A table may still name one that is gone, until the next one is told; and one without a stream does not hear of it.
+      const isThere = ({ incarnation }: TableHost): boolean => this.#neighbours.host(incarnation)?.stream !== undefined;
       told = {
         lists: (incarnation) => listed.has(incarnation),
         named: (name) => table.hosts.find((host) => host.name === name && isThere(host)),
@@ -177,7 +181,7 @@ export class StickyDesk {
     return told;
   }
 
-  #keep(waiting: Waiting): void {
+  #keep(waiting: Waiting, isFirst: boolean): void {
     const { correlation, type, id } = waiting.wish;
     if (this.#waitingCount >= LIMITS.stickyWaiting) {
       const why = `${LIMITS.stickyWaiting} questions for sticky actors already wait for an answer`;
@@ -194,7 +198,7 @@ export class StickyDesk {
     if (others === undefined) byId.set(id, [waiting]);
     else others.push(waiting);
     this.#waitingCount++;
-    this.#count(type, "waiting", 1);
+    if (isFirst) this.#count(type, "waiting", 1);
   }
 
   #reconsider(byId: Map<string, Waiting[]>, id: string, now: number): void {
@@ -202,7 +206,7 @@ export class StickyDesk {
     if (waiting === undefined) return;
     byId.delete(id);
     this.#waitingCount -= waiting.length;
-    for (const one of waiting) this.#consider(one, now);
+    for (const one of waiting) this.#consider(one, now, false);
   }
 
   #answer(stream: number, answer: StickyAnswer): void {
@@ -225,8 +229,11 @@ export class StickyDesk {
   *finish(now: number): Generator<StickyEffect> {
     if (this.#stirred) {
       this.#stirred = false;
-      for (const byId of [...this.#waiting.values()])
+      for (const [type, byId] of [...this.#waiting]) {
+        // Nothing can be said of any of them, and there may be very many.
+        if (!this.owners.isOpen(type)) continue;
         for (const id of [...byId.keys()]) this.#reconsider(byId, id, now);
+      }
     }
     // First those who are given something: others are about to call them.
     for (const { stream, type, id } of this.#news) {

@@ -16,7 +16,7 @@ const nobody = (): boolean => false;
 
 function owners(rule: LostRule = 0): StickyOwners {
   const table = new StickyOwners();
-  assert.equal(table.agree(["Cart"], new Map([["Cart", rule]]), nobody), undefined);
+  table.agree(["Cart"], new Map([["Cart", rule]]), nobody);
   for (const one of [a, b, c]) {
     table.arrived(one);
     table.claimed(one);
@@ -124,6 +124,9 @@ describe("sticky owners", () => {
     table.gone(a, true, 1_000);
     const away = ask(table, b, "x", 30_999, tableOf(b));
     assert.ok(away.kind === "refused" && away.code === "OWNER_AWAY" && away.why.includes("the host a,"));
+    assert.equal(table.deadline, 31_000);
+    assert.deepEqual(table.tick(31_000), new Map([["Cart", 1]]));
+    assert.equal(table.size("Cart"), 0);
     assert.deepEqual(ask(table, b, "x", 31_000, tableOf(b)), { kind: "granted" });
   });
 
@@ -139,6 +142,24 @@ describe("sticky owners", () => {
     assert.deepEqual(ask(table, b, "x", 0, listed), { kind: "owner", host: again, isNews: true });
     assert.deepEqual(ask(table, b, "x", 0, listed), { kind: "owner", host: again, isNews: false });
     assert.deepEqual(ask(table, again, "y", 0, listed), { kind: "granted" });
+  });
+
+  it("keep for an heir what it was given and never heard of", () => {
+    const table = owners("never");
+    for (const id of ["x", "y"]) ask(table, a, id);
+    table.gone(a, true, 0);
+    const again = host("a", 2);
+    table.arrived(again);
+    table.claimed(again);
+    const listed = tableOf(again, b);
+    for (const id of ["x", "y"]) assert.equal(ask(table, b, id, 0, listed).kind, "owner");
+    // Its stream broke before it heard of x; y it holds.
+    table.arrived(again);
+    claim(table, again, "Cart", ["y"]);
+    table.claimed(again);
+    assert.equal(ask(table, b, "x", 0, tableOf(b)).kind, "refused");
+    assert.deepEqual(ask(table, b, "x", 0, listed), { kind: "owner", host: again, isNews: true });
+    assert.deepEqual(ask(table, b, "y", 0, listed), { kind: "owner", host: again, isNews: false });
   });
 
   it("have whoever asks wait until a host that is in no table any more has let go", () => {
@@ -221,14 +242,22 @@ describe("sticky owners", () => {
     const table = owners();
     const hosted = (): boolean => true;
     assert.match(
-      table.agree(["Cart"], new Map(), hosted) ?? "",
+      table.disagreement(["Cart"], new Map(), hosted) ?? "",
       /Cart is sticky on the other hosts and not sticky here/,
     );
-    assert.match(table.agree(["Cart"], new Map([["Cart", "never"]]), hosted) ?? "", /and sticky for ever here/);
-    assert.match(table.agree(["Order"], new Map([["Order", 0]]), hosted) ?? "", /Order is not sticky on the other/);
-    assert.equal(table.agree(["Cart"], ours, hosted), undefined);
+    assert.match(table.disagreement(["Cart"], new Map([["Cart", "never"]]), hosted) ?? "", /and sticky for ever here/);
+    assert.match(
+      table.disagreement(["Order"], new Map([["Order", 0]]), hosted) ?? "",
+      /Order is not sticky on the other/,
+    );
+    assert.equal(table.disagreement(["Cart"], ours, hosted), undefined);
     // Nobody is left who could disagree.
-    assert.equal(table.agree(["Cart"], new Map([["Cart", 5_000]]), nobody), undefined);
+    assert.equal(table.disagreement(["Cart"], new Map([["Cart", 5_000]]), nobody), undefined);
+    // What a host that hands its types over says of them does not change what others have.
+    table.agree([], new Map([["Order", 0]]), hosted);
+    assert.equal(table.isSticky("Order"), false);
+    table.agree([], new Map([["Order", 0]]), nobody);
+    assert.equal(table.isSticky("Order"), true);
   });
 
   it("sweep away what leads nowhere, a little at a time, and nothing else", () => {

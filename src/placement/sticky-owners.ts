@@ -39,10 +39,14 @@ export interface ToldHosts {
 interface Place {
   readonly host: TableHost;
   ids: number;
+  /** Those that it was given without having asked, until it has shown that it knows. */
+  inherited: Set<string> | undefined;
   /** Held; kept for a host that is lost, until then; or over. */
   state: "held" | "kept" | "over";
   until: number;
 }
+
+type IsHosted = (type: string) => boolean;
 
 interface Holding {
   place: Place;
@@ -72,14 +76,17 @@ const LITTLE = 1_000;
 
 export class StickyOwners {
   readonly #types = new Map<string, StickyType>();
-  /** Hosts that may hold actors of these types and have not said which. */
+  /** Hosts that may hold actors of these types and have not said which; and how many there are of each type. */
   readonly #unclaimed = new Map<string, ReadonlySet<string>>();
+  readonly #missing = new Map<string, number>();
   /** What a host says anew on its new stream, until it has said all of it. */
   readonly #claiming = new Map<string, Map<string, Place>>();
   #sweepAt = Number.POSITIVE_INFINITY;
 
   get deadline(): number {
-    return this.#sweepAt;
+    let first = this.#sweepAt;
+    for (const { kept } of this.#types.values()) for (const { until } of kept) if (until < first) first = until;
+    return first;
   }
 
   isSticky(type: string): boolean {
@@ -97,7 +104,7 @@ export class StickyOwners {
    * A host says which of its types are sticky and under which rule. All hosts of a type must say the same; what is returned tells
    * the one that does not why it cannot join. `isHosted`: another host has the type now.
    */
-  agree(types: readonly string[], rules: StickyRules, isHosted: (type: string) => boolean): string | undefined {
+  disagreement(types: readonly string[], rules: StickyRules, isHosted: IsHosted): string | undefined {
     for (const type of types) {
       if (!isHosted(type)) continue;
       const [known, said] = [this.#types.get(type)?.lost, rules.get(type)];
@@ -105,27 +112,42 @@ export class StickyOwners {
       const [theirs, ours] = [showRule(known), showRule(said)];
       return `${type} is ${theirs} on the other hosts and ${ours} here; every host of a type has to say the same`;
     }
+    return undefined;
+  }
+
+  /** What it says counts. */
+  agree(types: readonly string[], rules: StickyRules, isHosted: IsHosted): void {
     for (const type of types) {
       const rule = rules.get(type);
       if (rule === undefined) this.#types.delete(type);
       else if (this.#types.get(type)?.lost !== rule) this.#types.set(type, newType(rule));
     }
     // A type that it hands over is none of its own any more, but it may still hold actors of it.
-    for (const [type, rule] of rules) if (!this.#types.has(type)) this.#types.set(type, newType(rule));
-    return undefined;
+    for (const [type, rule] of rules) {
+      if (!this.#types.has(type) && !types.includes(type) && !isHosted(type)) this.#types.set(type, newType(rule));
+    }
   }
 
   /** Everybody who may hold actors of the type has said which. */
   isOpen(type: string): boolean {
-    for (const types of this.#unclaimed.values()) if (types.has(type)) return false;
-    return true;
+    return (this.#missing.get(type) ?? 0) === 0;
+  }
+
+  #waitFor(incarnation: string, types: ReadonlySet<string>): void {
+    this.#unclaimed.set(incarnation, types);
+    for (const type of types) this.#missing.set(type, (this.#missing.get(type) ?? 0) + 1);
+  }
+
+  #heardOf(incarnation: string): void {
+    for (const type of this.#unclaimed.get(incarnation) ?? []) this.#missing.set(type, this.#missing.get(type)! - 1);
+    this.#unclaimed.delete(incarnation);
   }
 
   // ——— Hosts.
 
   /** A host that an earlier leader left behind: nothing of its types is granted before it has said what it holds. */
   expect(incarnation: string, types: readonly string[]): void {
-    this.#unclaimed.set(incarnation, new Set(types));
+    this.#waitFor(incarnation, new Set(types));
   }
 
   /** It has a new stream, and says anew what it holds. */
@@ -163,17 +185,20 @@ export class StickyOwners {
   }
 
   /** It has said all of it. What it does not hold any more is free. */
-  claimed({ incarnation }: TableHost): void {
+  claimed({ incarnation }: TableHost, now = 0): void {
     const claiming = this.#claiming.get(incarnation);
     if (claiming === undefined) return;
     this.#claiming.delete(incarnation);
-    this.#unclaimed.delete(incarnation);
+    this.#heardOf(incarnation);
     for (const [type, known] of this.#types) {
-      const now = claiming.get(type);
-      for (const before of this.#allOf(known, incarnation)) this.#end(known, before);
+      const claimed = claiming.get(type);
+      for (const before of this.#allOf(known, incarnation)) {
+        keepInherited(known, before, now);
+        this.#end(known, before);
+      }
       known.interrupted.delete(incarnation);
-      if (now === undefined) known.places.delete(incarnation);
-      else known.places.set(incarnation, now);
+      if (claimed === undefined) known.places.delete(incarnation);
+      else known.places.set(incarnation, claimed);
     }
   }
 
@@ -204,7 +229,7 @@ export class StickyOwners {
    * each type are free now.
    */
   gone({ incarnation }: TableHost, isLost: boolean, now: number): Map<string, number> {
-    this.#unclaimed.delete(incarnation);
+    this.#heardOf(incarnation);
     const claiming = this.#claiming.get(incarnation);
     this.#claiming.delete(incarnation);
     const cleared = new Map<string, number>();
@@ -247,7 +272,10 @@ export class StickyOwners {
       give(known, id, placeOf(known, host), since);
       return GRANTED;
     }
-    if (owner.host.incarnation === host.incarnation) return GRANTED;
+    if (owner.host.incarnation === host.incarnation) {
+      owner.inherited?.delete(id);
+      return GRANTED;
+    }
     if (owner.state === "held") {
       // Whoever is in no table any more is about to let go.
       if (!told.lists(owner.host.incarnation)) return LATER;
@@ -271,8 +299,12 @@ export class StickyOwners {
       return refused("OWNER_AWAY", `the host ${name}, which held it, is away; it is kept for it ${wait}`);
     }
     if (this.#claiming.has(heir.incarnation)) return LATER;
-    give(known, id, placeOf(known, heir), since);
-    return heir.incarnation === asker.incarnation ? GRANTED : { kind: "owner", host: heir, isNews: true };
+    const place = placeOf(known, heir);
+    give(known, id, place, since);
+    if (heir.incarnation === asker.incarnation) return GRANTED;
+    place.inherited ??= new Set();
+    place.inherited.add(id);
+    return { kind: "owner", host: heir, isNews: true };
   }
 
   #ownerOf(known: StickyType, id: string, now: number): Place | undefined {
@@ -303,6 +335,7 @@ export class StickyOwners {
     if (place?.state !== "kept") return;
     known!.holdings.delete(id);
     place.ids--;
+    if (place.ids === 0) known!.kept.delete(place);
   }
 
   /** Undefined: nobody holds it. */
@@ -347,9 +380,20 @@ export class StickyOwners {
 
   // ——— Sweeping.
 
-  /** Takes out some of what leads nowhere. */
-  tick(now: number): void {
-    if (now < this.#sweepAt) return;
+  /** Takes out some of what leads nowhere. Gives how many of each type were kept for long enough, and are free now. */
+  tick(now: number): Map<string, number> {
+    const cleared = new Map<string, number>();
+    for (const [type, known] of this.#types) {
+      for (const place of [...known.kept].filter(({ until }) => now >= until)) {
+        cleared.set(type, (cleared.get(type) ?? 0) + place.ids);
+        this.#end(known, place);
+      }
+    }
+    if (now >= this.#sweepAt) this.#sweepAll(now);
+    return cleared;
+  }
+
+  #sweepAll(now: number): void {
     this.#sweepAt = Number.POSITIVE_INFINITY;
     for (const known of this.#types.values()) this.#sweep(known, now);
   }
@@ -388,8 +432,20 @@ function give(known: StickyType, id: string, place: Place, since: number): void 
   }
   holding.place.ids--;
   if (holding.place.state === "over") known.garbage--;
+  if (holding.place.state === "kept" && holding.place.ids === 0) known.kept.delete(holding.place);
   holding.place = place;
   holding.since = since;
+}
+
+/** What a host was given without having asked, and does not say that it holds, it may never have heard of: it is kept for it. */
+function keepInherited(known: StickyType, place: Place, now: number): void {
+  const ids = [...(place.inherited ?? [])].filter((id) => known.holdings.get(id)?.place === place);
+  if (ids.length === 0) return;
+  const kept = newPlace(place.host);
+  kept.state = "kept";
+  kept.until = known.lost === "never" ? Number.POSITIVE_INFINITY : now + known.lost;
+  known.kept.add(kept);
+  for (const id of ids) give(known, id, kept, known.holdings.get(id)!.since);
 }
 
 function placeOf({ places }: StickyType, host: TableHost): Place {
@@ -404,6 +460,7 @@ function placeOf({ places }: StickyType, host: TableHost): Place {
 const newPlace = ({ address, incarnation, name }: TableHost): Place => ({
   host: { address, incarnation, name },
   ids: 0,
+  inherited: undefined,
   state: "held",
   until: 0,
 });
