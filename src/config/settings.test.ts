@@ -64,6 +64,13 @@ test("with nothing set, the defaults hold", () => {
     replicationFactor: 100,
     moveTimeout: 2_000,
     failover: "auto",
+    reminders: true,
+    reminderPollInterval: 2_500,
+    reminderFetchAhead: 5_000,
+    reminderBatchSize: 500,
+    reminderLease: 30_000,
+    reminderConcurrency: 1_000,
+    reminderDirect: true,
   });
   assert.ok(Object.values(origins).every((origin) => origin.source === "default"));
   assert.equal(file, undefined);
@@ -114,6 +121,7 @@ test("every setting can come from every source", () => {
       failover: "fast",
     },
     schedulers: ["10.0.0.1:7400", "[::1]:7400"],
+    reminders: { pollInterval: "1s", fetchAhead: "2s", batchSize: 7, lease: "9s", concurrency: 8, direct: false },
   };
   const file = yaml(
     "namespace: n\nstore: 'memory:'\nhttp: { host: '::1', port: 0, tokens: [a, b] }\nidleTimeout: 2s\ncallTimeout: 1m\n" +
@@ -121,7 +129,8 @@ test("every setting can come from every source", () => {
       "schedulers: [10.0.0.1:7400, '[::1]:7400']\n" +
       `cluster: { name: alpha, host: 10.0.0.5, port: 1, schedulerPort: 2, keys: [${KEY}, another-key-of-the-cluster],\n` +
       "  lease: 20s, leaderLease: 400ms, roundTimeout: 1s, coalesce: 100ms, replicationFactor: 5, moveTimeout: 500ms,\n" +
-      "  failover: fast }\n",
+      "  failover: fast }\n" +
+      "reminders: { pollInterval: 1s, fetchAhead: 2s, batchSize: 7, lease: 9s, concurrency: 8, direct: no }\n",
   );
   const env = {
     LIMPET_NAMESPACE: "n",
@@ -152,6 +161,13 @@ test("every setting can come from every source", () => {
     LIMPET_CLUSTER_REPLICATION_FACTOR: "5",
     LIMPET_CLUSTER_MOVE_TIMEOUT: "500ms",
     LIMPET_CLUSTER_FAILOVER: "fast",
+    LIMPET_REMINDERS: "yes",
+    LIMPET_REMINDERS_POLL_INTERVAL: "1s",
+    LIMPET_REMINDERS_FETCH_AHEAD: "2s",
+    LIMPET_REMINDERS_BATCH_SIZE: "7",
+    LIMPET_REMINDERS_LEASE: "9s",
+    LIMPET_REMINDERS_CONCURRENCY: "8",
+    LIMPET_REMINDERS_DIRECT: "no",
   };
   const flags = {
     namespace: "n",
@@ -182,6 +198,13 @@ test("every setting can come from every source", () => {
     "replication-factor": "5",
     "move-timeout": "500ms",
     failover: "fast",
+    reminders: true,
+    "reminders-poll-interval": "1s",
+    "reminders-fetch-ahead": "2s",
+    "reminders-batch-size": "7",
+    "reminders-lease": "9s",
+    "reminders-concurrency": "8",
+    "reminders-direct": false,
   };
   const wanted = {
     namespace: "n",
@@ -212,6 +235,13 @@ test("every setting can come from every source", () => {
     replicationFactor: 5,
     moveTimeout: 500,
     failover: "fast",
+    reminders: true,
+    reminderPollInterval: 1_000,
+    reminderFetchAhead: 2_000,
+    reminderBatchSize: 7,
+    reminderLease: 9_000,
+    reminderConcurrency: 8,
+    reminderDirect: false,
   };
   for (const [source, sources] of Object.entries({
     code: { code },

@@ -39,6 +39,11 @@ class Few extends Cart {
 class Refusing extends Cart {
   static override options: ActorOptions = { placement: sticky({ limit: 2, full: "refuse" }) };
 }
+class Broken extends Cart {
+  override onActivate() {
+    throw new TypeError("no such thing");
+  }
+}
 class Rolling extends Cart {
   static override options: ActorOptions = { name: "Cart", placement: "hash" };
 }
@@ -264,6 +269,57 @@ describe("sticky actors", () => {
     await a.actor(Refusing, "1").leave();
     await world.advance("1s");
     assert.equal(await a.actor(Refusing, "3").calls(), 1);
+  });
+
+  it("leave a host that is drained for good, also when the store fails them on their way out", async () => {
+    await using world = await openWorld({ actors, hosts: ["a", "b", "c"], storeTimeout: "1s" });
+    const homes = await fill(world);
+    const b = world.host("b");
+    const mine = at(homes, "b");
+    const busy = mine.map((id) =>
+      b
+        .actor(Cart, id)
+        .add("x")
+        .catch(() => 0),
+    );
+    world.database.goDown();
+    await world.host("a").run(({ host }) => host.drain("b"));
+    await world.advance("2s");
+    world.database.comeBack();
+    await Promise.all(busy);
+    await world.settled();
+    const { actors: held } = await b.run(({ host }) => host.sticky({ here: true, limit: 100 }));
+    assert.deepEqual(held, []);
+    for (const id of mine) assert.ok((await b.actor(Cart, id).add("y")) >= 2);
+    assert.deepEqual(at(await homesOf(world), "b"), []);
+  });
+
+  it("are found through a host that is full, which neither refuses the call nor loses one of its own", async () => {
+    await using world = await openWorld({ actors, hosts: ["a", "b"] });
+    await world.stopHost("b");
+    const a = world.host("a");
+    for (const id of ["1", "2"]) await a.actor(Refusing, id).calls();
+    await world.restart("b");
+    await world.settled();
+    const b = world.host("b");
+    // Some of these are to live on b, until it is full.
+    for (const id of IDS)
+      await b
+        .actor(Refusing, id)
+        .calls()
+        .catch(() => 0);
+    const before = await b.run(({ host }) => host.sticky({ here: true, limit: 100 }));
+    assert.equal(before.actors.length, 2);
+    for (const id of ["1", "2"]) assert.equal(await b.actor(Refusing, id).calls(), 2);
+    assert.deepEqual(await b.run(({ host }) => host.sticky({ here: true, limit: 100 })), before);
+  });
+
+  it("do not keep their place when they cannot come to life", async () => {
+    await using world = await openWorld({ actors: [Broken], hosts: ["a"] });
+    const a = world.host("a");
+    await assert.rejects(a.actor(Broken, "x").add("tea"), /no such thing/);
+    await world.advance("1s");
+    assert.equal(figure(a, "limpet_scheduler_sticky_actors", 'type="Broken"'), 0);
   });
 
   it("can be let go by an operator, and say since when and against which ring they are where they are", async () => {
