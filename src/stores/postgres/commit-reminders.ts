@@ -92,8 +92,8 @@ export const commitWithReminders = (schema: string, mine: string, heads: string)
     )}
     ), put AS (
       INSERT INTO ${schema}.reminders AS r (${ROW})
-      SELECT nextval('${schema}.reminder_generations'), s.namespace, s.type, s.id, s.name, s.at, s.due, s.number, s.attempt,
-             s.schedule, s.data, CASE WHEN s.token IS NULL THEN 0 ELSE c.now + s.lease_ms END, s.token,
+      SELECT nextval('${schema}.reminder_generations'), s.namespace, s.type, s.id, s.name, s.queue, s.at, s.due, s.number,
+             s.attempt, s.schedule, s.data, CASE WHEN s.token IS NULL THEN 0 ELSE c.now + s.lease_ms END, s.token,
              CASE s.is_new WHEN 1 THEN NOT EXISTS (
                SELECT FROM ${schema}.reminders r
                WHERE ${sameKey("r", "s")} AND r.generation = ANY (ARRAY(SELECT e.generation FROM ended e))) ELSE false END

@@ -6,6 +6,7 @@
 // rows lower the mark, those of others do when we are told of them, and a sweep from the very beginning finds the rest.
 import { bigints, texts } from "./arrays.ts";
 import type { Connections, Statement } from "./connections.ts";
+import { inQueue, queueOf } from "./reminder-queue.ts";
 
 /** So many dead rows are worth it; passing over them takes some ten milliseconds. */
 const MANY_DEAD = 20_000;
@@ -26,10 +27,9 @@ export const countDead = (schema: string): Statement => ({
 export const sweepBelow = (schema: string): Statement => ({
   name: "limpet_sweep_reminders",
   text: `
-    SELECT a.type, f.at FROM unnest($2::text[], $3::bigint[]) AS a (type, low)
+    SELECT a.type, f.at FROM unnest($2::text[], $3::bigint[], $4::bigint[]) AS a (type, queue, low)
     CROSS JOIN LATERAL (
-      SELECT r.at FROM ${schema}.reminders r WHERE r.namespace = $1 AND r.type = a.type AND r.at < a.low
-      ORDER BY r.at LIMIT 1) f`,
+      SELECT r.at FROM ${schema}.reminders r WHERE ${inQueue("$1", "a")} AND r.at < a.low ORDER BY r.at LIMIT 1) f`,
 });
 
 /** Whether claims may overlook a row that is due then. `now` is the server's clock. */
@@ -119,7 +119,9 @@ export class LowMarks {
   async #sweep(): Promise<void> {
     this.#sweptAt = performance.now();
     for (const [namespace, marks] of this.#marks) {
-      const values = [namespace, texts([...marks.keys()]), bigints([...marks.values()])];
+      const types = [...marks.keys()];
+      const queues = types.map((type) => queueOf(namespace, type));
+      const values = [namespace, texts(types), bigints(queues), bigints([...marks.values()])];
       for (const row of await this.#connections.run(this.#sweepBelow, values, "harmless")) {
         const [type, at] = row as [string, number];
         this.straggler(namespace, type, at);

@@ -4,6 +4,7 @@ import type { Claim, ClaimedReminder, ClaimRequest } from "../../ports/reminders
 import { bigints, texts } from "./arrays.ts";
 import type { Connections, Row, Statement } from "./connections.ts";
 import type { LowMarks } from "./low-marks.ts";
+import { inQueue, queueOf } from "./reminder-queue.ts";
 import { MILLIS } from "./reminder-tables.ts";
 
 /** What one claim answers with at most, so that no answer is huge; a single larger one comes alone. */
@@ -12,15 +13,15 @@ const ANSWER_BYTES = 8 * LIMITS.batchBytes;
 const LEASES_SEEN = 256;
 
 const isFree = `r.leased_until <= (SELECT now FROM clock)`;
-const ofType = `r.namespace = $1 AND r.type = a.type`;
-const isNear = `r.at >= a.low AND r.at <= (SELECT now FROM clock) + $5`;
+const ofType = inQueue("$1", "a");
+const isNear = `r.at >= a.low AND r.at <= (SELECT now FROM clock) + $6`;
 
 /** Of one type: the index gives the rows in their order, and each is locked as it comes, or passed over if somebody else has it. */
 const lockOne = (schema: string) => `locked AS MATERIALIZED (
       SELECT l.* FROM asked a CROSS JOIN LATERAL (
         SELECT r.ctid AS place, r.at, octet_length(r.data) AS bytes FROM ${schema}.reminders r
         WHERE ${ofType} AND ${isNear} AND ${isFree}
-        ORDER BY r.at LIMIT $4 + 1 FOR UPDATE SKIP LOCKED) l
+        ORDER BY r.at LIMIT $5 + 1 FOR UPDATE SKIP LOCKED) l
     ), unseen AS MATERIALIZED (
       SELECT false AS are_due
     )`;
@@ -33,15 +34,15 @@ const lockOne = (schema: string) => `locked AS MATERIALIZED (
 const lockSome = (schema: string) => `near AS MATERIALIZED (
       SELECT n.place, n.at FROM asked a CROSS JOIN LATERAL (
         SELECT r.ctid AS place, r.at FROM ${schema}.reminders r WHERE ${ofType} AND ${isNear} AND ${isFree}
-        ORDER BY r.at LIMIT 2 * $4 + 2) n
-      ORDER BY n.at LIMIT 2 * $4 + 2
+        ORDER BY r.at LIMIT 2 * $5 + 2) n
+      ORDER BY n.at LIMIT 2 * $5 + 2
     ), locked AS MATERIALIZED (
       SELECT l.* FROM near n CROSS JOIN LATERAL (
         SELECT r.ctid AS place, r.at, octet_length(r.data) AS bytes FROM ${schema}.reminders r
-        WHERE r.ctid = n.place AND ${isFree} AND r.at <= (SELECT now FROM clock) + $5 FOR UPDATE SKIP LOCKED) l
-      LIMIT $4 + 1
+        WHERE r.ctid = n.place AND ${isFree} AND r.at <= (SELECT now FROM clock) + $6 FOR UPDATE SKIP LOCKED) l
+      LIMIT $5 + 1
     ), unseen AS MATERIALIZED (
-      SELECT count(*) = 2 * $4 + 2 AS are_due FROM near
+      SELECT count(*) = 2 * $5 + 2 AS are_due FROM near
     )`;
 
 /**
@@ -60,20 +61,20 @@ export const claimReminders = (schema: string, several: boolean): Statement => (
     WITH clock AS MATERIALIZED (
       SELECT ${MILLIS} AS now
     ), asked AS MATERIALIZED (
-      SELECT a.type, a.low FROM unnest($2::text[], $3::bigint[]) AS a (type, low)
+      SELECT a.* FROM unnest($2::text[], $3::bigint[], $4::bigint[]) AS a (type, queue, low)
     ), ${(several ? lockSome : lockOne)(schema)}, total AS MATERIALIZED (
       SELECT coalesce(sum(l.bytes), 0) <= ${ANSWER_BYTES} AS fits, count(*) FROM locked l
     ), mine AS MATERIALIZED (
-      (SELECT l.place FROM locked l WHERE (SELECT fits FROM total) LIMIT $4)
+      (SELECT l.place FROM locked l WHERE (SELECT fits FROM total) LIMIT $5)
       UNION ALL
       SELECT l.place FROM (
         SELECT l.place, row_number() OVER w AS number, sum(l.bytes) OVER w - coalesce(l.bytes, 0) AS bytes_before
         FROM locked l WHERE NOT (SELECT fits FROM total) WINDOW w AS (ORDER BY l.at ROWS UNBOUNDED PRECEDING)) l
-      WHERE l.number <= $4 AND coalesce(l.bytes_before, 0) <= ${ANSWER_BYTES}
+      WHERE l.number <= $5 AND coalesce(l.bytes_before, 0) <= ${ANSWER_BYTES}
     ), more AS MATERIALIZED (
       SELECT (SELECT count(*) FROM mine) < t.count OR u.are_due AS is_due FROM total t, unseen u
     ), claimed AS (
-      UPDATE ${schema}.reminders r SET leased_until = (SELECT now FROM clock) + $6, token = $7
+      UPDATE ${schema}.reminders r SET leased_until = (SELECT now FROM clock) + $7, token = $8
       WHERE r.ctid = ANY (ARRAY(SELECT m.place FROM mine m))
       RETURNING r.generation, r.type, r.id, r.name, r.at, r.due, r.number, r.attempt, r.schedule, r.data
     )
@@ -81,12 +82,12 @@ export const claimReminders = (schema: string, several: boolean): Statement => (
            NULL::text, NULL::text
     FROM clock
     UNION ALL
-    SELECT NULL, a.type, NULL, NULL, behind.at, leased.until, CASE WHEN $8::boolean THEN (
+    SELECT NULL, a.type, NULL, NULL, behind.at, leased.until, CASE WHEN $9::boolean THEN (
         SELECT r.at FROM ${schema}.reminders r WHERE ${ofType} AND r.at >= a.low ORDER BY r.at LIMIT 1) END, NULL, NULL, NULL
     FROM asked a
     LEFT JOIN LATERAL (
       SELECT r.at FROM ${schema}.reminders r
-      WHERE NOT (SELECT is_due FROM more) AND ${ofType} AND r.at > (SELECT now FROM clock) + $5 ORDER BY r.at LIMIT 1
+      WHERE NOT (SELECT is_due FROM more) AND ${ofType} AND r.at > (SELECT now FROM clock) + $6 ORDER BY r.at LIMIT 1
     ) behind ON true
     LEFT JOIN LATERAL (
       SELECT min(l.leased_until) AS until FROM (
@@ -119,7 +120,9 @@ export class Claims {
     const asked = [...new Set(types)];
     const lows = this.#lows.of(namespace, asked);
     const statement = asked.length > 1 ? this.#several : this.#one;
-    const values = [namespace, texts(asked), bigints(lows.marks), limit, aheadMs, leaseMs, token, lows.areUsed];
+    const queues = asked.map((type) => queueOf(namespace, type));
+    const arrays = [texts(asked), bigints(queues), bigints(lows.marks)];
+    const values = [namespace, ...arrays, limit, aheadMs, leaseMs, token, lows.areUsed];
     // A claim that is not heard of is over when its lease is, so it does no harm.
     const rows = await this.#connections.run(statement, values, "harmless");
     const [, , , , now, isMore] = rows[0] as unknown as ClockRow;

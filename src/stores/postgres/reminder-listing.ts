@@ -7,6 +7,7 @@ import type {
   StoredReminder,
 } from "../../ports/reminders.ts";
 import type { Connections, Row, Statement } from "./connections.ts";
+import { inQueue, queueOf } from "./reminder-queue.ts";
 import { MILLIS } from "./reminder-tables.ts";
 import { ROW } from "./reminder-writes.ts";
 
@@ -52,22 +53,21 @@ export function listReminders(
 }
 
 /**
- * The types of a namespace, found by skipping from one to the next in the index, and of each what is due within `$3` and nobody's, up to
- * `$2` over all.
+ * The types of a namespace, found by skipping from one to the next in the index of names, and of each what is due within `$3` and
+ * nobody's, up to `$2` over all.
  */
 const dueRows = (schema: string): string => `
     WITH RECURSIVE types AS (
-      (SELECT r.type FROM ${schema}.reminders r WHERE r.namespace = $1 ORDER BY r.type LIMIT 1)
+      (SELECT r.type, r.queue FROM ${schema}.reminders r WHERE r.namespace = $1 ORDER BY r.type LIMIT 1)
       UNION ALL
-      SELECT (SELECT r.type FROM ${schema}.reminders r WHERE r.namespace = $1 AND r.type > t.type ORDER BY r.type LIMIT 1)
-      FROM types t WHERE t.type IS NOT NULL
+      SELECT n.type, n.queue FROM types t CROSS JOIN LATERAL (
+        SELECT r.type, r.queue FROM ${schema}.reminders r WHERE r.namespace = $1 AND r.type > t.type ORDER BY r.type LIMIT 1) n
     ), clock AS MATERIALIZED (
       SELECT ${MILLIS} AS now
     ), due AS (
       SELECT FROM types t CROSS JOIN LATERAL (
         SELECT FROM ${schema}.reminders r
-        WHERE r.namespace = $1 AND r.type = t.type AND r.at < (SELECT now FROM clock) + $3
-          AND r.leased_until <= (SELECT now FROM clock)
+        WHERE ${inQueue("$1", "t")} AND r.at < (SELECT now FROM clock) + $3 AND r.leased_until <= (SELECT now FROM clock)
         LIMIT $2) d
       LIMIT $2
     )`;
@@ -93,7 +93,7 @@ export const reviveReminder = (schema: string): Statement => ({
       SELECT * FROM ${schema}.dead_reminders WHERE ${KEY} FOR UPDATE
     ), revived AS (
       INSERT INTO ${schema}.reminders (${ROW})
-      SELECT nextval('${schema}.reminder_generations'), d.namespace, d.type, d.id, d.name, ${MILLIS}, d.due, d.number, 0,
+      SELECT nextval('${schema}.reminder_generations'), d.namespace, d.type, d.id, d.name, $5, ${MILLIS}, d.due, d.number, 0,
              d.schedule, d.data, 0, NULL, true
       FROM dead d
       ON CONFLICT (namespace, type, id, name) DO NOTHING
@@ -146,7 +146,8 @@ export class ReminderListing {
   }
 
   async revive(key: ReminderKey): Promise<boolean> {
-    const rows = await this.#connections.run(reviveReminder(this.#schema), keyValues(key), "doubtful");
+    const values = [...keyValues(key), queueOf(key.namespace, key.type)];
+    const rows = await this.#connections.run(reviveReminder(this.#schema), values, "doubtful");
     return rows.length > 0;
   }
 

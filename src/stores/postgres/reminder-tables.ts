@@ -8,8 +8,9 @@
  *   70 only half of such leases were HOT, a claim cost twice the time, and the table ended up as large as with 50.
  * - `generation` is the primary key because claims and settlements name it, a number in one index instead of four words. A row that is
  *   set anew gets a new one, so whoever knows the old one finds nothing, and no version has to be compared.
- * - Claims read the index on (namespace, type, at), one range per type: types that nobody asks for cost nothing, however many
- *   of theirs are due. Only the time is in it, because whatever else were in it would change with each lease.
+ * - Claims read the index on (queue, at), one range per type: types that nobody asks for cost nothing, however many of theirs are due.
+ *   `queue` is a number for namespace and type (reminder-queue.ts). With the words themselves in both indexes the planner, as long
+ *   as it knows little of the table, would look for a key among all that are due, or sort all of a type to find the first.
  * - Rows come and go all the time, and claims begin at the end of the index where the dead ones are. So vacuum comes after a hundredth
  *   of the table has changed, and does not pause. It leaves the file as long as it is: cutting off the empty end needs the
  *   table for itself, in the very moment in which everything is due.
@@ -25,6 +26,7 @@ export const reminderTables = (schema: string): string => `
 
     CREATE TABLE ${schema}.reminders (
       generation bigint PRIMARY KEY,
+      queue bigint NOT NULL,
       at bigint NOT NULL,
       due bigint NOT NULL,
       number bigint NOT NULL,
@@ -43,7 +45,7 @@ export const reminderTables = (schema: string): string => `
             autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0,
             toast.autovacuum_vacuum_scale_factor = 0.01, toast.autovacuum_vacuum_cost_delay = 0);
 
-    CREATE INDEX reminders_due ON ${schema}.reminders (namespace, type, at);
+    CREATE INDEX reminders_due ON ${schema}.reminders (queue, at);
 
     CREATE TABLE ${schema}.dead_reminders (
       generation bigint NOT NULL,

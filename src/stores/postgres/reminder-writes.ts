@@ -3,6 +3,7 @@ import { invariant } from "../../kernel/errors.ts";
 import type { ReminderKey, ReminderOutcome, ReminderWrite } from "../../ports/reminders.ts";
 import { bigints, texts } from "./arrays.ts";
 import type { Connections, Statement } from "./connections.ts";
+import { queueOf } from "./reminder-queue.ts";
 import { MILLIS } from "./reminder-tables.ts";
 import { whileHeld } from "./while-held.ts";
 
@@ -22,6 +23,7 @@ const rowsOf = (
 const KEY = ["namespace", "type", "id", "name"].map((name) => [name, "text"] as const);
 const TICK = ["at", "due", "number", "attempt"].map((name) => [name, "bigint"] as const);
 const REST = [
+  ["queue", "bigint"],
   ["schedule", "text"],
   ["data", "text"],
   ["lease_ms", "bigint"],
@@ -43,6 +45,7 @@ export const setValues = (sets: readonly SetWrite[]): Buffer[] => [
   bigints(sets.map(({ tick }) => tick.due)),
   bigints(sets.map(({ tick }) => tick.number)),
   bigints(sets.map(({ tick }) => tick.attempt)),
+  bigints(sets.map(({ key }) => queueOf(key.namespace, key.type))),
   texts(sets.map(({ content }) => content.schedule)),
   texts(sets.map(({ content }) => content.data)),
   bigints(sets.map(({ lease }) => lease?.leaseMs ?? 0)),
@@ -74,7 +77,7 @@ export const putRow = `
           leased_until = excluded.leased_until, token = excluded.token
       WHERE NOT excluded.is_new`;
 
-export const ROW = `generation, namespace, type, id, name, at, due, number, attempt, schedule, data, leased_until, token, is_new`;
+export const ROW = `generation, namespace, type, id, name, queue, at, due, number, attempt, schedule, data, leased_until, token, is_new`;
 
 /**
  * Rows that are there are locked first, in the order of their generations, which is the order in which settlements lock them: two who
@@ -104,7 +107,7 @@ export const writeReminders = (schema: string): Statement => ({
       SELECT count(*) FROM there
     ), put AS (
       INSERT INTO ${schema}.reminders AS r (${ROW})
-      SELECT w.generation, w.namespace, w.type, w.id, w.name, w.at, w.due, w.number, w.attempt, w.schedule, w.data,
+      SELECT w.generation, w.namespace, w.type, w.id, w.name, w.queue, w.at, w.due, w.number, w.attempt, w.schedule, w.data,
              CASE WHEN w.token IS NULL THEN 0 ELSE c.now + w.lease_ms END, w.token, w.is_new = 1
       FROM ready, clock c, wanted w${putRow}
       RETURNING r.generation
