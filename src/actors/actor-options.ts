@@ -53,6 +53,9 @@ export function resolveOptions(className: string, options: ActorOptions, default
   }
   const name = options.name ?? className;
   checkType(name);
+  if (name.startsWith("$")) {
+    throw new LimpetError("OPTION_INVALID", `${where}.name must not begin with "$", which is how jobs are told apart`);
+  }
   const { mailboxLimit = defaults.mailboxLimit, reentrant = false } = options;
   if (!Number.isInteger(mailboxLimit) || mailboxLimit < 1) {
     throw new LimpetError("OPTION_INVALID", `${where}.mailboxLimit must be a whole number of at least 1`);

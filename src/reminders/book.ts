@@ -1,6 +1,7 @@
 // Reminders as actors and doors ask for them: what was said becomes a row, and a row becomes something people can read.
 import { formatDuration } from "../kernel/durations.ts";
 import { LIMITS } from "../kernel/limits.ts";
+import { didYouMean } from "../kernel/nearest.ts";
 import { decodeValue, encodeValue } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ReminderBook, ReminderInfo } from "../ports/reminder-book.ts";
@@ -38,6 +39,8 @@ export interface BookWorld {
   changed(key: ReminderKey): void;
 }
 
+const OPTIONS = ["due", "every", "cron", "timezone", "ttl", "until", "times", "missed", "data", "onFailure"];
+
 type SetWrite = Extract<ReminderWrite, { kind: "set" }>;
 
 export class Book implements ReminderBook {
@@ -52,6 +55,9 @@ export class Book implements ReminderBook {
 
   set(key: ReminderKey, options: ReminderOptions, isNew = false): SetWrite {
     const { data, onFailure, ...when } = options ?? {};
+    for (const word of Object.keys(options ?? {})) {
+      if (!OPTIONS.includes(word)) refuse("reminder", `there is no option "${word}"${didYouMean(word, OPTIONS)}`);
+    }
     const schedule = resolveSchedule(when, Math.round(this.#world.storeClock.now()));
     const policy = resolvePolicy(onFailure);
     const text = data === undefined ? undefined : encodeValue(data, "data", "REMINDER_INVALID");

@@ -1,5 +1,5 @@
 // What becomes of a tick whose delivery failed: it is tried again, later and later, and in the end it is kept apart for people, or dropped.
-import { parseDuration } from "../kernel/durations.ts";
+import { type Duration, parseDuration } from "../kernel/durations.ts";
 import type { FailureOptions } from "../ports/reminder-options.ts";
 import { refuse, shown } from "./refusal.ts";
 
@@ -32,9 +32,17 @@ export function resolvePolicy(options: FailureOptions | undefined): FailurePolic
   if (giveUp !== "keep" && giveUp !== "drop") {
     refuse("onFailure.giveUp", `must be "keep" or "drop", not ${shown(giveUp)}`);
   }
-  const pauseMs = pause === undefined ? DEFAULT_POLICY.pauseMs : parseDuration(pause, "onFailure.pause");
-  const longest = longestPause === undefined ? undefined : parseDuration(longestPause, "onFailure.longestPause");
+  const pauseMs = pause === undefined ? DEFAULT_POLICY.pauseMs : lengthOf(pause, "pause");
+  const longest = longestPause === undefined ? undefined : lengthOf(longestPause, "longestPause");
   return { attempts, pauseMs, longestPauseMs: longest ?? Math.max(DEFAULT_POLICY.longestPauseMs, pauseMs), giveUp };
+}
+
+function lengthOf(duration: Duration, what: string): number {
+  try {
+    return parseDuration(duration, what);
+  } catch (error) {
+    return refuse("onFailure", (error as Error).message);
+  }
 }
 
 /** Undefined: it is not tried again. `attempt`: how often it has been tried. `chance`: from 0 to 1, so that not all come back at once. */
