@@ -408,7 +408,8 @@ export class Processor {
       }
       if (stays && counted === true) this.#settle(held, { kind: "release" });
       else this.#drop(held);
-      if (counted !== false) this.#claimer.expect(tick.at);
+      // Who could not deliver it comes back when its moment has come: until then it is for others.
+      if (counted !== false) this.#claimer.expect(mayStay ? tick.at : tick.at + aheadMs);
     });
   }
 

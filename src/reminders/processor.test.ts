@@ -1,0 +1,695 @@
+// From a row to a delivery, on virtual time.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { LimpetError } from "../kernel/errors.ts";
+import { BEGINNING } from "../world/local-clock.ts";
+import { encodePlan } from "./plan.ts";
+import { Bench, key } from "./processor-kit.test.ts";
+
+/** The moments of what was delivered, without what was delivered. */
+const moments = (delivered: readonly string[]): number[] => delivered.map((text) => Number(text.split("@")[1]));
+const numbers = (delivered: readonly string[]): number[] => delivered.map((text) => Number(/ (\d+)@/.exec(text)![1]));
+
+/** It takes a moment until a delivery has left. */
+function assertPunctual(actual: readonly number[], expected: readonly number[], lateMs = 5): void {
+  const isFine =
+    actual.length === expected.length && actual.every((at, i) => at >= expected[i]! && at <= expected[i]! + lateMs);
+  assert.ok(isFine, `${JSON.stringify(actual)} are not ${JSON.stringify(expected)}`);
+}
+
+describe("a processor", () => {
+  it("delivers when a reminder is due, however far away that is", async () => {
+    const bench = new Bench();
+    const desk = bench.open();
+    await bench.advance(1_000);
+    const dues = [1, 20, 26, 900, 4_900, 5_100, 7_000, 20_000, 33_000, 70_000, 3_600_000];
+    for (const due of dues) await bench.during(desk.set(`in ${due}`, { due: new Date(BEGINNING + 1_100 + due) }));
+    await bench.advance(3_700_000);
+    assertPunctual(
+      moments(desk.delivered),
+      dues.map((due) => 1_100 + due),
+    );
+    assert.deepEqual(await bench.truth.count("default", 10), { all: 0, overdue: 0, dead: 0 });
+  });
+
+  for (const tells of [true, false]) {
+    it(`delivers what others set, from a store that ${tells ? "tells" : "does not tell"}`, async () => {
+      const bench = new Bench({ tells });
+      const [setter, desk] = [bench.open({ isIdle: true }), bench.open()];
+      await bench.advance(10_000);
+      for (const due of [0, 3_000, 8_000, 40_000]) await bench.during(setter.set(`in ${due}`, { due }));
+      const from = bench.now;
+      await bench.advance(60_000);
+      assert.deepEqual(setter.delivered, []);
+      // What is due before anybody who is not told looks again is late by a look.
+      assertPunctual(
+        moments(desk.delivered),
+        [0, 3_000, 8_000, 40_000].map((due) => Math.floor(from - 20 + due)),
+        tells ? 25 : 2_525,
+      );
+    });
+  }
+
+  it("delivers by the clock of the store, whatever its own clock shows and however early its timers ring", async () => {
+    for (const clock of [{ offsetMs: 3_600_000 }, { offsetMs: -3_600_000 }, { earlyMs: 3 }, { grainMs: 4 }]) {
+      const bench = new Bench();
+      bench.world.database.offsetMs = 90_000;
+      const desk = bench.open({ clock });
+      await bench.advance(100);
+      const due = bench.world.database.now + 4_000;
+      await bench.during(desk.set("tea", { due: new Date(due) }));
+      await bench.advance(10_000);
+      assertPunctual(moments(desk.delivered), [due - BEGINNING - 90_000], 10);
+    }
+  });
+
+  it("is never early while the store is slow and its answers late", async () => {
+    const bench = new Bench();
+    bench.world.database.troubles = { ...bench.world.database.troubles, slow: 0.7, slowMs: 200 };
+    const desk = bench.open();
+    for (let i = 0; i < 40; i++) {
+      await bench.during(desk.set(`tea ${i}`, { due: new Date(bench.world.database.now + 700 + i * 13) }));
+      const { tick } = (await bench.stored(`tea ${i}`))!;
+      await bench.advance(10_000);
+      const [at] = moments(desk.delivered.splice(0));
+      assert.ok(BEGINNING + at! >= tick.due, `${tick.due - BEGINNING} was delivered at ${at}`);
+    }
+  });
+
+  it("does not ask the store all the time when something is a little too far away, or somebody else has it", async () => {
+    const bench = new Bench();
+    const [one, two] = [bench.open(), bench.open()];
+    one.handler = () => one.sleep(60_000);
+    await bench.during(one.set("long", { due: 0 }));
+    await bench.during(one.set("far", { due: 9_000 }));
+    await bench.advance(1_000);
+    bench.claims = 0;
+    await bench.advance(59_000);
+    assert.ok(bench.claims < 30, `${bench.claims} claims in a minute`);
+    assert.deepEqual([...one.delivered, ...two.delivered].length, 2);
+  });
+
+  it("keeps a repeated reminder on its grid, near and far, settled by the handler or not", async () => {
+    for (const settles of [false, true]) {
+      for (const every of [100, 1_000, 7_000, 40_000]) {
+        const bench = new Bench();
+        const desk = bench.open();
+        desk.handler = async ({ settlement }) => {
+          if (!settles) return;
+          await desk.store.settle([settlement]);
+          return "settled";
+        };
+        await bench.during(desk.set("tea", { every }));
+        const { tick } = (await bench.stored("tea"))!;
+        await bench.advance(every * 10);
+        const expected = Array.from({ length: desk.delivered.length }, (_, i) => tick.due - BEGINNING + i * every);
+        assert.ok(desk.delivered.length >= 9, `${desk.delivered.length} of every ${every} ms`);
+        assertPunctual(moments(desk.delivered), expected);
+        assert.deepEqual(
+          numbers(desk.delivered),
+          expected.map((_, i) => i + 1),
+        );
+      }
+    }
+  });
+
+  it("does nothing before it was started", async () => {
+    const bench = new Bench();
+    const desk = bench.open({ isIdle: true });
+    await bench.during(desk.set("tea", { due: 0 }));
+    await bench.advance(60_000);
+    assert.deepEqual([desk.delivered, bench.claims], [[], 0]);
+  });
+
+  it("has 10,000 that are due in the same millisecond delivered, each once", async () => {
+    const bench = new Bench();
+    const [one, two] = [bench.open({ types: ["Bell", "Other"] }), bench.open()];
+    const due = new Date(bench.world.database.now + 30_000);
+    const writes = Array.from({ length: 10_000 }, (_, i) => one.book.set(key("tea", "Bell", `${i}`), { due }));
+    await bench.truth.write(writes);
+    const seen = new Map<string, number>();
+    for (const desk of [one, two]) {
+      desk.handler = async ({ reminder }) => {
+        seen.set(reminder.key.id, (seen.get(reminder.key.id) ?? 0) + 1);
+        await desk.sleep(5);
+      };
+    }
+    await bench.advance(30_000 + 2_000);
+    assert.deepEqual([seen.size, Math.max(...seen.values()), bench.most], [10_000, 1, 1]);
+    assert.equal((await bench.truth.count("default", 10)).all, 0);
+  });
+});
+
+describe("what was set anew or cancelled", () => {
+  it("is not delivered any more, by whomever it is held", async () => {
+    for (const who of ["the holder", "somebody else"]) {
+      const bench = new Bench();
+      const [one, two] = [bench.open(), bench.open({ isIdle: true })];
+      const other = who === "the holder" ? one : two;
+      for (const name of ["cancelled", "later", "sooner"]) await bench.during(one.set(name, { due: 3_000 }));
+      await bench.advance(1_000);
+      assert.equal(one.processor.size.held, 3);
+      await bench.during(other.cancel("cancelled"));
+      await bench.during(other.set("later", { due: 5_000 }));
+      await bench.during(other.set("sooner", { due: 1_000 }));
+      const from = bench.now;
+      await bench.advance(20_000);
+      assertPunctual(
+        moments(one.delivered),
+        [from + 1_000, from + 5_000].map((at) => Math.floor(at - 10)),
+        15,
+      );
+    }
+  });
+
+  it("is delivered once, however often it is set anew", async () => {
+    const bench = new Bench();
+    const desk = bench.open();
+    for (let i = 0; i < 20; i++) {
+      await bench.during(desk.set("flush", { due: 2_000 }));
+      await bench.advance(300);
+    }
+    const last = bench.now - 300;
+    await bench.advance(10_000);
+    assertPunctual(moments(desk.delivered), [Math.floor(last + 2_000 - 5)], 10);
+  });
+
+  it("is not brought back by the end of a delivery that was under way", async () => {
+    for (const change of ["cancel", "set"] as const) {
+      const bench = new Bench();
+      const desk = bench.open();
+      desk.handler = () => desk.sleep(2_000);
+      await bench.during(desk.set("tea", { every: 5_000 }));
+      await bench.advance(6_000);
+      if (change === "cancel") await bench.during(desk.cancel("tea"));
+      else await bench.during(desk.set("tea", { due: 60_000 }));
+      const stored = await bench.stored("tea");
+      await bench.advance(20_000);
+      assert.equal(desk.delivered.length, 1);
+      assert.deepEqual(await bench.stored("tea"), stored);
+    }
+  });
+
+  it("in the last moment is not delivered when the holder has heard of it", async () => {
+    const bench = new Bench();
+    const desk = bench.open();
+    await bench.during(desk.set("tea", { due: 3_000 }));
+    const { tick } = (await bench.stored("tea"))!;
+    // The store has said that it is there, and the moment has not come.
+    await bench.advance(tick.at - BEGINNING - bench.now - 10);
+    await bench.during(desk.cancel("tea"));
+    assert.ok(bench.now < tick.at - BEGINNING);
+    await bench.advance(10_000);
+    assert.deepEqual(desk.delivered, []);
+  });
+});
+
+describe("a lease", () => {
+  it("of a process that has ended is over in its time and not before; then somebody else delivers", async () => {
+    const bench = new Bench();
+    const [one, two] = [bench.open(), bench.open({ isIdle: false })];
+    await bench.during(one.set("tea", { due: 2_000 }));
+    const { leasedUntil } = (await bench.stored("tea"))!;
+    one.process.end(true);
+    await bench.advance(60_000);
+    const [at] = moments(two.delivered);
+    assert.ok(at! >= leasedUntil! - BEGINNING && at! <= leasedUntil! - BEGINNING + 100, `${at}`);
+    assert.equal(two.delivered.length, 1);
+  });
+
+  it("is renewed while a handler takes long: nobody else gets it", async () => {
+    const bench = new Bench();
+    const [one, two] = [bench.open(), bench.open()];
+    one.handler = () => one.sleep(200_000);
+    await bench.during(one.set("tea", { due: 0 }));
+    await bench.advance(250_000);
+    assert.deepEqual([one.delivered.length, two.delivered.length], [1, 0]);
+    assert.equal(await bench.stored("tea"), undefined);
+  });
+
+  it("is renewed while a process that stops waits for a handler", async () => {
+    const bench = new Bench();
+    const [one, two] = [bench.open(), bench.open()];
+    one.handler = () => one.sleep(100_000);
+    await bench.during(one.set("tea", { due: 0 }));
+    await bench.advance(1_000);
+    await bench.during(one.processor.stop(120_000));
+    assert.ok(bench.now >= 100_000);
+    assert.equal(await bench.stored("tea"), undefined);
+    await bench.advance(60_000);
+    assert.deepEqual(two.delivered, []);
+  });
+
+  it("that a process slept through is lost: what it held is delivered by somebody else, and not by it", async () => {
+    for (const how of ["pause", "suspend"] as const) {
+      const bench = new Bench();
+      const [one, two] = [bench.open(), bench.open()];
+      await bench.during(one.set("tea", { due: 2_000 }));
+      await bench.advance(500);
+      one.process.sleep(60_000, how);
+      await bench.advance(100_000);
+      assert.deepEqual([one.delivered.length, two.delivered.length, bench.most], [0, 1, 1]);
+    }
+  });
+
+  it("that ran out while a handler slept with its process is settled by whoever has it", async () => {
+    const bench = new Bench();
+    const [one, two] = [bench.open(), bench.open()];
+    one.handler = () => one.sleep(1_000);
+    await bench.during(one.set("tea", { every: 300_000, due: 0 }));
+    await bench.advance(500);
+    one.process.sleep(100_000, "pause");
+    await bench.advance(200_000);
+    assert.deepEqual([one.delivered.length, two.delivered.length], [1, 1]);
+    const { tick, leasedUntil } = (await bench.stored("tea"))!;
+    assert.deepEqual([tick.number, tick.attempt, leasedUntil], [2, 0, undefined]);
+  });
+
+  it("ends at once when a process stops: what has not begun is given back", async () => {
+    const bench = new Bench({ tells: false });
+    const [one, two] = [bench.open(), bench.open()];
+    for (const due of [3_000, 3_500]) await bench.during(one.set(`in ${due}`, { due }));
+    await bench.advance(100);
+    await bench.during(one.processor.stop(10_000));
+    assert.ok(bench.now < 200);
+    assert.equal((await bench.stored("in 3000"))?.leasedUntil, undefined);
+    await bench.advance(10_000);
+    assert.deepEqual([one.delivered, numbers(two.delivered)], [[], [1, 1]]);
+    assertPunctual(
+      moments(two.delivered).map((at) => at % 1_000),
+      [0, 500],
+      50,
+    );
+  });
+
+  it("of what is written while its process stops is given back", async () => {
+    const bench = new Bench({ tells: false });
+    const [one, two] = [bench.open(), bench.open()];
+    await bench.advance(100);
+    bench.world.database.latency = { leastMs: 50, moreMs: 1 };
+    const set = one.set("tea", { due: 1_000 });
+    await bench.advance(20);
+    await bench.during(one.processor.stop(10_000));
+    await bench.during(set);
+    await bench.advance(5_000);
+    assert.deepEqual([one.delivered.length, two.delivered.length], [0, 1]);
+  });
+
+  it("is not believed longer than from before the claim by which it was got", async () => {
+    for (let others = 0; others < 4; others++) {
+      const bench = new Bench({ tells: false });
+      for (let i = 0; i < others; i++) bench.open({ isIdle: true });
+      bench.world.database.latency = { leastMs: 5, moreMs: 1 };
+      const [setter, one] = [bench.open({ isIdle: true }), bench.open({ pollMs: 1_000 })];
+      await bench.advance(100);
+      await bench.during(setter.set("tea", { due: 4_500 }));
+      // It sleeps when the store has made the claim, and wakes up when the most of the lease is over.
+      let isClaimed = false;
+      bench.world.database.watchers.push({
+        claimed: (_station, _request, { reminders }) => {
+          if (isClaimed || reminders.length === 0) return;
+          isClaimed = true;
+          one.process.sleep(27_000, "pause");
+        },
+      });
+      await bench.advance(10_000);
+      assert.ok(isClaimed);
+      const two = bench.open();
+      for (const desk of [one, two]) desk.handler = () => desk.sleep(15_000);
+      await bench.advance(60_000);
+      assert.equal(bench.most, 1);
+    }
+  });
+
+  it("is not believed longer than from before the question by which it was written", async () => {
+    for (let others = 0; others < 4; others++) {
+      const bench = new Bench({ tells: false });
+      for (let i = 0; i < others; i++) bench.open({ isIdle: true });
+      const [one, two] = [bench.open({ leaseMs: 20_000 }), bench.open({ leaseMs: 20_000 })];
+      for (const desk of [one, two]) desk.handler = () => desk.sleep(15_000);
+      await bench.advance(100);
+      bench.world.database.latency = { leastMs: 5, moreMs: 1 };
+      const set = one.set("tea", { due: 4_500 }).catch(() => {});
+      // It sleeps when the store has written it, and wakes up when the most of the lease is over.
+      await bench.advance(9);
+      one.process.sleep(18_000, "pause");
+      await bench.advance(18_000);
+      await bench.during(set);
+      await bench.advance(60_000);
+      assert.equal(bench.most, 1);
+    }
+  });
+});
+
+describe("a settlement", () => {
+  it("that is answered when the row was claimed again already does not lose the row", async () => {
+    const bench = new Bench();
+    const desk = bench.open();
+    await bench.during(desk.set("tea", { every: 1_000 }));
+    const { tick } = (await bench.stored("tea"))!;
+    // It is stored with what the handler did, and before the answer is here the next tick is claimed.
+    desk.handler = async ({ settlement }) => {
+      await desk.store.settle([settlement]);
+      desk.processor.wrote(0);
+      await desk.sleep(300);
+      return "settled";
+    };
+    await bench.advance(10_500);
+    assert.deepEqual(numbers(desk.delivered), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    assertPunctual(
+      moments(desk.delivered),
+      desk.delivered.map((_, i) => tick.due - BEGINNING + i * 1_000),
+    );
+  });
+
+  it("that arrives long after it was given up does not free what was claimed since", async () => {
+    const bench = new Bench({ tells: false });
+    const [one, two] = [bench.open(), bench.open({ types: [] })];
+    await bench.during(one.set("tea", { every: 8_000, due: 0 }));
+    bench.at(8_500, () => {
+      two.types = ["Bell"];
+    });
+    for (const desk of [one, two]) desk.handler = ({ tick }) => desk.sleep(tick.number === 1 ? 10 : 5_000);
+    // The first attempt is held up on its way, until the next tick is being delivered.
+    const settle = one.store.settle.bind(one.store);
+    let attempts = 0;
+    one.store.settle = async (batch) => {
+      if (++attempts > 1) return settle(batch);
+      bench.at(bench.now + 9_000, () => void settle(batch));
+      throw new LimpetError("COMMIT_UNKNOWN", "no answer");
+    };
+    await bench.advance(14_000);
+    assert.deepEqual([numbers(one.delivered), two.delivered.length, bench.most], [[1, 2], 0, 1]);
+    assert.ok(attempts > 1);
+  });
+
+  it("that is said again because its answer was lost changes nothing", async () => {
+    for (let ms = 300; ms < 1_000; ms += 50) {
+      const bench = new Bench();
+      const [one, two] = [bench.open(), bench.open()];
+      for (const desk of [one, two]) desk.handler = () => desk.sleep(ms);
+      for (let i = 0; i < 5; i++) await bench.during(one.set(`tea ${i}`, { every: 1_000 + i * 500 }));
+      bench.world.database.troubles = { ...bench.world.database.troubles, failsAfter: 0.4, slow: 0.3, slowMs: 800 };
+      await bench.advance(25_000);
+      assert.equal(bench.most, 1);
+      const all = [...one.delivered, ...two.delivered].map((text) => text.split("@")[0]);
+      assert.equal(new Set(all).size, all.length);
+    }
+  });
+
+  it("that the store cannot be told is given up with the lease, and the tick comes again", async () => {
+    const bench = new Bench();
+    const desk = bench.open();
+    await bench.during(desk.set("tea", { due: 1_000 }));
+    desk.handler = () => bench.world.database.goDown();
+    await bench.advance(60_000);
+    assert.equal(desk.delivered.length, 1);
+    desk.handler = () => {};
+    bench.world.database.comeBack();
+    await bench.advance(10_000);
+    assert.equal(desk.delivered.length, 2);
+    assert.equal(await bench.stored("tea"), undefined);
+  });
+});
+
+describe("a delivery that fails", () => {
+  it("is tried again later and later, with the same number and moment, and is kept for people in the end", async () => {
+    const bench = new Bench();
+    const desk = bench.open();
+    const seen: [number, number, number][] = [];
+    desk.handler = ({ tick }) => {
+      seen.push([tick.due, tick.number, tick.attempt]);
+      throw new TypeError("no tea");
+    };
+    await bench.during(desk.set("tea", { every: 60_000, due: 0, data: "x", onFailure: { attempts: 5, pause: "1s" } }));
+    const { tick } = (await bench.stored("tea"))!;
+    await bench.advance(50_000);
+    assert.deepEqual(
+      seen,
+      [1, 2, 3, 4, 5].map((attempt) => [tick.due, 1, attempt]),
+    );
+    const at = moments(desk.delivered);
+    const pauses = at.slice(1).map((moment, i) => moment - at[i]!);
+    for (const [i, pause] of pauses.entries()) assert.ok(pause >= 750 * 2 ** i && pause <= 1_260 * 2 ** i, `${pauses}`);
+    const [dead] = await bench.truth.listDead({ namespace: "default", limit: 10 });
+    assert.deepEqual([dead?.error, dead?.tick.due, dead?.key.name], ["TypeError: no tea", tick.due, "tea"]);
+    assert.equal(await bench.stored("tea"), undefined);
+  });
+
+  it("is dropped if that was wanted, and the next tick comes as planned", async () => {
+    const bench = new Bench();
+    const desk = bench.open();
+    desk.handler = ({ tick }) => {
+      if (tick.number < 3) throw new Error("no tea");
+    };
+    const onFailure = { attempts: 2, pause: "100ms", giveUp: "drop" } as const;
+    await bench.during(desk.set("tea", { every: 10_000, onFailure }));
+    await bench.advance(35_000);
+    assert.deepEqual(numbers(desk.delivered), [1, 1, 2, 2, 3]);
+    assert.equal((await bench.truth.count("default", 10)).dead, 0);
+  });
+
+  it("keeps its attempts when another process goes on with it", async () => {
+    const bench = new Bench();
+    const [one, two] = [bench.open(), bench.open()];
+    const attempts: number[] = [];
+    for (const desk of [one, two]) {
+      desk.handler = ({ tick }) => {
+        attempts.push(tick.attempt);
+        if (attempts.length === 2) desk.process.end(false);
+        if (tick.attempt < 4) throw new Error("no tea");
+      };
+    }
+    await bench.during(one.set("tea", { due: 0, onFailure: { pause: "500ms" } }));
+    await bench.advance(60_000);
+    // The second try was not heard of, so it was made again.
+    assert.deepEqual(attempts, [1, 2, 2, 3, 4]);
+  });
+
+  it("goes on with the grid where it is then, and runs what was missed meanwhile as the policy says", async () => {
+    const bench = new Bench();
+    const desk = bench.open();
+    desk.handler = ({ tick }) => {
+      if (tick.number === 2 && tick.attempt < 4) throw new Error("no tea");
+    };
+    await bench.during(desk.set("tea", { every: 1_000, onFailure: { pause: "1s" } }));
+    const { tick } = (await bench.stored("tea"))!;
+    await bench.advance(20_000);
+    const seen = numbers(desk.delivered);
+    assert.deepEqual(seen.slice(0, 5), [1, 2, 2, 2, 2]);
+    // Behind it the latest tick comes once, and then every one.
+    const rest = seen.slice(5);
+    assert.ok(rest.length > 8 && rest[0]! > 3, `${seen}`);
+    assert.deepEqual(
+      rest,
+      rest.map((_, i) => rest[0]! + i),
+    );
+    assertPunctual(
+      moments(desk.delivered).slice(7),
+      rest.slice(2).map((number) => tick.due - BEGINNING + (number - 1) * 1_000),
+    );
+  });
+
+  it("because it did not get there is no attempt, and somebody else may have more luck", async () => {
+    const bench = new Bench();
+    const [one, two] = [bench.open(), bench.open()];
+    one.handler = () => {
+      throw new LimpetError("NO_HOST", "nobody here");
+    };
+    const attempts: number[] = [];
+    two.handler = ({ tick }) => void attempts.push(tick.attempt);
+    await bench.during(one.set("tea", { due: 0, onFailure: { attempts: 1, pause: "1h" } }));
+    await bench.advance(60_000);
+    assert.deepEqual(attempts, [1]);
+    assert.ok(one.delivered.length >= 1);
+    assert.deepEqual(await bench.truth.count("default", 10), { all: 0, overdue: 0, dead: 0 });
+  });
+
+  it("with something that is no error is told as well as it can be", async () => {
+    const bench = new Bench();
+    const desk = bench.open();
+    const thrown = [undefined, "tea", Object.create(null), Symbol("tea"), new Error("x".repeat(10_000))];
+    desk.handler = ({ reminder }) => {
+      throw thrown[Number(reminder.key.name)];
+    };
+    for (const [i] of thrown.entries()) await bench.during(desk.set(`${i}`, { due: 0, onFailure: { attempts: 1 } }));
+    await bench.advance(10_000);
+    const dead = await bench.truth.listDead({ namespace: "default", limit: 10 });
+    assert.deepEqual(
+      dead.map(({ error }) => error.slice(0, 26)),
+      [
+        "a value of type undefined",
+        '"tea"',
+        "a value of type object",
+        "a value of type symbol",
+        `Error: ${"x".repeat(19)}`,
+      ],
+    );
+    assert.ok(dead.every(({ error }) => error.length <= 2_000));
+  });
+});
+
+describe("a row that makes no sense", () => {
+  it("is kept apart, and hinders nobody", async () => {
+    const bench = new Bench();
+    const desk = bench.open();
+    const tick = { at: BEGINNING + 1_000, due: BEGINNING + 1_000, number: 1, attempt: 0 };
+    const first = BEGINNING + 1_000;
+    const odd = [
+      "",
+      "{",
+      "null",
+      '{"schedule":{"first":"x"}}',
+      `{"schedule":{"first":${first},"every":{"months":"x"}}}`,
+      `{"schedule":{"first":${first},"cron":"no cron","timezone":"UTC","missed":"once"}}`,
+      `{"schedule":{"first":${first},"cron":"0 9 * * 1","timezone":"Moon/Sea","missed":"once"}}`,
+    ];
+    await bench.truth.write(
+      odd.map((schedule, i) => {
+        const content = { schedule, data: undefined };
+        return { kind: "set", key: key(`${i}`), tick, content, lease: undefined, isNew: false };
+      }),
+    );
+    await bench.during(desk.set("tea", { due: new Date(first) }));
+    await bench.advance(10_000);
+    assert.deepEqual(
+      desk.delivered.map((text) => text.split(" ")[0]),
+      ["tea"],
+    );
+    assert.deepEqual(await bench.truth.count("default", 100), { all: 0, overdue: 0, dead: odd.length });
+  });
+});
+
+describe("ticks that were missed", () => {
+  const DOWN = 10_500;
+
+  async function after(missed: "once" | "all" | "skip", down = DOWN) {
+    const bench = new Bench();
+    const before = bench.open();
+    await bench.during(before.set("tea", { every: 1_000, times: 30, missed }));
+    await bench.advance(2_500);
+    await bench.during(before.processor.stop(1_000));
+    await bench.advance(down);
+    const desk = bench.open();
+    await bench.advance(5_000);
+    return { before: numbers(before.delivered), after: numbers(desk.delivered) };
+  }
+
+  it("run once, the latest of them, late", async () => {
+    const seen = await after("once");
+    assert.deepEqual(seen.before, [1, 2]);
+    assert.deepEqual(seen.after, [13, 14, 15, 16, 17, 18].slice(0, seen.after.length));
+  });
+
+  it("run one after another when all are wanted", async () => {
+    const seen = await after("all");
+    assert.deepEqual(seen.after.slice(0, 11), [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
+  });
+
+  it("do not run when they are to be skipped", async () => {
+    const seen = await after("skip");
+    // What is late by no more than a second was not missed.
+    assert.deepEqual(seen.after.slice(0, 3), [13, 14, 15]);
+    const longer = await after("skip", 60_000);
+    assert.deepEqual(longer.after, []);
+  });
+});
+
+describe("types", () => {
+  it("that nobody has stay in the store until somebody does, at run time, too", async () => {
+    const bench = new Bench();
+    const desk = bench.open();
+    await bench.during(desk.set("tea", { due: 0 }, "Kettle"));
+    await bench.advance(290_000);
+    assert.deepEqual([desk.delivered, (await bench.stored("tea", "Kettle"))?.tick.attempt], [[], 0]);
+    desk.types = ["Bell", "Kettle"];
+    await bench.advance(2_600);
+    assert.equal(desk.delivered.length, 1);
+  });
+
+  it("that a process cannot deliver any more are given back at their moment", async () => {
+    const bench = new Bench({ tells: false });
+    const [one, two] = [bench.open(), bench.open()];
+    await bench.during(one.set("tea", { due: 3_000 }));
+    one.types = [];
+    await bench.advance(10_000);
+    assert.deepEqual([one.delivered.length, two.delivered.length], [0, 1]);
+    assertPunctual(moments(two.delivered), [3_000], 2_600);
+  });
+
+  it("with slow handlers do not keep others waiting", async () => {
+    const bench = new Bench();
+    const desk = bench.open({ types: ["Slow", "Slower", "Bell"], concurrency: 20, batchSize: 10 });
+    desk.handler = ({ reminder }) => (reminder.key.type === "Bell" ? undefined : desk.sleep(60_000));
+    for (const type of ["Slow", "Slower"]) {
+      await bench.truth.write(
+        Array.from({ length: 200 }, (_, i) => desk.book.set(key("tea", type, `${i}`), { due: 0 })),
+      );
+    }
+    await bench.advance(5_000);
+    desk.delivered.length = 0;
+    const dues = [0, 500, 3_000, 20_000];
+    const from = bench.world.database.now + 100;
+    for (const due of dues) await bench.during(desk.set(`in ${due}`, { due: new Date(from + due) }));
+    await bench.advance(30_000);
+    assertPunctual(
+      moments(desk.delivered),
+      dues.map((due) => from - BEGINNING + due),
+      20,
+    );
+  });
+
+  it("with much that is overdue let others have their turn", async () => {
+    const bench = new Bench();
+    const desk = bench.open({ types: ["Many", "Bell"], concurrency: 10, batchSize: 10, isIdle: true });
+    desk.handler = () => desk.sleep(10);
+    // Claims take longer than everything else, so that there is always room.
+    const claim = desk.store.claim.bind(desk.store);
+    desk.store.claim = async (request) => {
+      await desk.sleep(20);
+      return claim(request);
+    };
+    const due = new Date(BEGINNING - 60_000);
+    await bench.truth.write(
+      Array.from({ length: 1_000 }, (_, i) => desk.book.set(key("tea", "Many", `${i}`), { due })),
+    );
+    await bench.truth.write([desk.book.set(key("one"), { due: 0 })]);
+    desk.processor.start();
+    await bench.advance(100);
+    assert.ok(desk.delivered.length < 100);
+    assert.ok(
+      desk.delivered.some((text) => text.startsWith("one ")),
+      `${desk.delivered.length}`,
+    );
+    await bench.advance(20_000);
+    assert.equal(desk.delivered.length, 1_001);
+  });
+
+  it("with more than there is room for are worked off without a pause", async () => {
+    for (const types of [["Bell"], ["Bell", "Other", "Third"]]) {
+      const bench = new Bench();
+      const desk = bench.open({ types, concurrency: 10, batchSize: 10 });
+      desk.handler = () => desk.sleep(10);
+      await bench.truth.write(
+        Array.from({ length: 2_000 }, (_, i) => desk.book.set(key("tea", "Bell", `${i}`), { due: 0 })),
+      );
+      await bench.advance(8_000);
+      assert.equal(desk.delivered.length, 2_000, `with ${types}`);
+    }
+  });
+});
+
+describe("the plan of a reminder", () => {
+  it("is what the processor is given with it", async () => {
+    const bench = new Bench();
+    const desk = bench.open();
+    const write = desk.book.set(key("tea"), { due: 0, data: { cups: 2 }, onFailure: { attempts: 3 } });
+    let seen: unknown;
+    desk.handler = ({ plan, reminder, settlement }) => {
+      seen = [encodePlan(plan), reminder.data, settlement.kind];
+    };
+    await bench.during(desk.book.write(write));
+    await bench.advance(1_000);
+    assert.deepEqual(seen, [write.content.schedule, '{"cups":2}', "done"]);
+  });
+});
