@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
+import { VirtualClock } from "../world/virtual-clock.ts";
+import { Batcher } from "./batcher.ts";
+
+const unavailable = (): LimpetError => new LimpetError("STORE_UNAVAILABLE", "nobody answers");
+const unknown = (): LimpetError => new LimpetError("COMMIT_UNKNOWN", "no answer");
+
+/** A store that answers each request with the request itself, when and how a test wants it to. */
+class Desk {
+  readonly clock = new VirtualClock();
+  readonly sent: (readonly string[])[] = [];
+  answer: (batch: readonly string[]) => Promise<readonly string[]> = async (batch) => batch;
+  readonly batcher: Batcher<string, string>;
+
+  constructor(keyOf?: (request: string) => string) {
+    this.batcher = new Batcher<string, string>({
+      clock: this.clock,
+      send: (batch) => {
+        this.sent.push(batch);
+        return this.answer(batch);
+      },
+      ...(keyOf === undefined ? {} : { keyOf }),
+    });
+  }
+
+  ask(request: string, patienceMs = 1_000): Promise<string> {
+    const asked = this.batcher.ask(request, this.clock.monotonic() + patienceMs);
+    asked.catch(() => {});
+    return asked;
+  }
+}
+
+describe("a batcher", () => {
+  it("sends what comes in the same moment together, and gives everybody the answer to its own request", async () => {
+    const desk = new Desk();
+    const answers = await Promise.all(["a", "b", "c"].map((request) => desk.ask(request)));
+    assert.deepEqual([answers, desk.sent], [["a", "b", "c"], [["a", "b", "c"]]]);
+  });
+
+  it("gathers the next batch while one is under way", async () => {
+    const desk = new Desk();
+    const going = Promise.withResolvers<readonly string[]>();
+    desk.answer = () => going.promise;
+    const first = desk.ask("a");
+    await desk.clock.advance(1);
+    desk.answer = async (batch) => batch;
+    const others = ["b", "c"].map((request) => desk.ask(request));
+    await desk.clock.advance(1);
+    assert.deepEqual(desk.sent, [["a"]]);
+    going.resolve(["a"]);
+    await Promise.all([first, ...others]);
+    assert.deepEqual(desk.sent, [["a"], ["b", "c"]]);
+  });
+
+  it("sends no more than so many at once", async () => {
+    const desk = new Desk();
+    const all = Array.from({ length: 2_500 }, (_, i) => `${i}`);
+    assert.deepEqual(await Promise.all(all.map((request) => desk.ask(request))), all);
+    assert.deepEqual(
+      desk.sent.map(({ length }) => length),
+      [1_000, 1_000, 500],
+    );
+  });
+
+  it("never has two of a key in one batch, and keeps their order", async () => {
+    const desk = new Desk((request) => request[0]!);
+    await Promise.all(["a1", "b1", "a2", "c1", "a3", "b2"].map((request) => desk.ask(request)));
+    assert.deepEqual(desk.sent, [["a1", "b1", "c1"], ["a2", "b2"], ["a3"]]);
+  });
+
+  it("keeps the order of a key also when its first one has to be sent again", async () => {
+    const desk = new Desk((request) => request[0]!);
+    let failures = 2;
+    desk.answer = async (batch) => {
+      if (failures-- > 0) throw unavailable();
+      return batch;
+    };
+    const asked = ["a1", "b1", "a2"].map((request) => desk.ask(request));
+    await desk.clock.advance(1_000);
+    await Promise.all(asked);
+    assert.deepEqual(desk.sent, [["a1", "b1"], ["a1", "b1"], ["a1", "b1"], ["a2"]]);
+  });
+
+  it("sends again, later and later, what the store did not answer, until it does", async () => {
+    const desk = new Desk();
+    const at: number[] = [];
+    desk.answer = async (batch) => {
+      at.push(desk.clock.monotonic());
+      if (at.length < 6) throw at.length % 2 === 0 ? unknown() : unavailable();
+      return batch;
+    };
+    const asked = desk.ask("a", 10_000);
+    await desk.clock.advance(10_000);
+    assert.equal(await asked, "a");
+    assert.deepEqual(at, [0, 20, 60, 140, 300, 620]);
+  });
+
+  it("gives up when the patience of a request is over, and not before, and tries for the others on", async () => {
+    const desk = new Desk();
+    let isDown = true;
+    desk.answer = async (batch) => {
+      if (isDown) throw unavailable();
+      return batch;
+    };
+    const [short, long] = [desk.ask("short", 500), desk.ask("long", 60_000)];
+    let gaveUpAt = 0;
+    short.catch(() => {
+      gaveUpAt = desk.clock.monotonic();
+    });
+    await desk.clock.advance(5_000);
+    await assert.rejects(short, (error) => isLimpetError(error, "STORE_UNAVAILABLE"));
+    assert.ok(gaveUpAt >= 500 && gaveUpAt < 1_000, `${gaveUpAt}`);
+    isDown = false;
+    await desk.clock.advance(2_000);
+    assert.equal(await long, "long");
+    assert.deepEqual(desk.sent.at(-1), ["long"]);
+  });
+
+  it("tries at least once, however little patience there is", async () => {
+    const desk = new Desk();
+    assert.equal(await desk.ask("a", -1_000), "a");
+  });
+
+  it("says that it is not known when an attempt had no answer, also when the last one failed for certain", async () => {
+    for (const last of [unavailable, () => new LimpetError("STORE_INCOMPATIBLE", "too old")]) {
+      const desk = new Desk();
+      let attempts = 0;
+      desk.answer = async () => {
+        throw attempts++ === 0 ? unknown() : last();
+      };
+      const asked = desk.ask("a", 500);
+      await desk.clock.advance(5_000);
+      await assert.rejects(asked, (error) => isLimpetError(error, "COMMIT_UNKNOWN"));
+    }
+  });
+
+  it("does not let one request that cannot be done spoil the others", async () => {
+    const desk = new Desk();
+    desk.answer = async (batch) => {
+      if (batch.includes("bad")) throw new LimpetError("REMINDER_INVALID", "this one");
+      return batch;
+    };
+    const [good, bad, other] = ["good", "bad", "other"].map((request) => desk.ask(request));
+    assert.deepEqual([await good, await other], ["good", "other"]);
+    await assert.rejects(bad!, (error) => isLimpetError(error, "REMINDER_INVALID"));
+    assert.deepEqual(desk.sent, [["good", "bad", "other"], ["good"], ["bad"], ["other"]]);
+    // Whoever comes later travels together again.
+    await Promise.all([desk.ask("x"), desk.ask("y")]);
+    assert.deepEqual(desk.sent.at(-1), ["x", "y"]);
+  });
+
+  it("is as patient with those that are sent alone", async () => {
+    const desk = new Desk();
+    let failures = 2;
+    desk.answer = async (batch) => {
+      if (batch.includes("bad")) throw new LimpetError("REMINDER_INVALID", "this one");
+      if (failures-- > 0) throw unavailable();
+      return batch;
+    };
+    const asked = ["good", "bad"].map((request) => desk.ask(request));
+    await desk.clock.advance(1_000);
+    assert.equal(await asked[0], "good");
+  });
+
+  it("refuses when too many wait already", async () => {
+    const desk = new Desk();
+    desk.answer = () => new Promise(() => {});
+    for (let i = 0; i < 100_000; i++) void desk.batcher.ask("a", 0);
+    await assert.rejects(desk.ask("one more"), (error) => isLimpetError(error, "STORE_UNAVAILABLE"));
+  });
+});

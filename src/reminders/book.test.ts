@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { isLimpetError } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import type { ReminderOptions } from "../ports/reminder-options.ts";
+import type { ClaimedReminder, OwnLease, ReminderKey } from "../ports/reminders.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+import { VirtualClock } from "../world/virtual-clock.ts";
+import { Book, showSchedule } from "./book.ts";
+import { decodePlan } from "./plan.ts";
+import { key } from "./processor-kit.test.ts";
+import { resolveSchedule } from "./schedule.ts";
+import { StoreClock } from "./store-clock.ts";
+
+const ACTOR = { namespace: "default", type: "Bell", id: "a" };
+
+/** A book on a store in memory, and what it tells whoever delivers. */
+class Desk {
+  readonly clock = new VirtualClock();
+  readonly store = new MemoryStore(() => this.clock.now());
+  readonly storeClock = new StoreClock(this.clock);
+  lease: OwnLease | undefined;
+  readonly held: (ClaimedReminder & OwnLease & { readonly askedAt: number })[] = [];
+  readonly wrote: number[] = [];
+  readonly changed: ReminderKey[] = [];
+  readonly book = new Book({
+    ...{ clock: this.clock, store: this.store.reminders, storeClock: this.storeClock, patienceMs: 1_000 },
+    ownLease: () => this.lease,
+    holds: (reminder, lease, askedAt) => this.held.push({ ...reminder, ...lease, askedAt }),
+    wrote: (at) => this.wrote.push(at),
+    changed: (changed) => this.changed.push(changed),
+  });
+
+  set(name: string, options: ReminderOptions, isNew = false): Promise<boolean> {
+    return this.book.write(this.book.set(key(name), options, isNew));
+  }
+}
+
+describe("a book", () => {
+  it("writes what was said, from the time of the store on", async () => {
+    const desk = new Desk();
+    desk.storeClock.heard(desk.clock.now() + 3_600_000, desk.clock.monotonic());
+    const now = Math.round(desk.storeClock.now());
+    assert.equal(await desk.set("tea", { due: "10m", every: "1h", data: { cups: 2 } }), true);
+    const stored = await desk.store.reminders.get(key("tea"));
+    const at = now + 600_000;
+    assert.deepEqual(stored?.tick, { at, due: at, number: 1, attempt: 0 });
+    assert.deepEqual(decodePlan(stored!.schedule).schedule, resolveSchedule({ due: "10m", every: "1h" }, now));
+    assert.deepEqual([desk.wrote, desk.held], [[at], []]);
+  });
+
+  it("shows what is stored, and what is going to be, in the same way", async () => {
+    const desk = new Desk();
+    const write = desk.book.set(key("tea"), { due: "10m", every: "1h", times: 3, data: [1, { a: null }] });
+    const shown = {
+      ...{ name: "tea", next: desk.clock.now() + 600_000, number: 1, attempt: 0 },
+      ...{ data: [1, { a: null }], schedule: "every 1h, 3 times" },
+    };
+    assert.deepEqual(desk.book.shown(write), shown);
+    await desk.book.write(write);
+    assert.deepEqual(await desk.book.get(key("tea")), shown);
+    assert.deepEqual(await desk.book.list(ACTOR), [shown]);
+    assert.equal(await desk.book.get(key("coffee")), undefined);
+  });
+
+  it("shows what a reminder carries as it was given, or nothing", async () => {
+    const desk = new Desk();
+    for (const [i, data] of [undefined, null, 0, "", false, { a: [1] }].entries()) {
+      await desk.set(`${i}`, { due: "1h", data });
+      assert.deepEqual((await desk.book.get(key(`${i}`)))?.data, data);
+    }
+  });
+
+  it("lists all reminders of an actor, however many there are, and none of another", async () => {
+    const desk = new Desk();
+    const count = LIMITS.listPage * 2 + 1;
+    const names = Array.from({ length: count }, (_, i) => `${i}`.padStart(5, "0"));
+    await desk.store.reminders.write(names.map((name) => desk.book.set(key(name), { due: "1h" })));
+    await desk.store.reminders.write([desk.book.set(key("other", "Bell", "b"), { due: "1h" })]);
+    assert.deepEqual(
+      (await desk.book.list(ACTOR)).map(({ name }) => name),
+      names,
+    );
+  });
+
+  it("hands over what is written with a lease, counted from before the question", async () => {
+    const desk = new Desk();
+    desk.lease = { token: "mine", leaseMs: 30_000 };
+    await desk.clock.advance(500);
+    await desk.set("tea", { due: "1s" });
+    const [held] = desk.held;
+    assert.deepEqual([held?.token, held?.leaseMs, held?.key.name, held?.askedAt], ["mine", 30_000, "tea", 500]);
+    assert.deepEqual(desk.wrote, []);
+    const stored = await desk.store.reminders.get(key("tea"));
+    assert.deepEqual([stored?.generation, stored?.leasedUntil], [held?.generation, desk.clock.now() + 30_000]);
+  });
+
+  it("says whether a reminder that was to be new is, and leaves the one there is alone", async () => {
+    const desk = new Desk();
+    assert.equal(await desk.set("tea", { due: "1h" }, true), true);
+    assert.equal(await desk.set("tea", { due: "2h" }, true), false);
+    assert.equal((await desk.book.get(key("tea")))?.next, desk.clock.now() + 3_600_000);
+    assert.equal(desk.changed.length, 1);
+  });
+
+  it("tells whoever delivers what is not as it was: after writes of its own and after those of turns", async () => {
+    const desk = new Desk();
+    await desk.set("tea", { due: "1h" });
+    await desk.book.write({ kind: "cancel", key: key("tea") });
+    desk.book.written([
+      desk.book.set(key("late"), { due: "2h" }),
+      desk.book.set(key("soon"), { due: "1s" }),
+      { kind: "cancel", key: key("gone") },
+    ]);
+    assert.deepEqual(
+      desk.changed.map(({ name }) => name),
+      ["tea", "tea", "late", "soon", "gone"],
+    );
+    assert.deepEqual(desk.wrote, [desk.clock.now() + 3_600_000, desk.clock.now() + 1_000]);
+    desk.book.written([{ kind: "cancel", key: key("gone") }]);
+    assert.equal(desk.wrote.length, 2);
+  });
+
+  it("refuses what makes no sense, before anything is written", () => {
+    const { book } = new Desk();
+    const refused: readonly [ReminderOptions, RegExp][] = [
+      [{}, /^schedule: /],
+      [undefined as unknown as ReminderOptions, /^schedule: /],
+      [{ due: "soon" }, /^due: /],
+      [{ due: 0, data: () => {} }, /^data/],
+      [{ due: 0, onFailure: { attempts: 0 } }, /^onFailure/],
+    ];
+    for (const [options, what] of refused) {
+      assert.throws(
+        () => book.set(key("tea"), options),
+        (error) => isLimpetError(error, "REMINDER_INVALID") && what.test(error.message),
+      );
+    }
+  });
+
+  it("refuses what is too large, counted in bytes", () => {
+    const { book } = new Desk();
+    const fits = "x".repeat(LIMITS.reminderBytes - 2);
+    book.set(key("tea"), { due: 0, data: fits });
+    for (const data of [`${fits}x`, "é".repeat(LIMITS.reminderBytes / 2)]) {
+      assert.throws(
+        () => book.set(key("tea"), { due: 0, data }),
+        (error) => isLimpetError(error, "REMINDER_INVALID") && /bytes; the limit is/.test(error.message),
+      );
+    }
+  });
+});
+
+describe("a schedule for people", () => {
+  const NOW = Date.UTC(2030, 0, 1);
+  for (const [options, text] of [
+    [{ due: "5m" }, "once"],
+    [{ every: "15m" }, "every 15m"],
+    [{ every: "P1M2DT3H" }, "every 1 months 2 days 3h (UTC)"],
+    [{ every: "R5/PT10S" }, "every 10s, 5 times"],
+    [{ cron: "0 9 * * 1", timezone: "Europe/Paris" }, "cron 0 9 * * 1 (Europe/Paris)"],
+    [{ every: "1h", until: "2030-02-01T00:00:00Z" }, "every 1h until 2030-02-01T00:00:00.000Z"],
+  ] as const) {
+    it(`${JSON.stringify(options)} is "${text}"`, () =>
+      assert.equal(showSchedule(resolveSchedule(options, NOW)), text));
+  }
+});
