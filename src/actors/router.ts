@@ -238,7 +238,9 @@ export class Router implements Routes, Dispatcher, LinkService {
     turn.hops = Math.min(turn.hops + 1, LIMITS.hops / 2);
     // Twice it may be followed at once. Then something is on its way that has to arrive first.
     const isKnown = owner !== undefined && owner !== from && owner !== this.#placement.address;
-    if (turn.hops <= 2 && isKnown && this.#placement.isHost(name, owner)) this.#depart(turn, owner);
+    const isHint = isKnown && this.#placement.isHost(name, owner);
+    if (isHint) this.#placement.learn(name, turn.id, owner);
+    if (turn.hops <= 2 && isHint) this.#depart(turn, owner);
     else if (turn.hops <= 2) this.#catalog.deliver(turn);
     else this.#room.add(turn, pauseAfter(turn.hops - 2));
   }
