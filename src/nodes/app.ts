@@ -94,8 +94,7 @@ export async function openApp({ actors }: Definitions, settings: Settings, extra
     const cluster = clustered ? await openCluster(settings, world, extras.dedicated ?? false) : undefined;
     if (cluster !== undefined) meter.collect(() => cluster.measure());
     const host = new HostNode(catalog, store, cluster, reminders, clock);
-    const isKept = (store as Partial<Store>).reminders !== undefined;
-    if (settings.reminders && isKept && extras.dedicated !== true) reminders.start();
+    if (settings.reminders && extras.dedicated !== true) reminders.start();
     const close = extras.store === undefined ? () => store.close() : async () => {};
     try {
       const door = settings.http ? await openDoor(host, settings, meter, log) : undefined;
