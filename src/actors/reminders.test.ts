@@ -1,0 +1,529 @@
+// Reminders in turns: they are set and cancelled with what the turn changes, and handled in turns of their own.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { Actor, isLimpetError, LimpetError, type ReminderOptions, type ReminderTick } from "../index.ts";
+import type { Commit, CommitOutcome } from "../ports/store.ts";
+import { MemoryStore, type TestApp, testLimpet } from "../testing.ts";
+import { BEGINNING } from "../world/local-clock.ts";
+
+type Step =
+  | { readonly set: string; readonly options?: ReminderOptions }
+  | { readonly cancel: string }
+  | { readonly write: string }
+  | { readonly inside: readonly Step[] }
+  | "throw"
+  | "list";
+
+/** Does as it is told, and writes down what it was reminded of. */
+class Clerk extends Actor<{ words: string[] }> {
+  static options = { reentrant: true };
+  /** What `onReminder` does, by the name of the reminder. */
+  static script: Record<string, readonly Step[]> = {};
+  static seen: string[] = [];
+  initial() {
+    return { words: [] as string[] };
+  }
+  async work(steps: readonly Step[]): Promise<string[]> {
+    let listed: string[] = [];
+    for (const step of steps) {
+      if (step === "throw") throw new Error("as I was told");
+      if (step === "list") listed = await this.names();
+      else if ("set" in step) await this.reminders.set(step.set, step.options ?? { due: "1h" });
+      else if ("cancel" in step) await this.reminders.cancel(step.cancel);
+      else if ("write" in step) this.state.words.push(step.write);
+      else {
+        await this.actor(Clerk, this.id)
+          .work(step.inside)
+          .catch(() => {});
+      }
+    }
+    return listed;
+  }
+  async names() {
+    return (await this.reminders.list()).map(({ name, next }) => `${name}@${next}`);
+  }
+  words() {
+    return [...this.state.words];
+  }
+  async got(name: string) {
+    return await this.reminders.get(name);
+  }
+  override async onReminder(name: string, data: unknown, { number, attempt }: ReminderTick) {
+    Clerk.seen.push(`${name} ${number}.${attempt}${data === undefined ? "" : ` ${JSON.stringify(data)}`}`);
+    await this.work(Clerk.script[name] ?? []);
+  }
+}
+
+/** Keeps nothing but its reminders. */
+class Bell extends Actor {
+  static seen: string[] = [];
+  async set(name: string, options: ReminderOptions) {
+    await this.reminders.set(name, options);
+    await this.reminders.set(`${name} too`, options);
+  }
+  async setAndThrow(name: string) {
+    await this.reminders.set(name, { due: "1h" });
+    throw new Error("no");
+  }
+  async cancel(name: string) {
+    await this.reminders.cancel(name);
+  }
+  async names() {
+    return (await this.reminders.list()).map(({ name }) => name);
+  }
+  override async onReminder(name: string) {
+    Bell.seen.push(name);
+    if (name === "again") await this.reminders.set("after", { due: "10s" });
+  }
+}
+
+/** Of the app that was opened last. */
+let clock: TestApp["clock"] | undefined;
+
+/** Remembers commits, and lets a test come between them and the store. Its clock is that of the app. */
+class Watched extends MemoryStore {
+  readonly commits: Commit[] = [];
+  before: (() => Promise<void> | void) | undefined;
+  after: (() => Promise<void> | void) | undefined;
+
+  constructor() {
+    super(() => clock?.now() ?? BEGINNING);
+  }
+
+  override async commit(batch: readonly Commit[]): Promise<CommitOutcome[]> {
+    await this.before?.();
+    const outcomes = await super.commit(batch);
+    for (const [i, commit] of batch.entries()) if (outcomes[i] === "committed") this.commits.push(commit);
+    await this.after?.();
+    return outcomes;
+  }
+}
+
+async function open(store?: MemoryStore): Promise<TestApp> {
+  Clerk.script = {};
+  Clerk.seen = [];
+  Bell.seen = [];
+  clock = undefined;
+  const app = await testLimpet({ actors: [Clerk, Bell], ...(store === undefined ? {} : { stateStore: store }) });
+  clock = app.clock;
+  return app;
+}
+
+const query = (type = "Clerk") => ({ namespace: "default", type, id: "a", limit: 100 });
+
+/** The names of what is stored, without a word to the actor. */
+async function stored({ store }: TestApp, type?: string): Promise<string[]> {
+  return (await store.reminders.list(query(type))).map(({ key }) => key.name);
+}
+
+describe("a turn", () => {
+  it("sets and cancels reminders with what it changes, in one commit", async () => {
+    const store = new Watched();
+    await using app = await open(store);
+    const clerk = app.actor(Clerk, "a");
+    await clerk.work([{ set: "old" }]);
+    store.commits.length = 0;
+    await clerk.work([{ write: "x" }, { set: "new" }, { cancel: "old" }, { cancel: "never there" }]);
+    assert.deepEqual(await stored(app), ["new"]);
+    assert.equal(store.commits.length, 1);
+    const [{ write, reminders } = {}] = store.commits;
+    assert.equal(write?.kind, "whole");
+    assert.deepEqual(
+      reminders?.map(({ kind, key }) => `${kind} ${key.name}`),
+      ["set new", "cancel old", "cancel never there"],
+    );
+  });
+
+  it("keeps the state as it is when it only sets a reminder", async () => {
+    const store = new Watched();
+    await using app = await open(store);
+    await app.actor(Clerk, "a").work([{ write: "x" }]);
+    await app.actor(Clerk, "a").work([{ set: "tea" }]);
+    assert.deepEqual(
+      store.commits.map(({ write }) => write.kind),
+      ["whole", "keep"],
+    );
+    assert.deepEqual(await app.actor(Clerk, "a").words(), ["x"]);
+  });
+
+  it("that throws takes everything back", async () => {
+    await using app = await open();
+    const clerk = app.actor(Clerk, "a");
+    await clerk.work([{ set: "kept" }]);
+    await assert.rejects(clerk.work([{ write: "x" }, { set: "tea" }, { cancel: "kept" }, "throw"]), /as I was told/);
+    assert.deepEqual([await stored(app), await clerk.words()], [["kept"], []]);
+    // Nothing of it comes with the next turn either.
+    await clerk.work([{ write: "y" }]);
+    assert.deepEqual(await stored(app), ["kept"]);
+  });
+
+  it("whose state cannot be stored sets nothing", async () => {
+    class Odd extends Actor<{ f?: unknown }> {
+      initial() {
+        return {};
+      }
+      async set() {
+        await this.reminders.set("tea", { due: "1h" });
+        this.state.f = () => {};
+      }
+    }
+    await using app = await testLimpet({ actors: [Odd] });
+    await assert.rejects(app.actor(Odd, "a").set(), (error) => isLimpetError(error, "STATE_INVALID"));
+    assert.deepEqual(await stored(app, "Odd"), []);
+  });
+
+  it("has the last word on each reminder", async () => {
+    const store = new Watched();
+    await using app = await open(store);
+    const clerk = app.actor(Clerk, "a");
+    await clerk.work([
+      ...[{ set: "once" }, { cancel: "once" }],
+      ...[{ cancel: "twice" }, { set: "twice", options: { due: "1h" } }, { set: "twice", options: { due: "2h" } }],
+    ]);
+    assert.deepEqual(await stored(app), ["twice"]);
+    assert.equal((await clerk.got("twice"))?.next, app.clock.now() + 7_200_000);
+    const keys = store.commits.at(-1)?.reminders?.map(({ key }) => key.name);
+    assert.deepEqual(keys?.toSorted(), ["once", "twice"]);
+  });
+
+  it("sees what it has set and cancelled before anything is stored", async () => {
+    await using app = await open();
+    const clerk = app.actor(Clerk, "a");
+    await clerk.work([{ set: "a" }, { set: "b" }, { set: "c" }]);
+    const now = app.clock.now();
+    const options = { due: "2h", every: "1h", data: { cups: 2 } };
+    const listed = await clerk.work([{ cancel: "a" }, { set: "b", options }, { set: "d" }, "list"]);
+    const [hour, two] = [now + 3_600_000, now + 7_200_000];
+    assert.deepEqual(listed, [`b@${two}`, `c@${hour}`, `d@${hour}`]);
+    assert.deepEqual(await clerk.names(), listed);
+    const shown = { name: "b", next: two, number: 1, attempt: 0, data: { cups: 2 }, schedule: "every 1h" };
+    assert.deepEqual(await clerk.got("b"), shown);
+    assert.equal(await clerk.got("a"), undefined);
+  });
+
+  it("that was refused a schedule goes on as if it had not been said", async () => {
+    await using app = await open();
+    const clerk = app.actor(Clerk, "a");
+    await assert.rejects(clerk.work([{ set: "tea", options: { due: "soon" } }]), (error) =>
+      isLimpetError(error, "REMINDER_INVALID"),
+    );
+    await assert.rejects(clerk.work([{ set: "" }]), (error) => isLimpetError(error, "NAME_INVALID"));
+    assert.deepEqual(await stored(app), []);
+  });
+
+  it("that is fenced sets nothing, and whoever has the actor now keeps what it set", async () => {
+    const store = new Watched();
+    await using app = await open(store);
+    await using other = await testLimpet({ actors: [Clerk], stateStore: store, reminders: false });
+    await app.actor(Clerk, "a").work([{ set: "mine" }]);
+    await other.actor(Clerk, "a").work([{ set: "theirs" }]);
+    await assert.rejects(app.actor(Clerk, "a").work([{ set: "late" }, { cancel: "theirs" }]), (error) =>
+      isLimpetError(error, "FENCED"),
+    );
+    assert.deepEqual(await stored(app), ["mine", "theirs"]);
+  });
+
+  it("whose commit is sent again because its answer was lost sets its reminders once", async () => {
+    const store = new Watched();
+    await using app = await open(store);
+    let attempts = 0;
+    store.after = () => {
+      if (++attempts === 1) throw new LimpetError("COMMIT_UNKNOWN", "no answer");
+    };
+    const call = app.actor(Clerk, "a").work([{ write: "x" }, { set: "tea" }]);
+    await app.advance("1s");
+    await call;
+    const [{ generation } = {}] = await store.reminders.list(query());
+    assert.deepEqual([attempts, generation], [2, 1]);
+  });
+
+  it("is not answered before its reminders are stored", async () => {
+    const store = new Watched();
+    await using app = await open(store);
+    await app.actor(Clerk, "a").words();
+    const held = Promise.withResolvers<void>();
+    store.before = () => held.promise;
+    let isAnswered = false;
+    const call = app
+      .actor(Clerk, "a")
+      .work([{ set: "tea" }])
+      .then(() => {
+        isAnswered = true;
+      });
+    await app.advance("1s");
+    assert.deepEqual([isAnswered, await stored(app)], [false, []]);
+    held.resolve();
+    await call;
+    assert.deepEqual(await stored(app), ["tea"]);
+  });
+
+  it("is the only time at which an actor may ask for its reminders", async () => {
+    class Late extends Actor {
+      async later() {
+        const { reminders } = this;
+        setImmediate(() => reminders.set("tea", { due: "1h" }).catch(strayed.resolve));
+      }
+    }
+    const strayed = Promise.withResolvers<unknown>();
+    await using app = await testLimpet({ actors: [Late] });
+    await app.actor(Late, "a").later();
+    assert.ok(isLimpetError(await strayed.promise, "STATE_OUTSIDE_TURN"));
+  });
+});
+
+describe("turns inside of a turn", () => {
+  it("add to what it sets, and all of it is stored when it ends", async () => {
+    const store = new Watched();
+    await using app = await open(store);
+    const listed = await app
+      .actor(Clerk, "a")
+      .work([{ set: "a" }, { inside: [{ set: "b" }, { cancel: "a" }] }, "list"]);
+    assert.deepEqual(
+      listed.map((text) => text.split("@")[0]),
+      ["b"],
+    );
+    assert.deepEqual([await stored(app), store.commits.length], [["b"], 1]);
+  });
+
+  it("that throw take back what they set themselves, and no more", async () => {
+    await using app = await open();
+    const clerk = app.actor(Clerk, "a");
+    await clerk.work([
+      { set: "a" },
+      { inside: [{ set: "b" }, { cancel: "a" }, { inside: [{ set: "c" }] }, "throw"] },
+      { inside: [{ set: "d" }, { inside: [{ set: "e" }, "throw"] }] },
+      { set: "f" },
+    ]);
+    assert.deepEqual(await stored(app), ["a", "d", "f"]);
+  });
+
+  it("come to nothing when the one around them throws", async () => {
+    await using app = await open();
+    await assert.rejects(app.actor(Clerk, "a").work([{ inside: [{ set: "b" }] }, "throw"]));
+    assert.deepEqual(await stored(app), []);
+  });
+});
+
+describe("an actor without state", () => {
+  it("sets and cancels reminders when its turn ends", async () => {
+    await using app = await open();
+    await app.actor(Bell, "a").set("tea", { due: "1h" });
+    assert.deepEqual(await app.actor(Bell, "a").names(), ["tea", "tea too"]);
+    await app.actor(Bell, "a").cancel("tea");
+    assert.deepEqual(await stored(app, "Bell"), ["tea too"]);
+    await app.advance("1h");
+    assert.deepEqual(Bell.seen, ["tea too"]);
+    assert.deepEqual(await stored(app, "Bell"), []);
+  });
+
+  it("sets nothing when its turn throws", async () => {
+    await using app = await open();
+    await assert.rejects(app.actor(Bell, "a").setAndThrow("tea"));
+    assert.deepEqual(await stored(app, "Bell"), []);
+  });
+
+  it("is told when the store does not take what it sets, and is told the truth about it", async () => {
+    for (const [code, isDone] of [
+      ["STORE_UNAVAILABLE", false],
+      ["COMMIT_UNKNOWN", true],
+    ] as const) {
+      await using app = await open();
+      const write = app.store.reminders.write.bind(app.store.reminders);
+      app.store.reminders.write = async (batch) => {
+        if (isDone) await write(batch);
+        throw new LimpetError(code, "no answer");
+      };
+      const call = app.actor(Bell, "a").set("tea", { due: "1h" });
+      call.catch(() => {});
+      await app.advance("20s");
+      await assert.rejects(call, (error) => isLimpetError(error, code));
+      assert.equal((await stored(app, "Bell")).length, isDone ? 2 : 0);
+    }
+  });
+
+  it("may set further reminders while it handles one", async () => {
+    await using app = await open();
+    await app.reminders.set(Bell, "a", "again", { due: "1s" });
+    await app.advance("1s");
+    assert.deepEqual(await stored(app, "Bell"), ["after"]);
+    await app.advance("10s");
+    assert.deepEqual(Bell.seen, ["again", "after"]);
+  });
+});
+
+describe("onReminder", () => {
+  it("hears the name, what the reminder carries, and which tick it is", async () => {
+    await using app = await open();
+    await app.actor(Clerk, "a").work([{ set: "tea", options: { due: "1s", every: "1m", data: { cups: [1, null] } } }]);
+    await app.advance("61s");
+    assert.deepEqual(Clerk.seen, ['tea 1.1 {"cups":[1,null]}', 'tea 2.1 {"cups":[1,null]}']);
+  });
+
+  it("has what it changes, what it sets and the end of its tick stored in one commit", async () => {
+    const store = new Watched();
+    await using app = await open(store);
+    Clerk.script = { tea: [{ write: "tea" }, { set: "next" }, { cancel: "other" }] };
+    await app.actor(Clerk, "a").work([{ set: "tea", options: { due: "1s" } }, { set: "other" }]);
+    store.commits.length = 0;
+    await app.advance("2s");
+    assert.deepEqual(await stored(app), ["next"]);
+    assert.equal(store.commits.length, 1);
+    const [{ settle, reminders } = {}] = store.commits;
+    assert.deepEqual([settle?.map(({ kind }) => kind), reminders?.length], [["done"], 2]);
+  });
+
+  it("that changes nothing is settled all the same", async () => {
+    const store = new Watched();
+    await using app = await open(store);
+    await app.actor(Clerk, "a").work([{ set: "tea", options: { due: "1s" } }]);
+    store.commits.length = 0;
+    await app.advance("2s");
+    assert.deepEqual([Clerk.seen, await stored(app), store.commits], [["tea 1.1"], [], []]);
+  });
+
+  it("may set its own reminder anew, which then counts, or cancel it", async () => {
+    await using app = await open();
+    Clerk.script = {
+      anew: [{ write: "anew" }, { set: "anew", options: { due: "10s" } }],
+      ended: [{ write: "ended" }, { cancel: "ended" }],
+    };
+    const clerk = app.actor(Clerk, "a");
+    await clerk.work([
+      { set: "anew", options: { every: "1s" } },
+      { set: "ended", options: { every: "1s" } },
+    ]);
+    await app.advance("1s");
+    assert.deepEqual(await clerk.names(), [`anew@${app.clock.now() + 10_000}`]);
+    await app.advance("9s");
+    assert.deepEqual(await clerk.words(), ["anew", "ended"]);
+    await app.advance("1s");
+    assert.deepEqual(Clerk.seen, ["anew 1.1", "ended 1.1", "anew 1.1"]);
+  });
+
+  it("that throws takes everything back, and comes again with the same number", async () => {
+    await using app = await open();
+    Clerk.script = { tea: [{ write: "x" }, { set: "more" }, "throw"] };
+    const clerk = app.actor(Clerk, "a");
+    await clerk.work([{ set: "tea", options: { due: "1s", every: "1h", onFailure: { pause: "1s" } } }]);
+    await app.advance("1500ms");
+    assert.deepEqual([Clerk.seen, await stored(app), await clerk.words()], [["tea 1.1"], ["tea"], []]);
+    Clerk.script = { tea: [{ write: "y" }] };
+    await app.advance("2s");
+    assert.deepEqual([Clerk.seen, await clerk.words()], [["tea 1.1", "tea 1.2"], ["y"]]);
+    assert.equal((await clerk.got("tea"))?.number, 2);
+  });
+
+  it("whose commit was lost without an answer is not run twice if it counts", async () => {
+    const store = new Watched();
+    await using app = await open(store);
+    Clerk.script = { tea: [{ write: "tea" }] };
+    await app.actor(Clerk, "a").work([{ set: "tea", options: { due: "1s", every: "1m" } }]);
+    let losses = 2;
+    store.after = () => {
+      if (losses-- > 0) throw new LimpetError("COMMIT_UNKNOWN", "no answer");
+    };
+    await app.advance("30s");
+    assert.deepEqual([Clerk.seen, await app.actor(Clerk, "a").words()], [["tea 1.1"], ["tea"]]);
+    assert.equal((await app.actor(Clerk, "a").got("tea"))?.number, 2);
+  });
+
+  it("whose commit is fenced comes again where the actor is", async () => {
+    const store = new Watched();
+    await using app = await open(store);
+    Clerk.script = { tea: [{ write: "tea" }] };
+    await app.actor(Clerk, "a").work([{ set: "tea", options: { due: "1s", onFailure: { attempts: 1 } } }]);
+    // Somebody else takes the actor, before the commit of the handler is there.
+    let isTaken = false;
+    store.before = async () => {
+      if (isTaken) return;
+      isTaken = true;
+      await store.take([{ ...query(), owner: "somebody" }]);
+    };
+    await app.advance("10s");
+    assert.deepEqual([Clerk.seen, await app.actor(Clerk, "a").words()], [["tea 1.1", "tea 1.1"], ["tea"]]);
+    assert.deepEqual(await store.reminders.count("default", 1), { all: 0, overdue: 0, dead: 0 });
+  });
+
+  it("waits for its turn behind the calls of its actor, and they wait for it", async () => {
+    const order: string[] = [];
+    class Slow extends Actor {
+      async call(ms: number) {
+        await new Promise((go) => app.clock.after(ms, () => go(undefined)));
+        order.push("call");
+      }
+      override async onReminder() {
+        order.push("reminder begins");
+        await new Promise((go) => app.clock.after(1_000, () => go(undefined)));
+        order.push("reminder ends");
+      }
+    }
+    await using app = await testLimpet({ actors: [Slow] });
+    await app.reminders.set(Slow, "a", "tea", { due: "1s" });
+    const calls = [app.actor(Slow, "a").call(2_000)];
+    await app.advance("1500ms");
+    calls.push(app.actor(Slow, "a").call(0));
+    await app.advance("5s");
+    await Promise.all(calls);
+    assert.deepEqual(order, ["call", "reminder begins", "reminder ends", "call"]);
+  });
+
+  it("that takes longer than a call may is tried again, and given up in the end", async () => {
+    class Endless extends Actor {
+      static attempts = 0;
+      override async onReminder() {
+        Endless.attempts++;
+        await new Promise(() => {});
+      }
+    }
+    await using app = await testLimpet({ actors: [Endless] });
+    await app.reminders.set(Endless, "a", "tea", { due: "1s", onFailure: { attempts: 2, pause: "1s" } });
+    await app.advance("5m");
+    const [dead] = await app.store.reminders.listDead({ namespace: "default", limit: 10 });
+    assert.match(dead?.error ?? "", /^LimpetError: .*30s/);
+    assert.deepEqual(await stored(app, "Endless"), []);
+    // The second one waited behind the first, which never ends.
+    assert.equal(Endless.attempts, 1);
+  });
+
+  it("cannot be called from outside", async () => {
+    await using app = await open();
+    const clerk = app.actor("Clerk", "a") as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
+    for (const method of ["$remind", "onReminder"]) {
+      await assert.rejects(clerk[method]!("tea", undefined, {}, {}), (error) => isLimpetError(error, "METHOD_UNKNOWN"));
+    }
+    assert.deepEqual(Clerk.seen, []);
+  });
+
+  it("does nothing in an actor that has none, and that is the end of the tick", async () => {
+    class Deaf extends Actor {
+      async set() {
+        await this.reminders.set("tea", { due: "1s" });
+      }
+    }
+    await using app = await testLimpet({ actors: [Deaf] });
+    await app.actor(Deaf, "a").set();
+    await app.advance("2s");
+    assert.deepEqual(await app.store.reminders.count("default", 1), { all: 0, overdue: 0, dead: 0 });
+  });
+
+  it("is not waited for by hooks, which may set reminders as well", async () => {
+    class Waking extends Actor<{ woke: number }> {
+      initial() {
+        return { woke: 0 };
+      }
+      override async onActivate() {
+        await this.reminders.set("awake", { due: "10s" });
+      }
+      override async onDeactivate() {
+        await this.reminders.set("asleep", { due: "10s" });
+      }
+      async names() {
+        return (await this.reminders.list()).map(({ name }) => name);
+      }
+    }
+    await using app = await testLimpet({ actors: [Waking], idleTimeout: "2s" });
+    assert.deepEqual(await app.actor(Waking, "a").names(), ["awake"]);
+    await app.advance("5s");
+    assert.deepEqual(await stored(app, "Waking"), ["asleep", "awake"]);
+  });
+});
