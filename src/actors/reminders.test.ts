@@ -10,6 +10,7 @@ type Step =
   | { readonly set: string; readonly options?: ReminderOptions }
   | { readonly cancel: string }
   | { readonly write: string }
+  | { readonly get: string }
   | { readonly inside: readonly Step[] }
   | "throw"
   | "list";
@@ -31,6 +32,7 @@ class Clerk extends Actor<{ words: string[] }> {
       else if ("set" in step) await this.reminders.set(step.set, step.options ?? { due: "1h" });
       else if ("cancel" in step) await this.reminders.cancel(step.cancel);
       else if ("write" in step) this.state.words.push(step.write);
+      else if ("get" in step) listed.push(`${(await this.reminders.get(step.get))?.schedule}`);
       else {
         await this.actor(Clerk, this.id)
           .work(step.inside)
@@ -199,6 +201,11 @@ describe("a turn", () => {
     const shown = { name: "b", next: two, number: 1, attempt: 0, data: { cups: 2 }, schedule: "every 1h" };
     assert.deepEqual(await clerk.got("b"), shown);
     assert.equal(await clerk.got("a"), undefined);
+    const got = await clerk.work([
+      ...[{ get: "b" }, { set: "b", options: { every: "2h" } }, { set: "b", options: { every: "3h" } }, { get: "b" }],
+      ...[{ cancel: "c" }, { get: "c" }, { get: "d" }],
+    ]);
+    assert.deepEqual(got, ["every 1h", "every 3h", "undefined", "once"]);
   });
 
   it("that was refused a schedule goes on as if it had not been said", async () => {
