@@ -294,7 +294,7 @@ async function release(stage: Stage, planned: Release & { readonly at: number },
       const done = door.release(type, id);
       for (const [j, caller] of callers.entries()) {
         const call = { at: stage.now, from: caller, type, id, method: "append", how: {}, timeoutMs: 5_000 };
-        void makeCall(stage, call, `release-${at}-${i}-${j}`);
+        void makeCall(stage, call, `release-${stage.operations.length}-${i}-${j}`);
       }
       await done;
     }

@@ -141,6 +141,10 @@ export class Cluster {
     return this.#parts.membership.problem;
   }
 
+  get #leads(): boolean {
+    return this.scheduler?.leads === true;
+  }
+
   /** Where hosts reach the scheduler of this process, and whether it leads. */
   get scheduler(): { readonly address: string | undefined; readonly leads: boolean } | undefined {
     const { source } = this.#parts;
@@ -158,7 +162,10 @@ export class Cluster {
     const say = clock.after(WORTH_SAYING_MS, () =>
       log.info("waiting to join the cluster", { why: membership.problem }),
     );
-    const ready = await membership.until(() => membership.problem === undefined, longest);
+    const isReady = (): boolean => membership.problem === undefined;
+    // Who leads does not give up that soon: whoever leads next would have to wait for the same silent hosts from the beginning.
+    const ready =
+      (await membership.until(isReady, longest)) || (this.#leads && (await membership.until(isReady, longest)));
     say.cancel();
     clock.after(GET_READY_MS, () => wire.prepare(), "background");
     if (ready) return;
