@@ -11,6 +11,7 @@ import {
   keyValues,
   putRow,
   ROW,
+  rowOfKey,
   type SetWrite,
   sameKey,
   setColumns,
@@ -50,10 +51,9 @@ export const commitWithReminders = (schema: string, mine: string, heads: string)
     ), sets AS MATERIALIZED (
       SELECT i.* FROM ${setColumns(22, "ref")} WHERE i.ref = ANY (ARRAY(SELECT m.ref FROM mine m))
     ), there AS MATERIALIZED (
-      SELECT r.generation, k.is_new
-      FROM (SELECT s.namespace, s.type, s.id, s.name, s.is_new FROM sets s
-            UNION ALL SELECT c.namespace, c.type, c.id, c.name, 0 FROM cancels c) k
-      JOIN ${schema}.reminders r ON ${sameKey("r", "k")}
+      SELECT r.generation, k.is_new, false AS is_cancelled FROM sets k ${rowOfKey(schema)}
+      UNION ALL
+      SELECT r.generation, 0, true FROM cancels k ${rowOfKey(schema)}
     ), locked AS MATERIALIZED (
       SELECT r.generation FROM ${schema}.reminders r
       WHERE r.generation = ANY (ARRAY(SELECT e.generation FROM ends e UNION ALL SELECT t.generation FROM there t))
@@ -61,26 +61,30 @@ export const commitWithReminders = (schema: string, mine: string, heads: string)
     ), ready AS MATERIALIZED (
       SELECT count(*) FROM locked
     ), settling AS MATERIALIZED (
-      SELECT r.namespace, r.type, r.id, r.name, r.generation, r.at, r.due, r.number, r.attempt, r.schedule, r.data,
-             e.kind, e.at AS next_at, e.due AS next_due, e.number AS next_number, e.attempt AS next_attempt, e.lease_ms, e.error
-      FROM ready, ends e JOIN ${schema}.reminders r ON r.generation = e.generation AND r.token = e.token
-      WHERE e.kind <> ${NEXT} OR (e.number, e.attempt) >= (r.number, r.attempt)
-      FOR UPDATE OF r
+      SELECT e.kind, e.error, r.* FROM ready, ends e CROSS JOIN LATERAL (
+        SELECT r.namespace, r.type, r.id, r.name, r.generation, r.at, r.due, r.number, r.attempt, r.schedule, r.data
+        FROM ${schema}.reminders r
+        WHERE r.generation = e.generation AND r.token = e.token
+          AND (e.kind <> ${NEXT} OR (e.number, e.attempt) >= (r.number, r.attempt))
+        FOR UPDATE) r
     ), ended AS MATERIALIZED (
       SELECT s.generation FROM settling s WHERE s.kind IN (${DONE}, ${DEAD})
     ), overwritten AS MATERIALIZED (
       SELECT t.generation FROM there t WHERE t.is_new = 0 OR t.generation = ANY (ARRAY(SELECT e.generation FROM ended e))
     ), ${heads}, moved AS (
       UPDATE ${schema}.reminders r
-      SET at = CASE s.kind WHEN ${NEXT} THEN s.next_at ELSE r.at END,
-          due = CASE s.kind WHEN ${NEXT} THEN s.next_due ELSE r.due END,
-          number = CASE s.kind WHEN ${NEXT} THEN s.next_number ELSE r.number END,
-          attempt = CASE s.kind WHEN ${NEXT} THEN s.next_attempt ELSE r.attempt END,
-          leased_until = CASE WHEN s.lease_ms < 0 THEN 0 ELSE (SELECT now FROM clock) + s.lease_ms END,
-          token = CASE WHEN s.lease_ms < 0 THEN NULL ELSE r.token END
-      FROM settling s
-      WHERE r.generation = s.generation AND s.kind IN (${NEXT}, ${RELEASE})
-        AND s.generation <> ALL (ARRAY(SELECT o.generation FROM overwritten o))
+      SET (at, due, number, attempt, leased_until, token) = (
+        SELECT CASE p.kind WHEN ${NEXT} THEN ($11::bigint[])[p.place] ELSE r.at END,
+               CASE p.kind WHEN ${NEXT} THEN ($12::bigint[])[p.place] ELSE r.due END,
+               CASE p.kind WHEN ${NEXT} THEN ($13::bigint[])[p.place] ELSE r.number END,
+               CASE p.kind WHEN ${NEXT} THEN ($14::bigint[])[p.place] ELSE r.attempt END,
+               CASE WHEN p.lease_ms < 0 THEN 0 ELSE (SELECT now FROM clock) + p.lease_ms END,
+               CASE WHEN p.lease_ms < 0 THEN NULL ELSE r.token END
+        FROM (SELECT p.place, ($10::bigint[])[p.place] AS kind, ($15::bigint[])[p.place] AS lease_ms
+              FROM (SELECT width_bucket(r.generation, $8::bigint[]) AS place OFFSET 0) p OFFSET 0) p)
+      WHERE r.generation = ANY (ARRAY(
+        SELECT s.generation FROM settling s
+        WHERE s.kind IN (${NEXT}, ${RELEASE}) AND s.generation <> ALL (ARRAY(SELECT o.generation FROM overwritten o))))
     ), removed AS (
       DELETE FROM ${schema}.reminders r WHERE r.generation = ANY (ARRAY(
         SELECT e.generation FROM ended e WHERE e.generation <> ALL (ARRAY(SELECT o.generation FROM overwritten o))))
@@ -94,12 +98,13 @@ export const commitWithReminders = (schema: string, mine: string, heads: string)
       INSERT INTO ${schema}.reminders AS r (${ROW})
       SELECT nextval('${schema}.reminder_generations'), s.namespace, s.type, s.id, s.name, s.queue, s.at, s.due, s.number,
              s.attempt, s.schedule, s.data, CASE WHEN s.token IS NULL THEN 0 ELSE c.now + s.lease_ms END, s.token,
-             CASE s.is_new WHEN 1 THEN NOT EXISTS (
-               SELECT FROM ${schema}.reminders r
-               WHERE ${sameKey("r", "s")} AND r.generation = ANY (ARRAY(SELECT e.generation FROM ended e))) ELSE false END
+             CASE s.is_new WHEN 1 THEN NOT coalesce((
+               SELECT r.generation = ANY (ARRAY(SELECT e.generation FROM ended e))
+               FROM ${schema}.reminders r WHERE ${sameKey("r", "s")}), false) ELSE false END
       FROM ready, clock c, sets s${putRow}
     ), dropped AS (
-      DELETE FROM ${schema}.reminders r USING ready, cancels c WHERE ${sameKey("r", "c")}
+      DELETE FROM ${schema}.reminders r
+      WHERE r.generation = ANY (ARRAY(SELECT t.generation FROM ready, there t WHERE t.is_cancelled))
     )
     SELECT count(*), CASE WHEN count(*) < cardinality($1::bigint[]) THEN array_agg(ref)::text[] END, (SELECT now FROM clock)
     FROM heads`,
@@ -108,6 +113,7 @@ export const commitWithReminders = (schema: string, mine: string, heads: string)
 /** `$7` and what follows. Whoever calls has put commits that touch the same reminder into different rounds. */
 export function reminderValues(commits: readonly Commit[]): Buffer[] {
   const ends = commits.flatMap(({ ref, settle }) => (settle ?? []).map((end) => ({ ref, end })));
+  ends.sort((a, b) => a.end.generation - b.end.generation);
   const writes = commits.flatMap(({ ref, reminders }) => (reminders ?? []).map((write) => ({ ref, write })));
   writes.sort((a, b) => byKey(a.write.key, b.write.key));
   const cancels = writes.filter(({ write }) => write.kind === "cancel");

@@ -40,21 +40,24 @@ const renew = (schema: string, rows: string) => `
       RETURNING r.generation, NULL::text AS free_in
     )${answer}`;
 
+/** What a batch says of the row that is at hand: its place among the generations, which are in order, is that in the other arrays. */
+const own = (array: string, type: string) => `(${array}::${type}[])[width_bucket(r.generation, $1::bigint[])]`;
+
 /**
  * A tick before the one the row has comes too late. The time is in an index, so of all kinds this is the one that leaves work for
- * vacuum. `lease_ms` is negative when nobody keeps the row; then others are told of it if it is due within `$8`.
+ * vacuum. `$7`, how long the lease is, is negative when nobody keeps the row; then others are told of it if it is due within `$8`.
  */
 const next = (schema: string, rows: string) => `
     WITH ${clock}, settled AS (
       UPDATE ${schema}.reminders r
-      SET at = i.at, due = i.due, number = i.number, attempt = i.attempt,
-          leased_until = CASE WHEN i.lease_ms < 0 THEN 0 ELSE (SELECT now FROM clock) + i.lease_ms END,
-          token = CASE WHEN i.lease_ms < 0 THEN NULL ELSE r.token END
-      FROM unnest($1::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
-        AS i (generation, at, due, number, attempt, lease_ms)
-      WHERE ${rows} AND (i.number, i.attempt) >= (r.number, r.attempt)
+      SET (at, due, number, attempt, leased_until, token) = (
+        SELECT ($3::bigint[])[p.place], ($4::bigint[])[p.place], ($5::bigint[])[p.place], ($6::bigint[])[p.place],
+               CASE WHEN ($7::bigint[])[p.place] < 0 THEN 0 ELSE (SELECT now FROM clock) + ($7::bigint[])[p.place] END,
+               CASE WHEN ($7::bigint[])[p.place] < 0 THEN NULL ELSE r.token END
+        FROM (SELECT width_bucket(r.generation, $1::bigint[]) AS place OFFSET 0) p)
+      WHERE ${rows} AND (${own("$5", "bigint")}, ${own("$6", "bigint")}) >= (r.number, r.attempt)
       RETURNING r.generation,
-        CASE WHEN i.lease_ms < 0 AND i.at <= (SELECT now FROM clock) + $8::bigint THEN r.namespace END AS free_in
+        CASE WHEN r.token IS NULL AND r.at <= (SELECT now FROM clock) + $8::bigint THEN r.namespace END AS free_in
     )${answer}`;
 
 const DEAD_ROW = "namespace, type, id, name, generation, at, due, number, attempt, schedule, data, error, died_at";
@@ -69,8 +72,7 @@ export const bury = (schema: string, from: string): string => `
 
 const dead = (schema: string, rows: string) => `
     WITH ${clock}, gone AS (
-      DELETE FROM ${schema}.reminders r USING unnest($1::bigint[], $3::text[]) AS i (generation, error) WHERE ${rows}
-      RETURNING r.*, i.error
+      DELETE FROM ${schema}.reminders r WHERE ${rows} RETURNING r.*, ${own("$3", "text")} AS error
     ), buried AS (${bury(
       schema,
       `SELECT ${DEAD_ROW.replace("died_at", "(SELECT now FROM clock)")} FROM gone ORDER BY namespace, type, id, name`,
@@ -79,18 +81,16 @@ const dead = (schema: string, rows: string) => `
       SELECT generation, NULL::text AS free_in FROM gone
     )${answer}`;
 
-/** Rows of a batch, for the kinds that say the same of each, and for those that have something to say of each. */
-const TOGETHER = "r.token = $2 AND r.generation = ANY ($1::bigint[])";
-const EACH = "r.token = $2 AND r.generation = i.generation";
-
 const KINDS = { done, release, renew, next, dead } as const;
-const CHOICE = { done: TOGETHER, release: TOGETHER, renew: TOGETHER, next: EACH, dead: EACH } as const;
 
-/** `$1` the generations in order, `$2` the token, and what each kind needs. */
+/**
+ * `$1` the generations in order, `$2` the token, and what each kind needs. Nothing is joined: a join may begin with the table, and the
+ * planner would have it so as long as it believes that the table is empty.
+ */
 export function settleReminders(schema: string, kind: StepKind, manner: Manner): Statement {
-  const free = ` AND r.generation = ANY (ARRAY(
-        SELECT f.generation FROM ${schema}.reminders f WHERE f.generation = ANY ($1::bigint[]) FOR UPDATE SKIP LOCKED))`;
-  const rows = CHOICE[kind] + (manner === "free" ? free : "");
+  const free = `ARRAY(
+        SELECT f.generation FROM ${schema}.reminders f WHERE f.generation = ANY ($1::bigint[]) FOR UPDATE SKIP LOCKED)`;
+  const rows = `r.token = $2 AND r.generation = ANY (${manner === "free" ? free : "$1::bigint[]"})`;
   const name = `limpet_${kind}_reminders${manner === "free" ? "_free" : ""}`;
   return { name, text: KINDS[kind](schema, rows) };
 }

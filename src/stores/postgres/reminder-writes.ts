@@ -79,6 +79,10 @@ export const putRow = `
 
 export const ROW = `generation, namespace, type, id, name, queue, at, due, number, attempt, schedule, data, leased_until, token, is_new`;
 
+/** For each of `keys` that has a row, by the index on keys and no other way: what has a limit cannot be joined otherwise. */
+export const rowOfKey = (schema: string): string =>
+  `CROSS JOIN LATERAL (SELECT r.generation FROM ${schema}.reminders r WHERE ${sameKey("r", "k")} LIMIT 1) r`;
+
 /**
  * Rows that are there are locked first, in the order of their generations, which is the order in which settlements lock them: two who
  * want the same rows wait for each other and never in a circle. Keys that are new are inserted in an order that is the same in all
@@ -86,7 +90,8 @@ export const ROW = `generation, namespace, type, id, name, queue, at, due, numbe
  * gives up after `lock_timeout` and tries again.)
  *
  * Each key costs two visits to its index when it is new, and another version of the row when it is not. The answer tells which generation
- * each was given, in their order, and which of them stand unless all do.
+ * each was given, in their order, and which of them stand unless all do; and which of those to be cancelled were there, and which
+ * of these are gone now. One that was there and is not gone was set anew while we waited for it.
  */
 export const writeReminders = (schema: string): Statement => ({
   name: "limpet_write_reminders",
@@ -95,16 +100,16 @@ export const writeReminders = (schema: string): Statement => ({
       SELECT ${MILLIS} AS now
     ), wanted AS MATERIALIZED (
       SELECT nextval('${schema}.reminder_generations') AS generation, i.* FROM ${setColumns(5)}
+    ), replaced AS MATERIALIZED (
+      SELECT r.generation FROM wanted k ${rowOfKey(schema)}
     ), unwanted AS MATERIALIZED (
-      SELECT i.* FROM ${keyColumns(1)}
-    ), there AS MATERIALIZED (
-      SELECT r.generation
-      FROM (SELECT w.namespace, w.type, w.id, w.name FROM wanted w
-            UNION ALL SELECT u.namespace, u.type, u.id, u.name FROM unwanted u) k
-      JOIN ${schema}.reminders r ON ${sameKey("r", "k")}
-      ORDER BY r.generation FOR UPDATE OF r
+      SELECT r.generation, k.number FROM (SELECT i.* FROM ${keyColumns(1)}) k ${rowOfKey(schema)}
+    ), locked AS MATERIALIZED (
+      SELECT r.generation FROM ${schema}.reminders r
+      WHERE r.generation = ANY (ARRAY(SELECT p.generation FROM replaced p UNION ALL SELECT u.generation FROM unwanted u))
+      ORDER BY r.generation FOR UPDATE
     ), ready AS MATERIALIZED (
-      SELECT count(*) FROM there
+      SELECT count(*) FROM locked
     ), put AS (
       INSERT INTO ${schema}.reminders AS r (${ROW})
       SELECT w.generation, w.namespace, w.type, w.id, w.name, w.queue, w.at, w.due, w.number, w.attempt, w.schedule, w.data,
@@ -112,17 +117,25 @@ export const writeReminders = (schema: string): Statement => ({
       FROM ready, clock c, wanted w${putRow}
       RETURNING r.generation
     ), dropped AS (
-      DELETE FROM ${schema}.reminders r USING ready, unwanted u WHERE ${sameKey("r", "u")}
-      RETURNING u.number
+      DELETE FROM ${schema}.reminders r
+      WHERE r.generation = ANY (ARRAY(SELECT u.generation FROM ready, unwanted u)) RETURNING r.generation
     )
     SELECT (SELECT now FROM clock),
            (SELECT array_agg(generation)::text[] FROM wanted),
            CASE WHEN (SELECT count(*) FROM put) < cardinality($5::text[]) THEN
              (SELECT coalesce(array_agg(generation), '{}')::text[] FROM put) END,
-           (SELECT array_agg(number)::text[] FROM dropped)`,
+           (SELECT array_agg(number)::text[] FROM unwanted),
+           (SELECT array_agg(u.number)::text[] FROM unwanted u
+            WHERE u.generation = ANY (ARRAY(SELECT d.generation FROM dropped d)))`,
 });
 
-type WrittenRow = [now: number, given: string[] | null, put: string[] | null, dropped: string[] | null];
+type WrittenRow = [
+  now: number,
+  given: string[] | null,
+  put: string[] | null,
+  there: string[] | null,
+  dropped: string[] | null,
+];
 
 export interface Written {
   /** The server's clock. */
@@ -149,20 +162,34 @@ export class ReminderWrites {
     }
     const sets = inOrder.flatMap(({ write, i }) => (write.kind === "set" ? [{ write, i }] : []));
     const cancels = inOrder.filter(({ write }) => write.kind === "cancel");
+    const outcomes: ReminderOutcome[] = batch.map(() => ({ kind: "exists" }));
+    const { now, contested } = await this.#write(sets, cancels, outcomes);
+    // They were set anew meanwhile, and cancelling comes after that.
+    for (let left = contested; left.length > 0; ) left = (await this.#write([], left, outcomes)).contested;
+    return { now, outcomes };
+  }
+
+  async #write(
+    sets: readonly { readonly write: SetWrite; readonly i: number }[],
+    cancels: readonly { readonly write: ReminderWrite; readonly i: number }[],
+    outcomes: ReminderOutcome[],
+  ) {
     const values = [...keyValues(cancels.map(({ write }) => write.key)), ...setValues(sets.map(({ write }) => write))];
     const [row] = await whileHeld(this.#heldMs, () => this.#connections.run(this.#statement, values, "doubtful"));
-    const [now, given, put, dropped] = row as unknown as WrittenRow;
-    const outcomes: ReminderOutcome[] = batch.map(() => ({ kind: "exists" }));
+    const [now, given, put, there, dropped] = row as unknown as WrittenRow;
     const stands = put && new Set(put);
     for (const [place, { i }] of sets.entries()) {
       const generation = given![place]!;
       if (stands?.has(generation) !== false) outcomes[i] = { kind: "set", generation: Number(generation) };
     }
-    const existed = new Set(dropped?.map(Number));
+    const [existed, gone] = [new Set(there), new Set(dropped)];
+    const contested = cancels.filter((_, place) => existed.has(`${place + 1}`) && !gone.has(`${place + 1}`));
     for (const [place, { i }] of cancels.entries()) {
-      outcomes[i] = { kind: "cancelled", existed: existed.has(place + 1) };
+      const before = outcomes[i];
+      const wasThere = before?.kind === "cancelled" && before.existed;
+      outcomes[i] = { kind: "cancelled", existed: wasThere || existed.has(`${place + 1}`) };
     }
-    return { now, outcomes };
+    return { now, contested };
   }
 }
 

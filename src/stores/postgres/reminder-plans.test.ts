@@ -1,0 +1,217 @@
+// How the server runs the statements of reminders: by the index they were written for, whatever its statistics say; and what a claim
+// costs when there is much that it is not about.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import pg from "pg";
+import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
+import { commitReminders } from "./commit.ts";
+import { Connections, type Statement } from "./connections.ts";
+import { countDead, LowMarks, sweepBelow } from "./low-marks.ts";
+import { migrate } from "./migrate.ts";
+import { Claims, claimReminders } from "./reminder-claims.ts";
+import {
+  areDue,
+  countReminders,
+  forgetReminder,
+  getReminder,
+  listReminders,
+  reviveReminder,
+} from "./reminder-listing.ts";
+import { queueOf } from "./reminder-queue.ts";
+import { type Manner, readHeld, type StepKind, settleReminders } from "./reminder-settlements.ts";
+import { writeReminders } from "./reminder-writes.ts";
+import { type PostgresSettings, postgresSettings } from "./settings.ts";
+
+const SCHEMA = `"limpet"`;
+const PAGES = [
+  { namespace: "n", limit: 10 },
+  { namespace: "n", type: "T", limit: 10 },
+  { namespace: "n", type: "T", id: "5", limit: 10 },
+  { namespace: "n", after: { type: "T", id: "5", name: "x" }, limit: 10 },
+  { namespace: "n", type: "T", after: { type: "T", id: "5", name: "x" }, limit: 10 },
+];
+const KINDS: StepKind[] = ["done", "next", "release", "dead", "renew"];
+const MANNERS: Manner[] = ["patient", "free"];
+
+const KEYS = /^(dead_)?reminders_(namespace_type_id_name_key|pkey)$/;
+const DUE = /^reminders_due$/;
+const ANY = /./;
+
+/** Each statement, and the index that its rows of reminders may be found by. */
+const ours = (): [Statement, RegExp][] => [
+  [claimReminders(SCHEMA, false), DUE],
+  [claimReminders(SCHEMA, true), DUE],
+  [sweepBelow(SCHEMA), DUE],
+  [writeReminders(SCHEMA), KEYS],
+  [getReminder(SCHEMA), KEYS],
+  [reviveReminder(SCHEMA), KEYS],
+  [forgetReminder(SCHEMA), KEYS],
+  [readHeld(SCHEMA), /^reminders_pkey$/],
+  // Types are found by the names, and what is due by the time.
+  [countReminders(SCHEMA), ANY],
+  [areDue(SCHEMA), ANY],
+  [commitReminders(SCHEMA), /^(actors|actor_parts|reminders|dead_reminders)_(pkey|namespace_type_id_name_key)$/],
+  ...KINDS.flatMap((kind) =>
+    MANNERS.map((manner): [Statement, RegExp] => [settleReminders(SCHEMA, kind, manner), /^reminders_pkey$/]),
+  ),
+  ...PAGES.flatMap((page): [Statement, RegExp][] => [
+    [listReminders(SCHEMA, "reminders", page).statement, KEYS],
+    [listReminders(SCHEMA, "dead_reminders", page).statement, KEYS],
+  ]),
+];
+
+interface Plan {
+  readonly "Node Type": string;
+  readonly "Index Name"?: string;
+  readonly "Index Cond"?: string;
+  readonly "Shared Hit Blocks"?: number;
+  readonly "Shared Read Blocks"?: number;
+  readonly Plans?: readonly Plan[];
+}
+
+const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+
+describe("statements of reminders", () => {
+  let server: TestServer;
+  let settings: PostgresSettings;
+  let client: pg.Client;
+
+  before(async () => {
+    server = await startPostgres({ autovacuum: "off", max_wal_size: "4GB" });
+    settings = postgresSettings(await server.createDatabase());
+    await migrate(settings);
+    client = new pg.Client(settings.driver);
+    await client.connect();
+    await client.query("SET statement_timeout = 0");
+  });
+  after(async () => {
+    await client?.end();
+    await server?.dispose();
+  });
+
+  async function checkPlans(): Promise<void> {
+    for (const [{ name, text }, index] of ours()) {
+      await client.query(`PREPARE ${name} AS ${text}`);
+      const { rows } = await client.query<{ types: string[] }>(
+        "SELECT parameter_types::text[] AS types FROM pg_prepared_statements WHERE name = $1",
+        [name],
+      );
+      const values = rows[0]!.types.map((type) => (type.endsWith("[]") ? `'{}'` : "'1'")).join(", ");
+      const { rows: plans } = await client.query(`EXPLAIN (FORMAT JSON) EXECUTE ${name} (${values})`);
+      await client.query(`DEALLOCATE ${name}`);
+      const nodes = nodesOf(plans[0]["QUERY PLAN"][0].Plan as Plan);
+      for (const node of nodes) {
+        assert.doesNotMatch(node["Node Type"], /Seq Scan|Bitmap|Hash Join|Merge Join/, name);
+      }
+      const scans = nodes.filter((node) => node["Node Type"].startsWith("Index"));
+      assert.ok(scans.length > 0, `${name} reads no index`);
+      for (const { "Index Name": found, "Index Cond": condition } of scans) {
+        assert.match(found ?? "", index, name);
+        assert.ok(condition !== undefined, `${name} reads all of ${found}`);
+        if (found === "reminders_due") assert.match(condition, /queue = /, name);
+      }
+    }
+  }
+
+  const fill = (type: string, count: number, at: string, name = "tick") =>
+    client.query(
+      `INSERT INTO limpet.reminders (generation, queue, at, due, number, attempt, leased_until, is_new, namespace, type, id,
+                                     name, schedule)
+       SELECT nextval('limpet.reminder_generations'), $1, ${at}, 0, 1, 0, 0, false, 'n', $2, i::text, $3, 's'
+       FROM generate_series(1, ${count}) AS i`,
+      [queueOf("n", type), type, name],
+    );
+
+  /** Pages that a claim of a hundred rows of `types` visits, from `low` on. It is rolled back. */
+  async function cost(types: readonly string[], low = Number.MIN_SAFE_INTEGER): Promise<number> {
+    const { text } = claimReminders(SCHEMA, types.length > 1);
+    const lows = types.map(() => low);
+    const values = ["n", types, types.map((type) => queueOf("n", type)), lows, 100, 1_000, 10_000, "t", true];
+    await client.query("BEGIN");
+    // Values in place of parameters: what is prepared is explained without being run.
+    const filled = text.replace(/\$(\d)/g, (_, n) => {
+      const value = values[Number(n) - 1]!;
+      return Array.isArray(value) ? `'{${value.join(",")}}'` : typeof value === "string" ? `'${value}'` : `${value}`;
+    });
+    const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${filled}`);
+    await client.query("ROLLBACK");
+    const plan = rows[0]["QUERY PLAN"][0].Plan as Plan;
+    return (plan["Shared Hit Blocks"] ?? 0) + (plan["Shared Read Blocks"] ?? 0);
+  }
+
+  test("find their rows by the right index while the tables are empty, unknown to the planner and known to it", async () => {
+    await checkPlans();
+    await client.query("ANALYZE limpet.reminders, limpet.dead_reminders");
+    await checkPlans();
+  });
+
+  test("find their rows by the right index when the planner believes that the table is empty, and when it knows better", async () => {
+    await fill("T", 100_000, "i");
+    await checkPlans();
+    await client.query("ANALYZE limpet.reminders");
+    await checkPlans();
+  });
+
+  test("find their rows by the right index when the planner remembers what is long gone", async () => {
+    await client.query("UPDATE limpet.reminders SET token = 'x', leased_until = 1");
+    await client.query("VACUUM ANALYZE limpet.reminders");
+    await client.query("UPDATE limpet.reminders SET token = id, leased_until = generation");
+    await checkPlans();
+    await client.query("TRUNCATE limpet.reminders");
+    await checkPlans();
+  });
+
+  test("a claim costs the same, however much is due of other types and however much is due later", async () => {
+    await client.query("TRUNCATE limpet.reminders");
+    await fill("Few", 50, "i");
+    await fill("Others", 50, "i");
+    const alone = [await cost(["Few"]), await cost(["Few", "Others"])];
+    await fill("Crowd", 100_000, "i");
+    await fill("Later", 100_000, "4000000000000 + i");
+    await fill("Few", 0, "i");
+    await client.query(
+      `UPDATE limpet.reminders SET type = 'Few', queue = $1, id = 'later ' || id WHERE type = 'Later' AND at % 2 = 0`,
+      [queueOf("n", "Few")],
+    );
+    const among = [await cost(["Few"]), await cost(["Few", "Others"])];
+    for (const i of [0, 1]) assert.ok(among[i]! < alone[i]! + 60, `${among} pages instead of ${alone}`);
+  });
+
+  test("with its low mark, a claim does not pass over what is gone and cannot be removed yet", async () => {
+    await client.query("TRUNCATE limpet.reminders");
+    const now = Date.now();
+    await fill("T", 50, `${now + 500} + i`);
+    const alone = await cost(["T"]);
+    const old = new pg.Client(settings.driver);
+    await old.connect();
+    await old.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM limpet.reminders");
+    const connections = new Connections(settings, settings.driver, 2);
+    const lows = new LowMarks(connections, SCHEMA, 10_000);
+    const claims = new Claims(connections, SCHEMA, lows);
+    const claim = () =>
+      claims.claim({ namespace: "n", types: ["T"], limit: 10, aheadMs: 60_000, leaseMs: 60_000, token: "t" });
+    await fill("T", 30_000, `${now - 60_000} + i`, "gone");
+    await client.query("UPDATE limpet.reminders SET leased_until = 0");
+    await client.query(`DELETE FROM limpet.reminders WHERE at < ${now - 5_000}`);
+    await client.query("VACUUM limpet.reminders");
+    const hindered = await cost(["T"]);
+    assert.ok(hindered > 5 * alone, "there is nothing in the way");
+    await client.query("SELECT pg_stat_force_next_flush()");
+    await lows.look();
+    assert.deepEqual(lows.of("n", ["T"]), { areUsed: true, marks: [Number.MIN_SAFE_INTEGER], stragglers: 0 });
+    // The first one that begins at the beginning finds where the living are.
+    assert.equal((await claim()).reminders.length, 10);
+    const [mark] = lows.of("n", ["T"]).marks;
+    assert.ok(mark! > now - 10_000 && mark! <= now + 500, `${mark! - now}`);
+    const helped = await cost(["T"], mark);
+    assert.ok(helped < hindered / 3, `${helped} pages instead of ${hindered}, and ${alone} when nothing was gone`);
+    await old.query("ROLLBACK");
+    await old.end();
+    await connections.close();
+  });
+
+  test("the statistics tell how many are gone", async () => {
+    const { rows } = await client.query(countDead(SCHEMA).text);
+    assert.ok(Number(Object.values(rows[0])[0]) > 10_000);
+  });
+});
