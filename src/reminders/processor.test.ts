@@ -639,6 +639,20 @@ describe("types", () => {
     );
   });
 
+  it("of other namespaces are nobody's business here", async () => {
+    const bench = new Bench();
+    const [desk, other] = [bench.open(), bench.open({ namespace: "other" })];
+    await bench.truth.write(
+      Array.from({ length: 2_000 }, (_, i) => desk.book.set(key("tea", "Bell", `${i}`), { due: 0 })),
+    );
+    desk.handler = () => desk.sleep(60_000);
+    const due = new Date(BEGINNING + 3_000);
+    await bench.truth.write([other.book.set({ ...key("coffee"), namespace: "other" }, { due })]);
+    await bench.advance(10_000);
+    assert.deepEqual(other.delivered, ["coffee 1@3000"]);
+    assert.ok(desk.delivered.every((text) => text.startsWith("tea ")));
+  });
+
   it("with much that is overdue let others have their turn", async () => {
     const bench = new Bench();
     const desk = bench.open({ types: ["Many", "Bell"], concurrency: 10, batchSize: 10, isIdle: true });
