@@ -1,7 +1,7 @@
 // What a host counts of its part in the cluster, by namespace and type.
 import type { Operation } from "../placement/messages.ts";
 import type { CacheFigures } from "../placement/sticky-holdings.ts";
-import type { Meter } from "../ports/meter.ts";
+import type { Counter, Meter } from "../ports/meter.ts";
 
 const SECONDS = [0.00001, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10];
 const COUNTS = [0, 1, 10, 100, 1_000, 10_000, 100_000];
@@ -60,14 +60,27 @@ export class HostInstruments {
 
   // ——— Sticky actors.
 
+  /** Very many may be granted at once: each is counted without looking for its counter. */
+  readonly #granted = new Map<string, Counter>();
+  readonly #released = new Map<string, Counter>();
+
   stickyGranted(type: string): void {
     const help = "Sticky actors that were granted to this host.";
-    this.#meter.counter("limpet_host_sticky_granted_total", help, this.#labels(type)).add(1);
+    this.#kept(this.#granted, type, "limpet_host_sticky_granted_total", help).add(1);
   }
 
   stickyReleased(type: string): void {
     const help = "Sticky actors that this host let go of.";
-    this.#meter.counter("limpet_host_sticky_released_total", help, this.#labels(type)).add(1);
+    this.#kept(this.#released, type, "limpet_host_sticky_released_total", help).add(1);
+  }
+
+  #kept(counters: Map<string, Counter>, type: string, name: string, help: string): Counter {
+    let counter = counters.get(type);
+    if (counter === undefined) {
+      counter = this.#meter.counter(name, help, this.#labels(type));
+      counters.set(type, counter);
+    }
+    return counter;
   }
 
   stickyCleared(count: number): void {

@@ -150,7 +150,7 @@ export class NamespaceController {
     const known = this.#connections.host(incarnation);
     const isAwaited = (type: string): boolean => known?.state === "expected" && known.held.has(type);
     const counts = (host: HostRecord, type: string): boolean =>
-      isAwaited(type) ? host.unlocked.has(type) : host.types.has(type) || host.held.has(type);
+      (host.types.has(type) || host.held.has(type)) && (!isAwaited(type) || host.unlocked.has(type));
     const others = this.#othersHeard(incarnation);
     return this.sticky.owners.disagreement(types, sticky, (type) => others.some((host) => counts(host, type)));
   }

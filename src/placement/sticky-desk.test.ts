@@ -232,6 +232,39 @@ describe("the desk for sticky actors", () => {
     assert.equal(leader.outcome(4, leader.ask(4, "x")), "granted");
   });
 
+  it("does not take those who only know the table of a type for its hosts", () => {
+    const leader = new Leader(["a"]);
+    const returns = { unlocked: new Map([["Cart", { term: 1, number: 1 }]]) };
+    leader.join(1, "caller", { ...returns, types: [], sticky: new Map() });
+    leader.join(2, "a", returns);
+    leader.claim(2, ["x"]);
+    assert.deepEqual(
+      leader.events.filter((event) => event.startsWith("closed")),
+      [],
+    );
+    assert.equal(leader.outcome(2, leader.ask(2, "x")), "granted");
+  });
+
+  it("puts out a newcomer that sees a type differently when the host comes back that may hold some of it", () => {
+    const leader = new Leader(["a"]);
+    leader.join(1, "new", { types: ["Cart", "Order"], sticky: new Map([["Order", 0]]) });
+    leader.claim(1, []);
+    assert.equal(leader.outcome(1, leader.ask(1, "o", "Order")), "granted");
+    leader.join(2, "a", { unlocked: new Map([["Cart", { term: 1, number: 1 }]]) });
+    assert.match(leader.events.at(-1)!, /closed 1: Cart has hosts that say something else of it/);
+    // What it holds of its other types it holds until its lease is over.
+    leader.join(3, "c", { types: ["Order"], sticky: new Map([["Order", 0]]) });
+    leader.claim(3, []);
+    const waits = leader.ask(3, "o", "Order");
+    assert.equal(leader.outcome(3, waits), undefined);
+    for (const stream of [2, 3]) leader.say(stream, { kind: "renew", sequence: 1, actors: 0 });
+    leader.pass(9_999);
+    for (const stream of [2, 3]) leader.say(stream, { kind: "renew", sequence: 2, actors: 0 });
+    assert.equal(leader.outcome(3, waits), undefined);
+    leader.pass(1);
+    assert.equal(leader.outcome(3, waits), "granted");
+  });
+
   it("gives what is kept for a lost host to the next one of its name, which hears of it before others call it", () => {
     const never = { sticky: new Map([["Cart", "never" as const]]) };
     const leader = new Leader();
