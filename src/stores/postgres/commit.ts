@@ -50,27 +50,34 @@ export const commitSmall = (schema: string): Statement => ({
 
 /** Locks the heads that are ours and that nobody else holds. */
 const lockMine = (schema: string) => `
-      SELECT i.ref, i.version + 1 AS version, i.commit_id, i.data, i.kind, a.base
-      FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bigint[])
-        AS i (ref, epoch, version, commit_id, data, kind)
-      JOIN ${schema}.actors a ON a.ref = i.ref AND a.epoch = i.epoch AND a.version = i.version
-      WHERE i.kind <> ${CHANGE} OR a.state IS NOT NULL OR a.base > 0
-      FOR NO KEY UPDATE OF a SKIP LOCKED`;
+      SELECT i.ref, i.version + 1 AS version, i.data, i.kind, a.base
+      FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $5::text[], $6::bigint[]) AS i (ref, epoch, version, data, kind)
+      CROSS JOIN LATERAL (
+        SELECT a.base FROM ${schema}.actors a
+        WHERE a.ref = i.ref AND a.epoch = i.epoch AND a.version = i.version
+          AND (i.kind <> ${CHANGE} OR a.state IS NOT NULL OR a.base > 0)
+        FOR NO KEY UPDATE SKIP LOCKED) a`;
 
-/** Writes heads and parts of what `mine` locked. */
+/**
+ * Writes heads and parts of what `mine` locked. Nothing is joined with a table: a join may begin with the table, and the planner would
+ * have it so as long as it believes that there is next to nothing in it. What is said of a row is found by its place in the
+ * batch, which is in the order of refs.
+ */
 const writeMine = (schema: string) => `heads AS (
       UPDATE ${schema}.actors a
-      SET version = m.version, commit_id = m.commit_id, committed_at = now(),
-          state = CASE WHEN m.kind = ${SMALL} THEN m.data WHEN m.kind IN (${CHANGE}, ${KEEP}) THEN a.state END,
-          base = CASE WHEN m.kind = ${LARGE} OR m.kind = ${CHANGE} AND a.base = 0 THEN m.version
-                      WHEN m.kind IN (${CHANGE}, ${KEEP}) THEN a.base ELSE 0 END,
-          bytes = coalesce(octet_length(m.data), 0) + CASE WHEN m.kind IN (${CHANGE}, ${KEEP}) THEN a.bytes ELSE 0 END
-      FROM mine m
-      WHERE a.ref = m.ref
+      SET (version, commit_id, committed_at, state, base, bytes) = (
+        SELECT a.version + 1, ($4::text[])[n.place], now(),
+               CASE WHEN n.kind = ${SMALL} THEN n.data WHEN n.kind IN (${CHANGE}, ${KEEP}) THEN a.state END,
+               CASE WHEN n.kind = ${LARGE} OR n.kind = ${CHANGE} AND a.base = 0 THEN a.version + 1
+                    WHEN n.kind IN (${CHANGE}, ${KEEP}) THEN a.base ELSE 0 END,
+               coalesce(octet_length(n.data), 0) + CASE WHEN n.kind IN (${CHANGE}, ${KEEP}) THEN a.bytes ELSE 0 END
+        FROM (SELECT p.place, ($5::text[])[p.place] AS data, ($6::bigint[])[p.place] AS kind
+              FROM (SELECT width_bucket(a.ref, $1::bigint[]) AS place OFFSET 0) p OFFSET 0) n)
+      WHERE a.ref = ANY (ARRAY(SELECT m.ref FROM mine m))
       RETURNING a.ref
     ), replaced AS (
-      DELETE FROM ${schema}.actor_parts p USING mine m
-      WHERE p.ref = m.ref AND m.base > 0 AND m.kind NOT IN (${CHANGE}, ${KEEP})
+      DELETE FROM ${schema}.actor_parts p
+      WHERE p.ref = ANY (ARRAY(SELECT m.ref FROM mine m WHERE m.base > 0 AND m.kind NOT IN (${CHANGE}, ${KEEP})))
     ), added AS (
       INSERT INTO ${schema}.actor_parts (ref, version, data)
       SELECT m.ref, m.version, m.data FROM mine m WHERE m.kind IN (${LARGE}, ${CHANGE})

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import pg from "pg";
 import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
-import { commitReminders } from "./commit.ts";
+import { commitAny, commitReminders } from "./commit.ts";
 import { Connections, type Statement } from "./connections.ts";
 import { countDead, LowMarks, sweepBelow } from "./low-marks.ts";
 import { migrate } from "./migrate.ts";
@@ -50,6 +50,7 @@ const ours = (): [Statement, RegExp][] => [
   // Types are found by the names, and what is due by the time.
   [countReminders(SCHEMA), ANY],
   [areDue(SCHEMA), ANY],
+  [commitAny(SCHEMA), /^(actors|actor_parts)_pkey$/],
   [commitReminders(SCHEMA), /^(actors|actor_parts|reminders|dead_reminders)_(pkey|namespace_type_id_name_key)$/],
   ...KINDS.flatMap((kind) =>
     MANNERS.map((manner): [Statement, RegExp] => [settleReminders(SCHEMA, kind, manner), /^reminders_pkey$/]),
@@ -141,7 +142,7 @@ describe("statements of reminders", () => {
 
   test("find their rows by the right index while the tables are empty, unknown to the planner and known to it", async () => {
     await checkPlans();
-    await client.query("ANALYZE limpet.reminders, limpet.dead_reminders");
+    await client.query("ANALYZE limpet.reminders, limpet.dead_reminders, limpet.actors, limpet.actor_parts");
     await checkPlans();
   });
 
