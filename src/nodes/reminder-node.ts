@@ -78,6 +78,7 @@ export class ReminderNode {
       storeClock,
       patienceMs: settings.patienceMs,
       ownLease: (type, at) => this.#ownLease(type, at),
+      answered: (type) => this.#processor.answered(type),
       holds: (reminder, lease, askedAt) => this.#processor.adopt(reminder, lease, askedAt),
       wrote: (at) => this.#processor.wrote(at),
       changed: (key) => this.#processor.changed(key),

@@ -20,12 +20,14 @@ class Desk {
   readonly store = new MemoryStore(() => this.clock.now());
   readonly storeClock = new StoreClock(this.clock);
   lease: OwnLease | undefined;
+  answered = 0;
   readonly held: (ClaimedReminder & OwnLease & { readonly askedAt: number })[] = [];
   readonly wrote: number[] = [];
   readonly changed: ReminderKey[] = [];
   readonly book = new Book({
     ...{ clock: this.clock, store: this.store.reminders, storeClock: this.storeClock, patienceMs: 1_000 },
     ownLease: () => this.lease,
+    answered: () => void this.answered++,
     holds: (reminder, lease, askedAt) => this.held.push({ ...reminder, ...lease, askedAt }),
     wrote: (at) => this.wrote.push(at),
     changed: (changed) => this.changed.push(changed),
@@ -90,9 +92,22 @@ describe("a book", () => {
     await desk.set("tea", { due: "1s" });
     const [held] = desk.held;
     assert.deepEqual([held?.token, held?.leaseMs, held?.key.name, held?.askedAt], ["mine", 30_000, "tea", 500]);
-    assert.deepEqual(desk.wrote, []);
+    assert.deepEqual([desk.wrote, desk.answered], [[], 1]);
     const stored = await desk.store.reminders.get(key("tea"));
     assert.deepEqual([stored?.generation, stored?.leasedUntil], [held?.generation, desk.clock.now() + 30_000]);
+  });
+
+  it("keeps nothing ready for what was not written", async () => {
+    const desk = new Desk();
+    desk.lease = { token: "mine", leaseMs: 30_000 };
+    await desk.set("tea", { due: "1s" }, true);
+    await desk.set("tea", { due: "1s" }, true);
+    await desk.store.close();
+    const failing = desk.set("coffee", { due: "1s" });
+    failing.catch(() => {});
+    await desk.clock.advance(5_000);
+    await assert.rejects(failing);
+    assert.deepEqual([desk.answered, desk.held.length], [3, 1]);
   });
 
   it("says whether a reminder that was to be new is, and leaves the one there is alone", async () => {

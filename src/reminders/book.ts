@@ -31,6 +31,8 @@ export interface BookWorld {
   readonly patienceMs: number;
   /** A lease for a reminder of that type that is due then, if this process is to deliver it itself. */
   ownLease(type: string, at: number): OwnLease | undefined;
+  /** The answer is there, and nothing has to be kept ready for it any more. */
+  answered(type: string): void;
   /** It was written with such a lease, at `askedAt` of the monotonic clock or later. */
   holds(reminder: ClaimedReminder, lease: OwnLease, askedAt: number): void;
   /** Something is due by then. */
@@ -69,11 +71,12 @@ export class Book implements ReminderBook {
   }
 
   async write(write: ReminderWrite): Promise<boolean> {
-    const { clock, patienceMs, ownLease, holds, wrote, changed } = this.#world;
+    const { ownLease, answered, holds, wrote, changed } = this.#world;
     const lease = write.kind === "set" ? ownLease(write.key.type, write.tick.at) : undefined;
-    const leased = lease === undefined ? write : ({ ...write, lease } as SetWrite);
-    const askedAt = clock.monotonic();
-    const outcome = await this.#writing.ask(leased, askedAt + patienceMs);
+    const askedAt = this.#world.clock.monotonic();
+    const outcome = await this.#ask(lease === undefined ? write : ({ ...write, lease } as SetWrite)).finally(() => {
+      if (lease !== undefined) answered(write.key.type);
+    });
     if (outcome.kind === "exists") return false;
     changed(write.key);
     if (outcome.kind === "set" && write.kind === "set") {
@@ -82,6 +85,10 @@ export class Book implements ReminderBook {
       else holds({ generation: outcome.generation, key, tick, ...content }, lease, askedAt);
     }
     return true;
+  }
+
+  #ask(write: ReminderWrite): Promise<ReminderOutcome> {
+    return this.#writing.ask(write, this.#world.clock.monotonic() + this.#world.patienceMs);
   }
 
   written(writes: readonly ReminderWrite[]): void {

@@ -113,6 +113,19 @@ describe("a processor", () => {
     }
   });
 
+  it("takes on no more of what is set here than it has room for: the rest is for others", async () => {
+    const bench = new Bench();
+    const [one, two] = [bench.open({ batchSize: 10 }), bench.open({ batchSize: 10 })];
+    for (const desk of [one, two]) desk.handler = () => desk.sleep(10);
+    await bench.advance(100);
+    const sets = Array.from({ length: 500 }, (_, i) => one.set("tea", { due: 0 }, "Bell", `${i}`));
+    await bench.during(Promise.all(sets));
+    assert.ok(one.processor.size.held <= 40, `${one.processor.size.held}`);
+    await bench.advance(3_000);
+    assert.equal(one.delivered.length + two.delivered.length, 500);
+    assert.ok(two.delivered.length > 100, `${two.delivered.length}`);
+  });
+
   it("does nothing before it was started", async () => {
     const bench = new Bench();
     const desk = bench.open({ isIdle: true });

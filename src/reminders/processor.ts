@@ -146,12 +146,20 @@ export class Processor {
     held.sureUntil = Number.NEGATIVE_INFINITY;
   }
 
-  /** A lease for one that is due then, if that is soon and there is room for it. */
+  /** A lease for one that is due then, if that is soon and there is room for it. Its place is kept until it is `answered`. */
   ownLease(type: string, at: number): OwnLease | undefined {
     const { aheadMs, leaseMs } = this.#settings;
     const isSoon = at <= this.#world.storeClock.now() + aheadMs;
     const hasRoom = !this.#isStopped && this.#room.roomFor(type, this.#isAlone) > 0;
-    return isSoon && hasRoom ? { token: this.#token, leaseMs } : undefined;
+    if (!isSoon || !hasRoom) return undefined;
+    this.#room.take(type);
+    return { token: this.#token, leaseMs };
+  }
+
+  /** What was to be stored with such a lease is, or is not. */
+  answered(type: string): void {
+    this.#room.free(type);
+    this.#claimer.roomMade();
   }
 
   /** It was stored with such a lease, at `askedAt` of the monotonic clock or later. */

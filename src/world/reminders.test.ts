@@ -107,6 +107,14 @@ describe("reminders in a cluster", () => {
     for (const { app } of world.hosts) assert.match(app.metrics(), /limpet_reminders_fired_total\{[^}]*\} [1-9]/);
   });
 
+  it("fire in time in a process alone, to which nobody tells what it has written itself", async () => {
+    await using _ = await open({ hosts: ["a"] });
+    for (const [i, id] of IDS.entries()) await world.host("a").actor(Bell, id).set("tea", { due: 1 + i * 2_000 });
+    await world.advance("1m");
+    assert.equal(rings.length, IDS.length);
+    assertPunctual(rings);
+  });
+
   it("stay on their grid while hosts come and go", async () => {
     await using _ = await open();
     const begin = world.now;
