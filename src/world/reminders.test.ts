@@ -109,7 +109,11 @@ describe("reminders in a cluster", () => {
 
   it("fire in time in a process alone, to which nobody tells what it has written itself", async () => {
     await using _ = await open({ hosts: ["a"] });
-    for (const [i, id] of IDS.entries()) await world.host("a").actor(Bell, id).set("tea", { due: 1 + i * 2_000 });
+    for (const [i, id] of IDS.entries())
+      await world
+        .host("a")
+        .actor(Bell, id)
+        .set("tea", { due: 1 + i * 2_000 });
     await world.advance("1m");
     assert.equal(rings.length, IDS.length);
     assertPunctual(rings);
