@@ -11,12 +11,12 @@ import {
   keyValues,
   putRow,
   ROW,
-  rowOfKey,
   type SetWrite,
   sameKey,
   setColumns,
   setValues,
 } from "./reminder-writes.ts";
+import { briefly } from "./while-held.ts";
 
 const DONE = 0;
 const NEXT = 1;
@@ -24,54 +24,66 @@ const RELEASE = 2;
 const DEAD = 3;
 const KINDS = { done: DONE, next: NEXT, release: RELEASE, dead: DEAD } as const;
 
+/** For each of `k` that has a row, by the index on keys and no other way: what has a limit cannot be joined otherwise. */
+const rowOfKey = (schema: string): string =>
+  `CROSS JOIN LATERAL (SELECT r.generation FROM ${schema}.reminders r WHERE ${sameKey("r", "k")} LIMIT 1) r`;
+
 /**
- * `mine` are the commits that count, their heads locked, and `heads` and the others write them; both come from commit.ts and use
- * `$1` to `$6`.
+ * `lockMine` locks the heads that are ours, and `writeMine` writes what is in `mine`; both come from commit.ts and use `$1` to `$6`.
+ *
+ * Rows that are there are locked if nobody holds them; a commit that has one which somebody holds is left out, as it is when its
+ * head is held. Only for new reminders of a key that somebody else is just making it waits, briefly.
  *
  * What is settled and what is written may be the same row, and a statement must not change a row twice. So it is worked out first which
  * rows will be overwritten: those are not settled, because settling comes before writing and nothing would remain of it. (But one
  * that was settled as dead is buried all the same, and one that was done is no longer in the way of one that is to be new.)
- *
- * Rows that are there are locked before anything happens to them, in the order of their generations as everywhere (reminder-writes.ts),
- * and waited for; heads are never waited for. `settling` reads them again after that, so what it finds is what they are now.
+ * `settling` reads rows again after they were locked, so what it finds is what they are now.
  */
-export const commitWithReminders = (schema: string, mine: string, heads: string): Statement => ({
+export const commitWithReminders = (schema: string, lockMine: string, writeMine: string): Statement => ({
   name: "limpet_commit_with_reminders",
   text: `
-    WITH mine AS MATERIALIZED (${mine}
+    WITH ours AS MATERIALIZED (${lockMine}
     ), clock AS MATERIALIZED (
       SELECT ${MILLIS} AS now
     ), ends AS MATERIALIZED (
-      SELECT i.* FROM unnest($7::bigint[], $8::bigint[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[],
-                             $13::bigint[], $14::bigint[], $15::bigint[], $16::text[])
-        AS i (ref, generation, token, kind, at, due, number, attempt, lease_ms, error)
-      WHERE i.ref = ANY (ARRAY(SELECT m.ref FROM mine m))
+      SELECT i.* FROM unnest($7::bigint[], $8::bigint[], $9::text[], $10::bigint[], $13::bigint[], $14::bigint[], $16::text[])
+        AS i (ref, generation, token, kind, number, attempt, error)
+      WHERE i.ref = ANY (ARRAY(SELECT o.ref FROM ours o))
     ), cancels AS MATERIALIZED (
-      SELECT i.* FROM ${keyColumns(17, "ref")} WHERE i.ref = ANY (ARRAY(SELECT m.ref FROM mine m))
+      SELECT i.* FROM ${keyColumns(17, "i", "ref")} WHERE i.ref = ANY (ARRAY(SELECT o.ref FROM ours o))
     ), sets AS MATERIALIZED (
-      SELECT i.* FROM ${setColumns(22, "ref")} WHERE i.ref = ANY (ARRAY(SELECT m.ref FROM mine m))
+      SELECT i.* FROM ${setColumns(22, "ref")} WHERE i.ref = ANY (ARRAY(SELECT o.ref FROM ours o))
     ), there AS MATERIALIZED (
-      SELECT r.generation, k.is_new, false AS is_cancelled FROM sets k ${rowOfKey(schema)}
+      SELECT k.ref, r.generation, k.is_new, false AS is_cancelled FROM sets k ${rowOfKey(schema)}
       UNION ALL
-      SELECT r.generation, 0, true FROM cancels k ${rowOfKey(schema)}
+      SELECT k.ref, r.generation, 0, true FROM cancels k ${rowOfKey(schema)}
+    ), claimed AS MATERIALIZED (
+      SELECT e.ref, r.generation FROM ends e CROSS JOIN LATERAL (
+        SELECT r.generation FROM ${schema}.reminders r WHERE r.generation = e.generation AND r.token = e.token LIMIT 1) r
     ), locked AS MATERIALIZED (
       SELECT r.generation FROM ${schema}.reminders r
-      WHERE r.generation = ANY (ARRAY(SELECT e.generation FROM ends e UNION ALL SELECT t.generation FROM there t))
-      ORDER BY r.generation FOR UPDATE
-    ), ready AS MATERIALIZED (
-      SELECT count(*) FROM locked
+      WHERE r.generation = ANY (ARRAY(SELECT c.generation FROM claimed c UNION ALL SELECT t.generation FROM there t))
+      FOR UPDATE SKIP LOCKED
+    ), held AS MATERIALIZED (
+      SELECT s.ref FROM (SELECT c.ref, c.generation FROM claimed c UNION ALL SELECT t.ref, t.generation FROM there t) s
+      WHERE s.generation <> ALL (ARRAY(SELECT l.generation FROM locked l))
+    ), mine AS MATERIALIZED (
+      SELECT o.* FROM ours o WHERE o.ref <> ALL (ARRAY(SELECT h.ref FROM held h))
     ), settling AS MATERIALIZED (
-      SELECT e.kind, e.error, r.* FROM ready, ends e CROSS JOIN LATERAL (
+      SELECT e.kind, e.error, r.* FROM ends e CROSS JOIN LATERAL (
         SELECT r.namespace, r.type, r.id, r.name, r.generation, r.at, r.due, r.number, r.attempt, r.schedule, r.data
         FROM ${schema}.reminders r
         WHERE r.generation = e.generation AND r.token = e.token
           AND (e.kind <> ${NEXT} OR (e.number, e.attempt) >= (r.number, r.attempt))
         FOR UPDATE) r
+      WHERE e.ref = ANY (ARRAY(SELECT m.ref FROM mine m))
     ), ended AS MATERIALIZED (
       SELECT s.generation FROM settling s WHERE s.kind IN (${DONE}, ${DEAD})
     ), overwritten AS MATERIALIZED (
-      SELECT t.generation FROM there t WHERE t.is_new = 0 OR t.generation = ANY (ARRAY(SELECT e.generation FROM ended e))
-    ), ${heads}, moved AS (
+      SELECT t.generation, t.is_cancelled FROM there t
+      WHERE t.ref = ANY (ARRAY(SELECT m.ref FROM mine m))
+        AND (t.is_new = 0 OR t.generation = ANY (ARRAY(SELECT e.generation FROM ended e)))
+    ), ${writeMine}, moved AS (
       UPDATE ${schema}.reminders r
       SET (at, due, number, attempt, leased_until, token) = (
         SELECT CASE p.kind WHEN ${NEXT} THEN ($11::bigint[])[p.place] ELSE r.at END,
@@ -87,7 +99,9 @@ export const commitWithReminders = (schema: string, mine: string, heads: string)
         WHERE s.kind IN (${NEXT}, ${RELEASE}) AND s.generation <> ALL (ARRAY(SELECT o.generation FROM overwritten o))))
     ), removed AS (
       DELETE FROM ${schema}.reminders r WHERE r.generation = ANY (ARRAY(
-        SELECT e.generation FROM ended e WHERE e.generation <> ALL (ARRAY(SELECT o.generation FROM overwritten o))))
+        SELECT e.generation FROM ended e WHERE e.generation <> ALL (ARRAY(SELECT o.generation FROM overwritten o))
+        UNION ALL
+        SELECT o.generation FROM overwritten o WHERE o.is_cancelled))
     ), buried AS (${bury(
       schema,
       `SELECT s.namespace, s.type, s.id, s.name, s.generation, s.at, s.due, s.number, s.attempt, s.schedule, s.data, s.error,
@@ -97,14 +111,11 @@ export const commitWithReminders = (schema: string, mine: string, heads: string)
     ), put AS (
       INSERT INTO ${schema}.reminders AS r (${ROW})
       SELECT nextval('${schema}.reminder_generations'), s.namespace, s.type, s.id, s.name, s.queue, s.at, s.due, s.number,
-             s.attempt, s.schedule, s.data, CASE WHEN s.token IS NULL THEN 0 ELSE c.now + s.lease_ms END, s.token,
-             CASE s.is_new WHEN 1 THEN NOT coalesce((
+             s.attempt, s.schedule, s.data, CASE WHEN s.token IS NULL THEN 0 ELSE (SELECT now FROM clock) + s.lease_ms END,
+             s.token, CASE s.is_new WHEN 1 THEN NOT coalesce((
                SELECT r.generation = ANY (ARRAY(SELECT e.generation FROM ended e))
                FROM ${schema}.reminders r WHERE ${sameKey("r", "s")}), false) ELSE false END
-      FROM ready, clock c, sets s${putRow}
-    ), dropped AS (
-      DELETE FROM ${schema}.reminders r
-      WHERE r.generation = ANY (ARRAY(SELECT t.generation FROM ready, there t WHERE t.is_cancelled))
+      FROM sets s WHERE ${briefly} AND s.ref = ANY (ARRAY(SELECT m.ref FROM mine m))${putRow}
     )
     SELECT count(*), CASE WHEN count(*) < cardinality($1::bigint[]) THEN array_agg(ref)::text[] END, (SELECT now FROM clock)
     FROM heads`,

@@ -153,7 +153,7 @@ export class Commits {
       invariant(inOrder[i]!.commit.ref !== inOrder[i - 1]!.commit.ref, "no actor is twice in one batch");
     }
     try {
-      if (batch.some(bringsReminders)) await this.#settle(inOrder, (left) => this.#writeReminders(left));
+      if (batch.some(bringsReminders)) await this.#settle(inOrder, (left, tries) => this.#writeReminders(left, tries));
       else await this.#settle(await this.#writeSmall(inOrder), (left) => this.#write(this.#any, left));
     } catch (error) {
       throw all.some(({ outcome }) => outcome === "committed") ? doubted(error) : error;
@@ -180,34 +180,35 @@ export class Commits {
   /** The second statement, until everything is decided or only rows are left that somebody holds all the time. */
   async #settle(
     pending: readonly Pending[],
-    write: (left: readonly Pending[]) => Promise<readonly Pending[]>,
+    write: (left: readonly Pending[], tries: number) => Promise<readonly Pending[]>,
   ): Promise<void> {
     const deadline = performance.now() + this.#heldMs;
     let left = pending;
     for (let attempt = 1; left.length > 0; attempt++) {
-      left = await this.#classify(await write(left));
+      left = await this.#classify(await write(left, attempt));
       if (left.length === 0 || performance.now() > deadline) return;
       await pause(Math.min(2 ** attempt, 64) * (0.5 + Math.random() / 2));
     }
   }
 
   /** The second statement with reminders. */
-  async #writeReminders(pending: readonly Pending[]): Promise<readonly Pending[]> {
+  async #writeReminders(pending: readonly Pending[], tries: number): Promise<readonly Pending[]> {
     const left: Pending[] = [];
-    for (const round of roundsOf(pending)) left.push(...(await this.#writeRound(round)));
+    for (const round of roundsOf(pending)) left.push(...(await this.#writeRound(round, tries > 1)));
     return left;
   }
 
-  /** A reminder that somebody holds for long is found by halves, so that it hinders nobody but its own commit. */
-  async #writeRound(round: readonly Pending[]): Promise<readonly Pending[]> {
+  /** `halve`: a reminder that somebody holds for long is found by halves, so that it hinders nobody but its own commit. */
+  async #writeRound(round: readonly Pending[], halve: boolean): Promise<readonly Pending[]> {
     try {
       return await this.#write(this.#reminders, round);
     } catch (error) {
       if (!isLocked(error)) throw error;
     }
-    if (round.length === 1) return round;
+    if (round.length === 1 || !halve) return round;
     const half = Math.ceil(round.length / 2);
-    return [...(await this.#writeRound(round.slice(0, half))), ...(await this.#writeRound(round.slice(half)))];
+    const first = await this.#writeRound(round.slice(0, half), halve);
+    return [...first, ...(await this.#writeRound(round.slice(half), halve))];
   }
 
   async #write(statement: Statement, pending: readonly Pending[]): Promise<readonly Pending[]> {

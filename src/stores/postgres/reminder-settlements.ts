@@ -3,11 +3,12 @@
 import type { Settlement } from "../../ports/reminders.ts";
 import type { Statement } from "./connections.ts";
 import { MILLIS } from "./reminder-tables.ts";
+import { briefly } from "./while-held.ts";
 
 export type StepKind = Settlement["kind"] | "renew";
 
 /**
- * - `patient`: waits for rows that somebody holds, in the order of generations.
+ * - `patient`: waits for rows that somebody holds, in the order of generations, but briefly.
  * - `free`: leaves them out, for which each row is visited twice.
  */
 export type Manner = "patient" | "free";
@@ -90,7 +91,7 @@ const KINDS = { done, release, renew, next, dead } as const;
 export function settleReminders(schema: string, kind: StepKind, manner: Manner): Statement {
   const free = `ARRAY(
         SELECT f.generation FROM ${schema}.reminders f WHERE f.generation = ANY ($1::bigint[]) FOR UPDATE SKIP LOCKED)`;
-  const rows = `r.token = $2 AND r.generation = ANY (${manner === "free" ? free : "$1::bigint[]"})`;
+  const rows = `${briefly} AND r.token = $2 AND r.generation = ANY (${manner === "free" ? free : "$1::bigint[]"})`;
   const name = `limpet_${kind}_reminders${manner === "free" ? "_free" : ""}`;
   return { name, text: KINDS[kind](schema, rows) };
 }

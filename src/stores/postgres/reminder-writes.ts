@@ -5,7 +5,7 @@ import { bigints, texts } from "./arrays.ts";
 import type { Connections, Statement } from "./connections.ts";
 import { queueOf } from "./reminder-queue.ts";
 import { MILLIS } from "./reminder-tables.ts";
-import { whileHeld } from "./while-held.ts";
+import { briefly, whileHeld } from "./while-held.ts";
 
 export type SetWrite = Extract<ReminderWrite, { kind: "set" }>;
 
@@ -54,9 +54,9 @@ export const setValues = (sets: readonly SetWrite[]): Buffer[] => [
 ];
 
 /** Numbered from 1, in their order. */
-export const keyColumns = (first: number, ref?: string): string => {
+export const keyColumns = (first: number, alias: string, ref?: string): string => {
   const { arrays, names } = rowsOf(first, ref, KEY);
-  return `${arrays} WITH ORDINALITY AS i (${names}, number)`;
+  return `${arrays} WITH ORDINALITY AS ${alias} (${names}, number)`;
 };
 
 export const keyValues = (keys: readonly ReminderKey[]): Buffer[] => [
@@ -79,52 +79,58 @@ export const putRow = `
 
 export const ROW = `generation, namespace, type, id, name, queue, at, due, number, attempt, schedule, data, leased_until, token, is_new`;
 
-/** For each of `keys` that has a row, by the index on keys and no other way: what has a limit cannot be joined otherwise. */
-export const rowOfKey = (schema: string): string =>
-  `CROSS JOIN LATERAL (SELECT r.generation FROM ${schema}.reminders r WHERE ${sameKey("r", "k")} LIMIT 1) r`;
+const put = (schema: string): string => `put AS (
+      INSERT INTO ${schema}.reminders AS r (${ROW})
+      SELECT w.generation, w.namespace, w.type, w.id, w.name, w.queue, w.at, w.due, w.number, w.attempt, w.schedule, w.data,
+             CASE WHEN w.token IS NULL THEN 0 ELSE c.now + w.lease_ms END, w.token, w.is_new = 1
+      FROM ready c, wanted w${putRow}
+      RETURNING r.generation
+    )`;
+
+/** The clock, which generation each was given, in their order, and which of them stand unless all do. */
+const wasSet = `
+    SELECT (SELECT now FROM ready),
+           (SELECT array_agg(generation)::text[] FROM wanted),
+           CASE WHEN (SELECT count(*) FROM put) < cardinality($1::text[]) THEN
+             (SELECT coalesce(array_agg(generation), '{}')::text[] FROM put) END`;
 
 /**
- * Rows that are there are locked first, in the order of their generations, which is the order in which settlements lock them: two who
- * want the same rows wait for each other and never in a circle. Keys that are new are inserted in an order that is the same in all
- * processes, for the same reason. (A batch that meets a row which came after it began may still run into a circle: it
- * gives up after `lock_timeout` and tries again.)
- *
- * Each key costs two visits to its index when it is new, and another version of the row when it is not. The answer tells which generation
- * each was given, in their order, and which of them stand unless all do; and which of those to be cancelled were there, and which
- * of these are gone now. One that was there and is not gone was set anew while we waited for it.
+ * Sets all of a batch, in the order of keys: rows that are there are locked, and new ones made, as they come. Unlike that of generations
+ * this order is the same before and after a row was set, so two who want the same rows wait for each other and never in a circle.
+ */
+export const setReminders = (schema: string): Statement => ({
+  name: "limpet_set_reminders",
+  text: `
+    WITH ready AS MATERIALIZED (
+      SELECT ${MILLIS} AS now
+    ), wanted AS MATERIALIZED (
+      SELECT nextval('${schema}.reminder_generations') AS generation, i.* FROM ${setColumns(1)}
+    ), ${put(schema)}${wasSet}`,
+});
+
+/**
+ * Sets and cancels. Setting and deleting are two passes, so the rows that are there are locked first, in the order of all keys. New ones
+ * are made after that, so it waits briefly. `$19` tells which of the keys are to be cancelled, and the answer which of these were there, and which of them are gone now. One
+ * that was there and is not gone was set anew while we waited for it.
  */
 export const writeReminders = (schema: string): Statement => ({
   name: "limpet_write_reminders",
   text: `
-    WITH clock AS MATERIALIZED (
-      SELECT ${MILLIS} AS now
-    ), wanted AS MATERIALIZED (
-      SELECT nextval('${schema}.reminder_generations') AS generation, i.* FROM ${setColumns(5)}
-    ), replaced AS MATERIALIZED (
-      SELECT r.generation FROM wanted k ${rowOfKey(schema)}
-    ), unwanted AS MATERIALIZED (
-      SELECT r.generation, k.number FROM (SELECT i.* FROM ${keyColumns(1)}) k ${rowOfKey(schema)}
+    WITH wanted AS MATERIALIZED (
+      SELECT nextval('${schema}.reminder_generations') AS generation, i.* FROM ${setColumns(1)}
     ), locked AS MATERIALIZED (
-      SELECT r.generation FROM ${schema}.reminders r
-      WHERE r.generation = ANY (ARRAY(SELECT p.generation FROM replaced p UNION ALL SELECT u.generation FROM unwanted u))
-      ORDER BY r.generation FOR UPDATE
+      SELECT k.number, r.generation FROM ${keyColumns(15, "k")}
+      CROSS JOIN LATERAL (SELECT r.generation FROM ${schema}.reminders r WHERE ${sameKey("r", "k")} FOR UPDATE) r
+      WHERE ${briefly}
     ), ready AS MATERIALIZED (
-      SELECT count(*) FROM locked
-    ), put AS (
-      INSERT INTO ${schema}.reminders AS r (${ROW})
-      SELECT w.generation, w.namespace, w.type, w.id, w.name, w.queue, w.at, w.due, w.number, w.attempt, w.schedule, w.data,
-             CASE WHEN w.token IS NULL THEN 0 ELSE c.now + w.lease_ms END, w.token, w.is_new = 1
-      FROM ready, clock c, wanted w${putRow}
+      SELECT ${MILLIS} AS now, (SELECT count(*) FROM locked)
+    ), unwanted AS MATERIALIZED (
+      SELECT l.number, l.generation FROM ready, locked l WHERE l.number = ANY ($19::bigint[])
+    ), ${put(schema)}, dropped AS (
+      DELETE FROM ${schema}.reminders r WHERE r.generation = ANY (ARRAY(SELECT u.generation FROM unwanted u))
       RETURNING r.generation
-    ), dropped AS (
-      DELETE FROM ${schema}.reminders r
-      WHERE r.generation = ANY (ARRAY(SELECT u.generation FROM ready, unwanted u)) RETURNING r.generation
-    )
-    SELECT (SELECT now FROM clock),
-           (SELECT array_agg(generation)::text[] FROM wanted),
-           CASE WHEN (SELECT count(*) FROM put) < cardinality($5::text[]) THEN
-             (SELECT coalesce(array_agg(generation), '{}')::text[] FROM put) END,
-           (SELECT array_agg(number)::text[] FROM unwanted),
+    )${wasSet},
+           (SELECT array_agg(u.number)::text[] FROM unwanted u),
            (SELECT array_agg(u.number)::text[] FROM unwanted u
             WHERE u.generation = ANY (ARRAY(SELECT d.generation FROM dropped d)))`,
 });
@@ -133,8 +139,8 @@ type WrittenRow = [
   now: number,
   given: string[] | null,
   put: string[] | null,
-  there: string[] | null,
-  dropped: string[] | null,
+  there?: string[] | null,
+  dropped?: string[] | null,
 ];
 
 export interface Written {
@@ -143,15 +149,23 @@ export interface Written {
   readonly outcomes: ReminderOutcome[];
 }
 
+/** A write, and its place in the batch. */
+interface Placed<T extends ReminderWrite = ReminderWrite> {
+  readonly write: T;
+  readonly i: number;
+}
+
 export class ReminderWrites {
   readonly #connections: Connections;
-  readonly #statement: Statement;
+  readonly #set: Statement;
+  readonly #write: Statement;
   readonly #heldMs: number;
 
   /** `heldMs`: how long rows that others hold are tried again. */
   constructor(connections: Connections, schema: string, heldMs: number) {
     this.#connections = connections;
-    this.#statement = writeReminders(schema);
+    this.#set = setReminders(schema);
+    this.#write = writeReminders(schema);
     this.#heldMs = heldMs;
   }
 
@@ -160,22 +174,24 @@ export class ReminderWrites {
     for (let i = 1; i < inOrder.length; i++) {
       invariant(byKey(inOrder[i - 1]!.write.key, inOrder[i]!.write.key) !== 0, "no reminder is twice in one batch");
     }
-    const sets = inOrder.flatMap(({ write, i }) => (write.kind === "set" ? [{ write, i }] : []));
-    const cancels = inOrder.filter(({ write }) => write.kind === "cancel");
     const outcomes: ReminderOutcome[] = batch.map(() => ({ kind: "exists" }));
-    const { now, contested } = await this.#write(sets, cancels, outcomes);
+    const { now, contested } = await this.#once(inOrder, outcomes);
     // They were set anew meanwhile, and cancelling comes after that.
-    for (let left = contested; left.length > 0; ) left = (await this.#write([], left, outcomes)).contested;
+    for (let left = contested; left.length > 0; ) left = (await this.#once(left, outcomes)).contested;
     return { now, outcomes };
   }
 
-  async #write(
-    sets: readonly { readonly write: SetWrite; readonly i: number }[],
-    cancels: readonly { readonly write: ReminderWrite; readonly i: number }[],
-    outcomes: ReminderOutcome[],
-  ) {
-    const values = [...keyValues(cancels.map(({ write }) => write.key)), ...setValues(sets.map(({ write }) => write))];
-    const [row] = await whileHeld(this.#heldMs, () => this.#connections.run(this.#statement, values, "doubtful"));
+  async #once(writes: readonly Placed[], outcomes: ReminderOutcome[]) {
+    const sets = writes.filter((one): one is Placed<SetWrite> => one.write.kind === "set");
+    const values = setValues(sets.map(({ write }) => write));
+    const cancels = writes.flatMap(({ write, i }, place) =>
+      write.kind === "cancel" ? [{ i, number: place + 1 }] : [],
+    );
+    if (cancels.length > 0) {
+      values.push(...keyValues(writes.map(({ write }) => write.key)), bigints(cancels.map(({ number }) => number)));
+    }
+    const statement = cancels.length > 0 ? this.#write : this.#set;
+    const [row] = await whileHeld(this.#heldMs, () => this.#connections.run(statement, values, "doubtful"));
     const [now, given, put, there, dropped] = row as unknown as WrittenRow;
     const stands = put && new Set(put);
     for (const [place, { i }] of sets.entries()) {
@@ -183,13 +199,13 @@ export class ReminderWrites {
       if (stands?.has(generation) !== false) outcomes[i] = { kind: "set", generation: Number(generation) };
     }
     const [existed, gone] = [new Set(there), new Set(dropped)];
-    const contested = cancels.filter((_, place) => existed.has(`${place + 1}`) && !gone.has(`${place + 1}`));
-    for (const [place, { i }] of cancels.entries()) {
+    for (const { i, number } of cancels) {
       const before = outcomes[i];
       const wasThere = before?.kind === "cancelled" && before.existed;
-      outcomes[i] = { kind: "cancelled", existed: wasThere || existed.has(`${place + 1}`) };
+      outcomes[i] = { kind: "cancelled", existed: wasThere || existed.has(`${number}`) };
     }
-    return { now, contested };
+    const isContested = (number: number) => existed.has(`${number}`) && !gone.has(`${number}`);
+    return { now, contested: writes.filter((_, place) => isContested(place + 1)) };
   }
 }
 
