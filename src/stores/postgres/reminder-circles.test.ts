@@ -3,14 +3,14 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import pg from "pg";
 import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
-import type { ReminderWrite, Settlement } from "../../ports/reminders.ts";
+import type { ReminderKey, ReminderWrite, Settlement } from "../../ports/reminders.ts";
 import type { Commit, Store } from "../../ports/store.ts";
 import { cancelOf, HOUR, Place, setOf } from "../contract/reminders-shared.contract.ts";
 import { actor, commitOf, keep, takeAll } from "../contract/shared.contract.ts";
 import { openPostgresStore } from "./postgres-store.ts";
 
 const KEYS = 60;
-const ROUNDS = 25;
+const ROUNDS = 20;
 
 describe("many who want the same reminders in different orders", () => {
   let server: TestServer;
@@ -58,17 +58,16 @@ describe("many who want the same reminders in different orders", () => {
         some(rows).map(({ generation }) => ({ kind, generation, token }));
       const next = (): Settlement[] =>
         some(rows).map(({ generation, tick }) => ({ kind: "next", tick, leaseMs: HOUR, generation, token }));
-      const write = (): ReminderWrite[] =>
-        some(keys).map((key) =>
-          Math.random() < 0.3 ? cancelOf(key) : setOf(key, { lease, isNew: Math.random() < 0.2 }),
-        );
+      const set = (key: ReminderKey) => setOf(key, { lease, isNew: Math.random() < 0.2 });
+      const sets = (): ReminderWrite[] => some(keys).map(set);
+      const mixed = (): ReminderWrite[] => some(keys).map((key) => (Math.random() < 0.3 ? cancelOf(key) : set(key)));
       const commits = async (store: Store): Promise<Commit[]> => {
         const ids = Array.from({ length: 6 }, (_, i) => `${stores.indexOf(store)}-${round}-${i}`);
         const held = await takeAll(
           store,
           ids.map((id) => ({ ...actor(id, namespace), owner: "host-1" })),
         );
-        const [ends, writes] = [[...settle("done"), ...next()], write()];
+        const [ends, writes] = [[...settle("done"), ...next()], mixed()];
         const unique = [...new Map(ends.map((end) => [end.generation, end])).values()];
         return held.map((one, i) => ({
           ...commitOf(one, keep),
@@ -88,8 +87,11 @@ describe("many who want the same reminders in different orders", () => {
               token,
               HOUR,
             ),
-          () => here.reminders.write(write()),
-          () => there.reminders.write(write()),
+          () => here.reminders.write(mixed()),
+          () => there.reminders.write(mixed()),
+          () => here.reminders.write(sets()),
+          () => there.reminders.write(sets()),
+          () => there.reminders.write(sets()),
           () => stores[0]!.commit(batches[0]!),
           () => stores[1]!.commit(batches[1]!),
         ]).map((step) => step()),
