@@ -101,6 +101,11 @@ export const STICKY: readonly Bug[] = [
         before: "this.#orders.clear();\n    this.#sticky.clear(true);",
         after: "this.#orders.clear();\n    this.#sticky.parted();",
       },
+      {
+        file: "src/nodes/sticky-member.ts",
+        before: "if (isDismissed || isForGood || this",
+        after: 'if (reason === "lease") return;\n    if (isDismissed || isForGood || this',
+      },
     ],
   },
   {
