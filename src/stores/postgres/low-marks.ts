@@ -113,10 +113,10 @@ export class LowMarks {
     const [row] = await this.#connections.run(this.#countDead, [], "harmless");
     this.#areUsed = ((row?.[0] as number | null | undefined) ?? 0) > this.#manyDead;
     if (!this.#areUsed) this.#marks.clear();
-    else if (this.#countedAt > this.#sweptAt + SWEEP_MS) await this.#sweep();
+    else if (this.#countedAt > this.#sweptAt + SWEEP_MS) await this.sweep();
   }
 
-  async #sweep(): Promise<void> {
+  async sweep(): Promise<void> {
     this.#sweptAt = performance.now();
     for (const [namespace, marks] of this.#marks) {
       const types = [...marks.keys()];

@@ -218,4 +218,28 @@ describe("statements of reminders", () => {
     const { rows } = await client.query(countDead(SCHEMA).text);
     assert.ok(Number(Object.values(rows[0])[0]) > 10_000);
   });
+
+  test("leases stay in their pages: rows that were set together are leased together by HOT updates", async () => {
+    await client.query("TRUNCATE limpet.reminders");
+    const rows = () =>
+      client.query(
+        "SELECT n_tup_upd AS all, n_tup_hot_upd AS hot FROM pg_stat_user_tables WHERE relname = 'reminders'",
+      );
+    await fill("T", 20_000, "i");
+    await client.query("SELECT pg_stat_force_next_flush()");
+    const before = (await rows()).rows[0];
+    const connections = new Connections(settings, settings.driver, 1);
+    const lows = new LowMarks(connections, SCHEMA);
+    const claims = new Claims(connections, SCHEMA, lows);
+    const request = { namespace: "n", types: ["T"], limit: 1_000, aheadMs: 0, leaseMs: 60_000 };
+    for (let i = 0; i < 20; i++) {
+      const { reminders } = await claims.claim({ ...request, token: "a token as long as they are: 36 chars" });
+      assert.equal(reminders.length, 1_000);
+    }
+    // The connection tells what it did when it ends.
+    await connections.close();
+    for (let all = 0; all < 20_000; ) all = (await rows()).rows[0].all - before.all;
+    const hot = (await rows()).rows[0].hot - before.hot;
+    assert.ok(hot > 0.85 * 20_000, `${hot} of 20000`);
+  });
 });

@@ -4,8 +4,8 @@
  * Why it is written this way:
  * - Whoever claims a row writes `leased_until` and `token`, which no index knows, so that the new version stays in its page (a HOT
  *   update): no index is touched and the next visitor of the page removes the old version. Reminders that were set together are due
- *   together, so one claim leases every row of a page at once: there must be room for a second version of each. With a fillfactor of
- *   70 only half of such leases were HOT, a claim cost twice the time, and the table ended up as large as with 50.
+ *   together, so one claim leases every row of a page at once: there must be room for a second version of each, which is longer by
+ *   the token. With a fillfactor of 70 only half of such leases were HOT, claims cost twice the time, and the table grew as large.
  * - `generation` is the primary key because claims and settlements name it, a number in one index instead of four words. A row that is
  *   set anew gets a new one, so whoever knows the old one finds nothing, and no version has to be compared.
  * - Claims read the index on (queue, at), one range per type: types that nobody asks for cost nothing, however many of theirs are due.
@@ -41,7 +41,7 @@ export const reminderTables = (schema: string): string => `
       data text,
       token text COLLATE "C",
       UNIQUE (namespace, type, id, name)
-    ) WITH (fillfactor = 50, vacuum_truncate = off, autovacuum_vacuum_scale_factor = 0.01,
+    ) WITH (fillfactor = 45, vacuum_truncate = off, autovacuum_vacuum_scale_factor = 0.01,
             autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0,
             toast.autovacuum_vacuum_scale_factor = 0.01, toast.autovacuum_vacuum_cost_delay = 0);
 

@@ -1,6 +1,8 @@
-import { after, before } from "node:test";
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
 import pg from "pg";
 import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
+import { Place, setOf } from "../contract/reminders-shared.contract.ts";
 import { remindersContract } from "../reminders.contract.ts";
 import { openPostgresStore } from "./postgres-store.ts";
 
@@ -38,3 +40,28 @@ remindersContract(
   },
   { modelRuns: 30 },
 );
+
+test("a claim answers with no more data than a few mebibytes, and the rest comes with the next", async () => {
+  const store = await openPostgresStore(await server.createDatabase());
+  const it = new Place(store);
+  const data = "x".repeat(3 * 1024 * 1024);
+  for (let i = 0; i < 5; i++) await it.set(it.key(`${i}`), { at: i, data });
+  await it.reminders.write([5, 6].map((at) => setOf(it.key(`${at}`), { at })));
+  const first = await it.claim();
+  assert.deepEqual(
+    first.reminders.map(({ key }) => key.name),
+    ["0", "1", "2"],
+  );
+  assert.equal(first.next, first.now);
+  const second = await it.claim();
+  assert.deepEqual(
+    second.reminders.map(({ key, data: got }) => [key.name, got?.length]),
+    [
+      ["3", data.length],
+      ["4", data.length],
+      ["5", undefined],
+      ["6", undefined],
+    ],
+  );
+  await store.close();
+});

@@ -1,0 +1,127 @@
+// Where claims begin: at the beginning, and further on while many dead rows lie there; but nothing is overlooked for long.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Connections, Statement } from "./connections.ts";
+import { isLongAgo, LowMarks } from "./low-marks.ts";
+
+const NONE = Number.MIN_SAFE_INTEGER;
+const NOW = 1_000_000;
+
+/** A table in which so many are dead, and what a sweep finds below the marks. */
+class Table {
+  dead = 0;
+  isAway = false;
+  first = new Map<string, number>();
+  asked: string[] = [];
+
+  readonly connections = {
+    during: <T>(work: () => Promise<T>) => work(),
+    run: async ({ name }: Statement) => {
+      this.asked.push(name);
+      if (this.isAway) throw new Error("away");
+      if (name === "limpet_count_dead_rows") return [[this.dead]];
+      return [...this.first];
+    },
+  } as unknown as Connections;
+}
+
+describe("low marks", () => {
+  async function crowded(table = new Table()): Promise<{ table: Table; lows: LowMarks }> {
+    table.dead = 50_000;
+    const lows = new LowMarks(table.connections, `"limpet"`);
+    await lows.look();
+    return { table, lows };
+  }
+
+  const marks = (lows: LowMarks, ...types: string[]) => lows.of("n", types).marks;
+
+  test("while few are dead claims begin at the beginning, whatever they saw", async () => {
+    const table = new Table();
+    const lows = new LowMarks(table.connections, `"limpet"`);
+    const asked = lows.of("n", ["A", "B"]);
+    assert.deepEqual(asked, { areUsed: false, marks: [NONE, NONE], stragglers: 0 });
+    lows.saw("n", "A", NOW - 9_000, NOW, asked);
+    await lows.look();
+    assert.deepEqual(marks(lows, "A", "B"), [NONE, NONE]);
+  });
+
+  test("while many are, a claim begins at the first living row that the one before it saw, each type for itself", async () => {
+    const { lows } = await crowded();
+    const asked = lows.of("n", ["A", "B"]);
+    assert.deepEqual(asked, { areUsed: true, marks: [NONE, NONE], stragglers: 0 });
+    lows.saw("n", "A", NOW - 9_000, NOW, asked);
+    assert.deepEqual(marks(lows, "A", "B"), [NOW - 9_000, NONE]);
+    assert.deepEqual(lows.of("other", ["A"]).marks, [NONE]);
+  });
+
+  test("but never later than a moment ago, for what is on its way", async () => {
+    const { lows } = await crowded();
+    const asked = lows.of("n", ["A", "B"]);
+    lows.saw("n", "A", null, NOW, asked);
+    lows.saw("n", "B", NOW + 50_000, NOW, asked);
+    assert.deepEqual(marks(lows, "A", "B"), [NOW - 2_000, NOW - 2_000]);
+    assert.deepEqual([isLongAgo(NOW - 2_000, NOW), isLongAgo(NOW - 2_001, NOW)], [false, true]);
+  });
+
+  test("a claim that saw less does not set the mark back", async () => {
+    const { lows } = await crowded();
+    const asked = lows.of("n", ["A"]);
+    lows.saw("n", "A", NOW - 3_000, NOW, asked);
+    lows.saw("n", "A", NOW - 8_000, NOW, asked);
+    assert.deepEqual(marks(lows, "A"), [NOW - 3_000]);
+  });
+
+  test("a row of long ago sets the mark of its type back, or those of all", async () => {
+    const { lows } = await crowded();
+    const asked = lows.of("n", ["A", "B"]);
+    for (const type of ["A", "B"]) lows.saw("n", type, NOW - 3_000, NOW, asked);
+    lows.straggler("n", "A", NOW - 60_000);
+    assert.deepEqual(marks(lows, "A", "B"), [NOW - 60_000, NOW - 3_000]);
+    lows.straggler("n", undefined, NOW - 70_000);
+    assert.deepEqual(marks(lows, "A", "B"), [NOW - 70_000, NOW - 70_000]);
+    lows.straggler("other", undefined, NOW - 90_000);
+    assert.deepEqual(marks(lows, "A", "B"), [NOW - 70_000, NOW - 70_000]);
+  });
+
+  test("a claim that began before such a row was written does not hide it", async () => {
+    const { lows } = await crowded();
+    const asked = lows.of("n", ["A"]);
+    lows.straggler("n", "A", NOW - 60_000);
+    lows.saw("n", "A", NOW - 3_000, NOW, asked);
+    assert.deepEqual(marks(lows, "A"), [NONE]);
+  });
+
+  test("a sweep finds what nobody told of", async () => {
+    const { table, lows } = await crowded();
+    const asked = lows.of("n", ["A", "B"]);
+    for (const type of ["A", "B"]) lows.saw("n", type, NOW - 3_000, NOW, asked);
+    table.first.set("B", NOW - 60_000);
+    assert.deepEqual(marks(lows, "A", "B"), [NOW - 3_000, NOW - 3_000]);
+    await lows.sweep();
+    assert.deepEqual(marks(lows, "A", "B"), [NOW - 3_000, NOW - 60_000]);
+  });
+
+  test("when the dead are gone the marks are, too", async () => {
+    const { table, lows } = await crowded();
+    lows.saw("n", "A", NOW - 3_000, NOW, lows.of("n", ["A"]));
+    table.dead = 0;
+    await lows.look();
+    assert.deepEqual(lows.of("n", ["A"]), { areUsed: false, marks: [NONE], stragglers: 0 });
+  });
+
+  test("a store that does not answer changes nothing", async () => {
+    const { table, lows } = await crowded();
+    lows.saw("n", "A", NOW - 3_000, NOW, lows.of("n", ["A"]));
+    table.isAway = true;
+    await lows.look();
+    assert.deepEqual(marks(lows, "A"), [NOW - 3_000]);
+  });
+
+  test("the dead are counted by the claims, and not by each of them", async () => {
+    const table = new Table();
+    const lows = new LowMarks(table.connections, `"limpet"`);
+    for (let i = 0; i < 100; i++) lows.of("n", ["A"]);
+    await lows.look();
+    assert.ok(table.asked.length <= 2, `${table.asked.length}`);
+  });
+});
