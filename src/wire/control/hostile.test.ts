@@ -414,6 +414,8 @@ describe("a client whose scheduler is none", () => {
     const { stream, ear, host } = await openHost(t, { limits: { messageBytes: 10_000 } });
     stream.send({ kind: "types", types: Array.from({ length: 1_000 }, (_, i) => `${i}${"T".repeat(100)}`) });
     assert.ok(hasCode("PROTOCOL")(await ear.ended));
-    assert.ok(hasCode("UNREACHABLE")(await host.ended));
+    // Whether the other end sees a stream that was reset or one that ended is a matter of who is quicker.
+    await host.ended;
+    assert.ok(host.heard.every(({ kind }) => kind !== "types"));
   });
 });
