@@ -4,7 +4,6 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
 import type { ClusterSettings } from "../../src/config/settings.ts";
 import { limpet } from "../../src/index.ts";
 import { LIMITS } from "../../src/kernel/limits.ts";
@@ -17,13 +16,11 @@ import { type TraceLine, traceClock } from "../support/cluster-actors.ts";
 import { ClusterProcess } from "../support/cluster-process.ts";
 import { LifeTrace, type Pause } from "../support/life-trace.ts";
 import { type Dice, dice } from "../support/seed.ts";
-import { isSqliteFree } from "../support/sqlite-lock.ts";
+import { standStill } from "../support/stand-still.ts";
 import { Tally } from "../support/tally.ts";
 import type { Place } from "../support/two-stores.ts";
 import { Callers, until } from "./callers.ts";
 
-/** Those who run have written by then what they were about to write. */
-const SQLITE_PATIENCE_MS = 200;
 /** Questions that are asked of one process at a time. */
 const AT_ONCE = 200;
 
@@ -168,26 +165,13 @@ export class StickyCluster implements AsyncDisposable {
 
   /** The process cannot run while `meanwhile` lasts. */
   async paused(host: ClusterProcess, meanwhile: () => Promise<void>): Promise<void> {
-    let from = traceClock();
-    host.signal("SIGSTOP");
-    for (let attempt = 0; attempt < 100 && !this.#isStoreFree(); attempt++) {
-      host.signal("SIGCONT");
-      await pause(attempt);
-      from = traceClock();
-      host.signal("SIGSTOP");
-    }
+    const from = await standStill(host, this.#place.store);
     try {
       await meanwhile();
     } finally {
       this.#pauses.push({ process: host.name, from, until: traceClock() });
       host.signal("SIGCONT");
     }
-  }
-
-  /** Whoever stands still while it writes to an SQLite file keeps everybody from writing; that is not what is tested. */
-  #isStoreFree(): boolean {
-    const { store } = this.#place;
-    return /^postgres/.test(store) || isSqliteFree(store, SQLITE_PATIENCE_MS);
   }
 
   // ——— What is left.

@@ -2,11 +2,12 @@
 // the time of a clock that all processes of the machine share, before anything else happens. What is said between a process
 // that hosts them (fixtures/cluster-host.ts) and its test (support/cluster.ts) is here too.
 import { once } from "node:events";
-import { writeSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { Actor, type ActorOptions } from "../../src/index.ts";
 import type { Verdict } from "../../src/kernel/errors.ts";
+import { Bell, Chimes } from "./bells.ts";
 import { Tally, type TallyReport } from "./tally.ts";
+import { writeTrace } from "./trace-file.ts";
 
 /** `awake` and `asleep` frame a life, `begin` and `end` a turn. Microseconds of CLOCK_MONOTONIC. */
 export type TraceKind = "awake" | "begin" | "end" | "asleep";
@@ -15,17 +16,10 @@ export type TraceLine = readonly [at: number, kind: TraceKind, life: number, act
 export const traceClock = (): number => Number(process.hrtime.bigint() / 1_000n);
 
 let lives = 0;
-let traceFile: number | undefined;
 
-export function traceTo(file: number): void {
-  traceFile = file;
-}
-
-/** At once and not later: a process that is killed has still said it. */
 function trace(kind: TraceKind, life: number, actor: string, operation = ""): void {
-  if (traceFile === undefined) return;
   const line: TraceLine = [traceClock(), kind, life, actor, operation];
-  writeSync(traceFile, `${JSON.stringify(line)}\n`);
+  writeTrace(line);
 }
 
 export class TracedTally extends Tally {
@@ -128,7 +122,7 @@ export class Other extends Actor {
   }
 }
 
-export const ACTOR_TYPES = { Tally: TracedTally, Strict, Lenient, Other } as const;
+export const ACTOR_TYPES = { Tally: TracedTally, Strict, Lenient, Other, Bell, Chimes } as const;
 export type ActorTypeName = keyof typeof ACTOR_TYPES;
 
 /** What is watched in a process beside its answers. */

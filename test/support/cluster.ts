@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
 import type { ClusterSettings } from "../../src/config/settings.ts";
 import { limpet } from "../../src/index.ts";
 import { type ActorTypeName, type Stop, traceClock } from "./cluster-actors.ts";
@@ -12,7 +11,7 @@ import { ClusterLoad } from "./cluster-load.ts";
 import { ClusterProcess } from "./cluster-process.ts";
 import { LifeTrace, type Pause } from "./life-trace.ts";
 import { dice } from "./seed.ts";
-import { isSqliteFree } from "./sqlite-lock.ts";
+import { standStill } from "./stand-still.ts";
 import { Tally } from "./tally.ts";
 import type { Place } from "./two-stores.ts";
 
@@ -23,8 +22,6 @@ export const BRISK = {
   roundTimeout: "1500ms",
   moveTimeout: "500ms",
 } satisfies ClusterSettings;
-/** Those who run have written by then what they were about to write. */
-const SQLITE_PATIENCE_MS = 200;
 
 export interface StartOptions {
   readonly types?: readonly ActorTypeName[];
@@ -123,25 +120,13 @@ export class TestCluster implements AsyncDisposable {
 
   /** The process cannot run while `meanwhile` lasts. */
   async paused(host: ClusterProcess, meanwhile: () => Promise<void>): Promise<void> {
-    let from = traceClock();
-    host.signal("SIGSTOP");
-    for (let attempt = 0; attempt < 100 && !this.#isStoreFree(); attempt++) {
-      host.signal("SIGCONT");
-      await pause(attempt);
-      from = traceClock();
-      host.signal("SIGSTOP");
-    }
+    const from = await standStill(host, this.store);
     try {
       await meanwhile();
     } finally {
       this.#pauses.push({ process: host.name, from, until: traceClock() });
       host.signal("SIGCONT");
     }
-  }
-
-  /** Whoever stands still while it writes to an SQLite file keeps everybody from writing; that is not what is tested. */
-  #isStoreFree(): boolean {
-    return /^postgres/.test(this.store) || isSqliteFree(this.store, SQLITE_PATIENCE_MS);
   }
 
   /** Every error that callers were told is one of these. */
