@@ -1,25 +1,33 @@
 // The application of a run: actors that do as the call tells them and write down who called. What they do is seen by the stage.
 
 import type { ActorClass } from "../src/actors/remote.ts";
-import { Actor, type ActorOptions, sticky } from "../src/index.ts";
+import { Actor, type ActorOptions, type ReminderTick, sticky } from "../src/index.ts";
 import type { Process } from "../src/world/process.ts";
 import type { Life, Turn } from "./observer.ts";
-import type { CallHow } from "./plan.ts";
+import type { CallHow, PlannedHost } from "./plan.ts";
+import { type Carried, optionsOf, tellReminder, tickWord } from "./reminding.ts";
 import type { Stage } from "./stage.ts";
 
 /** Types with state; every one behaves the same, and each has tables of its own. */
 export const LEDGERS = ["Ledger", "Purse", "Diary"] as const;
+/** How long callers wait who do not say how long, and ticks of reminders. */
+export const CALL_TIMEOUT_MS = 10_000;
 /** A type without state: it never asks the database. */
 export const PLAIN = "Echo";
 
 let lives = 0;
 let turns = 0;
+let runs = 0;
 
 /** Numbers begin anew with every run, so that two runs of a seed are the same. */
 export function beginNumbers(): void {
   lives = 0;
   turns = 0;
+  runs = 0;
 }
+
+/** Writes a word into the state of an actor, if it has one. */
+type Write = (word: string) => void;
 
 /** The classes of one process: what they do is noted as done there. */
 export function applicationOf(
@@ -47,7 +55,13 @@ export function applicationOf(
     return { number: ++lives, process: process(), namespace, type, id, bornAt: stage.now };
   };
 
-  async function work<T>(actor: Actor<object>, life: Life, op: string, how: CallHow, change: () => T): Promise<T> {
+  async function work<T>(
+    actor: Actor<object>,
+    life: Life,
+    op: string,
+    how: CallHow,
+    change: () => T | Promise<T>,
+  ): Promise<T> {
     const turn: Turn = { number: ++turns, life, op, beganAt: stage.now };
     tell.turnBegan(turn);
     try {
@@ -57,13 +71,54 @@ export function applicationOf(
       if (how.slowMs !== undefined) await new Promise<void>((go) => process().clock.after(how.slowMs!, go));
       if (how.hangs) await new Promise((go) => actor.signal.addEventListener("abort", go, { once: true }));
       if (how.throws === "early") throw new Error("early");
-      const result = change();
+      const result = await change();
       if (how.throws === "late") throw new Error("late");
       if (how.leaves) actor.deactivate();
       return result;
     } finally {
       tell.turnEnded(turn);
     }
+  }
+
+  /** What an actor does when it is reminded. */
+  async function ring(
+    actor: Actor<object>,
+    life: Life,
+    name: string,
+    carried: Carried,
+    tick: ReminderTick,
+    write: Write,
+  ) {
+    const { how } = carried;
+    const { type, id } = actor;
+    const run = { number: ++runs, process: process(), namespace, type, id, name, op: carried.op, tick };
+    const waitedMs = CALL_TIMEOUT_MS - ((actor.deadline ?? 0) - process().clock.now());
+    const sentAt = stage.now - Math.max(waitedMs, 0);
+    const ended = tellReminder(stage, { ...run, sentAt, beganAt: stage.now });
+    const word = tickWord(carried.op, tick);
+    let isDone = false;
+    try {
+      await work(actor, life, `${word}.${tick.attempt}`, {}, async () => {
+        if (how.slowMs !== undefined) await new Promise<void>((go) => process().clock.after(how.slowMs!, go));
+        if (how.hangs) await new Promise((go) => actor.signal.addEventListener("abort", go, { once: true }));
+        if (how.writes) write(word);
+        if (how.sets !== undefined) {
+          const next: Carried = { op: `${word}.${tick.attempt}`, how: {} };
+          await actor.reminders.set(how.sets.name, { due: how.sets.due, data: next });
+        }
+        if (how.cancels !== undefined) await actor.reminders.cancel(how.cancels);
+        if (tick.attempt <= (how.fails ?? 0)) throw new Error("late");
+      });
+      isDone = true;
+    } finally {
+      ended(isDone);
+    }
+  }
+
+  /** Sets or cancels a reminder in the turn of a call. */
+  async function change(actor: Actor<object>, op: string, { remind, forget }: CallHow): Promise<void> {
+    if (remind !== undefined) await actor.reminders.set(remind.name, optionsOf(op, remind));
+    if (forget !== undefined) await actor.reminders.cancel(forget);
   }
 
   const placementOf = (type: string): ActorOptions => {
@@ -95,6 +150,16 @@ export function applicationOf(
       read(op: string, how: CallHow) {
         return work(this, this._life, op, how, () => [...this.state.entries]);
       }
+      /** Changes a reminder together with its ledger. */
+      remind(op: string, how: CallHow) {
+        return work(this, this._life, op, how, async () => {
+          await change(this, op, how);
+          return this.state.entries.push(op);
+        });
+      }
+      override onReminder(name: string, data: unknown, tick: ReminderTick) {
+        return ring(this, this._life, name, data as Carried, tick, (word) => void this.state.entries.push(word));
+      }
     };
 
   class Echo extends Actor {
@@ -109,6 +174,37 @@ export function applicationOf(
     append(op: string, how: CallHow) {
       return work(this, this._life, op, how, () => op);
     }
+    remind(op: string, how: CallHow) {
+      return work(this, this._life, op, how, async () => {
+        await change(this, op, how);
+        return op;
+      });
+    }
+    override onReminder(name: string, data: unknown, tick: ReminderTick) {
+      return ring(this, this._life, name, data as Carried, tick, () => {});
+    }
   }
   return types.map((type) => (type === PLAIN ? Echo : ledger(type)));
+}
+
+/** Every process that is up has the job of the plan, if there is one. Who could not say so tries again. */
+export function setJob(
+  stage: Stage,
+  process: Process,
+  { namespace, dedicated }: Pick<PlannedHost, "namespace" | "dedicated">,
+): void {
+  const job = stage.plan.reminders?.job;
+  if (job === undefined || dedicated || process.app === undefined) return;
+  const { every, missed, slowMs } = job;
+  const carried: Carried = { op: `${namespace}:job`, how: {} };
+  const options = { every, missed, data: carried, onFailure: { attempts: 1_000_000 } };
+  const handle = async (_data: unknown, tick: ReminderTick): Promise<void> => {
+    const run = { number: ++runs, process, namespace, type: "$sweep", id: "job", name: "run", op: carried.op, tick };
+    const ended = tellReminder(stage, { ...run, sentAt: stage.now, beganAt: stage.now });
+    await new Promise<void>((go) => process.clock.after(slowMs, go));
+    ended(true);
+  };
+  process.app.jobs.set("sweep", options, handle).catch(() => {
+    process.clock.after(1_000, () => setJob(stage, process, { namespace, dedicated }));
+  });
 }

@@ -1,8 +1,10 @@
 // The users of a run: they make the planned calls and write down what they hear.
-import type { AnyActor } from "../src/actors/remote.ts";
+import type { AnyActor, CallSettings } from "../src/actors/remote.ts";
+import type { App } from "../src/nodes/app.ts";
 import { KIND } from "../src/world/timeline.ts";
 import type { Operation } from "./observer.ts";
 import type { CallHow, PlannedCall } from "./plan.ts";
+import { optionsOf } from "./reminding.ts";
 import type { Stage } from "./stage.ts";
 
 type Methods = Record<string, (op: string, how: CallHow) => Promise<unknown>>;
@@ -35,7 +37,7 @@ export async function makeCall(stage: Stage, call: PlannedCall, name: string): P
     ended.promise,
     Promise.resolve()
       .then(() =>
-        (process.app!.actor<AnyActor>(call.type, call.id, settings) as Methods)[call.method]!(token, call.how),
+        call.how.outside ? changeReminder(process.app!, call, token) : callActor(process.app!, call, token, settings),
       )
       .then(
         (value: unknown) => ({ value }),
@@ -48,4 +50,15 @@ export async function makeCall(stage: Stage, call: PlannedCall, name: string): P
   stage.world.timeline.noteText("error" in outcome ? String((outcome.error as Error).message) : String(outcome.value));
   for (const one of stage.observers) one.answered?.(operation);
   return operation;
+}
+
+const callActor = (app: App, call: PlannedCall, token: string, settings: CallSettings): Promise<unknown> =>
+  (app.actor<AnyActor>(call.type, call.id, settings) as Methods)[call.method]!(token, call.how);
+
+/** Without a turn of its actor. */
+async function changeReminder({ reminders }: App, { type, id, how }: PlannedCall, token: string): Promise<string> {
+  const { remind, forget } = how;
+  if (remind !== undefined) await reminders.set(type, id, remind.name, optionsOf(token, remind));
+  if (forget !== undefined) await reminders.cancel(type, id, forget);
+  return token;
 }

@@ -7,6 +7,7 @@ import { KIND } from "../src/world/timeline.ts";
 import { PLAIN } from "./application.ts";
 import { makeCall } from "./callers.ts";
 import type { Checker } from "./checkers/checker.ts";
+import { demandReminders } from "./heal-reminders.ts";
 import type { Operation } from "./observer.ts";
 import type { PlannedCall } from "./plan.ts";
 import type { Player, Stage } from "./stage.ts";
@@ -32,6 +33,7 @@ export async function demand(stage: Stage, checkers: readonly Checker[], until: 
   await probe(stage, until);
   await answers(stage, until);
   await agreement(stage, until);
+  await demandReminders(stage, until);
   for (const checker of checkers) checker.healed?.();
   if (stage.violations.length > 0) return;
   await stopAll(stage, until);

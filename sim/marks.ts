@@ -7,7 +7,8 @@ import type { RemoteCall } from "../src/ports/links.ts";
 import type { Process } from "../src/world/process.ts";
 import type { Said } from "../src/world/virtual-control.ts";
 import { isSticky, nameOf } from "./checkers/looks.ts";
-import type { Life, Observer, Operation, Turn } from "./observer.ts";
+import type { Life, Observer, Operation, ReminderRun, Turn } from "./observer.ts";
+import { REMINDER_MARKS, ReminderMarks } from "./reminder-marks.ts";
 import type { Stage } from "./stage.ts";
 import { STICKY_MARKS, StickyMarks } from "./sticky-marks.ts";
 
@@ -55,6 +56,7 @@ export const MARKS = {
   "two lives, excused":
     "two activations of an actor were in memory at once, for a reason under which that is not ruled out",
   ...STICKY_MARKS,
+  ...REMINDER_MARKS,
 } as const satisfies Record<string, string>;
 
 export type MarkName = keyof typeof MARKS;
@@ -95,6 +97,7 @@ interface Round {
 export class Marks implements Observer {
   readonly #stage: Stage;
   readonly #sticky: StickyMarks;
+  readonly #reminders: ReminderMarks;
   readonly #commits = new Set<string>();
   readonly #lastOp = new Map<string, string>();
   readonly #committedOps = new Set<string>();
@@ -109,6 +112,7 @@ export class Marks implements Observer {
   constructor(stage: Stage) {
     this.#stage = stage;
     this.#sticky = new StickyMarks(stage);
+    this.#reminders = new ReminderMarks(stage);
   }
 
   #reach(name: MarkName): void {
@@ -197,8 +201,13 @@ export class Marks implements Observer {
     this.#askedAt.set(token, this.#stage.now);
   }
 
+  reminderBegan(run: ReminderRun): void {
+    this.#reminders.reminderBegan(run);
+  }
+
   answered(operation: Operation): void {
     this.#sticky.answered(operation);
+    this.#reminders.answered(operation);
     const { token, outcome } = operation;
     if (outcome === undefined || !("error" in outcome) || !(outcome.error instanceof LimpetError)) return;
     const { code, message } = outcome.error;
@@ -218,6 +227,7 @@ export class Marks implements Observer {
 
   gone(host: unknown, process: Process): void {
     this.#sticky.gone(host, process);
+    this.#reminders.gone(host, process);
   }
 
   faulted(fault: string): void {

@@ -1,7 +1,10 @@
 // What can be seen of a run while it goes on. Checkers and marks look at these and at nothing else.
 import type { ActorKey } from "../src/kernel/names.ts";
 import type { Candidate, Standing } from "../src/ports/coordination.ts";
+import type { ReminderTick } from "../src/ports/reminder-book.ts";
+import type { Claim, ClaimRequest, ReminderOutcome, ReminderWrite, Settlement } from "../src/ports/reminders.ts";
 import type { Commit, CommitOutcome, Taken, TakeRequest } from "../src/ports/store.ts";
+import type { Question } from "../src/world/database.ts";
 import type { Process } from "../src/world/process.ts";
 import type { StoryLine } from "../src/world/story.ts";
 import type { WorldHost } from "../src/world/world-host.ts";
@@ -23,6 +26,22 @@ export interface Turn {
   readonly life: Life;
   /** The operation it performs. */
   readonly op: string;
+  readonly beganAt: number;
+}
+
+/** A handler that was called because a reminder, or a job, was due. */
+export interface ReminderRun {
+  readonly number: number;
+  readonly process: Process;
+  readonly namespace: string;
+  readonly type: string;
+  readonly id: string;
+  readonly name: string;
+  /** What set it. */
+  readonly op: string;
+  readonly tick: ReminderTick;
+  /** When it was sent on its way, as well as its actor can know: it may have waited for its turn. */
+  readonly sentAt: number;
   readonly beganAt: number;
 }
 
@@ -52,6 +71,15 @@ export interface Observer {
   taken?(process: Process, request: TakeRequest, taken: Taken): void;
   committed?(process: Process, commit: Commit, key: ActorKey, outcome: CommitOutcome): void;
   campaigned?(process: Process, candidate: Candidate, standing: Standing): void;
+  reminderBegan?(run: ReminderRun): void;
+  /** `isDone`: it has not thrown. What it did may still come to nothing. */
+  reminderEnded?(run: ReminderRun, isDone: boolean): void;
+  /** Reminders were written, other than by a commit. */
+  reminded?(process: Process, batch: readonly ReminderWrite[], outcomes: readonly ReminderOutcome[]): void;
+  claimed?(process: Process, request: ClaimRequest, claim: Claim): void;
+  settled?(process: Process, batch: readonly Settlement[], counted: readonly boolean[]): void;
+  /** The store has done something for a process, which has not heard of it yet. */
+  stored?(process: Process, question: Question): void;
   /** A message of the virtual network was sent: `Said` of src/world/virtual-control.ts or virtual-links.ts. */
   sent?(from: Process, to: number, message: unknown): void;
   asked?(operation: Operation): void;

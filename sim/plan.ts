@@ -2,6 +2,7 @@
 // wrong and when. A seed draws a plan, a run follows it, and a shrinker takes things out of it until only the cause is left.
 // What is not in the plan – how long a message takes, which of two things comes first – follows from the seed in the plan.
 import type { LimpetSettings } from "../src/config/settings.ts";
+import type { Missed } from "../src/ports/reminder-options.ts";
 import type { ClockTroubles } from "../src/world/local-clock.ts";
 
 export interface PlannedHost {
@@ -44,6 +45,39 @@ export interface CallHow {
   readonly via?: readonly { readonly type: string; readonly id: string }[];
   /** The caller gives up after this. */
   readonly cancelMs?: number;
+  /** Sets this reminder, for `remind`. */
+  readonly remind?: PlannedReminder;
+  /** Cancels the reminder of this name, for `forget`. */
+  readonly forget?: string;
+  /** Whoever calls does it, without a turn of the actor. */
+  readonly outside?: boolean;
+}
+
+export interface PlannedReminder {
+  readonly name: string;
+  readonly when: {
+    readonly due?: number;
+    readonly every?: number;
+    readonly times?: number;
+    readonly missed?: Missed;
+  };
+  readonly onFailure?: { readonly attempts: number; readonly pause: number; readonly giveUp: "keep" | "drop" };
+  readonly how: RemindHow;
+}
+
+/** How the scripted actor behaves when it is reminded. */
+export interface RemindHow {
+  /** Works for so long. */
+  readonly slowMs?: number;
+  /** So many attempts at every tick throw, when everything else is done. */
+  readonly fails?: number;
+  /** Goes on until nobody waits for it any more. */
+  readonly hangs?: boolean;
+  /** Writes the tick into its state, if it has one, so that both are stored together. */
+  readonly writes?: boolean;
+  /** Sets another one, which is due after so long. */
+  readonly sets?: { readonly name: string; readonly due: number };
+  readonly cancels?: string;
 }
 
 /** Something that goes wrong: a name of sim/faults/ and what it needs to know. */
@@ -59,6 +93,13 @@ export interface StickyRule {
   readonly limit?: number;
 }
 
+export interface ReminderPlan {
+  /** Whether the database tells those who watch that others have written some. */
+  readonly tells: boolean;
+  /** Every process has this job. */
+  readonly job?: { readonly every: number; readonly missed: Missed; readonly slowMs: number };
+}
+
 export interface Plan {
   /** Of the world. */
   readonly seed: number;
@@ -69,6 +110,8 @@ export interface Plan {
   readonly sticky?: Readonly<Record<string, StickyRule>>;
   /** Ids in one message about sticky actors, so that it takes several to say what a host holds. Left out: as in production. */
   readonly stickyChunk?: number;
+  /** Reminders are on. Their settings are among those of hosts, and setting them among the calls. */
+  readonly reminders?: ReminderPlan;
   readonly latency: { readonly leastMs: number; readonly moreMs: number };
   /** How long things go wrong. Then everything is healed. */
   readonly chaosMs: number;

@@ -8,7 +8,7 @@ import type { Process } from "../src/world/process.ts";
 import { KIND } from "../src/world/timeline.ts";
 import { World } from "../src/world/world.ts";
 import type { WorldHost } from "../src/world/world-host.ts";
-import { applicationOf } from "./application.ts";
+import { applicationOf, setJob } from "./application.ts";
 import type { Observer, Operation } from "./observer.ts";
 import type { Plan, PlannedHost } from "./plan.ts";
 
@@ -35,6 +35,8 @@ interface Trap {
 
 export type TrapEvent =
   | { readonly kind: "asks" | "done"; readonly process: Process; readonly question: Question }
+  /** Reminders were claimed, and the process has not heard of it yet. */
+  | { readonly kind: "claimed"; readonly process: Process; readonly count: number }
   | { readonly kind: "sent"; readonly process: Process; readonly to: number; readonly message: unknown };
 
 /** Enough to see what is wrong. */
@@ -66,6 +68,7 @@ export class Stage {
     this.chance = this.world.chance.child("stage");
     this.world.network.latency = { ...plan.latency };
     this.world.database.latency = { ...plan.latency };
+    this.world.database.tellsNews = plan.reminders?.tells ?? true;
     this.players = plan.hosts.map((planned) => {
       const { name, machine, dedicated, clock } = planned;
       const host = this.world.addHost({ name, machine, dedicated, clock });
@@ -78,7 +81,10 @@ export class Stage {
     const process = (station: Station): Process => station as Process;
     this.world.database.watchers.push({
       asks: (station, question) => this.#spring({ kind: "asks", process: process(station), question }),
-      done: (station, question) => this.#spring({ kind: "done", process: process(station), question }),
+      done: (station, question) => {
+        for (const one of this.observers) one.stored?.(process(station), question);
+        this.#spring({ kind: "done", process: process(station), question });
+      },
       taken: (station, request, taken) => {
         for (const one of this.observers) one.taken?.(process(station), request, taken);
       },
@@ -87,6 +93,17 @@ export class Stage {
       },
       campaigned: (station, candidate, standing) => {
         for (const one of this.observers) one.campaigned?.(process(station), candidate, standing);
+      },
+      reminded: (station, batch, outcomes) => {
+        for (const one of this.observers) one.reminded?.(process(station), batch, outcomes);
+      },
+      claimed: (station, request, claim) => {
+        for (const one of this.observers) one.claimed?.(process(station), request, claim);
+        const count = claim.reminders.length;
+        if (count > 0) this.#spring({ kind: "claimed", process: process(station), count });
+      },
+      settled: (station, batch, counted) => {
+        for (const one of this.observers) one.settled?.(process(station), batch, counted);
       },
     });
     this.world.network.watchers.push({
@@ -191,14 +208,17 @@ export class Stage {
     const process = host.process!;
     box.process = process;
     this.#started.set(player, process);
-    starting.catch((error: unknown) => {
-      // It was ended, or nobody let it join in time: an operator tries again.
-      this.world.story.tell(host.name, "info", "did not start", { err: error });
-      this.world.timeline.plan(this.now + 1_000, KIND.script, undefined, () => {
-        // Unless somebody else has tried meanwhile: that one may have been stopped again, for good.
-        if (this.#started.get(player) === process) this.start(player);
-      });
-    });
+    starting.then(
+      () => setJob(this, process, planned),
+      (error: unknown) => {
+        // It was ended, or nobody let it join in time: an operator tries again.
+        this.world.story.tell(host.name, "info", "did not start", { err: error });
+        this.world.timeline.plan(this.now + 1_000, KIND.script, undefined, () => {
+          // Unless somebody else has tried meanwhile: that one may have been stopped again, for good.
+          if (this.#started.get(player) === process) this.start(player);
+        });
+      },
+    );
     for (const one of this.observers) one.started?.(host, process);
   }
 

@@ -1,11 +1,12 @@
 // From a seed to a plan: how many hosts, who calls what, and which kinds of trouble are on. Every seed turns some of them off,
 // because troubles hide each other: a world in which everything breaks all the time never gets far enough to break in a new way.
 import { Prng } from "../src/kernel/prng.ts";
-import { LEDGERS, PLAIN } from "./application.ts";
+import { CALL_TIMEOUT_MS, LEDGERS, PLAIN } from "./application.ts";
 import { FAULTS } from "./faults/all.ts";
 import { herd } from "./faults/control-plane.ts";
 import type { Fault } from "./faults/fault.ts";
 import type { CallHow, Plan, PlannedCall, PlannedHost, StickyRule } from "./plan.ts";
+import { drawReminders } from "./swarm-reminders.ts";
 
 /** How likely each kind of trouble is on. */
 const FEWEST_ON = 0.02;
@@ -27,9 +28,12 @@ export function drawPlan(seed: number): Plan {
   const shape = drawShape(seed, chance.child("shape"));
   const waiting = isOn(herd) && chance.child("herd").chance(HERDS) ? drawHerd(shape) : [];
   const hosts = [...shape.hosts, ...waiting];
-  const plan = { ...shape, hosts, calls: drawCalls(shape, chance.child("calls")) };
+  const calls = drawCalls(shape, chance.child("calls"));
+  const drawn = drawReminders({ ...shape, calls }, chance.child("reminders"));
+  const plan = { ...shape, hosts, calls, ...drawn?.plan, settings: { ...shape.settings, ...drawn?.settings } };
   const faults = FAULTS.filter(isOn).flatMap((fault) => fault.draw(chance.child(fault.name), plan));
-  return { ...plan, faults: faults.sort((a, b) => a.at - b.at) };
+  // Troubles that pick from the calls pick the same with reminders and without.
+  return { ...plan, calls: [...calls, ...(drawn?.calls ?? [])], faults: faults.sort((a, b) => a.at - b.at) };
 }
 
 /** Hosts that nobody starts before a fault does, or everything is healed. */
@@ -75,7 +79,7 @@ function drawShape(seed: number, chance: Prng): Plan {
     hosts,
     settings: {
       idleTimeout: Math.floor(chance.between(2_000, 60_000)),
-      callTimeout: 10_000,
+      callTimeout: CALL_TIMEOUT_MS,
       // Callers that outlive the patience with the store are told what is not known.
       ...(chance.chance(0.25) ? { storeTimeout: "1500ms" } : {}),
       ...(chance.chance(0.15) ? { mailboxLimit: 2 } : {}),

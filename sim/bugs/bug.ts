@@ -17,7 +17,8 @@ export type Family =
   | "control plane stuck"
   | "store"
   | "calls"
-  | "sticky actors";
+  | "sticky actors"
+  | "reminders";
 
 export interface Change {
   /** Relative to the project. */

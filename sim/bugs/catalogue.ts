@@ -5,6 +5,7 @@ import { CONTROL_PLANE_STUCK } from "./control-plane-stuck.ts";
 import { OWNERSHIP_OVERLAP } from "./ownership-overlap.ts";
 import { REJECTED_DESIGNS } from "./rejected-designs.ts";
 import { REJECTED_LEASES } from "./rejected-leases.ts";
+import { REMINDERS } from "./reminders.ts";
 import { STICKY } from "./sticky.ts";
 import { STORE } from "./store.ts";
 
@@ -16,6 +17,7 @@ export const BUGS: readonly Bug[] = [
   ...STORE,
   ...CALLS,
   ...STICKY,
+  ...REMINDERS,
 ];
 
 export const bugNamed = (name: string): Bug | undefined => BUGS.find((bug) => bug.name === name);

@@ -17,6 +17,12 @@ import { notInVain } from "./not-in-vain.ts";
 import { notedBeforeGranted } from "./noted-before-granted.ts";
 import { nothingLeft } from "./nothing-left.ts";
 import { quietLog } from "./quiet-log.ts";
+import { remindersKept } from "./reminders-kept.ts";
+import { remindersLeftNothing } from "./reminders-left-nothing.ts";
+import { remindersNeverEarly } from "./reminders-never-early.ts";
+import { remindersOnTheGrid } from "./reminders-on-the-grid.ts";
+import { remindersOneAtATime } from "./reminders-one-at-a-time.ts";
+import { remindersVoid } from "./reminders-void.ts";
 import { routingAgreement } from "./routing-agreement.ts";
 import { singleCommitter } from "./single-committer.ts";
 import { singleRunner } from "./single-runner.ts";
@@ -52,4 +58,10 @@ export const CHECKERS: readonly CheckerKind[] = [
   stickyHolders,
   heardBeforeGranted,
   stickyStays,
+  remindersKept,
+  remindersNeverEarly,
+  remindersOneAtATime,
+  remindersOnTheGrid,
+  remindersVoid,
+  remindersLeftNothing,
 ];

@@ -1,4 +1,5 @@
 // A call is run at most once, wherever: one that may have been run is never sent again.
+import { isTickWord } from "../reminding.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOf, nameOf } from "./looks.ts";
 import { mostRuns } from "./tokens.ts";
@@ -13,6 +14,8 @@ export const atMostOnce: CheckerKind = {
         const key = `${nameOf(life)} ${op}`;
         const count = (runs.get(key) ?? 0) + 1;
         runs.set(key, count);
+        // Ticks of reminders have rules of their own.
+        if (isTickWord(op)) return;
         const most = mostRuns(stage, op, life);
         if (count > most)
           report(`${op} begins for the ${count}. time on ${labelOf(life)}, and was called ${most} times`);

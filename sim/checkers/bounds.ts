@@ -22,6 +22,8 @@ export const bounds: CheckerKind = {
     const { length: hosts } = plan.hosts;
     const mailboxLimit = plan.settings.mailboxLimit ?? Number(OPTIONS.mailboxLimit.default);
     const asked: number[] = [];
+    // Each of them may wait once for its actor.
+    const reminders = plan.calls.filter(({ how }) => how.remind !== undefined).length;
     const mostConnections = hosts * hosts * CONNECTIONS_PER_PAIR;
     const mostPlanned =
       plan.calls.length * PLANNED_PER_CALL + hosts * hosts * PLANNED_PER_HOST + plan.faults.length * 100;
@@ -38,7 +40,7 @@ export const bounds: CheckerKind = {
               if (waiting > mailboxLimit) report(`${waiting} calls wait for ${type}/${id}, and ${mailboxLimit} may`);
               // Chains add one call each; nobody else calls. A caller may have given up, and the word of it be on its way.
               const lately = asked.filter((at) => at > stage.now - LATELY_MS).length;
-              if (waiting > (lately + 1) * 2) {
+              if (waiting > (lately + 1 + reminders) * 2) {
                 report(
                   `${waiting} calls wait for ${type}/${id} at process ${process.number}; ${lately} were made lately`,
                 );

@@ -3,6 +3,8 @@
 import { LimpetError } from "../../src/kernel/errors.ts";
 import type { ActorKey } from "../../src/kernel/names.ts";
 import type { Operation } from "../observer.ts";
+import type { PlannedCall } from "../plan.ts";
+import { isTickWord } from "../reminding.ts";
 import type { CheckerKind } from "./checker.ts";
 import { isStateful, labelOf, nameOf } from "./looks.ts";
 import { Row } from "./stored-entries.ts";
@@ -26,6 +28,9 @@ interface Span {
   /** Endless when its caller never heard that it did. */
   readonly endedAt: number;
 }
+
+/** It writes its own word into the ledger. */
+const isAppend = ({ method }: PlannedCall): boolean => method === "append" || method === "remind";
 
 const hasWorked = ({ outcome }: Operation): boolean => outcome !== undefined && "value" in outcome;
 
@@ -57,12 +62,12 @@ export const linearizable: CheckerKind = {
       },
       healed() {
         const operations = Map.groupBy(
-          stage.operations.filter(({ call }) => isStateful(call.type)),
+          stage.operations.filter(({ call }) => isStateful(call.type) && !call.how.outside),
           ({ namespace, call }) => nameOf({ namespace, type: call.type, id: call.id }),
         );
         for (const [name, own] of operations) {
           if (rows.has(name)) continue;
-          const acknowledged = own.find((operation) => operation.call.method === "append" && hasWorked(operation));
+          const acknowledged = own.find((operation) => isAppend(operation.call) && hasWorked(operation));
           if (acknowledged !== undefined) report(`${acknowledged.token} was acknowledged, and nothing was ever stored`);
         }
         for (const [name, row] of rows) {
@@ -111,7 +116,7 @@ class Ledger {
     this.#checkWords();
     const spans = this.#entries.map((entry) => this.#spanOf(entry));
     for (const operation of this.#operations) {
-      if (operation.call.method === "append") this.#checkAppend(operation);
+      if (isAppend(operation.call)) this.#checkAppend(operation);
       else if (operation.call.method === "read" && hasWorked(operation)) {
         const span = this.#checkRead(operation);
         if (span !== undefined) spans.push(span);
@@ -143,6 +148,9 @@ class Ledger {
 
   #spanOf({ word, position }: Entry): Span {
     const operation = operationOf(this.#stage, word);
+    // What a reminder sets off comes at any time after it was set.
+    if (isTickWord(word))
+      return { what: word, position, beganAt: operation?.beganAt ?? 0, endedAt: Number.POSITIVE_INFINITY };
     const endedAt = operation !== undefined && hasWorked(operation) ? operation.endedAt! : Number.POSITIVE_INFINITY;
     return { what: word, position, beganAt: operation?.beganAt ?? 0, endedAt };
   }

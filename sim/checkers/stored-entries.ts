@@ -14,6 +14,7 @@ export class Row {
   readonly #past: string[][] = [];
 
   write(write: StateWrite): void {
+    if (write.kind === "keep") return;
     if (write.kind === "change") {
       this.#changes.push(write.data);
       return;

@@ -1,5 +1,7 @@
 // What actors write down: the token of an operation, or, for a call it makes on its way, that token with `>` and the id behind it.
+// Of a tick of a reminder that an operation has set it is that token with `!` and the number behind it.
 import type { Operation } from "../observer.ts";
+import { isTickWord } from "../reminding.ts";
 import type { Stage } from "../stage.ts";
 
 interface Named {
@@ -11,7 +13,7 @@ const known = new WeakMap<Stage, Map<string, Operation>>();
 
 /** The operation a word belongs to. */
 export function operationOf(stage: Stage, word: string): Operation | undefined {
-  const cut = word.indexOf(">");
+  const cut = word.search(/[>!]/);
   const token = cut < 0 ? word : word.slice(0, cut);
   let byToken = known.get(stage);
   if (byToken === undefined) {
@@ -34,6 +36,8 @@ export function mostRuns(stage: Stage, word: string, { type, id }: Named): numbe
   const operation = operationOf(stage, word);
   if (operation === undefined) return 0;
   const { call } = operation;
+  // A tick is delivered at least once.
+  if (isTickWord(word)) return call.type === type && call.id === id ? Number.POSITIVE_INFINITY : 0;
   if (!isOnTheWay(word)) return call.type === type && call.id === id ? 1 : 0;
   return (call.how.via ?? []).filter((via) => via.type === type && via.id === id).length;
 }

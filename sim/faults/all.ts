@@ -8,6 +8,7 @@ import * as lines from "./lines.ts";
 import * as operators from "./operators.ts";
 import * as partitions from "./partitions.ts";
 import * as processes from "./processes.ts";
+import * as reminders from "./reminders.ts";
 import * as sticky from "./sticky.ts";
 import * as store from "./store.ts";
 import * as streams from "./streams.ts";
@@ -17,7 +18,7 @@ import * as userCode from "./user-code.ts";
 const FAMILIES: readonly object[] = [
   ...[processes, awkwardMoments, operators, types, userCode],
   ...[lines, partitions, streams],
-  ...[clocks, store, databaseWays, controlPlane, sticky],
+  ...[clocks, store, databaseWays, controlPlane, sticky, reminders],
 ];
 
 /** A family exports its faults, and perhaps what others need of it. */

@@ -3,6 +3,7 @@
 
 import { LimpetError } from "../../src/kernel/errors.ts";
 import type { Prng } from "../../src/kernel/prng.ts";
+import type { Question } from "../../src/world/database.ts";
 import type { End } from "../../src/world/network.ts";
 import { KIND } from "../../src/world/timeline.ts";
 import type { World } from "../../src/world/world.ts";
@@ -25,6 +26,10 @@ export interface Between {
   readonly refusing: Set<string>;
   /** By place. */
   readonly databaseWays: Map<number, DatabaseWay>;
+  /** Says of which questions the answer is lost. */
+  readonly unheard: Set<(question: Question) => boolean>;
+  /** Says for how long a question is on its way, if that is longer than usual. */
+  readonly heldUp: Set<(question: Question) => number | undefined>;
 }
 
 const known = new WeakMap<World, Between>();
@@ -38,6 +43,8 @@ export function between(world: World): Between {
     copiers: new Set(),
     refusing: new Set(),
     databaseWays: new Map(),
+    unheard: new Set(),
+    heldUp: new Set(),
   };
   known.set(world, made);
   standOnTheWay(world, made);
@@ -68,7 +75,7 @@ function standBeforeDoors({ network }: World, { refusing }: Between): void {
 /** A port of the same machine at which nobody ever listens. */
 const nobodyNear = (address: string): string => address.replace(/:\d+$/, ":1");
 
-function standBeforeDatabase({ database }: World, { databaseWays }: Between): void {
+function standBeforeDatabase({ database, timeline }: World, { databaseWays, unheard, heldUp }: Between): void {
   const ask = database.ask.bind(database);
   const never = <T>(): Promise<T> => new Promise(() => {});
   database.ask = (station, question, work) =>
@@ -80,7 +87,14 @@ function standBeforeDatabase({ database }: World, { databaseWays }: Between): vo
         const { isDown, isReadOnly } = database.troubles;
         if (isDown || isReadOnly) throw new LimpetError("STORE_UNAVAILABLE", "the database failed: nobody answers");
       }
+      const ms = [...heldUp].map((holds) => holds(question)).find((held) => held !== undefined);
+      if (ms !== undefined) {
+        await new Promise<void>((go) => timeline.plan(timeline.now + ms, KIND.query, undefined, go));
+        const { isDown, isReadOnly } = database.troubles;
+        if (isDown || isReadOnly) throw new LimpetError("STORE_UNAVAILABLE", "the database failed: nobody answers");
+      }
       const result = await work();
+      if ([...unheard].some((isLost) => isLost(question))) return never();
       return databaseWays.get(station.place)?.how === "answers" ? never() : result;
     });
 }

@@ -1,0 +1,320 @@
+// Ways in which a reminder is lost, comes twice, too early, too late, or although nobody wants it any more.
+import type { Bug } from "./bug.ts";
+
+const OURS = "our own rejected design";
+const STORE = "src/stores/memory/memory-reminders.ts";
+const PROCESSOR = "src/reminders/processor.ts";
+const CLAIMER = "src/reminders/claimer.ts";
+const LIFE = "src/actors/incarnation.ts";
+
+export const REMINDERS: readonly Bug[] = [
+  {
+    name: "reminder-settled-without-token",
+    family: "reminders",
+    story:
+      "Whoever says what became of a reminder is believed, whether it still has a lease on it or not. A process that slept through its lease ends or moves on what somebody else is about to deliver, or frees it under the one who has it.",
+    knownFrom: "the first demo of reminders on a relational database for Dapr",
+    changes: [
+      {
+        file: STORE,
+        before: "if (row === undefined || row.token !== settlement.token) return false;",
+        after: "if (row === undefined) return false;",
+      },
+    ],
+  },
+  {
+    name: "reminder-claimed-despite-lease",
+    family: "reminders",
+    story:
+      "A claim takes what is due, whoever has a lease on it. Two processes deliver the same tick at the same time.",
+    knownFrom: "Dapr #3921",
+    changes: [
+      {
+        file: STORE,
+        before: "if (isBehind || isLeased(row, now)) next",
+        after: "if (isBehind) next",
+      },
+    ],
+  },
+  {
+    name: "reminder-replaced-keeps-lease",
+    family: "reminders",
+    story:
+      "A reminder that is set anew keeps the lease of the one before it. Whoever had that does not know of the new one, so it waits until the lease is over.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: STORE,
+        before: `      token: write.lease?.token,
+      leasedUntil: write.lease === undefined ? 0 : this.#now() + write.lease.leaseMs,`,
+        after: `      token: write.lease?.token ?? before?.token,
+      leasedUntil: write.lease === undefined ? (before?.leasedUntil ?? 0) : this.#now() + write.lease.leaseMs,`,
+      },
+    ],
+  },
+  {
+    name: "reminder-cancel-spares-what-is-held",
+    family: "reminders",
+    story:
+      "A reminder that somebody is about to deliver is not cancelled. Its caller is told that it is, and it goes on to tick.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: STORE,
+        before: "if (before !== undefined) this.#drop(before);",
+        after: `if (write.kind === "cancel" && before !== undefined && isLeased(before, this.#now())) return { kind: "cancelled", existed: true };
+    if (before !== undefined) this.#drop(before);`,
+      },
+    ],
+  },
+  {
+    name: "reminder-fenced-commit-settles",
+    family: "reminders",
+    story:
+      "What a commit says of reminders is done before it is known whether the commit counts. A handler whose actor was taken over has its tick settled, and nothing of what it did is kept: the tick is lost.",
+    knownFrom: "every system in which reminders and state are separate writes",
+    changes: [
+      {
+        file: "src/stores/memory/memory-store.ts",
+        before: `    if (row.epoch !== epoch || row.version !== version) return "fenced";`,
+        after: `    if (settle !== undefined) this.#reminders.settleNow(settle);
+    if (row.epoch !== epoch || row.version !== version) return "fenced";`,
+      },
+    ],
+  },
+  {
+    name: "reminder-set-before-the-commit",
+    family: "reminders",
+    story:
+      "Reminders that a turn sets are written at once and not with its state. A turn that throws, is fenced or cut off leaves them behind: a call that failed has an effect.",
+    knownFrom: "Dapr, Orleans: reminders and state are separate writes",
+    changes: [
+      {
+        file: "src/actors/actor-reminders.ts",
+        before: "this.#around.buffer().add(write);",
+        after: "this.#around.buffer();\n    await this.#book().write(write);",
+      },
+    ],
+  },
+  {
+    name: "reminder-survives-the-throw",
+    family: "reminders",
+    story: "What a turn has set before it throws is not taken back, and is stored with the next turn.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: LIFE,
+        before: "this.#outgoing?.rollback(turn.outer === undefined ? 0 : turn.reminderMark);",
+        after: "",
+      },
+    ],
+  },
+  {
+    name: "reminder-done-before-handled",
+    family: "reminders",
+    story:
+      "A tick is settled when its handler has been called, not when it has ended. If it throws, or its process ends, the tick is lost.",
+    knownFrom: "every queue that acknowledges on receipt",
+    changes: [
+      {
+        file: LIFE,
+        before: "return result instanceof Promise ? result.then(() => undefined) : undefined;",
+        after: "if (result instanceof Promise) result.catch(() => {});\n    return undefined;",
+      },
+    ],
+  },
+  {
+    name: "reminder-deleted-after-failure",
+    family: "reminders",
+    story: "A tick that failed is settled like one that was handled: no failure is ever tried again.",
+    knownFrom: "the first demo of reminders on a relational database for Dapr",
+    changes: [
+      {
+        file: PROCESSOR,
+        before: "this.#goOn(held, { ...tick, at: Math.ceil(storeClock.now() + pause) });",
+        after: 'this.#settle(held, { kind: "done" });',
+      },
+    ],
+  },
+  {
+    name: "reminder-retry-loses-its-moment",
+    family: "reminders",
+    story:
+      "A tick that is tried again has the moment of the new attempt as its own: its handler works for the wrong moment, and the grid moves.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: PROCESSOR,
+        before: "this.#goOn(held, { ...tick, at: Math.ceil(storeClock.now() + pause) });",
+        after:
+          "const again = Math.ceil(storeClock.now() + pause);\n      this.#goOn(held, { ...tick, at: again, due: again });",
+      },
+    ],
+  },
+  {
+    name: "reminder-drifts",
+    family: "reminders",
+    story: "The next tick is counted from when the last one ran, and not from its place on the grid.",
+    knownFrom: "francis; Dapr before 1.10",
+    changes: [
+      {
+        file: PROCESSOR,
+        before: "const next = tickAfter(plan.schedule, tick, now);",
+        after: `const planned = tickAfter(plan.schedule, tick, now);
+  const period = plan.schedule.every?.ms ?? 0;
+  const next = planned && (period > 0 ? { ...planned, due: Math.max(Math.ceil(now) + period, planned.due) } : planned);`,
+      },
+    ],
+  },
+  {
+    name: "reminder-delivered-though-void",
+    family: "reminders",
+    story:
+      "What was claimed ahead of its moment is delivered when the moment comes, without a look whether it was cancelled or set anew meanwhile.",
+    knownFrom: "the first design of this processor",
+    changes: [
+      {
+        file: PROCESSOR,
+        before: "held.sureUntil = isSoon ? clock.monotonic() + SURE_MS : Number.NEGATIVE_INFINITY;",
+        after: "void isSoon;\n    held.sureUntil = clock.monotonic() + this.#settings.leaseMs;",
+      },
+      {
+        file: PROCESSOR,
+        before: "    held.doubts++;\n    held.sureUntil = Number.NEGATIVE_INFINITY;",
+        after: "",
+      },
+    ],
+  },
+  {
+    name: "reminder-own-lease-forgotten",
+    family: "reminders",
+    story:
+      "A reminder that is stored for the process that sets it is not put into its queue: it waits until the lease is over.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/nodes/reminder-node.ts",
+        before: "holds: (reminder, lease, askedAt) => this.#processor.adopt(reminder, lease, askedAt),",
+        after: "holds: () => {},",
+      },
+    ],
+  },
+  {
+    name: "reminder-next-look-only",
+    family: "reminders",
+    story:
+      "The next tick of a reminder is not expected by whoever settled the one before: it is found by the next look at the store, and late by as much.",
+    knownFrom: "the first design of this processor",
+    changes: [
+      {
+        file: CLAIMER,
+        before: "if (ms <= this.#restMs) this.#pollIn(Math.max(ms, SOON_MS));",
+        after: "if (ms <= 0) this.#pollIn(SOON_MS);",
+      },
+      {
+        file: PROCESSOR,
+        before: '    if (fate.kind === "next") this.#claimer.expect(fate.tick.at);\n',
+        after: "",
+      },
+    ],
+  },
+  {
+    name: "reminder-claimed-again-and-forgotten",
+    family: "reminders",
+    story:
+      "A row that is claimed again before it was heard that it is settled is taken for the one that is settled. Nobody delivers it until its lease is over.",
+    knownFrom: "the first design of this processor",
+    changes: [
+      {
+        file: PROCESSOR,
+        before: "if (held.again !== undefined) this.#goOnWith(held.again);",
+        after: "",
+      },
+    ],
+  },
+  {
+    name: "reminder-old-word-frees-new-claim",
+    family: "reminders",
+    story:
+      "All claims of a process have the same token. A settlement that was held up and sent again arrives when the process has claimed the row anew, and frees it while it is being delivered.",
+    knownFrom: "the first design of this processor",
+    changes: [
+      {
+        file: PROCESSOR,
+        before: "this.#token = this.#world.random.id();\n      throw error;",
+        after: "throw error;",
+      },
+    ],
+  },
+  {
+    name: "reminder-never-renewed",
+    family: "reminders",
+    story: "Leases are not renewed while a handler runs: what takes longer than a lease is delivered a second time.",
+    knownFrom: "graphile-worker #222, where a job of six hours ran twice",
+    changes: [
+      {
+        file: PROCESSOR,
+        before: "const untils = mine.length === 0 ? [] : await this.#leases.renew(mine);",
+        after: "const untils = mine.map(({ leaseUntil }) => leaseUntil);",
+      },
+    ],
+  },
+  {
+    name: "reminder-kept-by-a-stopped-process",
+    family: "reminders",
+    story: "A process that stops does not give back what it has not begun: all of it is late by a lease.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: PROCESSOR,
+        before: `      if (held.state === "waiting") this.#settle(held, { kind: "release" });
+    }
+    if`,
+        after: `      if (held.state === "waiting") this.#drop(held);
+    }
+    if`,
+      },
+    ],
+  },
+  {
+    name: "reminder-by-the-wall-clock",
+    family: "reminders",
+    story:
+      "What is due is decided by the wall clock of each process and not by the clock of the store: a process whose clock is ahead delivers early.",
+    knownFrom: "db-scheduler #364",
+    changes: [
+      {
+        file: "src/reminders/store-clock.ts",
+        before: "return this.#offset === undefined ? this.#clock.now() : this.#clock.monotonic() + this.#offset;",
+        after: "return this.#clock.now();",
+      },
+    ],
+  },
+  {
+    name: "reminder-doubt-is-forgotten",
+    family: "reminders",
+    story:
+      "That an earlier attempt to write a reminder may have been done is forgotten when the last one fails. Whoever set it is told that nothing happened, and it fires.",
+    knownFrom: "the first design of this processor",
+    changes: [
+      {
+        file: "src/reminders/batcher.ts",
+        before: "waiting.isInDoubt ||= isUnknown;",
+        after: "",
+      },
+    ],
+  },
+  {
+    name: "reminder-missed-ticks-all-run",
+    family: "reminders",
+    story: "After a long pause every tick that was missed runs, whatever the schedule says.",
+    knownFrom: "Dapr #4500",
+    changes: [
+      {
+        file: "src/reminders/ticks.ts",
+        before: `if (schedule.missed === "all" || next.due >= now) return next;`,
+        after: "if (next !== undefined) return next;",
+      },
+    ],
+  },
+];

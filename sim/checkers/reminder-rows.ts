@@ -1,0 +1,229 @@
+// The reminders of a run as the store has them, followed from change to change, and what their handlers did. Several checkers look at it.
+// What the store did is not worked out here: after everything that may have changed a row, the row itself is looked at.
+import { decodeValue } from "../../src/kernel/values.ts";
+import type {
+  ClaimRequest,
+  ReminderKey,
+  ReminderWrite,
+  Settlement,
+  StoredReminder,
+  Tick,
+} from "../../src/ports/reminders.ts";
+import type { Commit } from "../../src/ports/store.ts";
+import { decodePlan, type Plan as ReminderPlan } from "../../src/reminders/plan.ts";
+import type { Process } from "../../src/world/process.ts";
+import type { Observer, ReminderRun } from "../observer.ts";
+import type { Carried } from "../reminding.ts";
+import type { Stage } from "../stage.ts";
+
+/** One reminder, from when it was set to when it was set anew, cancelled, or came to its end. */
+export interface Row {
+  readonly generation: number;
+  readonly key: ReminderKey;
+  readonly op: string;
+  readonly carried: Carried;
+  readonly plan: ReminderPlan;
+  readonly setAt: number;
+  tick: Tick;
+  /** Who has a lease on it, as far as can be seen; and until when at least, on the store's clock. */
+  holder: { readonly process: Process; readonly token: string; until: number } | undefined;
+  gone: { readonly at: number; readonly how: Gone } | undefined;
+}
+
+export type Gone = "replaced" | "cancelled" | "settled" | "dead";
+
+export interface RunRecord {
+  readonly run: ReminderRun;
+  endedAt: number | undefined;
+  isDone: boolean;
+}
+
+/** Somebody said something that may have changed a row. */
+export interface Cause {
+  readonly process: Process;
+  readonly kind: "settle" | "commit" | "fenced commit";
+  /** Undefined: nobody is told. */
+  readonly counted: boolean | undefined;
+}
+
+export interface RowWatcher {
+  set?(row: Row, stored: StoredReminder | undefined, write: Extract<ReminderWrite, { kind: "set" }>): void;
+  /** It was cancelled, or a reminder of its key was set, and this is what the store has then. */
+  voided?(row: Row, stored: StoredReminder | undefined): void;
+  /** Before the holder of each row is changed. */
+  claimed?(row: Row, process: Process, request: ClaimRequest, now: number): void;
+  /** `stored` is undefined when it is not there any more. The row still has what was known before. */
+  changed?(row: Row, stored: StoredReminder | undefined, cause: Cause, settlement: Settlement | undefined): void;
+}
+
+export const keyName = ({ namespace, type, id, name }: ReminderKey): string => `${namespace}/${type}/${id}/${name}`;
+
+/** For people: `Ledger/actor-1 r0`. */
+export const labelOfKey = ({ type, id, name }: ReminderKey): string => `${type}/${id} ${name}`;
+
+const known = new WeakMap<Stage, ReminderRows>();
+
+export function rowsOf(stage: Stage): ReminderRows {
+  const found = known.get(stage);
+  if (found !== undefined) return found;
+  const rows = new ReminderRows(stage);
+  known.set(stage, rows);
+  stage.observers.push(rows);
+  return rows;
+}
+
+export class ReminderRows implements Observer {
+  readonly #stage: Stage;
+  readonly watchers: RowWatcher[] = [];
+  readonly byGeneration = new Map<number, Row>();
+  readonly #current = new Map<string, Row>();
+  /** By what set the reminder. */
+  readonly runs = new Map<string, RunRecord[]>();
+  /** How often rows of an operation were leased to somebody. */
+  readonly leases = new Map<string, number>();
+  readonly #commits = new Set<string>();
+
+  constructor(stage: Stage) {
+    this.#stage = stage;
+  }
+
+  runsOf({ op }: { readonly op: string }): readonly RunRecord[] {
+    return this.runs.get(op) ?? [];
+  }
+
+  #look(key: ReminderKey): Promise<StoredReminder | undefined> {
+    return this.#stage.world.database.truth.reminders.get(key);
+  }
+
+  // ——— Handlers.
+
+  reminderBegan(run: ReminderRun): void {
+    const runs = this.runs.get(run.op) ?? [];
+    this.runs.set(run.op, runs);
+    runs.push({ run, endedAt: undefined, isDone: false });
+  }
+
+  reminderEnded(run: ReminderRun, isDone: boolean): void {
+    const record = this.runs.get(run.op)?.find((one) => one.run === run);
+    if (record === undefined) return;
+    record.endedAt = this.#stage.now;
+    record.isDone = isDone;
+  }
+
+  // ——— The store.
+
+  reminded(process: Process, batch: readonly ReminderWrite[], outcomes: readonly { readonly kind: string }[]): void {
+    for (const [i, write] of batch.entries()) if (outcomes[i]!.kind !== "exists") this.#wrote(process, write);
+  }
+
+  committed(process: Process, commit: Commit, _key: unknown, outcome: string): void {
+    const { id, settle = [], reminders = [] } = commit;
+    const isFirst = !this.#commits.has(id);
+    if (outcome === "committed") this.#commits.add(id);
+    // The same commit again changes nothing, and neither does one that was refused: whoever watches sees whether that is so.
+    const kind = outcome === "committed" && isFirst ? "commit" : "fenced commit";
+    const cause: Cause = { process, kind, counted: undefined };
+    const written = new Set(kind === "commit" ? reminders.map(({ key }) => keyName(key)) : []);
+    for (const settlement of settle) {
+      const row = this.byGeneration.get(settlement.generation);
+      // What is written by the same commit comes after what it settles.
+      if (row !== undefined && !written.has(keyName(row.key))) this.#settled(row, cause, settlement);
+    }
+    if (kind === "commit") for (const write of reminders) this.#wrote(process, write);
+    else for (const { key } of reminders) this.#unchanged(key, cause);
+  }
+
+  settled(process: Process, batch: readonly Settlement[], counted: readonly boolean[]): void {
+    for (const [i, settlement] of batch.entries()) {
+      const row = this.byGeneration.get(settlement.generation);
+      if (row !== undefined) this.#settled(row, { process, kind: "settle", counted: counted[i] }, settlement);
+    }
+  }
+
+  claimed(...[process, request, { now, reminders }]: Parameters<NonNullable<Observer["claimed"]>>): void {
+    for (const { generation } of reminders) {
+      const row = this.byGeneration.get(generation);
+      if (row === undefined) continue;
+      for (const watcher of this.watchers) watcher.claimed?.(row, process, request, now);
+      this.#leased(row, process, request.token, now + request.leaseMs);
+    }
+  }
+
+  /** Leases have become longer. */
+  stored(_process: Process, question: string): void {
+    if (question !== "renew") return;
+    for (const row of this.#current.values()) {
+      const { holder } = row;
+      if (holder === undefined) continue;
+      void this.#look(row.key).then((now) => {
+        if (now?.generation === row.generation && row.holder === holder) holder.until = now.leasedUntil ?? holder.until;
+      });
+    }
+  }
+
+  #leased(row: Row, process: Process, token: string, until: number): void {
+    row.holder = { process, token, until };
+    this.leases.set(row.op, (this.leases.get(row.op) ?? 0) + 1);
+  }
+
+  #wrote(process: Process, write: ReminderWrite): void {
+    const name = keyName(write.key);
+    const before = this.#current.get(name);
+    this.#current.delete(name);
+    if (before !== undefined) {
+      before.gone = { at: this.#stage.now, how: write.kind === "set" ? "replaced" : "cancelled" };
+    }
+    const at = this.#stage.now;
+    void this.#look(write.key).then((stored) => {
+      if (before !== undefined) for (const watcher of this.watchers) watcher.voided?.(before, stored);
+      if (write.kind !== "set") return;
+      const row = stored && this.#rowOf(stored, at);
+      if (row !== undefined) this.#current.set(name, row);
+      if (row !== undefined && write.lease !== undefined) {
+        this.#leased(row, process, write.lease.token, stored!.leasedUntil ?? 0);
+      }
+      for (const watcher of this.watchers) if (row !== undefined) watcher.set?.(row, stored, write);
+    });
+  }
+
+  #rowOf({ generation, key, tick, schedule, data }: StoredReminder, setAt: number): Row {
+    const carried = decodeValue(data!) as Carried;
+    const row: Row = {
+      ...{ generation, key, op: carried.op, carried, plan: decodePlan(schedule), setAt, tick },
+      ...{ holder: undefined, gone: undefined },
+    };
+    this.byGeneration.set(generation, row);
+    return row;
+  }
+
+  #settled(row: Row, cause: Cause, settlement: Settlement): void {
+    if (row.gone !== undefined) return;
+    void this.#look(row.key).then((found) => {
+      if (row.gone !== undefined) return;
+      const stored = found?.generation === row.generation ? found : undefined;
+      for (const watcher of this.watchers) watcher.changed?.(row, stored, cause, settlement);
+      if (stored === undefined) {
+        row.gone = { at: this.#stage.now, how: settlement.kind === "dead" ? "dead" : "settled" };
+        this.#current.delete(keyName(row.key));
+        return;
+      }
+      row.tick = stored.tick;
+      if (stored.leasedUntil === undefined) row.holder = undefined;
+      else if (row.holder !== undefined) row.holder.until = stored.leasedUntil;
+    });
+  }
+
+  #unchanged(key: ReminderKey, cause: Cause): void {
+    const row = this.#current.get(keyName(key));
+    void this.#look(key).then((stored) => {
+      if (row === undefined || row.gone !== undefined) return;
+      const same = stored?.generation === row.generation ? stored : undefined;
+      for (const watcher of this.watchers) watcher.changed?.(row, same, cause, undefined);
+    });
+  }
+
+  /** Those that should be there. */
+  get current(): Iterable<Row> {
+    return this.#current.values();
+  }
+}

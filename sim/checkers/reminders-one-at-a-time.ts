@@ -1,0 +1,50 @@
+// Whoever has a lease on a reminder is the only one who delivers it, and delivers each attempt once. All of this is seen at the store,
+// on its own clock, so nothing excuses a violation: who sleeps through its lease loses it to a claim that everybody sees.
+import type { CheckerKind } from "./checker.ts";
+import { labelOfKey, rowsOf } from "./reminder-rows.ts";
+
+export const remindersOneAtATime: CheckerKind = {
+  name: "one delivery at a time",
+  rule: "a reminder is leased to one process at a time, and each of its attempts is handled once in a lease",
+  make(stage, report) {
+    if (stage.plan.reminders === undefined) return {};
+    const rows = rowsOf(stage);
+    /** By attempt: in which lease it was handled last. */
+    const handled = new Map<string, number>();
+    rows.watchers.push({
+      claimed({ key, op, holder }, process, _request, now) {
+        if (holder === undefined || holder.until <= now) return;
+        const left = Math.round(holder.until - now);
+        const whose = `process ${holder.process.number} has it for ${left} ms more`;
+        report(`${labelOfKey(key)} of ${op} is leased to process ${process.number}, and ${whose}`);
+      },
+      set({ key, op }, stored, write) {
+        const isLeased = stored?.leasedUntil !== undefined;
+        if (isLeased && write.lease === undefined)
+          report(`${labelOfKey(key)} of ${op} was set, and is leased from before`);
+      },
+      changed(row, _stored, { counted }, settlement) {
+        if (counted !== true || settlement?.kind !== "next") return;
+        const { tick } = settlement;
+        const later = rows.runsOf(row).find(({ run }) => {
+          const isLater =
+            run.tick.number > tick.number || (run.tick.number === tick.number && run.tick.attempt > tick.attempt);
+          // One that did not get there says so with a moment that is still to come.
+          return isLater && tick.at <= stage.world.database.now - (stage.now - run.beganAt);
+        });
+        if (later === undefined) return;
+        const { number, attempt } = later.run.tick;
+        const what = `${labelOfKey(row.key)} of ${row.op} was told to go on with ${tick.number}.${tick.attempt}`;
+        report(`${what} when ${number}.${attempt} was delivered already`);
+      },
+    });
+    return {
+      reminderBegan({ op, tick }) {
+        const attempt = `${op} ${tick.number}.${tick.attempt}`;
+        const lease = rows.leases.get(op) ?? 0;
+        if (handled.get(attempt) === lease) report(`${attempt} is handled twice in one lease`);
+        handled.set(attempt, lease);
+      },
+    };
+  },
+};

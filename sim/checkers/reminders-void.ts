@@ -1,0 +1,39 @@
+// A reminder that was cancelled or set anew is not delivered any more, but for a moment in which it may be on its way already.
+import type { CheckerKind } from "./checker.ts";
+import { troubleEnds } from "./looks.ts";
+import { labelOfKey, rowsOf } from "./reminder-rows.ts";
+
+/** So long it may take from the last look at the store to a delivery, when nothing is slow. */
+const ON_ITS_WAY_MS = 2_000;
+/** How long troubles have consequences for what is on its way. */
+const AFTER_MS = 15_000;
+
+export const remindersVoid: CheckerKind = {
+  name: "void stays void",
+  rule: "what was cancelled or set anew is gone from the store, and is not delivered any more",
+  make(stage, report) {
+    if (stage.plan.reminders === undefined) return {};
+    const rows = rowsOf(stage);
+    let troubledUntil = Number.NEGATIVE_INFINITY;
+    rows.watchers.push({
+      voided({ key, op, generation, gone }, stored) {
+        if (stored?.generation !== generation) return;
+        report(`${labelOfKey(key)} of ${op} was ${gone?.how}, and is still there`);
+      },
+    });
+    return {
+      told(line) {
+        troubledUntil = Math.max(troubledUntil, troubleEnds(line) ?? troubledUntil);
+      },
+      reminderBegan({ op, tick, sentAt }) {
+        if (sentAt < troubledUntil + AFTER_MS) return;
+        const own = [...rows.byGeneration.values()].filter((row) => row.op === op);
+        const isVoid = own.every(({ gone }) => gone?.how === "replaced" || gone?.how === "cancelled");
+        const since = Math.max(...own.map(({ gone }) => gone?.at ?? 0));
+        if (own.length === 0 || !isVoid || sentAt - since <= ON_ITS_WAY_MS) return;
+        const late = Math.round(sentAt - since);
+        report(`tick ${tick.number} of ${op} is delivered ${late} ms after it was ${own.at(-1)!.gone!.how}`);
+      },
+    };
+  },
+};

@@ -1,0 +1,223 @@
+// Troubles of reminders: at the moments at which somebody has one and has not said what became of it, on the way to the store, and by
+// those who set and cancel them all at once.
+import type { Question } from "../../src/world/database.ts";
+import { makeCall } from "../callers.ts";
+import type { PlannedCall, PlannedReminder } from "../plan.ts";
+import type { Player, Stage, TrapEvent } from "../stage.ts";
+import { between } from "./between.ts";
+import { type Fault, fault, lengths, type Strike, severity, times } from "./fault.ts";
+import { atMoment, crashAndRestart } from "./players.ts";
+
+interface AtWork {
+  /** Which of these moments it is, of all that come from then on. */
+  readonly nth: number;
+  readonly ms: number;
+  readonly quietly: boolean;
+}
+
+type Hit = (stage: Stage, player: Player, planned: AtWork, strike: Strike) => void;
+
+const dies: Hit = (stage, player, { nth, quietly, ms }, strike) => {
+  strike(player.host.name, { nth, quietly });
+  crashAndRestart(stage, player, quietly, ms);
+};
+const hangs: Hit = (stage, player, { nth, ms }, strike) => {
+  strike(player.host.name, { nth, ms });
+  stage.sleep(player, ms, "pause");
+};
+const sleeps: Hit = (stage, player, { nth, ms }, strike) => {
+  strike(player.host.name, { nth, ms });
+  stage.sleep(player, ms, "suspend");
+};
+
+const claims = ({ kind }: TrapEvent): boolean => kind === "claimed";
+const asks = (question: Question) => (event: TrapEvent) => event.kind === "asks" && event.question === question;
+const done = (question: Question) => (event: TrapEvent) => event.kind === "done" && event.question === question;
+
+function atWork(name: string, says: string, isIt: (event: TrapEvent) => boolean, hit: Hit): Fault {
+  return fault<AtWork>({
+    name,
+    says,
+    draw(chance, plan) {
+      if (plan.reminders === undefined) return [];
+      const [ms, nth] = [lengths(chance, 10, 60_000), lengths(chance, 1, 8)];
+      return times(chance, plan, 4, () => ({ nth: nth(), ms: ms(), quietly: chance.chance(0.5) }));
+    },
+    happen(stage, planned, strike) {
+      atMoment(stage, planned.nth, isIt, (player) => hit(stage, player, planned, strike));
+    },
+  });
+}
+
+export const diesAtClaim = atWork(
+  "dies at claim",
+  "a process ends when reminders have been leased to it, and it does not know yet",
+  claims,
+  dies,
+);
+export const hangsAtClaim = atWork(
+  "hangs at claim",
+  "a process hangs when reminders have been leased to it, and it does not know yet",
+  claims,
+  hangs,
+);
+export const diesBeforeSettling = atWork(
+  "dies before settling",
+  "a process ends when a reminder has been handled, and it was about to say so",
+  asks("settle"),
+  dies,
+);
+export const hangsBeforeSettling = atWork(
+  "hangs before settling",
+  "a process hangs when a reminder has been handled, and says so when it wakes up",
+  asks("settle"),
+  hangs,
+);
+export const sleepsBeforeSettling = atWork(
+  "sleeps before settling",
+  "a machine sleeps when a reminder has been handled, and its clock does not notice",
+  asks("settle"),
+  sleeps,
+);
+export const diesAfterSettling = atWork(
+  "dies after settling",
+  "a process ends when the store knows what became of a reminder, and it does not know that",
+  done("settle"),
+  dies,
+);
+export const hangsBeforeRenewing = atWork(
+  "hangs before renewing",
+  "a process hangs when it is about to ask whether what it holds is still its own",
+  asks("renew"),
+  hangs,
+);
+export const diesAfterWriting = atWork(
+  "dies after writing",
+  "a process ends when reminders were written that it wanted to deliver itself",
+  done("remind"),
+  dies,
+);
+
+// ——— On the way to the store.
+
+interface Unheard {
+  readonly questions: readonly Question[];
+  readonly share: number;
+  readonly ms: number;
+}
+
+const ABOUT_REMINDERS: readonly Question[] = ["claim", "settle", "renew", "remind"];
+
+export const unheardReminders = fault<Unheard>({
+  name: "reminders unheard",
+  says: "for a while the store does what it is asked about reminders, and some of its answers are lost",
+  draw(chance, plan) {
+    if (plan.reminders === undefined) return [];
+    const [share, ms] = [severity(chance, 0.1, 1), lengths(chance, 100, 30_000)];
+    return times(chance, plan, 3, () => {
+      const questions = ABOUT_REMINDERS.filter(() => chance.chance(0.6));
+      return { questions, share: share(), ms: ms() };
+    });
+  },
+  happen(stage, { questions, share, ms, at }, strike) {
+    strike("", { questions: questions.join(), share, ms });
+    const chance = stage.chance.child(`unheard ${at}`);
+    const { unheard } = between(stage.world);
+    const isLost = (question: Question): boolean => questions.includes(question) && chance.chance(share);
+    unheard.add(isLost);
+    stage.undoAfter(ms, () => void unheard.delete(isLost));
+  },
+});
+
+interface Held {
+  readonly questions: readonly Question[];
+  readonly share: number;
+  readonly heldMs: number;
+  readonly ms: number;
+}
+
+export const lateReminders = fault<Held>({
+  name: "reminders held up",
+  says: "for a while some of what is said about reminders arrives at the store long after it was given up",
+  draw(chance, plan) {
+    if (plan.reminders === undefined) return [];
+    const [share, heldMs, ms] = [severity(chance, 0.1, 1), lengths(chance, 500, 20_000), lengths(chance, 100, 30_000)];
+    return times(chance, plan, 3, () => {
+      const questions = (["settle", "remind"] as const).filter(() => chance.chance(0.7));
+      return { questions, share: share(), heldMs: heldMs(), ms: ms() };
+    });
+  },
+  happen(stage, { questions, share, heldMs, ms, at }, strike) {
+    strike("", { questions: questions.join(), share, heldMs, ms });
+    const chance = stage.chance.child(`held up ${at}`);
+    const { heldUp } = between(stage.world);
+    const isHeld = (question: Question): number | undefined =>
+      questions.includes(question) && chance.chance(share) ? heldMs : undefined;
+    heldUp.add(isHeld);
+    stage.undoAfter(ms, () => void heldUp.delete(isHeld));
+  },
+});
+
+// ——— Many at once.
+
+interface Storm {
+  readonly calls: readonly (PlannedCall & { readonly afterMs: number })[];
+}
+
+/** A burst of calls that set and cancel the same few reminders. */
+function storm(
+  name: string,
+  says: string,
+  mostApartMs: number,
+  when: (dueMs: number) => PlannedReminder["when"],
+): Fault {
+  return fault<Storm>({
+    name,
+    says,
+    draw(chance, plan) {
+      const { calls: all } = plan;
+      if (plan.reminders === undefined || all.length === 0) return [];
+      const [apartMs, dueMs] = [lengths(chance, 1, mostApartMs), lengths(chance, 1, 5_000)];
+      return times(chance, plan, 2, () => {
+        const targets = [chance.pick(all), chance.pick(all)];
+        const [apart, due] = [apartMs(), dueMs()];
+        const calls = Array.from({ length: 5 + chance.below(40) }, () => {
+          const { type, id } = chance.pick(targets);
+          const outside = chance.chance(0.5);
+          const how = { writes: chance.chance(0.5) };
+          const remind = { name: chance.pick(["s0", "s1", "s2"]), when: when(due), how };
+          const what = chance.chance(0.25) ? { forget: remind.name } : { remind };
+          return {
+            ...{ at: 0, afterMs: Math.floor(chance.between(0, apart)), from: chance.pick(all).from, type, id },
+            ...{
+              method: "remind",
+              how: { ...what, ...(outside ? { outside } : {}) },
+              timeoutMs: outside ? 25_000 : 5_000,
+            },
+          };
+        });
+        return { calls };
+      });
+    },
+    happen(stage, { calls, at }, strike) {
+      strike("", { calls: calls.length });
+      for (const [i, { afterMs, ...call }] of calls.entries()) {
+        const token = `${name.replaceAll(" ", "-")}-${at}-${i}`;
+        stage.later(afterMs, () => void makeCall(stage, { ...call, at: stage.now }, token));
+      }
+    },
+  });
+}
+
+export const reminderStorm = storm(
+  "reminder storm",
+  "the same few reminders are set and cancelled, again and again and by many",
+  4_000,
+  (due) => ({ due }),
+);
+export const beatStorm = storm(
+  "beat storm",
+  "the same few reminders, which tick often, are set and cancelled by many while they fire",
+  8_000,
+  (due) => ({ due: 0, every: 50 + (due % 500), times: 20, missed: "all" }),
+);

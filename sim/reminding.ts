@@ -1,0 +1,32 @@
+// What reminders of a run carry, and how those who look on are told of them.
+import type { ReminderTick } from "../src/ports/reminder-book.ts";
+import type { ReminderOptions } from "../src/ports/reminder-options.ts";
+import type { ReminderRun } from "./observer.ts";
+import type { PlannedReminder, RemindHow } from "./plan.ts";
+import type { Stage } from "./stage.ts";
+
+/** The data of a reminder. */
+export interface Carried {
+  /** The operation that set it, or the tick of another one whose handler did. */
+  readonly op: string;
+  readonly how: RemindHow;
+}
+
+/** What an actor writes down of a tick. Several attempts write the same. */
+export const tickWord = (op: string, { number }: ReminderTick): string => `${op}!${number}`;
+
+export const isTickWord = (word: string): boolean => word.includes("!");
+
+export function optionsOf(op: string, { when, onFailure, how }: PlannedReminder): ReminderOptions {
+  const data: Carried = { op, how };
+  return { ...when, data, ...(onFailure === undefined ? {} : { onFailure }) };
+}
+
+/** Tells that a handler began. What it gives back tells that it ended. */
+export function tellReminder(stage: Stage, run: ReminderRun): (isDone: boolean) => void {
+  stage.world.timeline.noteText(`${run.op} ${run.tick.number}.${run.tick.attempt}`);
+  for (const one of stage.observers) one.reminderBegan?.(run);
+  return (isDone) => {
+    for (const one of stage.observers) one.reminderEnded?.(run, isDone);
+  };
+}

@@ -1,0 +1,110 @@
+// From a seed to the reminders of a plan: who sets which, when they tick, and what their handlers do. What it draws changes nothing
+// of what else is drawn from the seed.
+import type { ReminderProcessing } from "../src/config/reminder-options.ts";
+import type { Prng } from "../src/kernel/prng.ts";
+import type { Plan, PlannedCall, PlannedReminder, ReminderPlan, RemindHow } from "./plan.ts";
+
+/** Of the seeds, how many have reminders. */
+const REMINDERS = 0.35;
+const MISSED = ["once", "all", "skip"] as const;
+
+export interface DrawnReminders {
+  readonly plan: { readonly reminders: ReminderPlan };
+  readonly settings: { readonly reminders: ReminderProcessing };
+  readonly calls: readonly PlannedCall[];
+}
+
+export function drawReminders({ hosts, calls, chaosMs }: Plan, chance: Prng): DrawnReminders | undefined {
+  const callers = hosts.filter(({ dedicated }) => !dedicated);
+  const types = [...new Set(callers.flatMap((host) => host.types))];
+  if (!chance.chance(REMINDERS) || types.length === 0) return undefined;
+  // Some of the actors that are called anyway, and some that nobody else calls.
+  const actors = Array.from({ length: 1 + chance.below(6) }, (_, i) => {
+    const known = calls.length > 0 && chance.chance(0.5) ? chance.pick(calls) : undefined;
+    return { type: known?.type ?? chance.pick(types), id: known?.id ?? `bell-${i}` };
+  });
+  const names = Array.from({ length: 1 + chance.below(4) }, (_, i) => `r${i}`);
+  const draw = { chance, names, odd: chance.chance(0.6) ? 0.4 : 0.05, far: chance.chance(0.5) ? 40_000 : 4_000 };
+  const everyMs = chance.between(300, 4_000);
+  const drawn: PlannedCall[] = [];
+  for (let at = chance.exponential(everyMs); at < chaosMs; at += chance.exponential(everyMs)) {
+    const { type, id } = chance.pick(actors);
+    const outside = chance.chance(0.4);
+    const what = chance.chance(0.2) ? { forget: chance.pick(names) } : { remind: drawReminder(draw) };
+    const how = {
+      ...what,
+      ...(outside ? { outside } : {}),
+      ...(!outside && chance.chance(0.1) ? drawTurn(chance) : {}),
+    };
+    const from = chance.pick(callers).name;
+    // Nobody counts the time of what is done without a call but the store.
+    drawn.push({ at: Math.floor(at), from, type, id, method: "remind", how, timeoutMs: outside ? 25_000 : 10_000 });
+  }
+  const every = Math.floor(chance.between(300, 8_000));
+  const job = { every, missed: chance.pick(MISSED), slowMs: Math.floor(chance.exponential(200)) };
+  const plan = { reminders: { tells: chance.chance(0.5), ...(chance.chance(0.4) ? { job } : {}) } };
+  return { plan, settings: { reminders: drawSettings(chance) }, calls: drawn };
+}
+
+/** A turn that comes to nothing, or takes its time. */
+const drawTurn = (chance: Prng): { slowMs?: number; throws?: "late" } =>
+  chance.chance(0.5) ? { throws: "late" } : { slowMs: Math.floor(chance.exponential(500)) };
+
+function drawSettings(chance: Prng): ReminderProcessing {
+  if (chance.chance(0.25)) return {};
+  const lease = Math.floor(chance.between(1_500, chance.chance(0.5) ? 8_000 : 60_000));
+  const fetchAhead = Math.floor(chance.between(100, lease / 3));
+  return {
+    lease,
+    fetchAhead,
+    pollInterval: Math.floor(chance.between(50, fetchAhead)),
+    batchSize: chance.pick([1, 2, 10, 500]),
+    concurrency: chance.pick([1, 3, 20, 1_000]),
+    direct: chance.chance(0.7),
+  };
+}
+
+interface Draw {
+  readonly chance: Prng;
+  readonly names: readonly string[];
+  /** How many handlers are odd. */
+  readonly odd: number;
+  /** How far away they are, at most. */
+  readonly far: number;
+}
+
+function drawReminder({ chance, names, odd, far }: Draw): PlannedReminder {
+  const due = chance.chance(0.2) ? 0 : Math.floor(chance.between(0, far));
+  const every = Math.floor(chance.between(100, far / 2));
+  const times = 1 + chance.below(12);
+  const missed = chance.pick(MISSED);
+  const kinds: (() => PlannedReminder["when"])[] = [
+    () => ({ due }),
+    () => ({ due }),
+    () => ({ every, times, missed }),
+    () => ({ due, every, times, missed }),
+    () => ({ every, missed }),
+  ];
+  const attempts = 1 + chance.below(4);
+  const pause = Math.floor(chance.between(0, 2_000));
+  const giveUp = chance.chance(0.5) ? "keep" : "drop";
+  return {
+    name: chance.pick(names),
+    when: chance.pick(kinds)(),
+    ...(chance.chance(0.5) ? { onFailure: { attempts, pause, giveUp } as const } : {}),
+    how: { ...(chance.chance(0.5) ? { writes: true } : {}), ...(chance.chance(odd) ? drawHow(chance, names) : {}) },
+  };
+}
+
+function drawHow(chance: Prng, names: readonly string[]): RemindHow {
+  const hows: (() => RemindHow)[] = [
+    () => ({ slowMs: Math.floor(chance.exponential(800)) }),
+    () => ({ slowMs: Math.floor(chance.between(1_000, 12_000)) }),
+    () => ({ fails: 1 + chance.below(2) }),
+    () => ({ fails: 1_000 }),
+    () => ({ hangs: true }),
+    () => ({ sets: { name: chance.pick(names), due: Math.floor(chance.exponential(2_000)) } }),
+    () => ({ cancels: chance.pick(names), slowMs: Math.floor(chance.exponential(100)) }),
+  ];
+  return chance.pick(hows)();
+}
