@@ -1,0 +1,204 @@
+// Processes that share one store full of reminders, for one test: starts and ends them, sets reminders from outside, and afterwards
+// reads what each of them wrote down about every tick (support/bells.ts). Whatever happens, nothing of it outlives the test.
+import assert from "node:assert/strict";
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import type { ReminderProcessing } from "../../src/config/reminder-options.ts";
+import { type App, limpet, type ReminderOptions } from "../../src/index.ts";
+import { openStore } from "../../src/nodes/open-store.ts";
+import type { ReminderCounts, StoredReminder } from "../../src/ports/reminders.ts";
+import type { Store } from "../../src/ports/store.ts";
+import type { StrokeKind, StrokeLine } from "../support/bells.ts";
+import { BRISK } from "../support/cluster.ts";
+import { ClusterProcess } from "../support/cluster-process.ts";
+import { standStill } from "../support/stand-still.ts";
+import { tracedLines } from "../support/trace-file.ts";
+import type { Place } from "../support/two-stores.ts";
+
+const PATIENCE_MS = 40_000;
+const LIST_LIMIT = 100_000;
+
+/** Of one tick: that its handler began, or has ended. Times are milliseconds since 1970. */
+export interface Stroke {
+  readonly kind: StrokeKind;
+  readonly at: number;
+  /** `type/id`. */
+  readonly bell: string;
+  readonly name: string;
+  readonly number: number;
+  readonly attempt: number;
+  readonly due: number;
+  /** In which process. */
+  readonly process: string;
+}
+
+/** One tick that must have run. */
+export const tickOf = ({ bell, name, number }: Pick<Stroke, "bell" | "name" | "number">): string =>
+  `${bell} ${name} ${number}`;
+
+export interface Kill {
+  readonly process: string;
+  readonly at: number;
+}
+
+export class Belfry implements AsyncDisposable {
+  readonly kills: Kill[] = [];
+  readonly #place: Place;
+  readonly #reminders: ReminderProcessing;
+  readonly #test: TestContext;
+  readonly #app: App;
+  readonly #store: Store;
+  readonly #processes: ClusterProcess[] = [];
+  #finished = false;
+
+  static async open(test: TestContext, place: Place, reminders: ReminderProcessing): Promise<Belfry> {
+    const { store } = place;
+    const app = await limpet({ actors: [], store, cluster: false, reminders: false, logLevel: "error" });
+    return new Belfry(test, place, reminders, app, await openStore(store));
+  }
+
+  private constructor(test: TestContext, place: Place, reminders: ReminderProcessing, app: App, store: Store) {
+    this.#test = test;
+    this.#place = place;
+    this.#reminders = reminders;
+    this.#app = app;
+    this.#store = store;
+  }
+
+  // ——— Processes.
+
+  async startAll(names: readonly string[], reminders: ReminderProcessing = {}): Promise<ClusterProcess[]> {
+    return await Promise.all(names.map((name) => this.start(name, reminders)));
+  }
+
+  /** A name is used once. */
+  async start(name: string, reminders: ReminderProcessing = {}): Promise<ClusterProcess> {
+    const folder = join(this.#place.folder, "belfry");
+    await mkdir(folder, { recursive: true });
+    const one = new ClusterProcess(name, folder, {
+      trace: join(folder, `${name}.trace`),
+      dedicated: false,
+      types: ["Bell", "Chimes"],
+      detours: {},
+      settings: {
+        store: this.#place.store,
+        storeTimeout: "5s",
+        callTimeout: "20s",
+        logLevel: "info",
+        cluster: { ...BRISK, name },
+        reminders: { ...this.#reminders, ...reminders },
+      },
+    });
+    this.#processes.push(one);
+    await one.ready();
+    return one;
+  }
+
+  get alive(): ClusterProcess[] {
+    return this.#processes.filter(({ dead }) => !dead);
+  }
+
+  async kill(host: ClusterProcess): Promise<void> {
+    this.kills.push({ process: host.name, at: Date.now() });
+    await host.kill();
+  }
+
+  /** The process cannot run while `meanwhile` lasts. */
+  async paused(host: ClusterProcess, meanwhile: () => Promise<void>): Promise<void> {
+    await standStill(host, this.#place.store);
+    try {
+      await meanwhile();
+    } finally {
+      host.signal("SIGCONT");
+    }
+  }
+
+  // ——— Reminders.
+
+  /** From outside: nobody has them at first. */
+  async set(type: string, id: string, name: string, options: ReminderOptions): Promise<void> {
+    await this.#app.reminders.set(type, id, name, options);
+  }
+
+  async counts(): Promise<ReminderCounts> {
+    return await this.#store.reminders.count("default", LIST_LIMIT);
+  }
+
+  async rows(): Promise<StoredReminder[]> {
+    return await this.#store.reminders.list({ namespace: "default", limit: LIST_LIMIT });
+  }
+
+  /** Nothing is left to do. */
+  async done(): Promise<void> {
+    await this.until(async () => (await this.counts().catch(() => undefined))?.all === 0, "no reminder is left");
+    assert.equal((await this.counts()).dead, 0, "nothing was given up");
+  }
+
+  async until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
+    const deadline = performance.now() + PATIENCE_MS;
+    while (!(await condition())) {
+      assert.ok(performance.now() < deadline, `never happened: ${what}`);
+      await pause(20);
+    }
+  }
+
+  // ——— What they wrote down.
+
+  /** In the order of time. */
+  async strokes(): Promise<Stroke[]> {
+    const all: Stroke[] = [];
+    for (const { name: process, role } of this.#processes) {
+      for (const line of tracedLines(await readFile(role.trace, "utf8"))) {
+        const [kind, at, bell, name, number, attempt, due] = line as StrokeLine;
+        all.push({ kind, at, bell, name, number, attempt, due, process });
+      }
+    }
+    return all.sort((one, other) => one.at - other.at);
+  }
+
+  async begun(): Promise<Stroke[]> {
+    return (await this.strokes()).filter(({ kind }) => kind === "begin");
+  }
+
+  /**
+   * Each of these ticks has run to its end at least once, no other has, and none was early by the clock of the store. Gives those that
+   * began more than once, all the times they did.
+   */
+  async check(expected: ReadonlySet<string>): Promise<Stroke[][]> {
+    await Promise.all(this.alive.map((one) => one.leave()));
+    const strokes = await this.strokes();
+    const begun = Map.groupBy(
+      strokes.filter(({ kind }) => kind === "begin"),
+      tickOf,
+    );
+    const ended = new Set(strokes.filter(({ kind }) => kind === "end").map(tickOf));
+    const some = (ticks: ReadonlySet<string>): string[] => [...ticks].slice(0, 10);
+    assert.deepEqual(some(expected.difference(ended)), [], "these never ran");
+    assert.deepEqual(some(new Set(begun.keys()).difference(expected)), [], "nobody asked for these");
+    assert.deepEqual(
+      strokes.filter(({ at, due }) => at < due),
+      [],
+      "early",
+    );
+    const again = [...begun.values()].filter(({ length }) => length > 1);
+    const lateness = [...begun.values()].map(([first]) => first!.at - first!.due).sort((a, b) => a - b);
+    const late = (share: number): string => `${lateness[Math.floor((lateness.length - 1) * share)]} ms`;
+    this.#test.diagnostic(
+      `${begun.size} fired, ${again.length} of them more than once; late: median ${late(0.5)}, p99 ${late(0.99)}, most ${late(1)}`,
+    );
+    this.#finished = true;
+    return again;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // A process that was stopped does not hear anything else.
+    for (const one of this.alive) one.signal("SIGKILL");
+    await Promise.all(this.#processes.map(({ ended }) => ended));
+    await this.#app.stop();
+    await this.#store.close();
+    if (this.#finished || process.env.CLUSTER_LOGS === undefined) return;
+    for (const { name, output } of this.#processes) this.#test.diagnostic(`${name} said:\n${output}`);
+  }
+}
