@@ -7,6 +7,7 @@ import type { Plan, PlannedCall, PlannedHost } from "../plan.ts";
 import { type Outcome, run } from "../run.ts";
 import { FAULTS } from "./all.ts";
 import { type Fault, hostNames, severity, times } from "./fault.ts";
+import * as reminderFamily from "./reminders.ts";
 import * as stickyFamily from "./sticky.ts";
 
 /** A kind may draw something that cannot happen, such as a cut at a leader when there is none; not every time. */
@@ -41,8 +42,25 @@ function quietPlan(seed: number): Plan {
   };
 }
 
-function planWith(fault: Fault, seed: number): Plan {
+const familyOf = (family: object): readonly Fault[] => FAULTS.filter((fault) => Object.values(family).includes(fault));
+
+/** Every now and then somebody sets a reminder that ticks for a while. */
+function planWithReminders(seed: number): Plan {
   const plan = quietPlan(seed);
+  const calls = Array.from({ length: 12 }, (_, i): PlannedCall => {
+    const [from, type] = [`host-${1 + (i % 2)}`, TYPES[i % 2]!];
+    const when = { due: 300, every: 900, times: 4, missed: "all" } as const;
+    // Some are set, and some are settled, together with a state.
+    const remind = { name: "r", when, how: { writes: i % 3 === 0, slowMs: i * 200 } };
+    const how = i % 4 < 2 ? { remind } : { remind, outside: true };
+    return { at: 2_000 * (i + 1), from, type, id: `bell-${i}`, method: "remind", how, timeoutMs: 25_000 };
+  });
+  const settings = { ...plan.settings, reminders: { lease: 2_000, fetchAhead: 500, pollInterval: 200 } };
+  return { ...plan, settings, reminders: { tells: true }, calls: [...plan.calls, ...calls] };
+}
+
+function planWith(fault: Fault, seed: number): Plan {
+  const plan = familyOf(reminderFamily).includes(fault) ? planWithReminders(seed) : quietPlan(seed);
   return { ...plan, faults: fault.draw(new Prng(`${fault.name} ${seed}`), plan) };
 }
 
@@ -68,13 +86,15 @@ describe("the kinds of trouble", () => {
     assert.deepEqual([...faults.keys()], []);
   });
 
-  it("of sticky actors are not drawn where there are none", () => {
+  it("of sticky actors, and of reminders, are not drawn where there are none", () => {
     const { sticky: _, ...plan } = quietPlan(1);
-    const faults = Object.values(stickyFamily).filter((fault) => FAULTS.includes(fault));
-    assert.ok(faults.length >= 10, `${faults.length}`);
-    for (const fault of faults) {
-      assert.deepEqual(fault.draw(new Prng(fault.name), plan), []);
-      assert.notDeepEqual(fault.draw(new Prng(fault.name), quietPlan(1)), []);
+    for (const family of [stickyFamily, reminderFamily]) {
+      const faults = familyOf(family);
+      assert.ok(faults.length >= 10, `${faults.length}`);
+      for (const fault of faults) {
+        assert.deepEqual(fault.draw(new Prng(fault.name), plan), []);
+        assert.notDeepEqual(fault.draw(new Prng(fault.name), planWithReminders(1)), []);
+      }
     }
   });
 
