@@ -1,0 +1,309 @@
+// Where runs of workflows are kept, shared by all processes. What is inside a history is the business of the workflows room; here it is
+// text. One contract suite (stores/contract/workflows-*.contract.ts) says what every store must do.
+//
+// - A *workflow* has an id; it runs once, or several times one after the other. One run of it is open at most. A run's `ref` is the
+//   store's own short name for it, higher for later ones.
+// - A run's *history* is a line of events, numbered from 1 without gaps, kept in *pages*: what was appended in one step. Whoever has the
+//   lease on the run's task appends to it, and nobody else: a page counts only while the token and the last event are those of the row.
+// - Whatever comes from outside (a signal, a result, a timer that went off) *arrives*: it waits in the run's inbox, numbered from 1, until
+//   the holder of the task has taken it into the history. The row counts arrivals; who appends says up to which one it has taken them, and
+//   if there are more, the task is ready again in the same step. So nothing that arrives is ever left lying.
+// - There is one task per open run: *idle* (nothing to do), *ready* (from a moment on), or *leased*.
+// - Timers of a run, and activities that wait for a worker, are reminders (ports/reminders.ts), written in the same transaction.
+import type { ReminderWrite } from "./reminders.ts";
+
+export type RunStatus = "running" | "completed" | "failed" | "cancelled" | "terminated" | "timed out" | "continued";
+
+export interface WorkflowKey {
+  readonly namespace: string;
+  readonly workflowId: string;
+}
+
+/** Events of one step. Encoded; `count` says how many there are. */
+export interface Page {
+  readonly count: number;
+  readonly data: string;
+}
+
+export interface TaskLease {
+  /** Unique to one claim; everything that is said of the task afterwards names it. */
+  readonly token: string;
+  /** Who has it, for people and for matching. */
+  readonly worker: string;
+  readonly leaseMs: number;
+}
+
+/** Which worker has the run in memory, and for how long from now it is preferred. */
+export interface Affinity {
+  readonly worker: string;
+  readonly ms: number;
+}
+
+export interface RunStart extends WorkflowKey {
+  /** Unique in the world; the same for every attempt at this start, so that one whose answer was lost is started once. */
+  readonly runId: string;
+  readonly type: string;
+  readonly queue: string;
+  /** The build of workers that may have it; undefined: any. */
+  readonly build: string | undefined;
+  readonly first: Page;
+  /** What can be searched for, encoded as an object of plain values. */
+  readonly attributes: string;
+  readonly memo: string;
+  /** The task is ready so much later. */
+  readonly delayMs: number;
+  /** When a run is open: it stays and this one is not started, or it is ended for this one. */
+  readonly ifOpen: "keep" | "terminate";
+  /** When there were runs and none is open. */
+  readonly ifClosed: "start" | "start unless completed" | "keep";
+  /** A lease that its task has from the start: whoever starts it runs it. */
+  readonly lease: TaskLease | undefined;
+  readonly reminders: readonly ReminderWrite[];
+}
+
+export type StartOutcome =
+  /** `isNew`: by this start or an earlier attempt at it. False: this one was there already, and stays. */
+  { readonly ref: number; readonly runId: string; readonly status: RunStatus; readonly isNew: boolean };
+
+export interface Arrival extends WorkflowKey {
+  /** A certain run; undefined: the open one. */
+  readonly runId: string | undefined;
+  /** Two arrivals with the same key are one, as long as the first is in the inbox. */
+  readonly key: string;
+  readonly data: string;
+}
+
+export type ArrivalOutcome =
+  | { readonly kind: "arrived"; readonly ref: number; readonly runId: string; readonly number: number }
+  /** There is no such run, or it is over. */
+  | { readonly kind: "closed"; readonly status: RunStatus | undefined };
+
+/** What becomes of the task after a step. */
+export type TaskFate =
+  /** The same worker goes on with it. */
+  | { readonly kind: "keep"; readonly leaseMs: number }
+  /** Until something arrives. If something has arrived beyond what was taken, it is ready at once. */
+  | { readonly kind: "rest" }
+  | { readonly kind: "close"; readonly status: Exclude<RunStatus, "running">; readonly result: string };
+
+/** One step of a run: all of it is done, or none. */
+export interface Append {
+  readonly ref: number;
+  readonly token: string;
+  /** The number of the last event this builds on. */
+  readonly last: number;
+  /** Undefined: nothing was decided. */
+  readonly page: Page | undefined;
+  /** Arrivals up to this number are in the history now; they leave the inbox. */
+  readonly taken: number;
+  readonly fate: TaskFate;
+  readonly affinity: Affinity | undefined;
+  /** Undefined: they stay as they are. */
+  readonly attributes: string | undefined;
+  readonly memo: string | undefined;
+  readonly reminders: readonly ReminderWrite[];
+  /** Runs that are started with it, and what it sends to other runs. What cannot arrive because its run is over is dropped. */
+  readonly starts: readonly RunStart[];
+  readonly arrivals: readonly Arrival[];
+}
+
+export type AppendOutcome =
+  | {
+      readonly kind: "done";
+      /** How many have arrived in all; more than were taken: there is something to do. */
+      readonly arrived: number;
+      readonly starts: readonly StartOutcome[];
+      /** Somebody in another process waits for the end of it. */
+      readonly isWatched: boolean;
+    }
+  /** The lease is gone, or the history has gone on: nothing of it was done. */
+  | { readonly kind: "lost" };
+
+export interface TaskClaim {
+  readonly namespace: string;
+  readonly queue: string;
+  readonly types: readonly string[];
+  /** The build of this worker; tasks of runs that are bound to another one are left alone. */
+  readonly build: string;
+  readonly limit: number;
+  readonly lease: TaskLease;
+  /** This worker keeps runs in memory, and affinity counts at all. */
+  readonly isSticky: boolean;
+  /** A worker that was not seen for so long has no claim to what it has in memory. */
+  readonly staleMs: number;
+}
+
+export type ReplayMode = "sticky_hit_expected" | "cold_replay" | "forced_cold_replay";
+
+export interface ClaimedTask extends WorkflowKey {
+  readonly ref: number;
+  readonly runId: string;
+  readonly type: string;
+  readonly token: string;
+  /** How often it was claimed since it last came to an end: 1 the first time. */
+  readonly attempt: number;
+  readonly mode: ReplayMode;
+  readonly last: number;
+  /** Arrivals that are in the history already, and how many there were in all. */
+  readonly taken: number;
+  readonly arrived: number;
+}
+
+export interface TaskClaims {
+  /** The store's clock. */
+  readonly now: number;
+  readonly tasks: readonly ClaimedTask[];
+  /** When the next task of these will be ready, or its lease or its affinity over; undefined: none that is known. */
+  readonly next: number | undefined;
+}
+
+/** A task that was not brought to an end: somebody may have it after a pause. */
+export interface TaskReturn {
+  readonly ref: number;
+  readonly token: string;
+  readonly pauseMs: number;
+  /** What was wrong, for people. Undefined: nothing; this does not count as an attempt. */
+  readonly problem: string | undefined;
+}
+
+/** A run without the lease of its task: what is said of it from outside. */
+export interface Closing extends WorkflowKey {
+  readonly runId: string | undefined;
+  readonly status: "terminated" | "timed out";
+  readonly page: Page;
+  readonly result: string;
+}
+
+export interface RunPages {
+  /** From the first that has events beyond `after`, in order; `from` is the number of its first event. */
+  readonly pages: readonly (Page & { readonly from: number })[];
+  /** There are more behind these. */
+  readonly isCut: boolean;
+}
+
+export interface StoredArrival {
+  readonly number: number;
+  readonly key: string;
+  readonly data: string;
+}
+
+export interface StoredRun extends WorkflowKey {
+  readonly ref: number;
+  readonly runId: string;
+  readonly type: string;
+  readonly queue: string;
+  readonly build: string | undefined;
+  readonly status: RunStatus;
+  readonly attributes: string;
+  readonly memo: string;
+  readonly startedAt: number;
+  readonly closedAt: number | undefined;
+  /** Undefined while it runs. */
+  readonly result: string | undefined;
+  readonly events: number;
+  readonly bytes: number;
+  readonly task: StoredTask | undefined;
+  readonly stickyWorker: string | undefined;
+  readonly stickyUntil: number | undefined;
+}
+
+export interface StoredTask {
+  readonly state: "idle" | "ready" | "leased";
+  readonly attempt: number;
+  readonly problem: string | undefined;
+  /** Ready: from when on. Leased: until when. */
+  readonly at: number | undefined;
+  readonly worker: string | undefined;
+  readonly mode: ReplayMode | undefined;
+  readonly claimedAt: number | undefined;
+  readonly arrived: number;
+  readonly taken: number;
+}
+
+export interface RunQuery {
+  readonly namespace: string;
+  readonly workflowId?: string | undefined;
+  readonly prefix?: string | undefined;
+  readonly type?: string | undefined;
+  readonly status?: RunStatus | undefined;
+  readonly queue?: string | undefined;
+  /** Each of them is equal, as JSON. */
+  readonly attributes?: Readonly<Record<string, string | number | boolean>> | undefined;
+  readonly startedFrom?: number | undefined;
+  readonly startedBefore?: number | undefined;
+  /** Only runs whose task has a problem. */
+  readonly isBlocked?: boolean | undefined;
+  /** Continue behind this one: the last of the page before. */
+  readonly before?: number | undefined;
+  readonly limit: number;
+}
+
+export interface WorkerRow {
+  readonly namespace: string;
+  readonly worker: string;
+  readonly queue: string;
+  readonly build: string;
+  readonly isSticky: boolean;
+  readonly isDraining: boolean;
+  /** Encoded: runtime, types, fingerprints, numbers of its cache. */
+  readonly about: string;
+}
+
+export interface StoredWorker extends WorkerRow {
+  readonly seenAt: number;
+}
+
+/** What is known of the stickiness of a namespace at one moment. */
+export interface StickyCounts {
+  readonly runs: number;
+  readonly ready: number;
+  readonly leased: number;
+}
+
+/**
+ * Rejections are `LimpetError`s as those of the store (ports/store.ts). Everything may be sent again when its answer was lost: a start and
+ * an arrival are known by their ids; a step that was done, with nothing done to its run since, is `done` all the same (its token stays on
+ * the row until another claim, and on the run when it closed it).
+ */
+export interface Workflows {
+  /** Answers stand in the order of the starts. No workflow twice in one batch. */
+  start(batch: readonly RunStart[]): Promise<StartOutcome[]>;
+  arrive(batch: readonly Arrival[]): Promise<ArrivalOutcome[]>;
+  /** No run twice in one batch. */
+  append(batch: readonly Append[]): Promise<AppendOutcome[]>;
+  /** One that is over already stays as it is: false. */
+  close(closing: Closing): Promise<boolean>;
+  claim(request: TaskClaim): Promise<TaskClaims>;
+  /** Longer leases. Gives those that are not held by that token any more. */
+  renew(tasks: readonly { readonly ref: number; readonly token: string }[], leaseMs: number): Promise<number[]>;
+  /** Whether each counted. */
+  giveBack(batch: readonly TaskReturn[]): Promise<boolean[]>;
+  /** Ready now, whatever its task waits for; false: there is no open run. */
+  wake(key: WorkflowKey): Promise<boolean>;
+  /** At most so many bytes, but one page at least. */
+  history(ref: number, after: number, bytes: number): Promise<RunPages>;
+  inbox(ref: number, after: number, limit: number): Promise<StoredArrival[]>;
+  /** The open run, or else the latest; or that one. */
+  find(key: WorkflowKey & { readonly runId?: string | undefined }): Promise<StoredRun | undefined>;
+  /** Those of these that are over. Marks the others as watched. */
+  watchEnds(
+    refs: readonly number[],
+  ): Promise<{ readonly ref: number; readonly status: RunStatus; readonly result: string }[]>;
+  /** The latest first. */
+  list(query: RunQuery): Promise<StoredRun[]>;
+  /** Up to `query.limit`. */
+  count(query: RunQuery): Promise<number>;
+  /** Registers a worker, or says that it is still there. */
+  seen(worker: WorkerRow): Promise<void>;
+  /** It is gone, and what it had in memory with it. */
+  forgetWorker(namespace: string, worker: string): Promise<boolean>;
+  workers(namespace: string): Promise<StoredWorker[]>;
+  stickiness(namespace: string): Promise<StickyCounts>;
+  /** Removes runs that ended before this moment, at most so many; how many it were. */
+  prune(namespace: string, endedBefore: number, limit: number): Promise<number>;
+  /**
+   * Calls back when tasks may have become ready or watched runs may have ended by another process. Undefined: this store cannot tell.
+   * What is told may get lost.
+   */
+  watch(namespace: string, listener: () => void): (() => void) | undefined;
+}
