@@ -43,6 +43,28 @@ export const CATALOGUE = {
   CALL_CYCLE: { retry: "never", status: 409 },
   CALL_TOO_DEEP: { retry: "never", status: 409 },
 
+  // What became of a workflow, and what its code did.
+  WORKFLOW_INVALID: { retry: "never", status: 400 },
+  WORKFLOW_TYPE_UNKNOWN: { retry: "never", status: 404 },
+  WORKFLOW_UNKNOWN: { retry: "never", status: 404 },
+  WORKFLOW_EXISTS: { retry: "never", status: 409 },
+  WORKFLOW_CLOSED: { retry: "never", status: 409 },
+  WORKFLOW_FAILED: { retry: "never", status: 500 },
+  WORKFLOW_CANCELLED: { retry: "never", status: 409 },
+  WORKFLOW_TERMINATED: { retry: "never", status: 409 },
+  WORKFLOW_TIMED_OUT: { retry: "never", status: 504 },
+  WORKFLOW_DIVERGED: { retry: "never", status: 500 },
+  WORKFLOW_MISUSED: { retry: "never", status: 500 },
+  WORKFLOW_TOO_LARGE: { retry: "never", status: 413 },
+  ACTIVITY_UNKNOWN: { retry: "never", status: 404 },
+  ACTIVITY_FAILED: { retry: "never", status: 500 },
+  ACTIVITY_TIMED_OUT: { retry: "never", status: 504 },
+  QUERY_UNKNOWN: { retry: "never", status: 404 },
+  QUERY_FAILED: { retry: "never", status: 500 },
+  UPDATE_UNKNOWN: { retry: "never", status: 404 },
+  UPDATE_REJECTED: { retry: "never", status: 422 },
+  UPDATE_FAILED: { retry: "never", status: 500 },
+
   // What time and load did.
   CALL_TIMEOUT: { retry: "unknown", status: 504 },
   CALL_CANCELLED: { retry: "unknown", status: 499 },
