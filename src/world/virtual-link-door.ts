@@ -1,9 +1,10 @@
 // The door of a host of a virtual world for the others: it serves what comes, and closes without losing an answer.
+
+import { tellError } from "../kernel/told-error.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Cancel, LinkService } from "../ports/links.ts";
 import { LINK_LIMITS } from "../wire/link/limits.ts";
 import { decodeArguments, encodeResult } from "../wire/link/payloads.ts";
-import { tellError } from "../wire/told-error.ts";
 import type { Said, Travelling } from "./link-messages.ts";
 import type { End, Network, Station } from "./network.ts";
 

@@ -2,11 +2,11 @@
 // the manners of the real link: one connection per pair that is made when it is first needed, a pause after one that could not be
 // made, and a goodbye before a door closes. Arguments and results are encoded, so that no two hosts share an object.
 import { LimpetError } from "../kernel/errors.ts";
+import { rebuildTold } from "../kernel/told-error.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Cancel, Links, RemoteCall, RemoteCaller } from "../ports/links.ts";
 import { LINK_LIMITS } from "../wire/link/limits.ts";
 import { decodeText, encodeArguments } from "../wire/link/payloads.ts";
-import { rebuildTold } from "../wire/told-error.ts";
 import type { Said, Travelling } from "./link-messages.ts";
 import type { End, Network, Patience, Station } from "./network.ts";
 

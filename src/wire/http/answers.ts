@@ -1,7 +1,7 @@
 // What goes back: a status, a few headers, a text. Pure. A stack never leaves the process.
 import { STATUS_CODES } from "node:http";
 import { CATALOGUE, LimpetError } from "../../kernel/errors.ts";
-import { tellError } from "../told-error.ts";
+import { tellError } from "../../kernel/told-error.ts";
 
 export interface Answer {
   readonly status: number;

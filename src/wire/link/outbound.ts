@@ -2,10 +2,10 @@
 // whatever happens to it, each of them hears its one outcome.
 // When it is leaving it takes no more calls, and hangs up as soon as all answers are in.
 import { LimpetError } from "../../kernel/errors.ts";
+import { rebuildTold } from "../../kernel/told-error.ts";
 import type { Cancel, RemoteCall, RemoteCaller } from "../../ports/links.ts";
 import type { Log } from "../../ports/log.ts";
 import type { ClusterSecurity } from "../cluster-security.ts";
-import { rebuildTold } from "../told-error.ts";
 import { SentCalls } from "./call-numbers.ts";
 import { type Connecting, openSocket } from "./connect.ts";
 import { type Behind, Connection } from "./connection.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { LimpetError } from "../kernel/errors.ts";
+import { LimpetError } from "./errors.ts";
 import { rebuildTold, tellError } from "./told-error.ts";
 
 /** As text in between, which is how it travels. */

@@ -1,6 +1,6 @@
 // An error on its way to another process: told as plain data there, made into an error again here. Pure.
 // Name, message, code and the chain of causes travel; a stack never leaves its process.
-import { CATALOGUE, type ErrorCode, LimpetError, type Verdict } from "../kernel/errors.ts";
+import { CATALOGUE, type ErrorCode, LimpetError, type Verdict } from "./errors.ts";
 
 /** A cause, as it is told: what it is called, what it says, and its own cause. */
 export interface ToldCause {
