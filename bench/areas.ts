@@ -2,6 +2,7 @@
 import { actorCases } from "./actors/cases.ts";
 import type { BenchCase } from "./case.ts";
 import { clusterCases } from "./cluster/cases.ts";
+import { reminderCases } from "./reminders/cases.ts";
 import { simulationCases } from "./simulation/cases.ts";
 import { stickyCases } from "./sticky/cases.ts";
 
@@ -10,7 +11,7 @@ export const AREAS: Readonly<Record<string, readonly BenchCase[]>> = {
   cluster: clusterCases,
   simulation: simulationCases,
   sticky: stickyCases,
-  reminders: [],
+  reminders: reminderCases,
   workflows: [],
   sharding: [],
 };

@@ -1,0 +1,152 @@
+// The cases of the area `reminders`: how fast a backlog is worked off, how fast reminders are set, and how punctual they are.
+import type { BenchCase, Contender, Figure, Params, Peer } from "../case.ts";
+import {
+  BURDEN_RATIO,
+  BURDENED,
+  FIRED_TWICE,
+  LATE_P50,
+  LATE_P99,
+  NOT_FIRED,
+  P50,
+  P99,
+  PLAIN,
+  SET_RATE,
+} from "./figures.ts";
+import { ACTORS } from "./ours.ts";
+
+const PER_SECOND = { unit: "reminders/s", better: "higher" } as const;
+const MILLISECONDS: Figure = { unit: "ms", better: "lower" };
+
+/** Ten million rows take minutes to load and several gigabytes of disk. */
+const HUGE = "LIMPET_BENCH_HUGE";
+
+const onPostgres = (module: string, make: string, params: Params): Contender => ({
+  module,
+  make,
+  params,
+  postgres: true,
+});
+
+const peers = (make: string, params: Params): Peer[] => [
+  { name: "graphile-worker", ...onPostgres("peers/graphile.mjs", make, params) },
+  { name: "pg-boss", ...onPostgres("peers/pg-boss.mjs", make, params) },
+];
+
+const processesOf = (count: number): string => (count === 1 ? "one process" : "two processes");
+
+const drains = [1, 2].flatMap((processes): BenchCase[] => {
+  const params = { processes, count: 100_000, quickCount: 3_000, actors: ACTORS };
+  return [
+    {
+      name: `drain 100,000 due on PostgreSQL, ${processesOf(processes)}`,
+      ...PER_SECOND,
+      ours: onPostgres("reminders/ours-drain.ts", "onPostgres", params),
+      floor: onPostgres("reminders/floor-postgres.ts", "drain", params),
+      peers: peers("drain", params),
+      goals: { peer: 1.5 },
+    },
+    {
+      name: `drain 100,000 due on SQLite, ${processesOf(processes)}`,
+      ...PER_SECOND,
+      ours: { module: "reminders/ours-drain.ts", make: "onSqlite", params },
+      floor: { module: "reminders/floor-sqlite.ts", make: "drain", params },
+      goals: { floor: 0.5 },
+    },
+  ];
+});
+
+/** Nobody is in memory yet: each tick brings its actor to life. */
+const drainStrangers: BenchCase = {
+  name: "drain 100,000 due of 100,000 actors on PostgreSQL, one process",
+  ...PER_SECOND,
+  ours: onPostgres("reminders/ours-drain.ts", "onPostgres", {
+    ...{ processes: 1, count: 100_000, quickCount: 3_000, actors: 100_000 },
+  }),
+  slow: true,
+};
+
+const registers = [20, 1_000].flatMap((inFlight): BenchCase[] => [
+  {
+    name: `set on PostgreSQL, ${inFlight.toLocaleString("en-US")} callers`,
+    ...PER_SECOND,
+    ours: onPostgres("reminders/ours-register.ts", "register", { inFlight }),
+    floor: onPostgres("reminders/floor-postgres.ts", "register", { inFlight }),
+    peers: peers("register", { inFlight }),
+    goals: { peer: 5 },
+  },
+  {
+    name: `set on SQLite, ${inFlight.toLocaleString("en-US")} callers`,
+    ...PER_SECOND,
+    ours: { module: "reminders/ours-register.ts", make: "register", params: { inFlight } },
+    floor: { module: "reminders/floor-sqlite.ts", make: "register", params: { inFlight } },
+    slow: true,
+  },
+]);
+
+const DUE_NOW = { count: 1_000, quickCount: 100 } as const;
+
+const dueNow: BenchCase = {
+  name: "due now, set in one process and handled in another",
+  figures: { [P50]: { ...MILLISECONDS, goals: { peer: 1 } }, [P99]: { ...MILLISECONDS, goals: { peer: 1 } } },
+  ours: onPostgres("reminders/ours-timing.ts", "now", DUE_NOW),
+  peers: peers("now", DUE_NOW),
+};
+
+const DUE_LATER = { count: 2_000, spreadMs: 20_000, quickCount: 100, quickSpreadMs: 1_000 } as const;
+
+const dueLater: BenchCase = {
+  name: "2,000 due over 20 s, distance from their moment",
+  figures: { [P50]: MILLISECONDS, [P99]: { ...MILLISECONDS, goals: { ours: 5 } } },
+  ours: onPostgres("reminders/ours-timing.ts", "later", DUE_LATER),
+  peers: peers("later", DUE_LATER).map((peer) => ({ ...peer, slow: true })),
+  steady: true,
+};
+
+const sustained: BenchCase = {
+  name: "10,000 a second set and handled for 20 s",
+  figures: {
+    [SET_RATE]: { ...PER_SECOND, goals: { ours: 9_500 } },
+    [NOT_FIRED]: { unit: "reminders", better: "lower", goals: { ours: 0 } },
+    [FIRED_TWICE]: { unit: "reminders", better: "lower", goals: { ours: 0 } },
+    [LATE_P50]: MILLISECONDS,
+    [LATE_P99]: MILLISECONDS,
+  },
+  ours: onPostgres("reminders/ours-sustained.ts", "sustained", { perSecond: 10_000, seconds: 20, quickSeconds: 1 }),
+  steady: true,
+};
+
+const burdened = (what: string, params: Params): BenchCase => ({
+  name: `drain 100,000 due ${what}`,
+  figures: {
+    [PLAIN]: PER_SECOND,
+    [BURDENED]: PER_SECOND,
+    [BURDEN_RATIO]: { unit: "×", better: "higher", goals: { ours: 0.8 } },
+  },
+  ours: onPostgres("reminders/ours-burdened.ts", "burdened", {
+    count: 100_000,
+    quickCount: 3_000,
+    turns: 3,
+    ...params,
+  }),
+  steady: true,
+});
+
+const burdens: BenchCase[] = [
+  burdened("beside 1,000,000 of later", { future: 1_000_000, quickFuture: 10_000 }),
+  burdened("while an old transaction holds vacuum back", { future: 0, quickFuture: 0, oldTransaction: true }),
+  {
+    ...burdened("beside 10,000,000 of later", { future: 10_000_000, quickFuture: 0 }),
+    slow: true,
+    unavailable: () => (process.env[HUGE] ? undefined : `it takes long; set ${HUGE}=1`),
+  },
+];
+
+export const reminderCases: readonly BenchCase[] = [
+  ...drains,
+  drainStrangers,
+  ...registers,
+  dueNow,
+  dueLater,
+  sustained,
+  ...burdens,
+];

@@ -1,0 +1,17 @@
+// Limpet: a backlog of due reminders, worked off by one or two hosts.
+import { join } from "node:path";
+import { makeDrain } from "./drain.ts";
+import { startHosts } from "./ours.ts";
+import { PostgresBacklog, SqliteBacklog } from "./ours-rows.ts";
+
+export const onPostgres = makeDrain(async ({ postgres, params }) => {
+  const handlers = await startHosts({ store: postgres }, Number(params.processes));
+  return { handlers, backlog: await PostgresBacklog.open(postgres, Number(params.actors)) };
+});
+
+/** Nothing in a file calls out to other processes, so they look often. */
+export const onSqlite = makeDrain(async ({ folder, params }) => {
+  const file = join(folder, "ours.db");
+  const handlers = await startHosts({ store: file, pollInterval: "100ms" }, Number(params.processes));
+  return { handlers, backlog: new SqliteBacklog(file) };
+});

@@ -1,0 +1,50 @@
+// Limpet: the actor whose reminders are measured, the processes that run it, and its rows as they stand in the store.
+import { Actor, type App, limpet } from "../../src/index.ts";
+import { resolvePolicy } from "../../src/reminders/failure-policy.ts";
+import { encodePlan } from "../../src/reminders/plan.ts";
+import { until } from "../until.ts";
+import { Handlers } from "./handlers.ts";
+import { Tally } from "./tally.ts";
+
+export const tally = new Tally();
+
+export class Sink extends Actor {
+  override onReminder(_name: string, item: unknown): void {
+    tally.hit(item as number);
+  }
+}
+
+/** Reminders are spread over so many actors, unless a case says otherwise. */
+export const ACTORS = 1_000;
+
+export const idOf = (item: number, actors: number): string => `sink-${item % actors}`;
+export const nameOf = (item: number): string => `reminder-${item}`;
+
+/** What is stored of the schedule of one that ticks once. */
+export const planText = (first: number): string =>
+  encodePlan({ schedule: { first, missed: "once" }, policy: resolvePolicy(undefined) });
+
+export interface HostOptions {
+  readonly store: string;
+  /** How often the store is asked, where it cannot tell. */
+  readonly pollInterval?: string | undefined;
+}
+
+export const openHost = ({ store, pollInterval }: HostOptions): Promise<App> =>
+  limpet({ actors: [Sink], store, ...(pollInterval === undefined ? {} : { reminders: { pollInterval } }) });
+
+/** Hosts in processes of their own, in one cluster when they are several. */
+export async function startHosts(options: HostOptions, processes: number): Promise<Handlers> {
+  const handlers = await Handlers.start("reminders/ours-process.ts", options, processes);
+  await until(`a cluster of ${processes}`, async () => {
+    const hosts = await Promise.all(handlers.processes.map((one) => one.ask("hosts")));
+    return hosts.every((count) => count === processes);
+  });
+  return handlers;
+}
+
+export async function hostsOf(app: App): Promise<number> {
+  const tables = (await app.host.cluster().catch(() => undefined))?.tables ?? [];
+  const table = tables.find(({ type }) => type === Sink.name);
+  return table?.phase === "settled" ? table.hosts.length : 0;
+}
