@@ -10,7 +10,7 @@ import { actor, commitOf, keep, takeAll } from "../contract/shared.contract.ts";
 import { openPostgresStore } from "./postgres-store.ts";
 
 const KEYS = 60;
-const ROUNDS = 20;
+const ROUNDS = 12;
 
 describe("many who want the same reminders in different orders", () => {
   let server: TestServer;
