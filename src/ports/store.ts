@@ -12,6 +12,7 @@
 import type { ActorKey } from "../kernel/names.ts";
 import type { Coordination } from "./coordination.ts";
 import type { Reminders, ReminderWrite, Settlement } from "./reminders.ts";
+import type { Arrival, RunStart, Workflows } from "./workflows.ts";
 
 export interface TakeRequest extends ActorKey {
   /** Who takes it: the incarnation of the process. Shown to people; the epoch is what counts. */
@@ -55,6 +56,12 @@ export interface Commit {
    */
   readonly settle?: readonly Settlement[] | undefined;
   readonly reminders?: readonly ReminderWrite[] | undefined;
+  /**
+   * Runs of workflows that are started, and then what is sent to runs, in the same transaction, if and only if this commit counts.
+   * Starts keep a run that is open. What becomes of them is not told: what cannot arrive because its run is over is dropped.
+   */
+  readonly starts?: readonly RunStart[] | undefined;
+  readonly arrivals?: readonly Arrival[] | undefined;
 }
 
 export type CommitOutcome = "committed" | "fenced";
@@ -99,6 +106,7 @@ export interface Store {
   /** What schedulers agree on here. Takes and commits that wait do not hold it up. */
   readonly coordination: Coordination;
   readonly reminders: Reminders;
+  readonly workflows: Workflows;
   /** Answers stand in the order of the requests. No actor twice in one batch. */
   take(batch: readonly TakeRequest[]): Promise<(Taken | Held)[]>;
   /** Answers stand in the order of the commits. No actor twice in one batch. */

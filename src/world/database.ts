@@ -16,6 +16,7 @@ import type {
   Taken,
   TakeRequest,
 } from "../ports/store.ts";
+import type { Workflows } from "../ports/workflows.ts";
 import { newsOf } from "../stores/memory/memory-reminders.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { CoordinationClient } from "./database-coordination.ts";
@@ -226,6 +227,10 @@ class Client implements Store {
 
   get reminders(): Reminders {
     return this.#reminders;
+  }
+
+  get workflows(): Workflows {
+    throw new LimpetError("INVARIANT", "this store does not keep workflows yet");
   }
 
   #ask<T>(question: Question, work: () => Promise<T>): Promise<T> {

@@ -14,6 +14,7 @@ import type {
   Taken,
   TakeRequest,
 } from "../../ports/store.ts";
+import type { Workflows } from "../../ports/workflows.ts";
 import { byCodePoint } from "./code-points.ts";
 import { MemoryCoordination } from "./memory-coordination.ts";
 import { MemoryReminders } from "./memory-reminders.ts";
@@ -53,6 +54,10 @@ export class MemoryStore implements Store {
 
   get reminders(): Reminders {
     return this.#reminders;
+  }
+
+  get workflows(): Workflows {
+    throw new LimpetError("INVARIANT", "this store does not keep workflows yet");
   }
 
   async take(batch: readonly TakeRequest[]): Promise<Taken[]> {

@@ -1,5 +1,6 @@
 // Actors in PostgreSQL. Many processes share one database; the fence is one row per actor. Survives the loss of any
 // connection and of the server: what was answered is on disk, and what was not can be sent again.
+import { LimpetError } from "../../kernel/errors.ts";
 import type { ActorKey } from "../../kernel/names.ts";
 import type { Coordination } from "../../ports/coordination.ts";
 import type { Reminders } from "../../ports/reminders.ts";
@@ -13,6 +14,7 @@ import type {
   Taken,
   TakeRequest,
 } from "../../ports/store.ts";
+import type { Workflows } from "../../ports/workflows.ts";
 import { Commits } from "./commit.ts";
 import { Connections } from "./connections.ts";
 import { PostgresCoordination } from "./coordination.ts";
@@ -62,6 +64,10 @@ class PostgresStore implements Store {
 
   get reminders(): Reminders {
     return this.#reminders;
+  }
+
+  get workflows(): Workflows {
+    throw new LimpetError("INVARIANT", "this store does not keep workflows yet");
   }
 
   take(batch: readonly TakeRequest[]): Promise<(Taken | Held)[]> {

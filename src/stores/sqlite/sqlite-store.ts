@@ -8,6 +8,7 @@ import type { Coordination } from "../../ports/coordination.ts";
 import { type Log, silentLog } from "../../ports/log.ts";
 import type { Reminders } from "../../ports/reminders.ts";
 import type { ActorQuery, Commit, CommitOutcome, Store, StoredActor, Taken, TakeRequest } from "../../ports/store.ts";
+import type { Workflows } from "../../ports/workflows.ts";
 import { SqliteCoordination } from "./coordination.ts";
 import {
   type CommitAnswer,
@@ -90,6 +91,10 @@ export class SqliteStore implements Store {
     this.#link = link;
     this.coordination = new SqliteCoordination(link);
     this.reminders = new SqliteReminders(link);
+  }
+
+  get workflows(): Workflows {
+    throw new LimpetError("INVARIANT", "this store does not keep workflows yet");
   }
 
   async take(batch: readonly TakeRequest[]): Promise<Taken[]> {
