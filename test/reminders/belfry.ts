@@ -6,17 +6,19 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ReminderProcessing } from "../../src/config/reminder-options.ts";
+import type { ClusterSettings } from "../../src/config/settings.ts";
 import { type App, limpet, type ReminderOptions } from "../../src/index.ts";
 import { openStore } from "../../src/nodes/open-store.ts";
 import type { ReminderCounts, StoredReminder } from "../../src/ports/reminders.ts";
 import type { Store } from "../../src/ports/store.ts";
 import type { StrokeKind, StrokeLine } from "../support/bells.ts";
-import { BRISK } from "../support/cluster.ts";
 import { ClusterProcess } from "../support/cluster-process.ts";
 import { standStill } from "../support/stand-still.ts";
 import { tracedLines } from "../support/trace-file.ts";
 import type { Place } from "../support/two-stores.ts";
 
+/** Long enough to start on a busy machine, in the proportions of the defaults. */
+const CALM = { lease: "5s", leaderLease: "1500ms", roundTimeout: "3s", moveTimeout: "1s" } satisfies ClusterSettings;
 const PATIENCE_MS = 40_000;
 const LIST_LIMIT = 100_000;
 
@@ -41,6 +43,11 @@ export const tickOf = ({ bell, name, number }: Pick<Stroke, "bell" | "name" | "n
 export interface Kill {
   readonly process: string;
   readonly at: number;
+}
+
+export interface BellOptions {
+  readonly types?: readonly ("Bell" | "Chimes")[];
+  readonly cluster?: ClusterSettings;
 }
 
 export class Belfry implements AsyncDisposable {
@@ -69,26 +76,26 @@ export class Belfry implements AsyncDisposable {
 
   // ——— Processes.
 
-  async startAll(names: readonly string[], reminders: ReminderProcessing = {}): Promise<ClusterProcess[]> {
-    return await Promise.all(names.map((name) => this.start(name, reminders)));
+  async startAll(names: readonly string[], options: BellOptions = {}): Promise<ClusterProcess[]> {
+    return await Promise.all(names.map((name) => this.start(name, options)));
   }
 
   /** A name is used once. */
-  async start(name: string, reminders: ReminderProcessing = {}): Promise<ClusterProcess> {
+  async start(name: string, { types = ["Bell", "Chimes"], cluster }: BellOptions = {}): Promise<ClusterProcess> {
     const folder = join(this.#place.folder, "belfry");
     await mkdir(folder, { recursive: true });
     const one = new ClusterProcess(name, folder, {
       trace: join(folder, `${name}.trace`),
       dedicated: false,
-      types: ["Bell", "Chimes"],
+      types,
       detours: {},
       settings: {
         store: this.#place.store,
         storeTimeout: "5s",
         callTimeout: "20s",
         logLevel: "info",
-        cluster: { ...BRISK, name },
-        reminders: { ...this.#reminders, ...reminders },
+        cluster: { ...CALM, ...cluster, name },
+        reminders: this.#reminders,
       },
     });
     this.#processes.push(one);

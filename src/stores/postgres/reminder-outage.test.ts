@@ -11,7 +11,7 @@ import { freshToken, HOUR, Place, setOf } from "../contract/reminders-shared.con
 import { actor, commitOf, take, whole } from "../contract/shared.contract.ts";
 import { openPostgresStore } from "./postgres-store.ts";
 
-const ROWS = 6_000;
+const ROWS = 4_000;
 const CLAIMERS = 4;
 
 async function until(condition: () => boolean, what: string): Promise<void> {
@@ -73,8 +73,8 @@ describe("when the server goes away while reminders are delivered", () => {
 
     const claimers = Array.from({ length: CLAIMERS }, claimer);
     for (const mode of ["immediate", "fast", "immediate"] satisfies StopMode[]) {
-      const goal = settled.size + 600;
-      await until(() => settled.size >= goal, "600 more are settled");
+      const goal = settled.size + 500;
+      await until(() => settled.size >= goal, "500 more are settled");
       await server.stop(mode);
       await server.start();
     }
