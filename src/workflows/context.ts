@@ -1,0 +1,162 @@
+// What the code of a workflow gets: everything it may wait for, and the only clock and dice it may use.
+import type { Duration } from "../kernel/durations.ts";
+import type { AnyWorkflow, InputOf, QueryName, ResultOf, SignalName, UpdateName } from "./definition.ts";
+import type { ParentClosePolicy } from "./events.ts";
+
+export interface RetryOptions {
+  /** How often it is tried in all. Default: for ever. */
+  readonly attempts?: number;
+  /** The pause after the first failure, each later one `factor` times longer, up to `longest`. Default 1s, 2, 1m. */
+  readonly initial?: Duration;
+  readonly factor?: number;
+  readonly longest?: Duration;
+  /** Or the pauses one by one; the last one counts for all that follow. */
+  readonly delays?: readonly Duration[];
+  /** Names or codes of errors that trying again will not cure. */
+  readonly nonRetryable?: readonly string[];
+}
+
+export interface ActivityOptions {
+  readonly retry?: RetryOptions;
+  /** One attempt may take so long. Default 10m. */
+  readonly startToClose?: Duration;
+  /** So long it may wait for a worker. */
+  readonly scheduleToStart?: Duration;
+  /** All attempts together may take so long. */
+  readonly scheduleToClose?: Duration;
+  /** An attempt that is not heard of for so long has failed. */
+  readonly heartbeat?: Duration;
+  /** Workers of this queue run it. Default: those of the workflow's own. */
+  readonly queue?: string;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: any function of one argument at most.
+export type ActivityFunction = (input: any) => unknown;
+
+export interface ChildOptions<Input> {
+  /** Default: the id of this workflow, and a number. */
+  readonly id?: string;
+  readonly input: Input;
+  readonly queue?: string;
+  /** What becomes of it when this run ends before it. Default: it is terminated. */
+  readonly onParentClose?: ParentClosePolicy;
+}
+
+/** A child that was started. It is a promise of its result. */
+export interface Child<Result> extends Promise<Result> {
+  readonly workflowId: string;
+  signal<Input>(name: SignalName<Input> | string, input: Input): void;
+  cancel(): void;
+}
+
+/** Another workflow, from inside one. */
+export interface OtherWorkflow {
+  signal<Input>(name: SignalName<Input> | string, input: Input): void;
+  cancel(): void;
+}
+
+export interface RunInfo {
+  readonly namespace: string;
+  readonly workflowId: string;
+  readonly runId: string;
+  readonly type: string;
+  readonly queue: string;
+  /** Of this run, so far. */
+  readonly historyEvents: number;
+  readonly historyBytes: number;
+  /** The history has grown so long that it is time for `continueAsNew`. */
+  readonly continueAsNewSuggested: boolean;
+}
+
+export type AttributeValue = string | number | boolean | null;
+
+type Methods<A> = {
+  readonly [K in keyof A as A[K] extends (...args: never[]) => unknown ? K : never]: A[K] extends (
+    ...args: infer Args
+  ) => infer Result
+    ? (...args: Args) => Promise<Awaited<Result>>
+    : never;
+};
+
+export interface WorkflowContext {
+  readonly info: RunInfo;
+
+  /** Runs an activity, at least once, and gives what it returned. It throws ACTIVITY_FAILED when all attempts have. */
+  activity<F extends ActivityFunction>(
+    activity: F,
+    ...args: Parameters<F> extends []
+      ? [input?: undefined, options?: ActivityOptions]
+      : [input: Parameters<F>[0], options?: ActivityOptions]
+  ): Promise<Awaited<ReturnType<F>>>;
+  activity<Result = unknown>(name: string, input?: unknown, options?: ActivityOptions): Promise<Result>;
+
+  /** Calls an actor, as an activity would. */
+  actor<A>(
+    type: { readonly prototype: A; readonly name: string; readonly options?: { readonly name?: string } },
+    id: string,
+  ): Methods<A>;
+  actor<A = Record<string, (...args: unknown[]) => unknown>>(type: string, id: string): Methods<A>;
+
+  /** Durable: a run may sleep for years, and costs a row while it does. */
+  sleep(duration: Duration): Promise<void>;
+  /** Until a moment: a date, or milliseconds since 1970. One that is past does not wait. */
+  until(moment: Date | number): Promise<void>;
+
+  /** The next signal of this name, in the order in which they came. `within`: undefined when none came in time. */
+  signal<Input>(name: SignalName<Input>): Promise<Input>;
+  signal<Input>(name: SignalName<Input>, options: { readonly within: Duration }): Promise<Input | undefined>;
+  signal<Input = unknown>(name: string): Promise<Input>;
+  signal<Input = unknown>(name: string, options: { readonly within: Duration }): Promise<Input | undefined>;
+  /** Handles every signal of this name, those that came before as well, instead of waiting for them one by one. */
+  onSignal<Input>(name: SignalName<Input>, handler: (input: Input) => unknown): void;
+  onSignal<Input = unknown>(name: string, handler: (input: Input) => unknown): void;
+
+  /** True when `test` is; it is looked at whenever something has happened to the run. `within`: false when it was not in time. */
+  condition(test: () => boolean, options?: { readonly within?: Duration }): Promise<boolean>;
+
+  /** Answers queries of this name. It must not change anything. */
+  onQuery<Result, Input>(name: QueryName<Result, Input>, handler: (input: Input) => Result): void;
+  onQuery(name: string, handler: (input: never) => unknown): void;
+
+  /** Does updates of this name. `validate` may throw before it is accepted: then nothing of it is kept but the refusal. */
+  onUpdate<Result, Input>(
+    name: UpdateName<Result, Input>,
+    handler: (input: Input) => Promise<Result> | Result,
+    options?: { readonly validate?: (input: Input) => void },
+  ): void;
+  onUpdate(
+    name: string,
+    handler: (input: never) => unknown,
+    options?: { readonly validate?: (input: never) => void },
+  ): void;
+
+  /** Starts another workflow as a child of this run. */
+  child<W extends AnyWorkflow>(workflow: W, options: ChildOptions<InputOf<W>>): Child<ResultOf<W>>;
+  child<Result = unknown>(type: string, options: ChildOptions<unknown>): Child<Result>;
+  /** Any other workflow, by its id. */
+  workflow(workflowId: string): OtherWorkflow;
+
+  /** A value that may come out differently each time: it is worked out once, and recorded. */
+  sideEffect<Value>(fn: () => Value): Value;
+  /** Milliseconds since 1970: when what the run sees now had happened. */
+  now(): number;
+  /** In [0, 1). The same at every replay. */
+  random(): number;
+  uuid(): string;
+  /** Which version of a change this run follows: `max` for those that come to it now, `min` for those that had passed it before it was there. */
+  version(change: string, min: number, max: number): number;
+
+  readonly memo: Readonly<Record<string, unknown>>;
+  setMemo(entries: Readonly<Record<string, unknown>>): void;
+  readonly attributes: Readonly<Record<string, AttributeValue>>;
+  /** What the run can be found by. A null takes one away. */
+  setAttributes(attributes: Readonly<Record<string, AttributeValue>>): void;
+
+  /** Ends this run and begins the next one of the workflow, with an empty history. Signals that were not waited for go along. */
+  continueAsNew(input?: unknown): never;
+
+  /** Somebody has asked the workflow to end. What it waits for at that moment throws WORKFLOW_CANCELLED, once; what it does after that is up to it. */
+  readonly isCancelled: boolean;
+  /** What is waited for inside is not interrupted by a cancellation. */
+  shield<Value>(fn: () => Promise<Value>): Promise<Value>;
+}

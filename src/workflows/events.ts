@@ -1,0 +1,169 @@
+// What a history consists of, and how a page of it is written. Two kinds of events: what the workflow's code *decided* (an activity is to
+// run, a timer to start) and what *came from outside* (its result, a signal). A decision has a number `n`, its place among the decisions
+// of the run; what comes of it names that number.
+//
+// Values stand in events in their JSON-ready form (kernel/values.ts), so that a page is one JSON text that a person can read. Names of
+// events are those that workers in other languages know. What is written here stays readable for ever: fields are added, never changed.
+import type { ToldError } from "../kernel/told-error.ts";
+import type { Page } from "../ports/workflows.ts";
+
+/** A value in its JSON-ready form. */
+export type Wire = unknown;
+
+export interface ActivityOptionsTold {
+  readonly queue?: string;
+  readonly attempts?: number;
+  readonly delays?: readonly number[];
+  readonly initial?: number;
+  readonly factor?: number;
+  readonly longest?: number;
+  readonly nonRetryable?: readonly string[];
+  readonly startToClose?: number;
+  readonly scheduleToStart?: number;
+  readonly scheduleToClose?: number;
+  readonly heartbeat?: number;
+}
+
+export type ParentClosePolicy = "terminate" | "cancel" | "abandon";
+
+/** What the code of a workflow decides. */
+export type Decision =
+  | {
+      readonly kind: "ActivityScheduled";
+      readonly n: number;
+      readonly name: string;
+      readonly input: Wire;
+      readonly options?: ActivityOptionsTold;
+    }
+  | {
+      readonly kind: "ActorCalled";
+      readonly n: number;
+      readonly type: string;
+      readonly id: string;
+      readonly method: string;
+      readonly input: Wire;
+    }
+  | { readonly kind: "TimerScheduled"; readonly n: number; readonly at: number }
+  | { readonly kind: "TimerCancelled"; readonly n: number; readonly of: number }
+  | { readonly kind: "ActivityCancelRequested"; readonly n: number; readonly of: number }
+  | {
+      readonly kind: "ChildWorkflowScheduled";
+      readonly n: number;
+      readonly type: string;
+      readonly workflowId: string;
+      readonly input: Wire;
+      readonly queue?: string;
+      readonly onParentClose: ParentClosePolicy;
+    }
+  | {
+      readonly kind: "SignalSent";
+      readonly n: number;
+      readonly workflowId: string;
+      readonly name: string;
+      readonly input: Wire;
+    }
+  | { readonly kind: "CancelSent"; readonly n: number; readonly workflowId: string }
+  | { readonly kind: "SideEffectRecorded"; readonly n: number; readonly result: Wire }
+  | { readonly kind: "VersionMarkerRecorded"; readonly n: number; readonly change: string; readonly version: number }
+  | { readonly kind: "SearchAttributesUpserted"; readonly n: number; readonly attributes: Wire }
+  | { readonly kind: "MemoUpserted"; readonly n: number; readonly entries: Wire }
+  | { readonly kind: "UpdateCompleted"; readonly n: number; readonly id: string; readonly result: Wire }
+  | { readonly kind: "UpdateFailed"; readonly n: number; readonly id: string; readonly error: ToldError }
+  | End;
+
+/** The last decision of a run. */
+export type End =
+  | { readonly kind: "WorkflowCompleted"; readonly n: number; readonly result: Wire }
+  | { readonly kind: "WorkflowFailed"; readonly n: number; readonly error: ToldError }
+  | { readonly kind: "WorkflowCancelled"; readonly n: number; readonly error: ToldError }
+  | {
+      readonly kind: "WorkflowContinuedAsNew";
+      readonly n: number;
+      readonly type: string;
+      readonly input: Wire;
+      readonly runId: string;
+    };
+
+/** What comes from outside. */
+export type News =
+  | { readonly kind: "ActivityCompleted"; readonly of: number; readonly result: Wire }
+  | { readonly kind: "ActivityFailed"; readonly of: number; readonly error: ToldError; readonly attempts: number }
+  | { readonly kind: "ActivityTimedOut"; readonly of: number; readonly error: ToldError }
+  | { readonly kind: "ActivityCancelled"; readonly of: number; readonly error: ToldError }
+  | { readonly kind: "TimerFired"; readonly of: number }
+  | { readonly kind: "ChildRunCompleted"; readonly of: number; readonly result: Wire }
+  | { readonly kind: "ChildRunFailed"; readonly of: number; readonly error: ToldError }
+  | { readonly kind: "SignalReceived"; readonly id: string; readonly name: string; readonly input: Wire }
+  | { readonly kind: "UpdateAccepted"; readonly id: string; readonly name: string; readonly input: Wire }
+  | { readonly kind: "UpdateRejected"; readonly id: string; readonly name: string; readonly error: ToldError }
+  | { readonly kind: "CancelRequested"; readonly reason: string };
+
+export interface Started {
+  readonly kind: "WorkflowStarted";
+  readonly type: string;
+  readonly workflowId: string;
+  readonly runId: string;
+  readonly input: Wire;
+  /** Of the code that first ran it. */
+  readonly fingerprint?: string;
+  /** Numbered changes of the engine that this run was begun with. */
+  readonly flags: number;
+  readonly memo?: Wire;
+  readonly attributes?: Wire;
+  readonly parent?: {
+    readonly workflowId: string;
+    readonly runId: string;
+    readonly n: number;
+    readonly onClose: ParentClosePolicy;
+  };
+  readonly continuedFrom?: string;
+  /** When the run, and when the workflow with all that it continues as, must be over. */
+  readonly runTimeoutAt?: number;
+  readonly timeoutAt?: number;
+}
+
+/** What somebody else than its worker wrote at the end of a run. */
+export type EndedFromOutside =
+  | { readonly kind: "WorkflowTerminated"; readonly reason: string }
+  | { readonly kind: "WorkflowTimedOut"; readonly reason: string };
+
+export type HistoryEvent = Started | Decision | News | EndedFromOutside;
+
+/** Events of one step, and when it was taken: the time that the workflow's code sees. */
+export interface Step {
+  readonly at: number;
+  readonly events: readonly HistoryEvent[];
+}
+
+const DECISIONS: ReadonlySet<string> = new Set<Decision["kind"]>([
+  "ActivityScheduled",
+  "ActorCalled",
+  "TimerScheduled",
+  "TimerCancelled",
+  "ActivityCancelRequested",
+  "ChildWorkflowScheduled",
+  "SignalSent",
+  "CancelSent",
+  "SideEffectRecorded",
+  "VersionMarkerRecorded",
+  "SearchAttributesUpserted",
+  "MemoUpserted",
+  "UpdateCompleted",
+  "UpdateFailed",
+  "WorkflowCompleted",
+  "WorkflowFailed",
+  "WorkflowCancelled",
+  "WorkflowContinuedAsNew",
+]);
+
+export const isDecision = (event: HistoryEvent): event is Decision => DECISIONS.has(event.kind);
+
+export const isEnd = (event: HistoryEvent): event is End =>
+  event.kind === "WorkflowCompleted" ||
+  event.kind === "WorkflowFailed" ||
+  event.kind === "WorkflowCancelled" ||
+  event.kind === "WorkflowContinuedAsNew";
+
+export const writePage = (step: Step): Page => ({ count: step.events.length, data: JSON.stringify(step) });
+
+export const readPage = (data: string): Step => JSON.parse(data) as Step;
