@@ -172,6 +172,8 @@ export interface Closing extends WorkflowKey {
   readonly status: "terminated" | "timed out";
   readonly page: Page;
   readonly result: string;
+  /** What others are told of it, in the same step. */
+  readonly arrivals: readonly Arrival[];
 }
 
 export interface RunPages {
