@@ -1,0 +1,37 @@
+// Whether what the code decides is what the history says it decided, and how both are told to people. Pure.
+import type { Decision } from "./events.ts";
+
+/** What makes a decision what it is; values that go along may differ, since code may be mended. */
+export function subjectOf(decision: Decision): string {
+  switch (decision.kind) {
+    case "ActivityScheduled":
+      return decision.name;
+    case "ActorCalled":
+      return `${decision.type}.${decision.method}`;
+    case "ChildWorkflowScheduled":
+      return `${decision.type} ${decision.workflowId}`;
+    case "SignalSent":
+      return `${decision.workflowId} ${decision.name}`;
+    case "CancelSent":
+      return decision.workflowId;
+    case "VersionMarkerRecorded":
+      return decision.change;
+    case "TimerCancelled":
+    case "ActivityCancelRequested":
+      return String(decision.of);
+    case "UpdateCompleted":
+    case "UpdateFailed":
+      return decision.id;
+    default:
+      return "";
+  }
+}
+
+export function isSameDecision(one: Decision, other: Decision): boolean {
+  return one.kind === other.kind && one.n === other.n && subjectOf(one) === subjectOf(other);
+}
+
+export function describeDecision(decision: Decision): string {
+  const subject = subjectOf(decision);
+  return `${decision.kind}${subject === "" ? "" : ` ${subject}`} as decision ${decision.n}`;
+}

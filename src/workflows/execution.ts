@@ -1,0 +1,547 @@
+// One run of a workflow in memory: its code, suspended at what it waits for. It is told what happened, lets the code run as far as it can,
+// and collects what the code decides. Told the same again, from the history, it comes to the same point: that is replay.
+//
+// The code is a plain async function. It runs only while something is told (`begin`, `tell`, `replay`), until every promise that could go
+// on has gone on. Everything that it decides is numbered in the order in which it does; what the history has under that number must be
+// the same, or the code has diverged from its history.
+import { LimpetError } from "../kernel/errors.ts";
+import type { ToldError } from "../kernel/told-error.ts";
+import { rebuildTold, tellError } from "../kernel/told-error.ts";
+import { fromWire, toWire } from "../kernel/values.ts";
+import type { Settle } from "../ports/settle.ts";
+import type { AnyWorkflow } from "./definition.ts";
+import { describeDecision, isSameDecision } from "./divergence.ts";
+import type { Decision, End, HistoryEvent, News, Started, Step } from "./events.ts";
+import { isDecision, isEnd } from "./events.ts";
+import { inside, runInside } from "./inside.ts";
+import { RunContext } from "./run-context.ts";
+
+export interface ExecutionNeeds {
+  readonly settle: Settle;
+  readonly namespace: string;
+  readonly queue: string;
+  /** The name under which an activity's function is known. */
+  nameOf(activity: object): string | undefined;
+}
+
+/** Without its number: that is given when it is decided. */
+type Numbered<D> = D extends { readonly n: number } ? Omit<D, "n"> : never;
+export type NewDecision = Numbered<Decision>;
+
+/** Something the code waits for. */
+export interface Wait {
+  readonly kind: Decision["kind"];
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+  readonly isShielded: boolean;
+}
+
+interface Condition {
+  readonly test: () => boolean;
+  readonly resolve: (value: boolean) => void;
+  readonly reject: (error: unknown) => void;
+  readonly timer: number | undefined;
+  readonly isShielded: boolean;
+}
+
+interface SignalWait {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  readonly timer: number | undefined;
+  readonly isShielded: boolean;
+}
+
+export interface UpdateHandler {
+  readonly handle: (input: unknown) => unknown;
+  readonly validate: ((input: unknown) => void) | undefined;
+}
+
+/** Thrown by `ctx.continueAsNew`: the code goes no further. */
+export class Continued {
+  readonly input: unknown;
+
+  constructor(input: unknown) {
+    this.input = input;
+  }
+}
+
+/** Rounds in which conditions are looked at again because the one before let some code run. */
+const MOST_ROUNDS = 10_000;
+
+export class Execution {
+  readonly workflow: AnyWorkflow;
+  readonly needs: ExecutionNeeds;
+  started!: Started;
+  /** Of the history, so far; the worker keeps them up to date. */
+  events = 0;
+  bytes = 0;
+  isCancelled = false;
+  readonly signals = new Map<string, unknown[]>();
+  readonly queries = new Map<string, (input: unknown) => unknown>();
+  readonly updates = new Map<string, UpdateHandler>();
+  readonly versions = new Map<string, number>();
+  memo: Record<string, unknown> = {};
+  attributes: Record<string, unknown> = {};
+  readonly #signalWaits = new Map<string, SignalWait[]>();
+  readonly #signalHandlers = new Map<string, (input: unknown) => unknown>();
+  readonly #waits = new Map<number, Wait>();
+  #conditions: Condition[] = [];
+  #handlersRunning = 0;
+  #now = 0;
+  #decided = 0;
+  #fresh: Decision[] = [];
+  /** What the history says was decided, by number; only while it is replayed. */
+  #recorded: (Decision | undefined)[] = [];
+  /** Events of the history that are still to come. */
+  #ahead = 0;
+  #end: End | undefined;
+  #broken: LimpetError | undefined;
+  #isRunning = false;
+
+  constructor(workflow: AnyWorkflow, needs: ExecutionNeeds) {
+    this.workflow = workflow;
+    this.needs = needs;
+  }
+
+  get now(): number {
+    return this.#now;
+  }
+
+  /** How the run ended, once its code has. */
+  get end(): End | undefined {
+    return this.#end;
+  }
+
+  /** Decided, and not in the history yet. */
+  get fresh(): readonly Decision[] {
+    return this.#fresh;
+  }
+
+  takeFresh(): Decision[] {
+    const fresh = this.#fresh;
+    this.#fresh = [];
+    return fresh;
+  }
+
+  get isReplaying(): boolean {
+    return this.#ahead > 0;
+  }
+
+  /** What a result or a timer would be told to; false: nobody waits for it any more. */
+  isAwaited(n: number): boolean {
+    return this.#waits.has(n);
+  }
+
+  /** Decisions of this kind that are still waited for. */
+  awaited(...kinds: readonly Decision["kind"][]): number[] {
+    const found: number[] = [];
+    for (const [n, { kind }] of this.#waits) if (kinds.includes(kind)) found.push(n);
+    return found;
+  }
+
+  /** What it waits for, for people. */
+  get waitsFor(): string[] {
+    const waits = [...this.#waits].map(([n, { kind }]) => `${kind} ${n}`);
+    const signals = [...this.#signalWaits].filter(([, list]) => list.length > 0).map(([name]) => `signal ${name}`);
+    return [...waits, ...signals, ...this.#conditions.map(() => "condition")];
+  }
+
+  // ——— What it is told.
+
+  async begin(started: Started, at: number): Promise<void> {
+    this.started = started;
+    this.memo = { ...(fromWire(started.memo ?? {}) as object) };
+    this.attributes = { ...(fromWire(started.attributes ?? {}) as object) };
+    this.#now = at;
+    await this.#run(() => {
+      const context = new RunContext(this);
+      void runInside({ workflow: this.#name, isShielded: false }, () => this.#main(context, fromWire(started.input)));
+    });
+  }
+
+  /** Something happened, at that moment. */
+  async tell(news: News, at: number): Promise<void> {
+    this.#now = at;
+    await this.#run(() => this.#deliver(news));
+  }
+
+  /** Goes through a history from its beginning. */
+  async replay(steps: readonly Step[]): Promise<void> {
+    this.#recorded = [];
+    for (const { events } of steps) {
+      this.#ahead += events.length;
+      for (const event of events) {
+        if (!isDecision(event)) continue;
+        this.#recorded[event.n] = event;
+        if (event.kind === "VersionMarkerRecorded") this.versions.set(event.change, event.version);
+      }
+    }
+    for (const { at, events } of steps) {
+      for (const event of events) {
+        this.#ahead--;
+        this.events++;
+        await this.#pass(event, at);
+        if (this.#broken !== undefined) throw this.#broken;
+      }
+    }
+    this.#recorded = [];
+  }
+
+  async #pass(event: HistoryEvent, at: number): Promise<void> {
+    if (event.kind === "WorkflowStarted") return this.begin(event, at);
+    if (event.kind === "WorkflowTerminated" || event.kind === "WorkflowTimedOut") return;
+    if (!isDecision(event)) return this.tell(event, at);
+    // Decided by now, or never.
+    if (event.n > this.#decided) {
+      const what = `the history has ${describeDecision(event)} (event ${this.events}), and the code does not decide it`;
+      this.#break(
+        new LimpetError("WORKFLOW_DIVERGED", `${what}; it waits for ${this.waitsFor.join(", ") || "nothing"}`),
+      );
+    }
+  }
+
+  async #run(fn: () => void): Promise<void> {
+    this.#isRunning = true;
+    try {
+      fn();
+      await this.needs.settle();
+      // A condition that is true lets code run, and that may make another one true.
+      for (let round = 0; this.#conditions.length > 0 && this.#lookAtConditions(); round++) {
+        if (round === MOST_ROUNDS) this.#misused("its conditions never come to rest");
+        await this.needs.settle();
+      }
+    } finally {
+      this.#isRunning = false;
+    }
+    if (this.#broken === undefined && this.#end === undefined && !this.isReplaying) this.#checkThatItWaits();
+    if (this.#broken !== undefined) throw this.#broken;
+  }
+
+  #checkThatItWaits(): void {
+    const isWaiting =
+      this.#waits.size > 0 ||
+      this.#conditions.length > 0 ||
+      [...this.#signalWaits.values()].some((list) => list.length > 0);
+    if (isWaiting) return;
+    this.#misused("it waits for something that does not come from ctx; use an activity, ctx.sleep or ctx.condition");
+  }
+
+  get #name(): string {
+    return `${this.workflow.name} ${this.started.workflowId}`;
+  }
+
+  async #main(context: RunContext, input: unknown): Promise<void> {
+    let end: NewDecision;
+    try {
+      const result = await this.workflow.run(context, input);
+      end = { kind: "WorkflowCompleted", result: toWire(result, "the result", "RESULT_INVALID") };
+    } catch (thrown) {
+      end = this.#endBy(thrown);
+    }
+    if (this.#broken !== undefined || this.#end !== undefined) return;
+    this.decide(end);
+  }
+
+  #endBy(thrown: unknown): NewDecision {
+    if (thrown instanceof Continued) {
+      const input = toWire(thrown.input, "the input", "WORKFLOW_INVALID");
+      return { kind: "WorkflowContinuedAsNew", type: this.workflow.name, input, runId: this.#idFor("next run") };
+    }
+    const error = tellError(thrown);
+    const isCancel = thrown instanceof LimpetError && thrown.code === "WORKFLOW_CANCELLED" && this.isCancelled;
+    return { kind: isCancel ? "WorkflowCancelled" : "WorkflowFailed", error };
+  }
+
+  #idFor(what: string): string {
+    return `${this.started.runId}/${what === "next run" ? "next" : what}`;
+  }
+
+  #deliver(news: News): void {
+    switch (news.kind) {
+      case "ActivityCompleted":
+      case "ChildRunCompleted":
+        this.#settleWait(news.of, (wait) => wait.resolve(fromWire(news.result)));
+        break;
+      case "ActivityFailed":
+      case "ActivityTimedOut":
+      case "ActivityCancelled":
+      case "ChildRunFailed":
+        this.#settleWait(news.of, (wait) => wait.reject(rebuilt(news.error)));
+        break;
+      case "TimerFired":
+        this.#settleWait(news.of, (wait) => wait.resolve(undefined));
+        break;
+      case "SignalReceived":
+        this.#signalled(news.name, fromWire(news.input));
+        break;
+      case "UpdateAccepted":
+        this.#update(news.id, news.name, fromWire(news.input));
+        break;
+      case "CancelRequested":
+        this.#cancel(news.reason);
+        break;
+      case "UpdateRejected":
+        break;
+    }
+  }
+
+  #settleWait(n: number, settle: (wait: Wait) => void): void {
+    const wait = this.#waits.get(n);
+    if (wait === undefined) return;
+    this.#waits.delete(n);
+    settle(wait);
+  }
+
+  // ——— Signals, updates, queries.
+
+  #signalled(name: string, input: unknown): void {
+    const handler = this.#signalHandlers.get(name);
+    const wait = handler === undefined ? this.#signalWaits.get(name)?.shift() : undefined;
+    if (handler !== undefined) {
+      this.#handleSignal(handler, input);
+    } else if (wait !== undefined) {
+      this.cancelTimer(wait.timer);
+      wait.resolve(input);
+    } else {
+      const list = this.signals.get(name);
+      if (list === undefined) this.signals.set(name, [input]);
+      else list.push(input);
+    }
+  }
+
+  #handleSignal(handler: (input: unknown) => unknown, input: unknown): void {
+    void this.#handle(async () => handler(input)).catch((thrown) => this.#fail(thrown));
+  }
+
+  handleSignals(name: string, handler: (input: unknown) => unknown): void {
+    this.#signalHandlers.set(name, handler);
+    const before = this.signals.get(name) ?? [];
+    this.signals.delete(name);
+    for (const input of before) this.#handleSignal(handler, input);
+  }
+
+  nextSignal(name: string, withinMs: number | undefined): Promise<unknown> {
+    const list = this.signals.get(name);
+    if (list !== undefined && list.length > 0) return Promise.resolve(list.shift());
+    const timer =
+      withinMs === undefined ? undefined : this.decide({ kind: "TimerScheduled", at: this.#now + withinMs });
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const wait: SignalWait = { resolve, reject, timer, isShielded: inside()?.isShielded ?? false };
+    const waits = this.#signalWaits.get(name) ?? [];
+    waits.push(wait);
+    this.#signalWaits.set(name, waits);
+    if (timer !== undefined) {
+      this.#wait(timer, "TimerScheduled", () => {
+        const at = waits.indexOf(wait);
+        if (at >= 0) waits.splice(at, 1);
+        resolve(undefined);
+      });
+    }
+    return quiet(promise);
+  }
+
+  /** Throws what the validator throws; undefined: there is no such update. */
+  validate(name: string, input: unknown): boolean {
+    const update = this.updates.get(name);
+    if (update === undefined) return false;
+    runInside({ workflow: this.#name, isShielded: false }, () => update.validate?.(input));
+    return true;
+  }
+
+  #update(id: string, name: string, input: unknown): void {
+    const update = this.updates.get(name);
+    const done = this.#handle(async () => {
+      if (update === undefined) throw new LimpetError("UPDATE_UNKNOWN", `${this.#name} has no update called ${name}`);
+      return toWire(await update.handle(input), "the result", "RESULT_INVALID");
+    });
+    void done.then(
+      (result) => this.decide({ kind: "UpdateCompleted", id, result }),
+      (thrown) => this.decide({ kind: "UpdateFailed", id, error: tellError(thrown) }),
+    );
+  }
+
+  async #handle<T>(fn: () => Promise<T>): Promise<T> {
+    this.#handlersRunning++;
+    try {
+      return await runInside({ workflow: this.#name, isShielded: false }, fn);
+    } finally {
+      this.#handlersRunning--;
+    }
+  }
+
+  get handlersRunning(): number {
+    return this.#handlersRunning;
+  }
+
+  #fail(thrown: unknown): void {
+    if (this.#end === undefined && this.#broken === undefined) this.decide(this.#endBy(thrown));
+  }
+
+  query(name: string, input: unknown): unknown {
+    const handler = this.queries.get(name);
+    if (handler === undefined) {
+      const known = [...this.queries.keys()].join(", ") || "none";
+      throw new LimpetError("QUERY_UNKNOWN", `${this.#name} answers no query called ${name}; it answers: ${known}`);
+    }
+    return runInside({ workflow: this.#name, isShielded: false }, () => handler(input));
+  }
+
+  // ——— Cancelling.
+
+  #cancel(reason: string): void {
+    this.isCancelled = true;
+    const error = new LimpetError("WORKFLOW_CANCELLED", reason === "" ? "the workflow was asked to end" : reason);
+    for (const [n, wait] of [...this.#waits]) {
+      if (wait.isShielded) continue;
+      this.#waits.delete(n);
+      if (wait.kind === "TimerScheduled") this.decide({ kind: "TimerCancelled", of: n });
+      else if (wait.kind === "ActivityScheduled") this.decide({ kind: "ActivityCancelRequested", of: n });
+      wait.reject(error);
+    }
+    for (const [name, waits] of this.#signalWaits) {
+      for (const wait of waits) if (!wait.isShielded) wait.reject(error);
+      this.#signalWaits.set(
+        name,
+        waits.filter(({ isShielded }) => isShielded),
+      );
+    }
+    const conditions = this.#conditions;
+    this.#conditions = conditions.filter(({ isShielded }) => isShielded);
+    for (const condition of conditions) if (!condition.isShielded) condition.reject(error);
+  }
+
+  // ——— What the code does.
+
+  /** Numbers it, and holds it against the history. */
+  decide(decision: NewDecision): number {
+    if (this.#end !== undefined) return 0;
+    this.#checkRunning(decision.kind);
+    const n = ++this.#decided;
+    const numbered = { ...decision, n } as Decision;
+    const recorded = this.#recorded[n];
+    if (recorded === undefined) {
+      if (this.isReplaying && isEnd(numbered) && this.#recorded.length > n)
+        this.#diverge(numbered, this.#recorded.at(-1)!);
+      this.#fresh.push(numbered);
+    } else if (!isSameDecision(recorded, numbered)) {
+      this.#diverge(numbered, recorded);
+    }
+    if (isEnd(numbered)) this.#end = numbered;
+    return n;
+  }
+
+  #diverge(code: Decision, history: Decision): never {
+    const said = `the history has ${describeDecision(history)}, the code now decides ${describeDecision(code)}`;
+    throw this.#break(new LimpetError("WORKFLOW_DIVERGED", `${this.#name} has diverged: ${said}`));
+  }
+
+  #checkRunning(what: string): void {
+    if (this.#isRunning) return;
+    this.#misused(`${what} outside of its turn: it has waited for something that does not come from ctx`);
+  }
+
+  #misused(what: string): never {
+    throw this.#break(new LimpetError("WORKFLOW_MISUSED", `${this.#name}: ${what}`));
+  }
+
+  /** The run in memory is worth nothing any more. The first reason counts. */
+  #break(error: LimpetError): LimpetError {
+    this.#broken ??= error;
+    return error;
+  }
+
+  /** Decides, and waits for what comes of it. */
+  ask(decision: NewDecision): Promise<unknown> {
+    const n = this.decide(decision);
+    return this.answerTo(n, decision.kind);
+  }
+
+  answerTo(n: number, kind: Decision["kind"]): Promise<unknown> {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    if (n > 0) this.#waits.set(n, { kind, resolve, reject, isShielded: inside()?.isShielded ?? false });
+    return quiet(promise);
+  }
+
+  #wait(n: number, kind: Decision["kind"], resolve: () => void): void {
+    // Whoever waits for it hears of a cancellation in another way.
+    if (n > 0) this.#waits.set(n, { kind, resolve, reject: () => {}, isShielded: inside()?.isShielded ?? false });
+  }
+
+  cancelTimer(timer: number | undefined): void {
+    if (timer === undefined || !this.#waits.delete(timer)) return;
+    this.decide({ kind: "TimerCancelled", of: timer });
+  }
+
+  until(test: () => boolean, withinMs: number | undefined): Promise<boolean> {
+    if (test()) return Promise.resolve(true);
+    const timer =
+      withinMs === undefined ? undefined : this.decide({ kind: "TimerScheduled", at: this.#now + withinMs });
+    const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+    const condition: Condition = { test, resolve, reject, timer, isShielded: inside()?.isShielded ?? false };
+    this.#conditions.push(condition);
+    if (timer !== undefined) {
+      this.#wait(timer, "TimerScheduled", () => {
+        this.#conditions = this.#conditions.filter((each) => each !== condition);
+        resolve(test());
+      });
+    }
+    return quiet(promise);
+  }
+
+  /** Whether one of them let code run. */
+  #lookAtConditions(): boolean {
+    let isAny = false;
+    for (const condition of [...this.#conditions]) {
+      try {
+        if (!condition.test()) continue;
+        this.cancelTimer(condition.timer);
+        condition.resolve(true);
+      } catch (thrown) {
+        condition.reject(thrown);
+      }
+      this.#conditions = this.#conditions.filter((each) => each !== condition);
+      isAny = true;
+    }
+    return isAny;
+  }
+
+  /** Worked out now, or as it was recorded. */
+  sideEffect(fn: () => unknown): unknown {
+    const recorded = this.#recorded[this.#decided + 1];
+    if (recorded?.kind === "SideEffectRecorded") {
+      this.decide(recorded);
+      return fromWire(recorded.result);
+    }
+    const result = toWire(fn(), "the value", "WORKFLOW_INVALID");
+    this.decide({ kind: "SideEffectRecorded", result });
+    return fromWire(result);
+  }
+
+  #versionsPassed = new Map<string, number>();
+
+  version(change: string, min: number, max: number): number {
+    const passed = this.#versionsPassed.get(change);
+    const recorded = passed ?? this.versions.get(change);
+    const version = recorded ?? (this.isReplaying ? min : max);
+    if (version < min || version > max) {
+      const said = `this run follows version ${version} of ${change}, the code knows ${min} to ${max}`;
+      throw this.#break(new LimpetError("WORKFLOW_DIVERGED", `${this.#name}: ${said}`));
+    }
+    if (passed === undefined) {
+      this.#versionsPassed.set(change, version);
+      const isMarked = recorded !== undefined || !this.isReplaying;
+      if (isMarked) this.decide({ kind: "VersionMarkerRecorded", change, version });
+    }
+    return version;
+  }
+}
+
+/** Nobody need wait for it: what it throws is thrown where it is awaited, and nowhere else. */
+function quiet<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}
+
+function rebuilt(told: ToldError): Error {
+  return rebuildTold(told) ?? new LimpetError("ACTIVITY_FAILED", "it failed, and what it said cannot be read");
+}

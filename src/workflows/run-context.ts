@@ -1,0 +1,229 @@
+// `ctx`, as the code of a workflow sees it: checks what it is given, and passes it on to the execution.
+import { parseDuration } from "../kernel/durations.ts";
+import { LimpetError } from "../kernel/errors.ts";
+import { checkId, checkMethod, checkType } from "../kernel/names.ts";
+import { Prng } from "../kernel/prng.ts";
+import { toWire } from "../kernel/values.ts";
+import { tellActivityOptions } from "./activity-options.ts";
+import type {
+  ActivityOptions,
+  AttributeValue,
+  Child,
+  ChildOptions,
+  OtherWorkflow,
+  RunInfo,
+  WorkflowContext,
+} from "./context.ts";
+import { type AnyWorkflow, checked, checkWorkflowId } from "./definition.ts";
+import { Continued, type Execution } from "./execution.ts";
+import { HISTORY_SUGGESTED_BYTES, HISTORY_SUGGESTED_EVENTS } from "./history-budget.ts";
+import { runInside } from "./inside.ts";
+
+type Named = string | { readonly signal: string } | { readonly query: string } | { readonly update: string };
+
+export class RunContext implements WorkflowContext {
+  readonly #run: Execution;
+  readonly #dice: Prng;
+
+  constructor(run: Execution) {
+    this.#run = run;
+    this.#dice = new Prng(run.started.runId);
+  }
+
+  get info(): RunInfo {
+    const { started, needs, events, bytes } = this.#run;
+    return {
+      namespace: needs.namespace,
+      workflowId: started.workflowId,
+      runId: started.runId,
+      type: started.type,
+      queue: needs.queue,
+      historyEvents: events,
+      historyBytes: bytes,
+      continueAsNewSuggested: events >= HISTORY_SUGGESTED_EVENTS || bytes >= HISTORY_SUGGESTED_BYTES,
+    };
+  }
+
+  activity(activity: string | object, input?: unknown, options?: ActivityOptions): Promise<never> {
+    const name = typeof activity === "string" ? activity : this.#run.needs.nameOf(activity);
+    if (name === undefined) {
+      const shown = typeof activity === "function" ? activity.name || "a function" : String(activity);
+      throw new LimpetError(
+        "ACTIVITY_UNKNOWN",
+        `${shown} is not among the activities of this worker: limpet({ activities: { … } })`,
+      );
+    }
+    const told = tellActivityOptions(options);
+    return this.#run.ask({
+      kind: "ActivityScheduled",
+      name: checked("activity", name),
+      input: toWire(input, "the input", "ARGUMENT_INVALID"),
+      ...(told !== undefined && { options: told }),
+    }) as Promise<never>;
+  }
+
+  actor(of: string | { readonly name: string; readonly options?: { readonly name?: string } }, id: string): never {
+    const type = typeof of === "string" ? of : (of.options?.name ?? of.name);
+    checkType(type);
+    checkId(id);
+    const run = this.#run;
+    return new Proxy(Object.create(null), {
+      get(_, method) {
+        // Whoever awaits the actor itself must not call it.
+        if (typeof method !== "string" || method === "then") return undefined;
+        checkMethod(method);
+        return (...args: unknown[]) => {
+          const input = toWire(args, "the arguments", "ARGUMENT_INVALID");
+          return run.ask({ kind: "ActorCalled", type, id, method, input });
+        };
+      },
+    }) as never;
+  }
+
+  async sleep(duration: string | number): Promise<void> {
+    await this.#sleepUntil(this.#run.now + parseDuration(duration, "sleep"));
+  }
+
+  async until(moment: Date | number): Promise<void> {
+    const at = Number(moment);
+    if (!Number.isFinite(at)) throw new LimpetError("WORKFLOW_INVALID", `until: ${String(moment)} is not a moment`);
+    await this.#sleepUntil(Math.ceil(at));
+  }
+
+  async #sleepUntil(at: number): Promise<void> {
+    await this.#run.ask({ kind: "TimerScheduled", at });
+  }
+
+  signal(name: Named, options?: { readonly within: string | number }): Promise<never> {
+    const within = options?.within === undefined ? undefined : parseDuration(options.within, "within");
+    return this.#run.nextSignal(nameOf("signal", name), within) as Promise<never>;
+  }
+
+  onSignal(name: Named, handler: (input: never) => unknown): void {
+    this.#run.handleSignals(nameOf("signal", name), handler as (input: unknown) => unknown);
+  }
+
+  condition(test: () => boolean, options?: { readonly within?: string | number }): Promise<boolean> {
+    const within = options?.within === undefined ? undefined : parseDuration(options.within, "within");
+    return this.#run.until(test, within);
+  }
+
+  onQuery(name: Named, handler: (input: never) => unknown): void {
+    this.#run.queries.set(nameOf("query", name), handler as (input: unknown) => unknown);
+  }
+
+  onUpdate(
+    name: Named,
+    handler: (input: never) => unknown,
+    options?: { readonly validate?: (input: never) => void },
+  ): void {
+    this.#run.updates.set(nameOf("update", name), {
+      handle: handler as (input: unknown) => unknown,
+      validate: options?.validate as ((input: unknown) => void) | undefined,
+    });
+  }
+
+  child(of: string | AnyWorkflow, options: ChildOptions<unknown>): Child<never> {
+    const run = this.#run;
+    const type = checked("workflow", typeof of === "string" ? of : of.name);
+    const workflowId =
+      options.id ??
+      `${run.started.workflowId}/${this.#dice
+        .child(`child ${this.#children++}`)
+        .id()
+        .slice(0, 8)}`;
+    checkWorkflowId(workflowId);
+    const n = run.decide({
+      kind: "ChildWorkflowScheduled",
+      type,
+      workflowId,
+      input: toWire(options.input, "the input", "ARGUMENT_INVALID"),
+      ...(options.queue !== undefined && { queue: options.queue }),
+      onParentClose: options.onParentClose ?? "terminate",
+    });
+    const other = this.workflow(workflowId);
+    return Object.assign(run.answerTo(n, "ChildWorkflowScheduled"), { workflowId, ...other }) as Child<never>;
+  }
+
+  #children = 0;
+
+  workflow(workflowId: string): OtherWorkflow {
+    checkWorkflowId(workflowId);
+    const run = this.#run;
+    return {
+      signal(name, input) {
+        const wire = toWire(input, "the input", "ARGUMENT_INVALID");
+        run.decide({ kind: "SignalSent", workflowId, name: nameOf("signal", name), input: wire });
+      },
+      cancel() {
+        run.decide({ kind: "CancelSent", workflowId });
+      },
+    };
+  }
+
+  sideEffect<Value>(fn: () => Value): Value {
+    return this.#run.sideEffect(fn) as Value;
+  }
+
+  now(): number {
+    return this.#run.now;
+  }
+
+  random(): number {
+    return this.#dice.number();
+  }
+
+  uuid(): string {
+    const digits = Array.from({ length: 32 }, () => Math.floor(this.#dice.number() * 16).toString(16));
+    digits[12] = "4";
+    digits[16] = "89ab"[Math.floor(this.#dice.number() * 4)]!;
+    return [0, 8, 12, 16, 20].map((from, i, all) => digits.slice(from, all[i + 1]).join("")).join("-");
+  }
+
+  version(change: string, min: number, max: number): number {
+    checked("change", change);
+    if (!Number.isInteger(min) || !Number.isInteger(max) || min > max) {
+      throw new LimpetError("WORKFLOW_INVALID", `version ${change}: ${min} to ${max} are no versions`);
+    }
+    return this.#run.version(change, min, max);
+  }
+
+  get memo(): Readonly<Record<string, unknown>> {
+    return this.#run.memo;
+  }
+
+  setMemo(entries: Readonly<Record<string, unknown>>): void {
+    this.#run.decide({ kind: "MemoUpserted", entries: toWire(entries, "memo", "WORKFLOW_INVALID") });
+    this.#run.memo = { ...this.#run.memo, ...entries };
+  }
+
+  get attributes(): Readonly<Record<string, AttributeValue>> {
+    return this.#run.attributes as Record<string, AttributeValue>;
+  }
+
+  setAttributes(attributes: Readonly<Record<string, AttributeValue>>): void {
+    this.#run.decide({
+      kind: "SearchAttributesUpserted",
+      attributes: toWire(attributes, "attributes", "WORKFLOW_INVALID"),
+    });
+    const merged = { ...this.#run.attributes, ...attributes };
+    this.#run.attributes = Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null));
+  }
+
+  continueAsNew(input?: unknown): never {
+    throw new Continued(input);
+  }
+
+  get isCancelled(): boolean {
+    return this.#run.isCancelled;
+  }
+
+  shield<Value>(fn: () => Promise<Value>): Promise<Value> {
+    const { workflow, started } = this.#run;
+    return runInside({ workflow: `${workflow.name} ${started.workflowId}`, isShielded: true }, fn);
+  }
+}
+
+function nameOf(what: "signal" | "query" | "update", name: Named): string {
+  return checked(what, typeof name === "string" ? name : (name as Record<string, string>)[what]);
+}
