@@ -133,6 +133,7 @@ export class Marks implements Observer {
       this.#reach("fenced commit");
       return;
     }
+    if (outcome === "void") return;
     if (this.#commits.has(id)) this.#reach("commit confirmed by its id");
     this.#commits.add(id);
     if (write.kind === "change") this.#reach("state stored as changes");

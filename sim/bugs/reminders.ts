@@ -240,9 +240,9 @@ export const REMINDERS: readonly Bug[] = [
     knownFrom: "the first design of this processor",
     changes: [
       {
-        file: PROCESSOR,
-        before: "this.#token = this.#world.random.id();\n      throw error;",
-        after: "throw error;",
+        file: CLAIMER,
+        before: "const token = this.#world.random.id();",
+        after: "const self = this as { oneToken?: string };\n      self.oneToken ??= this.#world.random.id();\n      const token = self.oneToken;",
       },
     ],
   },

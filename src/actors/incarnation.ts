@@ -14,7 +14,7 @@ import { type ActorContext, construct, type DeactivationReason } from "./actor.t
 import { type ActorReminders, TurnReminders } from "./actor-reminders.ts";
 import { chainHas } from "./cause.ts";
 import { Committing } from "./committing.ts";
-import { REMIND, type RemindArguments, SETTLED, UNSETTLED } from "./remind.ts";
+import { ownError, REMIND, type RemindArguments, SETTLED, UNSETTLED } from "./remind.ts";
 import { ReminderBuffer } from "./reminder-buffer.ts";
 import type { ActorClass, AnyActor, CallSettings } from "./remote.ts";
 import { StateBuffer } from "./state/state-buffer.ts";
@@ -295,6 +295,10 @@ export class Incarnation implements ActorContext {
 
   #threw(turn: Turn, error: unknown): void {
     if (this.#mustWait(turn, () => this.#threw(turn, error))) return;
+    this.#failed(turn, turn.method === REMIND ? ownError(error) : error);
+  }
+
+  #failed(turn: Turn, error: unknown): void {
     const { type, id, phase } = this.#activation;
     type.instruments.failed.add(1);
     this.#around.log.debug("turn failed", { type: type.name, id, method: turn.method, err: error });
@@ -352,10 +356,23 @@ export class Incarnation implements ActorContext {
       this.lost(turn, "fenced", new LimpetError("FENCED", message));
       return;
     }
+    if (outcome === "void") {
+      this.#refused(turn);
+      return;
+    }
     this.#version++;
     this.#buffer!.committed();
     if (reminders !== undefined) this.#around.reminders!.written(reminders);
     this.#succeeded(turn, reply);
+  }
+
+  /** The tick that it handled is not its own any more, so it does not count. Its actor is as if it had not run. */
+  #refused(turn: Turn): void {
+    const [name] = turn.args as RemindArguments;
+    const message = `the reminder ${name} of ${this.#activation.label} was set anew, cancelled or taken on by another process`;
+    const error = new LimpetError("REMINDER_VOID", `${message} while it was handled; nothing of this turn was kept`);
+    if (this.#over) turn.fail(error);
+    else this.#failed(turn, error);
   }
 
   /** What is in memory can no longer be trusted to be what is stored: nothing more of this life runs. */

@@ -25,6 +25,8 @@ export const CATALOGUE = {
   ENCODING_UNSUPPORTED: { retry: "never", status: 415 },
   OPTION_INVALID: { retry: "never", status: 400 },
   REMINDER_INVALID: { retry: "never", status: 400 },
+  REMINDER_UNKNOWN: { retry: "never", status: 404 },
+  REMINDER_EXISTS: { retry: "never", status: 409 },
   ROUTE_UNKNOWN: { retry: "never", status: 404 },
   VERB_NOT_ALLOWED: { retry: "never", status: 405 },
   ACTOR_TYPE_UNKNOWN: { retry: "never", status: 404 },
@@ -83,6 +85,10 @@ export const CATALOGUE = {
   HOST_UNKNOWN: { retry: "never", status: 404 },
   NOT_LEADER: { retry: "elsewhere", status: 503 },
   PROTOCOL: { retry: "never", status: 400 },
+
+  // What became of a reminder.
+  REMINDER_VOID: { retry: "never", status: 409 },
+  REMINDER_DAMAGED: { retry: "never", status: 500 },
 
   // What the store did.
   FENCED: { retry: "now", status: 503 },

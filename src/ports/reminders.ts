@@ -91,8 +91,8 @@ export type ReminderFate =
   | { readonly kind: "next"; readonly tick: Tick; readonly leaseMs: number | undefined }
   /** Somebody else may have it. */
   | { readonly kind: "release" }
-  /** Nobody tries it any more; it is kept apart for people. */
-  | { readonly kind: "dead"; readonly error: string };
+  /** Nobody tries it any more; it is kept apart for people, with the tick as it was tried last. */
+  | { readonly kind: "dead"; readonly tick: Tick; readonly error: string };
 
 export type Settlement = { readonly generation: number; readonly token: string } & ReminderFate;
 

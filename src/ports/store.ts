@@ -7,6 +7,7 @@
 //   records the commit id. A row that does not match is left alone; if it carries this very commit id the commit had
 //   happened before (its answer was lost) and the outcome is `committed` all the same, otherwise it is `fenced`.
 //   So the same commit may be sent any number of times: it is applied once, and what it says of reminders with it.
+// - A commit that settles a reminder counts only together with that: so what a tick does to the state is done once.
 // - Clearing state is a commit like any other. The row stays, because its epoch must never be handed out twice.
 
 import type { ActorKey } from "../kernel/names.ts";
@@ -51,8 +52,9 @@ export interface Commit {
   readonly id: string;
   readonly write: StateWrite;
   /**
-   * Reminders that are settled, and then those that are written, in the same transaction, if and only if this commit counts.
-   * What became of each is not answered. Another commit of the batch may write the same one: one of the two stands.
+   * Reminders that are settled, and then those that are written, in the same transaction, if and only if this commit counts. A commit
+   * counts only if all that it settles does: if the lease on one of them is gone, nothing of it is done, and it is `void`.
+   * Another commit of the batch may write the same one: one of the two stands.
    */
   readonly settle?: readonly Settlement[] | undefined;
   readonly reminders?: readonly ReminderWrite[] | undefined;
@@ -64,7 +66,8 @@ export interface Commit {
   readonly arrivals?: readonly Arrival[] | undefined;
 }
 
-export type CommitOutcome = "committed" | "fenced";
+/** `void`: the row still waits for a commit of this writer, but a reminder that this one settles is not its writer's any more. */
+export type CommitOutcome = "committed" | "fenced" | "void";
 
 /** Somebody else's transaction holds this row, and keeps it for long. Nothing happened to it; the rest of the batch is done. */
 export type Held = undefined;
@@ -94,7 +97,7 @@ export interface ActorQuery {
 
 /**
  * Rejections are `LimpetError`s: `STORE_UNAVAILABLE` when surely nothing was applied, `COMMIT_UNKNOWN` when something
- * may have been. A batch is one transaction: all of it is applied or none, and a fenced member does not hinder the rest.
+ * may have been. A batch is one transaction: all of it is applied or none, and one that is fenced or void does not hinder the rest.
  */
 export interface Store {
   /** Where it is, for people: a file name or a URL without secrets. */

@@ -32,8 +32,6 @@ export interface ClaimerWorld {
   readonly room: Shares;
   /** Types whose reminders can be delivered from here now. */
   types(): readonly string[];
-  /** Of the next claim. */
-  token(): string;
   /** `leaseUntil` is on the monotonic clock. */
   claimed(reminder: ClaimedReminder, token: string, leaseUntil: number): void;
 }
@@ -165,7 +163,8 @@ export class Claimer {
       const others = all.filter((type) => !filled.has(type));
       const types = others.length > 0 ? others : all;
       const limit = Math.min(batchSize, room.left);
-      const token = this.#world.token();
+      // A new one each time: what was said of a row while it was ours before must not be taken for a word about this claim.
+      const token = this.#world.random.id();
       const askedAt = clock.monotonic();
       const { now, reminders, next } = await store.claim({ namespace, types, limit, aheadMs, leaseMs, token });
       storeClock.heard(now, askedAt);

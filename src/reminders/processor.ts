@@ -94,8 +94,8 @@ export class Processor {
   /** Of what is checked and delivered at once. */
   readonly #slots: Shares;
   #running = 0;
-  /** Of what is claimed from now on. */
-  #token: string;
+  /** Of what is stored with a lease from the start. It is a new row each time, so that one token does. */
+  readonly #ownToken: string;
   #isAlone = true;
   #alarm: Timer | undefined;
   #alarmAt = Number.POSITIVE_INFINITY;
@@ -107,15 +107,14 @@ export class Processor {
     this.#settings = settings;
     this.#world = world;
     const { clock, random, log, store, storeClock, instruments } = world;
-    this.#token = random.id();
+    this.#ownToken = random.id();
     this.#room = new Shares(settings.batchSize * ROOM);
     this.#slots = new Shares(settings.concurrency);
-    this.#settling = new Batcher({ clock, send: (batch) => this.#tell(batch) });
+    this.#settling = new Batcher({ clock, send: (batch) => store.settle(batch) });
     this.#leases = new Leases(settings.leaseMs, { clock, store });
     this.#claimer = new Claimer(settings, {
       ...{ clock, random, log, store, storeClock, room: this.#room },
       types: () => this.#types(),
-      token: () => this.#token,
       claimed: (reminder, token, leaseUntil) => {
         instruments.claimed(1);
         this.#hold({ reminder, token, leaseUntil });
@@ -153,7 +152,7 @@ export class Processor {
     const hasRoom = !this.#isStopped && this.#room.roomFor(type, this.#isAlone) > 0;
     if (!isSoon || !hasRoom) return undefined;
     this.#room.take(type);
-    return { token: this.#token, leaseMs };
+    return { token: this.#ownToken, leaseMs };
   }
 
   /** What was to be stored with such a lease is, or is not. */
@@ -196,17 +195,14 @@ export class Processor {
 
   /**
    * A row of ours that is claimed a second time. Its lease ran out unnoticed, and somebody else may have moved it on meanwhile; or it was
-   * free again before we heard that what we said of it is stored. One that is under way comes to its end first.
+   * free again before we heard that what we said of it is stored. One that is under way comes to its end first, which may not count.
    */
   #isReplaced(before: Held, claim: HeldClaim): boolean {
     if (before.state === "waiting" || before.state === "checking") {
       this.#drop(before);
       return true;
     }
-    const { number, attempt } = claim.reminder.tick;
-    const isSame = before.tick.number === number && before.tick.attempt === attempt && before.token === claim.token;
-    if (before.state === "running" && isSame) before.leaseUntil = claim.leaseUntil;
-    else before.again = claim;
+    before.again = claim;
     return false;
   }
 
@@ -225,12 +221,7 @@ export class Processor {
 
   #goOnWith(claim: HeldClaim): void {
     const held = this.#hold(claim);
-    if (held === undefined || (claim.token === this.#token && !this.#isStopped)) return;
-    // Something we said was not answered and was said again: it may have freed the row under this claim, too.
-    this.#say(held, { kind: "release" }, () => {
-      this.#drop(held);
-      this.#claimer.expect(claim.reminder.tick.at);
-    });
+    if (held !== undefined && this.#isStopped) this.#settle(held, { kind: "release" });
   }
 
   /** The store has just said that it is there and ours. */
@@ -328,7 +319,7 @@ export class Processor {
     } catch (err) {
       // Whatever is in the row, it must not end the process that reads it.
       log.error("a reminder cannot be read", { ...key, err });
-      decided = { kind: "settle", fate: { kind: "dead", error: textOf(err) } };
+      decided = { kind: "settle", fate: { kind: "dead", tick: held.tick, error: textOf(err) } };
     }
     if (decided.kind === "settle") this.#settle(held, decided.fate);
     else if (decided.kind === "later") this.#goOn(held, decided.tick);
@@ -364,7 +355,7 @@ export class Processor {
       .finally(() => this.#ring());
   }
 
-  /** It was stored with what the handler changed. Whether it counted is not known, so the next tick has to be claimed. */
+  /** It was stored with what the handler changed, and whoever claims it has the next tick. */
   #isSettled(held: Held, fate: ReminderFate): void {
     this.#drop(held);
     if (fate.kind === "next") this.#claimer.expect(fate.tick.at);
@@ -372,6 +363,20 @@ export class Processor {
 
   #failed(held: Held, plan: Plan, tick: Tick, error: unknown): void {
     const { storeClock, random, instruments, log } = this.#world;
+    const { key } = held.reminder;
+    if (isLimpetError(error, "REMINDER_VOID")) {
+      // What its handler changed was refused. Whoever has it now, or has set it anew, goes on with it.
+      log.debug("a reminder was void when it had been handled", { ...key, attempt: tick.attempt });
+      instruments.replaced(1);
+      this.#drop(held);
+      return;
+    }
+    if (isLimpetError(error, "REMINDER_DAMAGED")) {
+      log.error("a reminder cannot be read", { ...key, err: error });
+      instruments.failed(1);
+      this.#settle(held, { kind: "dead", tick, error: textOf(error) });
+      return;
+    }
     if (isNobodysFault(error)) {
       // It did not get there: that is no attempt. Somebody else may have more luck.
       instruments.retried(1);
@@ -380,7 +385,6 @@ export class Processor {
       return;
     }
     const pause = pauseAfter(tick.attempt, plan.policy, random.number());
-    const { key } = held.reminder;
     log.warn("a reminder failed", { ...key, attempt: tick.attempt, again: pause !== undefined, err: error });
     if (pause !== undefined) {
       instruments.retried(1);
@@ -389,7 +393,7 @@ export class Processor {
     }
     instruments.failed(1);
     if (plan.policy.giveUp === "keep") {
-      this.#settle(held, { kind: "dead", error: textOf(error) });
+      this.#settle(held, { kind: "dead", tick, error: textOf(error) });
       return;
     }
     const after = afterTick(plan, tick, storeClock.now());
@@ -406,15 +410,15 @@ export class Processor {
     const stays = mayStay && tick.at <= storeClock.now() + aheadMs && !this.#isStopped;
     const askedAt = clock.monotonic();
     this.#say(held, { kind: "next", tick, leaseMs: stays ? leaseMs : undefined }, (counted) => {
-      if (stays && counted === true && !this.#isStopped) {
+      const isOurs = stays && counted === true && held.again === undefined;
+      if (isOurs && !this.#isStopped) {
         held.tick = tick;
         held.leaseUntil = askedAt + leaseMs;
-        held.again = undefined;
         this.#isOurs(held);
         this.#wait(held);
         return;
       }
-      if (stays && counted === true) this.#settle(held, { kind: "release" });
+      if (isOurs) this.#settle(held, { kind: "release" });
       else this.#drop(held);
       // Who could not deliver it comes back when its moment has come: until then it is for others.
       if (counted !== false) this.#claimer.expect(mayStay ? tick.at : tick.at + aheadMs);
@@ -439,16 +443,6 @@ export class Processor {
         then(undefined);
       },
     );
-  }
-
-  async #tell(batch: readonly Settlement[]): Promise<boolean[]> {
-    try {
-      return await this.#world.store.settle(batch);
-    } catch (error) {
-      // What was not answered may still arrive, at any time: it must not be taken for a word about what is claimed from now on.
-      this.#token = this.#world.random.id();
-      throw error;
-    }
   }
 
   // ——— Leases.

@@ -2,7 +2,15 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { freshToken, HOUR, Place, type RemindersHarness, setOf, withSecond } from "./reminders-shared.contract.ts";
+import {
+  freshToken,
+  HOUR,
+  Place,
+  type RemindersHarness,
+  setOf,
+  TRIED,
+  withSecond,
+} from "./reminders-shared.contract.ts";
 import { actor, commitOf, keep, take } from "./shared.contract.ts";
 
 export function reminderClosingContract(harness: RemindersHarness): void {
@@ -114,7 +122,7 @@ export function reminderClosingContract(harness: RemindersHarness): void {
         const token = freshToken();
         const generation = await before.set(before.key("held"), { lease: { token, leaseMs: 2 * HOUR } });
         const dying = await before.set(before.key("dead"), { lease: { token, leaseMs: HOUR } });
-        await before.settle({ kind: "dead", error: "e", generation: dying, token });
+        await before.settle({ kind: "dead", tick: TRIED, error: "e", generation: dying, token });
         const query = { namespace: before.namespace, limit: 10 };
         const [alive, dead] = [await before.reminders.list(query), await before.reminders.listDead(query)];
         await before.cancel(before.key("held too"));

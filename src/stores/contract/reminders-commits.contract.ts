@@ -1,8 +1,9 @@
 // Commits that bring reminders: they are settled and written if the commit counts, in its transaction, and once.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import type { StoredReminder } from "../../ports/reminders.ts";
 import type { Commit, StateWrite, Taken } from "../../ports/store.ts";
-import { cancelOf, freshToken, HOUR, Place, type RemindersHarness, setOf } from "./reminders-shared.contract.ts";
+import { cancelOf, freshToken, HOUR, Place, type RemindersHarness, setOf, TRIED } from "./reminders-shared.contract.ts";
 import { actor, change, clear, commitOf, keep, send, take, takeAll, whole, write } from "./shared.contract.ts";
 
 const LARGE = "w".repeat(5_000);
@@ -37,8 +38,7 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
       settle: [
         { kind: "done", ...(await claimed(it, "done")) },
         { kind: "next", tick, leaseMs: undefined, ...(await claimed(it, "next")) },
-        { kind: "dead", error: "e", ...(await claimed(it, "died")) },
-        { kind: "done", generation: 2 ** 40, token: "nobody's" },
+        { kind: "dead", tick: TRIED, error: "e", ...(await claimed(it, "died")) },
       ],
       reminders: [
         cancelOf(it.key("cancelled")),
@@ -122,16 +122,6 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
       assert.equal((await it.stored(it.key("done"))).data, "anew");
     });
 
-    test("settlements that do not count any more do not hinder the commit", async () => {
-      const it = place();
-      const held = await take(store(), alice(it));
-      const old = await claimed(it, "tea");
-      await it.set(it.key("tea"), { data: "new" });
-      const commit: Commit = { ...commitOf(held, whole("1")), settle: [{ kind: "done", ...old }] };
-      assert.equal(await send(store(), commit), "committed");
-      assert.equal((await it.stored(it.key("tea"))).data, "new");
-    });
-
     test("one that is set with a lease is leased from then", async () => {
       const it = place();
       const held = await take(store(), alice(it));
@@ -186,6 +176,144 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
       assert.deepEqual(outcomes, ["committed", "committed", "committed"]);
       assert.ok(["0", "1", "2"].includes((await it.stored(shared)).data!));
       assert.equal((await it.claim({ types: ["Job"] })).reminders.length, 1);
+    });
+  });
+
+  describe("commits that settle what is not theirs any more", () => {
+    const NEXT = { at: 9, due: 9, number: 2, attempt: 0 };
+    const passed = (ms: number) => opened().advance(ms);
+    type Lease = { readonly generation: number; readonly token: string };
+    const troubles: [what: string, (it: Place, lease: Lease) => Promise<unknown>][] = [
+      ["was set anew", (it) => it.set(it.key("tea"), { data: "new" })],
+      ["was set anew by one that keeps it", (it) => it.set(it.key("tea"), { lease: { token: "t", leaseMs: HOUR } })],
+      ["was cancelled", (it) => it.cancel(it.key("tea"))],
+      ["is done", (it, lease) => it.settle({ kind: "done", ...lease })],
+      ["is dead", (it, lease) => it.settle({ kind: "dead", tick: TRIED, error: "e", ...lease })],
+      ["was given back", (it, lease) => it.settle({ kind: "release", ...lease })],
+      ["has moved on", (it, lease) => it.settle({ kind: "next", tick: NEXT, leaseMs: undefined, ...lease })],
+      [
+        "has moved on further with the same lease",
+        (it, lease) => it.settle({ kind: "next", tick: { ...NEXT, number: 3 }, leaseMs: HOUR, ...lease }),
+      ],
+      [
+        "was claimed by somebody else when its lease was over",
+        async (it) => {
+          await passed(2 * HOUR);
+          assert.ok((await it.names()).includes("tea"));
+        },
+      ],
+      [
+        "was claimed by somebody else, who gave it back",
+        async (it) => {
+          await passed(2 * HOUR);
+          const token = freshToken();
+          await it.claim({ token });
+          await it.settle({ kind: "release", token, generation: (await it.stored(it.key("tea"))).generation });
+        },
+      ],
+    ];
+    const shown = async (it: Place) => (await it.reminders.list({ namespace: it.namespace, limit: 9 })).map(stable);
+    // Moments may be those of a clock that goes on.
+    const stable = ({ key, generation, tick, data, leasedUntil }: StoredReminder) => [
+      ...[key.name, generation, tick.number, tick.attempt, data, leasedUntil !== undefined],
+    ];
+
+    for (const [what, happens] of troubles) {
+      test(`when it ${what}, nothing of the commit is done, and its writer may go on`, async () => {
+        const it = place();
+        const held = await take(store(), alice(it));
+        await write(store(), held, whole("1"));
+        const lease = await claimed(it, "tea");
+        await it.set(it.key("other"));
+        await happens(it, lease);
+        const before = await shown(it);
+        const commit: Commit = {
+          ...commitOf(held, whole("2"), 1),
+          settle: [{ kind: "next", tick: NEXT, leaseMs: undefined, ...lease }],
+          reminders: [setOf(it.key("tea")), setOf(it.key("fresh")), cancelOf(it.key("other"))],
+        };
+        for (let i = 0; i < 2; i++) assert.equal(await send(store(), commit), "void");
+        assert.deepEqual(await shown(it), before);
+        assert.equal((await store().find(alice(it)))?.version, 1);
+        await write(store(), { ...held, version: 1 }, change("3"));
+        const next = await take(store(), alice(it));
+        assert.deepEqual(next.state, { whole: "1", changes: ["3"] });
+        assert.equal(await send(store(), commit), "fenced");
+      });
+    }
+
+    test("when it was never there, whatever the commit writes", async () => {
+      const it = place();
+      for (const [i, one] of [whole("1"), whole(LARGE), clear, keep].entries()) {
+        const held = await take(store(), alice(it, `${i}`));
+        const settle = [{ kind: "done", generation: 2 ** 40, token: "nobody's" } as const];
+        assert.equal(await send(store(), { ...commitOf(held, one), settle }), "void");
+        assert.equal((await store().find(alice(it, `${i}`)))?.version, 0);
+        assert.equal((await take(store(), alice(it, `${i}`))).state, undefined);
+      }
+    });
+
+    test("one of several is enough, and the others stay as they are", async () => {
+      const it = place();
+      const held = await take(store(), alice(it));
+      const [good, bad] = [await claimed(it, "good"), await claimed(it, "bad")];
+      await it.cancel(it.key("bad"));
+      const settle = [{ kind: "done", ...good } as const, { kind: "done", ...bad } as const];
+      assert.equal(await send(store(), { ...commitOf(held, whole("1")), settle }), "void");
+      assert.deepEqual(await there(it), ["good"]);
+      assert.equal(await send(store(), { ...commitOf(held, whole("1")), settle: [settle[0]!] }), "committed");
+      assert.deepEqual(await there(it), []);
+    });
+
+    test("a lease that is over counts while nobody else has claimed", async () => {
+      const it = place();
+      const held = await take(store(), alice(it));
+      const lease = await claimed(it, "tea");
+      await passed(2 * HOUR);
+      assert.equal(
+        await send(store(), { ...commitOf(held, whole("1")), settle: [{ kind: "done", ...lease }] }),
+        "committed",
+      );
+      assert.deepEqual(await there(it), []);
+    });
+
+    test("they hinder no other commit of their batch", async () => {
+      const it = place();
+      const keys = Array.from({ length: 30 }, (_, i) => ({ ...alice(it, `${i}`), owner: "host-1" }));
+      const held = await takeAll(store(), keys);
+      const leases = await Promise.all(keys.map((_, i) => claimed(it, `tick ${i}`)));
+      const isVoid = (i: number) => i % 3 === 1;
+      for (const [i] of keys.entries()) if (isVoid(i)) await it.set(it.key(`tick ${i}`), { data: "new" });
+      const batch = held.map((one, i): Commit => {
+        const kinds = [whole(`${i}`), whole(LARGE), keep];
+        const settle = i % 5 === 0 ? undefined : [{ kind: "done", ...leases[i]! } as const];
+        return { ...commitOf(one, kinds[i % 3]!), settle, reminders: [setOf(it.key(`set ${i}`))] };
+      });
+      const outcome = (i: number) => (isVoid(i) && i % 5 !== 0 ? "void" : "committed");
+      for (let time = 0; time < 2; time++) {
+        assert.deepEqual(
+          await store().commit(batch),
+          keys.map((_, i) => outcome(i)),
+        );
+      }
+      const expected = keys.flatMap((_, i) => [
+        ...(i % 5 === 0 || isVoid(i) ? [`tick ${i}`] : []),
+        ...(outcome(i) === "committed" ? [`set ${i}`] : []),
+      ]);
+      assert.deepEqual(await there(it), expected.sort());
+    });
+
+    test("of two commits for the same tick one counts", async () => {
+      const it = place();
+      const lease = await claimed(it, "tea");
+      const held = await takeAll(
+        store(),
+        ["a", "b"].map((id) => ({ ...alice(it, id), owner: "host-1" })),
+      );
+      const outcomes = await Promise.all(
+        held.map((one) => send(store(), { ...commitOf(one, whole("1")), settle: [{ kind: "done", ...lease }] })),
+      );
+      assert.deepEqual(outcomes.sort(), ["committed", "void"]);
     });
   });
 

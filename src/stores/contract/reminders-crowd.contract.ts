@@ -10,6 +10,7 @@ import {
   Place,
   type RemindersHarness,
   setOf,
+  TRIED,
   withSecond,
 } from "./reminders-shared.contract.ts";
 
@@ -170,7 +171,7 @@ export function reminderCrowdContract(harness: RemindersHarness): void {
         assert.deepEqual([reminders[0]?.generation, reminders[0]?.data], [generation, "milk"]);
         assert.deepEqual(await here.names(), []);
         assert.equal(await here.settle({ kind: "done", generation, token: "here" }), false);
-        assert.equal(await there.settle({ kind: "dead", error: "e", generation, token: "there" }), true);
+        assert.equal(await there.settle({ kind: "dead", tick: TRIED, error: "e", generation, token: "there" }), true);
         assert.equal(await here.reminders.get(here.key("tea")), undefined);
         assert.equal(await here.reminders.revive(here.key("tea")), true);
         assert.deepEqual(await there.stored(here.key("tea")), await here.stored(here.key("tea")));

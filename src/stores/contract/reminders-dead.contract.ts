@@ -9,25 +9,27 @@ import {
   Place,
   type RemindersHarness,
   type SetOptions,
+  TRIED,
 } from "./reminders-shared.contract.ts";
 
 export function deadRemindersContract({ opened }: RemindersHarness): void {
   describe("dead reminders", () => {
     const place = () => new Place(opened().store);
-    const die = async (it: Place, key: ReminderKey, error = "it hurts", options: SetOptions = {}) => {
+    const die = async (it: Place, key: ReminderKey, error = "it hurts", options: SetOptions = {}, tick = TRIED) => {
       const token = freshToken();
       const generation = await it.set(key, { ...options, lease: { token, leaseMs: HOUR } });
-      assert.equal(await it.settle({ kind: "dead", error, generation, token }), true);
+      assert.equal(await it.settle({ kind: "dead", tick, error, generation, token }), true);
       return generation;
     };
     const dead = (it: Place) => it.reminders.listDead({ namespace: it.namespace, limit: 100 });
 
-    test("one is kept with all it had, why it died and when", async () => {
+    test("one is kept with all it had, the tick as it was tried last, why it died and when", async () => {
       const it = place();
       const key = it.key("tea");
-      const tick = { at: 2_000, due: 1_000, number: 6, attempt: 9 };
+      const before = { at: 2_000, due: 1_000, number: 6, attempt: 9 };
+      const tick = { at: 4_000, due: 3_000, number: 8, attempt: 10 };
       const error = `"it's" gone 🐚\n  at line 1`;
-      const generation = await die(it, key, error, { ...tick, schedule: "hourly", data: "milk" });
+      const generation = await die(it, key, error, { ...before, schedule: "hourly", data: "milk" }, tick);
       const [found, ...others] = await dead(it);
       assert.deepEqual(others, []);
       const { diedAt, ...rest } = found!;
@@ -47,7 +49,7 @@ export function deadRemindersContract({ opened }: RemindersHarness): void {
     test("one that is revived is due now, with its tries forgotten and a new generation", async () => {
       const it = place();
       const key = it.key("tea");
-      const generation = await die(it, key, "e", { at: 2_000, due: 1_000, number: 6, attempt: 9, data: "milk" });
+      const generation = await die(it, key, "e", { data: "milk" }, { at: 2_000, due: 1_000, number: 6, attempt: 9 });
       assert.equal(await it.reminders.revive(key), true);
       const stored = await it.stored(key);
       assert.notEqual(stored.generation, generation);

@@ -1,7 +1,7 @@
 // Leases: whoever has one has it alone, until the store's clock says that it is over; setting anew and cancelling void it at once.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { assertAbout, HOUR, namesOf, Place, type RemindersHarness } from "./reminders-shared.contract.ts";
+import { assertAbout, HOUR, namesOf, Place, type RemindersHarness, TRIED } from "./reminders-shared.contract.ts";
 
 export function reminderLeasesContract({ opened }: RemindersHarness): void {
   describe("leases", () => {
@@ -40,7 +40,7 @@ export function reminderLeasesContract({ opened }: RemindersHarness): void {
       for (const late of [
         { kind: "done" },
         { kind: "release" },
-        { kind: "dead", error: "late" },
+        { kind: "dead", tick: TRIED, error: "late" },
         { kind: "next", tick, leaseMs: undefined },
         { kind: "next", tick, leaseMs: 5 * HOUR },
       ] as const) {
@@ -84,7 +84,7 @@ export function reminderLeasesContract({ opened }: RemindersHarness): void {
       for (const late of [
         { kind: "next", tick, leaseMs: HOUR },
         { kind: "release" },
-        { kind: "dead", error: "late" },
+        { kind: "dead", tick: TRIED, error: "late" },
       ] as const) {
         assert.equal(await it.settle({ ...late, generation, token: "mine" }), false);
       }

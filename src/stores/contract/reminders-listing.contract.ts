@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ReminderKey, ReminderQuery } from "../../ports/reminders.ts";
-import { assertAbout, HOUR, Place, type RemindersHarness, setOf } from "./reminders-shared.contract.ts";
+import { assertAbout, HOUR, Place, type RemindersHarness, setOf, TRIED } from "./reminders-shared.contract.ts";
 
 /** By code point; a character outside the basic plane comes after every one inside it. */
 const IN_ORDER = ["A", "B", "Z", "a", "a b", "ab", "z", "é", "\uff5e", "🐚"];
@@ -23,7 +23,7 @@ export function reminderListingContract({ opened }: RemindersHarness): void {
       await it.reminders.settle(
         outcomes.map((one) => {
           assert.ok(one.kind === "set");
-          return { kind: "dead", error: "e", generation: one.generation, token: "mine" };
+          return { kind: "dead", tick: TRIED, error: "e", generation: one.generation, token: "mine" };
         }),
       );
       await it.reminders.write(shuffled.map(({ key }) => setOf(key)));
@@ -120,7 +120,7 @@ export function reminderListingContract({ opened }: RemindersHarness): void {
       assert.deepEqual(await it.reminders.count(it.namespace, 100), { all: 7, overdue: 4, dead: 0 });
       const [one] = (await it.claim({ types: ["A"], limit: 1, token: "mine", leaseMs: 2 * HOUR })).reminders;
       assert.deepEqual(await it.reminders.count(it.namespace, 100), { all: 7, overdue: 3, dead: 0 });
-      await it.settle({ kind: "dead", error: "e", generation: one!.generation, token: "mine" });
+      await it.settle({ kind: "dead", tick: TRIED, error: "e", generation: one!.generation, token: "mine" });
       assert.deepEqual(await it.reminders.count(it.namespace, 100), { all: 6, overdue: 3, dead: 1 });
       await opened().advance(4 * HOUR);
       assert.deepEqual(await it.reminders.count(it.namespace, 100), { all: 6, overdue: 6, dead: 1 });

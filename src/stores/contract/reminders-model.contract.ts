@@ -21,6 +21,9 @@ const dueIn = tens(-3, 5).map((n) => n + 5);
 const leaseFor = tens(0, 4).map((n) => n + 3);
 const ahead = fc.constantFrom(0, 0, 10, 30);
 
+/** The tick that is given up, whatever it was before. */
+const DIED = { at: 0, due: 0, number: 3, attempt: 2 };
+
 const TYPES = ["A", "B"];
 const KEYS = 6;
 
@@ -215,7 +218,9 @@ class Story {
         expected.push(this.#moveOn(memory, change, lease === undefined ? undefined : this.#clock + lease));
       } else {
         settlements.push(
-          end.kind === "dead" ? { kind: "dead", error: "e", generation, token } : { ...end, generation, token },
+          end.kind === "dead"
+            ? { kind: "dead", tick: DIED, error: "e", generation, token }
+            : { ...end, generation, token },
         );
         expected.push(this.#end(memory, end.kind));
       }
@@ -233,7 +238,7 @@ class Story {
     const [which, row] = held;
     if (kind === "release") row.token = undefined;
     else this.#rows.delete(which);
-    if (kind === "dead") this.#dead.set(which, row);
+    if (kind === "dead") this.#dead.set(which, { ...row, ...DIED });
     return true;
   }
 
@@ -285,8 +290,8 @@ class Story {
     );
     const dead = await reminders.listDead({ namespace, limit: 100 });
     assert.deepEqual(
-      dead.map(({ key, generation }) => [Number(key.name), generation]).sort(),
-      [...this.#dead].map(([which, { generation }]) => [which, generation]).sort(),
+      dead.map(({ key, generation, tick }) => [Number(key.name), generation, tick.number, tick.attempt]).sort(),
+      [...this.#dead].map(([which, { generation, number, attempt }]) => [which, generation, number, attempt]).sort(),
     );
     const { all, overdue, dead: deadOnes } = await reminders.count(namespace, 100);
     assert.deepEqual([all, deadOnes], [this.#rows.size, this.#dead.size]);

@@ -2,7 +2,15 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Settlement } from "../../ports/reminders.ts";
-import { assertAbout, freshToken, HOUR, Place, type RemindersHarness, setOf } from "./reminders-shared.contract.ts";
+import {
+  assertAbout,
+  freshToken,
+  HOUR,
+  Place,
+  type RemindersHarness,
+  setOf,
+  TRIED,
+} from "./reminders-shared.contract.ts";
 
 export function reminderSettlingContract({ opened }: RemindersHarness): void {
   describe("settling", () => {
@@ -132,8 +140,8 @@ export function reminderSettlingContract({ opened }: RemindersHarness): void {
     test("one that is dead is nobody's any more, and a second time does not count", async () => {
       const it = place();
       const { generation, token } = await claimed(it);
-      assert.equal(await it.settle({ kind: "dead", error: "it hurts", generation, token }), true);
-      assert.equal(await it.settle({ kind: "dead", error: "twice", generation, token }), false);
+      assert.equal(await it.settle({ kind: "dead", tick: TRIED, error: "it hurts", generation, token }), true);
+      assert.equal(await it.settle({ kind: "dead", tick: TRIED, error: "twice", generation, token }), false);
       assert.equal(await it.reminders.get(it.key("tea")), undefined);
       const { reminders, next } = await it.claim({ aheadMs: 9_000 * HOUR });
       assert.deepEqual([reminders, next], [[], undefined]);
@@ -155,8 +163,8 @@ export function reminderSettlingContract({ opened }: RemindersHarness): void {
         { kind: "next", tick, leaseMs: undefined, ...of("next") },
         { kind: "next", tick, leaseMs: undefined, ...of("replaced") },
         { kind: "next", tick, leaseMs: HOUR, ...of("kept") },
-        { kind: "dead", error: "e", generation: 2 ** 40, token },
-        { kind: "dead", error: "e", ...of("dead") },
+        { kind: "dead", tick: TRIED, error: "e", generation: 2 ** 40, token },
+        { kind: "dead", tick: TRIED, error: "e", ...of("dead") },
         { kind: "release", ...of("release") },
       ]);
       assert.deepEqual(counted, [false, true, true, false, true, false, true, true]);

@@ -44,6 +44,9 @@ export interface RemindersHarness {
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 
+/** A tick as it was when somebody gave up. */
+export const TRIED: Tick = { at: 3_000, due: 2_000, number: 1, attempt: 10 };
+
 export const freshToken = (): string => randomUUID();
 
 export interface SetOptions extends Partial<Tick> {

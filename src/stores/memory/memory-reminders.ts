@@ -55,6 +55,11 @@ export class MemoryReminders implements Reminders {
     return outcomes;
   }
 
+  /** Whether all of them would count. */
+  wouldCount(batch: readonly Settlement[]): boolean {
+    return batch.every((settlement) => this.#counts(settlement));
+  }
+
   settleNow(batch: readonly Settlement[]): boolean[] {
     return batch.map((settlement) => this.#settle(settlement));
   }
@@ -205,15 +210,20 @@ export class MemoryReminders implements Reminders {
   }
 
   /** The token decides, not the clock: a lease that is over still counts while nobody else has claimed the row. */
-  #settle(settlement: Settlement): boolean {
+  #counts(settlement: Settlement): boolean {
     const row = this.#byGeneration.get(settlement.generation);
     if (row === undefined || row.token !== settlement.token) return false;
+    return settlement.kind !== "next" || !isBefore(settlement.tick, row.tick);
+  }
+
+  #settle(settlement: Settlement): boolean {
+    const row = this.#byGeneration.get(settlement.generation);
+    if (row === undefined || !this.#counts(settlement)) return false;
     switch (settlement.kind) {
       case "done":
         this.#drop(row);
         return true;
       case "next":
-        if (isBefore(settlement.tick, row.tick)) return false;
         this.#shelf(row.key).moveOn(row, copyOf(settlement.tick));
         if (settlement.leaseMs === undefined) row.token = undefined;
         else row.leasedUntil = this.#now() + settlement.leaseMs;
@@ -223,8 +233,9 @@ export class MemoryReminders implements Reminders {
         return true;
       case "dead": {
         this.#drop(row);
-        const { generation, key, tick, content } = row;
-        const dead = { key, generation, tick, ...content, error: settlement.error, diedAt: this.#now() };
+        const { generation, key, content } = row;
+        const { tick, error } = settlement;
+        const dead = { key, generation, tick: copyOf(tick), ...content, error, diedAt: this.#now() };
         this.#shelf(key).dead.put(key, dead);
         return true;
       }

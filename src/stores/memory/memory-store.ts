@@ -133,6 +133,7 @@ export class MemoryStore implements Store {
     if (row === undefined) return "fenced";
     if (row.commitId === id) return "committed";
     if (row.epoch !== epoch || row.version !== version) return "fenced";
+    if (settle !== undefined && !this.#reminders.wouldCount(settle)) return "void";
     if (write.kind === "change") {
       invariant(row.whole !== undefined, "a change is committed on top of a whole state");
       row.changes.push(write.data);

@@ -37,7 +37,8 @@ const rowOfKey = (schema: string): string =>
  * What is settled and what is written may be the same row, and a statement must not change a row twice. So it is worked out first which
  * rows will be overwritten: those are not settled, because settling comes before writing and nothing would remain of it. (But one
  * that was settled as dead is buried all the same, and one that was done is no longer in the way of one that is to be new.)
- * `settling` reads rows again after they were locked, so what it finds is what they are now.
+ * `counting` reads rows again after they were locked, so what it finds is what they are now. A commit that settles one which is not
+ * there, or not its own any more, does nothing at all.
  */
 export const commitWithReminders = (schema: string, lockMine: string, writeMine: string): Statement => ({
   name: "limpet_commit_with_reminders",
@@ -46,8 +47,9 @@ export const commitWithReminders = (schema: string, lockMine: string, writeMine:
     ), clock AS MATERIALIZED (
       SELECT ${MILLIS} AS now
     ), ends AS MATERIALIZED (
-      SELECT i.* FROM unnest($7::bigint[], $8::bigint[], $9::text[], $10::bigint[], $13::bigint[], $14::bigint[], $16::text[])
-        AS i (ref, generation, token, kind, number, attempt, error)
+      SELECT i.* FROM unnest($7::bigint[], $8::bigint[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[],
+                             $14::bigint[], $16::text[])
+        AS i (ref, generation, token, kind, at, due, number, attempt, error)
       WHERE i.ref = ANY (ARRAY(SELECT o.ref FROM ours o))
     ), cancels AS MATERIALIZED (
       SELECT i.* FROM ${keyColumns(17, "i", "ref")} WHERE i.ref = ANY (ARRAY(SELECT o.ref FROM ours o))
@@ -67,16 +69,23 @@ export const commitWithReminders = (schema: string, lockMine: string, writeMine:
     ), held AS MATERIALIZED (
       SELECT s.ref FROM (SELECT c.ref, c.generation FROM claimed c UNION ALL SELECT t.ref, t.generation FROM there t) s
       WHERE s.generation <> ALL (ARRAY(SELECT l.generation FROM locked l))
-    ), mine AS MATERIALIZED (
-      SELECT o.* FROM ours o WHERE o.ref <> ALL (ARRAY(SELECT h.ref FROM held h))
-    ), settling AS MATERIALIZED (
-      SELECT e.kind, e.error, r.* FROM ends e CROSS JOIN LATERAL (
-        SELECT r.namespace, r.type, r.id, r.name, r.generation, r.at, r.due, r.number, r.attempt, r.schedule, r.data
+    ), counting AS MATERIALIZED (
+      SELECT e.*, r.namespace, r.type, r.id, r.name, r.schedule, r.data FROM ends e CROSS JOIN LATERAL (
+        SELECT r.namespace, r.type, r.id, r.name, r.schedule, r.data
         FROM ${schema}.reminders r
         WHERE r.generation = e.generation AND r.token = e.token
           AND (e.kind <> ${NEXT} OR (e.number, e.attempt) >= (r.number, r.attempt))
         FOR UPDATE) r
-      WHERE e.ref = ANY (ARRAY(SELECT m.ref FROM mine m))
+      WHERE e.ref <> ALL (ARRAY(SELECT h.ref FROM held h))
+    ), voided AS MATERIALIZED (
+      SELECT e.ref FROM ends e
+      WHERE e.ref <> ALL (ARRAY(SELECT h.ref FROM held h))
+        AND e.generation <> ALL (ARRAY(SELECT c.generation FROM counting c))
+    ), mine AS MATERIALIZED (
+      SELECT o.* FROM ours o
+      WHERE o.ref <> ALL (ARRAY(SELECT h.ref FROM held h UNION ALL SELECT v.ref FROM voided v))
+    ), settling AS MATERIALIZED (
+      SELECT c.* FROM counting c WHERE c.ref = ANY (ARRAY(SELECT m.ref FROM mine m))
     ), ended AS MATERIALIZED (
       SELECT s.generation FROM settling s WHERE s.kind IN (${DONE}, ${DEAD})
     ), overwritten AS MATERIALIZED (
@@ -117,7 +126,8 @@ export const commitWithReminders = (schema: string, lockMine: string, writeMine:
                FROM ${schema}.reminders r WHERE ${sameKey("r", "s")}), false) ELSE false END
       FROM sets s WHERE ${briefly} AND s.ref = ANY (ARRAY(SELECT m.ref FROM mine m))${putRow}
     )
-    SELECT count(*), CASE WHEN count(*) < cardinality($1::bigint[]) THEN array_agg(ref)::text[] END, (SELECT now FROM clock)
+    SELECT count(*), CASE WHEN count(*) < cardinality($1::bigint[]) THEN array_agg(ref)::text[] END, (SELECT now FROM clock),
+           (SELECT array_agg(DISTINCT v.ref)::text[] FROM voided v)
     FROM heads`,
 });
 
@@ -129,7 +139,7 @@ export function reminderValues(commits: readonly Commit[]): Buffer[] {
   writes.sort((a, b) => byKey(a.write.key, b.write.key));
   const cancels = writes.filter(({ write }) => write.kind === "cancel");
   const sets = writes.filter((one): one is { ref: number; write: SetWrite } => one.write.kind === "set");
-  const tick = (end: Settlement) => (end.kind === "next" ? end.tick : NO_TICK);
+  const tick = (end: Settlement) => ("tick" in end ? end.tick : NO_TICK);
   return [
     bigints(ends.map(({ ref }) => ref)),
     bigints(ends.map(({ end }) => end.generation)),

@@ -222,12 +222,14 @@ export class Commits {
     if (statement !== this.#small) values.push(bigints(pending.map(({ kind }) => kind)));
     if (statement === this.#reminders) values.push(...reminderValues(pending.map(({ commit }) => commit)));
     const [row] = await this.#connections.run(statement, values, "doubtful");
-    const [count, refs, now] = row as [number, string[] | null, now?: number];
+    const [count, refs, now, voids] = row as [number, string[] | null, now?: number, voids?: string[] | null];
     const all = count === pending.length;
     const written = new Set(refs?.map(Number));
+    const voided = new Set(voids?.map(Number));
     const left: Pending[] = [];
     for (const one of pending) {
       if (all || written.has(one.commit.ref)) one.outcome = "committed";
+      else if (voided.has(one.commit.ref)) one.outcome = "void";
       else left.push(one);
     }
     if (now !== undefined) {

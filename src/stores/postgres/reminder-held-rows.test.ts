@@ -5,7 +5,7 @@ import pg from "pg";
 import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
 import type { Settlement } from "../../ports/reminders.ts";
 import type { Commit, Store } from "../../ports/store.ts";
-import { cancelOf, freshToken, HOUR, Place, setOf } from "../contract/reminders-shared.contract.ts";
+import { cancelOf, freshToken, HOUR, Place, setOf, TRIED } from "../contract/reminders-shared.contract.ts";
 import { actor, commitOf, takeAll, whole } from "../contract/shared.contract.ts";
 import { openPostgresStore } from "./postgres-store.ts";
 
@@ -76,7 +76,7 @@ describe("a reminder that another transaction holds", () => {
     ["done", { kind: "done" }],
     ["next", { kind: "next", tick, leaseMs: undefined }],
     ["release", { kind: "release" }],
-    ["dead", { kind: "dead", error: "e" }],
+    ["dead", { kind: "dead", tick: TRIED, error: "e" }],
   ] as const) {
     test(`does not hinder the others of a batch that is settled (${kind}), and is settled when it is sent again`, async () => {
       const it = new Place(store);

@@ -6,7 +6,7 @@ import pg from "pg";
 import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
 import { TOLD_AHEAD_MS } from "../../ports/reminders.ts";
 import type { Store } from "../../ports/store.ts";
-import { cancelOf, freshToken, HOUR, Place, setOf } from "../contract/reminders-shared.contract.ts";
+import { cancelOf, freshToken, HOUR, Place, setOf, TRIED } from "../contract/reminders-shared.contract.ts";
 import { actor, commitOf, keep, takeAll } from "../contract/shared.contract.ts";
 import { openPostgresStore } from "./postgres-store.ts";
 import { newsOf } from "./reminder-news.ts";
@@ -131,7 +131,7 @@ describe("what is told of reminders", () => {
         return it.settle({ kind: "next", tick, leaseMs: undefined, generation: next, token });
       },
       async () => {
-        await it.settle({ kind: "dead", error: "e", generation: dead, token });
+        await it.settle({ kind: "dead", tick: TRIED, error: "e", generation: dead, token });
         return it.reminders.revive(it.key("dead"));
       },
     ];

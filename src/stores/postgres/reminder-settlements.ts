@@ -1,5 +1,5 @@
-// What becomes of claimed rows, as statements: one for each kind, for a whole batch of one token. A settlement counts while generation
-// and token are those of the row. The primary key finds the row and the token is compared there, so no plan can begin anywhere else.
+// What becomes of claimed rows, as statements: one for each kind, for a whole batch. A settlement counts while generation and token
+// are those of the row. The primary key finds the row and the token is compared there, so no plan can begin anywhere else.
 import type { Settlement } from "../../ports/reminders.ts";
 import type { Statement } from "./connections.ts";
 import { MILLIS } from "./reminder-tables.ts";
@@ -37,7 +37,7 @@ const release = (schema: string, rows: string) => `
 
 const renew = (schema: string, rows: string) => `
     WITH ${clock}, settled AS (
-      UPDATE ${schema}.reminders r SET leased_until = (SELECT now FROM clock) + $3::bigint WHERE ${rows}
+      UPDATE ${schema}.reminders r SET leased_until = (SELECT now FROM clock) + $4::bigint WHERE ${rows}
       RETURNING r.generation, NULL::text AS free_in
     )${answer}`;
 
@@ -46,19 +46,19 @@ const own = (array: string, type: string) => `(${array}::${type}[])[width_bucket
 
 /**
  * A tick before the one the row has comes too late. The time is in an index, so of all kinds this is the one that leaves work for
- * vacuum. `$7`, how long the lease is, is negative when nobody keeps the row; then others are told of it if it is due within `$8`.
+ * vacuum. `$8`, how long the lease is, is negative when nobody keeps the row; then others are told of it if it is due within `$9`.
  */
 const next = (schema: string, rows: string) => `
     WITH ${clock}, settled AS (
       UPDATE ${schema}.reminders r
       SET (at, due, number, attempt, leased_until, token) = (
-        SELECT ($3::bigint[])[p.place], ($4::bigint[])[p.place], ($5::bigint[])[p.place], ($6::bigint[])[p.place],
-               CASE WHEN ($7::bigint[])[p.place] < 0 THEN 0 ELSE (SELECT now FROM clock) + ($7::bigint[])[p.place] END,
-               CASE WHEN ($7::bigint[])[p.place] < 0 THEN NULL ELSE r.token END
+        SELECT ($4::bigint[])[p.place], ($5::bigint[])[p.place], ($6::bigint[])[p.place], ($7::bigint[])[p.place],
+               CASE WHEN ($8::bigint[])[p.place] < 0 THEN 0 ELSE (SELECT now FROM clock) + ($8::bigint[])[p.place] END,
+               CASE WHEN ($8::bigint[])[p.place] < 0 THEN NULL ELSE r.token END
         FROM (SELECT width_bucket(r.generation, $1::bigint[]) AS place OFFSET 0) p)
-      WHERE ${rows} AND (${own("$5", "bigint")}, ${own("$6", "bigint")}) >= (r.number, r.attempt)
+      WHERE ${rows} AND (${own("$6", "bigint")}, ${own("$7", "bigint")}) >= (r.number, r.attempt)
       RETURNING r.generation,
-        CASE WHEN r.token IS NULL AND r.at <= (SELECT now FROM clock) + $8::bigint THEN r.namespace END AS free_in
+        CASE WHEN r.token IS NULL AND r.at <= (SELECT now FROM clock) + $9::bigint THEN r.namespace END AS free_in
     )${answer}`;
 
 const DEAD_ROW = "namespace, type, id, name, generation, at, due, number, attempt, schedule, data, error, died_at";
@@ -73,7 +73,9 @@ export const bury = (schema: string, from: string): string => `
 
 const dead = (schema: string, rows: string) => `
     WITH ${clock}, gone AS (
-      DELETE FROM ${schema}.reminders r WHERE ${rows} RETURNING r.*, ${own("$3", "text")} AS error
+      DELETE FROM ${schema}.reminders r WHERE ${rows}
+      RETURNING r.namespace, r.type, r.id, r.name, r.generation, ${own("$4", "bigint")} AS at, ${own("$5", "bigint")} AS due,
+        ${own("$6", "bigint")} AS number, ${own("$7", "bigint")} AS attempt, r.schedule, r.data, ${own("$8", "text")} AS error
     ), buried AS (${bury(
       schema,
       `SELECT ${DEAD_ROW.replace("died_at", "(SELECT now FROM clock)")} FROM gone ORDER BY namespace, type, id, name`,
@@ -84,22 +86,25 @@ const dead = (schema: string, rows: string) => `
 
 const KINDS = { done, release, renew, next, dead } as const;
 
+/** Tokens are few, so each travels once: `$2` has them, and `$3` the place there of each row's. */
+const isHeld = `r.token = ($2::text[])[${own("$3", "bigint")}]`;
+
 /**
- * `$1` the generations in order, `$2` the token, and what each kind needs. Nothing is joined: a join may begin with the table, and the
- * planner would have it so as long as it believes that the table is empty.
+ * `$1` the generations in order, `$2` and `$3` their tokens, and what each kind needs. Nothing is joined: a join may begin with the
+ * table, and the planner would have it so as long as it believes that the table is empty.
  */
 export function settleReminders(schema: string, kind: StepKind, manner: Manner): Statement {
   const free = `ARRAY(
         SELECT f.generation FROM ${schema}.reminders f WHERE f.generation = ANY ($1::bigint[]) FOR UPDATE SKIP LOCKED)`;
-  const rows = `${briefly} AND r.token = $2 AND r.generation = ANY (${manner === "free" ? free : "$1::bigint[]"})`;
+  const rows = `${briefly} AND ${isHeld} AND r.generation = ANY (${manner === "free" ? free : "$1::bigint[]"})`;
   const name = `limpet_${kind}_reminders${manner === "free" ? "_free" : ""}`;
   return { name, text: KINDS[kind](schema, rows) };
 }
 
-/** Which of a batch are still the token's, and at which tick. One visit to the primary key for each. */
+/** Which of a batch are still held with their tokens, and at which tick. One visit to the primary key for each. */
 export const readHeld = (schema: string): Statement => ({
   name: "limpet_read_held_reminders",
   text: `
     SELECT r.generation, r.number, r.attempt FROM ${schema}.reminders r
-    WHERE r.token = $2 AND r.generation = ANY ($1::bigint[])`,
+    WHERE ${isHeld} AND r.generation = ANY ($1::bigint[])`,
 });

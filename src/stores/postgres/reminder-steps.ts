@@ -1,5 +1,5 @@
-// Settling and renewing in batches. What has the same kind and token goes in one statement; a row that somebody else's transaction
-// holds is waited for briefly, and then left out so that it does not hinder the others.
+// Settling and renewing in batches. What has the same kind goes in one statement; a row that somebody else's transaction holds is
+// waited for briefly, and then left out so that it does not hinder the others.
 import { setTimeout as pause } from "node:timers/promises";
 import { invariant } from "../../kernel/errors.ts";
 import { type Settlement, TOLD_AHEAD_MS } from "../../ports/reminders.ts";
@@ -17,7 +17,6 @@ type HeldRow = [generation: number, number: number, attempt: number];
 /** Settlements, or generations to be renewed, that go in one statement. */
 interface Step {
   readonly kind: StepKind;
-  readonly token: string;
   /** In order. */
   items: readonly Item[];
   /** For `renew`. */
@@ -26,6 +25,7 @@ interface Step {
 
 interface Item {
   readonly generation: number;
+  readonly token: string;
   readonly settlement?: Settlement;
 }
 
@@ -66,9 +66,9 @@ export class ReminderSteps {
 
   /** One that is held by another transaction all the time is not renewed, and so it will be lost. */
   async renew(generations: readonly number[], token: string, leaseMs: number): Promise<number[]> {
-    const items = [...new Set(generations)].sort((a, b) => a - b).map((generation) => ({ generation }));
+    const items = [...new Set(generations)].sort((a, b) => a - b).map((generation) => ({ generation, token }));
     const renewed = new Set<number>();
-    await this.#take({ kind: "renew", token, items, leaseMs }, renewed, new Set());
+    await this.#take({ kind: "renew", items, leaseMs }, renewed, new Set());
     return generations.filter((generation) => !renewed.has(generation));
   }
 
@@ -101,10 +101,10 @@ export class ReminderSteps {
   }
 
   /** Those that were left out although they would have counted. */
-  async #stillOurs({ items, token }: Step, counted: ReadonlySet<number>): Promise<readonly Item[]> {
+  async #stillOurs({ items }: Step, counted: ReadonlySet<number>): Promise<readonly Item[]> {
     const left = items.filter(({ generation }) => !counted.has(generation));
     if (left.length === 0) return left;
-    const values = [bigints(left.map(({ generation }) => generation)), token];
+    const values = whoseOf(left);
     const rows = (await this.#connections.run(this.#readHeld, values, "harmless")) as unknown as HeldRow[];
     const held = new Map(rows.map((row) => [row[0], row]));
     return left.filter(({ generation, settlement }) => {
@@ -124,13 +124,12 @@ export class ReminderSteps {
 }
 
 function stepsOf(batch: readonly Settlement[]): Step[] {
-  const groups = new Map<string, { kind: StepKind; token: string; items: (Item & { settlement: Settlement })[] }>();
+  const groups = new Map<StepKind, { kind: StepKind; items: (Item & { settlement: Settlement })[] }>();
   for (const settlement of batch) {
     const { kind, token, generation } = settlement;
-    const name = `${kind} ${token}`;
-    const group = groups.get(name) ?? { kind, token, items: [] };
-    group.items.push({ generation, settlement });
-    groups.set(name, group);
+    const group = groups.get(kind) ?? { kind, items: [] };
+    group.items.push({ generation, token, settlement });
+    groups.set(kind, group);
   }
   const seen = new Set(batch.map(({ generation }) => generation));
   invariant(seen.size === batch.length, "no generation is twice in one batch");
@@ -139,21 +138,30 @@ function stepsOf(batch: readonly Settlement[]): Step[] {
   return steps;
 }
 
-function valuesOf({ kind, token, items, leaseMs }: Step): unknown[] {
-  const values = [bigints(items.map(({ generation }) => generation)), token];
-  if (kind === "renew") return [...values, leaseMs];
-  if (kind === "dead") return [...values, texts(items.map(({ settlement }) => (settlement as Dead).error))];
-  if (kind !== "next") return values;
-  const nexts = items.map(({ settlement }) => settlement as Next);
+/** Generations and their tokens. */
+function whoseOf(items: readonly Item[]): unknown[] {
+  const tokens = [...new Set(items.map(({ token }) => token))];
+  const places = new Map(tokens.map((token, i) => [token, i + 1]));
   return [
-    ...values,
-    bigints(nexts.map(({ tick }) => tick.at)),
-    bigints(nexts.map(({ tick }) => tick.due)),
-    bigints(nexts.map(({ tick }) => tick.number)),
-    bigints(nexts.map(({ tick }) => tick.attempt)),
-    bigints(nexts.map((one) => one.leaseMs ?? -1)),
-    TOLD_AHEAD_MS,
+    bigints(items.map(({ generation }) => generation)),
+    texts(tokens),
+    bigints(items.map(({ token }) => places.get(token)!)),
   ];
+}
+
+function valuesOf({ kind, items, leaseMs }: Step): unknown[] {
+  const values = whoseOf(items);
+  if (kind === "renew") return [...values, leaseMs];
+  if (kind !== "next" && kind !== "dead") return values;
+  const ends = items.map(({ settlement }) => settlement as Next | Dead);
+  values.push(
+    bigints(ends.map(({ tick }) => tick.at)),
+    bigints(ends.map(({ tick }) => tick.due)),
+    bigints(ends.map(({ tick }) => tick.number)),
+    bigints(ends.map(({ tick }) => tick.attempt)),
+  );
+  if (kind === "dead") return [...values, texts(ends.map((end) => (end as Dead).error))];
+  return [...values, bigints(ends.map((end) => (end as Next).leaseMs ?? -1)), TOLD_AHEAD_MS];
 }
 
 const stillHeld = () => new StoreFault("STORE_UNAVAILABLE", "locked", "another transaction holds a reminder");

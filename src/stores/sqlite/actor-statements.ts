@@ -10,9 +10,10 @@ type Fence = [epoch: number, version: number, commitId: string | null];
 
 /** Places in the batch, ascending: nearly always none. */
 interface Committed {
-  readonly fenced: readonly number[];
+  readonly fenced: number[];
   /** Had happened before. */
-  readonly repeated: readonly number[];
+  readonly repeated: number[];
+  readonly voided: number[];
 }
 
 /** One commit on its way into the tables; `data` is null when it clears or keeps. */
@@ -129,9 +130,14 @@ export class ActorStatements {
     for (const [data] of this.#changesOf.all(ref) as unknown as [string][]) into.push(data);
   }
 
-  commit(numbers: readonly number[], strings: readonly string[], now: number): Committed {
-    const fenced: number[] = [];
-    const repeated: number[] = [];
+  /** `isVoid`: what the commit at this place settles would not count, so it must not either. */
+  commit(
+    numbers: readonly number[],
+    strings: readonly string[],
+    now: number,
+    isVoid?: (place: number) => boolean,
+  ): Committed {
+    const committed: Committed = { fenced: [], repeated: [], voided: [] };
     const count = numbers.length / COMMIT_NUMBERS;
     for (let i = 0; i < count; i++) {
       const at = i * COMMIT_NUMBERS;
@@ -142,15 +148,22 @@ export class ActorStatements {
       const id = strings[i * COMMIT_STRINGS] as string;
       const hasData = kind === WRITE_KIND.whole || kind === WRITE_KIND.change;
       const data = hasData ? (strings[i * COMMIT_STRINGS + 1] as string) : null;
+      if (isVoid?.(i)) {
+        committed[this.#waits(ref, epoch, version) ? "voided" : this.#happened(ref, id) ? "repeated" : "fenced"].push(
+          i,
+        );
+        continue;
+      }
       if ((kind === WRITE_KIND.whole || kind === WRITE_KIND.clear) && fitsInline(data)) {
         if (this.#commitInline.run(id, now, data, ref, epoch, version).changes === 1) continue;
       }
       const writing: Writing = { ref, epoch, version, id, data, now };
       if (this.#write(kind, writing)) continue;
-      if (this.#happened(writing)) repeated.push(i);
-      else fenced.push(i);
+      const waits = this.#waits(ref, epoch, version);
+      invariant(!waits, "a change is committed on top of a whole state");
+      committed[this.#happened(ref, id) ? "repeated" : "fenced"].push(i);
     }
-    return { fenced, repeated };
+    return committed;
   }
 
   #write(kind: number, writing: Writing): boolean {
@@ -179,13 +192,16 @@ export class ActorStatements {
     return true;
   }
 
-  /** The row did not match: had this very commit happened before? */
-  #happened({ ref, id, epoch, version }: Writing): boolean {
+  /** The row is as this writer left it. */
+  #waits(ref: number, epoch: number, version: number): boolean {
     const row = this.#fence.get(ref) as unknown as Fence | undefined;
-    if (row === undefined) return false;
-    if (row[2] === id) return true;
-    invariant(row[0] !== epoch || row[1] !== version, "a change is committed on top of a whole state");
-    return false;
+    return row !== undefined && row[0] === epoch && row[1] === version;
+  }
+
+  /** This very commit has happened before. */
+  #happened(ref: number, id: string): boolean {
+    const row = this.#fence.get(ref) as unknown as Fence | undefined;
+    return row?.[2] === id;
   }
 }
 

@@ -94,8 +94,11 @@ export interface TakeAnswer {
   readonly strings: readonly string[];
 }
 
-/** Places in the batch, ascending, of the commits that were fenced: nearly always none. */
-export type CommitAnswer = readonly number[];
+/** Places in the batch, ascending, of the commits that do not count: nearly always none. */
+export interface CommitAnswer {
+  readonly fenced: readonly number[];
+  readonly voided: readonly number[];
+}
 export type ListAnswer = StoredActor[];
 export type FindAnswer = StoredActor | undefined;
 
@@ -139,8 +142,9 @@ export function packCommits(batch: readonly Commit[]): Question {
   return { kind: "commit", numbers, strings, riders: packRiders(batch) };
 }
 
-export function unpackOutcomes(fenced: CommitAnswer, count: number): CommitOutcome[] {
+export function unpackOutcomes({ fenced, voided }: CommitAnswer, count: number): CommitOutcome[] {
   const outcomes = new Array<CommitOutcome>(count).fill("committed");
   for (const place of fenced) outcomes[place] = "fenced";
+  for (const place of voided) outcomes[place] = "void";
   return outcomes;
 }

@@ -140,10 +140,10 @@ export function packSettlements(batch: readonly Settlement[]): Packed {
       places.set(settlement.token, place);
     }
     numbers.push(settlement.generation, place, KINDS.indexOf(settlement.kind));
-    if (settlement.kind === "next") {
-      const { tick, leaseMs = NO_LEASE } = settlement;
-      numbers.push(tick.at, tick.due, tick.number, tick.attempt, leaseMs);
-    } else if (settlement.kind === "dead") numbers.push(strings.push(settlement.error) - 1);
+    if (settlement.kind !== "next" && settlement.kind !== "dead") continue;
+    const { at, due, number, attempt } = settlement.tick;
+    const rest = settlement.kind === "next" ? (settlement.leaseMs ?? NO_LEASE) : strings.push(settlement.error) - 1;
+    numbers.push(at, due, number, attempt, rest);
   }
   return { count: batch.length, numbers, strings };
 }
@@ -155,9 +155,9 @@ export function unpackSettlements(packed: Packed): Settlement[] {
     const generation = from.number();
     const token = stringAt(from.number());
     const kind = KINDS[from.number()] as Settlement["kind"];
-    if (kind === "dead") return { kind, generation, token, error: stringAt(from.number()) };
-    if (kind !== "next") return { kind, generation, token };
+    if (kind !== "next" && kind !== "dead") return { kind, generation, token };
     const tick = from.tick();
+    if (kind === "dead") return { kind, generation, token, tick, error: stringAt(from.number()) };
     const leaseMs = from.number();
     return { kind, generation, token, tick, leaseMs: leaseMs === NO_LEASE ? undefined : leaseMs };
   });
@@ -178,25 +178,29 @@ export function packRiders(batch: readonly Commit[]): Riders | undefined {
   return { places, settlements: packSettlements(settlements), writes: packWrites(writes) };
 }
 
-/** What is brought by those commits that count. */
-export function unpackRiders(
-  { places, settlements, writes }: Riders,
-  counts: (place: number) => boolean,
-): { settlements: Settlement[]; writes: ReminderWrite[] } {
+/** What one commit of a batch brings. */
+export interface Rider {
+  readonly place: number;
+  readonly settlements: readonly Settlement[];
+  readonly writes: readonly ReminderWrite[];
+}
+
+export function unpackRiders({ places, settlements, writes }: Riders): Rider[] {
   const allSettlements = unpackSettlements(settlements);
   const allWrites = unpackWrites(writes);
-  const counted = { settlements: [] as Settlement[], writes: [] as ReminderWrite[] };
+  const riders: Rider[] = [];
   let [settlement, write] = [0, 0];
   for (let i = 0; i < places.length; i += 3) {
     const [place, settles, sets] = places.slice(i, i + 3) as [number, number, number];
-    if (counts(place)) {
-      counted.settlements.push(...allSettlements.slice(settlement, settlement + settles));
-      counted.writes.push(...allWrites.slice(write, write + sets));
-    }
+    riders.push({
+      place,
+      settlements: allSettlements.slice(settlement, settlement + settles),
+      writes: allWrites.slice(write, write + sets),
+    });
     settlement += settles;
     write += sets;
   }
-  return counted;
+  return riders;
 }
 
 /** A claimed row as the worker has it; its type is a place in the request. */

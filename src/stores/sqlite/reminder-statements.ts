@@ -8,6 +8,9 @@ import { ReminderTypes } from "./reminder-types.ts";
 
 type Known = [generation: number, dataBytes: number];
 type HeldRow = [generation: number, token: string, number: number, attempt: number, dataBytes: number];
+
+/** The rows of a batch of settlements that somebody holds, by generation. */
+export type HeldRows = ReadonlyMap<number, HeldRow>;
 type DeadRow = [due: number, number: number, schedule: string, data: string | null];
 
 /** Any number of rows, by primary key, with one statement: the numbers travel as JSON. */
@@ -77,7 +80,7 @@ export class ReminderStatements {
     this.#bury = db.prepare(
       `INSERT OR REPLACE INTO dead_reminders
          (type_ref, id, name, generation, at, due, number, attempt, died_at, schedule, error, data)
-       SELECT type_ref, id, name, generation, at, due, number, attempt, ?, schedule, ?,
+       SELECT type_ref, id, name, generation, ?, ?, ?, ?, ?, schedule, ?,
          coalesce(data, (SELECT data FROM reminder_data WHERE generation = r.generation))
        FROM reminders r WHERE generation = ?`,
     );
@@ -105,19 +108,23 @@ export class ReminderStatements {
     });
   }
 
-  /** The token decides, not the clock: a lease that is over still counts while nobody else has claimed the row. */
-  settle(batch: readonly Settlement[], now: number): boolean[] {
+  /** What `settle` has to know of the rows. */
+  held(batch: readonly Settlement[]): HeldRows {
+    if (batch.length === 0) return NOTHING;
     const rows = this.#held.all(JSON.stringify(batch.map(({ generation }) => generation))) as unknown as HeldRow[];
-    const held = new Map(rows.map((row) => [row[0], row]));
+    return new Map(rows.map((row) => [row[0], row]));
+  }
+
+  settle(batch: readonly Settlement[], now: number, rows: HeldRows = this.held(batch)): boolean[] {
+    const held = new Map(rows);
     const gone: HeldRow[] = [];
     const free: number[] = [];
     const counted = batch.map((settlement): boolean => {
       const { generation } = settlement;
       const row = held.get(generation);
-      if (row === undefined || row[1] !== settlement.token) return false;
+      if (row === undefined || !counts(settlement, held)) return false;
       if (settlement.kind === "next") {
         const { tick, leaseMs } = settlement;
-        if (isBefore(tick, row)) return false;
         this.#moveOn.run(tick.at, tick.due, tick.number, tick.attempt, generation);
         [row[2], row[3]] = [tick.number, tick.attempt];
         if (leaseMs !== undefined) {
@@ -125,7 +132,10 @@ export class ReminderStatements {
           return true;
         }
       } else if (settlement.kind !== "release") {
-        if (settlement.kind === "dead") this.#bury.run(now, settlement.error, generation);
+        if (settlement.kind === "dead") {
+          const { at, due, number, attempt } = settlement.tick;
+          this.#bury.run(at, due, number, attempt, now, settlement.error, generation);
+        }
         gone.push(row);
       }
       free.push(generation);
@@ -193,6 +203,15 @@ export class ReminderStatements {
     this.#dropLease.run(generation);
     if (dataBytes > 0) this.#dropData.run(generation);
   }
+}
+
+const NOTHING: HeldRows = new Map();
+
+/** The token decides, not the clock: a lease that is over still counts while nobody else has claimed the row. */
+export function counts(settlement: Settlement, held: HeldRows): boolean {
+  const row = held.get(settlement.generation);
+  if (row === undefined || row[1] !== settlement.token) return false;
+  return settlement.kind !== "next" || !isBefore(settlement.tick, row);
 }
 
 /** An answer was lost, the settlement was sent again, and the first one arrives when others have followed: it is too late. */

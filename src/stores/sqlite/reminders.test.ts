@@ -8,7 +8,7 @@ import type { Worker } from "node:worker_threads";
 import type { LimpetError } from "../../kernel/errors.ts";
 import { silentLog } from "../../ports/log.ts";
 import type { Store } from "../../ports/store.ts";
-import { freshToken, HOUR, Place, setOf } from "../contract/reminders-shared.contract.ts";
+import { freshToken, HOUR, Place, setOf, TRIED } from "../contract/reminders-shared.contract.ts";
 import { actor, change, commitOf, keep, take, takeAll, whole } from "../contract/shared.contract.ts";
 import { type OpenedReminders, remindersContract } from "../reminders.contract.ts";
 import { openSqliteStore, SqliteStore } from "./sqlite-store.ts";
@@ -151,7 +151,7 @@ describe("reminders on a busy SQLite file", { timeout: 60_000 }, () => {
       const generation = await it.set(it.key("done"), { data, lease });
       assert.equal(await it.settle({ kind: "done", generation, token: "mine" }), true);
       const dying = await it.set(it.key("dead"), { data, lease });
-      assert.equal(await it.settle({ kind: "dead", error: "e", generation: dying, token: "mine" }), true);
+      assert.equal(await it.settle({ kind: "dead", tick: TRIED, error: "e", generation: dying, token: "mine" }), true);
       await it.reminders.revive(it.key("dead"));
       await it.cancel(it.key("dead"));
     }

@@ -15,6 +15,7 @@ import { ListingStatements } from "./listing-statements.ts";
 import {
   type Answer,
   COMMIT_NUMBERS,
+  type CommitAnswer,
   type Failure,
   isDoubtful,
   isUrgent,
@@ -27,8 +28,8 @@ import {
 } from "./messages.ts";
 import { ReminderClaims } from "./reminder-claims.ts";
 import { ReminderListing } from "./reminder-listing.ts";
-import { type ClaimAnswer, type Riders, unpackRiders, unpackSettlements, unpackWrites } from "./reminder-messages.ts";
-import { ReminderStatements } from "./reminder-statements.ts";
+import { type ClaimAnswer, type Rider, unpackRiders, unpackSettlements, unpackWrites } from "./reminder-messages.ts";
+import { counts, ReminderStatements } from "./reminder-statements.ts";
 import { toLimpetError } from "./sqlite-errors.ts";
 import type { Transactions } from "./transactions.ts";
 
@@ -144,9 +145,9 @@ class Desk {
         return this.#actors.take(question.strings, Date.now());
       case "commit": {
         const { numbers, strings, riders } = question;
-        const { fenced, repeated } = this.#actors.commit(numbers, strings, Date.now());
-        if (riders !== undefined) this.#ride(riders, new Set([...fenced, ...repeated]));
-        return fenced;
+        if (riders !== undefined) return this.#ride(numbers, strings, unpackRiders(riders));
+        const { fenced, voided } = this.#actors.commit(numbers, strings, Date.now());
+        return { fenced, voided };
       }
       case "campaign":
         return this.#coordination.campaign(question.candidate, question.dead, Date.now());
@@ -172,10 +173,18 @@ class Desk {
   }
 
   /** Commits of one batch know nothing of each other, so all of them settle before any of them writes. */
-  #ride(riders: Riders, idle: ReadonlySet<number>): void {
-    const { settlements, writes } = unpackRiders(riders, (place) => !idle.has(place));
-    if (settlements.length > 0) this.#reminders.settle(settlements, Date.now());
+  #ride(numbers: readonly number[], strings: readonly string[], riders: readonly Rider[]): CommitAnswer {
+    const held = this.#reminders.held(riders.flatMap(({ settlements }) => settlements));
+    const areVoid = riders.filter(({ settlements }) => settlements.some((one) => !counts(one, held)));
+    const voids = new Set(areVoid.map(({ place }) => place));
+    const { fenced, repeated, voided } = this.#actors.commit(numbers, strings, Date.now(), (place) => voids.has(place));
+    const idle = new Set([...fenced, ...repeated, ...voided]);
+    const counting = riders.filter(({ place }) => !idle.has(place));
+    const settlements = counting.flatMap((rider) => rider.settlements);
+    if (settlements.length > 0) this.#reminders.settle(settlements, Date.now(), held);
+    const writes = counting.flatMap((rider) => rider.writes);
     if (writes.length > 0) this.#reminders.write(writes, Date.now());
+    return { fenced, voided };
   }
 
   #read(question: Read): unknown {
