@@ -122,11 +122,34 @@ export class Belfry implements AsyncDisposable {
     }
   }
 
+  /** The ids of some bells that live there. */
+  async idsOn(host: ClusterProcess, type: "Bell" | "Chimes", count: number): Promise<string[]> {
+    const address = await host.address();
+    const ids: string[] = [];
+    for (let i = 0; ids.length < count; i++) {
+      if ((await host.where([type, `${i}`])).owner === address) ids.push(`${i}`);
+    }
+    return ids;
+  }
+
+  /** Everybody knows of this many hosts, and nothing is moving. */
+  async settled(hosts: number): Promise<void> {
+    await this.until(async () => {
+      const view = await this.alive[0]!.view().catch(() => undefined);
+      const tables = view?.tables ?? [];
+      return tables.length > 0 && tables.every((one) => one.phase === "settled" && one.hosts.length === hosts);
+    }, `${hosts} hosts, and nothing moves`);
+  }
+
   // ——— Reminders.
 
   /** From outside: nobody has them at first. */
   async set(type: string, id: string, name: string, options: ReminderOptions): Promise<void> {
     await this.#app.reminders.set(type, id, name, options);
+  }
+
+  async cancel(type: string, id: string, name: string): Promise<void> {
+    await this.#app.reminders.cancel(type, id, name);
   }
 
   async counts(): Promise<ReminderCounts> {

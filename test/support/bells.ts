@@ -18,7 +18,7 @@ export type StrokeLine = readonly [
 
 /** What a reminder of a bell may carry. */
 export interface BellData {
-  /** So long its handler takes. */
+  /** So long its handler takes, at its first tick. */
   readonly lingerMs?: number;
 }
 
@@ -33,7 +33,7 @@ async function ring(bell: Actor<never> | Actor, name: string, data: unknown, tic
   };
   stroke("begin");
   const { lingerMs = 0 } = (data ?? {}) as BellData;
-  if (lingerMs > 0) await pause(lingerMs);
+  if (lingerMs > 0 && tick.number === 1) await pause(lingerMs);
   stroke("end");
 }
 

@@ -1,0 +1,83 @@
+// A process stands still in the middle of a tick, for longer than its lease on the reminder and on its actors. Others go on meanwhile.
+// What it says about that tick when it goes on touches nothing: neither the state nor the ticks that others have counted since.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { BRISK } from "../support/cluster.ts";
+import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
+import type { ClusterProcess } from "../support/cluster-process.ts";
+import { Belfry, tickOf } from "./belfry.ts";
+
+const TICKS = 8;
+const EVERY_MS = 500;
+
+for (const { store, open } of GROUNDS) {
+  describe(`a process on ${store} that stands still while it handles a reminder`, { timeout: 120_000 }, () => {
+    let grounds: Grounds;
+    before(async () => {
+      grounds = await open();
+    });
+    after(() => grounds?.[Symbol.asyncDispose]());
+
+    test("comes too late: what it says does not count, and the ticks of others do", async (t) => {
+      await using place = await grounds.place();
+      const short = { pollInterval: "100ms", fetchAhead: "500ms", lease: "1500ms" } as const;
+      await using belfry = await Belfry.open(t, place, short);
+      const [sleeper, other] = (await belfry.startAll(["sleeper", "other"], { cluster: BRISK })) as [
+        ClusterProcess,
+        ClusterProcess,
+      ];
+      await belfry.settled(2);
+      const bells: { type: string; id: string }[] = [];
+      for (const type of ["Bell", "Chimes"] as const) {
+        for (const id of await belfry.idsOn(sleeper, type, 3)) bells.push({ type, id });
+      }
+      const options = { due: "300ms", every: EVERY_MS, times: TICKS, missed: "all", data: { lingerMs: 1_000 } };
+      await Promise.all(bells.map(({ type, id }) => sleeper.call(type, id, "set", ["tick", options])));
+      await belfry.until(async () => (await belfry.begun()).length === bells.length, "all of them have begun");
+
+      const ticks = async (process: string, kind: "begin" | "end", number: number) =>
+        (await belfry.strokes()).filter(
+          (stroke) => stroke.process === process && stroke.kind === kind && stroke.number === number,
+        );
+      await belfry.paused(sleeper, async () => {
+        const third = async () => (await ticks("other", "end", 3)).length === bells.length;
+        await belfry.until(third, "the other one has gone on with three ticks of each");
+        assert.deepEqual(await ticks("sleeper", "end", 1), [], "it stood still before it was done");
+      });
+      await belfry.until(async () => (await ticks("sleeper", "end", 1)).length === bells.length, "it wakes up");
+      await belfry.until(
+        async () => (await sleeper.metric("limpet_reminders_replaced_total")) >= bells.length,
+        "it has said what became of the first ticks, and that did not count",
+      );
+      await belfry.done();
+
+      for (const { id } of bells.filter(({ type }) => type === "Chimes")) {
+        const rung = await other.call("Chimes", id, "rung");
+        assert.deepEqual(
+          rung,
+          Array.from({ length: TICKS }, (_, i) => ["tick", i + 1]),
+        );
+      }
+      const expected = new Set<string>();
+      for (const { type, id } of bells) {
+        for (let number = 1; number <= TICKS; number++) {
+          expected.add(tickOf({ bell: `${type}/${id}`, name: "tick", number }));
+        }
+      }
+      const again = await belfry.check(expected);
+      assert.deepEqual(
+        again.map((times) => times.map(({ number, process }) => [number, process])),
+        bells.map(() => [
+          [1, "sleeper"],
+          [1, "other"],
+        ]),
+        "only the tick that it slept through began twice",
+      );
+      const byBell = Map.groupBy(await belfry.begun(), ({ bell }) => bell);
+      for (const begun of byBell.values()) {
+        const [first] = begun;
+        for (const { due, number } of begun) assert.equal(due, first!.due + (number - 1) * EVERY_MS);
+      }
+    });
+  });
+}
