@@ -32,7 +32,9 @@ export async function demandReminders(stage: Stage, until: Until): Promise<void>
   if (stage.plan.reminders === undefined) return;
   const times = timesOf(stage.plan);
   await workedOff(stage, until, times);
-  if (stage.violations.length === 0 && times.concurrency >= ENOUGH) await inTime(stage, until, times);
+  // Where there is room for few actors only, and some take long, others are refused.
+  const isTight = stage.faults.has("memory pressure") || times.concurrency < ENOUGH;
+  if (stage.violations.length === 0 && !isTight) await inTime(stage, until, times);
 }
 
 function timesOf({ settings }: Plan): Times {

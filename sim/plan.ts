@@ -59,6 +59,7 @@ export interface PlannedReminder {
     readonly due?: number;
     readonly every?: number;
     readonly times?: number;
+    readonly ttl?: number;
     readonly missed?: Missed;
   };
   readonly onFailure?: { readonly attempts: number; readonly pause: number; readonly giveUp: "keep" | "drop" };

@@ -97,8 +97,7 @@ export class ReminderMarks implements Observer {
     this.#handled.add(attempt);
     if (tick.attempt > 1) this.#reach("reminder: tried again");
     if (type.startsWith("$")) this.#reach("reminder: job handled");
-    const rows = [...rowsOf(this.#stage).byGeneration.values()];
-    const row = rows.findLast((one) => one.op === op);
+    const row = rowsOf(this.#stage).setBy({ op }).at(-1);
     if (row?.holder !== undefined && row.holder.process !== process) this.#reach("reminder: handled elsewhere");
     const before = this.#numbers.get(op) ?? 0;
     this.#numbers.set(op, tick.number);

@@ -15,6 +15,9 @@ export interface Carried {
 /** What an actor writes down of a tick. Several attempts write the same. */
 export const tickWord = (op: string, { number }: ReminderTick): string => `${op}!${number}`;
 
+/** What had set the reminder. Its handler may itself have been that of another one. */
+export const setterOf = (word: string): { readonly op: string } => ({ op: word.slice(0, word.lastIndexOf("!")) });
+
 export const isTickWord = (word: string): boolean => word.includes("!");
 
 export function optionsOf(op: string, { when, onFailure, how }: PlannedReminder): ReminderOptions {
@@ -25,7 +28,7 @@ export function optionsOf(op: string, { when, onFailure, how }: PlannedReminder)
 /** Tells that a handler began. What it gives back tells that it ended. */
 export function tellReminder(stage: Stage, run: ReminderRun): (isDone: boolean) => void {
   stage.world.timeline.noteText(`${run.op} ${run.tick.number}.${run.tick.attempt}`);
-  for (const one of stage.observers) one.reminderBegan?.(run);
+  stage.reminds(run);
   return (isDone) => {
     for (const one of stage.observers) one.reminderEnded?.(run, isDone);
   };

@@ -9,7 +9,7 @@ import { KIND } from "../src/world/timeline.ts";
 import { World } from "../src/world/world.ts";
 import type { WorldHost } from "../src/world/world-host.ts";
 import { applicationOf, setJob } from "./application.ts";
-import type { Observer, Operation } from "./observer.ts";
+import type { Observer, Operation, ReminderRun } from "./observer.ts";
 import type { Plan, PlannedHost } from "./plan.ts";
 
 export interface Violation {
@@ -37,6 +37,8 @@ export type TrapEvent =
   | { readonly kind: "asks" | "done"; readonly process: Process; readonly question: Question }
   /** Reminders were claimed, and the process has not heard of it yet. */
   | { readonly kind: "claimed"; readonly process: Process; readonly count: number }
+  /** A handler has begun there. */
+  | { readonly kind: "reminds"; readonly process: Process }
   | { readonly kind: "sent"; readonly process: Process; readonly to: number; readonly message: unknown };
 
 /** Enough to see what is wrong. */
@@ -175,6 +177,12 @@ export class Stage {
   /** Waits, once, for a moment that no clock knows. */
   trap(isMet: (event: TrapEvent) => boolean, spring: () => void): void {
     this.#traps.add({ isMet, spring });
+  }
+
+  /** A handler of a reminder begins. */
+  reminds(run: ReminderRun): void {
+    for (const one of this.observers) one.reminderBegan?.(run);
+    this.#spring({ kind: "reminds", process: run.process });
   }
 
   #spring(event: TrapEvent): void {

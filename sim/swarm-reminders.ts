@@ -14,7 +14,7 @@ export interface DrawnReminders {
   readonly calls: readonly PlannedCall[];
 }
 
-export function drawReminders({ hosts, calls, chaosMs }: Plan, chance: Prng): DrawnReminders | undefined {
+export function drawReminders({ hosts, calls, chaosMs, sticky }: Plan, chance: Prng): DrawnReminders | undefined {
   const callers = hosts.filter(({ dedicated }) => !dedicated);
   const types = [...new Set(callers.flatMap((host) => host.types))];
   if (!chance.chance(REMINDERS) || types.length === 0) return undefined;
@@ -30,7 +30,8 @@ export function drawReminders({ hosts, calls, chaosMs }: Plan, chance: Prng): Dr
   for (let at = chance.exponential(everyMs); at < chaosMs; at += chance.exponential(everyMs)) {
     const { type, id } = chance.pick(actors);
     const outside = chance.chance(0.4);
-    const what = chance.chance(0.2) ? { forget: chance.pick(names) } : { remind: drawReminder(draw) };
+    const isTight = sticky?.[type]?.limit !== undefined;
+    const what = chance.chance(0.2) ? { forget: chance.pick(names) } : { remind: drawReminder(draw, isTight) };
     const how = {
       ...what,
       ...(outside ? { outside } : {}),
@@ -73,7 +74,8 @@ interface Draw {
   readonly far: number;
 }
 
-function drawReminder({ chance, names, odd, far }: Draw): PlannedReminder {
+/** `isTight`: there is room for few actors, so that one which takes long keeps all others out. */
+function drawReminder({ chance, names, odd, far }: Draw, isTight: boolean): PlannedReminder {
   const due = chance.chance(0.2) ? 0 : Math.floor(chance.between(0, far));
   const every = Math.floor(chance.between(100, far / 2));
   const times = 1 + chance.below(12);
@@ -84,15 +86,18 @@ function drawReminder({ chance, names, odd, far }: Draw): PlannedReminder {
     () => ({ every, times, missed }),
     () => ({ due, every, times, missed }),
     () => ({ every, missed }),
+    () => ({ due, every, ttl: due + every * times - Math.floor(every / 2), missed }),
   ];
   const attempts = 1 + chance.below(4);
   const pause = Math.floor(chance.between(0, 2_000));
   const giveUp = chance.chance(0.5) ? "keep" : "drop";
+  const { slowMs, hangs, ...quick } = chance.chance(odd) ? drawHow(chance, names) : {};
+  const how = isTight ? quick : { ...quick, ...(slowMs === undefined ? {} : { slowMs }), ...(hangs ? { hangs } : {}) };
   return {
     name: chance.pick(names),
     when: chance.pick(kinds)(),
     ...(chance.chance(0.5) ? { onFailure: { attempts, pause, giveUp } as const } : {}),
-    how: { ...(chance.chance(0.5) ? { writes: true } : {}), ...(chance.chance(odd) ? drawHow(chance, names) : {}) },
+    how: { ...(chance.chance(0.5) ? { writes: true } : {}), ...how },
   };
 }
 
@@ -103,7 +108,7 @@ function drawHow(chance: Prng, names: readonly string[]): RemindHow {
     () => ({ fails: 1 + chance.below(2) }),
     () => ({ fails: 1_000 }),
     () => ({ hangs: true }),
-    () => ({ sets: { name: chance.pick(names), due: Math.floor(chance.exponential(2_000)) } }),
+    () => ({ sets: { name: chance.pick(names), due: Math.floor(chance.exponential(2_000)) }, fails: chance.below(2) }),
     () => ({ cancels: chance.pick(names), slowMs: Math.floor(chance.exponential(100)) }),
   ];
   return chance.pick(hows)();

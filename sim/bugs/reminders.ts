@@ -242,7 +242,8 @@ export const REMINDERS: readonly Bug[] = [
       {
         file: CLAIMER,
         before: "const token = this.#world.random.id();",
-        after: "const self = this as { oneToken?: string };\n      self.oneToken ??= this.#world.random.id();\n      const token = self.oneToken;",
+        after:
+          "const self = this as { oneToken?: string };\n      self.oneToken ??= this.#world.random.id();\n      const token = self.oneToken;",
       },
     ],
   },

@@ -11,6 +11,7 @@ import type {
 } from "../../src/ports/reminders.ts";
 import type { Commit } from "../../src/ports/store.ts";
 import { decodePlan, type Plan as ReminderPlan } from "../../src/reminders/plan.ts";
+import type { Schedule } from "../../src/reminders/schedule.ts";
 import type { Process } from "../../src/world/process.ts";
 import type { Observer, ReminderRun } from "../observer.ts";
 import type { Carried } from "../reminding.ts";
@@ -58,6 +59,14 @@ export interface RowWatcher {
 
 export const keyName = ({ namespace, type, id, name }: ReminderKey): string => `${namespace}/${type}/${id}/${name}`;
 
+/** The number of the last tick of a schedule, and its moment. Schedules of runs have no calendar. */
+export function lastTick({ first, every, times, until }: Schedule): { readonly number: number; readonly due: number } {
+  if (every === undefined) return { number: 1, due: first };
+  const within = until === undefined ? Number.POSITIVE_INFINITY : Math.floor((until - first) / every.ms) + 1;
+  const number = Math.min(times ?? Number.POSITIVE_INFINITY, within);
+  return { number, due: first + (number - 1) * every.ms };
+}
+
 /** For people: `Ledger/actor-1 r0`. */
 export const labelOfKey = ({ type, id, name }: ReminderKey): string => `${type}/${id} ${name}`;
 
@@ -76,6 +85,7 @@ export class ReminderRows implements Observer {
   readonly #stage: Stage;
   readonly watchers: RowWatcher[] = [];
   readonly byGeneration = new Map<number, Row>();
+  readonly #byOp = new Map<string, Row[]>();
   readonly #current = new Map<string, Row>();
   /** By what set the reminder. */
   readonly runs = new Map<string, RunRecord[]>();
@@ -85,6 +95,11 @@ export class ReminderRows implements Observer {
 
   constructor(stage: Stage) {
     this.#stage = stage;
+  }
+
+  /** What an operation has set: several rows if it was written again because its first answer was lost. */
+  setBy({ op }: { readonly op: string }): readonly Row[] {
+    return this.#byOp.get(op) ?? [];
   }
 
   runsOf({ op }: { readonly op: string }): readonly RunRecord[] {
@@ -193,6 +208,7 @@ export class ReminderRows implements Observer {
       ...{ holder: undefined, gone: undefined },
     };
     this.byGeneration.set(generation, row);
+    this.#byOp.set(row.op, [...this.setBy(row), row]);
     return row;
   }
 

@@ -3,10 +3,12 @@ import { LimpetError } from "../../src/kernel/errors.ts";
 import type { Tick } from "../../src/ports/reminders.ts";
 import type { Operation } from "../observer.ts";
 import type { CheckerKind } from "./checker.ts";
-import { keyName, labelOfKey, type Row, type RowWatcher, rowsOf } from "./reminder-rows.ts";
+import { keyName, labelOfKey, lastTick, type Row, type RowWatcher, rowsOf } from "./reminder-rows.ts";
 
 /** Ticks that are late by no more than this were not missed. */
 const GRACE_MS = 1_000;
+/** What the clock of a process may have gained on that of the store. */
+const GAINED_MS = 4_000;
 
 /** Whoever asked was told for certain that nothing of it is left. */
 function isRefused({ outcome }: Operation): boolean {
@@ -36,6 +38,20 @@ export const remindersKept: CheckerKind = {
       return isHandled || isMissed || isDropped || isInstead;
     }
 
+    /** Ticks between the one it has left and the one it goes on with that were not missed. */
+    function areLeftOut({ tick, plan: { schedule } }: Row, to: Tick): boolean {
+      if (to.number <= tick.number + 1) return false;
+      return schedule.missed === "all" || to.due - schedule.every!.ms > database.now + GAINED_MS;
+    }
+
+    /** It is over before its last tick was handled, given up or, where that is allowed, missed. */
+    function isTooSoon(row: Row): boolean {
+      const { missed } = row.plan.schedule;
+      const last = lastTick(row.plan.schedule);
+      const isTried = rows.runsOf(row).some(({ run }) => run.tick.number >= last.number);
+      return !isTried && (missed !== "skip" || last.due > database.now + GAINED_MS);
+    }
+
     const changed: RowWatcher["changed"] = (row, stored, { kind }, settlement) => {
       const { tick, plan, key } = row;
       const where = `${labelOfKey(key)} of ${row.op} at tick ${tick.number}.${tick.attempt}`;
@@ -53,18 +69,32 @@ export const remindersKept: CheckerKind = {
       if (isMoved && !isExplained(row, stored?.tick)) {
         const to = stored === undefined ? "came to its end" : `moved on to tick ${stored.tick.number}`;
         report(`${where} ${to}, and nobody has handled it`);
+      } else if (stored === undefined && isTooSoon(row)) {
+        report(`${where} came to its end, and its last tick is ${lastTick(plan.schedule).number}`);
+      } else if (stored !== undefined && areLeftOut(row, stored.tick)) {
+        report(`${where} moved on to tick ${stored.tick.number}, and those between were not missed`);
       }
     };
-    rows.watchers.push({ changed });
+
+    /** What the handler of another one has set is there only if that has not thrown. */
+    function isSet({ op, key }: Row): void {
+      const { base, number, attempt } = /^(?<base>.*)!(?<number>\d+)\.(?<attempt>\d+)$/.exec(op)?.groups ?? {};
+      if (base === undefined) return;
+      const isDone = rows.runsOf({ op: base }).some(({ run: { tick }, isDone }) => {
+        return isDone && tick.number === Number(number) && tick.attempt === Number(attempt);
+      });
+      if (!isDone) report(`${labelOfKey(key)} of ${op} was stored, and whoever set it has thrown`);
+    }
+    rows.watchers.push({ changed, set: isSet });
 
     return {
       healed() {
-        const ops = new Set([...rows.byGeneration.values()].map(({ op }) => op));
         for (const operation of stage.operations) {
           const { call, token, outcome } = operation;
           if (call.how.remind === undefined || outcome === undefined) continue;
-          if ("value" in outcome && !ops.has(token)) report(`${token} was acknowledged, and its reminder never stored`);
-          if (isRefused(operation) && ops.has(token)) {
+          const isStored = rows.setBy({ op: token }).length > 0;
+          if ("value" in outcome && !isStored) report(`${token} was acknowledged, and its reminder never stored`);
+          if (isRefused(operation) && isStored) {
             report(
               `the reminder of ${token} was stored, and its caller was told ${(outcome as { error: unknown }).error}`,
             );

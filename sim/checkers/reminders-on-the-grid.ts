@@ -4,7 +4,7 @@ import type { Schedule } from "../../src/reminders/schedule.ts";
 import type { Process } from "../../src/world/process.ts";
 import type { ReminderRun } from "../observer.ts";
 import type { CheckerKind } from "./checker.ts";
-import { rowsOf } from "./reminder-rows.ts";
+import { lastTick, rowsOf } from "./reminder-rows.ts";
 
 /** From the decision that a tick is to be delivered to its handler: as long as a call may take, and what clocks are wrong. */
 const ON_ITS_WAY_MS = 15_000;
@@ -20,12 +20,11 @@ export const remindersOnTheGrid: CheckerKind = {
     const slept = new Map<Process, number>();
 
     /** A later tick was due long ago, so this one was missed, and others run in its place or none. */
-    function isLeftOut(
-      { tick, process }: ReminderRun,
-      { first, every, missed, times = Number.POSITIVE_INFINITY }: Schedule,
-    ) {
+    function isLeftOut({ tick, process }: ReminderRun, schedule: Schedule): boolean {
+      const { first, every, missed } = schedule;
       const isTired = stage.now - (slept.get(process) ?? Number.NEGATIVE_INFINITY) < AFTER_SLEEP_MS;
-      if (every === undefined || missed === "all" || tick.attempt > 1 || isTired || tick.number >= times) return false;
+      if (every === undefined || missed === "all" || tick.attempt > 1 || isTired) return false;
+      if (tick.number >= lastTick(schedule).number) return false;
       return first + tick.number * every.ms < stage.world.database.now - ON_ITS_WAY_MS;
     }
 
@@ -36,16 +35,14 @@ export const remindersOnTheGrid: CheckerKind = {
       reminderBegan(run) {
         const { op, tick } = run;
         const what = `tick ${tick.number}.${tick.attempt} of ${op}`;
-        // The same may have been written twice, when its first answer was lost.
-        const own = [...rows.byGeneration.values()].filter((row) => row.op === op);
+        const own = rows.setBy(run);
         if (own.length === 0) {
           report(`${what} is handled, and nobody has set it`);
           return;
         }
         const isOn = own.some(({ plan: { schedule } }) => {
-          const { first, every, times = Number.POSITIVE_INFINITY } = schedule;
-          const due = first + (tick.number - 1) * (every?.ms ?? 0);
-          return tick.due === due && tick.number >= 1 && tick.number <= (every === undefined ? 1 : times);
+          const due = schedule.first + (tick.number - 1) * (schedule.every?.ms ?? 0);
+          return tick.due === due && tick.number >= 1 && tick.number <= lastTick(schedule).number;
         });
         if (!isOn) report(`${what} has the moment ${tick.due}, which is not on its grid`);
         if (own.every(({ plan }) => isLeftOut(run, plan.schedule))) report(`${what} was missed long ago, and runs`);

@@ -1,5 +1,6 @@
 // Whoever has a lease on a reminder is the only one who delivers it, and delivers each attempt once. All of this is seen at the store,
 // on its own clock, so nothing excuses a violation: who sleeps through its lease loses it to a claim that everybody sees.
+import type { ReminderRun } from "../observer.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOfKey, rowsOf } from "./reminder-rows.ts";
 
@@ -9,8 +10,12 @@ export const remindersOneAtATime: CheckerKind = {
   make(stage, report) {
     if (stage.plan.reminders === undefined) return {};
     const rows = rowsOf(stage);
+    const { database } = stage.world;
     /** By attempt: in which lease it was handled last. */
     const handled = new Map<string, number>();
+    const begunIn = new WeakMap<ReminderRun, number>();
+    /** Of several rows that one operation has set each has leases and ticks of its own. */
+    const isAlone = (one: { readonly op: string }): boolean => rows.setBy(one).length === 1;
     rows.watchers.push({
       claimed({ key, op, holder }, process, _request, now) {
         if (holder === undefined || holder.until <= now) return;
@@ -23,14 +28,21 @@ export const remindersOneAtATime: CheckerKind = {
         if (isLeased && write.lease === undefined)
           report(`${labelOfKey(key)} of ${op} was set, and is leased from before`);
       },
-      changed(row, _stored, { counted }, settlement) {
-        if (counted !== true || settlement?.kind !== "next") return;
+      changed(row, stored, { counted, process }, settlement) {
+        const isChanged = stored?.tick.at !== row.tick.at || stored.leasedUntil === undefined;
+        // A commit is not answered, so whether it counted is seen at the row alone.
+        const hasCounted = counted ?? (isChanged && row.holder !== undefined && row.holder.until > database.now);
+        if (settlement !== undefined && hasCounted && settlement.token !== row.holder?.token) {
+          const whose = `${labelOfKey(row.key)} of ${row.op}`;
+          report(`process ${process.number} settled ${whose}, and process ${row.holder?.process.number} has it`);
+        }
+        if (counted !== true || settlement?.kind !== "next" || !isAlone(row)) return;
         const { tick } = settlement;
         const later = rows.runsOf(row).find(({ run }) => {
           const isLater =
             run.tick.number > tick.number || (run.tick.number === tick.number && run.tick.attempt > tick.attempt);
           // One that did not get there says so with a moment that is still to come.
-          return isLater && tick.at <= stage.world.database.now - (stage.now - run.beganAt);
+          return isLater && tick.at <= database.now - (stage.now - run.beganAt);
         });
         if (later === undefined) return;
         const { number, attempt } = later.run.tick;
@@ -38,12 +50,24 @@ export const remindersOneAtATime: CheckerKind = {
         report(`${what} when ${number}.${attempt} was delivered already`);
       },
     });
+    /** Of those whose handlers are not turns of an actor: at once in one lease, or in one process. */
+    function isUnderWay(one: ReminderRun, lease: number): boolean {
+      if (!one.type.startsWith("$")) return false;
+      return rows.runsOf(one).some(({ run, endedAt }) => {
+        if (run === one || endedAt !== undefined || run.process.hasEnded) return false;
+        return run.process === one.process || begunIn.get(run) === lease;
+      });
+    }
+
     return {
-      reminderBegan({ op, tick }) {
+      reminderBegan(run) {
+        const { op, tick } = run;
         const attempt = `${op} ${tick.number}.${tick.attempt}`;
         const lease = rows.leases.get(op) ?? 0;
-        if (handled.get(attempt) === lease) report(`${attempt} is handled twice in one lease`);
+        if (isAlone(run) && handled.get(attempt) === lease) report(`${attempt} is handled twice in one lease`);
         handled.set(attempt, lease);
+        if (isUnderWay(run, lease)) report(`${attempt} begins while another tick is handled`);
+        begunIn.set(run, lease);
       },
     };
   },

@@ -27,7 +27,7 @@ export const remindersVoid: CheckerKind = {
       },
       reminderBegan({ op, tick, sentAt }) {
         if (sentAt < troubledUntil + AFTER_MS) return;
-        const own = [...rows.byGeneration.values()].filter((row) => row.op === op);
+        const own = rows.setBy({ op });
         const isVoid = own.every(({ gone }) => gone?.how === "replaced" || gone?.how === "cancelled");
         const since = Math.max(...own.map(({ gone }) => gone?.at ?? 0));
         if (own.length === 0 || !isVoid || sentAt - since <= ON_ITS_WAY_MS) return;

@@ -1,8 +1,9 @@
 // What actors write down: the token of an operation, or, for a call it makes on its way, that token with `>` and the id behind it.
 // Of a tick of a reminder that an operation has set it is that token with `!` and the number behind it.
 import type { Operation } from "../observer.ts";
-import { isTickWord } from "../reminding.ts";
+import { isTickWord, setterOf } from "../reminding.ts";
 import type { Stage } from "../stage.ts";
+import { rowsOf } from "./reminder-rows.ts";
 
 interface Named {
   readonly type: string;
@@ -36,8 +37,8 @@ export function mostRuns(stage: Stage, word: string, { type, id }: Named): numbe
   const operation = operationOf(stage, word);
   if (operation === undefined) return 0;
   const { call } = operation;
-  // A tick is delivered at least once.
-  if (isTickWord(word)) return call.type === type && call.id === id ? Number.POSITIVE_INFINITY : 0;
+  // A tick is delivered at least once, and what its handler does to its actor is stored once.
+  if (isTickWord(word)) return call.type === type && call.id === id ? rowsOf(stage).setBy(setterOf(word)).length : 0;
   if (!isOnTheWay(word)) return call.type === type && call.id === id ? 1 : 0;
   return (call.how.via ?? []).filter((via) => via.type === type && via.id === id).length;
 }

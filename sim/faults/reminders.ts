@@ -2,11 +2,12 @@
 // those who set and cancel them all at once.
 import type { Question } from "../../src/world/database.ts";
 import { makeCall } from "../callers.ts";
+import { rowsOf } from "../checkers/reminder-rows.ts";
 import type { PlannedCall, PlannedReminder } from "../plan.ts";
 import type { Player, Stage, TrapEvent } from "../stage.ts";
 import { between } from "./between.ts";
 import { type Fault, fault, lengths, type Strike, severity, times } from "./fault.ts";
-import { atMoment, crashAndRestart } from "./players.ts";
+import { atMoment, crashAndRestart, isWorking, playerOf, stopAndRestart } from "./players.ts";
 
 interface AtWork {
   /** Which of these moments it is, of all that come from then on. */
@@ -29,7 +30,25 @@ const sleeps: Hit = (stage, player, { nth, ms }, strike) => {
   strike(player.host.name, { nth, ms });
   stage.sleep(player, ms, "suspend");
 };
+/** It is stopped, and gives back what it has not begun. */
+const leaves: Hit = (stage, player, { nth, ms }, strike) => {
+  if (!isWorking(player)) return;
+  strike(player.host.name, { nth, ms });
+  stopAndRestart(stage, player, ms);
+};
+/** Those that have leases on reminders which somebody else handles at this moment. */
+const deliverersDie: Hit = (stage, player, { nth, quietly, ms }, strike) => {
+  const { process } = player.host;
+  const deliverers = new Set([...rowsOf(stage).current].map(({ holder }) => holder?.process));
+  for (const deliverer of deliverers) {
+    const other = deliverer === undefined || deliverer === process ? undefined : playerOf(stage, deliverer);
+    if (other === undefined) continue;
+    strike(other.host.name, { nth, quietly });
+    crashAndRestart(stage, other, quietly, ms);
+  }
+};
 
+const handles = ({ kind }: TrapEvent): boolean => kind === "reminds";
 const claims = ({ kind }: TrapEvent): boolean => kind === "claimed";
 const asks = (question: Question) => (event: TrapEvent) => event.kind === "asks" && event.question === question;
 const done = (question: Question) => (event: TrapEvent) => event.kind === "done" && event.question === question;
@@ -96,6 +115,30 @@ export const diesAfterWriting = atWork(
   "a process ends when reminders were written that it wanted to deliver itself",
   done("remind"),
   dies,
+);
+export const diesHandling = atWork(
+  "dies while handling",
+  "a process ends when the handler of a reminder has begun in it",
+  handles,
+  dies,
+);
+export const deliverersDieHandling = atWork(
+  "deliverer dies",
+  "those who have leases on reminders end when one is handled somewhere else",
+  handles,
+  deliverersDie,
+);
+export const stoppedHandling = atWork(
+  "stopped while handling",
+  "a process is stopped in an orderly way when the handler of a reminder has begun in it",
+  handles,
+  leaves,
+);
+export const stoppedAtClaim = atWork(
+  "stopped at claim",
+  "a process is stopped in an orderly way when reminders have been leased to it, and it does not know yet",
+  claims,
+  leaves,
 );
 
 // ——— On the way to the store.
