@@ -67,11 +67,13 @@ export class Claimer {
   }
 
   start(): void {
-    const { namespace, pollMs, aheadMs } = this.#settings;
+    const { namespace, pollMs, aheadMs, leaseMs } = this.#settings;
     this.#isRunning = true;
     this.#unwatch = this.#world.store.watch(namespace, () => this.#pollIn(0));
-    // A store that tells is asked all the same, now and then: what it says may get lost.
-    if (this.#unwatch !== undefined) this.#restMs = Math.max(pollMs, (TOLD_AHEAD_MS - aheadMs) / 2);
+    // A store that tells is asked all the same, now and then: what it says may get lost, and what others take on themselves it does not
+    // say. Who looks once within a lease knows in time when it ends.
+    const restMs = Math.min((TOLD_AHEAD_MS - aheadMs) / 2, leaseMs);
+    if (this.#unwatch !== undefined) this.#restMs = Math.max(pollMs, restMs);
     this.#pollIn(0);
   }
 

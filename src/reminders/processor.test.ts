@@ -218,17 +218,25 @@ describe("what was set anew or cancelled", () => {
 });
 
 describe("a lease", () => {
-  it("of a process that has ended is over in its time and not before; then somebody else delivers", async () => {
-    const bench = new Bench();
-    const [one, two] = [bench.open(), bench.open({ isIdle: false })];
-    await bench.during(one.set("tea", { due: 2_000 }));
-    const { leasedUntil } = (await bench.stored("tea"))!;
-    one.process.end(true);
-    await bench.advance(60_000);
-    const [at] = moments(two.delivered);
-    assert.ok(at! >= leasedUntil! - BEGINNING && at! <= leasedUntil! - BEGINNING + 100, `${at}`);
-    assert.equal(two.delivered.length, 1);
-  });
+  for (const [length, settings] of [
+    ["long", {}],
+    // Nobody else is told of what a process takes on itself: others find it when they look.
+    ["short", { leaseMs: 3_000, aheadMs: 1_000, pollMs: 500 }],
+  ] as const) {
+    it(`of a process that has ended is over in its time and not before; then somebody else delivers (a ${length} one)`, async () => {
+      const bench = new Bench();
+      const [one, two] = [bench.open(settings), bench.open(settings)];
+      await bench.advance(10_000);
+      await bench.during(one.set("tea", { due: 900 }));
+      const { leasedUntil } = (await bench.stored("tea"))!;
+      assert.ok(leasedUntil! > bench.now + BEGINNING, "it has been taken on");
+      one.process.end(true);
+      await bench.advance(60_000);
+      const [at] = moments(two.delivered);
+      assert.ok(at! >= leasedUntil! - BEGINNING && at! <= leasedUntil! - BEGINNING + 100, `${at}`);
+      assert.equal(two.delivered.length, 1);
+    });
+  }
 
   it("is renewed while a handler takes long: nobody else gets it", async () => {
     const bench = new Bench();
