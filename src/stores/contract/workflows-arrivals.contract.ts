@@ -1,0 +1,241 @@
+// What arrives from outside: it waits in the run's inbox, numbered in the order it came, until the holder of the task has taken it.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import {
+  closeAs,
+  freshId,
+  further,
+  HOUR,
+  heldOf,
+  KEEP,
+  LARGE,
+  ODD,
+  page,
+  Site,
+  type WorkflowsHarness,
+} from "./workflows-shared.contract.ts";
+
+export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
+  const site = () => new Site(opened().store);
+
+  describe("arriving", () => {
+    test("what arrives is numbered from 1, and waits in the inbox with what it says", async () => {
+      const it = site();
+      const { ref, runId } = await it.start("a");
+      assert.deepEqual(await it.arrive("a", "one"), { kind: "arrived", ref, runId, number: 1 });
+      assert.deepEqual(await it.arrive("a", ODD, { data: LARGE }), { kind: "arrived", ref, runId, number: 2 });
+      assert.deepEqual(await it.arrive("a", "three", { runId, data: ODD }), { kind: "arrived", ref, runId, number: 3 });
+      assert.deepEqual(await it.workflows.inbox(ref, 0, 10), [
+        { number: 1, key: "one", data: "data of one" },
+        { number: 2, key: ODD, data: LARGE },
+        { number: 3, key: "three", data: ODD },
+      ]);
+      const { arrived, taken } = await it.task("a");
+      assert.deepEqual([arrived, taken], [3, 0]);
+    });
+
+    test("each run counts for itself", async () => {
+      const it = site();
+      await it.start("a");
+      await it.start("b");
+      const batch = ["a", "b", "a", "a", "b"].map((id, i) => it.arrivalOf(id, `${i}`));
+      const outcomes = await it.workflows.arrive(batch);
+      assert.deepEqual(
+        outcomes.map((one) => one.kind === "arrived" && one.number),
+        [1, 1, 2, 3, 2],
+      );
+      assert.deepEqual(await it.inbox((await it.stored("a")).ref), [
+        [1, "0"],
+        [2, "2"],
+        [3, "3"],
+      ]);
+    });
+
+    test("many of one batch for one run have the numbers of their order", async () => {
+      const it = site();
+      const { ref } = await it.start("a");
+      const outcomes = await it.workflows.arrive(Array.from({ length: 300 }, (_, i) => it.arrivalOf("a", `${i}`)));
+      assert.deepEqual(
+        outcomes.map((one) => one.kind === "arrived" && one.number),
+        outcomes.map((_, i) => i + 1),
+      );
+      assert.deepEqual(
+        (await it.inbox(ref)).map(([, key]) => key),
+        outcomes.map((_, i) => `${i}`),
+      );
+    });
+
+    test("the same key is one arrival, as long as the first is in the inbox", async () => {
+      const it = site();
+      const { ref } = await it.start("a");
+      const first = await it.arrive("a", "k", { data: "first" });
+      assert.deepEqual(await it.arrive("a", "k", { data: "again" }), first);
+      const batch = [it.arrivalOf("a", "k"), it.arrivalOf("a", "l"), it.arrivalOf("a", "l"), it.arrivalOf("a", "m")];
+      const outcomes = await it.workflows.arrive(batch);
+      assert.deepEqual(
+        outcomes.map((one) => one.kind === "arrived" && one.number),
+        [1, 2, 2, 3],
+      );
+      assert.equal((await it.workflows.inbox(ref, 0, 10))[0]?.data, "first");
+      assert.equal((await it.task("a")).arrived, 3);
+      const task = await it.only();
+      assert.equal((await it.append(heldOf(task), { page: page("k"), taken: 1 })).kind, "done");
+      const again = await it.workflows.arrive([it.arrivalOf("a", "l"), it.arrivalOf("a", "k")]);
+      assert.deepEqual(
+        again.map((one) => one.kind === "arrived" && one.number),
+        [2, 4],
+      );
+    });
+
+    test("the same key for another run is another arrival", async () => {
+      const it = site();
+      await it.start("a");
+      await it.start("b");
+      await it.arrive("a", "k");
+      assert.equal((await it.arrive("b", "k")).kind, "arrived");
+      assert.equal((await it.task("b")).arrived, 1);
+    });
+
+    test("numbers go on where they were when all was taken", async () => {
+      const it = site();
+      const held = await it.held("a");
+      await it.workflows.arrive([it.arrivalOf("a"), it.arrivalOf("a")]);
+      await it.append(held, { page: page("x"), taken: 2, fate: KEEP });
+      assert.deepEqual(await it.inbox(held.ref), []);
+      assert.deepEqual(
+        [await it.arrive("a", "k")].map((one) => one.kind === "arrived" && one.number),
+        [3],
+      );
+      assert.deepEqual(await it.inbox(held.ref), [[3, "k"]]);
+    });
+  });
+
+  describe("what an arrival does to the task", () => {
+    test("one that is idle is ready at once", async () => {
+      const it = site();
+      const { ref } = await it.idle("a");
+      assert.equal((await it.task("a")).state, "idle");
+      assert.deepEqual([await it.ids(), (await it.claim()).next], [[], undefined]);
+      await it.arrive("a");
+      assert.equal((await it.task("a")).state, "ready");
+      const task = await it.only();
+      assert.deepEqual([task.ref, task.arrived, task.taken, task.attempt], [ref, 1, 0, 1]);
+    });
+
+    test("one that is leased stays with its holder, who hears of it with the next step", async () => {
+      const it = site();
+      const held = await it.held("a");
+      await it.arrive("a");
+      await it.arrive("a");
+      assert.equal((await it.task("a")).state, "leased");
+      assert.deepEqual(await it.ids(), []);
+      const outcome = await it.append(held, { page: page("2"), fate: KEEP });
+      assert.deepEqual(outcome.kind === "done" && outcome.arrived, 2);
+    });
+
+    test("one that is ready later stays so", async () => {
+      const it = site();
+      await it.start("a", { delayMs: HOUR });
+      await it.arrive("a");
+      assert.deepEqual(await it.ids(), []);
+      await opened().advance(2 * HOUR);
+      assert.equal((await it.only()).arrived, 1);
+    });
+
+    test("an arrival that was there already wakes nobody", async () => {
+      const it = site();
+      const held = await it.held("a");
+      await it.arrive("a", "k");
+      await it.append(held, { page: page("k"), taken: 1 });
+      assert.deepEqual(await it.ids(), []);
+      await it.arrive("a", "l");
+      const task = await it.only();
+      await it.arrive("a", "l");
+      await it.append(heldOf(task), { page: page("l"), taken: 2 });
+      assert.deepEqual(await it.ids(), []);
+    });
+  });
+
+  describe("arriving too late", () => {
+    test("for a workflow that was never there", async () => {
+      const it = site();
+      assert.deepEqual(await it.arrive("nobody"), { kind: "closed", status: undefined });
+      await it.start("a");
+      assert.deepEqual(await it.arrive("a", "k", { runId: freshId() }), { kind: "closed", status: undefined });
+      assert.deepEqual(await it.arrive("a", "k", { namespace: site().namespace }), {
+        kind: "closed",
+        status: undefined,
+      });
+    });
+
+    test("for a run that is over it tells how it ended", async () => {
+      const it = site();
+      const held = await it.held("a");
+      const { runId } = await it.stored("a");
+      await it.append(held, { fate: closeAs("cancelled") });
+      assert.deepEqual(await it.arrive("a"), { kind: "closed", status: "cancelled" });
+      assert.deepEqual(await it.arrive("a", "k", { runId }), { kind: "closed", status: "cancelled" });
+      const next = await it.start("a");
+      assert.deepEqual(await it.arrive("a", "k", { runId }), { kind: "closed", status: "cancelled" });
+      assert.deepEqual(await it.arrive("a", "k"), { kind: "arrived", ref: next.ref, runId: next.runId, number: 1 });
+      assert.deepEqual(await it.inbox(next.ref), [[1, "k"]]);
+    });
+
+    test("of several runs that are over the latest is told", async () => {
+      const it = site();
+      await it.closed("a", {}, closeAs("completed"));
+      await it.closed("a", {}, closeAs("timed out"));
+      assert.deepEqual(await it.arrive("a"), { kind: "closed", status: "timed out" });
+    });
+
+    test("it does not hinder others of the batch", async () => {
+      const it = site();
+      await it.closed("over");
+      const { ref, runId } = await it.start("a");
+      const outcomes = await it.workflows.arrive(["nobody", "a", "over", "a"].map((id, i) => it.arrivalOf(id, `${i}`)));
+      assert.deepEqual(outcomes, [
+        { kind: "closed", status: undefined },
+        { kind: "arrived", ref, runId, number: 1 },
+        { kind: "closed", status: "completed" },
+        { kind: "arrived", ref, runId, number: 2 },
+      ]);
+    });
+
+    test("an empty batch is answered with nothing", async () => {
+      assert.deepEqual(await site().workflows.arrive([]), []);
+    });
+  });
+
+  describe("the inbox", () => {
+    test("is read in pages, behind a number", async () => {
+      const it = site();
+      const { ref } = await it.start("a");
+      await it.workflows.arrive(Array.from({ length: 25 }, (_, i) => it.arrivalOf("a", `${i + 1}`)));
+      const numbers = async (after: number, limit: number) =>
+        (await it.workflows.inbox(ref, after, limit)).map(({ number }) => number);
+      assert.deepEqual(await numbers(0, 3), [1, 2, 3]);
+      assert.deepEqual(await numbers(22, 10), [23, 24, 25]);
+      assert.deepEqual(await numbers(25, 10), []);
+      assert.deepEqual(await numbers(0, 0), []);
+      assert.deepEqual(await it.workflows.inbox(2 ** 40, 0, 10), []);
+    });
+
+    test("loses what was taken, and keeps the rest", async () => {
+      const it = site();
+      const held = await it.held("a");
+      await it.workflows.arrive(Array.from({ length: 5 }, (_, i) => it.arrivalOf("a", `${i + 1}`)));
+      assert.equal((await it.append(held, { page: page("1", "2"), taken: 2, fate: KEEP })).kind, "done");
+      assert.deepEqual(
+        (await it.inbox(held.ref)).map(([number]) => number),
+        [3, 4, 5],
+      );
+      await it.append(further(held, 2, 2), { page: page("3"), taken: 3, fate: KEEP });
+      assert.deepEqual(
+        (await it.inbox(held.ref)).map(([number]) => number),
+        [4, 5],
+      );
+      const { arrived, taken } = await it.task("a");
+      assert.deepEqual([arrived, taken], [5, 3]);
+    });
+  });
+}

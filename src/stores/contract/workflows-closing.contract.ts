@@ -1,0 +1,225 @@
+// Watching, and the end of a store: close waits for what is under way, refuses everything after it, and loses nothing.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { setOf } from "./reminders-shared.contract.ts";
+import { actor, commitOf, keep, take } from "./shared.contract.ts";
+import { closeAs, HOUR, lease, page, Site, type WorkflowsHarness, withSecond } from "./workflows-shared.contract.ts";
+
+export function workflowClosingContract(harness: WorkflowsHarness): void {
+  const { open, opened } = harness;
+
+  describe("watching", () => {
+    const news: [what: string, prepare: (it: Site) => Promise<() => Promise<unknown>>][] = [
+      ["starts a run", async (it) => () => it.start("new")],
+      [
+        "wakes one by what arrives",
+        async (it) => {
+          await it.idle("idle");
+          return () => it.arrive("idle");
+        },
+      ],
+      [
+        "starts one with a step",
+        async (it) => {
+          const held = await it.held("parent");
+          return () => it.append(held, { starts: [it.startOf("child")] });
+        },
+      ],
+      [
+        "wakes one with a step",
+        async (it) => {
+          const [held] = [await it.held("from"), await it.idle("to")];
+          return () => it.append(held, { arrivals: [it.arrivalOf("to")] });
+        },
+      ],
+      [
+        "lets one rest for which something has arrived",
+        async (it) => {
+          const held = await it.held("busy");
+          await it.arrive("busy");
+          return () => it.append(held);
+        },
+      ],
+      [
+        "gives one back",
+        async (it) => {
+          const held = await it.held("given");
+          return () => it.workflows.giveBack([{ ...held, pauseMs: 0, problem: undefined }]);
+        },
+      ],
+      [
+        "wakes one for somebody",
+        async (it) => {
+          await it.idle("sleepy");
+          return () => it.workflows.wake(it.key("sleepy"));
+        },
+      ],
+      [
+        "starts one with a commit",
+        async (it) => {
+          const held = await take(it.store, actor("alice", it.namespace));
+          return () => it.store.commit([{ ...commitOf(held, keep), starts: [it.startOf("of alice")] }]);
+        },
+      ],
+      [
+        "wakes one with a commit",
+        async (it) => {
+          const held = await take(it.store, actor("bob", it.namespace));
+          await it.idle("signalled");
+          return () => it.store.commit([{ ...commitOf(held, keep), arrivals: [it.arrivalOf("signalled")] }]);
+        },
+      ],
+      [
+        "ends one that somebody waits for",
+        async (it) => {
+          const held = await it.held("watched");
+          await it.workflows.watchEnds([held.ref]);
+          return () => it.append(held, { fate: closeAs() });
+        },
+      ],
+      [
+        "closes one that somebody waits for",
+        async (it) => {
+          const held = await it.held("killed");
+          await it.workflows.watchEnds([held.ref]);
+          return () => it.workflows.close(it.closing("killed"));
+        },
+      ],
+    ];
+    test("whoever watches is told when another process does something that makes a task ready or ends a run", async (t) => {
+      await withSecond(harness, async (second) => {
+        const it = new Site(opened().store);
+        const there = new Site(second ?? opened().store, it.namespace);
+        let told = 0;
+        const stop = it.workflows.watch(it.namespace, () => told++);
+        if (stop === undefined) return t.skip("this store cannot tell");
+        try {
+          for (const [what, prepare] of news) {
+            const act = await prepare(there);
+            // Whatever the preparations told has been heard by then, or else makes the test weaker, not wrong.
+            await pause(20);
+            const before = told;
+            await act();
+            for (let waited = 0; told === before; waited++) {
+              assert.ok(waited < 10_000, `nothing was told when it ${what}`);
+              await pause(1);
+            }
+          }
+        } finally {
+          stop();
+        }
+      });
+    });
+
+    test("nobody is told of other namespaces, nor after it has stopped", async (t) => {
+      await withSecond(harness, async (second) => {
+        const [it, elsewhere] = [new Site(opened().store), new Site(opened().store)];
+        let [told, wrongly] = [0, 0];
+        const stops = [
+          it.workflows.watch(it.namespace, () => wrongly++),
+          it.workflows.watch(elsewhere.namespace, () => wrongly++),
+          it.workflows.watch(it.namespace, () => told++),
+        ];
+        if (stops[0] === undefined) return t.skip("this store cannot tell");
+        stops[0]();
+        await new Site(second ?? opened().store, it.namespace).start("a");
+        while (told === 0) await pause(1);
+        await pause(20);
+        assert.equal(wrongly, 0);
+        for (const stop of stops) stop?.();
+      });
+    });
+  });
+
+  describe("closing the store", () => {
+    test("everything is refused afterwards", async () => {
+      const { store, dispose } = await open();
+      try {
+        const it = new Site(store);
+        const held = await it.held("a");
+        await store.close();
+        const { workflows, namespace } = it;
+        const questions: (() => Promise<unknown>)[] = [
+          () => it.start("b"),
+          () => it.arrive("a"),
+          () => it.append(held),
+          () => workflows.close(it.closing("a")),
+          () => it.claim(),
+          () => workflows.renew([held], HOUR),
+          () => workflows.giveBack([{ ...held, pauseMs: 0, problem: undefined }]),
+          () => workflows.wake(it.key("a")),
+          () => workflows.history(held.ref, 0, 10),
+          () => workflows.inbox(held.ref, 0, 10),
+          () => workflows.find(it.key("a")),
+          () => workflows.watchEnds([held.ref]),
+          () => workflows.list({ namespace, limit: 1 }),
+          () => workflows.count({ namespace, limit: 1 }),
+          () => it.seen("w1"),
+          () => workflows.forgetWorker(namespace, "w1"),
+          () => workflows.workers(namespace),
+          () => workflows.stickiness(namespace),
+          () => workflows.prune(namespace, 0, 1),
+        ];
+        for (const question of questions) await assert.rejects(question, { code: "STORE_UNAVAILABLE" });
+      } finally {
+        await dispose();
+      }
+    });
+
+    test("what is under way is finished", async () => {
+      const { store, dispose } = await open();
+      try {
+        const it = new Site(store);
+        const held = await it.held("a");
+        const underWay = [it.append(held, { page: page("2") }), it.start("b"), it.arrive("a")];
+        const results = Promise.all(underWay);
+        await store.close();
+        const [step, start, arrival] = (await results) as [{ kind: string }, { isNew: boolean }, { kind: string }];
+        assert.deepEqual([step.kind, start.isNew, arrival.kind], ["done", true, "arrived"]);
+      } finally {
+        await dispose();
+      }
+    });
+
+    test("everything is there when it is opened again", async (t) => {
+      const opened = await open();
+      try {
+        if (opened.reopen === undefined) return t.skip("this store forgets");
+        const before = new Site(opened.store);
+        const own = lease();
+        const held = await before.held("held", { lease: own, reminders: [setOf(before.place.key("timer"))] });
+        await before.append(held, {
+          page: page("2"),
+          fate: { kind: "keep", leaseMs: HOUR },
+          affinity: { worker: "w1", ms: HOUR },
+        });
+        await before.arrive("held", "k");
+        await before.idle("idle");
+        await before.closed("over");
+        const last = await before.start("ready", { attributes: `{"a":1}`, memo: "m" });
+        await before.seen("w1");
+        const query = { namespace: before.namespace, limit: 10 };
+        const runs = await before.workflows.list(query);
+        const workers = await before.workflows.workers(before.namespace);
+        await opened.store.close();
+        const again = await opened.reopen();
+        try {
+          const after = new Site(again, before.namespace);
+          assert.deepEqual(await after.workflows.list(query), runs);
+          assert.deepEqual(await after.workflows.workers(after.namespace), workers);
+          assert.deepEqual(await after.reminders(), ["timer"]);
+          assert.deepEqual(await after.events(held.ref), ["started", "2"]);
+          assert.deepEqual(await after.inbox(held.ref), [[1, "k"]]);
+          assert.deepEqual(await after.ids(), ["ready"]);
+          assert.equal((await after.append({ ...held, last: 2 }, { page: page("3"), taken: 1 })).kind, "done");
+          assert.ok((await after.start("next")).ref > last.ref);
+        } finally {
+          await again.close();
+        }
+      } finally {
+        await opened.dispose();
+      }
+    });
+  });
+}

@@ -1,0 +1,148 @@
+// Workflows that an actor's turn starts and signals: done in the transaction of its commit, once, if and only if that counts.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Commit } from "../../ports/store.ts";
+import { setOf } from "./reminders-shared.contract.ts";
+import { actor, change, clear, commitOf, keep, send, take, takeAll, whole } from "./shared.contract.ts";
+import {
+  closeAs,
+  freshId,
+  HOUR,
+  heldOf,
+  LARGE,
+  lease,
+  page,
+  Site,
+  type WorkflowsHarness,
+} from "./workflows-shared.contract.ts";
+
+export function workflowCommitsContract({ opened }: WorkflowsHarness): void {
+  const site = () => new Site(opened().store);
+  const alice = (it: Site, id = "alice") => actor(id, it.namespace);
+
+  /** A commit that starts what is new and what is there, and sends to what is idle, over, nowhere and new. */
+  async function everything(it: Site, commit: Commit): Promise<Commit> {
+    await it.idle("idle");
+    await it.closed("over");
+    await it.start("open");
+    return {
+      ...commit,
+      starts: [it.startOf("new", { reminders: [setOf(it.place.key("its timer"))] }), it.startOf("open")],
+      arrivals: [it.arrivalOf("idle", "k"), it.arrivalOf("over"), it.arrivalOf("nobody"), it.arrivalOf("new", "k")],
+      reminders: [setOf(it.place.key("tea"))],
+    };
+  }
+
+  async function view(it: Site) {
+    const runs = await it.workflows.list({ namespace: it.namespace, limit: 100 });
+    return {
+      runs: runs.map(({ workflowId, task }) => `${workflowId}: ${task?.state ?? "over"}, ${task?.arrived ?? 0}`).sort(),
+      reminders: await it.reminders(),
+    };
+  }
+  const BEFORE = { runs: ["idle: idle, 0", "open: ready, 0", "over: over, 0"], reminders: [] };
+  const AFTER = {
+    runs: ["idle: ready, 1", "new: ready, 1", "open: ready, 0", "over: over, 0"],
+    reminders: ["its timer", "tea"],
+  };
+
+  describe("commits with workflows", () => {
+    for (const [name, before, one] of [
+      ["a whole state", undefined, whole("1")],
+      ["a large state", undefined, whole(LARGE)],
+      ["a change", whole("1"), change("2")],
+      ["no state any more", whole("1"), clear],
+      ["the state it had", whole("1"), keep],
+    ] as const) {
+      test(`a commit of ${name} starts and sends what it brings, once`, async () => {
+        const it = site();
+        const held = await take(it.store, alice(it));
+        if (before !== undefined) assert.equal(await send(it.store, commitOf(held, before)), "committed");
+        const commit = await everything(it, commitOf(held, one, before === undefined ? 0 : 1));
+        assert.deepEqual(await view(it), BEFORE);
+        assert.equal(await send(it.store, commit), "committed");
+        assert.deepEqual(await view(it), AFTER);
+        assert.equal((await it.stored("new")).runId, commit.starts?.[0]?.runId);
+        const idle = (await it.claim()).tasks.find(({ workflowId }) => workflowId === "idle")!;
+        assert.equal((await it.append(heldOf(idle), { page: page("k"), taken: 1 })).kind, "done");
+        await it.place.cancel(it.place.key("its timer"));
+        assert.equal(await send(it.store, commit), "committed");
+        assert.deepEqual([(await it.task("idle")).arrived, (await it.task("idle")).state], [1, "idle"]);
+        assert.deepEqual(await it.reminders(), ["tea"]);
+        assert.equal((await it.workflows.list({ ...it.key("new"), limit: 9 })).length, 1);
+      });
+
+      test(`a commit of ${name} that does not count does nothing of it`, async () => {
+        const it = site();
+        const held = await take(it.store, alice(it));
+        if (before !== undefined) assert.equal(await send(it.store, commitOf(held, before)), "committed");
+        const commit = await everything(it, commitOf(held, one, before === undefined ? 0 : 1));
+        const settle = [{ kind: "done", generation: 2 ** 40, token: freshId() } as const];
+        assert.equal(await send(it.store, { ...commit, settle }), "void");
+        await take(it.store, alice(it), "host-2");
+        assert.equal(await send(it.store, commit), "fenced");
+        assert.equal(await send(it.store, { ...commit, ref: 2 ** 40 }), "fenced");
+        assert.deepEqual(await view(it), BEFORE);
+      });
+    }
+
+    test("a workflow that is over is started or kept as the start says", async () => {
+      const it = site();
+      const held = await take(it.store, alice(it));
+      for (const id of ["a", "b"]) await it.closed(id, {}, closeAs("completed"));
+      const starts = [it.startOf("a", { ifClosed: "start" }), it.startOf("b", { ifClosed: "start unless completed" })];
+      assert.equal(await send(it.store, { ...commitOf(held, keep), starts }), "committed");
+      assert.deepEqual([await it.status("a"), await it.status("b")], ["running", "completed"]);
+    });
+
+    test("one that is started with a lease or a delay is", async () => {
+      const it = site();
+      const held = await take(it.store, alice(it));
+      const own = lease();
+      const starts = [it.startOf("mine", { lease: own }), it.startOf("later", { delayMs: HOUR })];
+      assert.equal(await send(it.store, { ...commitOf(held, whole("1")), starts }), "committed");
+      assert.deepEqual(await it.ids(), []);
+      const { ref } = await it.stored("mine");
+      assert.equal((await it.append({ ref, token: own.token, last: 1, taken: 0 })).kind, "done");
+      await opened().advance(2 * HOUR);
+      assert.deepEqual(await it.ids(), ["later"]);
+    });
+
+    test("each commit of a batch does its own, and one that does not count nothing", async () => {
+      const it = site();
+      const keys = Array.from({ length: 40 }, (_, i) => ({ ...alice(it, `${i}`), owner: "host-1" }));
+      const held = await takeAll(it.store, keys);
+      await it.idle("target");
+      const isFenced = (i: number) => i % 5 === 3;
+      const batch = held.map((one, i): Commit => {
+        const mine = isFenced(i) ? { ...one, epoch: one.epoch - 1 } : one;
+        const starts = i % 3 === 0 ? [it.startOf(`child ${i}`), it.startOf("shared")] : undefined;
+        const arrivals = i % 2 === 0 ? [it.arrivalOf("target", `from ${i}`)] : [];
+        return { ...commitOf(mine, [whole("x"), whole(LARGE), keep][i % 3]!), starts, arrivals };
+      });
+      for (let time = 0; time < 2; time++) {
+        const outcomes = await it.store.commit(batch);
+        assert.deepEqual(
+          outcomes,
+          keys.map((_, i) => (isFenced(i) ? "fenced" : "committed")),
+        );
+      }
+      const expected = (every: number) => keys.flatMap((_, i) => (i % every === 0 && !isFenced(i) ? [i] : []));
+      const children = await it.workflows.list({ namespace: it.namespace, prefix: "child ", limit: 100 });
+      assert.deepEqual(
+        children.map(({ workflowId }) => workflowId).sort(),
+        expected(3)
+          .map((i) => `child ${i}`)
+          .sort(),
+      );
+      assert.equal((await it.workflows.list({ ...it.key("shared"), limit: 9 })).length, 1);
+      const { ref } = await it.stored("target");
+      assert.deepEqual(
+        (await it.inbox(ref)).map(([, key]) => key).sort(),
+        expected(2)
+          .map((i) => `from ${i}`)
+          .sort(),
+      );
+    });
+  });
+}

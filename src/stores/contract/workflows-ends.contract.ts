@@ -1,0 +1,217 @@
+// The end of runs: closing from outside, waiting for the end, and removing what ended long ago.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { assertAbout } from "./reminders-shared.contract.ts";
+import {
+  closeAs,
+  freshId,
+  HOUR,
+  heldOf,
+  LARGE,
+  MINUTE,
+  page,
+  Site,
+  type WorkflowsHarness,
+} from "./workflows-shared.contract.ts";
+
+export function workflowEndsContract({ opened }: WorkflowsHarness): void {
+  const site = () => new Site(opened().store);
+
+  describe("closing from outside", () => {
+    test("a run is over whatever its task does, with the events that say why", async () => {
+      const it = site();
+      await it.start("ready");
+      await it.start("later", { delayMs: HOUR });
+      await it.idle("idle");
+      await it.held("leased");
+      for (const id of ["ready", "later", "idle", "leased"]) {
+        const { ref } = await it.stored(id);
+        const closing = it.closing(id, { status: "timed out", page: page("too", "late"), result: LARGE });
+        assert.equal(await it.workflows.close(closing), true);
+        const run = await it.stored(id);
+        assert.deepEqual([run.status, run.result, run.task, run.events], ["timed out", LARGE, undefined, 3]);
+        assertAbout(run.closedAt, await it.now());
+        assert.deepEqual(await it.events(ref), ["started", "too", "late"]);
+      }
+      assert.deepEqual([await it.ids(), (await it.claim()).next], [[], undefined]);
+    });
+
+    test("whoever has the task can do nothing more with it", async () => {
+      const it = site();
+      const held = await it.held("a");
+      await it.workflows.close(it.closing("a"));
+      assert.equal((await it.append(held, { page: page("2") })).kind, "lost");
+      assert.equal((await it.append(held)).kind, "lost");
+      assert.deepEqual(await it.workflows.renew([held], HOUR), [held.ref]);
+      assert.deepEqual(await it.workflows.giveBack([{ ...held, pauseMs: 0, problem: undefined }]), [false]);
+      assert.deepEqual(await it.arrive("a"), { kind: "closed", status: "terminated" });
+      assert.deepEqual(await it.events(held.ref), ["started", "terminated"]);
+    });
+
+    test("one that is over stays as it is", async () => {
+      const it = site();
+      const { ref } = await it.closed("a");
+      const before = await it.stored("a");
+      assert.equal(await it.workflows.close(it.closing("a")), false);
+      assert.equal(await it.workflows.close(it.closing("a", { runId: before.runId })), false);
+      assert.equal(await it.workflows.close(it.closing("nobody")), false);
+      assert.deepEqual(await it.stored("a"), before);
+      assert.deepEqual(await it.events(ref), ["started"]);
+    });
+
+    test("a certain run is closed only if it is the open one", async () => {
+      const it = site();
+      await it.closed("a");
+      const { runId: first } = await it.stored("a");
+      const { runId: second } = await it.start("a");
+      assert.equal(await it.workflows.close(it.closing("a", { runId: first })), false);
+      assert.equal(await it.workflows.close(it.closing("a", { runId: freshId() })), false);
+      assert.equal(await it.status("a"), "running");
+      assert.equal(await it.workflows.close(it.closing("a", { runId: second })), true);
+      assert.deepEqual([await it.status("a", first), await it.status("a", second)], ["completed", "terminated"]);
+    });
+
+    test("others are told of it in the same step, and only if it is done", async () => {
+      const it = site();
+      await it.start("child");
+      const { ref } = await it.idle("parent");
+      const arrivals = ["parent", "nobody", "child", "parent"].map((id, i) => it.arrivalOf(id, `${i}`));
+      assert.equal(await it.workflows.close(it.closing("child", { arrivals, runId: freshId() })), false);
+      assert.deepEqual([await it.inbox(ref), (await it.task("parent")).state], [[], "idle"]);
+      assert.equal(await it.workflows.close(it.closing("child", { arrivals })), true);
+      assert.deepEqual(await it.inbox(ref), [
+        [1, "0"],
+        [2, "3"],
+      ]);
+      assert.deepEqual(await it.ids(), ["parent"]);
+      assert.equal(await it.workflows.close(it.closing("child", { arrivals: [it.arrivalOf("parent")] })), false);
+      assert.equal((await it.task("parent")).arrived, 2);
+    });
+
+    test("a workflow that was closed can be started anew", async () => {
+      const it = site();
+      await it.start("a");
+      await it.workflows.close(it.closing("a"));
+      const { ref, isNew } = await it.start("a");
+      assert.ok(isNew);
+      assert.deepEqual([(await it.only()).ref, await it.events(ref)], [ref, ["started"]]);
+    });
+
+    test("of one who closes and one who lets it rest one comes first, and both know which", async () => {
+      const it = site();
+      for (let i = 0; i < 20; i++) {
+        const held = await it.held(`${i}`);
+        const [isClosed, outcome] = await Promise.all([
+          it.workflows.close(it.closing(`${i}`)),
+          it.append(held, { page: page("the end"), fate: closeAs() }),
+        ]);
+        assert.equal(isClosed, outcome.kind === "lost");
+        assert.equal(await it.status(`${i}`), isClosed ? "terminated" : "completed");
+        assert.deepEqual(await it.events(held.ref), ["started", isClosed ? "terminated" : "the end"]);
+      }
+    });
+  });
+
+  describe("waiting for the end", () => {
+    test("those that are over are told with what came of them, and the others are not", async () => {
+      const it = site();
+      const over = await it.closed("over", {}, closeAs("failed", LARGE));
+      const open = await it.held("open");
+      const { ref: replaced } = await it.start("replaced");
+      await it.start("replaced", { ifOpen: "terminate" });
+      assert.deepEqual(await it.workflows.watchEnds([open.ref, 2 ** 40]), []);
+      assert.deepEqual(await it.workflows.watchEnds([]), []);
+      const ends = await it.workflows.watchEnds([open.ref, over.ref, replaced]);
+      assert.deepEqual(
+        ends.sort((a, b) => a.ref - b.ref),
+        [
+          { ref: over.ref, status: "failed", result: LARGE },
+          { ref: replaced, status: "terminated", result: "" },
+        ].sort((a, b) => a.ref - b.ref),
+      );
+      await it.append(open, { fate: closeAs("completed", "fine") });
+      assert.deepEqual(await it.workflows.watchEnds([open.ref]), [
+        { ref: open.ref, status: "completed", result: "fine" },
+      ]);
+    });
+
+    test("whoever closes a run that somebody waits for is told so", async () => {
+      const it = site();
+      const [watched, other] = [await it.held("watched"), await it.held("other")];
+      await it.workflows.watchEnds([watched.ref]);
+      const outcomes = await it.workflows.append(
+        [other, watched].map((held) => it.appendOf(held, { page: page("end"), fate: closeAs() })),
+      );
+      assert.deepEqual(
+        outcomes.map((one) => one.kind === "done" && one.isWatched),
+        [false, true],
+      );
+    });
+
+    test("that somebody waits is known however often the task changes hands", async () => {
+      const it = site();
+      const held = await it.held("a");
+      await it.workflows.watchEnds([held.ref]);
+      await it.append(held, { page: page("2") });
+      await it.arrive("a");
+      const task = await it.only();
+      const outcome = await it.append(heldOf(task), { taken: 1, fate: closeAs() });
+      assert.ok(outcome.kind === "done" && outcome.isWatched);
+    });
+  });
+
+  describe("removing what has ended", () => {
+    test("a run goes with its pages, its inbox and its attributes", async () => {
+      const it = site();
+      const held = await it.held("a", { attributes: `{"a":1}` });
+      await it.workflows.arrive(["1", "2"].map((key) => it.arrivalOf("a", key)));
+      await it.append(held, { page: page("2"), taken: 1, fate: closeAs() });
+      assert.equal(await it.workflows.prune(it.namespace, (await it.now()) + MINUTE, 10), 1);
+      assert.equal(await it.workflows.find(it.key("a")), undefined);
+      assert.deepEqual(await it.workflows.history(held.ref, 0, 1_000), { pages: [], isCut: false });
+      assert.deepEqual(await it.inbox(held.ref), []);
+      assert.deepEqual(await it.workflows.watchEnds([held.ref]), []);
+      assert.deepEqual(await it.workflows.list({ namespace: it.namespace, attributes: { a: 1 }, limit: 9 }), []);
+      assert.deepEqual(await it.arrive("a"), { kind: "closed", status: undefined });
+      assert.equal((await it.append(held, { page: page("2"), fate: closeAs() })).kind, "lost");
+      const next = await it.start("a", { ifClosed: "keep" });
+      assert.ok(next.isNew && next.ref > held.ref);
+    });
+
+    test("only what ended before the moment, whenever it started, and never what is open", async () => {
+      const it = site();
+      await it.closed("early");
+      const late = await it.held("late");
+      await it.start("open");
+      await opened().advance(2 * HOUR);
+      await it.append(late, { fate: closeAs() });
+      const now = await it.now();
+      assert.equal(await it.workflows.prune(it.namespace, now - 5 * HOUR, 10), 0);
+      assert.equal(await it.workflows.prune(it.namespace, now - HOUR, 10), 1);
+      assert.deepEqual([await it.status("early"), await it.status("late")], [undefined, "completed"]);
+      assert.equal(await it.workflows.prune(it.namespace, now + HOUR, 10), 1);
+      assert.deepEqual([await it.status("late"), await it.status("open")], [undefined, "running"]);
+    });
+
+    test("no more than asked for at once, and only of the namespace", async () => {
+      const [it, other] = [site(), site()];
+      await Promise.all(Array.from({ length: 25 }, (_, i) => it.closed(`${i}`)));
+      await other.closed("a");
+      const soon = (await it.now()) + HOUR;
+      const counts: number[] = [];
+      for (let i = 0; i < 4; i++) counts.push(await it.workflows.prune(it.namespace, soon, 10));
+      assert.deepEqual(counts, [10, 10, 5, 0]);
+      assert.equal(await other.status("a"), "completed");
+    });
+
+    test("an open run of a workflow stays when its earlier ones are removed", async () => {
+      const it = site();
+      await it.closed("a");
+      const { ref } = await it.start("a");
+      await it.arrive("a", "k");
+      assert.equal(await it.workflows.prune(it.namespace, (await it.now()) + HOUR, 10), 1);
+      assert.deepEqual(await it.inbox(ref), [[1, "k"]]);
+      assert.deepEqual([(await it.only()).ref, await it.events(ref)], [ref, ["started"]]);
+    });
+  });
+}

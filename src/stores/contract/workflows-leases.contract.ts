@@ -1,0 +1,169 @@
+// Tasks in the hands of their holder: longer leases, giving back, and waking what waits.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { assertAbout } from "./reminders-shared.contract.ts";
+import {
+  closeAs,
+  freshId,
+  HOUR,
+  heldOf,
+  KEEP,
+  LARGE,
+  lease,
+  MINUTE,
+  page,
+  Site,
+  type WorkflowsHarness,
+} from "./workflows-shared.contract.ts";
+
+export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
+  const site = () => new Site(opened().store);
+
+  describe("renewing", () => {
+    test("a lease lasts as long as it was renewed for, from then on", async () => {
+      const it = site();
+      const held = await it.held("a", { lease: lease("w1", 30 * MINUTE) });
+      await opened().advance(20 * MINUTE);
+      assert.deepEqual(await it.workflows.renew([held], HOUR), []);
+      assertAbout((await it.task("a")).at, (await it.now()) + HOUR);
+      await opened().advance(50 * MINUTE);
+      assert.deepEqual(await it.ids(), []);
+      await opened().advance(20 * MINUTE);
+      assert.deepEqual(await it.ids(), ["a"]);
+      assert.deepEqual(await it.workflows.renew([held], HOUR), [held.ref]);
+    });
+
+    test("one that is over can be renewed while nobody else has claimed", async () => {
+      const it = site();
+      const held = await it.held("a");
+      await opened().advance(5 * HOUR);
+      assert.deepEqual(await it.workflows.renew([held], HOUR), []);
+      assert.deepEqual(await it.ids(), []);
+      assert.equal((await it.append(held, { page: page("2") })).kind, "done");
+    });
+
+    test("those that are not held by that token any more are told", async () => {
+      const it = site();
+      const [good, rests, closed, given, taken] = [
+        ...[await it.held("good"), await it.idle("rests"), await it.closed("closed"), await it.held("given")],
+        await it.held("taken", { lease: lease("w1", MINUTE) }),
+      ];
+      await it.workflows.giveBack([{ ...given!, pauseMs: HOUR, problem: undefined }]);
+      await opened().advance(2 * MINUTE);
+      assert.deepEqual(await it.ids(), ["taken"]);
+      const wrong = { ref: good!.ref, token: freshId() };
+      const nobody = { ref: 2 ** 40, token: freshId() };
+      const lost = await it.workflows.renew([rests!, good!, closed!, given!, taken!, nobody], HOUR);
+      assert.deepEqual(
+        lost.sort((a, b) => a - b),
+        [rests!, closed!, given!, taken!, nobody].map(({ ref }) => ref),
+      );
+      assert.deepEqual(await it.workflows.renew([wrong], HOUR), [wrong.ref]);
+      assert.deepEqual(await it.workflows.renew([], HOUR), []);
+    });
+
+    test("many at once, of several claims", async () => {
+      const it = site();
+      const all = await Promise.all(Array.from({ length: 100 }, (_, i) => it.held(`${i}`)));
+      assert.deepEqual(await it.workflows.renew(all, 5 * HOUR), []);
+      await opened().advance(4 * HOUR);
+      assert.deepEqual(await it.ids(), []);
+    });
+  });
+
+  describe("giving back", () => {
+    test("a task that is given back can be had by anybody, after its pause", async () => {
+      const it = site();
+      const { ref, token } = await it.held("a");
+      assert.deepEqual(await it.workflows.giveBack([{ ref, token, pauseMs: HOUR, problem: "broken" }]), [true]);
+      const { state, problem, at, worker } = await it.task("a");
+      assert.deepEqual([state, problem, worker], ["ready", "broken", undefined]);
+      assertAbout(at, (await it.now()) + HOUR);
+      const { tasks, next } = await it.claim();
+      assert.deepEqual(tasks, []);
+      assertAbout(next, (await it.now()) + HOUR);
+      await opened().advance(HOUR + MINUTE);
+      assert.equal((await it.only({ worker: "w2" })).attempt, 2);
+    });
+
+    test("attempts are counted while there is a problem, and not when there was none", async () => {
+      const it = site();
+      await it.start("a");
+      const attempts: number[] = [];
+      for (const problem of ["one", undefined, undefined, LARGE, undefined]) {
+        const task = await it.only();
+        attempts.push(task.attempt);
+        assert.deepEqual(await it.workflows.giveBack([{ ...heldOf(task), pauseMs: 0, problem }]), [true]);
+      }
+      assert.deepEqual(attempts, [1, 2, 2, 2, 3]);
+    });
+
+    test("a step that lets it rest ends its attempts and its problem", async () => {
+      const it = site();
+      const held = await it.held("a");
+      await it.workflows.giveBack([{ ...held, pauseMs: 0, problem: "broken" }]);
+      await it.append(heldOf(await it.only()), { page: page("2") });
+      const { attempt, problem, state } = await it.task("a");
+      assert.deepEqual([attempt, problem, state], [0, undefined, "idle"]);
+    });
+
+    test("only the holder can", async () => {
+      const it = site();
+      const held = await it.held("a");
+      const rests = await it.idle("rests");
+      const over = await it.closed("over");
+      const back = (one: { ref: number; token: string }) => ({ ...one, pauseMs: 0, problem: "broken" });
+      const batch = [
+        back({ ...held, token: freshId() }),
+        back(rests),
+        back(over),
+        back({ ref: 2 ** 40, token: freshId() }),
+      ];
+      assert.deepEqual(await it.workflows.giveBack(batch), [false, false, false, false]);
+      assert.equal((await it.task("rests")).problem, undefined);
+      assert.equal((await it.append(held, { fate: KEEP })).kind, "done");
+      assert.deepEqual(await it.ids(), []);
+      assert.deepEqual(await it.workflows.giveBack([...batch.slice(0, 2), back(held)]), [false, false, true]);
+      assert.deepEqual(await it.ids(), ["a"]);
+      assert.deepEqual(await it.workflows.giveBack([]), []);
+    });
+
+    test("what arrived is kept", async () => {
+      const it = site();
+      const held = await it.held("a");
+      await it.arrive("a", "k");
+      await it.workflows.giveBack([{ ...held, pauseMs: 0, problem: undefined }]);
+      const task = await it.only();
+      assert.deepEqual([task.arrived, task.taken, await it.inbox(task.ref)], [1, 0, [[1, "k"]]]);
+    });
+  });
+
+  describe("waking", () => {
+    test("a task is ready now, whatever it waits for", async () => {
+      const it = site();
+      await it.idle("idle");
+      await it.start("delayed", { delayMs: HOUR });
+      const held = await it.held("given back");
+      await it.workflows.giveBack([{ ...held, pauseMs: HOUR, problem: "broken" }]);
+      await it.start("ready");
+      for (const id of ["idle", "delayed", "given back", "ready"])
+        assert.equal(await it.workflows.wake(it.key(id)), true);
+      assert.deepEqual((await it.ids()).sort(), ["delayed", "given back", "idle", "ready"]);
+    });
+
+    test("a task that somebody has stays with its holder", async () => {
+      const it = site();
+      const held = await it.held("a");
+      assert.equal(await it.workflows.wake(it.key("a")), true);
+      assert.deepEqual(await it.ids(), []);
+      assert.equal((await it.append(held, { page: page("2") })).kind, "done");
+    });
+
+    test("there is nobody to wake", async () => {
+      const it = site();
+      await it.closed("over", {}, closeAs());
+      for (const id of ["over", "nobody"]) assert.equal(await it.workflows.wake(it.key(id)), false);
+      assert.equal(await it.workflows.wake({ ...it.key("over"), namespace: site().namespace }), false);
+    });
+  });
+}

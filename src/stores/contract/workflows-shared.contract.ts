@@ -1,0 +1,300 @@
+// What the parts of the workflows contract share: how a store is opened, how time passes for it, and short ways to start, claim and append.
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import type { Store } from "../../ports/store.ts";
+import type {
+  Append,
+  AppendOutcome,
+  Arrival,
+  ArrivalOutcome,
+  ClaimedTask,
+  Closing,
+  Page,
+  RunStart,
+  StartOutcome,
+  StoredRun,
+  StoredTask,
+  TaskClaim,
+  TaskClaims,
+  TaskFate,
+  TaskLease,
+  WorkerRow,
+  WorkflowKey,
+  Workflows,
+} from "../../ports/workflows.ts";
+import { Place } from "./reminders-shared.contract.ts";
+import { freshNamespace } from "./shared.contract.ts";
+
+export interface OpenedWorkflows {
+  readonly store: Store;
+  /** Another store object on the same data, as another process would have it. The suite closes it. */
+  readonly second?: (() => Promise<Store>) | undefined;
+  /** Opens the same data again after `store` was closed. The suite closes it. */
+  readonly reopen?: (() => Promise<Store>) | undefined;
+  /**
+   * Lets time pass for what is stored: either the store's clock goes on, or every moment in its tables goes back: when runs started
+   * and ended, when tasks are ready, were claimed and their leases end, when affinity ends, when workers were seen; and those of
+   * reminders. So after it only differences to the store's clock mean anything.
+   */
+  readonly advance: (ms: number) => Promise<void>;
+  /** Closes what is still open and removes what was made. */
+  readonly dispose: () => Promise<void>;
+}
+
+export interface WorkflowsOptions {
+  /** Random runs of the model test and of the others that draw; fewer where a round trip is slow. */
+  readonly modelRuns?: number | undefined;
+}
+
+export interface WorkflowsHarness {
+  readonly open: () => Promise<OpenedWorkflows>;
+  readonly opened: () => OpenedWorkflows;
+  readonly options: WorkflowsOptions;
+}
+
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+
+/** Quotes, characters outside the basic plane, line ends, and what means something to SQL. */
+export const ODD = `it's "odd" 🦀 \\ % _ \n\t ü $1 ?`;
+/** Larger than what fits into one page of a database. */
+export const LARGE = "x".repeat(20_000);
+
+export const freshId = (): string => randomUUID();
+
+/** Events as text, one a line. */
+export const page = (...events: string[]): Page => ({ count: events.length, data: events.join("\n") });
+
+export const lease = (worker = "w1", leaseMs = HOUR, token = freshId()): TaskLease => ({ token, worker, leaseMs });
+
+export const REST: TaskFate = { kind: "rest" };
+export const KEEP: TaskFate = { kind: "keep", leaseMs: HOUR };
+export const closeAs = (
+  status: Extract<TaskFate, { kind: "close" }>["status"] = "completed",
+  result = "the result",
+): TaskFate => ({ kind: "close", status, result });
+
+/** What the holder of a task knows of it. */
+export interface HeldTask {
+  readonly ref: number;
+  readonly token: string;
+  readonly last: number;
+  readonly taken: number;
+}
+
+export type StartOptions = Partial<Omit<RunStart, "namespace" | "workflowId">>;
+export type AppendOptions = Partial<Omit<Append, "ref" | "token">>;
+
+/** A namespace nobody has used, and the workflows in it. */
+export class Site {
+  readonly namespace: string;
+  readonly store: Store;
+  readonly workflows: Workflows;
+  /** Reminders of the same namespace. */
+  readonly place: Place;
+
+  constructor(store: Store, namespace = freshNamespace()) {
+    this.store = store;
+    this.workflows = store.workflows;
+    this.namespace = namespace;
+    this.place = new Place(store, namespace);
+  }
+
+  key(workflowId: string): WorkflowKey {
+    return { namespace: this.namespace, workflowId };
+  }
+
+  startOf(workflowId: string, options: StartOptions = {}): RunStart {
+    return {
+      ...this.key(workflowId),
+      ...{ runId: freshId(), type: "Order", queue: "main", build: undefined, first: page("started") },
+      ...{
+        attributes: "{}",
+        memo: "{}",
+        delayMs: 0,
+        ifOpen: "keep",
+        ifClosed: "start",
+        lease: undefined,
+        reminders: [],
+      },
+      ...options,
+    };
+  }
+
+  async send(start: RunStart): Promise<StartOutcome> {
+    const outcomes = await this.workflows.start([start]);
+    assert.equal(outcomes.length, 1);
+    return outcomes[0] as StartOutcome;
+  }
+
+  start(workflowId: string, options: StartOptions = {}): Promise<StartOutcome> {
+    return this.send(this.startOf(workflowId, options));
+  }
+
+  /** A run that its starter has a lease on. */
+  async held(workflowId: string, options: StartOptions = {}): Promise<HeldTask> {
+    const own = options.lease ?? lease();
+    const start = this.startOf(workflowId, { ...options, lease: own });
+    const { ref, isNew } = await this.send(start);
+    assert.ok(isNew, `${workflowId} was there already`);
+    return { ref, token: own.token, last: start.first.count, taken: 0 };
+  }
+
+  /** A run that waits until something arrives. */
+  async idle(
+    workflowId: string,
+    options: StartOptions & { readonly affinity?: Append["affinity"] } = {},
+  ): Promise<HeldTask> {
+    const { affinity, ...start } = options;
+    const held = await this.held(workflowId, start);
+    assert.equal((await this.append(held, { affinity })).kind, "done");
+    return held;
+  }
+
+  /** A run that is over. */
+  async closed(workflowId: string, options: StartOptions = {}, fate = closeAs()): Promise<HeldTask> {
+    const held = await this.held(workflowId, options);
+    assert.equal((await this.append(held, { fate })).kind, "done");
+    return held;
+  }
+
+  arrivalOf(workflowId: string, key: string = freshId(), options: Partial<Arrival> = {}): Arrival {
+    return { ...this.key(workflowId), runId: undefined, key, data: `data of ${key}`, ...options };
+  }
+
+  async arrive(workflowId: string, key: string = freshId(), options: Partial<Arrival> = {}): Promise<ArrivalOutcome> {
+    const outcomes = await this.workflows.arrive([this.arrivalOf(workflowId, key, options)]);
+    assert.equal(outcomes.length, 1);
+    return outcomes[0] as ArrivalOutcome;
+  }
+
+  /** Rests without a word unless told otherwise. */
+  appendOf(held: HeldTask, options: AppendOptions = {}): Append {
+    const { ref, token, last, taken } = held;
+    return {
+      ...{ ref, token, last, taken, page: undefined, fate: REST, affinity: undefined, attributes: undefined },
+      ...{ memo: undefined, reminders: [], starts: [], arrivals: [] },
+      ...options,
+    };
+  }
+
+  async step(append: Append): Promise<AppendOutcome> {
+    const outcomes = await this.workflows.append([append]);
+    assert.equal(outcomes.length, 1);
+    return outcomes[0] as AppendOutcome;
+  }
+
+  append(held: HeldTask, options: AppendOptions = {}): Promise<AppendOutcome> {
+    return this.step(this.appendOf(held, options));
+  }
+
+  /** By default all that is ready, for an hour, by a worker that keeps runs in memory. */
+  claim(request: Partial<TaskClaim> & { readonly worker?: string } = {}): Promise<TaskClaims> {
+    const { worker = "w1", ...rest } = request;
+    const { namespace } = this;
+    const usual = { queue: "main", types: ["Order"], build: "b1", limit: 1_000, isSticky: true, staleMs: HOUR };
+    return this.workflows.claim({ namespace, ...usual, lease: lease(worker), ...rest });
+  }
+
+  /** Claims and gives the ids. */
+  async ids(request: Partial<TaskClaim> & { readonly worker?: string } = {}): Promise<string[]> {
+    return idsOf((await this.claim(request)).tasks);
+  }
+
+  /** Claims the only task that is ready. */
+  async only(request: Partial<TaskClaim> & { readonly worker?: string } = {}): Promise<ClaimedTask> {
+    const { tasks } = await this.claim(request);
+    assert.equal(tasks.length, 1, `${tasks.length} tasks instead of one`);
+    return tasks[0] as ClaimedTask;
+  }
+
+  /** The store's clock. */
+  async now(): Promise<number> {
+    return (await this.claim({ types: [] })).now;
+  }
+
+  async stored(workflowId: string, runId?: string): Promise<StoredRun> {
+    const found = await this.workflows.find({ ...this.key(workflowId), runId });
+    assert.ok(found !== undefined, `${workflowId} is not there`);
+    return found;
+  }
+
+  async task(workflowId: string): Promise<StoredTask> {
+    const { task } = await this.stored(workflowId);
+    assert.ok(task !== undefined, `${workflowId} has no task`);
+    return task;
+  }
+
+  /** All events of a run, which must be numbered without gaps. */
+  async events(ref: number): Promise<string[]> {
+    const { pages, isCut } = await this.workflows.history(ref, 0, Number.MAX_SAFE_INTEGER);
+    assert.equal(isCut, false);
+    const events: string[] = [];
+    for (const { from, count, data } of pages) {
+      assert.equal(from, events.length + 1, "a gap between two pages");
+      assert.equal(data.split("\n").length, count);
+      events.push(...data.split("\n"));
+    }
+    return events;
+  }
+
+  /** Number and key of what waits in the inbox. */
+  async inbox(ref: number): Promise<[number: number, key: string][]> {
+    return (await this.workflows.inbox(ref, 0, 1_000)).map(({ number, key }) => [number, key]);
+  }
+
+  closing(workflowId: string, options: Partial<Closing> = {}): Closing {
+    const usual = {
+      runId: undefined,
+      status: "terminated",
+      page: page("terminated"),
+      result: "why",
+      arrivals: [],
+    } as const;
+    return { ...this.key(workflowId), ...usual, ...options };
+  }
+
+  worker(worker: string, options: Partial<WorkerRow> = {}): WorkerRow {
+    const usual = { queue: "main", build: "b1", isSticky: true, isDraining: false, about: "{}" };
+    return { namespace: this.namespace, worker, ...usual, ...options };
+  }
+
+  seen(worker: string, options: Partial<WorkerRow> = {}): Promise<void> {
+    return this.workflows.seen(this.worker(worker, options));
+  }
+
+  /** The names of all reminders. */
+  async reminders(): Promise<string[]> {
+    const all = await this.store.reminders.list({ namespace: this.namespace, limit: 1_000 });
+    return all.map(({ key }) => key.name);
+  }
+
+  async status(workflowId: string, runId?: string): Promise<StoredRun["status"] | undefined> {
+    return (await this.workflows.find({ ...this.key(workflowId), runId }))?.status;
+  }
+}
+
+export const idsOf = (tasks: readonly WorkflowKey[]): string[] => tasks.map(({ workflowId }) => workflowId);
+
+/** As whoever claimed it knows it. */
+export const heldOf = ({ ref, token, last, taken }: ClaimedTask): HeldTask => ({ ref, token, last, taken });
+
+/** The same holder, after a step of so many events. */
+export const further = (held: HeldTask, count: number, taken = held.taken): HeldTask => ({
+  ...held,
+  last: held.last + count,
+  taken,
+});
+
+/** Another store on the same data, closed afterwards; `undefined` where there can be none. */
+export async function withSecond(
+  { opened }: Pick<WorkflowsHarness, "opened">,
+  work: (second: Store | undefined) => Promise<void>,
+): Promise<void> {
+  const second = await opened().second?.();
+  try {
+    await work(second);
+  } finally {
+    await second?.close();
+  }
+}

@@ -1,0 +1,264 @@
+// Starting: a run is started once, however often it is sent, and what else there is of the workflow decides as it was asked to.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { RunStatus } from "../../ports/workflows.ts";
+import { assertAbout, setOf } from "./reminders-shared.contract.ts";
+import {
+  closeAs,
+  freshId,
+  HOUR,
+  LARGE,
+  lease,
+  ODD,
+  page,
+  Site,
+  type WorkflowsHarness,
+} from "./workflows-shared.contract.ts";
+
+export function workflowStartsContract({ opened }: WorkflowsHarness): void {
+  const site = () => new Site(opened().store);
+
+  describe("starting", () => {
+    test("a run that was started is there with everything that was said of it", async () => {
+      const it = site();
+      const first = page("started", ODD.replaceAll("\n", " "));
+      const start = it.startOf(ODD, { type: ODD, queue: ODD, build: ODD, first, attributes: `{"a":1}`, memo: LARGE });
+      const { ref, runId, status, isNew } = await it.send(start);
+      assert.deepEqual([runId, status, isNew], [start.runId, "running", true]);
+      const found = await it.stored(ODD);
+      const { startedAt, task, ...rest } = found;
+      assert.deepEqual(rest, {
+        ...{ ...it.key(ODD), ref, runId, type: ODD, queue: ODD, build: ODD, status: "running" },
+        ...{ attributes: `{"a":1}`, memo: LARGE, closedAt: undefined, result: undefined, events: 2 },
+        ...{ bytes: Buffer.byteLength(first.data), stickyWorker: undefined, stickyUntil: undefined },
+      });
+      assertAbout(startedAt, await it.now());
+      assert.deepEqual([task?.state, task?.attempt, task?.arrived, task?.taken], ["ready", 0, 0, 0]);
+      assert.deepEqual([task?.problem, task?.worker], [undefined, undefined]);
+      const { pages } = await it.workflows.history(ref, 0, 1);
+      assert.deepEqual(pages, [{ from: 1, ...first }]);
+    });
+
+    test("later runs have higher refs, also within a batch and of other namespaces", async () => {
+      const [it, other] = [site(), site()];
+      const batch = ["a", "b", "c"].map((id) => it.startOf(id));
+      const outcomes = await it.workflows.start([...batch, other.startOf("a")]);
+      outcomes.push(await it.start("d"));
+      const refs = outcomes.map(({ ref }) => ref);
+      assert.deepEqual(
+        [...new Set(refs)].sort((a, b) => a - b),
+        refs,
+      );
+      assert.deepEqual(
+        outcomes.slice(0, 3).map(({ runId }) => runId),
+        batch.map(({ runId }) => runId),
+      );
+    });
+
+    test("an empty batch starts nothing", async () => {
+      assert.deepEqual(await site().workflows.start([]), []);
+    });
+
+    test("its task is ready at once, and claimed with what its history says", async () => {
+      const it = site();
+      const { ref, runId } = await it.start("a", { first: page("1", "2", "3") });
+      const { token, ...task } = await it.only({ lease: lease("w1", HOUR, "the token") });
+      assert.equal(token, "the token");
+      assert.deepEqual(task, {
+        ...{ ...it.key("a"), ref, runId, type: "Order", attempt: 1, mode: "cold_replay" },
+        ...{ last: 3, taken: 0, arrived: 0 },
+      });
+    });
+
+    test("one that was started with a delay is ready when it has passed, and not before", async () => {
+      const it = site();
+      const now = await it.now();
+      await it.start("a", { delayMs: 2 * HOUR });
+      const { tasks, next } = await it.claim();
+      assert.deepEqual(tasks, []);
+      assertAbout(next, now + 2 * HOUR);
+      const { state, at } = await it.task("a");
+      assert.equal(state, "ready");
+      assertAbout(at, now + 2 * HOUR);
+      await opened().advance(HOUR);
+      assert.deepEqual(await it.ids(), []);
+      await opened().advance(HOUR + 1_000);
+      assert.deepEqual(await it.ids(), ["a"]);
+    });
+
+    test("one that was started with a lease is its starter's, who appends at once", async () => {
+      const it = site();
+      const held = await it.held("a", { lease: lease("me") });
+      assert.deepEqual(await it.ids(), []);
+      const { state, attempt, worker, at } = await it.task("a");
+      assert.deepEqual([state, attempt, worker], ["leased", 1, "me"]);
+      assertAbout(at, (await it.now()) + HOUR);
+      assert.equal((await it.append(held, { page: page("2") })).kind, "done");
+      assert.deepEqual(await it.events(held.ref), ["started", "2"]);
+    });
+
+    test("a starter's lease ends like any other", async () => {
+      const it = site();
+      const held = await it.held("a");
+      await opened().advance(2 * HOUR);
+      assert.equal((await it.only()).attempt, 2);
+      assert.equal((await it.append(held)).kind, "lost");
+    });
+
+    test("reminders that are set with it are there, and not when it was not started", async () => {
+      const it = site();
+      await it.start("a", {
+        reminders: [setOf(it.place.key("timeout")), setOf(it.place.key("other"), { data: LARGE })],
+      });
+      await it.start("a", { reminders: [setOf(it.place.key("never"))] });
+      assert.deepEqual(await it.reminders(), ["other", "timeout"]);
+    });
+  });
+
+  describe("starting what was started", () => {
+    test("one whose answer was lost is started once, whatever it was told to do", async () => {
+      const it = site();
+      for (const ifOpen of ["keep", "terminate"] as const) {
+        for (const ifClosed of ["start", "start unless completed", "keep"] as const) {
+          const id = `${ifOpen}/${ifClosed}`;
+          const start = it.startOf(id, { ifOpen, ifClosed, lease: lease(), reminders: [setOf(it.place.key(id))] });
+          const first = await it.send(start);
+          await it.place.cancel(it.place.key(id));
+          assert.deepEqual(await it.send(start), first);
+          assert.deepEqual(await it.send(start), first);
+          const held = { ref: first.ref, token: start.lease!.token, last: 1, taken: 0 };
+          assert.equal((await it.append(held, { fate: closeAs("failed") })).kind, "done");
+          assert.deepEqual(await it.send(start), { ...first, status: "failed" });
+        }
+      }
+      assert.deepEqual(await it.reminders(), []);
+      assert.equal((await it.workflows.list({ namespace: it.namespace, limit: 100 })).length, 6);
+    });
+
+    test("an earlier run that is sent again is found, although there are later ones", async () => {
+      const it = site();
+      const start = it.startOf("a", { lease: lease() });
+      const first = await it.send(start);
+      await it.append({ ref: first.ref, token: start.lease!.token, last: 1, taken: 0 }, { fate: closeAs() });
+      const second = await it.start("a");
+      assert.deepEqual(await it.send(start), { ...first, status: "completed" });
+      assert.deepEqual(await it.send({ ...start, ifOpen: "terminate" }), { ...first, status: "completed" });
+      assert.equal((await it.stored("a")).ref, second.ref);
+      assert.equal(await it.status("a"), "running");
+    });
+
+    test("a lost answer of a whole batch is no matter, also when others have been started since", async () => {
+      const it = site();
+      const batch = Array.from({ length: 40 }, (_, i) => it.startOf(`${i}`));
+      const first = await it.workflows.start(batch);
+      const more = Array.from({ length: 10 }, (_, i) => it.startOf(`more ${i}`));
+      const again = await it.workflows.start([...batch, ...more]);
+      assert.deepEqual(again.slice(0, 40), first);
+      assert.ok(again.every(({ isNew }) => isNew));
+      assert.equal((await it.claim()).tasks.length, 50);
+    });
+  });
+
+  describe("starting when there is a run", () => {
+    test("one that is open stays when it is to be kept", async () => {
+      const it = site();
+      const first = await it.start("a");
+      for (const ifClosed of ["start", "start unless completed", "keep"] as const) {
+        assert.deepEqual(await it.start("a", { ifClosed }), { ...first, isNew: false });
+      }
+      assert.deepEqual(await it.events(first.ref), ["started"]);
+      assert.deepEqual(await it.ids(), ["a"]);
+    });
+
+    test("one that is open is ended for the new one when it is to be terminated", async () => {
+      const it = site();
+      const held = await it.held("a");
+      const second = await it.start("a", { ifOpen: "terminate", ifClosed: "keep" });
+      assert.ok(second.isNew && second.ref > held.ref);
+      const runs = await it.workflows.list({ namespace: it.namespace, workflowId: "a", limit: 10 });
+      assert.deepEqual(
+        runs.map(({ ref, status }) => [ref, status]),
+        [
+          [second.ref, "running"],
+          [held.ref, "terminated"],
+        ],
+      );
+      assert.deepEqual([runs[1]?.task, runs[1]?.result], [undefined, ""]);
+      assertAbout(runs[1]?.closedAt, await it.now());
+      assert.equal((await it.append(held)).kind, "lost");
+      assert.equal((await it.only()).ref, second.ref);
+    });
+
+    test("what had arrived for the one that was terminated does not go over to the new one", async () => {
+      const it = site();
+      await it.start("a");
+      await it.arrive("a", "old");
+      const { ref } = await it.start("a", { ifOpen: "terminate" });
+      const task = await it.only();
+      assert.deepEqual([task.ref, task.arrived], [ref, 0]);
+      assert.deepEqual(await it.inbox(ref), []);
+      assert.deepEqual(await it.arrive("a", "new"), { kind: "arrived", ref, runId: task.runId, number: 1 });
+    });
+
+    const ends: Exclude<RunStatus, "running">[] = [
+      ...(["completed", "failed", "cancelled", "terminated", "timed out", "continued"] as const),
+    ];
+    for (const status of ends) {
+      test(`after one that is ${status} another is started, or not, as it was asked`, async () => {
+        const it = site();
+        for (const ifClosed of ["start", "start unless completed", "keep"] as const) {
+          for (const ifOpen of ["keep", "terminate"] as const) {
+            const id = `${ifClosed}/${ifOpen}`;
+            const { ref } = await it.closed(id, {}, closeAs(status));
+            const again = await it.start(id, { ifClosed, ifOpen });
+            const isStarted = ifClosed === "start" || (ifClosed === "start unless completed" && status !== "completed");
+            assert.deepEqual([again.isNew, again.status], isStarted ? [true, "running"] : [false, status], id);
+            assert.equal(again.ref === ref, !isStarted);
+            assert.equal((await it.workflows.list({ ...it.key(id), limit: 9 })).length, isStarted ? 2 : 1);
+          }
+        }
+      });
+    }
+
+    test("it is the latest run that decides", async () => {
+      const it = site();
+      await it.closed("a", {}, closeAs("completed"));
+      const failed = await it.closed("a", {}, closeAs("failed"));
+      assert.equal((await it.start("a", { ifClosed: "keep" })).ref, failed.ref);
+      assert.equal((await it.start("a", { ifClosed: "start unless completed" })).isNew, true);
+    });
+
+    test("each of a batch is decided for itself", async () => {
+      const it = site();
+      const open = await it.start("open");
+      const over = await it.closed("over");
+      const failed = await it.closed("failed", {}, closeAs("failed"));
+      const outcomes = await it.workflows.start([
+        it.startOf("new"),
+        it.startOf("over", { ifClosed: "keep" }),
+        it.startOf("open"),
+        it.startOf("failed", { ifClosed: "start unless completed" }),
+      ]);
+      assert.deepEqual(
+        outcomes.map(({ isNew }) => isNew),
+        [true, false, false, true],
+      );
+      assert.deepEqual([outcomes[1]?.ref, outcomes[2]?.ref], [over.ref, open.ref]);
+      assert.notEqual(outcomes[3]?.ref, failed.ref);
+    });
+
+    test("the same workflow of another namespace is another one", async () => {
+      const [it, other] = [site(), site()];
+      await it.start("a");
+      assert.equal((await other.start("a")).isNew, true);
+      assert.equal((await other.start("a", { ifOpen: "terminate" })).isNew, true);
+      assert.equal(await it.status("a"), "running");
+    });
+
+    test("ids that differ in a single character are different", async () => {
+      const it = site();
+      for (const id of ["a", "A", "a ", " a", "ä", "", "a%", "a_", freshId()])
+        assert.ok((await it.start(id)).isNew, id);
+    });
+  });
+}

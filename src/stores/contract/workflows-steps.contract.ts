@@ -1,0 +1,322 @@
+// Steps of a run: a page counts while the lease and the last event are those of the row, and what becomes of the task goes with it.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Append } from "../../ports/workflows.ts";
+import { assertAbout } from "./reminders-shared.contract.ts";
+import {
+  closeAs,
+  freshId,
+  further,
+  HOUR,
+  heldOf,
+  KEEP,
+  LARGE,
+  lease,
+  MINUTE,
+  page,
+  REST,
+  Site,
+  type WorkflowsHarness,
+} from "./workflows-shared.contract.ts";
+
+export function workflowStepsContract({ opened }: WorkflowsHarness): void {
+  const site = () => new Site(opened().store);
+  const done = { kind: "done", arrived: 0, starts: [], isWatched: false } as const;
+  const lost = { kind: "lost" } as const;
+
+  describe("steps that count", () => {
+    test("pages lie behind each other without gaps, and the run counts its events and bytes", async () => {
+      const it = site();
+      let held = await it.held("a", { first: page("1", "2") });
+      for (const events of [["3"], ["4", "5", "6"], [LARGE]]) {
+        assert.deepEqual(await it.append(held, { page: page(...events), fate: KEEP }), done);
+        held = further(held, events.length);
+      }
+      assert.deepEqual(await it.events(held.ref), ["1", "2", "3", "4", "5", "6", LARGE]);
+      const { events, bytes } = await it.stored("a");
+      assert.deepEqual([events, bytes], [7, "1\n2".length + 1 + "4\n5\n6".length + LARGE.length]);
+    });
+
+    test("whoever keeps the task goes on with it for as long as said", async () => {
+      const it = site();
+      const held = await it.held("a", { lease: lease("w1", 10 * MINUTE) });
+      await it.append(held, { page: page("2"), fate: { kind: "keep", leaseMs: 3 * HOUR } });
+      const { state, at, worker, attempt } = await it.task("a");
+      assert.deepEqual([state, worker, attempt], ["leased", "w1", 1]);
+      assertAbout(at, (await it.now()) + 3 * HOUR);
+      await opened().advance(2 * HOUR);
+      assert.deepEqual(await it.ids(), []);
+      assert.deepEqual(await it.append(further(held, 1), { page: page("3") }), done);
+    });
+
+    test("a step without a page leaves the history as it is", async () => {
+      const it = site();
+      const held = await it.held("a");
+      assert.deepEqual(await it.append(held, { fate: KEEP }), done);
+      assert.deepEqual(await it.append(held, { fate: REST }), done);
+      assert.deepEqual(await it.events(held.ref), ["started"]);
+      assert.equal((await it.task("a")).state, "idle");
+    });
+
+    test("a task that rests is idle until something arrives, and its attempts are forgotten", async () => {
+      const it = site();
+      await it.start("a");
+      await it.claim();
+      await opened().advance(2 * HOUR);
+      const task = await it.only();
+      assert.equal(task.attempt, 2);
+      assert.deepEqual(await it.append(heldOf(task), { page: page("2"), fate: REST }), done);
+      const { state, attempt, worker } = await it.task("a");
+      assert.deepEqual([state, attempt, worker], ["idle", 0, undefined]);
+      await opened().advance(100 * HOUR);
+      assert.deepEqual(await it.ids(), []);
+      await it.arrive("a");
+      assert.deepEqual([(await it.only()).attempt, (await it.task("a")).state], [1, "leased"]);
+    });
+
+    test("a task that rests is ready at once when more has arrived than was taken", async () => {
+      const it = site();
+      const held = await it.held("a");
+      await it.workflows.arrive(["1", "2", "3"].map((key) => it.arrivalOf("a", key)));
+      assert.deepEqual(await it.append(held, { page: page("x"), taken: 2 }), { ...done, arrived: 3 });
+      assert.equal((await it.task("a")).state, "ready");
+      const task = await it.only();
+      assert.deepEqual([task.last, task.taken, task.arrived, task.attempt], [2, 2, 3, 1]);
+      assert.deepEqual(await it.append(heldOf(task), { taken: 3 }), { ...done, arrived: 3 });
+      assert.equal((await it.task("a")).state, "idle");
+    });
+
+    test("a run that is closed is over, with its result, and has no task", async () => {
+      const it = site();
+      for (const status of ["completed", "failed", "cancelled", "terminated", "timed out", "continued"] as const) {
+        const held = await it.held(status);
+        const affinity = { worker: "w1", ms: HOUR };
+        const options = { page: page("the end"), fate: closeAs(status, LARGE), affinity };
+        assert.deepEqual(await it.append(held, options), done);
+        const { startedAt, closedAt, ...run } = await it.stored(status);
+        assert.deepEqual([run.status, run.result, run.task, run.events], [status, LARGE, undefined, 2]);
+        assert.deepEqual([run.stickyWorker, run.stickyUntil], [undefined, undefined]);
+        assert.ok(closedAt !== undefined && closedAt >= startedAt);
+        assertAbout(closedAt, await it.now());
+        assert.deepEqual(await it.events(held.ref), ["started", "the end"]);
+      }
+      assert.deepEqual([await it.ids(), (await it.claim()).next], [[], undefined]);
+    });
+
+    test("a run may be closed with arrivals that nobody took", async () => {
+      const it = site();
+      const held = await it.held("a");
+      await it.arrive("a");
+      assert.deepEqual(await it.append(held, { page: page("end"), fate: closeAs() }), { ...done, arrived: 1 });
+      assert.equal(await it.status("a"), "completed");
+    });
+
+    test("attributes and memo are those of the last step that said something of them", async () => {
+      const it = site();
+      const held = await it.held("a", { attributes: `{"a":1}`, memo: "first" });
+      const about = async () => {
+        const { attributes, memo } = await it.stored("a");
+        return [attributes, memo];
+      };
+      await it.append(held, { fate: KEEP });
+      assert.deepEqual(await about(), [`{"a":1}`, "first"]);
+      await it.append(held, { page: page("2"), fate: KEEP, attributes: `{"a":2}` });
+      assert.deepEqual(await about(), [`{"a":2}`, "first"]);
+      await it.append(further(held, 1), { page: page("3"), fate: KEEP, memo: LARGE });
+      assert.deepEqual(await about(), [`{"a":2}`, LARGE]);
+      await it.append(further(held, 2), { fate: closeAs(), attributes: "{}", memo: "" });
+      assert.deepEqual(await about(), ["{}", ""]);
+    });
+
+    test("a lease that is over still counts while nobody else has claimed the task", async () => {
+      const it = site();
+      const held = await it.held("a");
+      await opened().advance(100 * HOUR);
+      assert.deepEqual(await it.append(held, { page: page("2"), fate: KEEP }), done);
+      assert.deepEqual(await it.ids(), []);
+      await opened().advance(100 * HOUR);
+      assert.deepEqual(await it.append(further(held, 1), { page: page("3") }), done);
+    });
+  });
+
+  describe("steps that do not count", () => {
+    const cases: [what: string, change: (it: Site, step: Append) => Promise<Append>][] = [
+      ["has another token", async (_, step) => ({ ...step, token: freshId() })],
+      ["is of a run that was never there", async (_, step) => ({ ...step, ref: 2 ** 40 })],
+      ["builds on an earlier event", async (_, step) => ({ ...step, last: step.last - 1 })],
+      ["builds on an event that is not there", async (_, step) => ({ ...step, last: step.last + 3 })],
+      [
+        "comes when somebody else has claimed the task",
+        async (it, step) => {
+          await opened().advance(2 * HOUR);
+          assert.deepEqual(await it.ids(), ["a"]);
+          return step;
+        },
+      ],
+      [
+        "comes when its holder has given the task back",
+        async (it, step) => {
+          const { ref, token } = step;
+          assert.deepEqual(await it.workflows.giveBack([{ ref, token, pauseMs: 0, problem: undefined }]), [true]);
+          return step;
+        },
+      ],
+      [
+        "comes when the run was ended from outside",
+        async (it, step) => {
+          assert.equal(await it.workflows.close(it.closing("a", { page: page("end") })), true);
+          return step;
+        },
+      ],
+      [
+        "comes when its holder lets the task rest",
+        async (it, step) => {
+          assert.equal((await it.append({ ...step, taken: 0 }, { page: page("other", "events") })).kind, "done");
+          return step;
+        },
+      ],
+      [
+        "comes when its holder has gone on",
+        async (it, step) => {
+          assert.equal(
+            (await it.append({ ...step, taken: 0 }, { page: page("more", "than it"), fate: KEEP })).kind,
+            "done",
+          );
+          return step;
+        },
+      ],
+    ];
+    for (const [what, change] of cases) {
+      for (const fate of [KEEP, REST, closeAs()]) {
+        test(`one that ${what} is lost, and nothing of it is done (${fate.kind})`, async () => {
+          const it = site();
+          const held = await it.held("a");
+          await it.arrive("a", "k");
+          const usual = {
+            page: page("lost", "lost", "lost"),
+            taken: 1,
+            attributes: `{"lost":true}`,
+            memo: "lost",
+            fate,
+          };
+          const step = await change(it, it.appendOf(held, { ...usual, affinity: { worker: "lost", ms: HOUR } }));
+          const [before, events] = [await it.stored("a"), await it.events(held.ref)];
+          for (let i = 0; i < 2; i++) assert.deepEqual(await it.step(step), lost);
+          assert.deepEqual(await it.stored("a"), before);
+          assert.deepEqual(await it.events(held.ref), events);
+          if (before.status === "running") assert.deepEqual(await it.inbox(held.ref), [[1, "k"]]);
+        });
+      }
+    }
+
+    test("a new step with the token of a task that rests is lost", async () => {
+      const it = site();
+      const held = await it.held("a");
+      await it.append(held, { page: page("2") });
+      assert.deepEqual(await it.append(further(held, 1), { page: page("3") }), lost);
+      assert.deepEqual(await it.events(held.ref), ["started", "2"]);
+    });
+
+    test("a task that was given back is not its former holder's, even for a step without a page", async () => {
+      const it = site();
+      const { ref, token, ...held } = await it.held("a");
+      await it.arrive("a");
+      await it.workflows.giveBack([{ ref, token, pauseMs: 0, problem: undefined }]);
+      assert.deepEqual(await it.append({ ref, token, ...held }, { taken: 1 }), lost);
+      assert.deepEqual(await it.inbox(ref).then((inbox) => inbox.length), 1);
+    });
+
+    test("they do not hinder others of the batch", async () => {
+      const it = site();
+      const all = await Promise.all(Array.from({ length: 60 }, (_, i) => it.held(`${i}`)));
+      const isLost = (i: number) => i % 4 === 1;
+      const fates = [KEEP, REST, closeAs()];
+      const outcomes = await it.workflows.append(
+        all.map((held, i) => {
+          const fate = fates[i % 3]!;
+          return it.appendOf(isLost(i) ? { ...held, token: freshId() } : held, { page: page(`${i}`), fate });
+        }),
+      );
+      assert.deepEqual(
+        outcomes,
+        all.map((_, i) => (isLost(i) ? lost : done)),
+      );
+      for (const [i, { ref }] of all.entries()) {
+        assert.deepEqual(await it.events(ref), isLost(i) ? ["started"] : ["started", `${i}`]);
+      }
+      const states = await Promise.all(all.map(async (_, i) => (await it.stored(`${i}`)).task?.state));
+      assert.deepEqual(
+        states,
+        all.map((_, i) => (isLost(i) ? "leased" : ["leased", "idle", undefined][i % 3])),
+      );
+    });
+
+    test("an empty batch is answered with nothing", async () => {
+      assert.deepEqual(await site().workflows.append([]), []);
+    });
+  });
+
+  describe("steps that are sent again", () => {
+    for (const fate of [KEEP, REST, closeAs()]) {
+      for (const events of [["2", "3"], []]) {
+        test(`one of ${events.length} events is done once (${fate.kind})`, async () => {
+          const it = site();
+          const held = await it.held("a");
+          await it.arrive("a", "k");
+          const affinity = { worker: "w1", ms: HOUR };
+          const some = events.length > 0 ? page(...events) : undefined;
+          const step = it.appendOf(held, { page: some, taken: 1, fate, memo: "new", affinity });
+          assert.deepEqual(await it.step(step), { ...done, arrived: 1 });
+          const { task: _, ...before } = await it.stored("a");
+          for (let i = 0; i < 3; i++) assert.equal((await it.step(step)).kind, "done");
+          const { task, ...after } = await it.stored("a");
+          assert.equal(task?.state, fate.kind === "close" ? undefined : fate.kind === "keep" ? "leased" : "idle");
+          // Where affinity begins anew with a step that says nothing, it lasts a moment longer.
+          assert.deepEqual({ ...after, stickyUntil: before.stickyUntil }, before);
+          assert.deepEqual(await it.events(held.ref), ["started", ...events]);
+        });
+      }
+    }
+
+    test("one that has arrived meanwhile does not make a step that was done lost", async () => {
+      const it = site();
+      const held = await it.held("a");
+      const step = it.appendOf(held, { page: page("2") });
+      assert.deepEqual(await it.step(step), done);
+      await it.arrive("a");
+      assert.equal((await it.step(step)).kind, "done");
+      assert.equal((await it.task("a")).state, "ready");
+      assert.equal((await it.only()).last, 2);
+      assert.deepEqual(await it.step(step), lost);
+    });
+
+    test("one that closed its run is done still when the workflow runs anew", async () => {
+      const it = site();
+      const held = await it.held("a");
+      const step = it.appendOf(held, { page: page("end"), fate: closeAs() });
+      assert.deepEqual(await it.step(step), done);
+      const { ref } = await it.start("a");
+      await opened().advance(HOUR);
+      assert.equal((await it.step(step)).kind, "done");
+      assert.deepEqual(await it.step({ ...step, token: freshId() }), lost);
+      assert.equal((await it.stored("a")).ref, ref);
+      assert.deepEqual(await it.events(ref), ["started"]);
+    });
+
+    test("in a batch with others that are new", async () => {
+      const it = site();
+      const [a, b] = [await it.held("a"), await it.held("b")];
+      const step = it.appendOf(a, { page: page("2"), fate: KEEP });
+      await it.step(step);
+      const outcomes = await it.workflows.append([it.appendOf(b, { page: page("2") }), step]);
+      assert.deepEqual(outcomes, [done, done]);
+      assert.deepEqual(
+        [await it.events(a.ref), await it.events(b.ref)],
+        [
+          ["started", "2"],
+          ["started", "2"],
+        ],
+      );
+    });
+  });
+}

@@ -1,0 +1,287 @@
+// Affinity: a run is preferred where it is in memory, for a while, and anybody may have it cold when its worker cannot or should not.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { ReplayMode, WorkerRow } from "../../ports/workflows.ts";
+import { assertAbout } from "./reminders-shared.contract.ts";
+import {
+  closeAs,
+  HOUR,
+  heldOf,
+  KEEP,
+  lease,
+  MINUTE,
+  page,
+  Site,
+  type WorkflowsHarness,
+} from "./workflows-shared.contract.ts";
+
+export function workflowStickyContract({ opened }: WorkflowsHarness): void {
+  const site = () => new Site(opened().store);
+  const passes = (ms: number) => opened().advance(ms);
+
+  /** A ready task of a run that `worker` has in memory for two hours. */
+  async function sticky(it: Site, id: string, worker = "owner", ms = 2 * HOUR): Promise<void> {
+    await it.idle(id, { affinity: { worker, ms } });
+    await it.arrive(id);
+  }
+
+  type Claimer = Parameters<Site["claim"]>[0];
+  const modes = async (it: Site, request: Claimer): Promise<[id: string, mode: ReplayMode][]> =>
+    (await it.claim({ staleMs: 9 * HOUR, ...request })).tasks.map(({ workflowId, mode }) => [workflowId, mode]);
+
+  describe("affinity", () => {
+    test("is what the last step said, and shown with the run", async () => {
+      const it = site();
+      const held = await it.held("a");
+      assert.equal((await it.stored("a")).stickyWorker, undefined);
+      await it.append(held, { page: page("2"), fate: KEEP, affinity: { worker: "w1", ms: HOUR } });
+      const first = await it.stored("a");
+      assert.equal(first.stickyWorker, "w1");
+      assertAbout(first.stickyUntil, (await it.now()) + HOUR);
+      await it.append({ ...held, last: 2 }, { fate: KEEP, affinity: { worker: "w2", ms: 3 * HOUR } });
+      const second = await it.stored("a");
+      assert.equal(second.stickyWorker, "w2");
+      assertAbout(second.stickyUntil, (await it.now()) + 3 * HOUR);
+      await it.append({ ...held, last: 2 });
+      const third = await it.stored("a");
+      assert.deepEqual([third.stickyWorker, third.stickyUntil], [undefined, undefined]);
+    });
+
+    test("rule 1: a task with affinity for whoever asks is preferred, before those that are ready for longer", async () => {
+      const it = site();
+      await it.seen("owner");
+      await it.start("older");
+      await passes(HOUR);
+      await sticky(it, "mine");
+      await it.start("newer");
+      const request = { worker: "owner", staleMs: 9 * HOUR };
+      assert.deepEqual(await it.ids({ ...request, limit: 1 }), ["mine"]);
+      assert.deepEqual(await it.ids({ ...request, limit: 5 }), ["older", "newer"]);
+      assert.equal((await it.task("mine")).mode, "sticky_hit_expected");
+      assert.equal((await it.task("older")).mode, "cold_replay");
+    });
+
+    test("rule 2: a task without affinity can be had by anybody", async () => {
+      const it = site();
+      await it.seen("owner");
+      await it.start("a");
+      await it.idle("b");
+      await it.arrive("b");
+      assert.deepEqual(await modes(it, { worker: "w1" }), [
+        ["a", "cold_replay"],
+        ["b", "cold_replay"],
+      ]);
+    });
+
+    test("rule 3: a task with affinity for another worker that lives is left to it until the affinity is over", async () => {
+      const it = site();
+      await it.seen("owner");
+      await sticky(it, "a");
+      assert.deepEqual(await modes(it, { worker: "w1" }), []);
+      await passes(HOUR);
+      await it.seen("owner");
+      assert.deepEqual(await modes(it, { worker: "w1" }), []);
+      assert.deepEqual(await modes(it, { worker: "owner" }), [["a", "sticky_hit_expected"]]);
+    });
+
+    test("rule 4: a task whose affinity is over can be had by anybody, cold", async () => {
+      const it = site();
+      await it.seen("owner");
+      await sticky(it, "a");
+      await passes(2 * HOUR + MINUTE);
+      await it.seen("owner");
+      assert.deepEqual(await modes(it, { worker: "w1" }), [["a", "forced_cold_replay"]]);
+    });
+
+    test("one that is left to its worker hides nothing from others", async () => {
+      const it = site();
+      await it.seen("owner");
+      for (let i = 0; i < 30; i++) await sticky(it, `sticky ${i}`);
+      await it.start("free");
+      assert.deepEqual(await it.ids({ worker: "w1", limit: 1 }), ["free"]);
+    });
+  });
+
+  describe("a run is replayed cold", () => {
+    test("when sticky execution is off: whoever asks ignores all affinity, also its own", async () => {
+      const it = site();
+      await it.seen("owner");
+      await sticky(it, "another's");
+      await sticky(it, "its own", "w1");
+      await it.start("nobody's");
+      assert.deepEqual((await modes(it, { worker: "w1", isSticky: false })).sort(), [
+        ["another's", "forced_cold_replay"],
+        ["its own", "forced_cold_replay"],
+        ["nobody's", "cold_replay"],
+      ]);
+    });
+
+    test("when its worker did not register that it keeps runs in memory", async () => {
+      const it = site();
+      await it.seen("owner", { isSticky: false });
+      await sticky(it, "a");
+      assert.deepEqual(await modes(it, { worker: "w1" }), [["a", "forced_cold_replay"]]);
+    });
+
+    test("when it has no affinity", async () => {
+      const it = site();
+      await it.seen("owner");
+      await sticky(it, "a");
+      const task = await it.only({ worker: "owner" });
+      await it.append(heldOf(task), { page: page("2"), taken: 1 });
+      await it.arrive("a");
+      assert.deepEqual(await modes(it, { worker: "owner" }), [["a", "cold_replay"]]);
+    });
+
+    const troubles: [what: string, (it: Site) => Promise<unknown>][] = [
+      ["was not seen for too long", () => passes(61 * MINUTE)],
+      ["is draining", (it) => it.seen("owner", { isDraining: true })],
+      ["was forgotten", (it) => it.workflows.forgetWorker(it.namespace, "owner")],
+      [
+        "was replaced by one of another name and build",
+        async (it) => {
+          await it.seen("new one", { build: "b2" });
+          await it.workflows.forgetWorker(it.namespace, "owner");
+        },
+      ],
+    ];
+    for (const [what, happens] of troubles) {
+      test(`when its worker ${what}`, async () => {
+        const it = site();
+        await it.seen("owner");
+        await sticky(it, "a");
+        await it.seen("w1");
+        assert.deepEqual(await modes(it, { worker: "w1", staleMs: HOUR }), []);
+        await happens(it);
+        assert.deepEqual(await modes(it, { worker: "w1", staleMs: HOUR }), [["a", "forced_cold_replay"]]);
+      });
+    }
+
+    test("when its worker was never there, or is there in another namespace only", async () => {
+      const [it, other] = [site(), site()];
+      await other.seen("owner");
+      await sticky(it, "a");
+      assert.deepEqual(await modes(it, { worker: "w1" }), [["a", "forced_cold_replay"]]);
+    });
+
+    test("when its worker threw it out: a step that says nothing of affinity ends it", async () => {
+      const it = site();
+      await it.seen("owner");
+      const held = await it.held("a");
+      await it.append(held, { page: page("2"), fate: KEEP, affinity: { worker: "owner", ms: HOUR } });
+      await it.append({ ...held, last: 2 }, { page: page("3") });
+      await it.arrive("a");
+      assert.deepEqual(await modes(it, { worker: "w1" }), [["a", "cold_replay"]]);
+    });
+
+    test("when its own worker comes after the affinity is over", async () => {
+      const it = site();
+      await it.seen("owner");
+      await sticky(it, "a");
+      await passes(3 * HOUR);
+      await it.seen("owner");
+      assert.deepEqual(await modes(it, { worker: "owner" }), [["a", "forced_cold_replay"]]);
+    });
+  });
+
+  describe("affinity bypasses nothing", () => {
+    const wrong: [what: string, request: Claimer][] = [
+      ["type", { types: ["Cart"] }],
+      ["queue", { queue: "other" }],
+      ["build", { build: "b2" }],
+    ];
+    for (const [what, request] of wrong) {
+      test(`a worker does not get its run when it asks for another ${what}`, async () => {
+        const it = site();
+        await it.seen("owner");
+        await it.idle("a", { build: "b1", affinity: { worker: "owner", ms: HOUR } });
+        await it.arrive("a");
+        assert.deepEqual(await modes(it, { worker: "owner", ...request }), []);
+        assert.deepEqual(await modes(it, { worker: "owner", ...request, isSticky: false }), []);
+        assert.deepEqual(await modes(it, { worker: "owner" }), [["a", "sticky_hit_expected"]]);
+      });
+    }
+
+    test("nor a moment before its task is ready, nor while somebody has a lease", async () => {
+      const it = site();
+      await it.seen("owner");
+      const affinity = { worker: "owner", ms: 9 * HOUR };
+      await it.idle("idle", { affinity });
+      const held = await it.held("leased");
+      await it.append(held, { fate: KEEP, affinity });
+      const back = await it.held("paused");
+      await it.append(back, { fate: KEEP, affinity });
+      await it.workflows.giveBack([{ ...back, pauseMs: 30 * MINUTE, problem: undefined }]);
+      assert.deepEqual(await modes(it, { worker: "owner" }), []);
+      await passes(40 * MINUTE);
+      assert.deepEqual(await modes(it, { worker: "owner" }), [["paused", "sticky_hit_expected"]]);
+    });
+
+    test("a lease that ran out leaves the run to the worker that has it in memory, while that lives", async () => {
+      const it = site();
+      await it.seen("owner");
+      const held = await it.held("a", { lease: lease("owner", MINUTE) });
+      const affinity = { worker: "owner", ms: 2 * HOUR };
+      await it.append(held, { fate: { kind: "keep", leaseMs: MINUTE }, affinity });
+      await passes(2 * MINUTE);
+      assert.deepEqual(await modes(it, { worker: "w1" }), []);
+      await it.workflows.forgetWorker(it.namespace, "owner");
+      assert.deepEqual(await modes(it, { worker: "w1" }), [["a", "forced_cold_replay"]]);
+    });
+  });
+
+  describe("how sticky a namespace is", () => {
+    test("counts runs with affinity, and their tasks, while it lasts", async () => {
+      const it = site();
+      const count = () => it.workflows.stickiness(it.namespace);
+      assert.deepEqual(await count(), { runs: 0, ready: 0, leased: 0 });
+      await it.seen("owner");
+      await it.start("none");
+      await it.idle("idle", { affinity: { worker: "owner", ms: HOUR } });
+      await sticky(it, "ready", "owner", HOUR);
+      const held = await it.held("leased");
+      await it.append(held, { fate: KEEP, affinity: { worker: "owner", ms: HOUR } });
+      const over = await it.held("over");
+      await it.append(over, { fate: closeAs(), affinity: { worker: "owner", ms: HOUR } });
+      assert.deepEqual(await count(), { runs: 3, ready: 1, leased: 1 });
+      await it.claim({ worker: "owner" });
+      assert.deepEqual(await count(), { runs: 3, ready: 0, leased: 2 });
+      await passes(HOUR + MINUTE);
+      assert.deepEqual(await count(), { runs: 0, ready: 0, leased: 0 });
+    });
+  });
+
+  describe("workers", () => {
+    test("are there with what they said last, until they are forgotten", async () => {
+      const it = site();
+      assert.deepEqual(await it.workflows.workers(it.namespace), []);
+      await it.seen("w1");
+      await it.seen("w2", { queue: "other", build: "b2", isSticky: false, about: `{"runtime":"node"}` });
+      await passes(HOUR);
+      await it.seen("w1", { isDraining: true, about: "more" });
+      const workers = (await it.workflows.workers(it.namespace)).sort((a, b) => (a.worker < b.worker ? -1 : 1));
+      const rows = workers.map(({ seenAt: _, ...row }): WorkerRow => row);
+      assert.deepEqual(rows, [
+        it.worker("w1", { isDraining: true, about: "more" }),
+        it.worker("w2", { queue: "other", build: "b2", isSticky: false, about: `{"runtime":"node"}` }),
+      ]);
+      const now = await it.now();
+      assertAbout(workers[0]?.seenAt, now);
+      assertAbout(workers[1]?.seenAt, now - HOUR);
+      assert.equal(await it.workflows.forgetWorker(it.namespace, "w1"), true);
+      assert.equal(await it.workflows.forgetWorker(it.namespace, "w1"), false);
+      assert.deepEqual(
+        (await it.workflows.workers(it.namespace)).map(({ worker }) => worker),
+        ["w2"],
+      );
+    });
+
+    test("of other namespaces are others", async () => {
+      const [it, other] = [site(), site()];
+      await it.seen("w1");
+      assert.equal(await other.workflows.forgetWorker(other.namespace, "w1"), false);
+      assert.deepEqual(await other.workflows.workers(other.namespace), []);
+      assert.equal((await it.workflows.workers(it.namespace)).length, 1);
+    });
+  });
+}

@@ -1,0 +1,246 @@
+// What a step brings besides its page: reminders, runs that it starts, and what it sends to other runs. All of it is done, or none.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Append } from "../../ports/workflows.ts";
+import { cancelOf, setOf } from "./reminders-shared.contract.ts";
+import {
+  closeAs,
+  freshId,
+  HOUR,
+  heldOf,
+  KEEP,
+  LARGE,
+  lease,
+  page,
+  REST,
+  Site,
+  type WorkflowsHarness,
+} from "./workflows-shared.contract.ts";
+
+export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
+  const site = () => new Site(opened().store);
+
+  /** A step with everything: it sets and cancels reminders, starts two runs, and sends something to two others. */
+  async function everything(it: Site, step: Append): Promise<Append> {
+    await it.place.set(it.place.key("cancelled"));
+    await it.idle("idle");
+    await it.closed("over");
+    await it.start("open");
+    return {
+      ...step,
+      reminders: [setOf(it.place.key("timer"), { data: LARGE }), cancelOf(it.place.key("cancelled"))],
+      starts: [it.startOf("child", { reminders: [setOf(it.place.key("of the child"))] }), it.startOf("open")],
+      arrivals: [
+        it.arrivalOf("idle", "k"),
+        it.arrivalOf("over", "k"),
+        it.arrivalOf("nobody", "k"),
+        it.arrivalOf("child", "k"),
+      ],
+    };
+  }
+
+  async function view(it: Site) {
+    return {
+      reminders: await it.reminders(),
+      child: await it.status("child"),
+      idle: (await it.task("idle")).state,
+      arrived: (await it.task("idle")).arrived,
+    };
+  }
+  const BEFORE = { reminders: ["cancelled"], child: undefined, idle: "idle", arrived: 0 };
+  const AFTER = { reminders: ["of the child", "timer"], child: "running", idle: "ready", arrived: 1 };
+
+  describe("steps that bring more", () => {
+    for (const fate of [KEEP, REST, closeAs()]) {
+      test(`all of it is done with the step (${fate.kind})`, async () => {
+        const it = site();
+        const held = await it.held("a");
+        const step = await everything(it, it.appendOf(held, { page: page("2"), fate }));
+        assert.deepEqual(await view(it), BEFORE);
+        const outcome = await it.step(step);
+        assert.deepEqual(await view(it), AFTER);
+        const [child, open] = [await it.stored("child"), await it.stored("open")];
+        assert.deepEqual(outcome.kind === "done" && outcome.starts, [
+          { ref: child.ref, runId: step.starts[0]!.runId, status: "running", isNew: true },
+          { ref: open.ref, runId: open.runId, status: "running", isNew: false },
+        ]);
+        assert.deepEqual(await it.inbox(child.ref), [[1, "k"]]);
+        assert.equal((await it.place.stored(it.place.key("timer"))).data, LARGE);
+        assert.deepEqual(new Set(await it.ids()), new Set(["child", "idle", "open"]));
+      });
+
+      test(`nothing of it is done when the step is lost (${fate.kind})`, async () => {
+        const it = site();
+        const held = await it.held("a");
+        const step = await everything(it, it.appendOf(held, { page: page("2"), fate }));
+        assert.deepEqual(await it.step({ ...step, token: freshId() }), { kind: "lost" });
+        assert.deepEqual(await it.step({ ...step, last: 7 }), { kind: "lost" });
+        assert.deepEqual(await view(it), BEFORE);
+      });
+
+      test(`all of it is done once when the step is sent again (${fate.kind})`, async () => {
+        const it = site();
+        const held = await it.held("a");
+        const step = await everything(it, it.appendOf(held, { page: page("2"), fate }));
+        const first = await it.step(step);
+        await it.place.cancel(it.place.key("timer"));
+        const idle = (await it.claim()).tasks.find(({ workflowId }) => workflowId === "idle")!;
+        await it.append(heldOf(idle), { page: page("k"), taken: 1 });
+        const again = await it.step(step);
+        assert.deepEqual(again.kind === "done" && again.starts, first.kind === "done" && first.starts);
+        assert.deepEqual(await view(it), { ...AFTER, reminders: ["of the child"], idle: "idle" });
+        assert.equal((await it.task("child")).arrived, 1);
+      });
+    }
+
+    test("a run that goes on as another closes and starts in one step", async () => {
+      const it = site();
+      const held = await it.held("a");
+      await it.arrive("a", "not taken");
+      const own = lease();
+      const starts = [it.startOf("a", { first: page("anew"), lease: own })];
+      const step = it.appendOf(held, { page: page("continued"), fate: closeAs("continued"), starts });
+      const outcome = await it.step(step);
+      assert.ok(outcome.kind === "done" && outcome.starts[0]?.isNew);
+      const { ref } = outcome.starts[0];
+      const runs = await it.workflows.list({ ...it.key("a"), limit: 9 });
+      assert.deepEqual(
+        runs.map((run) => [run.ref, run.status]),
+        [
+          [ref, "running"],
+          [held.ref, "continued"],
+        ],
+      );
+      const again = await it.step(step);
+      assert.deepEqual(again.kind === "done" && again.starts, outcome.starts);
+      assert.equal((await it.append({ ref, token: own.token, last: 1, taken: 0 }, { page: page("2") })).kind, "done");
+      assert.deepEqual(await it.events(ref), ["anew", "2"]);
+    });
+
+    test("a start that ends an open run does so with the step", async () => {
+      const it = site();
+      const [held, other] = [await it.held("a"), await it.held("b")];
+      const starts = [it.startOf("b", { ifOpen: "terminate" })];
+      assert.equal((await it.append({ ...held, token: freshId() }, { starts })).kind, "lost");
+      assert.equal((await it.stored("b")).ref, other.ref);
+      assert.equal((await it.append(held, { starts })).kind, "done");
+      assert.equal((await it.append(other, { page: page("2") })).kind, "lost");
+      assert.equal(await it.status("b", starts[0]?.runId), "running");
+    });
+
+    test("a child with a lease is its parent's worker's from the start", async () => {
+      const it = site();
+      const held = await it.held("a");
+      const own = lease();
+      const outcome = await it.append(held, { starts: [it.startOf("child", { lease: own })] });
+      assert.ok(outcome.kind === "done");
+      assert.deepEqual(await it.ids(), []);
+      const child = { ref: outcome.starts[0]!.ref, token: own.token, last: 1, taken: 0 };
+      assert.equal(
+        (await it.append(child, { fate: closeAs(), arrivals: [it.arrivalOf("a", "its result")] })).kind,
+        "done",
+      );
+      assert.deepEqual(await it.ids(), ["a"]);
+      assert.deepEqual(await it.inbox(held.ref), [[1, "its result"]]);
+    });
+  });
+
+  describe("steps of one batch", () => {
+    test("may send to each other, and whoever rests is woken", async () => {
+      const it = site();
+      const [a, b, c] = [await it.held("a"), await it.held("b"), await it.held("c")];
+      const outcomes = await it.workflows.append([
+        it.appendOf(a, { page: page("2"), arrivals: [it.arrivalOf("b", "from a"), it.arrivalOf("c", "from a")] }),
+        it.appendOf(b, { page: page("2"), arrivals: [it.arrivalOf("a", "from b"), it.arrivalOf("c", "from b")] }),
+        it.appendOf(c, { page: page("2"), fate: KEEP, arrivals: [it.arrivalOf("a", "from c")] }),
+      ]);
+      assert.deepEqual(
+        outcomes.map(({ kind }) => kind),
+        ["done", "done", "done"],
+      );
+      assert.deepEqual((await it.ids()).sort(), ["a", "b"]);
+      const keys = async (ref: number) => (await it.inbox(ref)).map(([, key]) => key).sort();
+      assert.deepEqual(await keys(a.ref), ["from b", "from c"]);
+      assert.deepEqual(await keys(b.ref), ["from a"]);
+      assert.deepEqual(await keys(c.ref), ["from a", "from b"]);
+      assert.equal((await it.task("c")).state, "leased");
+    });
+
+    test("may start the same workflow, and one of them does", async () => {
+      const it = site();
+      const all = await Promise.all(["a", "b", "c"].map((id) => it.held(id)));
+      const outcomes = await it.workflows.append(
+        all.map((held) => it.appendOf(held, { starts: [it.startOf("child")] })),
+      );
+      const starts = outcomes.map((one) => one.kind === "done" && one.starts[0]);
+      assert.equal(starts.filter((one) => one !== false && one?.isNew).length, 1);
+      assert.equal(new Set(starts.map((one) => one !== false && one?.ref)).size, 1);
+      assert.equal((await it.workflows.list({ ...it.key("child"), limit: 9 })).length, 1);
+      assert.deepEqual(await it.ids(), ["child"]);
+    });
+
+    test("may set the same reminder, and one of them stands", async () => {
+      const it = site();
+      const all = await Promise.all(["a", "b", "c"].map((id) => it.held(id)));
+      const key = it.place.key("shared");
+      const batch = all.map((held, i) => it.appendOf(held, { reminders: [setOf(key, { data: `${i}` })] }));
+      const outcomes = await it.workflows.append(batch);
+      assert.deepEqual(
+        outcomes.map(({ kind }) => kind),
+        ["done", "done", "done"],
+      );
+      assert.ok(["0", "1", "2"].includes((await it.place.stored(key)).data!));
+    });
+
+    test("may send to a run that another of them closes, and nothing is left behind", async () => {
+      const it = site();
+      const [a, b] = [await it.held("a"), await it.held("b")];
+      const outcomes = await it.workflows.append([
+        it.appendOf(a, { page: page("2"), arrivals: [it.arrivalOf("b")] }),
+        it.appendOf(b, { page: page("2"), fate: closeAs() }),
+      ]);
+      assert.deepEqual(
+        outcomes.map(({ kind }) => kind),
+        ["done", "done"],
+      );
+      assert.deepEqual([await it.status("b"), await it.ids()], ["completed", []]);
+    });
+
+    test("bring what each of them says, a lost one nothing", async () => {
+      const it = site();
+      const all = await Promise.all(Array.from({ length: 40 }, (_, i) => it.held(`${i}`)));
+      await it.idle("target");
+      const isLost = (i: number) => i % 5 === 2;
+      await it.workflows.append(
+        all.map((held, i) =>
+          it.appendOf(isLost(i) ? { ...held, token: freshId() } : held, {
+            page: page(`${i}`),
+            reminders: i % 2 === 0 ? [setOf(it.place.key(`timer ${i}`)), setOf(it.place.key(`timeout ${i}`))] : [],
+            starts: i % 3 === 0 ? [it.startOf(`child ${i}`, { delayMs: HOUR })] : [],
+            arrivals: i % 4 === 0 ? [it.arrivalOf("target", `from ${i}`)] : [],
+          }),
+        ),
+      );
+      const expected = (every: number) => all.flatMap((_, i) => (i % every === 0 && !isLost(i) ? [i] : []));
+      assert.deepEqual(
+        (await it.reminders()).sort(),
+        expected(2)
+          .flatMap((i) => [`timer ${i}`, `timeout ${i}`])
+          .sort(),
+      );
+      const children = await it.workflows.list({ namespace: it.namespace, prefix: "child ", limit: 100 });
+      assert.deepEqual(
+        new Set(children.map(({ workflowId }) => workflowId)),
+        new Set(expected(3).map((i) => `child ${i}`)),
+      );
+      const task = await it.only();
+      assert.equal(task.arrived, expected(4).length);
+      const inbox = await it.inbox(task.ref);
+      assert.deepEqual(
+        inbox.map(([number]) => number),
+        expected(4).map((_, i) => i + 1),
+      );
+      assert.deepEqual(new Set(inbox.map(([, key]) => key)), new Set(expected(4).map((i) => `from ${i}`)));
+    });
+  });
+}

@@ -1,0 +1,137 @@
+// No lost wake-up: however arrivals and steps cross, whatever arrived is taken into the history, once, in the order of its number.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { setImmediate as breath } from "node:timers/promises";
+import fc from "fast-check";
+import {
+  further,
+  heldOf,
+  KEEP,
+  page,
+  REST,
+  Site,
+  type WorkflowsHarness,
+  withSecond,
+} from "./workflows-shared.contract.ts";
+
+/** So often in a row a claim may find nothing although something is left, while others finish what they have. */
+const PATIENCE = 2_000;
+
+const batches = fc.array(fc.record({ size: fc.integer({ min: 1, max: 4 }), breaths: fc.nat(3) }), {
+  minLength: 1,
+  maxLength: 12,
+});
+const story = fc.record({
+  senders: fc.array(batches, { minLength: 1, maxLength: 3 }),
+  workers: fc.array(fc.record({ reads: fc.integer({ min: 1, max: 5 }), keeps: fc.boolean(), breaths: fc.nat(2) }), {
+    minLength: 1,
+    maxLength: 3,
+  }),
+});
+type Told = typeof story extends fc.Arbitrary<infer T> ? T : never;
+
+async function breathe(times: number): Promise<void> {
+  for (let i = 0; i < times; i++) await breath();
+}
+
+async function tell(sites: readonly Site[], { senders, workers }: Told): Promise<void> {
+  const [it] = sites as [Site];
+  const { ref } = await it.idle("a");
+  const total = senders.flat().reduce((sum, { size }) => sum + size, 0);
+  const seen: string[] = [];
+  let isSent = false;
+
+  const send = async (site: Site, sender: number): Promise<void> => {
+    for (const [i, { size, breaths }] of senders[sender]!.entries()) {
+      await breathe(breaths);
+      const keys = Array.from({ length: size }, (_, k) => `${sender}/${i}/${k}`);
+      await site.workflows.arrive(keys.map((key) => site.arrivalOf("a", key)));
+    }
+  };
+
+  const work = async (site: Site, { reads, keeps, breaths }: Told["workers"][number], worker: string) => {
+    for (let empty = 0; seen.length < total; ) {
+      const [task] = (await site.claim({ worker, isSticky: false })).tasks;
+      if (task === undefined) {
+        if (isSent) empty++;
+        assert.ok(empty < PATIENCE, `${total - seen.length} of ${total} were never seen`);
+        await breath();
+        continue;
+      }
+      empty = 0;
+      const inbox = await site.workflows.inbox(ref, task.taken, reads);
+      await breathe(breaths);
+      let held = heldOf(task);
+      if (inbox.length > 0) {
+        const keys = inbox.map(({ key }) => key);
+        const taken = inbox.at(-1)!.number;
+        const fate = keeps ? KEEP : REST;
+        const outcome = await site.append(held, { page: page(...keys), taken, fate });
+        assert.equal(outcome.kind, "done");
+        seen.push(...keys);
+        held = further(held, keys.length, taken);
+      }
+      if (keeps || inbox.length === 0) assert.equal((await site.append(held)).kind, "done");
+    }
+  };
+
+  const one = (i: number): Site => sites[i % sites.length]!;
+  await Promise.all([
+    Promise.all(senders.map((_, i) => send(one(i + 1), i))).then(() => {
+      isSent = true;
+    }),
+    ...workers.map((worker, i) => work(one(i), worker, `w${i}`)),
+  ]);
+  const events = (await it.events(ref)).slice(1);
+  assert.deepEqual(events, seen);
+  assert.equal(new Set(events).size, total);
+  for (const [i, sent] of senders.entries()) {
+    const mine = sent.flatMap(({ size }, b) => Array.from({ length: size }, (_, k) => `${i}/${b}/${k}`));
+    assert.deepEqual(
+      events.filter((key) => key.startsWith(`${i}/`)),
+      mine,
+      "not in the order they were sent",
+    );
+  }
+  const { state, arrived, taken } = await it.task("a");
+  assert.deepEqual([state, arrived, taken, await it.inbox(ref)], ["idle", total, total, []]);
+}
+
+export function workflowWakeUpsContract(harness: WorkflowsHarness): void {
+  const { opened, options } = harness;
+  const numRuns = options.modelRuns ?? 100;
+
+  describe("no wake-up is lost", () => {
+    test("however what arrives and what workers do cross", async () => {
+      await fc.assert(
+        fc.asyncProperty(story, (told) => tell([new Site(opened().store)], told)),
+        { numRuns },
+      );
+    });
+
+    test("also when they are different processes", async (t) => {
+      await withSecond(harness, async (second) => {
+        if (second === undefined) return t.skip("this store belongs to one process");
+        await fc.assert(
+          fc.asyncProperty(story, async (told) => {
+            const it = new Site(opened().store);
+            await tell([it, new Site(second, it.namespace)], told);
+          }),
+          { numRuns: Math.ceil(numRuns / 2) },
+        );
+      });
+    });
+
+    test("nor when both are sent in the same moment, again and again", async () => {
+      const it = new Site(opened().store);
+      let held = await it.held("a");
+      for (let i = 0; i < 50; i++) {
+        const [outcome] = await Promise.all([it.append(held, { page: page(`${i}`) }), it.arrive("a", `${i}`)]);
+        assert.equal(outcome.kind, "done");
+        const task = await it.only();
+        assert.deepEqual([task.arrived, task.taken], [i + 1, i]);
+        held = { ...heldOf(task), taken: i + 1 };
+      }
+    });
+  });
+}

@@ -1,0 +1,55 @@
+// What workflows must do on every store, as one suite: memory, SQLite and PostgreSQL all run it.
+// It opens the store once and gives each test a namespace of its own, so a slow store is slow only once.
+import { after, before, describe } from "node:test";
+import { workflowArrivalsContract } from "./contract/workflows-arrivals.contract.ts";
+import { workflowClaimsContract } from "./contract/workflows-claims.contract.ts";
+import { workflowClosingContract } from "./contract/workflows-closing.contract.ts";
+import { workflowCommitsContract } from "./contract/workflows-commits.contract.ts";
+import { workflowCrowdContract } from "./contract/workflows-crowd.contract.ts";
+import { workflowEndsContract } from "./contract/workflows-ends.contract.ts";
+import { workflowLeasesContract } from "./contract/workflows-leases.contract.ts";
+import { workflowReadingContract } from "./contract/workflows-reading.contract.ts";
+import type { OpenedWorkflows, WorkflowsHarness, WorkflowsOptions } from "./contract/workflows-shared.contract.ts";
+import { workflowStartsContract } from "./contract/workflows-starts.contract.ts";
+import { workflowStepsContract } from "./contract/workflows-steps.contract.ts";
+import { workflowStickyContract } from "./contract/workflows-sticky.contract.ts";
+import { workflowTogetherContract } from "./contract/workflows-together.contract.ts";
+import { workflowWakeUpsContract } from "./contract/workflows-wake-ups.contract.ts";
+
+export type { OpenedWorkflows, WorkflowsOptions } from "./contract/workflows-shared.contract.ts";
+
+/** All parts of the suite, so that one can be run alone while a store is being written. */
+export const workflowParts = {
+  starts: workflowStartsContract,
+  arrivals: workflowArrivalsContract,
+  steps: workflowStepsContract,
+  together: workflowTogetherContract,
+  claims: workflowClaimsContract,
+  sticky: workflowStickyContract,
+  leases: workflowLeasesContract,
+  ends: workflowEndsContract,
+  reading: workflowReadingContract,
+  commits: workflowCommitsContract,
+  wakeUps: workflowWakeUpsContract,
+  crowd: workflowCrowdContract,
+  closing: workflowClosingContract,
+};
+
+/** Registers the suite. `open` opens an empty store; it is called a few times, and each result is disposed of. */
+export function workflowsContract(
+  name: string,
+  open: () => Promise<OpenedWorkflows>,
+  options: WorkflowsOptions = {},
+): void {
+  describe(`workflows on the ${name} store keep the contract`, () => {
+    let opened: OpenedWorkflows | undefined;
+    before(async () => {
+      opened = await open();
+    });
+    after(async () => {
+      await opened?.dispose();
+    });
+    const harness: WorkflowsHarness = { open, opened: () => opened as OpenedWorkflows, options };
+    for (const part of Object.values(workflowParts)) part(harness);
+  });
+}
