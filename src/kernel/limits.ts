@@ -78,6 +78,8 @@ export const LIMITS = {
   stickyRemembered: 100_000,
   /** What one reminder may carry. */
   reminderBytes: 4 * MiB,
+  /** One input, result, signal or memo of a workflow. */
+  workflowPayloadBytes: 2 * MiB,
   /** Rows of one page of a listing. */
   listPage: 1_000,
 } as const;

@@ -30,8 +30,25 @@ export interface ActivityOptions {
   readonly queue?: string;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: any function of one argument at most.
-export type ActivityFunction = (input: any) => unknown;
+/** What an activity gets beside its input. */
+export interface ActivityContext {
+  readonly workflowId: string;
+  readonly runId: string;
+  readonly name: string;
+  /** 1 the first time. */
+  readonly attempt: number;
+  /** The same for every attempt at this activity: for those who must not do it twice. */
+  readonly idempotencyKey: string;
+  /** Aborted when nobody waits for it any more, it takes too long, or the worker stops. */
+  readonly signal: AbortSignal;
+  /** Says that it is still at work, and how far it has come. */
+  heartbeat(details?: unknown): void;
+  /** What the attempt before said last. */
+  readonly lastHeartbeat: unknown;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: any input, any result.
+export type ActivityFunction = (input: any, activity: ActivityContext) => unknown;
 
 export interface ChildOptions<Input> {
   /** Default: the id of this workflow, and a number. */

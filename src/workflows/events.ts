@@ -34,6 +34,8 @@ export type Decision =
       readonly name: string;
       readonly input: Wire;
       readonly options?: ActivityOptionsTold;
+      /** The worker that decided it runs it, and so does whoever has the task after it: it does not wait in a queue. */
+      readonly eager?: true;
     }
   | {
       readonly kind: "ActorCalled";
@@ -90,6 +92,14 @@ export type News =
   | { readonly kind: "ActivityFailed"; readonly of: number; readonly error: ToldError; readonly attempts: number }
   | { readonly kind: "ActivityTimedOut"; readonly of: number; readonly error: ToldError }
   | { readonly kind: "ActivityCancelled"; readonly of: number; readonly error: ToldError }
+  /** From now on it waits in a queue. */
+  | {
+      readonly kind: "ActivityRetryScheduled";
+      readonly of: number;
+      readonly attempts: number;
+      readonly pause: number;
+      readonly error: ToldError;
+    }
   | { readonly kind: "TimerFired"; readonly of: number }
   | { readonly kind: "ChildRunCompleted"; readonly of: number; readonly result: Wire }
   | { readonly kind: "ChildRunFailed"; readonly of: number; readonly error: ToldError }

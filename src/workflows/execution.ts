@@ -72,6 +72,7 @@ export class Execution {
   readonly workflow: AnyWorkflow;
   readonly needs: ExecutionNeeds;
   started!: Started;
+  startedAt = 0;
   /** Of the history, so far; the worker keeps them up to date. */
   events = 0;
   bytes = 0;
@@ -92,6 +93,8 @@ export class Execution {
   #fresh: Decision[] = [];
   /** What the history says was decided, by number; only while it is replayed. */
   #recorded: (Decision | undefined)[] = [];
+  /** Decisions of the history that were still waited for at its end. */
+  #replayed: readonly Decision[] = [];
   /** Events of the history that are still to come. */
   #ahead = 0;
   #end: End | undefined;
@@ -139,6 +142,11 @@ export class Execution {
     return found;
   }
 
+  /** Those of them that were in the history when it was replayed. */
+  recordedAwaited(...kinds: readonly Decision["kind"][]): Decision[] {
+    return this.#replayed.filter(({ n, kind }) => kinds.includes(kind) && this.#waits.has(n));
+  }
+
   /** What it waits for, for people. */
   get waitsFor(): string[] {
     const waits = [...this.#waits].map(([n, { kind }]) => `${kind} ${n}`);
@@ -150,6 +158,7 @@ export class Execution {
 
   async begin(started: Started, at: number): Promise<void> {
     this.started = started;
+    this.startedAt = at;
     this.memo = { ...(fromWire(started.memo ?? {}) as object) };
     this.attributes = { ...(fromWire(started.attributes ?? {}) as object) };
     this.#now = at;
@@ -184,6 +193,9 @@ export class Execution {
         if (this.#broken !== undefined) throw this.#broken;
       }
     }
+    this.#replayed = this.#recorded.filter(
+      (decision) => decision !== undefined && this.#waits.has(decision.n),
+    ) as Decision[];
     this.#recorded = [];
   }
 
@@ -245,15 +257,11 @@ export class Execution {
   #endBy(thrown: unknown): NewDecision {
     if (thrown instanceof Continued) {
       const input = toWire(thrown.input, "the input", "WORKFLOW_INVALID");
-      return { kind: "WorkflowContinuedAsNew", type: this.workflow.name, input, runId: this.#idFor("next run") };
+      return { kind: "WorkflowContinuedAsNew", type: this.workflow.name, input, runId: nextRunId(this.started.runId) };
     }
     const error = tellError(thrown);
     const isCancel = thrown instanceof LimpetError && thrown.code === "WORKFLOW_CANCELLED" && this.isCancelled;
     return { kind: isCancel ? "WorkflowCancelled" : "WorkflowFailed", error };
-  }
-
-  #idFor(what: string): string {
-    return `${this.started.runId}/${what === "next run" ? "next" : what}`;
   }
 
   #deliver(news: News): void {
@@ -281,6 +289,7 @@ export class Execution {
         this.#cancel(news.reason);
         break;
       case "UpdateRejected":
+      case "ActivityRetryScheduled":
         break;
     }
   }
@@ -534,6 +543,12 @@ export class Execution {
     }
     return version;
   }
+}
+
+/** The same at every replay, so that it is started once. */
+function nextRunId(runId: string): string {
+  const [, root, number] = /^(.*?)(?:\.(\d+))?$/.exec(runId)!;
+  return `${root}.${Number(number ?? 1) + 1}`;
 }
 
 /** Nobody need wait for it: what it throws is thrown where it is awaited, and nowhere else. */

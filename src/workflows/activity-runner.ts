@@ -1,0 +1,130 @@
+// Runs one attempt of an activity: the function of the user, with its time limits and what it may say meanwhile.
+import { LimpetError } from "../kernel/errors.ts";
+import { fromWire, toWire } from "../kernel/values.ts";
+import type { Clock, Timer } from "../ports/clock.ts";
+import { startToCloseOf } from "./activity-options.ts";
+import type { ActivityFunction } from "./context.ts";
+import type { ActivityOptionsTold, Wire } from "./events.ts";
+import { runOutside } from "./inside.ts";
+
+export interface Attempt {
+  readonly workflowId: string;
+  readonly runId: string;
+  readonly n: number;
+  readonly name: string;
+  readonly input: Wire;
+  readonly options: ActivityOptionsTold | undefined;
+  readonly attempt: number;
+  readonly lastHeartbeat: Wire | undefined;
+  /** From outside: nobody waits for it any more. */
+  readonly signal: AbortSignal;
+  heartbeat?(details: Wire): void;
+}
+
+export class ActivityRunner {
+  readonly #clock: Clock;
+  readonly #activities: ReadonlyMap<string, ActivityFunction>;
+  readonly #names: ReadonlyMap<object, string>;
+
+  constructor(clock: Clock, activities: Readonly<Record<string, ActivityFunction>>) {
+    this.#clock = clock;
+    this.#activities = new Map(Object.entries(activities));
+    this.#names = new Map(Object.entries(activities).map(([name, fn]) => [fn, name]));
+  }
+
+  get names(): string[] {
+    return [...this.#activities.keys()];
+  }
+
+  has(name: string): boolean {
+    return this.#activities.has(name);
+  }
+
+  nameOf(activity: object): string | undefined {
+    return this.#names.get(activity);
+  }
+
+  /** Its result, in JSON-ready form. Throws what it throws, or ACTIVITY_TIMED_OUT. */
+  async run(attempt: Attempt): Promise<Wire> {
+    const { name, options } = attempt;
+    const fn = this.#activities.get(name);
+    if (fn === undefined) throw new LimpetError("ACTIVITY_UNKNOWN", `no activity ${name} in this worker`);
+    const limits = new Limits(this.#clock, attempt);
+    try {
+      const context = {
+        workflowId: attempt.workflowId,
+        runId: attempt.runId,
+        name,
+        attempt: attempt.attempt,
+        idempotencyKey: `${attempt.runId}:${attempt.n}`,
+        signal: limits.signal,
+        lastHeartbeat: attempt.lastHeartbeat === undefined ? undefined : fromWire(attempt.lastHeartbeat),
+        heartbeat: (details?: unknown) => {
+          limits.heard();
+          attempt.heartbeat?.(toWire(details, "the details", "ARGUMENT_INVALID"));
+        },
+      };
+      limits.begin(startToCloseOf(options), options?.heartbeat);
+      const result = await Promise.race([runOutside(async () => fn(fromWire(attempt.input), context)), limits.over]);
+      return toWire(result, "the result", "RESULT_INVALID");
+    } finally {
+      limits.end();
+    }
+  }
+}
+
+/** How long an attempt may take, and how long it may be silent. */
+class Limits {
+  readonly #clock: Clock;
+  readonly #attempt: Attempt;
+  readonly #gone = new AbortController();
+  readonly #over = Promise.withResolvers<never>();
+  #whole: Timer | undefined;
+  #silence: Timer | undefined;
+  #silenceMs: number | undefined;
+  readonly signal: AbortSignal;
+
+  constructor(clock: Clock, attempt: Attempt) {
+    this.#clock = clock;
+    this.#attempt = attempt;
+    this.signal = this.#gone.signal;
+    this.#over.promise.catch(() => {});
+    attempt.signal.addEventListener("abort", this.#aborted);
+  }
+
+  get over(): Promise<never> {
+    return this.#over.promise;
+  }
+
+  readonly #aborted = (): void => {
+    this.#gone.abort(this.#attempt.signal.reason);
+    this.#over.reject(this.#attempt.signal.reason);
+  };
+
+  begin(wholeMs: number, silenceMs: number | undefined): void {
+    if (this.#attempt.signal.aborted) this.#aborted();
+    const { name } = this.#attempt;
+    this.#whole = this.#clock.after(wholeMs, () => this.#end(`${name} took longer than ${wholeMs} ms`));
+    this.#silenceMs = silenceMs;
+    this.heard();
+  }
+
+  heard(): void {
+    const ms = this.#silenceMs;
+    if (ms === undefined || this.signal.aborted) return;
+    this.#silence?.cancel();
+    this.#silence = this.#clock.after(ms, () => this.#end(`${this.#attempt.name} was not heard of for ${ms} ms`));
+  }
+
+  #end(what: string): void {
+    const error = new LimpetError("ACTIVITY_TIMED_OUT", what);
+    this.#gone.abort(error);
+    this.#over.reject(error);
+  }
+
+  end(): void {
+    this.#whole?.cancel();
+    this.#silence?.cancel();
+    this.#attempt.signal.removeEventListener("abort", this.#aborted);
+  }
+}

@@ -1,0 +1,400 @@
+// Workflows, as the code around them uses them: starts, signals, queries, updates, results. It works in every process that shares the
+// store, whether it runs workflows itself or not.
+import { type Duration, parseDuration } from "../kernel/durations.ts";
+import { LimpetError } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import { rebuildTold, tellError } from "../kernel/told-error.ts";
+import { fromWire, toWire } from "../kernel/values.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Random } from "../ports/random.ts";
+import type { Arrival, RunQuery, RunStart, RunStatus, StoredRun, Workflows } from "../ports/workflows.ts";
+import type { AttributeValue } from "./context.ts";
+import type { AnyWorkflow, InputOf, QueryName, ResultOf, SignalName, UpdateName } from "./definition.ts";
+import { checked, checkWorkflowId } from "./definition.ts";
+import type { EndWatch, RunEnd } from "./end-watch.ts";
+import type { HistoryEvent, Started } from "./events.ts";
+import { readPage, writePage } from "./events.ts";
+import { type Message, writeError, writeMessage } from "./messages.ts";
+import type { Dispatcher } from "./outgoing.ts";
+
+export interface StartOptions<Input> {
+  /** Default: a new one. */
+  readonly id?: string;
+  readonly input: Input;
+  readonly queue?: string;
+  /** When a run of that id is open: "fail" (default), "existing" to get that one, "terminate" to end it and start anew. */
+  readonly ifRunning?: "fail" | "existing" | "terminate";
+  /** When runs of that id have ended: "start" another (default), "start unless completed", or "fail". */
+  readonly ifEnded?: "start" | "start unless completed" | "fail";
+  readonly memo?: Readonly<Record<string, unknown>>;
+  readonly attributes?: Readonly<Record<string, AttributeValue>>;
+  /** All runs of it together, and one run, may take so long. */
+  readonly timeout?: Duration;
+  readonly runTimeout?: Duration;
+  /** It begins so much later. */
+  readonly delay?: Duration;
+  /** Only workers of this build run it. */
+  readonly build?: string;
+}
+
+export interface RunDescription {
+  readonly workflowId: string;
+  readonly runId: string;
+  readonly type: string;
+  readonly queue: string;
+  readonly status: RunStatus;
+  readonly startedAt: number;
+  readonly closedAt: number | undefined;
+  readonly historyEvents: number;
+  readonly historyBytes: number;
+  readonly memo: Readonly<Record<string, unknown>>;
+  readonly attributes: Readonly<Record<string, AttributeValue>>;
+  /** Why its worker could not go on with it. */
+  readonly blocked: string | undefined;
+  readonly attempt: number;
+  readonly stickyWorker: string | undefined;
+  readonly stickyUntil: number | undefined;
+}
+
+export interface RunHistoryEvent {
+  readonly number: number;
+  readonly at: number;
+  readonly event: HistoryEvent;
+}
+
+export interface WorkflowList {
+  readonly runs: readonly RunDescription[];
+  /** For the next page; undefined: this was the last one. */
+  readonly before: number | undefined;
+}
+
+export type WorkflowQuery = Partial<Omit<RunQuery, "namespace">>;
+
+/** One workflow, by its id. */
+export interface WorkflowHandle<Result> {
+  readonly id: string;
+  /** A certain run of it; undefined: the open one, or else the latest. */
+  readonly runId: string | undefined;
+  /** Waits for its end. Throws what it ended with. */
+  result(options?: { readonly signal?: AbortSignal; readonly timeout?: Duration }): Promise<Result>;
+  signal<Input>(name: SignalName<Input> | string, input: Input): Promise<void>;
+  query<Answer, Input>(name: QueryName<Answer, Input>, input?: Input): Promise<Answer>;
+  query<Answer = unknown>(name: string, input?: unknown): Promise<Answer>;
+  update<Answer, Input>(
+    name: UpdateName<Answer, Input>,
+    input?: Input,
+    options?: { readonly id?: string },
+  ): Promise<Answer>;
+  update<Answer = unknown>(name: string, input?: unknown, options?: { readonly id?: string }): Promise<Answer>;
+  /** Asks it to end. What it does about it is up to it. */
+  cancel(reason?: string): Promise<void>;
+  /** Ends it, now, whatever its code says. */
+  terminate(reason?: string): Promise<void>;
+  describe(): Promise<RunDescription>;
+  history(): Promise<RunHistoryEvent[]>;
+}
+
+export interface ClientWorld {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly store: Workflows;
+  readonly dispatcher: Dispatcher;
+  readonly namespace: string;
+  readonly queue: string;
+  readonly ends: EndWatch;
+  now(): number;
+  /** Starts it, here if that is possible. */
+  start(
+    start: RunStart,
+    started: Started,
+    at: number,
+  ): Promise<{ readonly ref: number; readonly runId: string; readonly isNew: boolean }>;
+  /** Something arrives at a run. */
+  arrive(arrival: Arrival): Promise<{ readonly ref: number; readonly runId: string }>;
+  query(run: StoredRun, name: string, input: unknown): Promise<unknown>;
+}
+
+const HISTORY_BYTES = 4 * 1024 * 1024;
+const FIRST_LOOK_MS = 5;
+const LONGEST_LOOK_MS = 500;
+
+export class WorkflowClient {
+  readonly #world: ClientWorld;
+
+  constructor(world: ClientWorld) {
+    this.#world = world;
+  }
+
+  /** Starts a workflow. Resolves when that is durable. */
+  start<W extends AnyWorkflow>(workflow: W, options: StartOptions<InputOf<W>>): Promise<WorkflowHandle<ResultOf<W>>>;
+  start<Result = unknown>(type: string, options: StartOptions<unknown>): Promise<WorkflowHandle<Result>>;
+  async start(of: AnyWorkflow | string, options: StartOptions<unknown>): Promise<WorkflowHandle<never>> {
+    const { dispatcher, random } = this.#world;
+    const type = checked("workflow", typeof of === "string" ? of : of.name);
+    const workflowId = options.id ?? random.id();
+    checkWorkflowId(workflowId);
+    const at = this.#world.now();
+    const until = (value: Duration | undefined, what: string): number | undefined =>
+      value === undefined ? undefined : at + parseDuration(value, what);
+    const runTimeoutAt = until(options.runTimeout, "runTimeout");
+    const timeoutAt = until(options.timeout, "timeout");
+    const told: Omit<Started, "kind" | "flags"> = {
+      ...{ type, workflowId, runId: random.id(), input: payload(options.input, "the input") },
+      ...(options.memo !== undefined && { memo: payload(options.memo, "memo") }),
+      ...(options.attributes !== undefined && { attributes: payload(options.attributes, "attributes") }),
+      ...(runTimeoutAt !== undefined && { runTimeoutAt }),
+      ...(timeoutAt !== undefined && { timeoutAt }),
+    };
+    const { ifRunning = "fail", ifEnded = "start" } = options;
+    const start = dispatcher.start(told, {
+      queue: checked("queue", options.queue ?? this.#world.queue),
+      at,
+      ifOpen: ifRunning === "terminate" ? "terminate" : "keep",
+      ifClosed: ifEnded === "fail" ? "keep" : ifEnded,
+      build: options.build,
+      delayMs: options.delay === undefined ? 0 : parseDuration(options.delay, "delay"),
+    });
+    const started = readPage(start.first.data).events[0] as Started;
+    const { runId, isNew } = await this.#world.start(start, started, at);
+    if (!isNew && ifRunning !== "existing") {
+      throw new LimpetError("WORKFLOW_EXISTS", `there is a workflow ${workflowId} already, as run ${runId}`);
+    }
+    return this.#handle(workflowId, runId);
+  }
+
+  /** A workflow that was started somewhere. */
+  get<W extends AnyWorkflow>(workflow: W, id: string, runId?: string): WorkflowHandle<ResultOf<W>>;
+  get<Result = unknown>(id: string, runId?: string): WorkflowHandle<Result>;
+  get(of: AnyWorkflow | string, idOrRun?: string, runId?: string): WorkflowHandle<never> {
+    const [id, run] = typeof of === "string" ? [of, idOrRun] : [idOrRun, runId];
+    checkWorkflowId(id);
+    return this.#handle(id, run);
+  }
+
+  async list(query: WorkflowQuery = {}): Promise<WorkflowList> {
+    const limit = Math.min(query.limit ?? 100, LIMITS.listPage);
+    const { store, namespace } = this.#world;
+    const runs = await store.list({ ...query, namespace, limit });
+    return { runs: runs.map(describeRun), before: runs.length === limit ? runs.at(-1)!.ref : undefined };
+  }
+
+  count(query: WorkflowQuery = {}): Promise<number> {
+    const { store, namespace } = this.#world;
+    return store.count({ ...query, namespace, limit: query.limit ?? 1_000_000 });
+  }
+
+  #handle(id: string, runId: string | undefined): WorkflowHandle<never> {
+    return {
+      id,
+      runId,
+      result: (options) => this.#result(id, runId, options),
+      signal: async (name, input) => {
+        const signal = checked("signal", typeof name === "string" ? name : name.signal);
+        const request = this.#world.random.id();
+        await this.#send(id, runId, request, {
+          kind: "SignalReceived",
+          id: request,
+          name: signal,
+          input: payload(input, "the input"),
+        });
+      },
+      query: async (name: string | { readonly query: string }, input?: unknown) => {
+        const run = await this.#find(id, runId);
+        return (await this.#world.query(run, typeof name === "string" ? name : name.query, input)) as never;
+      },
+      update: (name: string | { readonly update: string }, input?: unknown, options?: { readonly id?: string }) =>
+        this.#update(id, runId, typeof name === "string" ? name : name.update, input, options?.id) as never,
+      cancel: async (reason = "") => {
+        await this.#send(id, runId, "cancel", { kind: "CancelRequested", reason });
+      },
+      terminate: (reason = "") => this.#terminate(id, runId, reason),
+      describe: async () => describeRun(await this.#find(id, runId)),
+      history: () => this.#history(id, runId),
+    };
+  }
+
+  async #find(workflowId: string, runId: string | undefined): Promise<StoredRun> {
+    const { store, namespace } = this.#world;
+    const run = await store.find({ namespace, workflowId, runId });
+    if (run === undefined)
+      throw new LimpetError(
+        "WORKFLOW_UNKNOWN",
+        `there is no workflow ${workflowId}${runId === undefined ? "" : ` with a run ${runId}`}`,
+      );
+    return run;
+  }
+
+  async #send(workflowId: string, runId: string | undefined, key: string, message: Message): Promise<number> {
+    const { namespace } = this.#world;
+    const data = writeMessage(message);
+    return (await this.#world.arrive({ namespace, workflowId, runId, key, data })).ref;
+  }
+
+  async #result(
+    workflowId: string,
+    runId: string | undefined,
+    options: { readonly signal?: AbortSignal; readonly timeout?: Duration } = {},
+  ): Promise<never> {
+    const { clock, ends } = this.#world;
+    const timeout = new AbortController();
+    const timer =
+      options.timeout === undefined
+        ? undefined
+        : clock.after(parseDuration(options.timeout, "timeout"), () =>
+            timeout.abort(new LimpetError("CALL_TIMEOUT", `workflow ${workflowId} has not ended in time; it goes on`)),
+          );
+    const signal = options.signal === undefined ? timeout.signal : AbortSignal.any([options.signal, timeout.signal]);
+    try {
+      for (let run = await this.#find(workflowId, runId); ; ) {
+        const end =
+          run.status === "running"
+            ? await ends.wait(run.ref, signal)
+            : { status: run.status, result: run.result ?? "{}" };
+        if (end.status !== "continued") return readEnd(workflowId, end) as never;
+        run = await this.#find(workflowId, JSON.parse(end.result).result as string);
+      }
+    } finally {
+      timer?.cancel();
+    }
+  }
+
+  async #update(
+    workflowId: string,
+    runId: string | undefined,
+    name: string,
+    input: unknown,
+    id = this.#world.random.id(),
+  ): Promise<unknown> {
+    checked("update", name);
+    const run = await this.#find(workflowId, runId);
+    await this.#send(workflowId, run.runId, id, {
+      kind: "UpdateRequested",
+      id,
+      name,
+      input: payload(input, "the input"),
+    });
+    const { clock, store } = this.#world;
+    // The answer is in the history: it is looked for in what is new there, less and less often.
+    for (let after = run.events, pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS)) {
+      const { pages } = await store.history(run.ref, after, HISTORY_BYTES);
+      for (const { from, count, data } of pages) {
+        after = from + count - 1;
+        for (const event of readPage(data).events) {
+          if (!("id" in event) || event.id !== id) continue;
+          if (event.kind === "UpdateCompleted") return fromWire(event.result);
+          if (event.kind === "UpdateFailed") throw rebuildTold(event.error);
+          if (event.kind === "UpdateRejected") throw refused(event.error);
+        }
+      }
+      if (pages.length === 0) {
+        const { status } = await this.#find(workflowId, run.runId);
+        const isOver = status !== "running" && (await store.history(run.ref, after, 1)).pages.length === 0;
+        if (isOver)
+          throw new LimpetError(
+            "WORKFLOW_CLOSED",
+            `workflow ${workflowId} ended (${status}) before the update was done`,
+          );
+      }
+      await new Promise<void>((resolve) => clock.after(pauseMs, resolve));
+    }
+  }
+
+  async #terminate(workflowId: string, runId: string | undefined, reason: string): Promise<void> {
+    const { store, namespace, dispatcher, ends } = this.#world;
+    const run = await this.#find(workflowId, runId);
+    const error = new LimpetError(
+      "WORKFLOW_TERMINATED",
+      reason === "" ? `workflow ${workflowId} was terminated` : reason,
+    );
+    const told = tellError(error);
+    const page = writePage({ at: this.#world.now(), events: [{ kind: "WorkflowTerminated", reason: error.message }] });
+    const result = writeError(told);
+    const started = readPage((await store.history(run.ref, 0, 1)).pages[0]!.data).events[0] as Started;
+    const arrivals = dispatcher.ofLostChild(started, told);
+    const isDone = await store.close({
+      namespace,
+      workflowId,
+      runId: run.runId,
+      status: "terminated",
+      page,
+      result,
+      arrivals,
+    });
+    if (!isDone) throw closed(workflowId, (await this.#find(workflowId, run.runId)).status);
+    ends.ended(run.ref, { status: "terminated", result });
+  }
+
+  async #history(workflowId: string, runId: string | undefined): Promise<RunHistoryEvent[]> {
+    const run = await this.#find(workflowId, runId);
+    const events: RunHistoryEvent[] = [];
+    for (let after = 0; after < run.events; ) {
+      const { pages } = await this.#world.store.history(run.ref, after, HISTORY_BYTES);
+      if (pages.length === 0) break;
+      for (const { from, count, data } of pages) {
+        const step = readPage(data);
+        for (const [i, event] of step.events.entries()) events.push({ number: from + i, at: step.at, event });
+        after = from + count - 1;
+      }
+    }
+    return events;
+  }
+}
+
+/** What a client or a workflow may hand over in one piece. */
+function payload(value: unknown, what: string): unknown {
+  const wire = toWire(value, what, "ARGUMENT_INVALID");
+  const bytes = JSON.stringify(wire)?.length ?? 0;
+  if (bytes > LIMITS.workflowPayloadBytes) {
+    throw new LimpetError("BODY_TOO_LARGE", `${what} has ${bytes} bytes; ${LIMITS.workflowPayloadBytes} are allowed`);
+  }
+  return wire;
+}
+
+export const closed = (workflowId: string, status: RunStatus | undefined): LimpetError =>
+  status === undefined
+    ? new LimpetError("WORKFLOW_UNKNOWN", `there is no workflow ${workflowId}`)
+    : new LimpetError("WORKFLOW_CLOSED", `workflow ${workflowId} is over (${status})`);
+
+function refused(told: unknown): Error {
+  const error = rebuildTold(told);
+  if (error instanceof LimpetError && error.code === "UPDATE_UNKNOWN") return error;
+  return new LimpetError("UPDATE_REJECTED", error?.message ?? "the update was refused", { cause: error });
+}
+
+function readEnd(workflowId: string, { status, result }: RunEnd): unknown {
+  const { result: value, error } = JSON.parse(result) as { result?: unknown; error?: unknown };
+  if (status === "completed") return fromWire(value);
+  const cause = rebuildTold(error);
+  switch (status) {
+    case "cancelled":
+      throw new LimpetError("WORKFLOW_CANCELLED", `workflow ${workflowId} was cancelled`, { cause });
+    case "terminated":
+      throw new LimpetError("WORKFLOW_TERMINATED", cause?.message ?? `workflow ${workflowId} was terminated`, {
+        cause,
+      });
+    case "timed out":
+      throw new LimpetError("WORKFLOW_TIMED_OUT", `workflow ${workflowId} took too long`, { cause });
+    default:
+      throw new LimpetError("WORKFLOW_FAILED", `workflow ${workflowId} failed: ${cause?.message}`, { cause });
+  }
+}
+
+function describeRun(run: StoredRun): RunDescription {
+  return {
+    workflowId: run.workflowId,
+    runId: run.runId,
+    type: run.type,
+    queue: run.queue,
+    status: run.status,
+    startedAt: run.startedAt,
+    closedAt: run.closedAt,
+    historyEvents: run.events,
+    historyBytes: run.bytes,
+    memo: fromWire(JSON.parse(run.memo)) as Record<string, unknown>,
+    attributes: fromWire(JSON.parse(run.attributes)) as Record<string, AttributeValue>,
+    blocked: run.task?.problem,
+    attempt: run.task?.attempt ?? 0,
+    stickyWorker: run.stickyWorker,
+    stickyUntil: run.stickyUntil,
+  };
+}

@@ -1,0 +1,89 @@
+// Waits for the ends of runs, wherever they run. One that ends in this process is told at once; the others are looked at together, when
+// the store says that something may have ended, and now and then.
+import type { Clock, Timer } from "../ports/clock.ts";
+import type { RunStatus, Workflows } from "../ports/workflows.ts";
+
+export interface RunEnd {
+  readonly status: RunStatus;
+  readonly result: string;
+}
+
+const FIRST_LOOK_MS = 20;
+const LONGEST_PAUSE_MS = 1_000;
+/** Runs that one look asks for. */
+const LOOK = 1_000;
+
+interface Waiter {
+  readonly resolve: (end: RunEnd) => void;
+}
+
+export class EndWatch {
+  readonly #clock: Clock;
+  readonly #store: Workflows;
+  readonly #waiters = new Map<number, Set<Waiter>>();
+  #pauseMs = FIRST_LOOK_MS;
+  #timer: Timer | undefined;
+  #isLooking = false;
+
+  constructor(clock: Clock, store: Workflows) {
+    this.#clock = clock;
+    this.#store = store;
+  }
+
+  /** Rejects when the signal is aborted, with its reason. */
+  wait(ref: number, signal?: AbortSignal): Promise<RunEnd> {
+    const { promise, resolve, reject } = Promise.withResolvers<RunEnd>();
+    const waiter: Waiter = { resolve };
+    const waiters = this.#waiters.get(ref) ?? new Set();
+    waiters.add(waiter);
+    this.#waiters.set(ref, waiters);
+    const abort = (): void => {
+      waiters.delete(waiter);
+      if (waiters.size === 0) this.#waiters.delete(ref);
+      reject(signal!.reason);
+    };
+    if (signal?.aborted === true) abort();
+    else signal?.addEventListener("abort", abort, { once: true });
+    this.#pauseMs = FIRST_LOOK_MS;
+    this.#lookLater();
+    return promise.finally(() => signal?.removeEventListener("abort", abort));
+  }
+
+  ended(ref: number, end: RunEnd): void {
+    const waiters = this.#waiters.get(ref);
+    if (waiters === undefined) return;
+    this.#waiters.delete(ref);
+    for (const { resolve } of waiters) resolve(end);
+  }
+
+  /** Something may have ended elsewhere. */
+  nudge(): void {
+    this.#pauseMs = FIRST_LOOK_MS;
+    void this.#look();
+  }
+
+  #lookLater(): void {
+    if (this.#isLooking || this.#waiters.size === 0) return;
+    this.#timer?.cancel();
+    this.#timer = this.#clock.after(this.#pauseMs, () => void this.#look(), "background");
+    this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    try {
+      const refs = [...this.#waiters.keys()];
+      for (let from = 0; from < refs.length; from += LOOK) {
+        for (const { ref, status, result } of await this.#store.watchEnds(refs.slice(from, from + LOOK))) {
+          this.ended(ref, { status, result });
+        }
+      }
+    } catch {
+      // The next look may work.
+    } finally {
+      this.#isLooking = false;
+    }
+    this.#lookLater();
+  }
+}

@@ -1,0 +1,124 @@
+// One run in the memory of a worker: its execution, how far its history is known, and what its eager activities are up to.
+
+import type { ReminderWrite } from "../ports/reminders.ts";
+import type { Decision, HistoryEvent, News, ParentClosePolicy } from "./events.ts";
+import type { Execution } from "./execution.ts";
+
+/** Something that is to be recorded, and what it was said to be not earlier than. */
+export interface Item {
+  readonly news: News;
+  readonly notBefore: number | undefined;
+}
+
+export class HeldRun {
+  ref: number;
+  readonly execution: Execution;
+  /** The number of the last event of the history. */
+  last: number;
+  /** Arrivals that are in the history. */
+  taken: number;
+  /** Of the lease on its task; undefined: nobody here has it. */
+  token: string | undefined;
+  /** What was decided when it was started here, and is still to be done. */
+  first: readonly Decision[] = [];
+  /** The time of its last step. */
+  at = 0;
+  /** What comes from inside of this process: results of eager activities. */
+  readonly items: Item[] = [];
+  /** Activities that are put into a queue with the next step. */
+  readonly retries: ReminderWrite[] = [];
+  /** Eager activities that run, each with what ends it. */
+  readonly running = new Map<number, AbortController>();
+  /** Activities that were scheduled, and those of them that wait in a queue. */
+  readonly queuedNames = new Map<number, { readonly name: string; readonly queue: string | undefined }>();
+  readonly queued = new Set<number>();
+  readonly children = new Map<number, { readonly workflowId: string; readonly onParentClose: ParentClosePolicy }>();
+  /** Ids of signals and updates that were taken, so that one that is sent again counts once. */
+  readonly seen = new Set<string>();
+  #wake: (() => void) | undefined;
+  #isNudged = false;
+
+  constructor(ref: number, execution: Execution, last: number, taken: number) {
+    this.ref = ref;
+    this.execution = execution;
+    this.last = last;
+    this.taken = taken;
+  }
+
+  /** It is stored now, under this name, with so many events. */
+  as(ref: number, last: number): this {
+    this.ref = ref;
+    this.last = last;
+    return this;
+  }
+
+  get workflowId(): string {
+    return this.execution.started.workflowId;
+  }
+
+  get runId(): string {
+    return this.execution.started.runId;
+  }
+
+  /** Roughly what it takes up. */
+  get bytes(): number {
+    return 4_000 + this.execution.bytes;
+  }
+
+  /** There may be something to do. */
+  nudge(): void {
+    this.#isNudged = true;
+    this.#wake?.();
+  }
+
+  /** Until somebody nudges it. */
+  async nudged(): Promise<void> {
+    if (!this.#isNudged) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+      this.#wake = undefined;
+    }
+    this.#isNudged = false;
+  }
+
+  /** What the history tells about it beyond the code: activities that wait in a queue, signals that were seen. */
+  note(event: HistoryEvent): void {
+    switch (event.kind) {
+      case "ActivityScheduled":
+        this.queuedNames.set(event.n, { name: event.name, queue: event.options?.queue });
+        if (event.eager !== true) this.queued.add(event.n);
+        break;
+      case "ChildWorkflowScheduled":
+        this.children.set(event.n, event);
+        break;
+      case "ChildRunCompleted":
+      case "ChildRunFailed":
+        this.children.delete(event.of);
+        break;
+      case "ActivityRetryScheduled":
+        this.queued.add(event.of);
+        break;
+      case "ActivityCompleted":
+      case "ActivityFailed":
+      case "ActivityTimedOut":
+      case "ActivityCancelled":
+        this.queued.delete(event.of);
+        this.queuedNames.delete(event.of);
+        break;
+      case "SignalReceived":
+      case "UpdateAccepted":
+      case "UpdateRejected":
+        this.seen.add(event.id);
+        break;
+      default:
+        break;
+    }
+  }
+
+  /** Whoever runs for it runs for nobody now. */
+  abandon(reason: unknown): void {
+    for (const controller of this.running.values()) controller.abort(reason);
+    this.running.clear();
+  }
+}

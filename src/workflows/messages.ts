@@ -1,0 +1,49 @@
+// What waits in a run's inbox, and what timers and queued activities carry: written by one process, read by another. JSON text.
+import type { ActivityOptionsTold, News, Wire } from "./events.ts";
+
+/** What can arrive at a run: news of what it waits for, or a request. */
+export type Message =
+  | News
+  | { readonly kind: "UpdateRequested"; readonly id: string; readonly name: string; readonly input: Wire }
+  /** Its parent is over. */
+  | { readonly kind: "TerminateRequested"; readonly reason: string };
+
+/** The time before which the message cannot have been sent; the run's own clock does not lag behind it. */
+export interface Sent {
+  readonly message: Message;
+  readonly notBefore?: number;
+}
+
+export const writeMessage = (message: Message, notBefore?: number): string =>
+  JSON.stringify(notBefore === undefined ? { message } : { message, notBefore });
+
+export const readMessage = (text: string): Sent => JSON.parse(text) as Sent;
+
+/** An activity that waits for a worker. */
+export interface QueuedActivity {
+  readonly workflowId: string;
+  readonly runId: string;
+  readonly n: number;
+  readonly name: string;
+  readonly input: Wire;
+  readonly options?: ActivityOptionsTold;
+  /** Attempts before this one. */
+  readonly attempts: number;
+  readonly scheduledAt: number;
+  readonly heartbeat?: Wire;
+}
+
+export interface RunTimer {
+  readonly workflowId: string;
+  readonly runId: string;
+  readonly n: number;
+}
+
+/** Reminders of workflows have types that neither actors nor jobs can have. */
+export const TIMER_TYPE = "$$timer";
+export const TIMEOUT_TYPE = "$$timeout";
+export const activityType = (queue: string, name: string): string => `$$activity ${queue} ${name}`;
+
+/** How a run ended, as its row keeps it. */
+export const writeResult = (result: Wire): string => JSON.stringify({ result });
+export const writeError = (error: unknown): string => JSON.stringify({ error });

@@ -1,0 +1,235 @@
+// What follows from what a run has decided: timers and queued activities, runs that are started, what others are told. All of it is
+// written in the same transaction as the decisions.
+import type { ToldError } from "../kernel/told-error.ts";
+import { toWire } from "../kernel/values.ts";
+import type { ReminderBook } from "../ports/reminder-book.ts";
+import type { ReminderKey, ReminderWrite } from "../ports/reminders.ts";
+import type { Arrival, RunStart } from "../ports/workflows.ts";
+import type { Decision, End, ParentClosePolicy, Started } from "./events.ts";
+import { writePage } from "./events.ts";
+import type { HeldRun } from "./held-run.ts";
+import { activityType, type QueuedActivity, TIMEOUT_TYPE, TIMER_TYPE, writeMessage } from "./messages.ts";
+
+/** Numbered changes of the engine that replay can see; runs keep the number they were begun with. */
+export const ENGINE_FLAGS = 1;
+
+export interface Outgoing {
+  readonly reminders: ReminderWrite[];
+  readonly starts: RunStart[];
+  readonly arrivals: Arrival[];
+}
+
+export interface OutgoingNeeds {
+  readonly namespace: string;
+  readonly queue: string;
+  readonly book: ReminderBook;
+}
+
+/** A delivery that fails is tried until it works: what it brings must not be lost. */
+const PERSISTENT = { attempts: Number.MAX_SAFE_INTEGER, pause: "1s", longestPause: "1m" } as const;
+
+export class Dispatcher {
+  readonly #needs: OutgoingNeeds;
+
+  constructor(needs: OutgoingNeeds) {
+    this.#needs = needs;
+  }
+
+  #key(type: string, runId: string, n: number): ReminderKey {
+    return { namespace: this.#needs.namespace, type, id: runId, name: String(n) };
+  }
+
+  #set(key: ReminderKey, at: number | undefined, data: unknown): ReminderWrite {
+    const due = at === undefined ? 0 : new Date(at);
+    return this.#needs.book.set(key, { due, data, onFailure: PERSISTENT });
+  }
+
+  /** What the decisions of a step bring about. */
+  of(run: HeldRun, decisions: readonly Decision[], now: number): Outgoing {
+    const outgoing: Outgoing = { reminders: [], starts: [], arrivals: [] };
+    for (const decision of decisions) this.#add(outgoing, run, decision, now);
+    return outgoing;
+  }
+
+  #add(outgoing: Outgoing, run: HeldRun, decision: Decision, now: number): void {
+    const { workflowId, runId } = run;
+    switch (decision.kind) {
+      case "ActivityScheduled":
+        if (decision.eager !== true) {
+          const { n, name, input, options } = decision;
+          const told = { workflowId, runId, n, name, input, attempts: 0, scheduledAt: now };
+          outgoing.reminders.push(this.queue({ ...told, ...(options !== undefined && { options }) }, undefined));
+        }
+        break;
+      case "ActivityCancelRequested":
+        // One that is eager has no row, and is told here.
+        if (run.queued.has(decision.of)) outgoing.reminders.push(...this.#cancelActivity(run, decision.of));
+        break;
+      case "TimerScheduled": {
+        const { n, at } = decision;
+        outgoing.reminders.push(this.#set(this.#key(TIMER_TYPE, runId, n), at, { workflowId, runId, n }));
+        break;
+      }
+      case "TimerCancelled":
+        outgoing.reminders.push({ kind: "cancel", key: this.#key(TIMER_TYPE, runId, decision.of) });
+        break;
+      case "ChildWorkflowScheduled": {
+        const { n, type, input, onParentClose, queue } = decision;
+        const parent = { workflowId, runId, n, onClose: onParentClose };
+        const child = { type, workflowId: decision.workflowId, runId: `${runId}-${n}`, input, parent };
+        outgoing.starts.push(this.start(child, { ifClosed: "start", queue: queue ?? this.#needs.queue, at: now }));
+        break;
+      }
+      case "SignalSent": {
+        const id = `${runId}:${decision.n}`;
+        const { name, input } = decision;
+        outgoing.arrivals.push(this.#tell(decision.workflowId, id, { kind: "SignalReceived", id, name, input }));
+        break;
+      }
+      case "CancelSent": {
+        const reason = `workflow ${workflowId} asked for it`;
+        outgoing.arrivals.push(
+          this.#tell(decision.workflowId, `${runId}:${decision.n}`, { kind: "CancelRequested", reason }),
+        );
+        break;
+      }
+      default:
+        break;
+    }
+  }
+
+  #tell(workflowId: string, key: string, message: Parameters<typeof writeMessage>[0], runId?: string): Arrival {
+    return { namespace: this.#needs.namespace, workflowId, runId, key, data: writeMessage(message) };
+  }
+
+  /** An activity is put into its queue, again or for the first time. */
+  queue(activity: QueuedActivity, at: number | undefined): ReminderWrite {
+    const queue = activity.options?.queue ?? this.#needs.queue;
+    const key = this.#key(activityType(queue, activity.name), activity.runId, activity.n);
+    return this.#set(key, at, activity);
+  }
+
+  #cancelActivity(run: HeldRun, n: number): ReminderWrite[] {
+    const activity = run.queuedNames.get(n);
+    if (activity === undefined) return [];
+    const type = activityType(activity.queue ?? this.#needs.queue, activity.name);
+    return [{ kind: "cancel", key: this.#key(type, run.runId, n) }];
+  }
+
+  /** How a run is begun. */
+  start(
+    told: Omit<Started, "kind" | "flags">,
+    how: {
+      readonly queue: string;
+      readonly at: number;
+      readonly ifOpen?: RunStart["ifOpen"];
+      readonly ifClosed?: RunStart["ifClosed"];
+      readonly build?: string | undefined;
+      readonly delayMs?: number;
+    },
+  ): RunStart {
+    const started: Started = { kind: "WorkflowStarted", flags: ENGINE_FLAGS, ...told };
+    const timeoutAt = Math.min(
+      told.runTimeoutAt ?? Number.POSITIVE_INFINITY,
+      told.timeoutAt ?? Number.POSITIVE_INFINITY,
+    );
+    const { workflowId, runId } = told;
+    const data = { workflowId, runId, n: 0 };
+    return {
+      namespace: this.#needs.namespace,
+      workflowId,
+      runId,
+      type: told.type,
+      queue: how.queue,
+      build: how.build,
+      first: writePage({ at: how.at, events: [started] }),
+      attributes: JSON.stringify(told.attributes ?? {}),
+      memo: JSON.stringify(told.memo ?? {}),
+      delayMs: how.delayMs ?? 0,
+      ifOpen: how.ifOpen ?? "keep",
+      ifClosed: how.ifClosed ?? "start",
+      lease: undefined,
+      reminders: Number.isFinite(timeoutAt) ? [this.#set(this.#key(TIMEOUT_TYPE, runId, 0), timeoutAt, data)] : [],
+    };
+  }
+
+  /** What follows from the end of a run: nothing of it goes on without it, and who waits for it is told. */
+  atEnd(run: HeldRun, end: End, now: number): Outgoing {
+    const { execution, runId, workflowId } = run;
+    const { started } = execution;
+    const outgoing: Outgoing = { reminders: [], starts: [], arrivals: [] };
+    for (const n of execution.awaited("TimerScheduled")) {
+      outgoing.reminders.push({ kind: "cancel", key: this.#key(TIMER_TYPE, runId, n) });
+    }
+    for (const n of execution.awaited("ActivityScheduled")) outgoing.reminders.push(...this.#cancelActivity(run, n));
+    if (started.runTimeoutAt !== undefined || started.timeoutAt !== undefined) {
+      outgoing.reminders.push({ kind: "cancel", key: this.#key(TIMEOUT_TYPE, runId, 0) });
+    }
+    if (end.kind === "WorkflowContinuedAsNew") {
+      this.#goOn(outgoing, run, end, now);
+      return outgoing;
+    }
+    for (const [n, child] of run.children) {
+      if (!execution.isAwaited(n)) continue;
+      const told = this.atParentEnd(
+        child.workflowId,
+        `${runId}-${n}`,
+        child.onParentClose,
+        `its parent ${workflowId} is over`,
+      );
+      if (told !== undefined) outgoing.arrivals.push(told);
+    }
+    const { parent } = started;
+    if (parent !== undefined) {
+      const message =
+        end.kind === "WorkflowCompleted"
+          ? ({ kind: "ChildRunCompleted", of: parent.n, result: end.result } as const)
+          : ({ kind: "ChildRunFailed", of: parent.n, error: end.error } as const);
+      outgoing.arrivals.push(this.#tell(parent.workflowId, `child ${parent.n}`, message, parent.runId));
+    }
+    return outgoing;
+  }
+
+  /** A run was ended from outside: its parent is told. */
+  ofLostChild({ parent }: Started, error: ToldError): Arrival[] {
+    if (parent === undefined) return [];
+    const message = { kind: "ChildRunFailed", of: parent.n, error } as const;
+    return [this.#tell(parent.workflowId, `child ${parent.n}`, message, parent.runId)];
+  }
+
+  atParentEnd(workflowId: string, runId: string, policy: ParentClosePolicy, reason: string): Arrival | undefined {
+    if (policy === "abandon") return undefined;
+    const kind = policy === "cancel" ? "CancelRequested" : "TerminateRequested";
+    return this.#tell(workflowId, "parent", { kind, reason }, runId);
+  }
+
+  /** The next run of the workflow, with what was not waited for. */
+  #goOn(outgoing: Outgoing, run: HeldRun, end: Extract<End, { kind: "WorkflowContinuedAsNew" }>, now: number): void {
+    const { execution, workflowId } = run;
+    const { started } = execution;
+    const { timeoutAt, runTimeoutAt, parent } = started;
+    const told = {
+      type: end.type,
+      workflowId,
+      runId: end.runId,
+      input: end.input,
+      memo: toWire(execution.memo, "memo", "WORKFLOW_INVALID"),
+      attributes: toWire(execution.attributes, "attributes", "WORKFLOW_INVALID"),
+      continuedFrom: started.runId,
+      ...(parent !== undefined && { parent }),
+      ...(timeoutAt !== undefined && { timeoutAt }),
+      ...(runTimeoutAt !== undefined && { runTimeoutAt: now + (runTimeoutAt - execution.startedAt) }),
+    };
+    outgoing.starts.push(this.start(told, { queue: this.#needs.queue, at: now }));
+    let number = 0;
+    for (const [name, inputs] of execution.signals) {
+      for (const input of inputs) {
+        const id = `${started.runId}:left ${number++}`;
+        const wire = toWire(input, "the input", "WORKFLOW_INVALID");
+        outgoing.arrivals.push(
+          this.#tell(workflowId, id, { kind: "SignalReceived", id, name, input: wire }, end.runId),
+        );
+      }
+    }
+  }
+}

@@ -1,0 +1,327 @@
+// Brings one task of a run to an end: takes what has arrived into the history, lets the code go on, and writes what it decides, step by
+// step, each step one transaction. While eager activities of the run are at work the task stays here, and their results are steps of it.
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
+import { tellError } from "../kernel/told-error.ts";
+import { fromWire, toWire } from "../kernel/values.ts";
+import type { ReminderWrite } from "../ports/reminders.ts";
+import type { Append, AppendOutcome, Page, StoredArrival, TaskFate, Workflows } from "../ports/workflows.ts";
+import { pauseAfter } from "./activity-options.ts";
+import type { ActivityRunner } from "./activity-runner.ts";
+import type { Decision, End, HistoryEvent, News, Started } from "./events.ts";
+import { isDecision, writePage } from "./events.ts";
+import type { HeldRun, Item } from "./held-run.ts";
+import { HISTORY_MOST_BYTES, HISTORY_MOST_EVENTS } from "./history-budget.ts";
+import { type QueuedActivity, readMessage, writeError, writeResult } from "./messages.ts";
+import type { Dispatcher, Outgoing } from "./outgoing.ts";
+
+export interface TaskWorld {
+  readonly store: Workflows;
+  readonly dispatcher: Dispatcher;
+  readonly activities: ActivityRunner;
+  readonly queue: string;
+  readonly leaseMs: number;
+  /** The store's clock. */
+  now(): number;
+  /** How long the run stays with this worker when it rests; undefined: it does not. */
+  readonly affinity: Append["affinity"];
+  callActor(type: string, id: string, method: string, args: readonly unknown[]): Promise<unknown>;
+  /** What was written is durable. */
+  written(append: Append, outcome: Extract<AppendOutcome, { kind: "done" }>): void;
+}
+
+/** Arrivals that one step takes. */
+const STEP = 500;
+
+/** `rests`: nothing is to be done now. `lost`: it is somebody else's. */
+export type TaskEnd = "rests" | "closed" | "lost";
+
+export async function workOn(run: HeldRun, arrived: number, world: TaskWorld): Promise<TaskEnd> {
+  resume(run, world);
+  for (let known = arrived; ; ) {
+    const step = new StepInMaking(run, world);
+    if (known > run.taken)
+      for (const arrival of await world.store.inbox(run.ref, run.taken, STEP)) await step.take(arrival);
+    for (const item of run.items.splice(0)) await step.tell(item);
+    known = 0;
+    if (step.isWorthWriting) {
+      const outcome = await step.write();
+      if (outcome.kind === "lost") return "lost";
+      known = outcome.arrived;
+      if (step.fate.kind === "close") return "closed";
+      if (step.fate.kind === "rest") return "rests";
+      step.startActivities();
+    }
+    if (known <= run.taken && run.items.length === 0) {
+      await run.nudged();
+      // Whoever nudges need not know whether something has arrived: one look says it.
+      if (run.items.length === 0) known = Number.MAX_SAFE_INTEGER;
+    }
+  }
+}
+
+/**
+ * The first step of a run that is started here: what its code decides at once is written together with its start. Simple: nothing but
+ * activities that are run here and timers follow from it.
+ */
+export function firstStep(
+  run: HeldRun,
+  started: Started,
+  at: number,
+  world: TaskWorld,
+): { readonly page: Page; readonly reminders: readonly ReminderWrite[]; readonly isSimple: boolean } {
+  const events: HistoryEvent[] = [started];
+  for (const decision of run.execution.fresh) {
+    const isEager = decision.kind === "ActivityScheduled" && isHere(decision, world);
+    events.push(isEager ? { ...decision, eager: true } : decision);
+  }
+  const decisions = events.filter(isDecision);
+  const isSimple = run.execution.end === undefined && !decisions.some(({ kind }) => !SIMPLE.has(kind));
+  if (!isSimple) return { page: { count: 0, data: "" }, reminders: [], isSimple };
+  run.execution.takeFresh();
+  for (const event of events) run.note(event);
+  run.first = decisions;
+  const { reminders } = world.dispatcher.of(run, decisions, at);
+  return { page: writePage({ at, events }), reminders, isSimple };
+}
+
+const SIMPLE: ReadonlySet<string> = new Set<Decision["kind"]>(["ActivityScheduled", "ActorCalled", "TimerScheduled"]);
+
+function isHere({ name, options }: Extract<Decision, { kind: "ActivityScheduled" }>, world: TaskWorld): boolean {
+  return (options?.queue === undefined || options.queue === world.queue) && world.activities.has(name);
+}
+
+/** Eager activities whose results are not in the history run again: whoever ran them is gone. */
+function resume(run: HeldRun, world: TaskWorld): void {
+  const { execution, first } = run;
+  run.first = [];
+  const isActivity = ({ kind, n }: Decision): boolean =>
+    (kind === "ActivityScheduled" || kind === "ActorCalled") && execution.isAwaited(n);
+  for (const decision of [
+    ...execution.recordedAwaited("ActivityScheduled", "ActorCalled"),
+    ...first.filter(isActivity),
+  ]) {
+    if (!run.running.has(decision.n) && !run.queued.has(decision.n)) startActivity(run, decision, world);
+  }
+}
+
+/** One step, while it is put together. */
+class StepInMaking {
+  readonly #run: HeldRun;
+  readonly #world: TaskWorld;
+  readonly #events: HistoryEvent[] = [];
+  readonly #eager: Decision[] = [];
+  #at: number;
+  #taken: number;
+  #terminated: string | undefined;
+  fate: TaskFate = { kind: "rest" };
+
+  constructor(run: HeldRun, world: TaskWorld) {
+    this.#run = run;
+    this.#world = world;
+    this.#at = Math.max(run.at, world.now());
+    this.#taken = run.taken;
+    this.#collect();
+  }
+
+  async take({ number, data }: StoredArrival): Promise<void> {
+    this.#taken = number;
+    const { message, notBefore } = readMessage(data);
+    if (message.kind === "TerminateRequested") {
+      this.#terminated ??= message.reason;
+      return;
+    }
+    const news = message.kind === "UpdateRequested" ? this.#accept(message) : message;
+    await this.tell({ news, notBefore });
+  }
+
+  /** Whether it is done is for the workflow to say. */
+  #accept({ id, name, input }: { readonly id: string; readonly name: string; readonly input: unknown }): News {
+    const { execution, workflowId } = this.#run;
+    try {
+      if (execution.validate(name, fromWire(input))) return { kind: "UpdateAccepted", id, name, input };
+      throw new LimpetError("UPDATE_UNKNOWN", `workflow ${workflowId} has no update called ${name}`);
+    } catch (thrown) {
+      return { kind: "UpdateRejected", id, name, error: tellError(thrown) };
+    }
+  }
+
+  async tell({ news, notBefore }: Item): Promise<void> {
+    const run = this.#run;
+    if (run.execution.end !== undefined || !isWanted(run, news)) return;
+    if (notBefore !== undefined) this.#at = Math.max(this.#at, notBefore);
+    this.#events.push(news);
+    run.note(news);
+    await run.execution.tell(news, this.#at);
+    this.#collect();
+  }
+
+  #collect(): void {
+    const run = this.#run;
+    for (const decision of run.execution.takeFresh()) {
+      const isEager = decision.kind === "ActivityScheduled" && isHere(decision, this.#world);
+      const event = isEager ? ({ ...decision, eager: true } as const) : decision;
+      this.#events.push(event);
+      run.note(event);
+      if (isEager || event.kind === "ActorCalled") this.#eager.push(event);
+    }
+  }
+
+  /** False: nothing happened, and the task stays here all the same. */
+  get isWorthWriting(): boolean {
+    const { retries, running, taken } = this.#run;
+    return this.#events.length > 0 || retries.length > 0 || this.#taken > taken || running.size === 0;
+  }
+
+  async write(): Promise<AppendOutcome> {
+    const run = this.#run;
+    const append = this.#append();
+    const [outcome] = await this.#world.store.append([append]);
+    if (outcome!.kind === "lost") return outcome!;
+    run.last += this.#events.length;
+    run.taken = this.#taken;
+    run.at = this.#at;
+    run.execution.events = run.last;
+    run.execution.bytes += append.page?.data.length ?? 0;
+    for (const event of this.#events) if (event.kind === "ActivityCancelRequested") this.#abort(event.of);
+    this.#world.written(append, outcome!);
+    return outcome!;
+  }
+
+  #append(): Append {
+    const run = this.#run;
+    const { execution } = run;
+    const decisions = this.#events.filter(isDecision);
+    const outgoing = this.#world.dispatcher.of(run, decisions, this.#at);
+    const retries = run.retries.splice(0);
+    const end = execution.end;
+    this.fate = this.#fateOf(end, outgoing);
+    const hasAttributes = decisions.some(({ kind }) => kind === "SearchAttributesUpserted");
+    const hasMemo = decisions.some(({ kind }) => kind === "MemoUpserted");
+    return {
+      ref: run.ref,
+      token: run.token!,
+      last: run.last,
+      page: this.#events.length === 0 ? undefined : writePage({ at: this.#at, events: this.#events }),
+      taken: this.#taken,
+      fate: this.fate,
+      affinity: this.fate.kind === "close" ? undefined : this.#world.affinity,
+      attributes: hasAttributes ? JSON.stringify(execution.attributes) : undefined,
+      memo: hasMemo ? JSON.stringify(execution.memo) : undefined,
+      reminders: [...outgoing.reminders, ...retries],
+      starts: outgoing.starts,
+      arrivals: outgoing.arrivals,
+    };
+  }
+
+  #fateOf(end: End | undefined, outgoing: Outgoing): TaskFate {
+    const run = this.#run;
+    if (end === undefined && this.#terminated !== undefined) {
+      const reason = this.#terminated;
+      this.#events.push({ kind: "WorkflowTerminated", reason });
+      const error = new LimpetError("WORKFLOW_TERMINATED", reason);
+      return { kind: "close", status: "terminated", result: writeError(tellError(error)) };
+    }
+    if (end === undefined) {
+      checkLength(run, this.#events);
+      const isBusy = this.#eager.length > 0 || run.running.size > 0 || run.items.length > 0;
+      return isBusy ? { kind: "keep", leaseMs: this.#world.leaseMs } : { kind: "rest" };
+    }
+    const more = this.#world.dispatcher.atEnd(run, end, this.#at);
+    outgoing.reminders.push(...more.reminders);
+    outgoing.starts.push(...more.starts);
+    outgoing.arrivals.push(...more.arrivals);
+    switch (end.kind) {
+      case "WorkflowCompleted":
+        return { kind: "close", status: "completed", result: writeResult(end.result) };
+      case "WorkflowContinuedAsNew":
+        return { kind: "close", status: "continued", result: writeResult(end.runId) };
+      case "WorkflowCancelled":
+        return { kind: "close", status: "cancelled", result: writeError(end.error) };
+      case "WorkflowFailed":
+        return { kind: "close", status: "failed", result: writeError(end.error) };
+    }
+  }
+
+  #abort(n: number): void {
+    const { running } = this.#run;
+    running.get(n)?.abort(new LimpetError("WORKFLOW_CANCELLED", "the workflow does not wait for it any more"));
+    running.delete(n);
+  }
+
+  /** What was decided in it is durable, and may be done. */
+  startActivities(): void {
+    for (const decision of this.#eager)
+      if (this.#run.execution.isAwaited(decision.n)) startActivity(this.#run, decision, this.#world);
+  }
+}
+
+/** Late results, and what was heard before, are dropped. */
+function isWanted({ execution, seen }: HeldRun, news: News): boolean {
+  if ("of" in news) return execution.isAwaited(news.of);
+  return !("id" in news) || !seen.has(news.id);
+}
+
+function checkLength(run: HeldRun, events: readonly HistoryEvent[]): void {
+  const count = run.last + events.length;
+  if (count <= HISTORY_MOST_EVENTS && run.execution.bytes <= HISTORY_MOST_BYTES) return;
+  const said = `its history has ${count} events and ${run.execution.bytes} bytes, and no room for more; it should continue as new earlier`;
+  throw new LimpetError("WORKFLOW_TOO_LARGE", said);
+}
+
+function startActivity(run: HeldRun, decision: Decision, world: TaskWorld): void {
+  const controller = new AbortController();
+  run.running.set(decision.n, controller);
+  const done =
+    decision.kind === "ActorCalled"
+      ? callActor(decision, world)
+      : runActivity(run, decision as Extract<Decision, { kind: "ActivityScheduled" }>, controller.signal, world);
+  void done.then((news) => {
+    if (run.running.get(decision.n) !== controller) return;
+    run.running.delete(decision.n);
+    run.items.push({ news, notBefore: undefined });
+    run.nudge();
+  });
+}
+
+async function callActor(
+  { n, type, id, method, input }: Extract<Decision, { kind: "ActorCalled" }>,
+  world: TaskWorld,
+): Promise<News> {
+  try {
+    const result = await world.callActor(type, id, method, fromWire(input) as unknown[]);
+    return { kind: "ActivityCompleted", of: n, result: toWire(result, "the result", "RESULT_INVALID") };
+  } catch (thrown) {
+    return { kind: "ActivityFailed", of: n, error: tellError(thrown), attempts: 1 };
+  }
+}
+
+async function runActivity(
+  run: HeldRun,
+  { n, name, input, options }: Extract<Decision, { kind: "ActivityScheduled" }>,
+  signal: AbortSignal,
+  world: TaskWorld,
+): Promise<News> {
+  const { workflowId, runId } = run;
+  try {
+    const attempt = { workflowId, runId, n, name, input, options, attempt: 1, lastHeartbeat: undefined, signal };
+    return { kind: "ActivityCompleted", of: n, result: await world.activities.run(attempt) };
+  } catch (thrown) {
+    const error = tellError(thrown);
+    const pause = pauseAfter(options, 1, thrown as { name?: string; code?: unknown });
+    if (pause === undefined) return failureNews(n, thrown, 1);
+    const queued: QueuedActivity = { workflowId, runId, n, name, input, attempts: 1, scheduledAt: run.at };
+    run.retries.push(
+      world.dispatcher.queue({ ...queued, ...(options !== undefined && { options }) }, world.now() + pause),
+    );
+    return { kind: "ActivityRetryScheduled", of: n, attempts: 1, pause, error };
+  }
+}
+
+export function failureNews(n: number, thrown: unknown, attempts: number): News {
+  const said = thrown instanceof Error ? thrown.message : String(thrown);
+  const code = isLimpetError(thrown, "ACTIVITY_TIMED_OUT") ? "ACTIVITY_TIMED_OUT" : "ACTIVITY_FAILED";
+  const error = tellError(new LimpetError(code, said, { cause: thrown }));
+  return code === "ACTIVITY_TIMED_OUT"
+    ? { kind: "ActivityTimedOut", of: n, error }
+    : { kind: "ActivityFailed", of: n, error, attempts };
+}

@@ -1,0 +1,425 @@
+// Takes tasks of runs from the store and brings them to an end, several at a time. Runs that rest stay in memory, so that their next task
+// goes on where the last one ended; every other one is replayed from its history first.
+//
+// What a task may write is decided by the store alone: a worker that lost its lease writes nothing. So everything here is allowed to be
+// late, to happen twice, or to stop in the middle.
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
+import { tellError } from "../kernel/told-error.ts";
+import type { Clock, Timer } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import type { Random } from "../ports/random.ts";
+import type { Settle } from "../ports/settle.ts";
+import type { ClaimedTask, RunStart, StartOutcome, TaskLease, WorkerRow } from "../ports/workflows.ts";
+import type { AnyWorkflow } from "./definition.ts";
+import { fingerprintOf } from "./definition.ts";
+import type { Started, Step } from "./events.ts";
+import { readPage, writePage } from "./events.ts";
+import { Execution } from "./execution.ts";
+import { HeldRun } from "./held-run.ts";
+import { readMessage, writeError } from "./messages.ts";
+import { RunCache } from "./run-cache.ts";
+import { firstStep, type TaskWorld, workOn } from "./task.ts";
+
+export interface WorkerSettings {
+  readonly namespace: string;
+  readonly workerId: string;
+  readonly queue: string;
+  readonly build: string;
+  readonly leaseMs: number;
+  readonly pollMs: number;
+  readonly concurrency: number;
+  /** Runs that rest in memory; 0: none, and every task is replayed. */
+  readonly cacheRuns: number;
+  readonly cacheBytes: number;
+  readonly isSticky: boolean;
+  readonly stickyMs: number;
+  readonly drainMs: number;
+}
+
+export interface WorkerWorld extends Omit<TaskWorld, "queue" | "leaseMs" | "affinity"> {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly settle: Settle;
+}
+
+/** A worker that was not seen for so many heartbeats has nothing in memory any more, as far as others are concerned. */
+const STALE_HEARTBEATS = 3;
+const HEARTBEAT_MS = 5_000;
+/** Bytes of a history that are read at a time. */
+const PAGE_BYTES = 4 * 1024 * 1024;
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 5 * 60_000;
+/** A run whose history is full waits for people. */
+const PARKED_MS = 24 * 3_600_000;
+
+export class Worker {
+  readonly #settings: WorkerSettings;
+  readonly #world: WorkerWorld;
+  readonly #task: TaskWorld;
+  readonly #definitions: ReadonlyMap<string, AnyWorkflow>;
+  readonly cache: RunCache;
+  /** Runs whose task is here. */
+  readonly #held = new Map<number, HeldRun>();
+  readonly #working = new Set<Promise<void>>();
+  #isOpen = false;
+  #isClaiming = false;
+  #isNudged = false;
+  #poll: Timer | undefined;
+  #renewal: Timer | undefined;
+  #heartbeat: Timer | undefined;
+
+  constructor(definitions: readonly AnyWorkflow[], settings: WorkerSettings, world: WorkerWorld) {
+    this.#settings = settings;
+    this.#world = world;
+    this.#definitions = new Map(definitions.map((definition) => [definition.name, definition]));
+    this.cache = new RunCache(settings.isSticky ? settings.cacheRuns : 0, settings.cacheBytes);
+    const { queue, leaseMs, workerId, stickyMs } = settings;
+    const affinity = this.cache.isOn ? { worker: workerId, ms: stickyMs } : undefined;
+    this.#task = { ...world, queue, leaseMs, affinity };
+  }
+
+  get types(): string[] {
+    return [...this.#definitions.keys()];
+  }
+
+  get working(): number {
+    return this.#working.size;
+  }
+
+  has(type: string): boolean {
+    return this.#definitions.has(type);
+  }
+
+  async start(): Promise<void> {
+    await this.#seen(false);
+    this.#isOpen = true;
+    this.#beat();
+    this.#renew();
+    this.nudge();
+  }
+
+  /** Takes no more tasks, lets those that are here end, and gives up what it remembers. */
+  async stop(): Promise<void> {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#poll?.cancel();
+    this.#heartbeat?.cancel();
+    await this.#seen(true).catch(() => {});
+    for (const run of this.#held.values()) run.abandon(new LimpetError("STOPPING", "the worker stops"));
+    await this.#giveBackAll();
+    const { clock, store } = this.#world;
+    await Promise.race([
+      Promise.allSettled([...this.#working]),
+      new Promise<void>((resolve) => clock.after(this.#settings.drainMs, resolve)),
+    ]);
+    this.#renewal?.cancel();
+    this.cache.clear();
+    await store.forgetWorker(this.#settings.namespace, this.#settings.workerId).catch(() => {});
+  }
+
+  async #giveBackAll(): Promise<void> {
+    const returns = [...this.#held.values()].map(({ ref, token }) => ({
+      ref,
+      token: token!,
+      pauseMs: 0,
+      problem: undefined,
+    }));
+    if (returns.length > 0) await this.#world.store.giveBack(returns).catch(() => {});
+    for (const run of this.#held.values()) run.nudge();
+  }
+
+  // ——— Being there.
+
+  #row(isDraining: boolean): WorkerRow {
+    const { namespace, workerId: worker, queue, build, isSticky } = this.#settings;
+    const { capacity, numbers } = this.cache;
+    const fingerprints = Object.fromEntries([...this.#definitions].map(([name, each]) => [name, fingerprintOf(each)]));
+    const about = {
+      runtime: "typescript",
+      types: this.types,
+      fingerprints,
+      capacity,
+      ...numbers,
+      working: this.working,
+    };
+    return {
+      namespace,
+      worker,
+      queue,
+      build,
+      isSticky: isSticky && this.cache.isOn,
+      isDraining,
+      about: JSON.stringify(about),
+    };
+  }
+
+  #seen(isDraining: boolean): Promise<void> {
+    return this.#world.store.seen(this.#row(isDraining));
+  }
+
+  #beat(): void {
+    this.#heartbeat = this.#world.clock.after(HEARTBEAT_MS, () => {
+      void this.#seen(false)
+        .catch((err) => this.#world.log.warn("workflow.heartbeat.failed", { err }))
+        .finally(() => {
+          if (this.#isOpen) this.#beat();
+        });
+    });
+  }
+
+  // ——— Getting tasks.
+
+  /** There may be tasks. */
+  nudge(): void {
+    this.#isNudged = true;
+    if (!this.#isClaiming && this.#isOpen) void this.#claim();
+  }
+
+  /** Something may have arrived at a run that is here; true: it is. */
+  nudgeRun(ref: number): boolean {
+    const run = this.#held.get(ref);
+    run?.nudge();
+    return run !== undefined;
+  }
+
+  nudgeAll(): void {
+    for (const run of this.#held.values()) run.nudge();
+    this.nudge();
+  }
+
+  get #room(): number {
+    return this.#settings.concurrency - this.#working.size;
+  }
+
+  get hasRoom(): boolean {
+    return this.#isOpen && this.#room > 0;
+  }
+
+  #lease(): TaskLease {
+    return { token: this.#world.random.id(), worker: this.#settings.workerId, leaseMs: this.#settings.leaseMs };
+  }
+
+  async #claim(): Promise<void> {
+    this.#isClaiming = true;
+    this.#poll?.cancel();
+    let pauseMs = this.#settings.pollMs;
+    try {
+      while (this.#isNudged && this.#isOpen && this.#room > 0 && this.#definitions.size > 0) {
+        this.#isNudged = false;
+        const { namespace, queue, build } = this.#settings;
+        const claims = await this.#world.store.claim({
+          ...{ namespace, queue, build, types: this.types },
+          limit: Math.min(this.#room, 200),
+          lease: this.#lease(),
+          isSticky: this.cache.isOn,
+          staleMs: HEARTBEAT_MS * STALE_HEARTBEATS,
+        });
+        for (const task of claims.tasks) this.#begin(this.#workOn(task));
+        if (claims.tasks.length > 0) this.#isNudged = true;
+        if (claims.next !== undefined) pauseMs = Math.max(0, Math.min(pauseMs, claims.next - claims.now));
+      }
+    } catch (err) {
+      this.#world.log.warn("workflow.claim.failed", { err });
+    } finally {
+      this.#isClaiming = false;
+    }
+    if (!this.#isOpen) return;
+    // One that became free meanwhile says so itself.
+    this.#poll = this.#world.clock.after(Math.max(pauseMs, 10), () => this.nudge());
+  }
+
+  #begin(work: Promise<void>): void {
+    this.#working.add(work);
+    void work.finally(() => {
+      this.#working.delete(work);
+      if (this.#isNudged && this.#isOpen && !this.#isClaiming) void this.#claim();
+    });
+  }
+
+  /** Leases get longer while somebody works on their runs. */
+  #renew(): void {
+    this.#renewal = this.#world.clock.after(this.#settings.leaseMs / 3, () => {
+      void this.#renewAll()
+        .catch((err) => this.#world.log.warn("workflow.renewal.failed", { err }))
+        .finally(() => {
+          if (this.#isOpen || this.#held.size > 0) this.#renew();
+        });
+    });
+  }
+
+  async #renewAll(): Promise<void> {
+    const tasks = [...this.#held.values()].map(({ ref, token }) => ({ ref, token: token! }));
+    if (tasks.length === 0) return;
+    const lost = await this.#world.store.renew(tasks, this.#settings.leaseMs);
+    for (const ref of lost) {
+      const run = this.#held.get(ref);
+      run?.abandon(new LimpetError("LEASE_LOST", "somebody else may work on the run"));
+      run?.nudge();
+    }
+    // What arrived from elsewhere without being told.
+    for (const run of this.#held.values()) run.nudge();
+  }
+
+  // ——— Working on them.
+
+  async #workOn(task: ClaimedTask): Promise<void> {
+    let run: HeldRun | undefined;
+    try {
+      run = await this.#runOf(task);
+      run.token = task.token;
+      await this.#hold(run, task.arrived);
+    } catch (error) {
+      await this.#failed(task, error);
+    }
+  }
+
+  async #hold(run: HeldRun, arrived: number): Promise<void> {
+    this.#held.set(run.ref, run);
+    try {
+      const end = await workOn(run, arrived, this.#task);
+      run.token = undefined;
+      if (end === "rests" && this.#isOpen) {
+        this.cache.put(run);
+      } else {
+        run.abandon(new LimpetError("LEASE_LOST", "the run is over, or somebody else's"));
+      }
+    } catch (error) {
+      run.abandon(error);
+      throw error;
+    } finally {
+      this.#held.delete(run.ref);
+    }
+  }
+
+  async #runOf(task: ClaimedTask): Promise<HeldRun> {
+    const warm = this.cache.take(task.ref);
+    if (warm !== undefined && warm.last === task.last && warm.taken === task.taken) {
+      this.cache.hits++;
+      return warm;
+    }
+    if (task.mode === "sticky_hit_expected") this.cache.misses++;
+    if (task.mode === "forced_cold_replay") this.cache.forced++;
+    return this.replay(task);
+  }
+
+  /** From its history; what comes to light on the way is not written. */
+  async replay(task: {
+    readonly ref: number;
+    readonly type: string;
+    readonly last: number;
+    readonly taken: number;
+  }): Promise<HeldRun> {
+    const definition = this.#definitions.get(task.type);
+    if (definition === undefined) {
+      throw new LimpetError("WORKFLOW_TYPE_UNKNOWN", `this worker has no workflow ${task.type}`);
+    }
+    const { settle, store, activities } = this.#world;
+    const { namespace, queue } = this.#settings;
+    const execution = new Execution(definition, { settle, namespace, queue, nameOf: (fn) => activities.nameOf(fn) });
+    const run = new HeldRun(task.ref, execution, task.last, task.taken);
+    const steps: Step[] = [];
+    for (let after = 0; after < task.last; ) {
+      const { pages } = await store.history(task.ref, after, PAGE_BYTES);
+      if (pages.length === 0)
+        throw new LimpetError("INVARIANT", `the history of ${task.ref} ends at ${after} of ${task.last}`);
+      for (const { from, count, data } of pages) {
+        const step = readPage(data);
+        steps.push(step);
+        execution.bytes += data.length;
+        after = from + count - 1;
+        run.at = step.at;
+        for (const event of step.events) run.note(event);
+      }
+    }
+    await execution.replay(steps);
+    return run;
+  }
+
+  /** The task is given back with what was wrong. Whoever can do better may have it, after a while. */
+  async #failed(task: ClaimedTask, error: unknown): Promise<void> {
+    const { store, log } = this.#world;
+    if (isLimpetError(error, "STORE_UNAVAILABLE") || isLimpetError(error, "COMMIT_UNKNOWN")) return;
+    const problem = error instanceof Error ? error.message : String(error);
+    log.warn("workflow.blocked", { workflow: task.workflowId, type: task.type, attempt: task.attempt, err: error });
+    try {
+      if (await this.#endBroken(task)) return;
+      const isFull = isLimpetError(error, "WORKFLOW_TOO_LARGE");
+      const pauseMs = isFull
+        ? PARKED_MS
+        : Math.min(FIRST_PAUSE_MS * 2 ** Math.min(task.attempt - 1, 20), LONGEST_PAUSE_MS);
+      await store.giveBack([{ ref: task.ref, token: task.token, pauseMs, problem }]);
+    } catch (err) {
+      log.warn("workflow.return.failed", { err });
+    }
+  }
+
+  /** A run whose code cannot go on can still be asked to end. */
+  async #endBroken(task: ClaimedTask): Promise<boolean> {
+    const { store } = this.#world;
+    const inbox = await store.inbox(task.ref, task.taken, 1_000);
+    for (const { number, data } of inbox) {
+      const { message } = readMessage(data);
+      if (message.kind !== "CancelRequested" && message.kind !== "TerminateRequested") continue;
+      const isCancel = message.kind === "CancelRequested";
+      const error = tellError(new LimpetError(isCancel ? "WORKFLOW_CANCELLED" : "WORKFLOW_TERMINATED", message.reason));
+      const last = { kind: "WorkflowTerminated", reason: message.reason } as const;
+      const page = writePage({ at: this.#world.now(), events: isCancel ? [message, last] : [last] });
+      const fate = { kind: "close", status: isCancel ? "cancelled" : "terminated", result: writeError(error) } as const;
+      const nothing = {
+        affinity: undefined,
+        attributes: undefined,
+        memo: undefined,
+        reminders: [],
+        starts: [],
+        arrivals: [],
+      };
+      const { ref, token } = task;
+      const [outcome] = await store.append([{ ref, token, last: task.last, page, taken: number, fate, ...nothing }]);
+      return outcome!.kind === "done";
+    }
+    return false;
+  }
+
+  /** Starts a run and its first task in one step, here. Undefined: there is no room, or this worker does not know it. */
+  async startHere(start: RunStart, started: Started, at: number): Promise<StartOutcome | undefined> {
+    const definition = this.#definitions.get(start.type);
+    if (definition === undefined || !this.hasRoom || start.delayMs > 0 || start.queue !== this.#settings.queue)
+      return undefined;
+    const { settle, activities, store } = this.#world;
+    const { namespace, queue } = this.#settings;
+    const execution = new Execution(definition, { settle, namespace, queue, nameOf: (fn) => activities.nameOf(fn) });
+    const run = new HeldRun(0, execution, 0, 0);
+    run.at = at;
+    await execution.begin(started, at);
+    const { page, reminders, isSimple } = firstStep(run, started, at, this.#task);
+    // What more it brings about is written with its first step.
+    if (!isSimple) return undefined;
+    const lease = this.#lease();
+    const [outcome] = await store.start([
+      { ...start, first: page, lease, reminders: [...start.reminders, ...reminders] },
+    ]);
+    if (outcome!.isNew && outcome!.runId === start.runId && outcome!.status === "running") {
+      this.#begin(this.#goOnHere(run.as(outcome!.ref, page.count), lease.token, page.data.length, start));
+    }
+    return outcome!;
+  }
+
+  async #goOnHere(
+    run: HeldRun,
+    token: string,
+    bytes: number,
+    { namespace, workflowId, runId, type }: RunStart,
+  ): Promise<void> {
+    run.token = token;
+    run.execution.events = run.last;
+    run.execution.bytes = bytes;
+    try {
+      await this.#hold(run, 0);
+    } catch (error) {
+      const { ref, last, taken } = run;
+      const nothing = { attempt: 1, mode: "cold_replay", arrived: taken } as const;
+      await this.#failed({ namespace, workflowId, runId, type, ref, token, last, taken, ...nothing }, error);
+    }
+  }
+}
