@@ -1,11 +1,12 @@
-// The connections of one store. A statement runs on its own, in its own transaction, on any free connection; a connection
-// that behaved oddly is destroyed and a new one is made when it is needed. So the store recovers when the server does.
+// The connections of one store. A statement runs on its own, in its own transaction, on any free connection; a few go together in one.
+// A connection that behaved oddly is destroyed and a new one is made when it is needed. So the store recovers when the server does.
 import { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import { LimpetError } from "../../kernel/errors.ts";
 import { faultOf, type StoreFault, storeFault } from "./faults.ts";
 import type { PostgresSettings } from "./settings.ts";
+import { BRIEFLY_MS } from "./while-held.ts";
 
 export interface Statement {
   /** Prepared once per connection under this name. */
@@ -18,12 +19,18 @@ export type Row = readonly unknown[];
 /** `doubtful`: something may have been applied when the answer is lost, and the caller must be told so. */
 export type Use = "harmless" | "doubtful";
 
+/** Runs statements: each in a transaction of its own, or all of them in one. Rejects with a StoreFault. */
+export interface Runner {
+  run(statement: Statement, values: unknown[], use: Use): Promise<Row[]>;
+}
+
 /** Tries of a statement that lost to another one; each is rolled back before the next. */
 const CONFLICT_TRIES = 5;
+const BEGIN = `BEGIN; SET LOCAL lock_timeout = ${BRIEFLY_MS}`;
 const IDLE_MS = 60_000;
 const CLOSE_MS = 1_000;
 
-export class Connections {
+export class Connections implements Runner {
   readonly #settings: PostgresSettings;
   readonly #pool: pg.Pool;
   readonly #sockets = new Set<Socket>();
@@ -68,10 +75,58 @@ export class Connections {
     }
   }
 
-  async #once({ name, text }: Statement, values: unknown[], use: Use): Promise<Row[]> {
-    const client = await this.#pool.connect().catch((error: unknown) => {
+  /**
+   * Runs statements in one transaction, all of it again when it lost against another one. Each of them sees what was committed before it
+   * began. Locks are waited for briefly (while-held.ts): what is locked in several steps is locked in no order.
+   */
+  async transaction<T>(work: (runner: Runner) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#together(work);
+      } catch (error) {
+        if ((error as StoreFault).kind !== "conflict" || attempt >= CONFLICT_TRIES) throw error;
+        await pause(Math.random() * 4 * 2 ** attempt);
+      }
+    }
+  }
+
+  async #together<T>(work: (runner: Runner) => Promise<T>): Promise<T> {
+    const client = await this.#connect("doubtful");
+    let isBroken = false;
+    // Until the end is sent, surely nothing was applied.
+    const ask = async (query: pg.QueryConfig | string, use: Use) => {
+      try {
+        return await client.query<unknown[]>(query as pg.QueryArrayConfig);
+      } catch (error) {
+        const fault = faultOf(error, "statement");
+        isBroken ||= fault.broken;
+        throw storeFault(fault, use, this.#settings.location);
+      }
+    };
+    try {
+      await ask(BEGIN, "harmless");
+      const done = await work({
+        run: async ({ name, text }, values) =>
+          (await ask({ name, text, values, rowMode: "array" } as pg.QueryConfig, "harmless")).rows,
+      });
+      await ask("COMMIT", "doubtful");
+      return done;
+    } catch (error) {
+      if (!isBroken) await ask("ROLLBACK", "harmless").catch(() => undefined);
+      throw error;
+    } finally {
+      client.release(isBroken);
+    }
+  }
+
+  #connect(use: Use): Promise<pg.PoolClient> {
+    return this.#pool.connect().catch((error: unknown) => {
       throw storeFault(faultOf(error, "connect"), use, this.#settings.location);
     });
+  }
+
+  async #once({ name, text }: Statement, values: unknown[], use: Use): Promise<Row[]> {
+    const client = await this.#connect(use);
     try {
       const { rows } = await client.query<unknown[]>({ name, text, values, rowMode: "array" });
       client.release();

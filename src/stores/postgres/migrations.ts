@@ -1,6 +1,7 @@
 // The tables, as numbered steps. A step that was released is never changed: a later step changes what it made.
 import { coordinationTables } from "./coordination-tables.ts";
 import { reminderTables } from "./reminder-tables.ts";
+import { workflowTables } from "./workflow-tables.ts";
 
 export interface Migration {
   readonly number: number;
@@ -62,4 +63,6 @@ const coordination: Migration = { number: 2, name: "coordination", sql: coordina
 
 const reminders: Migration = { number: 3, name: "reminders", sql: reminderTables };
 
-export const MIGRATIONS: readonly Migration[] = [actors, coordination, reminders];
+const workflows: Migration = { number: 4, name: "workflows", sql: workflowTables };
+
+export const MIGRATIONS: readonly Migration[] = [actors, coordination, reminders, workflows];

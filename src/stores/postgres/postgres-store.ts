@@ -1,6 +1,5 @@
 // Actors in PostgreSQL. Many processes share one database; the fence is one row per actor. Survives the loss of any
 // connection and of the server: what was answered is on disk, and what was not can be sent again.
-import { LimpetError } from "../../kernel/errors.ts";
 import type { ActorKey } from "../../kernel/names.ts";
 import type { Coordination } from "../../ports/coordination.ts";
 import type { Reminders } from "../../ports/reminders.ts";
@@ -23,6 +22,7 @@ import { migrate } from "./migrate.ts";
 import { PostgresReminders } from "./reminders.ts";
 import { type PostgresOptions, type PostgresSettings, postgresSettings } from "./settings.ts";
 import { Takes } from "./take.ts";
+import { PostgresWorkflows } from "./workflows.ts";
 
 export type { PostgresOptions } from "./settings.ts";
 
@@ -42,6 +42,7 @@ class PostgresStore implements Store {
   readonly #connections: Connections;
   readonly #leadership: Connections;
   readonly #reminders: PostgresReminders;
+  readonly #workflows: PostgresWorkflows;
   readonly #takes: Takes;
   readonly #commits: Commits;
   readonly #listing: Listing;
@@ -57,6 +58,12 @@ class PostgresStore implements Store {
     // Held rows get a few more chances than one wait, so that a passing neighbour on a slow disk is not yet a fault.
     const heldMs = settings.lockTimeoutMs * 5;
     this.#reminders = new PostgresReminders(settings, schema, heldMs);
+    const reminders = this.#reminders;
+    this.#workflows = new PostgresWorkflows(settings, schema, heldMs, {
+      wrote: (writes, now) => reminders.wrote(writes, now),
+      announce: (namespace) => reminders.announce("workflows", namespace),
+      watch: (namespace, listener) => reminders.listen("workflows", namespace, listener),
+    });
     this.#takes = new Takes(this.#connections, schema, heldMs);
     this.#commits = new Commits(this.#connections, schema, heldMs, (writes, now) => this.#reminders.wrote(writes, now));
     this.#listing = new Listing(this.#connections, schema);
@@ -67,7 +74,7 @@ class PostgresStore implements Store {
   }
 
   get workflows(): Workflows {
-    throw new LimpetError("INVARIANT", "this store does not keep workflows yet");
+    return this.#workflows;
   }
 
   take(batch: readonly TakeRequest[]): Promise<(Taken | Held)[]> {
@@ -92,6 +99,8 @@ class PostgresStore implements Store {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#connections.close(), this.#leadership.close(), this.#reminders.close()]);
+    await Promise.all([this.#connections.close(), this.#leadership.close(), this.#workflows.end()]);
+    // What was done is told on their connections.
+    await this.#reminders.close();
   }
 }

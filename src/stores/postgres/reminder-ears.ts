@@ -1,10 +1,10 @@
-// Listening to what other processes tell of reminders, on a connection of its own, from the first who watches until the store is
+// Listening to what other processes tell of reminders and workflows, on a connection of its own, from the first who watches until the store is
 // closed. A connection that is lost is made again. While there is none nothing is heard, so whenever one is ready, whoever has something
 // due is told so.
 import { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
-import { type News, newsOf } from "./reminder-news.ts";
+import { type News, newsOf, subjectOf, type Topic } from "./reminder-news.ts";
 import type { PostgresSettings } from "./settings.ts";
 
 const FIRST_PAUSE_MS = 100;
@@ -24,9 +24,16 @@ export interface EarsOptions {
   readonly heard: (news: News) => void;
 }
 
+/** Who watches one topic in one namespace. */
+interface Watched {
+  readonly about: Topic;
+  readonly namespace: string;
+  readonly listeners: Set<() => void>;
+}
+
 export class ReminderEars {
   readonly #options: EarsOptions;
-  readonly #watchers = new Map<string, Set<() => void>>();
+  readonly #watchers = new Map<string, Watched>();
   readonly #closing = new AbortController();
   #listening: Promise<void> | undefined;
 
@@ -34,13 +41,16 @@ export class ReminderEars {
     this.#options = options;
   }
 
-  watch(namespace: string, listener: () => void): () => void {
-    const watchers = this.#watchers.get(namespace) ?? new Set();
-    this.#watchers.set(namespace, watchers.add(listener));
+  watch(about: Topic, namespace: string, listener: () => void): () => void {
+    const subject = subjectOf(about, namespace);
+    const watched = this.#watchers.get(subject) ?? { about, namespace, listeners: new Set() };
+    this.#watchers.set(subject, watched);
+    const { listeners } = watched;
+    listeners.add(listener);
     if (!this.#closing.signal.aborted) this.#listening ??= this.#listen();
     return () => {
-      watchers.delete(listener);
-      if (watchers.size === 0 && this.#watchers.get(namespace) === watchers) this.#watchers.delete(namespace);
+      listeners.delete(listener);
+      if (listeners.size === 0 && this.#watchers.get(subject) === watched) this.#watchers.delete(subject);
     };
   }
 
@@ -98,16 +108,18 @@ export class ReminderEars {
     const news = newsOf(payload, this.#options.self);
     if (news === undefined) return;
     this.#options.heard(news);
-    this.#tell(news.namespace);
-  }
-
-  #tell(namespace: string): void {
-    for (const listener of this.#watchers.get(namespace) ?? []) listener();
+    const watched = this.#watchers.get(subjectOf(news.about, news.namespace));
+    if (watched !== undefined) tell(watched);
   }
 
   async #catchUp(): Promise<void> {
-    for (const namespace of [...this.#watchers.keys()]) {
-      if (await this.#options.areDue(namespace)) this.#tell(namespace);
+    for (const watched of [...this.#watchers.values()]) {
+      // Whoever watches workflows looks for itself: there are several things that may have happened.
+      if (watched.about === "workflows" || (await this.#options.areDue(watched.namespace))) tell(watched);
     }
   }
+}
+
+function tell({ listeners }: Watched): void {
+  for (const listener of listeners) listener();
 }

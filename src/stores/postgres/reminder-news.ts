@@ -1,5 +1,5 @@
-// Telling other processes that reminders were written which are due soon, so that they need not wait for their next look. What is
-// told may get lost, and nothing depends on it.
+// Telling other processes that reminders were written which are due soon, or that something happened to workflows, so that they need not
+// wait for their next look. What is told may get lost, and nothing depends on it.
 //
 // A transaction that notifies takes a lock on the whole server when it commits and keeps it until it is on disk: thirty clients
 // that do so are no faster than three. So nothing is told in the transactions that write. It is told afterwards, in one that writes
@@ -16,7 +16,13 @@ export interface News {
   readonly namespace: string;
   /** When it was due, if that is so long ago that it may be overlooked. */
   readonly longAgo: number | undefined;
+  readonly about: Topic;
 }
+
+export type Topic = "reminders" | "workflows";
+
+/** What is said of one topic in one namespace is said once. */
+export const subjectOf = (about: Topic, namespace: string): string => `${about} ${namespace}`;
 
 const notify: Statement = {
   name: "limpet_notify",
@@ -38,10 +44,10 @@ export class Announcer {
   }
 
   announce(news: News): void {
-    const { namespace } = news;
-    const waiting = this.#waiting.get(namespace)?.longAgo;
+    const subject = subjectOf(news.about, news.namespace);
+    const waiting = this.#waiting.get(subject)?.longAgo;
     const isEarlier = waiting === undefined || (news.longAgo !== undefined && news.longAgo < waiting);
-    this.#waiting.set(namespace, isEarlier ? news : { namespace, longAgo: waiting });
+    this.#waiting.set(subject, isEarlier ? news : { ...news, longAgo: waiting });
     if (this.#isBusy) return;
     this.#isBusy = true;
     void this.#connections
@@ -65,9 +71,10 @@ export class Announcer {
 /** What was told, unless it came from `self` or is none of ours. */
 export function newsOf(payload: string | undefined, self: string): News | undefined {
   try {
-    const { from, namespace, longAgo } = JSON.parse(payload ?? "") as Partial<Record<string, unknown>>;
+    const { from, namespace, longAgo, about } = JSON.parse(payload ?? "") as Partial<Record<string, unknown>>;
     if (typeof from !== "string" || from === self || typeof namespace !== "string") return undefined;
-    return { namespace, longAgo: typeof longAgo === "number" ? longAgo : undefined };
+    const topic = about === "workflows" ? about : "reminders";
+    return { namespace, longAgo: typeof longAgo === "number" ? longAgo : undefined, about: topic };
   } catch {
     return undefined;
   }

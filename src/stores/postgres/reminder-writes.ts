@@ -2,7 +2,7 @@
 import { invariant } from "../../kernel/errors.ts";
 import type { ReminderKey, ReminderOutcome, ReminderWrite } from "../../ports/reminders.ts";
 import { bigints, texts } from "./arrays.ts";
-import type { Connections, Statement } from "./connections.ts";
+import type { Runner, Statement } from "./connections.ts";
 import { queueOf } from "./reminder-queue.ts";
 import { MILLIS } from "./reminder-tables.ts";
 import { briefly, whileHeld } from "./while-held.ts";
@@ -156,14 +156,14 @@ interface Placed<T extends ReminderWrite = ReminderWrite> {
 }
 
 export class ReminderWrites {
-  readonly #connections: Connections;
+  readonly #runner: Runner;
   readonly #set: Statement;
   readonly #write: Statement;
   readonly #heldMs: number;
 
   /** `heldMs`: how long rows that others hold are tried again. */
-  constructor(connections: Connections, schema: string, heldMs: number) {
-    this.#connections = connections;
+  constructor(runner: Runner, schema: string, heldMs: number) {
+    this.#runner = runner;
     this.#set = setReminders(schema);
     this.#write = writeReminders(schema);
     this.#heldMs = heldMs;
@@ -191,7 +191,7 @@ export class ReminderWrites {
       values.push(...keyValues(writes.map(({ write }) => write.key)), bigints(cancels.map(({ number }) => number)));
     }
     const statement = cancels.length > 0 ? this.#write : this.#set;
-    const [row] = await whileHeld(this.#heldMs, () => this.#connections.run(statement, values, "doubtful"));
+    const [row] = await whileHeld(this.#heldMs, () => this.#runner.run(statement, values, "doubtful"));
     const [now, given, put, there, dropped] = row as unknown as WrittenRow;
     const stands = put && new Set(put);
     for (const [place, { i }] of sets.entries()) {

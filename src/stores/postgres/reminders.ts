@@ -20,7 +20,7 @@ import { isLongAgo, LowMarks } from "./low-marks.ts";
 import { Claims } from "./reminder-claims.ts";
 import { ReminderEars } from "./reminder-ears.ts";
 import { ReminderListing } from "./reminder-listing.ts";
-import { Announcer } from "./reminder-news.ts";
+import { Announcer, type Topic } from "./reminder-news.ts";
 import { ReminderSteps } from "./reminder-steps.ts";
 import { ReminderWrites } from "./reminder-writes.ts";
 import type { PostgresSettings } from "./settings.ts";
@@ -78,7 +78,7 @@ export class PostgresReminders implements Reminders {
     return this.#connections.during(async () => {
       if (batch.length === 0) return [];
       const { counted, freeIn } = await this.#steps.settle(batch);
-      for (const namespace of freeIn) this.#announcer?.announce({ namespace, longAgo: undefined });
+      for (const namespace of freeIn) this.announce("reminders", namespace);
       return counted;
     });
   }
@@ -104,7 +104,7 @@ export class PostgresReminders implements Reminders {
   revive(key: ReminderKey): Promise<boolean> {
     return this.#connections.during(async () => {
       const isRevived = await this.#listing.revive(key);
-      if (isRevived) this.#announcer?.announce({ namespace: key.namespace, longAgo: undefined });
+      if (isRevived) this.announce("reminders", key.namespace);
       return isRevived;
     });
   }
@@ -118,7 +118,17 @@ export class PostgresReminders implements Reminders {
   }
 
   watch(namespace: string, listener: () => void): (() => void) | undefined {
-    return this.#ears?.watch(namespace, listener);
+    return this.listen("reminders", namespace, listener);
+  }
+
+  /** Tells other processes that they may have something to do. */
+  announce(about: Topic, namespace: string): void {
+    this.#announcer?.announce({ namespace, longAgo: undefined, about });
+  }
+
+  /** Calls back when another process says so. */
+  listen(about: Topic, namespace: string, listener: () => void): (() => void) | undefined {
+    return this.#ears?.watch(about, namespace, listener);
   }
 
   /** These stand in the table, by our own statement or with commits. `now` is the server's clock. */
@@ -136,7 +146,7 @@ export class PostgresReminders implements Reminders {
         news.set(namespace, longAgo);
       }
     }
-    for (const [namespace, longAgo] of news) this.#announcer?.announce({ namespace, longAgo });
+    for (const [namespace, longAgo] of news) this.#announcer?.announce({ namespace, longAgo, about: "reminders" });
   }
 
   async close(): Promise<void> {

@@ -6,7 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { StoreFault } from "./faults.ts";
 
 /** Longer than a batch of our own takes, and far shorter than what a server needs to notice a circle. */
-const BRIEFLY_MS = 25;
+export const BRIEFLY_MS = 25;
 
 /** To be evaluated before anything is locked: from then on the statement gives up on a row after a moment. */
 export const briefly = `(SELECT set_config('lock_timeout', '${BRIEFLY_MS}', true)) IS NOT NULL`;

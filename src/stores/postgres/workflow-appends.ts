@@ -1,0 +1,165 @@
+// One step of many runs, as a statement: pages, tasks, ends, and what leaves the inbox.
+import type { Append } from "../../ports/workflows.ts";
+import { bigints, texts } from "./arrays.ts";
+import type { Statement } from "./connections.ts";
+import { MILLIS } from "./reminder-tables.ts";
+import { IDLE, LEASED, own, placeOf, READY } from "./workflow-tables.ts";
+
+const KEEP = 0;
+const REST = 1;
+const CLOSE = 2;
+const FATES = { keep: KEEP, rest: REST, close: CLOSE } as const;
+
+/** What a batch has in it; the statement does nothing else. */
+export interface AppendParts {
+  /** Runs that end with it. */
+  readonly closes: boolean;
+  /** Arrivals that were taken. */
+  readonly takes: boolean;
+}
+
+/** The row still waits for this step. Tokens are few, so each travels once, and `$3` tells which. */
+const isMine = `t.state = ${LEASED} AND t.last = ${own("$4", "bigint")} AND t.token = ($2::text[])[${own("$3", "bigint")}]`;
+
+/**
+ * The rows are found by the primary key, in the order of refs. What becomes of a task is decided from its row as it is when it is
+ * written: if somebody's arrival was waited for, it is counted in `arrived`, and the task is ready.
+ *
+ * `sticky` is in the index, and stays as it is while the same worker goes on; `at` only ever gets earlier here (workflow-tables.ts).
+ */
+const step = (schema: string) => `stepped AS (
+      UPDATE ${schema}.workflow_tasks t
+      SET (last, bytes, cleared, taken, state, at, leased_until, sticky, sticky_until, attempt, problem) = (
+        SELECT t.last + n.count, t.bytes + n.bytes, t.taken, n.taken,
+               CASE WHEN n.fate = ${KEEP} THEN ${LEASED} WHEN t.arrived > n.taken THEN ${READY} ELSE ${IDLE} END,
+               CASE WHEN n.fate = ${KEEP} THEN least(t.at, n.now + n.lease_ms) ELSE n.now END,
+               CASE WHEN n.fate = ${KEEP} THEN n.now + n.lease_ms ELSE 0 END,
+               CASE WHEN n.worker > 0 THEN ($10::text[])[n.worker] ELSE '' END,
+               CASE WHEN n.worker > 0 THEN n.now + ($12::bigint[])[n.place] ELSE 0 END,
+               CASE WHEN n.fate = ${KEEP} THEN t.attempt ELSE 0 END,
+               CASE WHEN n.fate = ${KEEP} THEN t.problem END
+        FROM (SELECT p.place, ($5::bigint[])[p.place] AS count, ($6::bigint[])[p.place] AS bytes,
+                     greatest(t.taken, ($7::bigint[])[p.place]) AS taken, ($8::bigint[])[p.place] AS fate,
+                     ($9::bigint[])[p.place] AS lease_ms, ($11::bigint[])[p.place] AS worker, (SELECT now FROM clock) AS now
+              FROM (SELECT ${placeOf("t")} AS place OFFSET 0) p OFFSET 0) n)
+      WHERE t.ref = ANY ($13::bigint[]) AND ${isMine}
+      RETURNING t.ref, t.arrived, t.taken, t.cleared, t.is_watched,
+                CASE WHEN t.state = ${READY} AND t.sticky = '' THEN t.namespace END AS free_in
+    )`;
+
+const close = (schema: string) => `gone AS (
+      DELETE FROM ${schema}.workflow_tasks t WHERE t.ref = ANY ($15::bigint[]) AND ${isMine}
+      RETURNING t.ref, t.last, t.bytes, t.arrived, t.is_watched, t.namespace
+    ), ended AS (
+      INSERT INTO ${schema}.workflow_ends (ref, closed_at, events, bytes, is_watched, namespace, status, token, result)
+      SELECT g.ref, (SELECT now FROM clock), g.last + ${own("$5", "bigint", "g")}, g.bytes + ${own("$6", "bigint", "g")},
+             g.is_watched, g.namespace, ${own("$16", "text", "g")}, ($2::text[])[${own("$3", "bigint", "g")}], ${own("$17", "text", "g")}
+      FROM gone g
+    ), emptied AS (
+      DELETE FROM ${schema}.workflow_inbox b WHERE b.ref = ANY (ARRAY(SELECT g.ref FROM gone g WHERE g.arrived > 0))
+    )`;
+
+/** Only what was taken by this very step: the row tells how far that was before. */
+const take = (schema: string) => `received AS (
+      DELETE FROM ${schema}.workflow_inbox b
+      WHERE b.ref = ANY (ARRAY(SELECT s.ref FROM stepped s WHERE s.taken > s.cleared)) AND b.number <= ${own("$7", "bigint", "b")}
+    )`;
+
+/**
+ * It answers with one row that tells how many were done, and one for each that has more to tell than that; or for each that was done,
+ * unless all were.
+ */
+export const appendPages = (schema: string, { closes, takes }: AppendParts): Statement => ({
+  name: `limpet_append${takes ? "_take" : ""}${closes ? "_close" : ""}`,
+  text: `
+    WITH clock AS MATERIALIZED (
+      SELECT ${MILLIS} AS now
+    ), ${step(schema)}${takes ? `, ${take(schema)}` : ""}${closes ? `, ${close(schema)}` : ""}, done AS (
+      SELECT s.ref, s.arrived, s.taken, s.is_watched, s.free_in FROM stepped s${
+        closes
+          ? `
+      UNION ALL
+      SELECT g.ref, g.arrived, NULL, g.is_watched, CASE WHEN g.is_watched THEN g.namespace END FROM gone g`
+          : ""
+      }
+    ), counted AS MATERIALIZED (
+      SELECT count(*) AS count FROM done
+    ), paged AS (
+      INSERT INTO ${schema}.workflow_pages (ref, first, count, data)
+      SELECT i.ref, i.last + 1, i.count, i.data FROM unnest($1::bigint[], $4::bigint[], $5::bigint[], $14::text[])
+        AS i (ref, last, count, data)
+      WHERE i.data IS NOT NULL
+        AND ((SELECT count FROM counted) = cardinality($1::bigint[]) OR i.ref = ANY (ARRAY(SELECT d.ref FROM done d)))
+    )
+    SELECT NULL::bigint, count, NULL::boolean, NULL::text FROM counted
+    UNION ALL
+    SELECT d.ref, d.arrived, d.is_watched, d.free_in FROM done d
+    WHERE d.arrived IS DISTINCT FROM d.taken OR d.is_watched OR (SELECT count FROM counted) < cardinality($1::bigint[])`,
+});
+
+export type AppendRow = [ref: number | null, arrived: number, isWatched: boolean, toldIn: string | null];
+
+/** In the order of refs. */
+export function appendValues(steps: readonly Append[], { closes }: AppendParts): unknown[] {
+  const tokens = [...new Set(steps.map(({ token }) => token))];
+  const tokenPlaces = new Map(tokens.map((token, i) => [token, i + 1]));
+  const workers = [...new Set(steps.flatMap(({ affinity }) => affinity?.worker ?? []))];
+  const workerPlaces = new Map(workers.map((worker, i) => [worker, i + 1]));
+  const values: unknown[] = [
+    bigints(steps.map(({ ref }) => ref)),
+    texts(tokens),
+    bigints(steps.map(({ token }) => tokenPlaces.get(token)!)),
+    bigints(steps.map(({ last }) => last)),
+    bigints(steps.map(({ page }) => page?.count ?? 0)),
+    bigints(steps.map(({ page }) => (page === undefined ? 0 : Buffer.byteLength(page.data)))),
+    bigints(steps.map(({ taken }) => taken)),
+    bigints(steps.map(({ fate }) => FATES[fate.kind])),
+    bigints(steps.map(({ fate }) => (fate.kind === "keep" ? fate.leaseMs : 0))),
+    texts(workers),
+    bigints(steps.map(({ affinity }) => (affinity === undefined ? 0 : workerPlaces.get(affinity.worker)!))),
+    bigints(steps.map(({ affinity }) => affinity?.ms ?? 0)),
+    bigints(steps.flatMap(({ ref, fate }) => (fate.kind === "close" ? [] : ref))),
+    texts(steps.map(({ page }) => page?.data)),
+  ];
+  if (!closes) return values;
+  const ends = steps.map(({ fate }) => (fate.kind === "close" ? fate : undefined));
+  values.push(
+    bigints(steps.flatMap(({ ref, fate }) => (fate.kind === "close" ? ref : []))),
+    texts(ends.map((end) => end?.status)),
+    texts(ends.map((end) => end?.result)),
+  );
+  return values;
+}
+
+/** What has become of the rows of steps that were not done: of open ones, and of closed ones. */
+export const readSteps = (schema: string): Statement => ({
+  name: "limpet_read_steps",
+  text: `
+    SELECT t.ref, t.token, t.last, t.state, t.arrived, t.is_watched FROM ${schema}.workflow_tasks t WHERE t.ref = ANY ($1::bigint[])
+    UNION ALL
+    SELECT e.ref, e.token, e.events, NULL, NULL, e.is_watched FROM ${schema}.workflow_ends e WHERE e.ref = ANY ($1::bigint[])`,
+});
+
+export type StepRow = [
+  ref: number,
+  token: string | null,
+  last: number,
+  /** Null: it is over. */
+  state: number | null,
+  arrived: number | null,
+  isWatched: boolean,
+];
+
+/** Attributes and memo as they are from now on; those that are null stay as they were. */
+export const rewriteRuns = (schema: string): Statement => ({
+  name: "limpet_rewrite_runs",
+  text: `
+    UPDATE ${schema}.workflow_runs r
+    SET (attributes, tags, memo) = (
+      SELECT CASE WHEN n.attributes IS NULL THEN r.attributes ELSE n.attributes END,
+             CASE WHEN n.attributes IS NULL THEN r.tags ELSE n.tags::text[] END,
+             CASE WHEN n.memo IS NULL THEN r.memo ELSE n.memo END
+      FROM (SELECT ($2::text[])[p.place] AS attributes, ($3::text[])[p.place] AS tags, ($4::text[])[p.place] AS memo
+            FROM (SELECT ${placeOf("r")} AS place OFFSET 0) p OFFSET 0) n)
+    WHERE r.ref = ANY ($1::bigint[])`,
+});

@@ -1,0 +1,180 @@
+// What arrives at runs: one statement for a whole batch.
+import { setTimeout as pause } from "node:timers/promises";
+import type { Arrival, ArrivalOutcome, RunStatus } from "../../ports/workflows.ts";
+import { texts } from "./arrays.ts";
+import type { Connections, Runner, Statement } from "./connections.ts";
+import { doubted, StoreFault } from "./faults.ts";
+import { MILLIS } from "./reminder-tables.ts";
+import { whileHeld } from "./while-held.ts";
+import type { Deeds } from "./workflow-deeds.ts";
+import { IDLE, READY } from "./workflow-tables.ts";
+
+/** The run that each of `w` is for: a certain one, or the latest, which is the open one if there is any. */
+const aimed = (schema: string) => `CROSS JOIN LATERAL (
+        (SELECT r.ref, r.run_id FROM ${schema}.workflow_runs r
+         WHERE w.run_id IS NULL AND r.namespace = w.namespace AND r.workflow_id = w.workflow_id ORDER BY r.number DESC LIMIT 1)
+        UNION ALL
+        (SELECT r.ref, r.run_id FROM ${schema}.workflow_runs r
+         WHERE r.run_id = w.run_id AND r.namespace IS NOT DISTINCT FROM w.namespace
+           AND r.workflow_id IS NOT DISTINCT FROM w.workflow_id LIMIT 1)) r`;
+
+const wanted = `unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w (namespace, workflow_id, run_id, place)`;
+
+/**
+ * Keys and numbers are worked out from what this statement sees. A row is changed only if as many have arrived as it saw: then nobody
+ * else has put anything into the inbox since, and the numbers follow each other. The others are tried again. Whether the task
+ * becomes ready is decided from the row as it is when it is written.
+ */
+export const arriveAtRuns = (schema: string): Statement => ({
+  name: "limpet_arrive_at_runs",
+  text: `
+    WITH clock AS MATERIALIZED (
+      SELECT ${MILLIS} AS now
+    ), found AS MATERIALIZED (
+      SELECT w.place, r.ref, r.run_id, t.arrived, e.status, b.number AS there, w.key COLLATE "C" AS key, w.data
+      FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
+        WITH ORDINALITY AS w (namespace, workflow_id, run_id, key, data, place)
+      ${aimed(schema)}
+      LEFT JOIN LATERAL (SELECT t.arrived FROM ${schema}.workflow_tasks t WHERE t.ref = r.ref LIMIT 1) t ON true
+      LEFT JOIN LATERAL (SELECT e.status FROM ${schema}.workflow_ends e WHERE e.ref = r.ref LIMIT 1) e ON true
+      LEFT JOIN LATERAL (
+        SELECT b.number FROM ${schema}.workflow_inbox b
+        WHERE t.arrived IS NOT NULL AND b.ref = r.ref AND b.key = w.key LIMIT 1) b ON true
+    ), grouped AS MATERIALIZED (
+      SELECT f.*, f.arrived IS NOT NULL AND f.there IS NULL AND f.place = min(f.place) OVER k AS is_fresh, min(f.place) OVER k AS first
+      FROM found f WINDOW k AS (PARTITION BY f.ref, f.key)
+    ), numbered AS MATERIALIZED (
+      SELECT g.*, g.arrived + count(*) FILTER (WHERE g.is_fresh) OVER (PARTITION BY g.ref ORDER BY g.first, g.place) AS number
+      FROM grouped g
+    ), totals AS MATERIALIZED (
+      SELECT n.ref, min(n.arrived) AS before, max(n.number) AS after FROM numbered n WHERE n.is_fresh GROUP BY n.ref ORDER BY n.ref
+    ), batch AS MATERIALIZED (
+      SELECT ARRAY(SELECT o.ref FROM totals o) AS refs, ARRAY(SELECT o.before FROM totals o) AS before,
+             ARRAY(SELECT o.after FROM totals o) AS after
+    ), touched AS (
+      UPDATE ${schema}.workflow_tasks t
+      SET arrived = ((SELECT after FROM batch))[width_bucket(t.ref, (SELECT refs FROM batch))],
+          state = CASE WHEN t.state = ${IDLE} THEN ${READY} ELSE t.state END,
+          at = CASE WHEN t.state = ${IDLE} THEN (SELECT now FROM clock) ELSE t.at END
+      WHERE t.ref = ANY ((SELECT refs FROM batch)::bigint[])
+        AND t.arrived = ((SELECT before FROM batch))[width_bucket(t.ref, (SELECT refs FROM batch))]
+      RETURNING t.ref, CASE WHEN t.state = ${READY} THEN t.namespace END AS ready_in
+    ), reached AS MATERIALIZED (
+      SELECT ARRAY(SELECT t.ref FROM touched t) AS refs
+    ), put AS (
+      INSERT INTO ${schema}.workflow_inbox (ref, number, key, data)
+      SELECT n.ref, n.number, n.key, n.data FROM numbered n
+      WHERE n.is_fresh AND n.ref = ANY ((SELECT refs FROM reached)::bigint[])
+    )
+    SELECT n.place, n.ref, n.run_id, n.status, n.there, n.ref = ANY ((SELECT refs FROM reached)::bigint[]), n.number, NULL::text
+    FROM numbered n
+    UNION ALL
+    SELECT DISTINCT NULL::bigint, NULL::bigint, NULL, NULL, NULL::bigint, NULL::boolean, NULL::bigint, t.ready_in FROM touched t
+    WHERE t.ready_in IS NOT NULL`,
+});
+
+/** Which runs arrivals are for; those for none are left out. */
+export const aimAtRuns = (schema: string): Statement => ({
+  name: "limpet_aim_at_runs",
+  text: `SELECT r.ref FROM ${wanted} ${aimed(schema)}`,
+});
+
+type ArrivedRow = [
+  place: number | null,
+  ref: number,
+  runId: string,
+  status: RunStatus | null,
+  there: number | null,
+  isTouched: boolean,
+  number: number | null,
+  readyIn: string | null,
+];
+
+/** Tries of arrivals that met others at the same run each time. */
+const TRIES = 50;
+
+/** An arrival on its way. */
+interface Pending {
+  readonly arrival: Arrival;
+  outcome: ArrivalOutcome | undefined;
+}
+
+export class WorkflowArrivals {
+  readonly #connections: Connections;
+  readonly #heldMs: number;
+  readonly #deeds: () => Deeds;
+  readonly #arrive: Statement;
+  readonly #aim: Statement;
+
+  /** `heldMs`: how long rows that others hold are tried again. */
+  constructor(connections: Connections, schema: string, heldMs: number, deeds: () => Deeds) {
+    this.#connections = connections;
+    this.#heldMs = heldMs;
+    this.#deeds = deeds;
+    this.#arrive = arriveAtRuns(schema);
+    this.#aim = aimAtRuns(schema);
+  }
+
+  async arrive(batch: readonly Arrival[]): Promise<ArrivalOutcome[]> {
+    const deeds = this.#deeds();
+    const all = pendingOf(batch);
+    try {
+      await whileHeld(this.#heldMs, () => this.#all(this.#connections, all, deeds));
+    } catch (error) {
+      throw all.some(({ outcome }) => outcome !== undefined) ? doubted(error) : error;
+    } finally {
+      deeds.tell();
+    }
+    return all.map(({ outcome }) => outcome!);
+  }
+
+  /** As part of a transaction. */
+  arriveAll(runner: Runner, arrivals: readonly Arrival[], deeds: Deeds): Promise<void> {
+    return this.#all(runner, pendingOf(arrivals), deeds);
+  }
+
+  /** The runs they are for. */
+  async refsOf(runner: Runner, arrivals: readonly Arrival[]): Promise<number[]> {
+    const rows = await runner.run(this.#aim, valuesOf(arrivals).slice(0, 3), "harmless");
+    return rows.map(([ref]) => ref as number);
+  }
+
+  async #all(runner: Runner, all: readonly Pending[], deeds: Deeds): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      const left = all.filter(({ outcome }) => outcome === undefined);
+      if (left.length === 0) return;
+      if (tries > TRIES) throw new StoreFault("STORE_UNAVAILABLE", "locked", "others send to the same runs");
+      if (tries > 1) await pause(Math.random() * Math.min(2 ** tries, 20));
+      await this.#once(runner, left, deeds);
+    }
+  }
+
+  async #once(runner: Runner, pending: readonly Pending[], deeds: Deeds): Promise<void> {
+    const values = valuesOf(pending.map(({ arrival }) => arrival));
+    const rows = (await runner.run(this.#arrive, values, "doubtful")) as unknown as ArrivedRow[];
+    const found = new Set<number>();
+    for (const [place, ref, runId, status, there, isTouched, number, readyIn] of rows) {
+      if (readyIn !== null) deeds.news(readyIn);
+      if (place === null) continue;
+      found.add(place);
+      const one = pending[place - 1]!;
+      if (status !== null) one.outcome = { kind: "closed", status };
+      else if (there !== null) one.outcome = { kind: "arrived", ref, runId, number: there };
+      else if (isTouched && number !== null) one.outcome = { kind: "arrived", ref, runId, number };
+    }
+    for (const [i, one] of pending.entries()) {
+      if (!found.has(i + 1)) one.outcome = { kind: "closed", status: undefined };
+    }
+  }
+}
+
+const pendingOf = (arrivals: readonly Arrival[]): Pending[] =>
+  arrivals.map((arrival) => ({ arrival, outcome: undefined }));
+
+const valuesOf = (arrivals: readonly Arrival[]): Buffer[] => [
+  texts(arrivals.map(({ namespace }) => namespace)),
+  texts(arrivals.map(({ workflowId }) => workflowId)),
+  texts(arrivals.map(({ runId }) => runId)),
+  texts(arrivals.map(({ key }) => key)),
+  texts(arrivals.map(({ data }) => data)),
+];

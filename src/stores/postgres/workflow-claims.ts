@@ -1,0 +1,146 @@
+// Claiming tasks: one statement leases what is ready or left behind, and says when there will be more.
+//
+// In the index, tasks of a pool lie in *lanes*: one for those that no worker has in memory, and one for each worker that has some. A
+// claim looks into each lane from its beginning: its own first, then all the others, but in the lane of another worker that lives it
+// only takes what that one has no right to any more.
+import type { ClaimedTask, ReplayMode, TaskClaim, TaskClaims } from "../../ports/workflows.ts";
+import { bigints, texts } from "./arrays.ts";
+import type { Connections, Statement } from "./connections.ts";
+import { MILLIS } from "./reminder-tables.ts";
+import { poolOf } from "./workflow-pools.ts";
+import { COLD, FORCED, HIT, IDLE, LEASED, MODES, READY } from "./workflow-tables.ts";
+
+/** Tasks of one lane that cannot be claimed now and are looked at: to tell when they can, or to be passed over from then on. */
+const PASSED = 256;
+/** Tasks of one lane that come later, whose leases are looked at. */
+const BEHIND = 16;
+
+const now = "(SELECT now FROM clock)";
+const inLane = `t.state <> ${IDLE} AND t.pool = l.pool AND t.sticky = l.sticky`;
+const isFree = `(t.state = ${READY} OR t.leased_until <= ${now})`;
+/** Of a lane that is another worker's: what it has no right to any more. */
+const mayHave = (lane: string) => `(NOT ${lane}.is_held OR t.sticky_until <= ${now})`;
+/** The index finds tasks by a number; this is what the number stands for. */
+const isOurs = (schema: string) => `EXISTS (
+          SELECT FROM ${schema}.workflow_runs r
+          WHERE r.ref = t.ref AND r.namespace IS NOT DISTINCT FROM $1 AND r.queue IS NOT DISTINCT FROM $2
+            AND r.type IS NOT DISTINCT FROM l.type AND (r.build IS NULL OR r.build IS NOT DISTINCT FROM $3))`;
+
+/**
+ * Candidates are found first and locked then, in their order, until there are enough; what others have locked is passed over. Twice as
+ * many are looked at as are wanted, because a neighbour may be about to take the first half.
+ *
+ * Leases that were kept beyond the moment the index knows (workflow-tables.ts) get that moment right here, so that they are not in the
+ * way of later claims.
+ *
+ * The first row of the answer has no ref: it tells in which order the others
+ * stand, the clock, and when there is more.
+ */
+export const claimTasks = (schema: string): Statement => ({
+  name: "limpet_claim_tasks",
+  text: `
+    WITH RECURSIVE clock AS MATERIALIZED (
+      SELECT ${MILLIS} AS now
+    ), asked AS MATERIALIZED (
+      SELECT a.* FROM unnest($4::text[], $5::bigint[]) AS a (type, pool)
+    ), live AS MATERIALIZED (
+      SELECT w.worker, w.seen_at + $11::bigint AS until FROM ${schema}.workflow_workers w
+      WHERE w.namespace = $1 AND w.worker <> $7 AND w.is_sticky AND NOT w.is_draining AND w.seen_at > ${now} - $11::bigint
+    ), steps AS (
+      SELECT a.type, a.pool, '' COLLATE "C" AS sticky FROM asked a
+      UNION ALL
+      SELECT l.type, l.pool, n.sticky FROM steps l CROSS JOIN LATERAL (
+        SELECT t.sticky FROM ${schema}.workflow_tasks t
+        WHERE t.state <> ${IDLE} AND t.pool = l.pool AND t.sticky > l.sticky ORDER BY t.sticky LIMIT 1) n
+    ), lanes AS MATERIALIZED (
+      SELECT s.*, $10::boolean AND v.until IS NOT NULL AS is_held, v.until, $10::boolean AND s.sticky = $7 AS is_own
+      FROM steps s LEFT JOIN LATERAL (SELECT v.until FROM live v WHERE v.worker = s.sticky LIMIT 1) v ON true
+    ), near AS MATERIALIZED (
+      SELECT n.*, l.is_held FROM lanes l CROSS JOIN LATERAL (
+        SELECT t.ref, t.at, NOT (l.is_own AND t.sticky_until > ${now}) AS is_cold FROM ${schema}.workflow_tasks t
+        WHERE ${inLane} AND t.at <= ${now} AND ${isFree} AND ${mayHave("l")} AND ${isOurs(schema)}
+        ORDER BY t.at LIMIT 2 * $6::bigint + 2) n
+      ORDER BY n.is_cold, n.at, n.ref LIMIT 2 * $6::bigint + 2
+    ), locked AS MATERIALIZED (
+      SELECT n.ref FROM near n CROSS JOIN LATERAL (
+        SELECT FROM ${schema}.workflow_tasks t
+        WHERE t.ref = n.ref AND t.state <> ${IDLE} AND t.at <= ${now} AND ${isFree} AND ${mayHave("n")}
+        FOR UPDATE SKIP LOCKED) t
+      LIMIT $6::bigint + 1
+    ), mine AS MATERIALIZED (
+      SELECT l.ref FROM locked l LIMIT $6::bigint
+    ), more AS MATERIALIZED (
+      SELECT (SELECT count(*) FROM locked) > (SELECT count(*) FROM mine) OR (SELECT count(*) FROM near) = 2 * $6::bigint + 2 AS is_ready
+    ), passed AS MATERIALIZED (
+      SELECT p.* FROM lanes l CROSS JOIN LATERAL (
+        SELECT t.ref, t.state, CASE WHEN ${isFree} THEN least(t.sticky_until, l.until) ELSE t.leased_until END AS until
+        FROM ${schema}.workflow_tasks t
+        WHERE ${inLane} AND t.at <= ${now} AND NOT (${isFree} AND ${mayHave("l")}) ORDER BY t.at LIMIT ${PASSED}) p
+    ), kept AS MATERIALIZED (
+      SELECT t.ref FROM ${schema}.workflow_tasks t
+      WHERE t.ref = ANY (ARRAY(SELECT p.ref FROM passed p WHERE p.state = ${LEASED}))
+        AND t.state = ${LEASED} AND t.at <= ${now} AND t.leased_until > ${now}
+      FOR UPDATE SKIP LOCKED
+    ), moved AS (
+      UPDATE ${schema}.workflow_tasks t SET at = t.leased_until WHERE t.ref = ANY (ARRAY(SELECT k.ref FROM kept k))
+    ), later AS MATERIALIZED (
+      SELECT min(CASE WHEN b.state = ${LEASED} THEN greatest(b.leased_until, b.at) ELSE b.at END) AS at
+      FROM lanes l CROSS JOIN LATERAL (
+        SELECT t.state, t.at, t.leased_until FROM ${schema}.workflow_tasks t
+        WHERE ${inLane} AND t.at > ${now} ORDER BY t.at LIMIT ${BEHIND}) b
+    ), claimed AS (
+      UPDATE ${schema}.workflow_tasks t
+      SET state = ${LEASED}, token = $8, worker = $7, leased_until = ${now} + $9::bigint, at = ${now} + $9::bigint,
+          claimed_at = ${now}, attempt = t.attempt + 1,
+          mode = CASE WHEN t.sticky = '' THEN ${COLD} WHEN $10::boolean AND t.sticky = $7 AND t.sticky_until > ${now} THEN ${HIT}
+                      ELSE ${FORCED} END
+      WHERE t.ref = ANY (ARRAY(SELECT m.ref FROM mine m))
+      RETURNING t.ref, t.attempt, t.mode, t.last, t.taken, t.arrived
+    )
+    SELECT NULL::bigint, array_to_string(ARRAY(SELECT m.ref FROM mine m), ','), NULL::text, NULL::text, NULL::integer, NULL::smallint, ${now},
+           CASE WHEN (SELECT is_ready FROM more) THEN ${now}
+                ELSE least((SELECT min(p.until) FROM passed p), (SELECT at FROM later)) END, NULL::bigint
+    UNION ALL
+    SELECT c.ref, r.workflow_id, r.run_id, r.type, c.attempt, c.mode, c.last, c.taken, c.arrived
+    FROM claimed c CROSS JOIN LATERAL (
+      SELECT r.workflow_id, r.run_id, r.type FROM ${schema}.workflow_runs r WHERE r.ref = c.ref LIMIT 1) r`,
+});
+
+type ClockRow = [ref: null, order: string, null, null, null, null, now: number, next: number | null, null];
+type ClaimedRow = [number, string, string, string, number, number, number, number, number];
+
+export class WorkflowClaims {
+  readonly #connections: Connections;
+  readonly #claim: Statement;
+
+  constructor(connections: Connections, schema: string) {
+    this.#connections = connections;
+    this.#claim = claimTasks(schema);
+  }
+
+  async claim({ namespace, queue, types, build, limit, lease, isSticky, staleMs }: TaskClaim): Promise<TaskClaims> {
+    // A run is bound to this build, or to none.
+    const pools = [...new Set(types)].flatMap((type) =>
+      [undefined, build].map((one) => ({ type, pool: poolOf({ namespace, queue, type, build: one }) })),
+    );
+    const values = [
+      ...[namespace, queue, build, texts(pools.map(({ type }) => type)), bigints(pools.map(({ pool }) => pool)), limit],
+      ...[lease.worker, lease.token, lease.leaseMs, isSticky, staleMs],
+    ];
+    const rows = await this.#connections.run(this.#claim, values, "harmless");
+    const [first, ...claimed] = rows as unknown as [ClockRow, ...ClaimedRow[]];
+    const [, order, , , , , clock, next] = first;
+    const places = new Map(order.split(",").map((ref, i) => [Number(ref), i]));
+    claimed.sort((a, b) => places.get(a[0])! - places.get(b[0])!);
+    const tasks = claimed.map((row) => taskOf(row, namespace, lease.token));
+    return { now: clock, tasks, next: next ?? undefined };
+  }
+}
+
+function taskOf(row: ClaimedRow, namespace: string, token: string): ClaimedTask {
+  const [ref, workflowId, runId, type, attempt, mode, last, taken, arrived] = row;
+  return {
+    ...{ namespace, workflowId, ref, runId, type, token, attempt },
+    ...{ mode: MODES[mode] as ReplayMode, last, taken, arrived },
+  };
+}

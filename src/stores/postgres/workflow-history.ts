@@ -1,0 +1,75 @@
+// Reading what a run has behind it, and what waits for it.
+import type { Page, RunPages, StoredArrival } from "../../ports/workflows.ts";
+import type { Connections, Statement } from "./connections.ts";
+
+/** Pages of one answer at most, however small they are. */
+const PAGES = 4_096;
+
+/**
+ * The first page lies with the run. Of the others, sizes are summed up in their order without reading what is in them, until there is
+ * enough. The last row tells whether there is more: it has no data.
+ */
+export const readPages = (schema: string): Statement => ({
+  name: "limpet_read_pages",
+  text: `
+    WITH begun AS MATERIALIZED (
+      SELECT 1::bigint AS first, r.first_count AS count, octet_length(r.first_page)::bigint AS bytes
+      FROM ${schema}.workflow_runs r WHERE r.ref = $1 AND r.first_count > $2::bigint
+    ), sizes AS MATERIALIZED (
+      SELECT b.* FROM begun b
+      UNION ALL
+      SELECT p.* FROM (
+        SELECT p.first, p.count, octet_length(p.data)::bigint FROM ${schema}.workflow_pages p
+        WHERE p.ref = $1 AND p.first + p.count > $2::bigint + 1 AND p.first >= coalesce((
+          SELECT q.first FROM ${schema}.workflow_pages q WHERE q.ref = $1 AND q.first <= $2::bigint + 1 ORDER BY q.first DESC LIMIT 1), 0)
+        ORDER BY p.first LIMIT ${PAGES} + 1) p
+    ), summed AS MATERIALIZED (
+      SELECT s.first, s.count, sum(s.bytes) OVER w <= $3::numeric OR row_number() OVER w = 1 AS fits, row_number() OVER w AS number
+      FROM sizes s WINDOW w AS (ORDER BY s.first ROWS UNBOUNDED PRECEDING)
+    ), chosen AS MATERIALIZED (
+      SELECT min(s.first) AS first, max(s.first) AS last FROM summed s WHERE s.fits AND s.number <= ${PAGES}
+    )
+    (SELECT 1::bigint, r.first_count, r.first_page FROM ${schema}.workflow_runs r
+     WHERE r.ref = $1 AND (SELECT first FROM chosen) = 1)
+    UNION ALL
+    (SELECT p.first, p.count, p.data FROM ${schema}.workflow_pages p
+     WHERE p.ref = $1 AND p.first >= (SELECT first FROM chosen) AND p.first <= (SELECT last FROM chosen) ORDER BY p.first)
+    UNION ALL
+    SELECT (SELECT count(*) FROM summed s WHERE NOT s.fits OR s.number > ${PAGES}), 0, NULL`,
+});
+
+export const readInbox = (schema: string): Statement => ({
+  name: "limpet_read_inbox",
+  text: `
+    SELECT b.number, b.key, b.data FROM ${schema}.workflow_inbox b
+    WHERE b.ref = $1 AND b.number > $2 AND EXISTS (SELECT FROM ${schema}.workflow_tasks t WHERE t.ref = $1)
+    ORDER BY b.number LIMIT $3`,
+});
+
+export class WorkflowHistory {
+  readonly #connections: Connections;
+  readonly #pages: Statement;
+  readonly #inbox: Statement;
+
+  constructor(connections: Connections, schema: string) {
+    this.#connections = connections;
+    this.#pages = readPages(schema);
+    this.#inbox = readInbox(schema);
+  }
+
+  async pages(ref: number, after: number, bytes: number): Promise<RunPages> {
+    const rows = await this.#connections.run(this.#pages, [ref, after, bytes], "harmless");
+    const pages: (Page & { from: number })[] = [];
+    let isCut = false;
+    for (const [from, count, data] of rows as unknown as [number, number, string | null][]) {
+      if (data === null) isCut = from > 0;
+      else pages.push({ from, count, data });
+    }
+    return { pages, isCut };
+  }
+
+  async inbox(ref: number, after: number, limit: number): Promise<StoredArrival[]> {
+    const rows = await this.#connections.run(this.#inbox, [ref, after, limit], "harmless");
+    return (rows as unknown as [number, string, string][]).map(([number, key, data]) => ({ number, key, data }));
+  }
+}

@@ -1,0 +1,185 @@
+// Tasks in the hands of their holders, and what is said of runs from outside: longer leases, giving back, waking, ending.
+import { TOLD_AHEAD_MS } from "../../ports/reminders.ts";
+import type { Closing, TaskReturn, WorkflowKey } from "../../ports/workflows.ts";
+import { bigints, texts } from "./arrays.ts";
+import type { Connections, Row, Statement } from "./connections.ts";
+import { MILLIS } from "./reminder-tables.ts";
+import { whileHeld } from "./while-held.ts";
+import type { Deeds } from "./workflow-deeds.ts";
+import { LEASED, own, READY } from "./workflow-tables.ts";
+
+const clock = `clock AS MATERIALIZED (SELECT ${MILLIS} AS now)`;
+/** `$1` the refs in their order, `$2` their tokens. */
+const areHeld = `t.ref = ANY ($1::bigint[]) AND t.state = ${LEASED} AND t.token = ${own("$2", "text")}`;
+
+/** The index is left alone, unless a lease becomes shorter (workflow-tables.ts). */
+export const renewTasks = (schema: string): Statement => ({
+  name: "limpet_renew_tasks",
+  text: `
+    WITH ${clock}
+    UPDATE ${schema}.workflow_tasks t
+    SET leased_until = (SELECT now FROM clock) + $3::bigint, at = least(t.at, (SELECT now FROM clock) + $3::bigint)
+    WHERE ${areHeld}
+    RETURNING t.ref`,
+});
+
+/** The token goes, so that nothing of its former holder counts any more. */
+export const returnTasks = (schema: string): Statement => ({
+  name: "limpet_return_tasks",
+  text: `
+    WITH ${clock}
+    UPDATE ${schema}.workflow_tasks t
+    SET state = ${READY}, at = (SELECT now FROM clock) + ${own("$3", "bigint")}, leased_until = 0, token = NULL,
+        problem = ${own("$4", "text")},
+        attempt = CASE WHEN ${own("$4", "text")} IS NULL THEN greatest(t.attempt - 1, 0) ELSE t.attempt END
+    WHERE ${areHeld}
+    RETURNING t.ref, t.namespace`,
+});
+
+/** The open run of a workflow is the latest of it. */
+const latest = (schema: string) => `SELECT r.ref FROM ${schema}.workflow_runs r
+      WHERE r.namespace = $1 AND r.workflow_id = $2 ORDER BY r.number DESC LIMIT 1`;
+
+export const wakeTask = (schema: string): Statement => ({
+  name: "limpet_wake_task",
+  text: `
+    WITH ${clock}
+    UPDATE ${schema}.workflow_tasks t
+    SET at = CASE WHEN t.state = ${LEASED} THEN t.at ELSE least((SELECT now FROM clock), CASE WHEN t.state = ${READY} THEN t.at END) END,
+        state = CASE WHEN t.state = ${LEASED} THEN t.state ELSE ${READY} END
+    WHERE t.ref = ANY (ARRAY(${latest(schema)}))
+    RETURNING t.state`,
+});
+
+/** Whoever closes a run waits for a step of it that is on its way, and comes after it. `$3` may be null. */
+export const closeRun = (schema: string): Statement => ({
+  name: "limpet_close_run",
+  text: `
+    WITH ${clock}, found AS MATERIALIZED (
+      (SELECT l.ref FROM (${latest(schema)}) l WHERE $3::text IS NULL)
+      UNION ALL
+      (SELECT r.ref FROM ${schema}.workflow_runs r
+       WHERE r.run_id = $3 AND r.namespace IS NOT DISTINCT FROM $1 AND r.workflow_id IS NOT DISTINCT FROM $2 LIMIT 1)
+    ), gone AS (
+      DELETE FROM ${schema}.workflow_tasks t WHERE t.ref = ANY (ARRAY(SELECT f.ref FROM found f))
+      RETURNING t.ref, t.last, t.bytes, t.is_watched, t.namespace
+    ), paged AS (
+      INSERT INTO ${schema}.workflow_pages (ref, first, count, data)
+      SELECT g.ref, g.last + 1, $4::bigint, $5 FROM gone g WHERE $4::bigint > 0
+    ), ended AS (
+      INSERT INTO ${schema}.workflow_ends (ref, closed_at, events, bytes, is_watched, namespace, status, result)
+      SELECT g.ref, (SELECT now FROM clock), g.last + $4::bigint, g.bytes + octet_length($5), g.is_watched, g.namespace, $6, $7
+      FROM gone g
+    ), emptied AS (
+      DELETE FROM ${schema}.workflow_inbox b WHERE b.ref = ANY (ARRAY(SELECT g.ref FROM gone g))
+    )
+    SELECT g.is_watched FROM gone g`,
+});
+
+/** Whether there is an open run. */
+export const isOpen = (schema: string): Statement => ({
+  name: "limpet_is_open",
+  text: `SELECT FROM ${schema}.workflow_tasks t WHERE t.ref = ANY (ARRAY(${latest(schema)}))`,
+});
+
+/** Who is not open any more is over, and seen to be by whoever looks after this. */
+export const watchTasks = (schema: string): Statement => ({
+  name: "limpet_watch_tasks",
+  text: `
+    UPDATE ${schema}.workflow_tasks t SET is_watched = true WHERE t.ref = ANY ($1::bigint[]) AND NOT t.is_watched`,
+});
+
+export class WorkflowLeases {
+  readonly #connections: Connections;
+  readonly #heldMs: number;
+  readonly #deeds: () => Deeds;
+  readonly #renew: Statement;
+  readonly #return: Statement;
+  readonly #wake: Statement;
+  readonly #close: Statement;
+  readonly #watch: Statement;
+  readonly #isOpen: Statement;
+
+  /** `heldMs`: how long rows that others hold are tried again. */
+  constructor(connections: Connections, schema: string, heldMs: number, deeds: () => Deeds) {
+    this.#connections = connections;
+    this.#heldMs = heldMs;
+    this.#deeds = deeds;
+    this.#renew = renewTasks(schema);
+    this.#return = returnTasks(schema);
+    this.#wake = wakeTask(schema);
+    this.#close = closeRun(schema);
+    this.#watch = watchTasks(schema);
+    this.#isOpen = isOpen(schema);
+  }
+
+  async renew(tasks: readonly { readonly ref: number; readonly token: string }[], leaseMs: number): Promise<number[]> {
+    const rows = await this.#run(this.#renew, [...holders(inOrder(tasks)), leaseMs]);
+    const renewed = new Set(rows.map(([ref]) => ref));
+    return tasks.map(({ ref }) => ref).filter((ref) => !renewed.has(ref));
+  }
+
+  async giveBack(batch: readonly TaskReturn[]): Promise<boolean[]> {
+    const returns = inOrder(batch);
+    const values = [
+      ...holders(returns),
+      bigints(returns.map(({ pauseMs }) => pauseMs)),
+      texts(returns.map(({ problem }) => problem)),
+    ];
+    const rows = await this.#run(this.#return, values);
+    const namespaces = new Map(rows.map(([ref, namespace]) => [ref as number, namespace as string]));
+    const deeds = this.#deeds();
+    for (const { ref, pauseMs } of batch) {
+      if (pauseMs <= TOLD_AHEAD_MS && namespaces.has(ref)) deeds.news(namespaces.get(ref)!);
+    }
+    deeds.tell();
+    return batch.map(({ ref }) => namespaces.has(ref));
+  }
+
+  async wake({ namespace, workflowId }: WorkflowKey): Promise<boolean> {
+    const rows = await this.#openOf(namespace, workflowId, () => this.#run(this.#wake, [namespace, workflowId]));
+    if (rows[0]?.[0] === READY) this.#tell(namespace);
+    return rows.length > 0;
+  }
+
+  async close({ namespace, workflowId, runId, status, page, result }: Closing): Promise<boolean> {
+    const values = [namespace, workflowId, runId ?? null, page.count, page.data, status, result];
+    const close = () => this.#run(this.#close, values);
+    const [row] = await (runId === undefined ? this.#openOf(namespace, workflowId, close) : close());
+    if (row?.[0] === true) this.#tell(namespace);
+    return row !== undefined;
+  }
+
+  async watch(refs: readonly number[]): Promise<void> {
+    await this.#run(this.#watch, [bigints(refs)]);
+  }
+
+  /** The latest run may end while it is waited for, and go on as another one: then it is that one that is meant. */
+  async #openOf(namespace: string, workflowId: string, work: () => Promise<Row[]>): Promise<Row[]> {
+    for (;;) {
+      const rows = await work();
+      if (rows.length > 0) return rows;
+      const open = await this.#connections.run(this.#isOpen, [namespace, workflowId], "harmless");
+      if (open.length === 0) return rows;
+    }
+  }
+
+  #tell(namespace: string): void {
+    const deeds = this.#deeds();
+    deeds.news(namespace);
+    deeds.tell();
+  }
+
+  #run(statement: Statement, values: unknown[]) {
+    return whileHeld(this.#heldMs, () => this.#connections.run(statement, values, "doubtful"));
+  }
+}
+
+/** Nothing twice, in the order of refs. */
+const inOrder = <T extends { readonly ref: number }>(tasks: readonly T[]): T[] =>
+  [...new Map(tasks.map((task) => [task.ref, task])).values()].sort((a, b) => a.ref - b.ref);
+
+const holders = (tasks: readonly { readonly ref: number; readonly token: string }[]): Buffer[] => [
+  bigints(tasks.map(({ ref }) => ref)),
+  texts(tasks.map(({ token }) => token)),
+];

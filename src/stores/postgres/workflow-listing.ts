@@ -1,0 +1,219 @@
+// What people look at: one run, a page of them, how many there are, how they ended; and what becomes of old ones. Never on the path of
+// a step.
+import type { RunQuery, RunStatus, StoredRun, StoredTask, WorkflowKey } from "../../ports/workflows.ts";
+import { bigints } from "./arrays.ts";
+import type { Connections, Row, Statement } from "./connections.ts";
+import { endOfPrefix } from "./listing.ts";
+import { LEASED, MODES, READY, STATES } from "./workflow-tables.ts";
+import { arrayText, tagsOf } from "./workflow-tags.ts";
+
+const COLUMNS = `r.ref, r.namespace, r.workflow_id, r.run_id, r.type, r.queue, r.build, r.attributes, r.memo, r.started_at,
+      e.closed_at, e.status, e.result, coalesce(e.events, t.last), coalesce(e.bytes, t.bytes),
+      t.state, t.attempt, t.problem, t.at, t.leased_until, t.worker, t.mode, t.claimed_at, t.arrived, t.taken, t.sticky, t.sticky_until`;
+
+type RunRow = [
+  ...[ref: number, namespace: string, workflowId: string, runId: string, type: string, queue: string],
+  ...[build: string | null, attributes: string, memo: string, startedAt: number, closedAt: number | null],
+  ...[status: RunStatus | null, result: string | null, events: number, bytes: number, state: number | null],
+  ...[attempt: number, problem: string | null, at: number, leasedUntil: number, worker: string | null],
+  ...[
+    mode: number | null,
+    claimedAt: number | null,
+    arrived: number,
+    taken: number,
+    sticky: string,
+    stickyUntil: number,
+  ],
+];
+
+/** A run has a task or an end, and never both. */
+const rest = (schema: string) => `
+      LEFT JOIN LATERAL (SELECT t.* FROM ${schema}.workflow_tasks t WHERE t.ref = r.ref LIMIT 1) t ON true
+      LEFT JOIN LATERAL (SELECT e.* FROM ${schema}.workflow_ends e WHERE e.ref = r.ref LIMIT 1) e ON true`;
+
+export const findRun = (schema: string): Statement => ({
+  name: "limpet_find_run",
+  text: `
+    SELECT ${COLUMNS} FROM (
+      SELECT r.* FROM ${schema}.workflow_runs r WHERE r.namespace = $1 AND r.workflow_id = $2 ORDER BY r.number DESC LIMIT 1) r
+      ${rest(schema)}`,
+});
+
+export const findRunById = (schema: string): Statement => ({
+  name: "limpet_find_run_by_id",
+  text: `
+    SELECT ${COLUMNS} FROM (
+      SELECT r.* FROM ${schema}.workflow_runs r
+      WHERE r.run_id = $3 AND r.namespace IS NOT DISTINCT FROM $1 AND r.workflow_id IS NOT DISTINCT FROM $2 LIMIT 1) r
+      ${rest(schema)}`,
+});
+
+export const readEnds = (schema: string): Statement => ({
+  name: "limpet_read_ends",
+  text: `SELECT e.ref, e.status, e.result FROM ${schema}.workflow_ends e WHERE e.ref = ANY ($1::bigint[])`,
+});
+
+/** Those that ended first go first; one that somebody else removes is left to them. */
+export const pruneRuns = (schema: string): Statement => ({
+  name: "limpet_prune_runs",
+  text: `
+    WITH old AS MATERIALIZED (
+      SELECT e.ref FROM ${schema}.workflow_ends e WHERE e.namespace = $1 AND e.closed_at < $2
+      ORDER BY e.closed_at LIMIT $3 FOR UPDATE SKIP LOCKED
+    ), refs AS MATERIALIZED (
+      SELECT ARRAY(SELECT o.ref FROM old o) AS refs
+    ), pages AS (
+      DELETE FROM ${schema}.workflow_pages p WHERE p.ref = ANY ((SELECT refs FROM refs)::bigint[])
+    ), inbox AS (
+      DELETE FROM ${schema}.workflow_inbox b WHERE b.ref = ANY ((SELECT refs FROM refs)::bigint[])
+    ), runs AS (
+      DELETE FROM ${schema}.workflow_runs r WHERE r.ref = ANY ((SELECT refs FROM refs)::bigint[])
+    ), ends AS (
+      DELETE FROM ${schema}.workflow_ends e WHERE e.ref = ANY ((SELECT refs FROM refs)::bigint[])
+    )
+    SELECT count(*) FROM old`,
+});
+
+/**
+ * A page is read from the latest on, and what does not match is passed over: by the runs of a workflow when its id is given, by open
+ * tasks when it is about those, by how runs ended when that is rare, and otherwise by all runs of the namespace.
+ */
+export function listRuns(
+  schema: string,
+  query: RunQuery,
+  isCount: boolean,
+): { statement: Statement; values: unknown[] } {
+  const { namespace, workflowId, prefix, type, status, queue, attributes, startedFrom, startedBefore, before } = query;
+  const values: unknown[] = [];
+  const used: string[] = [];
+  const bind = (value: unknown) => `$${values.push(value)}`;
+  const conditions: string[] = [];
+  const where = (name: string, value: unknown, text: (bound: string) => string) => {
+    if (value === undefined) return;
+    used.push(name);
+    conditions.push(text(bind(value)));
+  };
+  const isRare = status !== undefined && status !== "running" && status !== "completed";
+  const isOpen = status === "running" || query.isBlocked === true;
+  const from = workflowId !== undefined ? "runs" : isOpen ? "tasks" : isRare ? "ends" : "runs";
+  // Which index finds the rows depends on what they are read from: by other conditions none can.
+  const inNamespace = bind(namespace);
+  const source = { runs: "r", tasks: "t", ends: "e" }[from];
+  conditions.push(
+    from === "tasks" ? `t.namespace IS NOT DISTINCT FROM ${inNamespace}` : `${source}.namespace = ${inNamespace}`,
+  );
+  where("id", workflowId, (bound) => `r.workflow_id = ${bound}`);
+  if (prefix !== undefined && prefix !== "") {
+    const end = endOfPrefix(prefix);
+    where("from", prefix, (bound) => `r.workflow_id >= ${bound}`);
+    where("to", end, (bound) => `r.workflow_id < ${bound}`);
+  }
+  where("type", type, (bound) => `r.type IS NOT DISTINCT FROM ${bound}`);
+  where("queue", queue, (bound) => `r.queue IS NOT DISTINCT FROM ${bound}`);
+  if (status === "running") {
+    used.push("open");
+    conditions.push("t.ref IS NOT NULL");
+  } else where("status", status, (bound) => `e.status = ${bound}`);
+  if (isRare) conditions.push("e.status <> 'completed'");
+  const tags = attributes === undefined ? [] : tagsOf(attributes);
+  where("tags", tags.length === 0 ? undefined : arrayText(tags), (bound) => `r.tags @> ${bound}::text[]`);
+  where("since", startedFrom, (bound) => `r.started_at >= ${bound}`);
+  where("until", startedBefore, (bound) => `r.started_at < ${bound}`);
+  if (query.isBlocked !== undefined) {
+    used.push(query.isBlocked ? "blocked" : "unblocked");
+    conditions.push(query.isBlocked ? "t.problem IS NOT NULL" : "t.problem IS NULL");
+  }
+  where("before", before, (bound) => `${source}.ref < ${bound}`);
+  const order = from === "runs" && workflowId !== undefined ? "r.number" : `${source}.ref`;
+  const rows = `${sourceOf(schema, from)} WHERE ${conditions.join(" AND ")} ORDER BY ${order} DESC LIMIT ${bind(query.limit)}`;
+  const name = `limpet_${isCount ? "count" : "list"}_runs_${from}_${used.join("_")}`;
+  const text = isCount
+    ? `SELECT count(*) FROM (SELECT ${source}.ref FROM ${rows}) f`
+    : `SELECT ${COLUMNS} FROM ${rows}`;
+  return { statement: { name, text }, values };
+}
+
+function sourceOf(schema: string, from: "runs" | "tasks" | "ends"): string {
+  const by = (table: string, letter: string, source: string) =>
+    `LEFT JOIN LATERAL (SELECT ${letter}.* FROM ${schema}.workflow_${table} ${letter} WHERE ${letter}.ref = ${source}.ref LIMIT 1) ${letter} ON true`;
+  if (from === "runs") return `${schema}.workflow_runs r ${by("tasks", "t", "r")} ${by("ends", "e", "r")}`;
+  if (from === "tasks") return `${schema}.workflow_tasks t ${by("runs", "r", "t")} ${by("ends", "e", "t")}`;
+  return `${schema}.workflow_ends e ${by("runs", "r", "e")} ${by("tasks", "t", "e")}`;
+}
+
+export class WorkflowListing {
+  readonly #connections: Connections;
+  readonly #schema: string;
+
+  constructor(connections: Connections, schema: string) {
+    this.#connections = connections;
+    this.#schema = schema;
+  }
+
+  async find(key: WorkflowKey & { readonly runId?: string | undefined }): Promise<StoredRun | undefined> {
+    const { namespace, workflowId, runId } = key;
+    const [row] =
+      runId === undefined
+        ? await this.#ask(findRun(this.#schema), [namespace, workflowId])
+        : await this.#ask(findRunById(this.#schema), [namespace, workflowId, runId]);
+    return row && storedOf(row);
+  }
+
+  async list(query: RunQuery): Promise<StoredRun[]> {
+    const { statement, values } = listRuns(this.#schema, query, false);
+    return (await this.#ask(statement, values)).map(storedOf);
+  }
+
+  async count(query: RunQuery): Promise<number> {
+    const { statement, values } = listRuns(this.#schema, query, true);
+    const [row] = await this.#ask(statement, values);
+    return row?.[0] as number;
+  }
+
+  async ends(refs: readonly number[]): Promise<{ ref: number; status: RunStatus; result: string }[]> {
+    const rows = await this.#ask(readEnds(this.#schema), [bigints(refs)]);
+    return (rows as unknown as [number, RunStatus, string][]).map(([ref, status, result]) => ({ ref, status, result }));
+  }
+
+  async prune(namespace: string, endedBefore: number, limit: number): Promise<number> {
+    const values = [namespace, endedBefore, limit];
+    const [row] = await this.#connections.run(pruneRuns(this.#schema), values, "doubtful");
+    return row?.[0] as number;
+  }
+
+  #ask(statement: Statement, values: unknown[]): Promise<Row[]> {
+    return this.#connections.run(statement, values, "harmless");
+  }
+}
+
+function storedOf(row: Row): StoredRun {
+  const all = row as unknown as RunRow;
+  const [ref, namespace, workflowId, runId, type, queue, build, attributes, memo, startedAt, closedAt] = all;
+  const [status, result, events, bytes, state] = all.slice(11, 16) as [
+    RunStatus | null,
+    string | null,
+    number,
+    number,
+    number,
+  ];
+  const [sticky, stickyUntil] = all.slice(25) as [string | null, number];
+  return {
+    ...{ ref, namespace, workflowId, runId, type, queue, build: build ?? undefined, attributes, memo, startedAt },
+    ...{ closedAt: closedAt ?? undefined, status: status ?? "running", result: result ?? undefined, events, bytes },
+    task: state === null ? undefined : taskOf(all),
+    ...(sticky ? { stickyWorker: sticky, stickyUntil } : { stickyWorker: undefined, stickyUntil: undefined }),
+  };
+}
+
+function taskOf(row: RunRow): StoredTask {
+  const [state, attempt, problem, at, leasedUntil, worker, mode, claimedAt, arrived, taken] = row.slice(15, 25) as [
+    ...[number, number, string | null, number, number, string | null, number | null, number | null, number, number],
+  ];
+  return {
+    ...{ state: STATES[state]!, attempt, problem: problem ?? undefined, arrived, taken },
+    at: state === LEASED ? leasedUntil : state === READY ? at : undefined,
+    worker: state === LEASED ? (worker ?? undefined) : undefined,
+    mode: mode === null ? undefined : MODES[mode],
+    claimedAt: claimedAt ?? undefined,
+  };
+}

@@ -1,0 +1,16 @@
+// The number that tasks of one namespace, queue, type and build have in the index of what may be claimed.
+import { queueOf } from "./reminder-queue.ts";
+
+interface Pool {
+  readonly namespace: string;
+  readonly queue: string;
+  readonly type: string;
+  /** Undefined: any build. */
+  readonly build: string | undefined;
+}
+
+/** Should two pools ever share a number, they are told apart by what stands on the run. */
+export function poolOf({ namespace, queue, type, build }: Pool): number {
+  // Lengths keep the words apart.
+  return queueOf(namespace, `${queue.length}:${type.length}:${queue}${type}${build === undefined ? "" : `:${build}`}`);
+}

@@ -1,0 +1,289 @@
+// Starting runs: one statement for a whole batch. Those that end an open run for theirs, or bring reminders, go in a transaction.
+import { setTimeout as pause } from "node:timers/promises";
+import { invariant } from "../../kernel/errors.ts";
+import { TOLD_AHEAD_MS } from "../../ports/reminders.ts";
+import type { RunStart, RunStatus, StartOutcome } from "../../ports/workflows.ts";
+import { bigints, texts } from "./arrays.ts";
+import type { Connections, Runner, Statement } from "./connections.ts";
+import { StoreFault } from "./faults.ts";
+import { MILLIS } from "./reminder-tables.ts";
+import { whileHeld } from "./while-held.ts";
+import { type Deeds, roundsOf } from "./workflow-deeds.ts";
+import { poolOf } from "./workflow-pools.ts";
+import { COLD, LEASED, READY } from "./workflow-tables.ts";
+import { tagsText } from "./workflow-tags.ts";
+
+const START = 0;
+const UNLESS_COMPLETED = 1;
+const KEEP = 2;
+const IF_CLOSED = { start: START, "start unless completed": UNLESS_COMPLETED, keep: KEEP } as const;
+
+/** The run of `w` with its own id: an earlier attempt at the same start. Its name is compared in a way that no index can serve. */
+const earlier = (schema: string) => `LEFT JOIN LATERAL (
+        SELECT r.ref, r.number FROM ${schema}.workflow_runs r
+        WHERE r.run_id = w.run_id AND r.namespace IS NOT DISTINCT FROM w.namespace
+          AND r.workflow_id IS NOT DISTINCT FROM w.workflow_id LIMIT 1) k ON true
+      LEFT JOIN LATERAL (SELECT e.status FROM ${schema}.workflow_ends e WHERE e.ref = k.ref LIMIT 1) ke ON true`;
+
+/** The latest run of the workflow of `w`, and how it ended if it did. */
+const latest = (schema: string) => `LEFT JOIN LATERAL (
+        SELECT r.ref, r.run_id, r.number FROM ${schema}.workflow_runs r
+        WHERE r.namespace = w.namespace AND r.workflow_id = w.workflow_id ORDER BY r.number DESC LIMIT 1) l ON true
+      LEFT JOIN LATERAL (SELECT e.status FROM ${schema}.workflow_ends e WHERE e.ref = l.ref LIMIT 1) le ON true`;
+
+/**
+ * What stands there decides, as this statement sees it; and the number that comes behind it is unique. If another run was started since,
+ * it has that number, and this one is not started but decided anew: so it does not matter that what we saw may be out of date.
+ * Refs are given in the order of the batch, and rows are made in the order of names, so two who start the same ones wait for each other
+ * and never in a circle.
+ */
+export const startRuns = (schema: string): Statement => ({
+  name: "limpet_start_runs",
+  text: `
+    WITH clock AS MATERIALIZED (
+      SELECT ${MILLIS} AS now
+    ), wanted AS MATERIALIZED (
+      SELECT i.* FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[],
+                             $9::text[], $10::bigint[], $11::text[], $12::text[], $13::text[], $14::bigint[], $15::bigint[],
+                             $16::text[], $17::text[], $18::bigint[])
+        WITH ORDINALITY AS i (namespace, workflow_id, run_id, type, queue, build, pool, first_count, first_page, bytes, attributes,
+                              memo, tags, delay_ms, if_closed, token, worker, lease_ms, place)
+    ), decided AS MATERIALIZED (
+      SELECT w.*, k.ref AS known, ke.status AS known_status, l.ref AS latest, l.run_id AS latest_run, le.status AS latest_status,
+             coalesce(l.number, 0) + 1 AS number,
+             CASE WHEN k.ref IS NULL AND (l.ref IS NULL OR le.status IS NOT NULL AND (
+                    w.if_closed = ${START} OR w.if_closed = ${UNLESS_COMPLETED} AND le.status <> 'completed'))
+                  THEN nextval('${schema}.workflow_refs') END AS ref
+      FROM wanted w
+      ${earlier(schema)}
+      ${latest(schema)}
+    ), made AS (
+      INSERT INTO ${schema}.workflow_runs
+        (ref, number, started_at, first_count, namespace, workflow_id, run_id, type, queue, build, attributes, memo, first_page, tags)
+      SELECT d.ref, d.number, (SELECT now FROM clock), d.first_count, d.namespace, d.workflow_id, d.run_id, d.type, d.queue, d.build,
+             d.attributes, d.memo, d.first_page, d.tags::text[]
+      FROM decided d WHERE d.ref IS NOT NULL ORDER BY d.namespace COLLATE "C", d.workflow_id COLLATE "C"
+      ON CONFLICT (namespace, workflow_id, number) DO NOTHING
+      RETURNING ref
+    ), started AS MATERIALIZED (
+      SELECT ARRAY(SELECT m.ref FROM made m) AS refs
+    ), tasks AS (
+      INSERT INTO ${schema}.workflow_tasks
+        (ref, pool, at, last, bytes, leased_until, claimed_at, attempt, state, mode, namespace, worker, token)
+      SELECT d.ref, d.pool, c.now + CASE WHEN d.token IS NULL THEN d.delay_ms ELSE d.lease_ms END, d.first_count, d.bytes,
+             CASE WHEN d.token IS NULL THEN 0 ELSE c.now + d.lease_ms END, CASE WHEN d.token IS NULL THEN NULL ELSE c.now END,
+             CASE WHEN d.token IS NULL THEN 0 ELSE 1 END, CASE WHEN d.token IS NULL THEN ${READY} ELSE ${LEASED} END,
+             CASE WHEN d.token IS NULL THEN NULL ELSE ${COLD} END, d.namespace, d.worker, d.token
+      FROM decided d, clock c WHERE d.ref = ANY ((SELECT refs FROM started)::bigint[])
+    )
+    SELECT d.place, d.known, d.known_status, d.latest, d.latest_run, d.latest_status, d.ref, d.ref = ANY ((SELECT refs FROM started)::bigint[])
+    FROM decided d`,
+});
+
+/** Ends the open runs of these workflows, unless they are the ones that are to be started. */
+export const endOpenRuns = (schema: string): Statement => ({
+  name: "limpet_end_open_runs",
+  text: `
+    WITH clock AS MATERIALIZED (
+      SELECT ${MILLIS} AS now
+    ), found AS MATERIALIZED (
+      SELECT w.place, l.ref FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w (namespace, workflow_id, run_id, place)
+      ${earlier(schema)}
+      ${latest(schema)}
+      WHERE k.ref IS NULL AND l.ref IS NOT NULL AND le.status IS NULL
+    ), gone AS (
+      DELETE FROM ${schema}.workflow_tasks t WHERE t.ref = ANY (ARRAY(SELECT f.ref FROM found f))
+      RETURNING t.ref, t.last, t.bytes, t.arrived, t.is_watched, t.namespace
+    ), ended AS (
+      INSERT INTO ${schema}.workflow_ends (ref, closed_at, events, bytes, is_watched, namespace, status, result)
+      SELECT g.ref, (SELECT now FROM clock), g.last, g.bytes, g.is_watched, g.namespace, 'terminated', '' FROM gone g
+    ), emptied AS (
+      DELETE FROM ${schema}.workflow_inbox b WHERE b.ref = ANY (ARRAY(SELECT g.ref FROM gone g WHERE g.arrived > 0))
+    )
+    SELECT f.place, (SELECT g.namespace FROM gone g WHERE g.ref = f.ref AND g.is_watched) FROM found f
+    WHERE f.ref = ANY (ARRAY(SELECT g.ref FROM gone g))`,
+});
+
+/** What became of starts that were made earlier. */
+export const recallStarts = (schema: string): Statement => ({
+  name: "limpet_recall_starts",
+  text: `
+    SELECT w.place, k.ref, ke.status, l.ref, l.run_id, le.status, NULL::bigint, NULL::boolean
+    FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w (namespace, workflow_id, run_id, place)
+    ${earlier(schema)}
+    ${latest(schema)}`,
+});
+
+type DecidedRow = [
+  place: number,
+  known: number | null,
+  knownStatus: RunStatus | null,
+  latest: number | null,
+  latestRun: string | null,
+  latestStatus: RunStatus | null,
+  ref: number | null,
+  isStarted: boolean | null,
+];
+
+/** Tries of a start that met another one of the same workflow each time. */
+const TRIES = 50;
+
+/** A start, and what has become of it. */
+interface Pending {
+  readonly start: RunStart;
+  /** Its open run was ended for this one, so nothing is in its way. */
+  isCleared: boolean;
+  outcome: StartOutcome | undefined;
+}
+
+export class WorkflowStarts {
+  readonly #connections: Connections;
+  readonly #schema: string;
+  readonly #heldMs: number;
+  readonly #deeds: () => Deeds;
+  readonly #start: Statement;
+  readonly #endOpen: Statement;
+  readonly #recall: Statement;
+
+  /** `heldMs`: how long rows that others hold are tried again. */
+  constructor(connections: Connections, schema: string, heldMs: number, deeds: () => Deeds) {
+    this.#connections = connections;
+    this.#schema = schema;
+    this.#heldMs = heldMs;
+    this.#deeds = deeds;
+    this.#start = startRuns(schema);
+    this.#endOpen = endOpenRuns(schema);
+    this.#recall = recallStarts(schema);
+  }
+
+  async start(batch: readonly RunStart[]): Promise<StartOutcome[]> {
+    if (batch.length === 0) return [];
+    invariant(new Set(batch.map(nameOf)).size === batch.length, "no workflow is twice in one batch");
+    return whileHeld(this.#heldMs, async () => {
+      let deeds = this.#deeds();
+      const work = (runner: Runner) => {
+        deeds = this.#deeds();
+        return this.#round(runner, batch, deeds);
+      };
+      const outcomes = batch.every(isPlain)
+        ? await work(this.#connections)
+        : await this.#connections.transaction((runner) => work(runner));
+      deeds.tell();
+      return outcomes;
+    });
+  }
+
+  /** As part of a transaction. The same workflow may be there several times: the first one starts it. */
+  async startAll(runner: Runner, starts: readonly RunStart[], deeds: Deeds): Promise<StartOutcome[]> {
+    const outcomes = new Map<RunStart, StartOutcome>();
+    for (const round of roundsOf(starts, nameOf)) {
+      const done = await this.#round(runner, round, deeds);
+      for (const [i, start] of round.entries()) outcomes.set(start, done[i]!);
+    }
+    return starts.map((start) => outcomes.get(start)!);
+  }
+
+  /** What is there of starts that were made before. One that was not started then is answered with what is there now. */
+  async recall(starts: readonly RunStart[]): Promise<StartOutcome[]> {
+    if (starts.length === 0) return [];
+    const rows = await this.#connections.run(this.#recall, namesOf(starts), "harmless");
+    const found = new Map((rows as unknown as DecidedRow[]).map((row) => [row[0], row]));
+    return starts.map(({ runId }, i) => {
+      const [, known, knownStatus, latestRef, latestRun, latestStatus] = found.get(i + 1)!;
+      if (known !== null) return { ref: known, runId, status: knownStatus ?? "running", isNew: true };
+      return { ref: latestRef ?? 0, runId: latestRun ?? "", status: latestStatus ?? "running", isNew: false };
+    });
+  }
+
+  async #round(runner: Runner, starts: readonly RunStart[], deeds: Deeds): Promise<StartOutcome[]> {
+    const all = starts.map((start): Pending => ({ start, isCleared: false, outcome: undefined }));
+    const made: RunStart[] = [];
+    let left: readonly Pending[] = all;
+    for (let tries = 1; left.length > 0; tries++) {
+      await this.#clear(
+        runner,
+        left.filter(({ start }) => start.ifOpen === "terminate"),
+        deeds,
+      );
+      made.push(...(await this.#once(runner, left)));
+      left = left.filter(({ outcome }) => outcome === undefined);
+      if (left.length === 0) break;
+      if (tries >= TRIES) throw new StoreFault("STORE_UNAVAILABLE", "locked", "others start the same workflows");
+      await pause(Math.random() * Math.min(2 ** tries, 20));
+    }
+    for (const start of made) {
+      if (start.lease === undefined && start.delayMs <= TOLD_AHEAD_MS) deeds.news(start.namespace);
+    }
+    await deeds.remind(
+      runner,
+      this.#schema,
+      made.flatMap((start) => start.reminders),
+    );
+    return all.map(({ outcome }) => outcome!);
+  }
+
+  async #clear(runner: Runner, pending: readonly Pending[], deeds: Deeds): Promise<void> {
+    if (pending.length === 0) return;
+    const values = namesOf(pending.map(({ start }) => start));
+    for (const row of await runner.run(this.#endOpen, values, "doubtful")) {
+      const [place, watchedIn] = row as [number, string | null];
+      pending[place - 1]!.isCleared = true;
+      if (watchedIn !== null) deeds.news(watchedIn);
+    }
+  }
+
+  /** Decides those that it can; gives those that were started by it. */
+  async #once(runner: Runner, pending: readonly Pending[]): Promise<RunStart[]> {
+    const made: RunStart[] = [];
+    for (const row of await runner.run(this.#start, valuesOf(pending), "doubtful")) {
+      const [place, known, knownStatus, latestRef, latestRun, latestStatus, ref, isStarted] =
+        row as unknown as DecidedRow;
+      const one = pending[place - 1]!;
+      const { start } = one;
+      if (known !== null) {
+        one.outcome = { ref: known, runId: start.runId, status: knownStatus ?? "running", isNew: true };
+      } else if (ref === null) {
+        // One that was to be ended and is open was started this very moment by somebody else.
+        if (start.ifOpen === "terminate" && latestStatus === null) continue;
+        one.outcome = { ref: latestRef!, runId: latestRun!, status: latestStatus ?? "running", isNew: false };
+      } else if (isStarted) {
+        one.outcome = { ref, runId: start.runId, status: "running", isNew: true };
+        made.push(start);
+      }
+    }
+    return made;
+  }
+}
+
+const isPlain = ({ ifOpen, reminders }: RunStart): boolean => ifOpen === "keep" && reminders.length === 0;
+
+/** The length keeps the words apart. */
+const nameOf = ({ namespace, workflowId }: RunStart): string => `${namespace.length}:${namespace}${workflowId}`;
+
+const namesOf = (starts: readonly RunStart[]): Buffer[] => [
+  texts(starts.map(({ namespace }) => namespace)),
+  texts(starts.map(({ workflowId }) => workflowId)),
+  texts(starts.map(({ runId }) => runId)),
+];
+
+function valuesOf(pending: readonly Pending[]): Buffer[] {
+  const starts = pending.map(({ start }) => start);
+  return [
+    ...namesOf(starts),
+    texts(starts.map(({ type }) => type)),
+    texts(starts.map(({ queue }) => queue)),
+    texts(starts.map(({ build }) => build)),
+    bigints(starts.map(poolOf)),
+    bigints(starts.map(({ first }) => first.count)),
+    texts(starts.map(({ first }) => first.data)),
+    bigints(starts.map(({ first }) => Buffer.byteLength(first.data))),
+    texts(starts.map(({ attributes }) => attributes)),
+    texts(starts.map(({ memo }) => memo)),
+    texts(starts.map(({ attributes }) => tagsText(attributes))),
+    bigints(starts.map(({ delayMs }) => delayMs)),
+    bigints(pending.map(({ start, isCleared }) => (isCleared ? START : IF_CLOSED[start.ifClosed]))),
+    texts(starts.map(({ lease }) => lease?.token)),
+    texts(starts.map(({ lease }) => lease?.worker)),
+    bigints(starts.map(({ lease }) => lease?.leaseMs ?? 0)),
+  ];
+}

@@ -1,0 +1,237 @@
+// Appending in batches. Steps that are pages and fates and nothing else go in one statement, and so in one round trip. Those that bring
+// reminders, starts or arrivals, or change what is searched for, go together in one transaction of several statements.
+import { setTimeout as pause } from "node:timers/promises";
+import { invariant } from "../../kernel/errors.ts";
+import type { Append, AppendOutcome, StartOutcome } from "../../ports/workflows.ts";
+import { bigints, texts } from "./arrays.ts";
+import type { Connections, Runner, Statement } from "./connections.ts";
+import { doubted } from "./faults.ts";
+import { isLocked } from "./while-held.ts";
+import {
+  type AppendParts,
+  type AppendRow,
+  appendPages,
+  appendValues,
+  readSteps,
+  rewriteRuns,
+  type StepRow,
+} from "./workflow-appends.ts";
+import type { WorkflowArrivals } from "./workflow-arrivals.ts";
+import type { Deeds } from "./workflow-deeds.ts";
+import type { WorkflowStarts } from "./workflow-starts.ts";
+import { LEASED } from "./workflow-tables.ts";
+import { tagsText } from "./workflow-tags.ts";
+
+/** A step on its way. */
+interface Pending {
+  readonly step: Append;
+  outcome: AppendOutcome | undefined;
+}
+
+export interface StepOptions {
+  readonly connections: Connections;
+  readonly schema: string;
+  /** How long rows that others hold are tried again. */
+  readonly heldMs: number;
+  readonly starts: WorkflowStarts;
+  readonly arrivals: WorkflowArrivals;
+  readonly deeds: () => Deeds;
+}
+
+export class WorkflowSteps {
+  readonly #options: StepOptions;
+  readonly #statements = new Map<string, Statement>();
+  readonly #read: Statement;
+  readonly #rewrite: Statement;
+  readonly #lock: Statement;
+
+  constructor(options: StepOptions) {
+    this.#options = options;
+    this.#read = readSteps(options.schema);
+    this.#rewrite = rewriteRuns(options.schema);
+    this.#lock = lockTasks(options.schema);
+  }
+
+  async append(batch: readonly Append[]): Promise<AppendOutcome[]> {
+    const all = batch.map((step): Pending => ({ step, outcome: undefined }));
+    const inOrder = all.slice().sort((a, b) => a.step.ref - b.step.ref);
+    // Answers are told apart by run.
+    for (let i = 1; i < inOrder.length; i++) {
+      invariant(inOrder[i]!.step.ref !== inOrder[i - 1]!.step.ref, "no run is twice in one batch");
+    }
+    const plain = inOrder.filter(({ step }) => isPlain(step));
+    const rich = plain.length === all.length ? [] : inOrder.filter(({ step }) => !isPlain(step));
+    const ends = await Promise.allSettled([
+      this.#whileHeld(plain, (some) => this.#write(some)),
+      this.#whileHeld(rich, (some) => this.#writeRich(some)),
+    ]);
+    const failed = ends.find((end) => end.status === "rejected");
+    if (failed !== undefined) {
+      throw all.some(({ outcome }) => outcome !== undefined) ? doubted(failed.reason) : failed.reason;
+    }
+    return all.map(({ outcome }) => outcome!);
+  }
+
+  /** A row that somebody holds for long is found by halves, so that it hinders no other. */
+  async #whileHeld(pending: readonly Pending[], write: (some: readonly Pending[]) => Promise<void>): Promise<void> {
+    const deadline = performance.now() + this.#options.heldMs;
+    for (let tries = 1, left = pending; left.length > 0; tries++) {
+      try {
+        if (tries === 1) await write(left);
+        else await halving(left, write);
+        return;
+      } catch (error) {
+        left = left.filter(({ outcome }) => outcome === undefined);
+        if (!isLocked(error) || performance.now() > deadline) throw error;
+      }
+      await pause(5 + Math.random() * 20);
+    }
+  }
+
+  async #write(pending: readonly Pending[]): Promise<void> {
+    if (pending.length === 0) return;
+    const deeds = this.#options.deeds();
+    const arrived = await this.#step(this.#options.connections, pending, deeds);
+    const left = pending.filter(({ step }) => !arrived.has(step.ref));
+    for (const one of pending) {
+      const done = arrived.get(one.step.ref);
+      if (done !== undefined) one.outcome = { kind: "done", ...done, starts: [] };
+    }
+    await this.#classify(left);
+    deeds.tell();
+  }
+
+  /** Everything that steps bring, for those that count. */
+  async #writeRich(pending: readonly Pending[]): Promise<void> {
+    if (pending.length === 0) return;
+    const { connections, schema, starts, arrivals } = this.#options;
+    const steps = pending.map(({ step }) => step);
+    let deeds = this.#options.deeds();
+    const done = await connections.transaction(async (runner) => {
+      deeds = this.#options.deeds();
+      const sent = steps.flatMap((step) => step.arrivals);
+      if (sent.length > 0) {
+        // Whoever sends to each other in the same moment locks in the same order.
+        const refs = await arrivals.refsOf(runner, sent);
+        await runner.run(this.#lock, [bigints([...steps.map(({ ref }) => ref), ...refs])], "harmless");
+      }
+      const arrived = await this.#step(runner, pending, deeds);
+      const counting = steps.filter(({ ref }) => arrived.has(ref));
+      await this.#describe(runner, counting);
+      const begun = await starts.startAll(
+        runner,
+        counting.flatMap((step) => step.starts),
+        deeds,
+      );
+      await arrivals.arriveAll(
+        runner,
+        counting.flatMap((step) => step.arrivals),
+        deeds,
+      );
+      await deeds.remind(
+        runner,
+        schema,
+        counting.flatMap((step) => step.reminders),
+      );
+      return { arrived, begun };
+    });
+    let next = 0;
+    for (const one of pending) {
+      const { ref, starts: own } = one.step;
+      const found = done.arrived.get(ref);
+      if (found === undefined) continue;
+      one.outcome = { kind: "done", ...found, starts: done.begun.slice(next, next + own.length) };
+      next += own.length;
+    }
+    await this.#classify(pending.filter(({ outcome }) => outcome === undefined));
+    deeds.tell();
+  }
+
+  /** How many have arrived at those that were done, and whether their end is waited for. */
+  async #step(runner: Runner, pending: readonly Pending[], deeds: Deeds) {
+    const steps = pending.map(({ step }) => step);
+    const parts = {
+      closes: steps.some(({ fate }) => fate.kind === "close"),
+      takes: steps.some(({ taken }) => taken > 0),
+    };
+    const rows = await runner.run(this.#statement(parts), appendValues(steps, parts), "doubtful");
+    const done = new Map<number, { arrived: number; isWatched: boolean }>();
+    let count = 0;
+    for (const row of rows as unknown as AppendRow[]) {
+      const [ref, arrived, isWatched, toldIn] = row;
+      if (ref === null) count = arrived;
+      else done.set(ref, { arrived, isWatched });
+      if (toldIn !== null) deeds.news(toldIn);
+    }
+    if (count === steps.length) {
+      for (const { ref, taken } of steps) if (!done.has(ref)) done.set(ref, { arrived: taken, isWatched: false });
+    }
+    return done;
+  }
+
+  async #describe(runner: Runner, steps: readonly Append[]): Promise<void> {
+    const changed = steps.filter(({ attributes, memo }) => attributes !== undefined || memo !== undefined);
+    if (changed.length === 0) return;
+    const values = [
+      bigints(changed.map(({ ref }) => ref)),
+      texts(changed.map(({ attributes }) => attributes)),
+      texts(changed.map(({ attributes }) => tagsText(attributes ?? ""))),
+      texts(changed.map(({ memo }) => memo)),
+    ];
+    await runner.run(this.#rewrite, values, "doubtful");
+  }
+
+  /** Tells steps that were done before, and whose answer was lost, from those that are lost. */
+  async #classify(left: readonly Pending[]): Promise<void> {
+    if (left.length === 0) return;
+    const { connections, starts } = this.#options;
+    const refs = bigints(left.map(({ step }) => step.ref));
+    const rows = (await connections.run(this.#read, [refs], "harmless")) as unknown as StepRow[];
+    const found = new Map(rows.map((row) => [row[0], row]));
+    for (const one of left) {
+      const { step } = one;
+      const row = found.get(step.ref);
+      if (row === undefined || !isAfter(step, row)) {
+        one.outcome = { kind: "lost" };
+        continue;
+      }
+      const begun: StartOutcome[] = await starts.recall(step.starts);
+      one.outcome = { kind: "done", arrived: row[4] ?? step.taken, starts: begun, isWatched: row[5] };
+    }
+  }
+
+  #statement(parts: AppendParts): Statement {
+    const name = `${parts.closes} ${parts.takes}`;
+    const statement = this.#statements.get(name) ?? appendPages(this.#options.schema, parts);
+    this.#statements.set(name, statement);
+    return statement;
+  }
+}
+
+/** In the order of refs, whatever they are locked for. */
+export const lockTasks = (schema: string): Statement => ({
+  name: "limpet_lock_tasks",
+  text: `
+    SELECT t.ref FROM ${schema}.workflow_tasks t WHERE t.ref = ANY ($1::bigint[]) ORDER BY t.ref FOR UPDATE`,
+});
+
+const isPlain = (step: Append): boolean =>
+  step.reminders.length === 0 &&
+  step.starts.length === 0 &&
+  step.arrivals.length === 0 &&
+  step.attributes === undefined &&
+  step.memo === undefined;
+
+/** The row is as this step left it. */
+function isAfter({ token, last, page, fate }: Append, [, holder, reached, state]: StepRow): boolean {
+  if (holder !== token || reached !== last + (page?.count ?? 0)) return false;
+  if (fate.kind === "close") return state === null;
+  return state !== null && (state === LEASED) === (fate.kind === "keep");
+}
+
+async function halving<T>(items: readonly T[], write: (some: readonly T[]) => Promise<void>): Promise<void> {
+  const middle = Math.ceil(items.length / 2);
+  const ends = await Promise.allSettled([items.slice(0, middle), items.slice(middle)].map((half) => write(half)));
+  const failed = ends.find((end) => end.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+}

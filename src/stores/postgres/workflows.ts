@@ -1,0 +1,177 @@
+// Workflows in PostgreSQL. Any number of processes share them; whoever has the lease on a run's task goes on with it. They have
+// connections of their own, so that a step waits for nothing but other steps.
+import type { ReminderWrite } from "../../ports/reminders.ts";
+import type {
+  Append,
+  AppendOutcome,
+  Arrival,
+  ArrivalOutcome,
+  Closing,
+  RunPages,
+  RunQuery,
+  RunStart,
+  RunStatus,
+  StartOutcome,
+  StickyCounts,
+  StoredArrival,
+  StoredRun,
+  StoredWorker,
+  TaskClaim,
+  TaskClaims,
+  TaskReturn,
+  WorkerRow,
+  WorkflowKey,
+  Workflows,
+} from "../../ports/workflows.ts";
+import { Connections, type Runner } from "./connections.ts";
+import type { PostgresSettings } from "./settings.ts";
+import { WorkflowArrivals } from "./workflow-arrivals.ts";
+import { WorkflowClaims } from "./workflow-claims.ts";
+import { Deeds } from "./workflow-deeds.ts";
+import { WorkflowHistory } from "./workflow-history.ts";
+import { WorkflowLeases } from "./workflow-leases.ts";
+import { WorkflowListing } from "./workflow-listing.ts";
+import { WorkflowStarts } from "./workflow-starts.ts";
+import { WorkflowSteps } from "./workflow-steps.ts";
+import { WorkflowWorkers } from "./workflow-workers.ts";
+
+/** What workflows have in common with reminders: some of theirs are reminders, and processes tell each other in the same way. */
+export interface Neighbours {
+  readonly wrote: (writes: readonly ReminderWrite[], now: number) => void;
+  readonly announce: (namespace: string) => void;
+  readonly watch: (namespace: string, listener: () => void) => (() => void) | undefined;
+}
+
+export class PostgresWorkflows implements Workflows {
+  readonly #connections: Connections;
+  readonly #neighbours: Neighbours;
+  readonly #starts: WorkflowStarts;
+  readonly #arrivals: WorkflowArrivals;
+  readonly #steps: WorkflowSteps;
+  readonly #claims: WorkflowClaims;
+  readonly #leases: WorkflowLeases;
+  readonly #history: WorkflowHistory;
+  readonly #listing: WorkflowListing;
+  readonly #workers: WorkflowWorkers;
+
+  constructor(settings: PostgresSettings, schema: string, heldMs: number, neighbours: Neighbours) {
+    // Claims and reads find a connection while steps are under way.
+    const connections = new Connections(settings, settings.driver, settings.lanes + 2);
+    const deeds = () => new Deeds(neighbours);
+    this.#connections = connections;
+    this.#neighbours = neighbours;
+    const starts = new WorkflowStarts(connections, schema, heldMs, deeds);
+    const arrivals = new WorkflowArrivals(connections, schema, heldMs, deeds);
+    this.#starts = starts;
+    this.#arrivals = arrivals;
+    this.#steps = new WorkflowSteps({ connections, schema, heldMs, starts, arrivals, deeds });
+    this.#claims = new WorkflowClaims(connections, schema);
+    this.#leases = new WorkflowLeases(connections, schema, heldMs, deeds);
+    this.#history = new WorkflowHistory(connections, schema);
+    this.#listing = new WorkflowListing(connections, schema);
+    this.#workers = new WorkflowWorkers(connections, schema);
+  }
+
+  start(batch: readonly RunStart[]): Promise<StartOutcome[]> {
+    return this.#connections.during(() => this.#starts.start(batch));
+  }
+
+  arrive(batch: readonly Arrival[]): Promise<ArrivalOutcome[]> {
+    return this.#connections.during(() => this.#arrivals.arrive(batch));
+  }
+
+  append(batch: readonly Append[]): Promise<AppendOutcome[]> {
+    return this.#connections.during(() => this.#steps.append(batch));
+  }
+
+  close(closing: Closing): Promise<boolean> {
+    return this.#connections.during(() => this.#leases.close(closing));
+  }
+
+  claim(request: TaskClaim): Promise<TaskClaims> {
+    return this.#connections.during(() => this.#claims.claim(request));
+  }
+
+  renew(tasks: readonly { readonly ref: number; readonly token: string }[], leaseMs: number): Promise<number[]> {
+    return this.#connections.during(async () => (tasks.length === 0 ? [] : this.#leases.renew(tasks, leaseMs)));
+  }
+
+  giveBack(batch: readonly TaskReturn[]): Promise<boolean[]> {
+    return this.#connections.during(async () => (batch.length === 0 ? [] : this.#leases.giveBack(batch)));
+  }
+
+  wake(key: WorkflowKey): Promise<boolean> {
+    return this.#connections.during(() => this.#leases.wake(key));
+  }
+
+  history(ref: number, after: number, bytes: number): Promise<RunPages> {
+    return this.#connections.during(() => this.#history.pages(ref, after, bytes));
+  }
+
+  inbox(ref: number, after: number, limit: number): Promise<StoredArrival[]> {
+    return this.#connections.during(() => this.#history.inbox(ref, after, limit));
+  }
+
+  find(key: WorkflowKey & { readonly runId?: string | undefined }): Promise<StoredRun | undefined> {
+    return this.#connections.during(() => this.#listing.find(key));
+  }
+
+  watchEnds(
+    refs: readonly number[],
+  ): Promise<{ readonly ref: number; readonly status: RunStatus; readonly result: string }[]> {
+    return this.#connections.during(async () => {
+      if (refs.length === 0) return [];
+      // First marked, then read: whatever ends in between is seen to be over.
+      await this.#leases.watch(refs);
+      return this.#listing.ends(refs);
+    });
+  }
+
+  list(query: RunQuery): Promise<StoredRun[]> {
+    return this.#connections.during(() => this.#listing.list(query));
+  }
+
+  count(query: RunQuery): Promise<number> {
+    return this.#connections.during(() => this.#listing.count(query));
+  }
+
+  seen(worker: WorkerRow): Promise<void> {
+    return this.#connections.during(() => this.#workers.seen(worker));
+  }
+
+  forgetWorker(namespace: string, worker: string): Promise<boolean> {
+    return this.#connections.during(() => this.#workers.forget(namespace, worker));
+  }
+
+  workers(namespace: string): Promise<StoredWorker[]> {
+    return this.#connections.during(() => this.#workers.list(namespace));
+  }
+
+  stickiness(namespace: string): Promise<StickyCounts> {
+    return this.#connections.during(() => this.#workers.stickiness(namespace));
+  }
+
+  prune(namespace: string, endedBefore: number, limit: number): Promise<number> {
+    return this.#connections.during(() => this.#listing.prune(namespace, endedBefore, limit));
+  }
+
+  watch(namespace: string, listener: () => void): (() => void) | undefined {
+    return this.#neighbours.watch(namespace, listener);
+  }
+
+  /** Starts and arrivals of commits, in their transaction. What they did is told by `tell`, when it has counted. */
+  async with(
+    runner: Runner,
+    starts: readonly RunStart[],
+    arrivals: readonly Arrival[],
+  ): Promise<{ readonly tell: () => void }> {
+    const deeds = new Deeds(this.#neighbours);
+    await this.#starts.startAll(runner, starts, deeds);
+    await this.#arrivals.arriveAll(runner, arrivals, deeds);
+    return deeds;
+  }
+
+  end(): Promise<void> {
+    return this.#connections.close();
+  }
+}
