@@ -3,7 +3,7 @@
 import type { Duration } from "../kernel/durations.ts";
 import { parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
-import { checkType } from "../kernel/names.ts";
+import { checkType, JOB_MARK } from "../kernel/names.ts";
 import type { Placement, ResolvedSticky, StickyTypes } from "./sticky-options.ts";
 import { resolveSticky } from "./sticky-options.ts";
 
@@ -53,8 +53,11 @@ export function resolveOptions(className: string, options: ActorOptions, default
   }
   const name = options.name ?? className;
   checkType(name);
-  if (name.startsWith("$")) {
-    throw new LimpetError("OPTION_INVALID", `${where}.name must not begin with "$", which is how jobs are told apart`);
+  if (name.startsWith(JOB_MARK)) {
+    throw new LimpetError(
+      "OPTION_INVALID",
+      `${where}.name must not begin with "${JOB_MARK}", which is how jobs are told apart`,
+    );
   }
   const { mailboxLimit = defaults.mailboxLimit, reentrant = false } = options;
   if (!Number.isInteger(mailboxLimit) || mailboxLimit < 1) {

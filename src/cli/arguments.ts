@@ -2,7 +2,7 @@
 // nearest thing it does know. Pure.
 
 import { parseArgs } from "node:util";
-import { didYouMean } from "../config/nearest.ts";
+import { didYouMean } from "../kernel/nearest.ts";
 import { type Command, type Flag, type FlagValues, flagsOf, usageOf } from "./command.ts";
 import { type Failure, wrongUsage } from "./failure.ts";
 

@@ -1,8 +1,9 @@
 // The two lists of reminders: those that are set, and those that were given up; and why a list is empty, or some of them stuck.
 
-import { didYouMean } from "../config/nearest.ts";
+import { JOB_MARK } from "../kernel/names.ts";
+import { didYouMean } from "../kernel/nearest.ts";
 import type { ClusterView } from "../ports/host.ts";
-import { type DeadReminderSummary, JOB_MARK, type ReminderSummary } from "../ports/reminder-door.ts";
+import type { DeadReminderSummary, ReminderSummary } from "../ports/reminder-door.ts";
 import type { ReminderCounts } from "../ports/reminders.ts";
 import { askJson } from "./ask.ts";
 import type { Context } from "./command.ts";

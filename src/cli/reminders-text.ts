@@ -1,10 +1,10 @@
 // Reminders as people read about them: how many there are, one line for each, and why some of them may be stuck. Pure.
 
-import { didYouMean } from "../config/nearest.ts";
+import { JOB_MARK } from "../kernel/names.ts";
+import { didYouMean } from "../kernel/nearest.ts";
 import {
   COUNTED_OVERDUE,
   type DeadReminderSummary,
-  JOB_MARK,
   type ReminderName,
   type ReminderSummary,
 } from "../ports/reminder-door.ts";

@@ -2,7 +2,7 @@
 // `cluster` nested. `http: true` opens the door; `http: { port: … }` opens it there.
 
 import { LimpetError } from "../kernel/errors.ts";
-import { nearest } from "./nearest.ts";
+import { nearest } from "../kernel/nearest.ts";
 import { OPTIONS, SETTING_KEYS, type SettingKey } from "./options.ts";
 import { describeOrigin, type Entry, type Origin } from "./origin.ts";
 

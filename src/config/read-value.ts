@@ -3,7 +3,7 @@
 
 import { formatDuration, parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
-import { didYouMean } from "./nearest.ts";
+import { didYouMean } from "../kernel/nearest.ts";
 import type { Option } from "./option.ts";
 import { OPTIONS, type SettingKey, type Settings } from "./options.ts";
 import { describeOrigin, type Entry, type Origin } from "./origin.ts";

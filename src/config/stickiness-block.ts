@@ -7,7 +7,7 @@
 // It is another way to write the setting `sticky`. The kind and the name are accepted and mean nothing. Pure.
 
 import { LimpetError } from "../kernel/errors.ts";
-import { didYouMean } from "./nearest.ts";
+import { didYouMean } from "../kernel/nearest.ts";
 import { describeOrigin, type Entry, type Origin } from "./origin.ts";
 import { readValue, readYesNo, refuse } from "./read-value.ts";
 import { STICKY_WORDS } from "./sticky-types.ts";

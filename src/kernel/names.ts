@@ -11,6 +11,9 @@ export interface ActorKey {
   readonly id: string;
 }
 
+/** What the type of a job begins with, and that of no actor; behind it is the job's own name. */
+export const JOB_MARK = "$";
+
 type TypeAndId = Pick<ActorKey, "type" | "id">;
 
 /** By type, then id, by code point: the order of every store. */
@@ -45,5 +48,6 @@ export const checkNamespace = (name: string): void => check("namespace", name, L
 export const checkType = (name: string): void => check("actor type", name, LIMITS.wordBytes);
 export const checkId = (name: string): void => check("actor id", name, LIMITS.idBytes);
 export const checkMethod = (name: string): void => check("method", name, LIMITS.wordBytes);
+export const checkJobName = (name: string): void => check("job name", name, LIMITS.wordBytes - JOB_MARK.length);
 export const checkReminderName = (name: string): void => check("reminder name", name, LIMITS.idBytes);
 export const checkTimerName = (name: string): void => check("timer name", name, LIMITS.wordBytes);

@@ -76,6 +76,20 @@ describe("reminders set in texts", () => {
     assert.equal((await reminders.get(NAMES))?.period, "0 9 * * 1");
   });
 
+  it("are shown with the ticks that are left", async () => {
+    await using app = await open();
+    const { reminders } = app.host;
+    await reminders.set(NAMES, wish({ period: "R3/PT10S" }));
+    assert.equal((await reminders.get(NAMES))?.period, "R3/PT10S");
+    await app.advance("10s");
+    assert.equal((await reminders.get(NAMES))?.period, "R2/PT10S");
+    await app.reminders.set(Cart, "alice", "pay", { every: "P1M", times: 2 });
+    assert.equal((await reminders.get(NAMES))?.period, "R2/P1M");
+    await app.reminders.set(Cart, "alice", "pay", { cron: "0 9 * * 1", times: 4 });
+    const { period, times } = (await reminders.get(NAMES)) ?? {};
+    assert.deepEqual([period, times], ["0 9 * * 1", 4]);
+  });
+
   it("replace one another, unless they are to be new", async () => {
     await using app = await open();
     const { reminders } = app.host;
@@ -197,6 +211,15 @@ describe("looking at reminders", () => {
     assert.deepEqual(
       reminders.map(({ schedule }) => schedule),
       ["cannot be read", "once"],
+    );
+    await assert.rejects(app.host.reminders.get(NAMES), { code: "REMINDER_DAMAGED" });
+    assert.equal((await app.reminders.list(Cart, NAMES.id))[0]?.schedule, "cannot be read");
+    // Once it is due it is kept apart, and the dead are shown as well.
+    await app.advance("2h");
+    const dead = (await app.host.reminders.listDead({ limit: 10 })).reminders;
+    assert.deepEqual(
+      dead.map(({ name, schedule }) => [name, schedule]),
+      [[NAMES.name, "cannot be read"]],
     );
   });
 });

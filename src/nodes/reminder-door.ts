@@ -2,12 +2,11 @@
 // be read must not hide the others.
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import { checkId, checkReminderName, checkType } from "../kernel/names.ts";
+import { checkId, checkReminderName, checkType, JOB_MARK } from "../kernel/names.ts";
 import type { ReminderBook } from "../ports/reminder-book.ts";
 import {
   COUNTED_OVERDUE,
   type DeadReminderSummary,
-  JOB_MARK,
   type ReminderDoor,
   type ReminderFound,
   type ReminderName,
@@ -26,7 +25,7 @@ import type {
   ReminderWrite,
   StoredReminder,
 } from "../ports/reminders.ts";
-import { dataOf, showSchedule } from "../reminders/book.ts";
+import { readData, showSchedule, UNREADABLE } from "../reminders/book.ts";
 import { decodePlan, encodePlan } from "../reminders/plan.ts";
 import { scheduleFromWire, scheduleToWire } from "../reminders/wire-formats.ts";
 
@@ -59,17 +58,21 @@ export class StoredReminders implements ReminderDoor {
     const { book } = this.#behind;
     // The book checks what a reminder carries; only its moments come in another format. What is due at once says what time it is.
     const now = book.set(key, { due: 0, data, onFailure }, isNew) as SetWrite;
-    const { policy } = decodePlan(now.content.schedule);
+    const plan = decodePlan(now.content.schedule);
     const schedule = scheduleFromWire(texts, now.tick.due);
-    const content = { schedule: encodePlan({ schedule, policy }), data: now.content.data };
+    const content = { schedule: encodePlan({ ...plan, schedule }), data: now.content.data };
     return book.write({ ...now, tick: { ...now.tick, at: schedule.first, due: schedule.first }, content });
   }
 
   async get(name: ReminderName): Promise<ReminderFound | undefined> {
     const stored = await this.#behind.store.get(this.#keyOf(name));
     if (stored === undefined) return undefined;
-    const { dueTime, ...rest } = scheduleToWire(decodePlan(stored.schedule).schedule, stored.tick.at);
-    return { dueTime: dueTime as string, ...rest, data: dataOf(stored.data) };
+    const { dueTime, ...rest } = scheduleToWire(
+      decodePlan(stored.schedule).schedule,
+      stored.tick.at,
+      stored.tick.number,
+    );
+    return { dueTime: dueTime as string, ...rest, data: readData(stored.data) };
   }
 
   async cancel(name: ReminderName): Promise<void> {
@@ -151,6 +154,6 @@ function scheduleText(stored: string): string {
   try {
     return showSchedule(decodePlan(stored).schedule);
   } catch {
-    return "cannot be read";
+    return UNREADABLE;
   }
 }

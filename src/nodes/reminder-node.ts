@@ -1,8 +1,9 @@
 // Everything by which a process takes part in reminders: the book that actors write into, the processor that delivers, and jobs, which
 // are reminders without an actor.
 import type { Catalog } from "../actors/catalog.ts";
+import { ownError } from "../actors/remind.ts";
 import { LimpetError } from "../kernel/errors.ts";
-import { checkReminderName } from "../kernel/names.ts";
+import { checkJobName, JOB_MARK } from "../kernel/names.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
@@ -10,7 +11,7 @@ import type { Random } from "../ports/random.ts";
 import { type ReminderInfo, type ReminderTick, tickInfo } from "../ports/reminder-book.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
 import type { OwnLease, ReminderContent, ReminderKey, Reminders } from "../ports/reminders.ts";
-import { Book, dataOf } from "../reminders/book.ts";
+import { Book, readData } from "../reminders/book.ts";
 import { looksLikeInstant } from "../reminders/instant.ts";
 import { reminderInstruments } from "../reminders/instruments.ts";
 import { decodePlan } from "../reminders/plan.ts";
@@ -41,9 +42,7 @@ export interface ReminderWorld {
 
 export type JobHandler = (data: unknown, tick: ReminderTick) => unknown;
 
-/** A job is a reminder of a type that no class can have: its own name behind this. */
-const JOB = "$";
-/** Its one reminder. */
+/** The one reminder of a job. */
 const RUN = { id: "job", name: "run" };
 
 export class ReminderNode {
@@ -74,6 +73,7 @@ export class ReminderNode {
     });
     this.book = new Book({
       clock,
+      random,
       store,
       storeClock,
       patienceMs: settings.patienceMs,
@@ -103,11 +103,11 @@ export class ReminderNode {
 
   #types(): string[] {
     const types = this.#reachesActors() ? this.#world.catalog.types.keys() : [];
-    return [...types, ...[...this.#jobs.keys()].map((name) => JOB + name)];
+    return [...types, ...[...this.#jobs.keys()].map((name) => JOB_MARK + name)];
   }
 
   #delivers(type: string): boolean {
-    if (type.startsWith(JOB)) return this.#jobs.has(type.slice(JOB.length));
+    if (type.startsWith(JOB_MARK)) return this.#jobs.has(type.slice(JOB_MARK.length));
     return this.#reachesActors() && this.#world.catalog.types.has(type);
   }
 
@@ -118,19 +118,36 @@ export class ReminderNode {
 
   async #deliver({ reminder, tick, settlement }: Delivery): Promise<{ readonly isSettled: boolean }> {
     const { type, id, name } = reminder.key;
-    const data = dataOf(reminder.data);
-    if (!type.startsWith(JOB)) return this.#world.catalog.remind(type, id, [name, data, tickInfo(tick), settlement]);
-    const handler = this.#jobs.get(type.slice(JOB.length));
-    if (handler === undefined) throw new LimpetError("NO_HOST", `this process has no job called ${type.slice(1)}`);
-    await handler(data, tickInfo(tick));
+    const data = readData(reminder.data);
+    if (!type.startsWith(JOB_MARK))
+      return this.#world.catalog.remind(type, id, [name, data, tickInfo(tick), settlement]);
+    const handler = this.#jobs.get(type.slice(JOB_MARK.length));
+    if (handler === undefined)
+      throw new LimpetError("NO_HOST", `this process has no job called ${type.slice(JOB_MARK.length)}`);
+    try {
+      await handler(data, tickInfo(tick));
+    } catch (error) {
+      throw ownError(error);
+    }
     return { isSettled: false };
+  }
+
+  /** The store's clock, as far as it is known here. */
+  storeNow(): number {
+    return this.#storeClock.now();
+  }
+
+  /** Handles reminders of a type that is neither an actor's nor a job's. */
+  serve(type: string, handler: JobHandler): void {
+    this.#jobs.set(type.slice(JOB_MARK.length), handler);
+    this.#processor.wrote(Number.NEGATIVE_INFINITY);
   }
 
   // ——— Jobs.
 
   #jobKey(name: string): ReminderKey {
-    checkReminderName(name);
-    return { namespace: this.#settings.namespace, type: JOB + name, ...RUN };
+    checkJobName(name);
+    return { namespace: this.#settings.namespace, type: JOB_MARK + name, ...RUN };
   }
 
   /** Handles a job from now on, and sets when it runs, unless it is set so already. */

@@ -14,6 +14,8 @@ export interface ReminderInfo {
   readonly data: unknown;
   /** For people: `every 15m`, `cron 0 9 * * 1 (Europe/Paris)`. */
   readonly schedule: string;
+  /** What is stored of it cannot be read, and why. It will not run, and be kept apart when it is due. */
+  readonly damaged?: string;
 }
 
 /** A tick, as its handler sees it. */

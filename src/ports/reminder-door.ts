@@ -6,9 +6,6 @@ import type { ReminderCounts } from "./reminders.ts";
 /** How far those that are overdue are counted. */
 export const COUNTED_OVERDUE = 10_000;
 
-/** What the type of a job begins with; behind it is the job's own name. */
-export const JOB_MARK = "$";
-
 export interface ReminderName {
   readonly type: string;
   readonly id: string;
@@ -29,9 +26,11 @@ export interface ReminderWish extends ReminderTexts {
   readonly isNew: boolean;
 }
 
-/** One that is set, in the same formats. */
+/** One that is set, in the same formats, from its next tick on. */
 export interface ReminderFound extends ReminderTexts {
   readonly dueTime: string;
+  /** How many ticks are left, where the period has no way to say so. */
+  readonly times?: number;
   readonly data: unknown;
 }
 

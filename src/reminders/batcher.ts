@@ -14,7 +14,7 @@ interface Waiting<Request, Answer> {
   readonly request: Request;
   /** On the monotonic clock: not worth asking after this. */
   readonly until: number;
-  readonly resolve: (answer: Answer) => void;
+  readonly resolve: (answer: Answer | Promise<Answer>) => void;
   readonly reject: (error: unknown) => void;
   /** It is sent without others. */
   isAlone: boolean;
@@ -27,6 +27,8 @@ export interface BatcherNeeds<Request, Answer> {
   send(batch: readonly Request[]): Promise<readonly Answer[]>;
   /** Two of the same are never in one batch. */
   keyOf?(request: Request): string;
+  /** What is answered when an earlier attempt had no answer, and may have been done. */
+  inDoubt?(request: Request, answer: Answer): Answer | Promise<Answer>;
 }
 
 export class Batcher<Request, Answer> {
@@ -59,12 +61,16 @@ export class Batcher<Request, Answer> {
       try {
         const answers = await this.#needs.send(batch.map(({ request }) => request));
         failures = 0;
-        for (const [i, { resolve }] of batch.entries()) resolve(answers[i]!);
+        for (const [i, waiting] of batch.entries()) waiting.resolve(this.#toldTo(waiting, answers[i]!));
       } catch (error) {
         if (this.#failed(batch, error)) await this.#pause(failures++);
       }
     }
     this.#isBusy = false;
+  }
+
+  #toldTo({ request, isInDoubt }: Waiting<Request, Answer>, answer: Answer): Answer | Promise<Answer> {
+    return isInDoubt ? (this.#needs.inDoubt?.(request, answer) ?? answer) : answer;
   }
 
   /** The oldest, each key once; or one that has to go alone. */

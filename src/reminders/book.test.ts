@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { isLimpetError } from "../kernel/errors.ts";
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
+import { Prng } from "../kernel/prng.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
 import type { ClaimedReminder, OwnLease, ReminderKey } from "../ports/reminders.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
@@ -25,7 +26,8 @@ class Desk {
   readonly wrote: number[] = [];
   readonly changed: ReminderKey[] = [];
   readonly book = new Book({
-    ...{ clock: this.clock, store: this.store.reminders, storeClock: this.storeClock, patienceMs: 1_000 },
+    ...{ clock: this.clock, random: new Prng("book"), store: this.store.reminders, storeClock: this.storeClock },
+    patienceMs: 1_000,
     ownLease: () => this.lease,
     answered: () => void this.answered++,
     holds: (reminder, lease, askedAt) => this.held.push({ ...reminder, ...lease, askedAt }),
@@ -116,6 +118,60 @@ describe("a book", () => {
     assert.equal(await desk.set("tea", { due: "2h" }, true), false);
     assert.equal((await desk.book.get(key("tea")))?.next, desk.clock.now() + 3_600_000);
     assert.equal(desk.changed.length, 1);
+  });
+
+  it("knows one that was to be new again, when the answer to the first attempt was lost", async () => {
+    const desk = new Desk();
+    const losing = (): void => {
+      const { write } = desk.store.reminders;
+      desk.store.reminders.write = async (batch) => {
+        desk.store.reminders.write = write;
+        await write.call(desk.store.reminders, batch);
+        await between?.();
+        throw new LimpetError("COMMIT_UNKNOWN", "no answer");
+      };
+    };
+    let between: (() => Promise<unknown>) | undefined;
+    const setNew = async (name: string): Promise<boolean> => {
+      losing();
+      const asked = desk.set(name, { due: "1h", data: "same" }, true);
+      asked.catch(() => {});
+      await desk.clock.advance(100);
+      return asked;
+    };
+    desk.lease = { token: "mine", leaseMs: 30_000 };
+    assert.equal(await setNew("tea"), true);
+    const stored = await desk.store.reminders.get(key("tea"));
+    assert.deepEqual([desk.held.length, desk.held[0]?.generation], [1, stored?.generation]);
+    // One that somebody else has set is not taken for it, even if it is the same in every other way.
+    between = async () => {
+      await desk.store.reminders.write([{ kind: "cancel", key: key("coffee") }]);
+      await desk.store.reminders.write([desk.book.set(key("coffee"), { due: "1h", data: "same" }, true)]);
+    };
+    await assert.rejects(setNew("coffee"), (error) => isLimpetError(error, "COMMIT_UNKNOWN"));
+    // Without a doubt it is as ever.
+    assert.equal(await desk.set("tea", { due: "1h", data: "same" }, true), false);
+  });
+
+  it("shows what cannot be read as damaged, and the others as they are", async () => {
+    const desk = new Desk();
+    const good = desk.book.set(key("good"), { due: "1h", data: 7 });
+    const bad = { ...good, key: key("bad"), content: { ...good.content, schedule: "{" } };
+    const odd = { ...good, key: key("odd"), content: { ...good.content, data: '{"$":"nonsense"}' } };
+    await desk.store.reminders.write([good, bad, odd]);
+    const seen = await desk.book.list(ACTOR);
+    assert.deepEqual(
+      seen.map(({ name, schedule, data }) => [name, schedule, data]),
+      [
+        ["bad", "cannot be read", undefined],
+        ["good", "once", 7],
+        ["odd", "cannot be read", undefined],
+      ],
+    );
+    assert.match(seen[0]?.damaged ?? "", /schedule cannot be read/);
+    assert.match(seen[2]?.damaged ?? "", /data cannot be read/);
+    assert.equal(seen[1]?.damaged, undefined);
+    assert.deepEqual(await desk.book.get(key("bad")), seen[0]);
   });
 
   it("tells whoever delivers what is not as it was: after writes of its own and after those of turns", async () => {

@@ -1,9 +1,11 @@
 // Reminders as actors and doors ask for them: what was said becomes a row, and a row becomes something people can read.
 import { formatDuration } from "../kernel/durations.ts";
+import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { didYouMean } from "../kernel/nearest.ts";
 import { decodeValue, encodeValue } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Random } from "../ports/random.ts";
 import type { ReminderBook, ReminderInfo } from "../ports/reminder-book.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
 import type {
@@ -25,6 +27,7 @@ import type { StoreClock } from "./store-clock.ts";
 
 export interface BookWorld {
   readonly clock: Clock;
+  readonly random: Random;
   readonly store: Reminders;
   readonly storeClock: StoreClock;
   /** How long a write is tried when the store does not answer. */
@@ -52,7 +55,12 @@ export class Book implements ReminderBook {
   constructor(world: BookWorld) {
     this.#world = world;
     const { clock, store } = world;
-    this.#writing = new Batcher({ clock, send: (batch) => store.write(batch), keyOf: ({ key }) => showKey(key) });
+    this.#writing = new Batcher({
+      clock,
+      send: (batch) => store.write(batch),
+      keyOf: ({ key }) => showKey(key),
+      inDoubt: (write, outcome) => this.#cleared(write, outcome),
+    });
   }
 
   set(key: ReminderKey, options: ReminderOptions, isNew = false): SetWrite {
@@ -65,8 +73,9 @@ export class Book implements ReminderBook {
     const text = data === undefined ? undefined : encodeValue(data, "data", "REMINDER_INVALID");
     const bytes = text === undefined ? 0 : Buffer.byteLength(text);
     if (bytes > LIMITS.reminderBytes) refuse("data", `is ${bytes} bytes; the limit is ${LIMITS.reminderBytes}`);
+    const mark = isNew ? this.#world.random.id() : undefined;
     const tick = { at: schedule.first, due: schedule.first, number: 1, attempt: 0 };
-    const content = { schedule: encodePlan({ schedule, policy }), data: text };
+    const content = { schedule: encodePlan({ schedule, policy, mark }), data: text };
     return { kind: "set", key, tick, content, lease: undefined, isNew };
   }
 
@@ -89,6 +98,15 @@ export class Book implements ReminderBook {
 
   #ask(write: ReminderWrite): Promise<ReminderOutcome> {
     return this.#writing.ask(write, this.#world.clock.monotonic() + this.#world.patienceMs);
+  }
+
+  /** It was sent twice. If it is there, it may be we who set it the first time. */
+  async #cleared(write: ReminderWrite, outcome: ReminderOutcome): Promise<ReminderOutcome> {
+    if (write.kind !== "set" || outcome.kind !== "exists") return outcome;
+    const stored = await this.#world.store.get(write.key).catch(() => undefined);
+    if (stored?.schedule === write.content.schedule) return { kind: "set", generation: stored.generation };
+    const why = "an answer of the store was lost, and there is another reminder of that name now";
+    throw new LimpetError("COMMIT_UNKNOWN", `${why}; whether this one was set before it cannot be known`);
   }
 
   written(writes: readonly ReminderWrite[]): void {
@@ -120,18 +138,27 @@ export class Book implements ReminderBook {
   }
 }
 
-export function infoOf(name: string, { at, number, attempt }: Tick, { schedule, data }: ReminderContent): ReminderInfo {
-  return {
-    name,
-    next: at,
-    number,
-    attempt,
-    data: dataOf(data),
-    schedule: showSchedule(decodePlan(schedule).schedule),
-  };
+/** One that cannot be read is shown as such, so that it does not hide the others. */
+export function infoOf(name: string, { at, number, attempt }: Tick, content: ReminderContent): ReminderInfo {
+  const info = { name, next: at, number, attempt };
+  try {
+    const { schedule } = decodePlan(content.schedule);
+    return { ...info, data: readData(content.data), schedule: showSchedule(schedule) };
+  } catch (error) {
+    return { ...info, data: undefined, schedule: UNREADABLE, damaged: (error as Error).message };
+  }
 }
 
-export const dataOf = (text: string | undefined): unknown => (text === undefined ? undefined : decodeValue(text));
+/** In place of a schedule. */
+export const UNREADABLE = "cannot be read";
+
+export function readData(text: string | undefined): unknown {
+  try {
+    return text === undefined ? undefined : decodeValue(text);
+  } catch (cause) {
+    throw new LimpetError("REMINDER_DAMAGED", "its data cannot be read: the row was damaged or edited", { cause });
+  }
+}
 
 /** For people. */
 export function showSchedule({ every, cron, timezone, until, times }: Schedule): string {

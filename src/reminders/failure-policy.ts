@@ -37,6 +37,14 @@ export function resolvePolicy(options: FailureOptions | undefined): FailurePolic
   return { attempts, pauseMs, longestPauseMs: longest ?? Math.max(DEFAULT_POLICY.longestPauseMs, pauseMs), giveUp };
 }
 
+/** Whether a value read from a store is one: a row may have been damaged or edited since it was checked. */
+export function isPolicy(value: unknown): value is FailurePolicy {
+  if (typeof value !== "object" || value === null) return false;
+  const { attempts, pauseMs, longestPauseMs, giveUp } = value as Partial<Record<keyof FailurePolicy, unknown>>;
+  const areLengths = [pauseMs, longestPauseMs].every((ms) => Number.isFinite(ms) && (ms as number) >= 0);
+  return Number.isSafeInteger(attempts) && areLengths && (giveUp === "keep" || giveUp === "drop");
+}
+
 function lengthOf(duration: Duration, what: string): number {
   try {
     return parseDuration(duration, what);

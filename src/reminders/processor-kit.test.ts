@@ -68,7 +68,7 @@ export class Desk {
       },
     );
     this.book = new Book({
-      ...{ clock, store: this.store, storeClock, patienceMs: 10_000 },
+      ...{ clock, random: new Prng(`book ${process.number}`), store: this.store, storeClock, patienceMs: 10_000 },
       ownLease: (type, at) => (isIdle ? undefined : this.processor.ownLease(type, at)),
       answered: (type) => this.processor.answered(type),
       holds: (reminder, lease, askedAt) => this.processor.adopt(reminder, lease, askedAt),

@@ -564,6 +564,10 @@ describe("a row that makes no sense", () => {
       `{"schedule":{"first":${first},"every":{"months":"x"}}}`,
       `{"schedule":{"first":${first},"cron":"no cron","timezone":"UTC","missed":"once"}}`,
       `{"schedule":{"first":${first},"cron":"0 9 * * 1","timezone":"Moon/Sea","missed":"once"}}`,
+      `{"schedule":{"first":${first},"missed":"once"},"policy":7}`,
+      `{"schedule":{"first":${first},"missed":"once"},"policy":{"attempts":"many","pauseMs":1,"longestPauseMs":1,"giveUp":"keep"}}`,
+      `{"schedule":{"first":${first},"missed":"once"},"policy":{"attempts":3,"pauseMs":null,"longestPauseMs":1,"giveUp":"keep"}}`,
+      `{"schedule":{"first":${first},"missed":"once"},"policy":{"attempts":3,"pauseMs":1,"longestPauseMs":1,"giveUp":"maybe"}}`,
     ];
     await bench.truth.write(
       odd.map((schedule, i) => {

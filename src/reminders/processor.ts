@@ -311,7 +311,7 @@ export class Processor {
   // ——— Delivering.
 
   #begin(held: Held, now: number): void {
-    const { log } = this.#world;
+    const { log, instruments } = this.#world;
     const { key } = held.reminder;
     let decided: Decision;
     try {
@@ -319,6 +319,7 @@ export class Processor {
     } catch (err) {
       // Whatever is in the row, it must not end the process that reads it.
       log.error("a reminder cannot be read", { ...key, err });
+      instruments.failed(1);
       decided = { kind: "settle", fate: { kind: "dead", tick: held.tick, error: textOf(err) } };
     }
     if (decided.kind === "settle") this.#settle(held, decided.fate);

@@ -4,7 +4,7 @@
 import { formatGoDuration, parseGoDuration } from "./go-duration.ts";
 import { looksLikeInstant, parseInstant } from "./instant.ts";
 import { formatIsoDuration, type IsoDuration, parseIsoDuration } from "./iso-duration.ts";
-import { exactly, isExact } from "./period.ts";
+import { exactly, isExact, type Period } from "./period.ts";
 import { checkText, refuse, shown } from "./refusal.ts";
 import type { Missed, Schedule } from "./schedule.ts";
 import { composeSchedule, type Moment } from "./schedule-rules.ts";
@@ -36,15 +36,25 @@ export function scheduleFromWire(wire: WireSchedule, now: number, missed?: Misse
   return composeSchedule(parts, now, NAMES);
 }
 
-/** The same the other way round; `due` is the next tick. */
-export function scheduleToWire({ every, cron, until }: Schedule, due: number): WireSchedule {
-  const period =
-    cron ?? (every && (isExact(every) ? `@every ${formatGoDuration(every.ms)}` : formatIsoDuration(every)));
+/** The same the other way round, from the next tick on: its moment, and its place on the grid. */
+export function scheduleToWire(
+  { every, cron, until, times }: Schedule,
+  due: number,
+  number = 1,
+): WireSchedule & { readonly times?: number } {
+  const left = times === undefined ? undefined : Math.max(times - number + 1, 1);
+  const period = cron ?? (every && periodText(every, left));
   return {
     dueTime: new Date(due).toISOString(),
     ...(period !== undefined && { period }),
     ...(until !== undefined && { ttl: new Date(until).toISOString() }),
+    ...(cron !== undefined && left !== undefined && { times: left }),
   };
+}
+
+function periodText(every: Period, left: number | undefined): string {
+  if (left !== undefined) return `R${left}/${formatIsoDuration(every)}`;
+  return isExact(every) ? `@every ${formatGoDuration(every.ms)}` : formatIsoDuration(every);
 }
 
 const isLeftOut = (value: unknown): boolean => value === undefined || value === null || value === "";

@@ -1,6 +1,6 @@
 // limpet actors
 
-import { didYouMean } from "../../config/nearest.ts";
+import { didYouMean } from "../../kernel/nearest.ts";
 import type { ActorSummary } from "../../ports/host.ts";
 import { askJson } from "../ask.ts";
 import { type Command, type Context, textFlag } from "../command.ts";

@@ -1,7 +1,7 @@
 // limpet help [command | options]
 
-import { didYouMean } from "../../config/nearest.ts";
 import { OPTIONS, SETTING_KEYS } from "../../config/options.ts";
+import { didYouMean } from "../../kernel/nearest.ts";
 import { VERSION } from "../../nodes/version.ts";
 import { type Command, flagsOf, usageOf } from "../command.ts";
 import { EXIT, wrongUsage } from "../failure.ts";

@@ -1,7 +1,7 @@
 // limpet sticky [type] [id]
 
-import { didYouMean } from "../../config/nearest.ts";
 import { checkId, checkType } from "../../kernel/names.ts";
+import { didYouMean } from "../../kernel/nearest.ts";
 import type { ClusterView, StickyActor } from "../../ports/host.ts";
 import { ask, askJson } from "../ask.ts";
 import { type Command, type Context, textFlag } from "../command.ts";

@@ -5,7 +5,7 @@ import { basename, dirname, join, parse, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isActorClass } from "../../actors/actor-type.ts";
 import type { ActorClass } from "../../actors/remote.ts";
-import { nearest } from "../../config/nearest.ts";
+import { nearest } from "../../kernel/nearest.ts";
 import { Failure } from "../failure.ts";
 import { shellWord } from "../shell-word.ts";
 import { importFailure } from "./import-failure.ts";

@@ -1,10 +1,10 @@
 // Are the settings sensible, and where did each come from? Pure.
 
-import { nearest } from "../../config/nearest.ts";
 import { OPTIONS, OTHER_ENV, SETTING_KEYS, type SettingKey, type Settings } from "../../config/options.ts";
 import { shownValue } from "../../config/read-value.ts";
 import type { ResolvedSettings } from "../../config/settings.ts";
 import { formatDuration } from "../../kernel/durations.ts";
+import { nearest } from "../../kernel/nearest.ts";
 import type { Env } from "../terminal.ts";
 import { type Check, ok, warn } from "./check.ts";
 

@@ -35,11 +35,6 @@ export function errorAnswer(error: LimpetError, headers: Readonly<Record<string,
   });
 }
 
-/** A refusal whose code stands in no catalogue, because only this door knows it. The same request fails the same way. */
-export function refusalAnswer(status: number, errorCode: string, message: string): Answer {
-  return jsonAnswer(status, { errorCode, message, retry: "never" });
-}
-
 /**
  * Said when the door itself refuses: nothing of the request has begun. Errors of a call cannot say so, whatever their
  * verdict, because an actor may let pass the error of a call that it made in the middle of its turn.

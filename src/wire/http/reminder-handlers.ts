@@ -1,6 +1,7 @@
 // What the door does about reminders: setting, getting and cancelling one by its names, and helping one that is dead.
+import { LimpetError } from "../../kernel/errors.ts";
 import type { ReminderDoor, ReminderName } from "../../ports/reminder-door.ts";
-import { type Answer, emptyAnswer, refusalAnswer, textAnswer } from "./answers.ts";
+import { type Answer, emptyAnswer, errorAnswer, textAnswer } from "./answers.ts";
 import { isExact, parseReminderName } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 import { parseReminder } from "./reminder-body.ts";
@@ -21,7 +22,7 @@ export async function reminder(
   const wish = parseReminder(await exchange.body(), isExact(exchange.request.headers["content-type"]));
   if (await reminders.set(names, wish)) return emptyAnswer(204);
   const problem = `${type}/${id} has a reminder ${JSON.stringify(name)}, and overwrite is false`;
-  return refusalAnswer(409, "REMINDER_EXISTS", problem);
+  return errorAnswer(new LimpetError("REMINDER_EXISTS", problem));
 }
 
 async function found(names: ReminderName, { request }: Exchange, reminders: ReminderDoor): Promise<Answer> {
@@ -50,4 +51,4 @@ export async function dropReminder(exchange: Exchange, reminders: ReminderDoor):
 const deadOf = ({ type, id, name }: ReminderName): string =>
   `${type}/${id} has no dead reminder ${JSON.stringify(name)}`;
 
-const unknown = (problem: string): Answer => refusalAnswer(404, "REMINDER_UNKNOWN", problem);
+const unknown = (problem: string): Answer => errorAnswer(new LimpetError("REMINDER_UNKNOWN", problem));
