@@ -161,7 +161,7 @@ export class Claimer {
     let filled = NONE;
     while (this.#isRunning) {
       const all = this.#hungry();
-      if (all.length === 0) break;
+      if (all.length === 0) return this.#asked === "" ? this.#askTime() : pollMs;
       const others = all.filter((type) => !filled.has(type));
       const types = others.length > 0 ? others : all;
       const limit = Math.min(batchSize, room.left);
@@ -178,6 +178,17 @@ export class Claimer {
       return Math.max(Math.min(rest, (next ?? Number.POSITIVE_INFINITY) - now), SOON_MS);
     }
     return pollMs;
+  }
+
+  /** What is set where nothing can be delivered is due by the store's clock as well, whatever our own says. */
+  async #askTime(): Promise<number> {
+    const { namespace, aheadMs, leaseMs } = this.#settings;
+    const { store, storeClock, clock, random } = this.#world;
+    const askedAt = clock.monotonic();
+    const nothing = { types: [], limit: 1, token: random.id() };
+    const { now } = await store.claim({ namespace, aheadMs, leaseMs, ...nothing });
+    storeClock.heard(now, askedAt);
+    return this.#restMs;
   }
 
   /** Types of which there is not enough here yet. */

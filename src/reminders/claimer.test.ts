@@ -1,0 +1,27 @@
+// When the store is asked, on virtual time. What becomes of what is claimed is tested with the processor.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { Bench } from "./processor-kit.test.ts";
+
+describe("a claimer", () => {
+  it("learns the time of the store where nothing can be delivered, so that what is set there comes in time", async () => {
+    for (const offsetMs of [3_600_000, -3_600_000]) {
+      const bench = new Bench();
+      const [setter, desk] = [bench.open({ types: [], clock: { offsetMs }, aheadMs: 0 }), bench.open()];
+      await bench.advance(1_000);
+      const from = bench.now;
+      await bench.during(setter.set("tea", { due: 4_000 }));
+      await bench.advance(10_000);
+      assert.equal(desk.delivered.length, 1, `${desk.delivered}`);
+      const at = Number(desk.delivered[0]!.split("@")[1]);
+      assert.ok(at >= from + 3_990 && at <= from + 4_100, `${at} is not 4 seconds after ${from}`);
+    }
+  });
+
+  it("asks no more often where nothing can be delivered than a store has to be asked that tells", async () => {
+    const bench = new Bench();
+    bench.open({ types: [] });
+    await bench.advance(600_000);
+    assert.ok(bench.claims > 5 && bench.claims < 50, `${bench.claims} claims in ten minutes`);
+  });
+});
