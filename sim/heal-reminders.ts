@@ -17,15 +17,18 @@ const PAGE = 100_000;
 const REST_MS = 30_000;
 /** What a delivery may take in good times, besides waiting until somebody looks. */
 const LATE_MS = 3_000;
-/** With less, one handler that hangs keeps others waiting. */
+/** With less, handlers that hang keep others waiting. */
 const ENOUGH = 20;
+/** Batches that a process holds. */
+const ROOM = 4;
 /** Handlers that take longer than this are given up. */
 const LONGEST_MS = 8_000;
 
 interface Times {
   readonly leaseMs: number;
   readonly pollMs: number;
-  readonly concurrency: number;
+  /** How many a process delivers and holds at once. */
+  readonly room: number;
 }
 
 export async function demandReminders(stage: Stage, until: Until): Promise<void> {
@@ -33,16 +36,20 @@ export async function demandReminders(stage: Stage, until: Until): Promise<void>
   const times = timesOf(stage.plan);
   await workedOff(stage, until, times);
   // Where there is room for few actors only, and some take long, others are refused.
-  const isTight = stage.faults.has("memory pressure") || times.concurrency < ENOUGH;
+  const isTight = stage.faults.has("memory pressure") || times.room < ENOUGH;
   if (stage.violations.length === 0 && !isTight) await inTime(stage, until, times);
 }
 
 function timesOf({ settings }: Plan): Times {
-  const { lease, pollInterval, concurrency } = typeof settings.reminders === "object" ? settings.reminders : {};
+  const { lease, pollInterval, concurrency, batchSize } =
+    typeof settings.reminders === "object" ? settings.reminders : {};
   return {
     leaseMs: parseDuration(lease ?? (OPTIONS.reminderLease.default as Duration), "lease"),
     pollMs: parseDuration(pollInterval ?? (OPTIONS.reminderPollInterval.default as Duration), "pollInterval"),
-    concurrency: concurrency ?? Number(OPTIONS.reminderConcurrency.default),
+    room: Math.min(
+      concurrency ?? Number(OPTIONS.reminderConcurrency.default),
+      ROOM * (batchSize ?? Number(OPTIONS.reminderBatchSize.default)),
+    ),
   };
 }
 

@@ -27,6 +27,8 @@ export const REMINDER_MARKS = {
   "reminder: skipped": "ticks were skipped because their time was over",
   "reminder: handled twice": "an attempt at a tick was handled once more in another lease",
   "reminder: fenced": "a handler had done its part, and its actor had been taken over",
+  "reminder: void": "a handler had done its part, and its reminder was set anew, cancelled or somebody else's",
+  "reminder: at its end": "a reminder came to its end because its time was over",
   "reminder: set by a handler": "a handler of a reminder set another one, or itself anew",
   "reminder: unknown whether set": "whoever set a reminder was told that it may be stored or not",
   "reminder: job handled": "a job ran",
@@ -57,10 +59,13 @@ export class ReminderMarks implements Observer {
       changed: (row, stored, { kind, counted }, settlement) => {
         if (counted === false) this.#reach("reminder: a word too late");
         if (kind === "fenced commit") this.#reach("reminder: fenced");
-        if (settlement === undefined || kind === "fenced commit" || counted === false) return;
+        if (kind === "void commit") this.#reach("reminder: void");
+        if (settlement === undefined || (kind !== "commit" && counted !== true)) return;
         if (settlement.kind === "release") this.#reach("reminder: given back");
         else this.#reach(kind === "commit" ? "reminder: settled by a commit" : "reminder: settled on its own");
         if (settlement.kind === "dead") this.#reach("reminder: given up and kept");
+        const { until } = row.plan.schedule;
+        if (settlement.kind === "done" && until !== undefined) this.#reach("reminder: at its end");
         if (settlement.kind === "next") this.#moved(row, stored?.tick.number ?? 0, settlement.tick.attempt);
       },
     });

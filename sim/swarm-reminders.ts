@@ -59,7 +59,7 @@ function drawSettings(chance: Prng): ReminderProcessing {
     lease,
     fetchAhead,
     pollInterval: Math.floor(chance.between(50, fetchAhead)),
-    batchSize: chance.pick([1, 2, 10, 500]),
+    batchSize: chance.pick([1, 5, 10, 500]),
     concurrency: chance.pick([1, 3, 20, 1_000]),
     direct: chance.chance(0.7),
   };

@@ -83,6 +83,20 @@ export const REMINDERS: readonly Bug[] = [
     ],
   },
   {
+    name: "reminder-void-commit-counts",
+    family: "reminders",
+    story:
+      "A handler's changes are stored although its tick is not its own any more: the lease was lost, and somebody else handles the tick as well. What it does to the state is done twice.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/stores/memory/memory-store.ts",
+        before: `if (settle !== undefined && !this.#reminders.wouldCount(settle)) return "void";`,
+        after: "",
+      },
+    ],
+  },
+  {
     name: "reminder-set-before-the-commit",
     family: "reminders",
     story:
@@ -196,6 +210,67 @@ export const REMINDERS: readonly Bug[] = [
         file: "src/nodes/reminder-node.ts",
         before: "holds: (reminder, lease, askedAt) => this.#processor.adopt(reminder, lease, askedAt),",
         after: "holds: () => {},",
+      },
+    ],
+  },
+  {
+    name: "reminder-queued-without-lease",
+    family: "reminders",
+    story:
+      "A reminder that is due soon is put into the queue of the process that sets it, and stored without a lease for it. Others find it and deliver it, too.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/reminders/book.ts",
+        before:
+          "const outcome = await this.#ask(lease === undefined ? write : ({ ...write, lease } as SetWrite)).finally(() => {",
+        after: "const outcome = await this.#ask(write).finally(() => {",
+      },
+    ],
+  },
+  {
+    name: "reminder-for-whoever-asks",
+    family: "reminders",
+    story:
+      "A claim gets reminders of all types, also of those whose actors the process does not know. They fail there, where nobody could have handled them.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: STORE,
+        before: "for (const type of new Set(types)) {",
+        after: "for (const type of this.#namespaces.get(namespace)?.keys() ?? types) {",
+      },
+      {
+        file: PROCESSOR,
+        before:
+          'if (!this.#world.delivers(held.reminder.key.type)) this.#settle(held, { kind: "release" });\n    else if',
+        after: "if",
+      },
+    ],
+  },
+  {
+    name: "reminder-outlives-its-end",
+    family: "reminders",
+    story: "The moment after which a reminder is over is forgotten when its next tick is planned.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/reminders/ticks.ts",
+        before: "return tick.due <= until && (",
+        after: "return tick.due <= until + 1e9 && (",
+      },
+    ],
+  },
+  {
+    name: "reminder-ends-too-soon",
+    family: "reminders",
+    story: "The last tick of a schedule is taken for the one behind it, and never comes.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/reminders/ticks.ts",
+        before: "(times === undefined || tick.number <= times)",
+        after: "(times === undefined || tick.number < times || tick.number === 1)",
       },
     ],
   },

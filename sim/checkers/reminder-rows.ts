@@ -9,7 +9,7 @@ import type {
   StoredReminder,
   Tick,
 } from "../../src/ports/reminders.ts";
-import type { Commit } from "../../src/ports/store.ts";
+import type { Commit, CommitOutcome } from "../../src/ports/store.ts";
 import { decodePlan, type Plan as ReminderPlan } from "../../src/reminders/plan.ts";
 import type { Schedule } from "../../src/reminders/schedule.ts";
 import type { Process } from "../../src/world/process.ts";
@@ -42,7 +42,8 @@ export interface RunRecord {
 /** Somebody said something that may have changed a row. */
 export interface Cause {
   readonly process: Process;
-  readonly kind: "settle" | "commit" | "fenced commit";
+  /** Of a commit that is sent again, or refused, nothing may be done. */
+  readonly kind: "settle" | "commit" | "commit again" | "fenced commit" | "void commit";
   /** Undefined: nobody is told. */
   readonly counted: boolean | undefined;
 }
@@ -89,8 +90,8 @@ export class ReminderRows implements Observer {
   readonly #current = new Map<string, Row>();
   /** By what set the reminder. */
   readonly runs = new Map<string, RunRecord[]>();
-  /** How often rows of an operation were leased to somebody. */
-  readonly leases = new Map<string, number>();
+  /** When rows of an operation were leased to somebody. */
+  readonly #leases = new Map<string, number[]>();
   readonly #commits = new Set<string>();
 
   constructor(stage: Stage) {
@@ -100,6 +101,10 @@ export class ReminderRows implements Observer {
   /** What an operation has set: several rows if it was written again because its first answer was lost. */
   setBy({ op }: { readonly op: string }): readonly Row[] {
     return this.#byOp.get(op) ?? [];
+  }
+
+  leasesOf({ op }: { readonly op: string }): readonly number[] {
+    return this.#leases.get(op) ?? [];
   }
 
   runsOf({ op }: { readonly op: string }): readonly RunRecord[] {
@@ -131,12 +136,11 @@ export class ReminderRows implements Observer {
     for (const [i, write] of batch.entries()) if (outcomes[i]!.kind !== "exists") this.#wrote(process, write);
   }
 
-  committed(process: Process, commit: Commit, _key: unknown, outcome: string): void {
+  committed(process: Process, commit: Commit, _key: unknown, outcome: CommitOutcome): void {
     const { id, settle = [], reminders = [] } = commit;
     const isFirst = !this.#commits.has(id);
     if (outcome === "committed") this.#commits.add(id);
-    // The same commit again changes nothing, and neither does one that was refused: whoever watches sees whether that is so.
-    const kind = outcome === "committed" && isFirst ? "commit" : "fenced commit";
+    const kind = outcome !== "committed" ? (`${outcome} commit` as const) : isFirst ? "commit" : "commit again";
     const cause: Cause = { process, kind, counted: undefined };
     const written = new Set(kind === "commit" ? reminders.map(({ key }) => keyName(key)) : []);
     for (const settlement of settle) {
@@ -178,7 +182,7 @@ export class ReminderRows implements Observer {
 
   #leased(row: Row, process: Process, token: string, until: number): void {
     row.holder = { process, token, until };
-    this.leases.set(row.op, (this.leases.get(row.op) ?? 0) + 1);
+    this.#leases.set(row.op, [...this.leasesOf(row), this.#stage.now]);
   }
 
   #wrote(process: Process, write: ReminderWrite): void {

@@ -4,6 +4,9 @@ import type { ReminderRun } from "../observer.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOfKey, rowsOf } from "./reminder-rows.ts";
 
+/** Troubles after which the clock of a process shows something else. */
+const JUMPS = ["wall clock jump", "suspend", "sleeps before settling", "clock drift"];
+
 export const remindersOneAtATime: CheckerKind = {
   name: "one delivery at a time",
   rule: "a reminder is leased to one process at a time, and each of its attempts is handled once in a lease",
@@ -11,9 +14,6 @@ export const remindersOneAtATime: CheckerKind = {
     if (stage.plan.reminders === undefined) return {};
     const rows = rowsOf(stage);
     const { database } = stage.world;
-    /** By attempt: in which lease it was handled last. */
-    const handled = new Map<string, number>();
-    const begunIn = new WeakMap<ReminderRun, number>();
     /** Of several rows that one operation has set each has leases and ticks of its own. */
     const isAlone = (one: { readonly op: string }): boolean => rows.setBy(one).length === 1;
     rows.watchers.push({
@@ -51,23 +51,36 @@ export const remindersOneAtATime: CheckerKind = {
       },
     });
     /** Of those whose handlers are not turns of an actor: at once in one lease, or in one process. */
-    function isUnderWay(one: ReminderRun, lease: number): boolean {
+    function isUnderWay(one: ReminderRun): boolean {
       if (!one.type.startsWith("$")) return false;
       return rows.runsOf(one).some(({ run, endedAt }) => {
         if (run === one || endedAt !== undefined || run.process.hasEnded) return false;
-        return run.process === one.process || begunIn.get(run) === lease;
+        return run.process === one.process || newLeases(one, run.beganAt) === 0;
       });
+    }
+
+    const newLeases = (one: ReminderRun, since: number): number => rows.leasesOf(one).filter((at) => at > since).length;
+
+    /** It is handled more often than it was leased to somebody since it was sent for the first time. It may have waited since. */
+    function isOnceTooOften(one: ReminderRun): boolean {
+      const { tick } = one;
+      const same = rows.runsOf(one).filter(({ run }) => {
+        return run.tick.number === tick.number && run.tick.attempt === tick.attempt;
+      });
+      const sentAt = Math.min(...same.map(({ run }) => run.sentAt));
+      return isAlone(one) && same.length > 1 + newLeases(one, sentAt);
     }
 
     return {
       reminderBegan(run) {
         const { op, tick } = run;
         const attempt = `${op} ${tick.number}.${tick.attempt}`;
-        const lease = rows.leases.get(op) ?? 0;
-        if (isAlone(run) && handled.get(attempt) === lease) report(`${attempt} is handled twice in one lease`);
-        handled.set(attempt, lease);
-        if (isUnderWay(run, lease)) report(`${attempt} begins while another tick is handled`);
-        begunIn.set(run, lease);
+        if (rows.leasesOf(run).length === 0) report(`${attempt} is handled, and nobody has ever had a lease on it`);
+        // Of a process whose clock was set it is not known when something was sent to it.
+        else if (!JUMPS.some((name) => stage.faults.has(name)) && isOnceTooOften(run)) {
+          report(`${attempt} is handled twice in one lease`);
+        }
+        if (isUnderWay(run)) report(`${attempt} begins while another tick is handled`);
       },
     };
   },
