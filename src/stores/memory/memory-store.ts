@@ -14,10 +14,10 @@ import type {
   Taken,
   TakeRequest,
 } from "../../ports/store.ts";
-import type { Workflows } from "../../ports/workflows.ts";
 import { byCodePoint } from "./code-points.ts";
 import { MemoryCoordination } from "./memory-coordination.ts";
 import { MemoryReminders } from "./memory-reminders.ts";
+import { MemoryWorkflows } from "./memory-workflows.ts";
 
 interface Row extends ActorKey {
   readonly ref: number;
@@ -37,6 +37,7 @@ export class MemoryStore implements Store {
   readonly lanes = 1;
   readonly eager = 512;
   readonly coordination: Coordination;
+  readonly workflows: MemoryWorkflows;
   readonly #reminders: MemoryReminders;
   /** Rows by ref; the first one has ref 1. */
   readonly #rows: Row[] = [];
@@ -50,14 +51,11 @@ export class MemoryStore implements Store {
     this.#now = now;
     this.coordination = new MemoryCoordination(now, () => this.#checkOpen());
     this.#reminders = new MemoryReminders(now, () => this.#checkOpen());
+    this.workflows = new MemoryWorkflows(this.#reminders, now, () => this.#checkOpen());
   }
 
   get reminders(): Reminders {
     return this.#reminders;
-  }
-
-  get workflows(): Workflows {
-    throw new LimpetError("INVARIANT", "this store does not keep workflows yet");
   }
 
   async take(batch: readonly TakeRequest[]): Promise<Taken[]> {
@@ -128,7 +126,7 @@ export class MemoryStore implements Store {
     return row;
   }
 
-  #commit({ ref, epoch, version, id, write, settle, reminders }: Commit): CommitOutcome {
+  #commit({ ref, epoch, version, id, write, settle, reminders, starts, arrivals }: Commit): CommitOutcome {
     const row = this.#rows[ref - 1];
     if (row === undefined) return "fenced";
     if (row.commitId === id) return "committed";
@@ -148,6 +146,7 @@ export class MemoryStore implements Store {
     row.committedAt = this.#now();
     if (settle !== undefined) this.#reminders.settleNow(settle);
     if (reminders !== undefined) this.#reminders.writeNow(reminders);
+    if (starts !== undefined || arrivals !== undefined) this.workflows.bring(starts ?? [], arrivals ?? []);
     return "committed";
   }
 }

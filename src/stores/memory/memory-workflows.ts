@@ -1,0 +1,208 @@
+// Workflows within one process: apps that share a MemoryStore share them. Each step runs to its end before anything else does, so all
+// of them are atomic.
+import type {
+  Append,
+  AppendOutcome,
+  Arrival,
+  ArrivalOutcome,
+  Closing,
+  RunPages,
+  RunQuery,
+  RunStart,
+  RunStatus,
+  StartOutcome,
+  StickyCounts,
+  StoredArrival,
+  StoredRun,
+  StoredWorker,
+  TaskClaim,
+  TaskClaims,
+  TaskReturn,
+  WorkerRow,
+  WorkflowKey,
+  Workflows,
+} from "../../ports/workflows.ts";
+import type { MemoryReminders } from "./memory-reminders.ts";
+import { matches, type Run, RunRows, storedOf } from "./run-rows.ts";
+import { RunSteps } from "./run-steps.ts";
+import { TaskBoard } from "./task-board.ts";
+import { WorkerRows } from "./worker-rows.ts";
+
+export class MemoryWorkflows implements Workflows {
+  readonly #runs = new RunRows();
+  readonly #board = new TaskBoard();
+  readonly #workers = new WorkerRows();
+  readonly #watchers = new Map<string, Set<() => void>>();
+  #news = new Set<string>();
+  readonly #steps: RunSteps;
+  readonly #now: () => number;
+  readonly #checkOpen: () => void;
+
+  /** `now` is the store's clock; `checkOpen` throws once the store is closed. */
+  constructor(reminders: MemoryReminders, now: () => number, checkOpen: () => void) {
+    this.#steps = new RunSteps(this.#runs, this.#board, reminders, now);
+    this.#now = now;
+    this.#checkOpen = checkOpen;
+  }
+
+  async start(batch: readonly RunStart[]): Promise<StartOutcome[]> {
+    return this.#change((steps) => batch.map((start) => steps.start(start)));
+  }
+
+  async arrive(batch: readonly Arrival[]): Promise<ArrivalOutcome[]> {
+    return this.#change((steps) => batch.map((arrival) => steps.arrive(arrival)));
+  }
+
+  async append(batch: readonly Append[]): Promise<AppendOutcome[]> {
+    return this.#change((steps) => batch.map((append) => steps.append(append)));
+  }
+
+  async close(closing: Closing): Promise<boolean> {
+    return this.#change((steps) => steps.close(closing));
+  }
+
+  /** For commits, which bring their own. */
+  bring(starts: readonly RunStart[], arrivals: readonly Arrival[]): void {
+    this.#change((steps) => {
+      for (const start of starts) steps.start(start);
+      for (const arrival of arrivals) steps.arrive(arrival);
+    });
+  }
+
+  async claim(request: TaskClaim): Promise<TaskClaims> {
+    this.#checkOpen();
+    const now = this.#now();
+    const { found, next } = this.#board.match(request, this.#workers, now);
+    return { now, tasks: found.map((match) => this.#steps.claim(match, request.lease)), next };
+  }
+
+  async renew(tasks: readonly { readonly ref: number; readonly token: string }[], leaseMs: number): Promise<number[]> {
+    this.#checkOpen();
+    const lost = tasks.filter(({ ref, token }) => !this.#steps.renew(ref, token, leaseMs));
+    return lost.map(({ ref }) => ref);
+  }
+
+  async giveBack(batch: readonly TaskReturn[]): Promise<boolean[]> {
+    return this.#change((steps) => batch.map((one) => steps.giveBack(one)));
+  }
+
+  async wake(key: WorkflowKey): Promise<boolean> {
+    return this.#change((steps) => steps.wake(key));
+  }
+
+  async history(ref: number, after: number, bytes: number): Promise<RunPages> {
+    this.#checkOpen();
+    const rest = (this.#runs.get(ref)?.pages ?? []).filter(({ from, count }) => from + count - 1 > after);
+    let left = bytes;
+    const end = rest.findIndex(({ data }, i) => {
+      left -= Buffer.byteLength(data);
+      return left < 0 && i > 0;
+    });
+    return end === -1 ? { pages: rest, isCut: false } : { pages: rest.slice(0, end), isCut: true };
+  }
+
+  async inbox(ref: number, after: number, limit: number): Promise<StoredArrival[]> {
+    this.#checkOpen();
+    const inbox = this.#runs.get(ref)?.inbox.values() ?? [];
+    return [...inbox].filter(({ number }) => number > after).slice(0, limit);
+  }
+
+  async find({ runId, ...key }: WorkflowKey & { readonly runId?: string | undefined }): Promise<StoredRun | undefined> {
+    this.#checkOpen();
+    const run = this.#runs.find(key, runId);
+    return run && storedOf(run);
+  }
+
+  async watchEnds(refs: readonly number[]): Promise<{ ref: number; status: RunStatus; result: string }[]> {
+    this.#checkOpen();
+    return refs.flatMap((ref) => {
+      const run = this.#runs.get(ref);
+      if (run?.result !== undefined) return [{ ref, status: run.status, result: run.result }];
+      if (run !== undefined) run.isWatched = true;
+      return [];
+    });
+  }
+
+  async list(query: RunQuery): Promise<StoredRun[]> {
+    this.#checkOpen();
+    return this.#select(query).map(storedOf);
+  }
+
+  async count(query: RunQuery): Promise<number> {
+    this.#checkOpen();
+    return this.#select(query).length;
+  }
+
+  async seen(worker: WorkerRow): Promise<void> {
+    this.#checkOpen();
+    this.#workers.seen(worker, this.#now());
+  }
+
+  async forgetWorker(namespace: string, worker: string): Promise<boolean> {
+    this.#checkOpen();
+    return this.#workers.forget(namespace, worker);
+  }
+
+  async workers(namespace: string): Promise<StoredWorker[]> {
+    this.#checkOpen();
+    return this.#workers.list(namespace);
+  }
+
+  async stickiness(namespace: string): Promise<StickyCounts> {
+    this.#checkOpen();
+    const now = this.#now();
+    const counts = { runs: 0, ready: 0, leased: 0 };
+    for (const { task } of this.#runs.all(namespace)) {
+      if (task?.stickyWorker === undefined || task.stickyUntil <= now) continue;
+      counts.runs++;
+      if (task.state !== "idle") counts[task.state]++;
+    }
+    return counts;
+  }
+
+  async prune(namespace: string, endedBefore: number, limit: number): Promise<number> {
+    this.#checkOpen();
+    const ended: Run[] = [];
+    for (const run of this.#runs.all(namespace)) {
+      if (ended.length >= limit) break;
+      if (run.closedAt !== undefined && run.closedAt < endedBefore) ended.push(run);
+    }
+    for (const run of ended) this.#runs.remove(run);
+    return ended.length;
+  }
+
+  watch(namespace: string, listener: () => void): () => void {
+    const watchers = this.#watchers.get(namespace) ?? new Set();
+    this.#watchers.set(namespace, watchers.add(listener));
+    return () => void watchers.delete(listener);
+  }
+
+  /** Namespaces in which something has happened since this was last asked, that whoever watches there should know. */
+  takeNews(): Set<string> {
+    const news = this.#news;
+    this.#news = new Set();
+    return news;
+  }
+
+  /** Whoever watches is told once for a batch, and after whoever did it has gone on. */
+  #change<T>(work: (steps: RunSteps) => T): T {
+    this.#checkOpen();
+    const result = work(this.#steps);
+    for (const namespace of this.#steps.news) {
+      this.#news.add(namespace);
+      for (const listener of this.#watchers.get(namespace) ?? []) queueMicrotask(listener);
+    }
+    this.#steps.news.clear();
+    return result;
+  }
+
+  #select(query: RunQuery): Run[] {
+    const { namespace, before = Number.POSITIVE_INFINITY, limit } = query;
+    const page: Run[] = [];
+    for (const run of [...this.#runs.all(namespace)].reverse()) {
+      if (page.length >= limit) break;
+      if (run.ref < before && matches(run, query)) page.push(run);
+    }
+    return page;
+  }
+}

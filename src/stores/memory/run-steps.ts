@@ -1,0 +1,212 @@
+// Everything that changes runs of workflows in memory: starting, what arrives, steps, and what becomes of tasks. It remembers in which
+// namespaces something has happened that whoever watches there should know.
+import type {
+  Append,
+  AppendOutcome,
+  Arrival,
+  ArrivalOutcome,
+  ClaimedTask,
+  Closing,
+  RunStart,
+  RunStatus,
+  StartOutcome,
+  TaskClaim,
+  TaskReturn,
+  WorkflowKey,
+} from "../../ports/workflows.ts";
+import type { MemoryReminders } from "./memory-reminders.ts";
+import { addPage, isOpen, type OpenRun, type Run, type RunRows, type Task } from "./run-rows.ts";
+import type { Match, TaskBoard } from "./task-board.ts";
+
+export class RunSteps {
+  readonly news = new Set<string>();
+  readonly #runs: RunRows;
+  readonly #board: TaskBoard;
+  readonly #reminders: MemoryReminders;
+  readonly #now: () => number;
+
+  constructor(runs: RunRows, board: TaskBoard, reminders: MemoryReminders, now: () => number) {
+    this.#runs = runs;
+    this.#board = board;
+    this.#reminders = reminders;
+    this.#now = now;
+  }
+
+  start(start: RunStart): StartOutcome {
+    const known = this.#runs.find(start, start.runId);
+    if (known !== undefined) return outcomeOf(known, true);
+    const latest = this.#runs.find(start, undefined);
+    if (isOpen(latest)) {
+      if (start.ifOpen === "keep") return outcomeOf(latest, false);
+      this.#end(latest, "terminated", "");
+    } else if (latest !== undefined && !mayFollow(latest.status, start.ifClosed)) {
+      return outcomeOf(latest, false);
+    }
+    const run = this.#runs.insert(start, this.#now());
+    addPage(run, start.first);
+    this.#open(run, start);
+    this.#reminders.writeNow(start.reminders);
+    return outcomeOf(run, true);
+  }
+
+  arrive({ runId, key, data, ...workflow }: Arrival): ArrivalOutcome {
+    const run = this.#runs.find(workflow, runId);
+    if (!isOpen(run)) return { kind: "closed", status: run?.status };
+    const { ref, task, inbox } = run;
+    const known = inbox.get(key);
+    if (known !== undefined) return { kind: "arrived", ref, runId: run.runId, number: known.number };
+    const number = ++task.arrived;
+    inbox.set(key, { number, key, data });
+    if (task.state === "idle") this.#makeReady(task, this.#now());
+    return { kind: "arrived", ref, runId: run.runId, number };
+  }
+
+  append(append: Append): AppendOutcome {
+    const { ref, token, last, page, starts, arrivals } = append;
+    const run = this.#runs.get(ref);
+    const task = this.#held(ref, token);
+    if (run === undefined) return { kind: "lost" };
+    if (task === undefined || run.last !== last) {
+      const wasDone = (run.task?.token ?? run.closedBy) === token && run.last === last + (page?.count ?? 0);
+      if (!wasDone) return { kind: "lost" };
+      const started = starts.map((start) => this.#startedBefore(start));
+      return { kind: "done", arrived: run.task?.arrived ?? 0, starts: started, isWatched: run.isWatched };
+    }
+    this.#step(run as OpenRun, append);
+    const started = starts.map((start) => this.start(start));
+    for (const arrival of arrivals) this.arrive(arrival);
+    return { kind: "done", arrived: task.arrived, starts: started, isWatched: run.isWatched };
+  }
+
+  close({ runId, status, page, result, arrivals, ...key }: Closing): boolean {
+    const run = this.#runs.find(key, runId);
+    if (!isOpen(run)) return false;
+    addPage(run, page);
+    this.#end(run, status, result);
+    for (const arrival of arrivals) this.arrive(arrival);
+    return true;
+  }
+
+  claim({ task, mode }: Match, { token, worker, leaseMs }: TaskClaim["lease"]): ClaimedTask {
+    const now = this.#now();
+    this.#move(task, () => {
+      Object.assign(task, { state: "leased", at: now + leaseMs, token, worker, mode, claimedAt: now });
+      task.attempt++;
+    });
+    const { namespace, workflowId, ref, runId, type, last } = task.run;
+    const { attempt, taken, arrived } = task;
+    return { namespace, workflowId, ref, runId, type, token, attempt, mode, last, taken, arrived };
+  }
+
+  /** False: it is not held by that token any more. */
+  renew(ref: number, token: string, leaseMs: number): boolean {
+    const task = this.#held(ref, token);
+    if (task === undefined) return false;
+    this.#move(task, () => {
+      task.at = this.#now() + leaseMs;
+    });
+    return true;
+  }
+
+  giveBack({ ref, token, pauseMs, problem }: TaskReturn): boolean {
+    const task = this.#held(ref, token);
+    if (task === undefined) return false;
+    task.token = undefined;
+    if (problem === undefined) task.attempt--;
+    else task.problem = problem;
+    this.#makeReady(task, this.#now() + pauseMs);
+    return true;
+  }
+
+  wake(key: WorkflowKey): boolean {
+    const run = this.#runs.find(key, undefined);
+    if (!isOpen(run)) return false;
+    const { state, at } = run.task;
+    const now = this.#now();
+    if (state !== "leased") this.#makeReady(run.task, state === "ready" ? Math.min(at, now) : now);
+    return true;
+  }
+
+  #open(run: Run, { lease, delayMs }: RunStart): void {
+    const now = this.#now();
+    const task: Task = {
+      ...{ run, generation: run.ref, state: "idle", at: 0, token: lease?.token, worker: lease?.worker, attempt: 0 },
+      ...{ problem: undefined, mode: undefined, claimedAt: undefined, arrived: 0, taken: 0 },
+      ...{ stickyWorker: undefined, stickyUntil: 0 },
+    };
+    run.task = task;
+    if (lease === undefined) {
+      this.#makeReady(task, now + delayMs);
+    } else {
+      const held: Partial<Task> = { state: "leased", at: now + lease.leaseMs, attempt: 1, claimedAt: now };
+      this.#move(task, () => Object.assign(task, held));
+    }
+  }
+
+  #step(run: OpenRun, { token, page, taken, fate, affinity, attributes, memo, reminders }: Append): void {
+    const now = this.#now();
+    const { task } = run;
+    if (page !== undefined) addPage(run, page);
+    task.taken = Math.max(task.taken, taken);
+    for (const { number, key } of run.inbox.values()) {
+      if (number > taken) break;
+      run.inbox.delete(key);
+    }
+    run.attributes = attributes ?? run.attributes;
+    run.memo = memo ?? run.memo;
+    task.problem = undefined;
+    this.#move(task, () => {
+      task.stickyWorker = affinity?.worker;
+      task.stickyUntil = affinity === undefined ? 0 : now + affinity.ms;
+      if (fate.kind === "keep") task.at = now + fate.leaseMs;
+      else Object.assign(task, { state: "idle", attempt: 0, worker: undefined });
+    });
+    if (fate.kind === "close") {
+      this.#end(run, fate.status, fate.result);
+      run.closedBy = token;
+    } else if (fate.kind === "rest" && task.arrived > task.taken) {
+      this.#makeReady(task, now);
+    }
+    this.#reminders.writeNow(reminders);
+  }
+
+  /** What came of a start of a step that was done before. */
+  #startedBefore(start: RunStart): StartOutcome {
+    const mine = this.#runs.find(start, start.runId);
+    if (mine !== undefined) return outcomeOf(mine, true);
+    const other = this.#runs.find(start, undefined);
+    // Whatever it was has been removed since.
+    return other ? outcomeOf(other, false) : { ref: 0, runId: start.runId, status: "completed", isNew: false };
+  }
+
+  /** The token decides, not the clock: a lease that is over still counts while nobody else has claimed the task. */
+  #held(ref: number, token: string): Task | undefined {
+    const task = this.#runs.get(ref)?.task;
+    return task?.state === "leased" && task.token === token ? task : undefined;
+  }
+
+  #makeReady(task: Task, at: number): void {
+    this.#move(task, () => Object.assign(task, { state: "ready", at, worker: undefined }));
+    this.news.add(task.run.namespace);
+  }
+
+  /** Whatever changes its place on the board. */
+  #move(task: Task, change: () => void): void {
+    this.#board.remove(task);
+    change();
+    this.#board.add(task);
+  }
+
+  #end(run: OpenRun, status: RunStatus, result: string): void {
+    this.#board.remove(run.task);
+    if (run.isWatched) this.news.add(run.namespace);
+    run.inbox.clear();
+    const ended: Partial<Run> = { status, result, closedAt: this.#now(), task: undefined };
+    Object.assign(run, ended);
+  }
+}
+
+const outcomeOf = ({ ref, runId, status }: Run, isNew: boolean): StartOutcome => ({ ref, runId, status, isNew });
+
+const mayFollow = (status: RunStatus, ifClosed: RunStart["ifClosed"]): boolean =>
+  ifClosed === "start" || (ifClosed === "start unless completed" && status !== "completed");
