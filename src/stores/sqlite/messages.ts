@@ -6,6 +6,14 @@ import type { ActorKey } from "../../kernel/names.ts";
 import type { Candidate, MemberChange } from "../../ports/coordination.ts";
 import type { ActorQuery, Commit, CommitOutcome, StoredActor, Taken, TakeRequest } from "../../ports/store.ts";
 import { packRiders, type ReminderChange, type ReminderLook, type Riders } from "./reminder-messages.ts";
+import {
+  WORKFLOW_DOUBTFUL,
+  WORKFLOW_KNOWN,
+  WORKFLOW_WRITES,
+  type WorkflowChange,
+  type WorkflowLook,
+} from "./workflow-messages.ts";
+import { type CommitErrands, packCommitErrands } from "./workflow-packing.ts";
 
 /** The file name that means no file. */
 export const IN_MEMORY = ":memory:";
@@ -23,8 +31,9 @@ export type ActorWrite =
       readonly kind: "commit";
       readonly numbers: readonly number[];
       readonly strings: readonly string[];
-      /** What they bring along. */
+      /** What they bring along: reminders, and what they want of workflows. */
       readonly riders?: Riders | undefined;
+      readonly errands?: CommitErrands | undefined;
     };
 
 export type CoordinationWrite =
@@ -33,7 +42,7 @@ export type CoordinationWrite =
   | { readonly kind: "note"; readonly term: number; readonly changes: readonly MemberChange[] }
   | { readonly kind: "leave"; readonly incarnations: readonly string[] };
 
-export type Write = ActorWrite | CoordinationWrite | ReminderChange;
+export type Write = ActorWrite | CoordinationWrite | ReminderChange | WorkflowChange;
 /** What schedulers ask goes before everything else that waits: a leadership runs out while it waits. */
 export type Urgent = CoordinationWrite | { readonly kind: "members" };
 
@@ -42,6 +51,8 @@ export type Question =
   | Urgent
   | ReminderChange
   | ReminderLook
+  | WorkflowChange
+  | WorkflowLook
   | { readonly kind: "list"; readonly query: ActorQuery }
   | { readonly kind: "find"; readonly key: ActorKey }
   | { readonly kind: "ping" }
@@ -52,9 +63,15 @@ const COORDINATION_WRITES: ReadonlySet<Kind> = new Set(["campaign", "resign", "n
 const OTHER_WRITES: ReadonlySet<Kind> = new Set([
   ...(["take", "commit"] as const),
   ...(["remind", "claim", "settle", "renew", "revive", "forget"] as const),
+  ...WORKFLOW_WRITES,
 ]);
 /** Whoever asked these must know that they may have been done. The others are harmless to do twice without knowing. */
-const DOUBTFUL: ReadonlySet<Kind> = new Set(["commit", "remind", "settle", "revive", "forget"]);
+const DOUBTFUL: ReadonlySet<Kind> = new Set([
+  ...(["commit", "remind", "settle", "revive", "forget"] as const),
+  ...WORKFLOW_DOUBTFUL,
+]);
+/** These are known by their ids when they come again. */
+const KNOWN: ReadonlySet<Kind> = new Set(["commit", ...WORKFLOW_KNOWN]);
 
 const isCoordinationWrite = (question: Question): boolean => COORDINATION_WRITES.has(question.kind);
 
@@ -65,11 +82,11 @@ export const isDoubtful = (kind: Kind): boolean => DOUBTFUL.has(kind);
 
 /**
  * Whether a write that failed together with others may be done on its own. After COMMIT itself has failed it may have happened:
- * a commit is recognised by its id, and most other writes are harmless to do twice; but a reminder that was set, settled or
- * revived would be answered as if somebody else had done it.
+ * some are recognised by their ids, and most other writes are harmless to do twice; but a reminder that was set, settled or
+ * revived, and a run that was closed, would be answered as if somebody else had done it.
  */
 export function mayRepeat({ kind }: Write, error: unknown): boolean {
-  return kind === "commit" || !isDoubtful(kind) || !isLimpetError(error, "COMMIT_UNKNOWN");
+  return KNOWN.has(kind) || !isDoubtful(kind) || !isLimpetError(error, "COMMIT_UNKNOWN");
 }
 
 export const isUrgent = (question: Question): question is Urgent =>
@@ -139,7 +156,7 @@ export function packCommits(batch: readonly Commit[]): Question {
     numbers.push(ref, epoch, version, WRITE_KIND[write.kind]);
     strings.push(id, write.kind === "whole" || write.kind === "change" ? write.data : "");
   }
-  return { kind: "commit", numbers, strings, riders: packRiders(batch) };
+  return { kind: "commit", numbers, strings, riders: packRiders(batch), errands: packCommitErrands(batch) };
 }
 
 export function unpackOutcomes({ fenced, voided }: CommitAnswer, count: number): CommitOutcome[] {

@@ -111,6 +111,85 @@ const STEPS = [
      data TEXT,
      UNIQUE (type_ref, id, name)
    ) STRICT;`,
+  // 4. Runs of workflows. Namespace, queue and type are one short number, a kind. A row of `workflow_runs` is written when a run starts and
+  //    when it ends; whatever changes with a step is in a short row of `workflow_tasks`, which an open run has and no other. Pages of
+  //    histories lie in the order in which they were written, whose ever they are. Refs are never used twice, as processes that wait
+  //    for the end of a run know it by its ref. Four indexes know runs: by name, by id, by kind and status (each in the order of refs, which is that of
+  //    lists), and by when they ended. Two know tasks: those that are ready or leased, by whoever may have them and when (claims look at
+  //    nothing else), and those with a problem. Moments are in milliseconds; what states, statuses and modes mean: workflow-codes.ts.
+  `CREATE TABLE workflow_kinds (
+     ref INTEGER PRIMARY KEY, namespace TEXT NOT NULL, queue TEXT NOT NULL, type TEXT NOT NULL,
+     UNIQUE (namespace, queue, type)
+   ) STRICT;
+   CREATE TABLE workflow_runs (
+     ref INTEGER PRIMARY KEY AUTOINCREMENT,
+     kind INTEGER NOT NULL,
+     status INTEGER NOT NULL,
+     started_at REAL NOT NULL,
+     closed_at REAL,
+     events INTEGER NOT NULL DEFAULT 0,
+     bytes INTEGER NOT NULL DEFAULT 0,
+     arrived INTEGER NOT NULL DEFAULT 0,
+     watched INTEGER NOT NULL DEFAULT 0,
+     namespace TEXT NOT NULL,
+     workflow_id TEXT NOT NULL,
+     run_id TEXT NOT NULL,
+     build TEXT,
+     closed_by TEXT,
+     attributes TEXT NOT NULL,
+     memo TEXT NOT NULL,
+     result TEXT
+   ) STRICT;
+   CREATE INDEX workflow_runs_by_name ON workflow_runs (namespace, workflow_id);
+   CREATE INDEX workflow_runs_by_id ON workflow_runs (run_id);
+   CREATE INDEX workflow_runs_by_kind ON workflow_runs (kind, status);
+   CREATE INDEX workflow_runs_by_end ON workflow_runs (kind, closed_at) WHERE closed_at IS NOT NULL;
+   CREATE TABLE workflow_tasks (
+     ref INTEGER PRIMARY KEY,
+     kind INTEGER NOT NULL,
+     state INTEGER NOT NULL,
+     at REAL NOT NULL,
+     until REAL NOT NULL,
+     last INTEGER NOT NULL,
+     bytes INTEGER NOT NULL,
+     arrived INTEGER NOT NULL,
+     taken INTEGER NOT NULL,
+     attempt INTEGER NOT NULL,
+     watched INTEGER NOT NULL,
+     mode INTEGER,
+     claimed_at REAL,
+     sticky_until REAL,
+     token TEXT,
+     worker TEXT,
+     build TEXT,
+     sticky_worker TEXT,
+     problem TEXT
+   ) STRICT;
+   CREATE INDEX workflow_tasks_by_moment ON workflow_tasks (kind, build, sticky_worker, at) WHERE state <> 0;
+   CREATE INDEX workflow_tasks_with_problem ON workflow_tasks (ref) WHERE problem IS NOT NULL;
+   CREATE TABLE workflow_pages (
+     number INTEGER PRIMARY KEY,
+     ref INTEGER NOT NULL,
+     first INTEGER NOT NULL,
+     count INTEGER NOT NULL,
+     data TEXT NOT NULL
+   ) STRICT;
+   CREATE UNIQUE INDEX workflow_pages_by_run ON workflow_pages (ref, first);
+   CREATE TABLE workflow_inbox (
+     ref INTEGER NOT NULL, number INTEGER NOT NULL, key TEXT NOT NULL, data TEXT NOT NULL,
+     PRIMARY KEY (ref, number), UNIQUE (ref, key)
+   ) STRICT, WITHOUT ROWID;
+   CREATE TABLE workflow_workers (
+     namespace TEXT NOT NULL,
+     worker TEXT NOT NULL,
+     queue TEXT NOT NULL,
+     build TEXT NOT NULL,
+     is_sticky INTEGER NOT NULL,
+     is_draining INTEGER NOT NULL,
+     about TEXT NOT NULL,
+     seen_at REAL NOT NULL,
+     PRIMARY KEY (namespace, worker)
+   ) STRICT, WITHOUT ROWID;`,
 ] as const;
 
 export function migrate(db: DatabaseSync, transactions: Transactions, file: string): void {

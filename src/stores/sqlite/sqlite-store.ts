@@ -23,6 +23,7 @@ import {
 } from "./messages.ts";
 import { SqliteReminders } from "./reminders.ts";
 import { WorkerLink } from "./worker-link.ts";
+import { SqliteWorkflows } from "./workflows.ts";
 
 export interface SqliteOptions {
   /**
@@ -84,6 +85,7 @@ export class SqliteStore implements Store {
   readonly eager = 64;
   readonly coordination: Coordination;
   readonly reminders: Reminders;
+  readonly workflows: Workflows;
   readonly #link: WorkerLink;
 
   constructor(location: string, link: WorkerLink) {
@@ -91,10 +93,7 @@ export class SqliteStore implements Store {
     this.#link = link;
     this.coordination = new SqliteCoordination(link);
     this.reminders = new SqliteReminders(link);
-  }
-
-  get workflows(): Workflows {
-    throw new LimpetError("INVARIANT", "this store does not keep workflows yet");
+    this.workflows = new SqliteWorkflows(link);
   }
 
   async take(batch: readonly TakeRequest[]): Promise<Taken[]> {

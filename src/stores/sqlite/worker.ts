@@ -32,6 +32,8 @@ import { type ClaimAnswer, type Rider, unpackRiders, unpackSettlements, unpackWr
 import { counts, ReminderStatements } from "./reminder-statements.ts";
 import { toLimpetError } from "./sqlite-errors.ts";
 import type { Transactions } from "./transactions.ts";
+import { WorkflowDesk, workflowRows } from "./workflow-desk.ts";
+import { unpackCommitErrands } from "./workflow-packing.ts";
 
 invariant(parentPort !== null, "this file runs in a worker thread");
 const port = parentPort;
@@ -45,9 +47,10 @@ function rowsOf(question: Write, value: unknown): number {
     case "take":
       return question.strings.length / TAKE_STRINGS;
     case "commit": {
-      const { numbers, riders } = question;
+      const { numbers, riders, errands } = question;
       const brought = riders === undefined ? 0 : riders.settlements.count + riders.writes.count;
-      return numbers.length / COMMIT_NUMBERS + brought;
+      const wanted = errands === undefined ? 0 : errands.starts.starts.count + errands.arrivals.count;
+      return numbers.length / COMMIT_NUMBERS + brought + wanted;
     }
     case "note":
       return question.changes.length;
@@ -58,8 +61,14 @@ function rowsOf(question: Write, value: unknown): number {
       return (value as ClaimAnswer).count;
     case "renew":
       return question.generations.length;
-    default:
+    case "campaign":
+    case "resign":
+    case "leave":
+    case "revive":
+    case "forget":
       return 1;
+    default:
+      return workflowRows(question, value);
   }
 }
 
@@ -79,6 +88,7 @@ class Desk {
   readonly #reminders: ReminderStatements;
   readonly #claims: ReminderClaims;
   readonly #reminderListing: ReminderListing;
+  readonly #workflows: WorkflowDesk;
   readonly #inbox = new Inbox(() => receiveMessageOnPort(port)?.message as Question | undefined);
 
   constructor(db: DatabaseSync, transactions: Transactions) {
@@ -90,6 +100,7 @@ class Desk {
     this.#reminders = new ReminderStatements(db);
     this.#claims = new ReminderClaims(db);
     this.#reminderListing = new ReminderListing(db);
+    this.#workflows = new WorkflowDesk(db, this.#reminders);
   }
 
   /** Answers a question and all that have come meanwhile. */
@@ -144,8 +155,8 @@ class Desk {
       case "take":
         return this.#actors.take(question.strings, Date.now());
       case "commit": {
-        const { numbers, strings, riders } = question;
-        if (riders !== undefined) return this.#ride(numbers, strings, unpackRiders(riders));
+        const { numbers, strings, riders, errands } = question;
+        if (riders !== undefined || errands !== undefined) return this.#ride(question);
         const { fenced, voided } = this.#actors.commit(numbers, strings, Date.now());
         return { fenced, voided };
       }
@@ -169,11 +180,14 @@ class Desk {
         return this.#reminders.revive(question.key, Date.now());
       case "forget":
         return this.#reminders.forget(question.key);
+      default:
+        return this.#workflows.apply(question, Date.now());
     }
   }
 
   /** Commits of one batch know nothing of each other, so all of them settle before any of them writes. */
-  #ride(numbers: readonly number[], strings: readonly string[], riders: readonly Rider[]): CommitAnswer {
+  #ride({ numbers, strings, ...brought }: Extract<Write, { kind: "commit" }>): CommitAnswer {
+    const riders: readonly Rider[] = brought.riders === undefined ? [] : unpackRiders(brought.riders);
     const held = this.#reminders.held(riders.flatMap(({ settlements }) => settlements));
     const areVoid = riders.filter(({ settlements }) => settlements.some((one) => !counts(one, held)));
     const voids = new Set(areVoid.map(({ place }) => place));
@@ -184,6 +198,11 @@ class Desk {
     if (settlements.length > 0) this.#reminders.settle(settlements, Date.now(), held);
     const writes = counting.flatMap((rider) => rider.writes);
     if (writes.length > 0) this.#reminders.write(writes, Date.now());
+    const errands = brought.errands === undefined ? [] : unpackCommitErrands(brought.errands);
+    this.#workflows.run(
+      errands.filter(({ place }) => !idle.has(place)),
+      Date.now(),
+    );
     return { fenced, voided };
   }
 
@@ -210,6 +229,8 @@ class Desk {
       case "close":
         // The last connection to the file copies the log into it.
         return this.#db.close();
+      default:
+        return this.#transactions.read(() => this.#workflows.look(question, Date.now()));
     }
   }
 

@@ -1,0 +1,68 @@
+// Two flat arrays, one of numbers and one of strings: the form in which batches cross between the store and its worker thread.
+// Whoever reads asks for the same things in the same order as they were written.
+import type { Packed } from "./reminder-messages.ts";
+
+export class FlatWriter {
+  readonly #numbers: number[] = [];
+  readonly #strings: string[] = [];
+  #count = 0;
+
+  /** One more of those the whole is counted by. */
+  next(): this {
+    this.#count++;
+    return this;
+  }
+
+  numbers(...values: number[]): this {
+    for (const value of values) this.#numbers.push(value);
+    return this;
+  }
+
+  strings(...values: string[]): this {
+    for (const value of values) this.#strings.push(value);
+    return this;
+  }
+
+  packed(): Packed {
+    return { count: this.#count, numbers: this.#numbers, strings: this.#strings };
+  }
+}
+
+export class FlatReader {
+  readonly #packed: Packed;
+  #number = 0;
+  #string = 0;
+
+  constructor(packed: Packed) {
+    this.#packed = packed;
+  }
+
+  number(): number {
+    return this.#packed.numbers[this.#number++] as number;
+  }
+
+  string(): string {
+    return this.#packed.strings[this.#string++] as string;
+  }
+
+  /** As many as were counted. */
+  all<T>(one: (from: this, place: number) => T): T[] {
+    return Array.from({ length: this.#packed.count }, (_, place) => one(this, place));
+  }
+}
+
+/** Takes a list apart from its beginning. */
+export class Portions<T> {
+  readonly #all: readonly T[];
+  #next = 0;
+
+  constructor(all: readonly T[]) {
+    this.#all = all;
+  }
+
+  take(count: number): readonly T[] {
+    if (count === 0) return [];
+    this.#next += count;
+    return this.#all.slice(this.#next - count, this.#next);
+  }
+}

@@ -1,0 +1,201 @@
+// Claiming tasks: which are ready and nobody's, and may be had by whoever asks. Runs inside a write transaction that somebody else began.
+// The index has tasks that are ready or leased, and no others, by kind, build and affinity, and in each of these groups by moment. So a
+// claim looks at what is due in the groups that it may have something of, and never at what is idle, over, or of another kind.
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { ClaimedTask, ReplayMode, TaskClaim, TaskClaims } from "../../ports/workflows.ts";
+import { LEASED, modeCode } from "./workflow-codes.ts";
+import type { WorkflowWorkers } from "./workflow-workers.ts";
+
+/** Rows that are read at once. */
+const PORTION = 256;
+/** So many tasks that are left to a living worker are looked at in one claim: the others have their turn when those are gone, or free. */
+const LOOK = 1_000;
+
+/** Tasks of a kind, for a build, with affinity for a worker; null: any build, no affinity. */
+interface Group {
+  readonly kind: number;
+  readonly type: string;
+  readonly build: string | null;
+  readonly owner: string | null;
+  /** It is left to another worker, which will be taken for dead at this moment. */
+  readonly heldUntil: number | undefined;
+}
+
+interface Candidate {
+  readonly ref: number;
+  readonly at: number;
+  readonly type: string;
+  readonly mode: ReplayMode;
+}
+
+type DueRow = [ref: number, at: number, state: number, until: number, stickyUntil: number | null];
+type TaskRow = [string, string, attempt: number, last: number, taken: number, arrived: number];
+
+/** What is known of one claim while it is made. */
+class Search {
+  readonly request: TaskClaim;
+  readonly now: number;
+  /** What is leased until later than this is put there, so that a claim is told of the next moment that matters. */
+  readonly horizon: number;
+  next = Number.POSITIVE_INFINITY;
+
+  constructor(request: TaskClaim, now: number) {
+    this.request = request;
+    this.now = now;
+    this.horizon = now + request.lease.leaseMs / 2;
+  }
+
+  comesAt(moment: number): void {
+    if (moment < this.next) this.next = moment;
+  }
+}
+
+export class WorkflowClaims {
+  readonly #workers: WorkflowWorkers;
+  readonly #kinds: StatementSync;
+  readonly #nextOwner: StatementSync;
+  readonly #due: StatementSync;
+  readonly #behind: StatementSync;
+  readonly #moveOn: StatementSync;
+  readonly #lease: StatementSync;
+  readonly #task: StatementSync;
+
+  constructor(db: DatabaseSync, workers: WorkflowWorkers) {
+    this.#workers = workers;
+    const asArrays = (sql: string): StatementSync => {
+      const statement = db.prepare(sql);
+      statement.setReturnArrays(true);
+      return statement;
+    };
+    // All types at once, a seek for each.
+    this.#kinds = asArrays(
+      `SELECT k.ref, k.type FROM json_each(?) j
+       CROSS JOIN workflow_kinds k ON k.namespace = ? AND k.queue = ? AND k.type = j.value`,
+    );
+    const group = "FROM workflow_tasks WHERE state <> 0 AND kind = ? AND build IS ?";
+    // One seek: jumps over all tasks of a worker.
+    this.#nextOwner = asArrays(`SELECT sticky_worker ${group} AND sticky_worker > ? ORDER BY sticky_worker LIMIT 1`);
+    // A range of the index in its order, and the row of each.
+    this.#due = asArrays(
+      `SELECT ref, at, state, until, sticky_until ${group} AND sticky_worker IS ? AND at >= ?4 AND at <= ?6
+         AND (at > ?4 OR ref > ?5) ORDER BY at, ref LIMIT ?7`,
+    );
+    // One seek.
+    this.#behind = asArrays(`SELECT at ${group} AND sticky_worker IS ? AND at > ? ORDER BY at LIMIT 1`);
+    this.#moveOn = db.prepare("UPDATE workflow_tasks SET at = until WHERE ref = ?");
+    this.#lease = db.prepare(
+      `UPDATE workflow_tasks SET state = ${LEASED}, token = ?, worker = ?, at = ?3, until = ?3, mode = ?, claimed_at = ?,
+         attempt = attempt + 1 WHERE ref = ?`,
+    );
+    this.#task = asArrays(
+      `SELECT workflow_id, run_id, attempt, last, taken, t.arrived
+       FROM workflow_tasks t CROSS JOIN workflow_runs r ON r.ref = t.ref WHERE t.ref = ?`,
+    );
+  }
+
+  claim(request: TaskClaim, now: number): TaskClaims {
+    const search = new Search(request, now);
+    let [mine, others]: [Candidate[], Candidate[]] = [[], []];
+    for (const group of this.#groups(request, now)) {
+      for (const one of this.#candidates(group, search)) {
+        (one.mode === "sticky_hit_expected" ? mine : others).push(one);
+      }
+    }
+    mine = mine.sort(byMoment);
+    others = others.sort(byMoment);
+    const found = [...mine, ...others];
+    const claimed = found.slice(0, request.limit);
+    if (found.length > claimed.length) search.comesAt(now);
+    const tasks = claimed.map((one) => this.#take(one, request, now));
+    return { now, tasks, next: search.next === Number.POSITIVE_INFINITY ? undefined : search.next };
+  }
+
+  /** All groups of which this worker may have something. */
+  #groups({ namespace, queue, types, build, isSticky, staleMs, lease }: TaskClaim, now: number): Group[] {
+    const live = isSticky ? this.#workers.live(namespace, now - staleMs) : new Map<string, number>();
+    live.delete(lease.worker);
+    const kinds = this.#kinds.all(JSON.stringify(types), namespace, queue) as unknown as [number, string][];
+    const groups: Group[] = [];
+    for (const [kind, type] of kinds) {
+      for (const one of [null, build]) {
+        groups.push({ kind, type, build: one, owner: null, heldUntil: undefined });
+        for (const owner of this.#owners(kind, one)) {
+          const seenAt = live.get(owner);
+          groups.push({
+            kind,
+            type,
+            build: one,
+            owner,
+            heldUntil: seenAt === undefined ? undefined : seenAt + staleMs,
+          });
+        }
+      }
+    }
+    return groups;
+  }
+
+  *#owners(kind: number, build: string | null): Iterable<string> {
+    let owner: string | undefined = "";
+    for (;;) {
+      [owner] = (this.#nextOwner.get(kind, build, owner) as unknown as [string] | undefined) ?? [];
+      if (owner === undefined) return;
+      yield owner;
+    }
+  }
+
+  /** The first that can be had, and one more than asked for if there is one. */
+  #candidates(group: Group, search: Search): Candidate[] {
+    const { kind, build, owner } = group;
+    const found: Candidate[] = [];
+    let [at, ref, looked] = [0, 0, 0];
+    for (;;) {
+      const rows = this.#due.all(kind, build, owner, at, ref, search.horizon, PORTION) as unknown as DueRow[];
+      const isEnough = this.#sift(rows, group, search, found);
+      looked += rows.length;
+      if (isEnough) return found;
+      if (rows.length < PORTION) break;
+      if (group.heldUntil !== undefined && looked >= LOOK) return found;
+      [ref, at] = rows[PORTION - 1] as DueRow;
+    }
+    const behind = this.#behind.get(kind, build, owner, search.horizon) as unknown as [number] | undefined;
+    if (behind !== undefined) search.comesAt(behind[0]);
+    return found;
+  }
+
+  /** True when nothing behind these rows need be looked at. */
+  #sift(rows: readonly DueRow[], group: Group, search: Search, found: Candidate[]): boolean {
+    const { now, request } = search;
+    for (const [ref, at, state, until, stickyUntil] of rows) {
+      const isMoved = state === LEASED && until > at;
+      if (isMoved) this.#moveOn.run(ref);
+      const moment = isMoved ? until : at;
+      if (moment > now) {
+        search.comesAt(moment);
+        if (isMoved) continue;
+        return true;
+      }
+      const isActive = (stickyUntil ?? 0) > now;
+      if (group.heldUntil !== undefined && isActive) {
+        search.comesAt(Math.min(stickyUntil as number, group.heldUntil));
+        continue;
+      }
+      found.push({ ref, at: moment, type: group.type, mode: modeFor(group, isActive, request) });
+      if (found.length > request.limit) return true;
+    }
+    return false;
+  }
+
+  #take({ ref, type, mode }: Candidate, { namespace, lease }: TaskClaim, now: number): ClaimedTask {
+    this.#lease.run(lease.token, lease.worker, now + lease.leaseMs, modeCode(mode), now, ref);
+    const row = this.#task.get(ref) as unknown as TaskRow;
+    const [workflowId, runId, attempt, last, taken, arrived] = row;
+    return { namespace, workflowId, runId, ref, type, token: lease.token, attempt, mode, last, taken, arrived };
+  }
+}
+
+function modeFor({ owner }: Group, isActive: boolean, { isSticky, lease }: TaskClaim): ReplayMode {
+  if (owner === null) return "cold_replay";
+  return isSticky && isActive && owner === lease.worker ? "sticky_hit_expected" : "forced_cold_replay";
+}
+
+const byMoment = (a: Candidate, b: Candidate): number => a.at - b.at || a.ref - b.ref;

@@ -1,0 +1,21 @@
+// Words of the port as the short numbers that stand in the tables.
+import type { ReplayMode, RunStatus, StoredTask } from "../../ports/workflows.ts";
+
+const STATUSES = ["running", "completed", "failed", "cancelled", "terminated", "timed out", "continued"] as const;
+const MODES = ["sticky_hit_expected", "cold_replay", "forced_cold_replay"] as const;
+const STATES = ["idle", "ready", "leased"] as const;
+
+export const RUNNING = 0;
+export const TERMINATED = STATUSES.indexOf("terminated");
+export const COMPLETED = STATUSES.indexOf("completed");
+export const ALL_STATUSES: readonly number[] = STATUSES.map((_, code) => code);
+
+export const IDLE = 0;
+export const READY = 1;
+export const LEASED = 2;
+
+export const codeOf = (status: RunStatus): number => STATUSES.indexOf(status);
+export const statusOf = (code: number): RunStatus => STATUSES[code] as RunStatus;
+export const modeCode = (mode: ReplayMode): number => MODES.indexOf(mode);
+export const modeOf = (code: number): ReplayMode => MODES[code] as ReplayMode;
+export const stateOf = (code: number): StoredTask["state"] => STATES[code] as StoredTask["state"];

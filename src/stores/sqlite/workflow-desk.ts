@@ -1,0 +1,179 @@
+// The part of the worker thread that knows workflows: it has their statements and answers what is asked of them.
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { ReminderStatements } from "./reminder-statements.ts";
+import { WorkflowClaims } from "./workflow-claims.ts";
+import { LEASED, READY, RUNNING, statusOf } from "./workflow-codes.ts";
+import { WorkflowInbox } from "./workflow-inbox.ts";
+import { WorkflowKinds } from "./workflow-kinds.ts";
+import { WorkflowListing } from "./workflow-listing.ts";
+import type { StickinessAnswer, WorkflowChange, WorkflowLook } from "./workflow-messages.ts";
+import {
+  type ClaimsAnswer,
+  type Errand,
+  packClaims,
+  packStartOutcomes,
+  packStepOutcomes,
+  unpackArrivals,
+  unpackStarts,
+  unpackSteps,
+} from "./workflow-packing.ts";
+import { WorkflowPages } from "./workflow-pages.ts";
+import { WorkflowPruning } from "./workflow-pruning.ts";
+import { WorkflowRuns } from "./workflow-runs.ts";
+import { WorkflowSteps } from "./workflow-steps.ts";
+import { WorkflowTasks } from "./workflow-tasks.ts";
+import { WorkflowWorkers } from "./workflow-workers.ts";
+
+/** Tasks that are counted before others get their turn. */
+const COUNTED = 20_000;
+
+type EndRow = [ref: number, status: number, result: string];
+
+export class WorkflowDesk {
+  readonly #tasks: WorkflowTasks;
+  readonly #runs: WorkflowRuns;
+  readonly #pages: WorkflowPages;
+  readonly #inbox: WorkflowInbox;
+  readonly #steps: WorkflowSteps;
+  readonly #claims: WorkflowClaims;
+  readonly #workers: WorkflowWorkers;
+  readonly #listing: WorkflowListing;
+  readonly #pruning: WorkflowPruning;
+  readonly #ends: StatementSync;
+  readonly #stickiness: StatementSync;
+
+  constructor(db: DatabaseSync, reminders: ReminderStatements) {
+    const kinds = new WorkflowKinds(db);
+    this.#tasks = new WorkflowTasks(db);
+    this.#inbox = new WorkflowInbox(db);
+    this.#pages = new WorkflowPages(db);
+    this.#runs = new WorkflowRuns(db, this.#tasks, this.#inbox);
+    const [tasks, inbox, pages, runs] = [this.#tasks, this.#inbox, this.#pages, this.#runs];
+    this.#steps = new WorkflowSteps({ kinds, runs, tasks, pages, inbox, reminders });
+    this.#workers = new WorkflowWorkers(db);
+    this.#claims = new WorkflowClaims(db, this.#workers);
+    this.#listing = new WorkflowListing(db, kinds, runs);
+    this.#pruning = new WorkflowPruning(db, kinds, pages);
+    // By primary key.
+    this.#ends = db.prepare(
+      `SELECT ref, status, result FROM workflow_runs
+       WHERE ref IN (SELECT value FROM json_each(?)) AND status <> ${RUNNING}`,
+    );
+    this.#ends.setReturnArrays(true);
+    // Short rows, in their order: there is no index of affinity, because every step of every run would have to keep it.
+    this.#stickiness = db.prepare(
+      `SELECT count(*), max(ref), count(*) FILTER (WHERE counts), count(*) FILTER (WHERE counts AND state = ${READY}),
+         count(*) FILTER (WHERE counts AND state = ${LEASED})
+       FROM (SELECT ref, state, sticky_until > ?3 AND kind IN (SELECT ref FROM workflow_kinds WHERE namespace = ?1) AS counts
+             FROM workflow_tasks WHERE ref > ?2 ORDER BY ref LIMIT ${COUNTED})`,
+    );
+    this.#stickiness.setReturnArrays(true);
+  }
+
+  apply(question: WorkflowChange, now: number): unknown {
+    switch (question.kind) {
+      case "start-runs":
+        return packStartOutcomes(this.#steps.start(unpackStarts(question), now));
+      case "arrive":
+        return this.#steps.arrive(unpackArrivals(question.arrivals), now);
+      case "append":
+        return packStepOutcomes(this.#steps.append(unpackSteps(question), now));
+      case "close-run":
+        return this.#steps.close(question.closing, now);
+      case "claim-tasks":
+        return packClaims(this.#claims.claim(question.request, now), question.request);
+      case "renew-tasks":
+        return question.refs.filter(
+          (ref, i) => !this.#tasks.renew(ref, question.tokens[i] as string, now + question.leaseMs),
+        );
+      case "return-tasks":
+        return question.batch.map((one) => this.#tasks.giveBack(one, now));
+      case "wake-run":
+        return this.#wake(question, now);
+      case "watch-ends":
+        return this.#watchEnds(question.refs);
+      case "worker-seen":
+        return this.#workers.seen(question.worker, now);
+      case "forget-worker":
+        return this.#workers.forget(question.namespace, question.worker);
+      case "prune-runs":
+        return this.#pruning.prune(question.namespace, question.endedBefore, question.limit);
+    }
+  }
+
+  look(question: WorkflowLook, now: number): unknown {
+    switch (question.kind) {
+      case "history":
+        return this.#pages.read(question.ref, question.after, question.bytes);
+      case "run-inbox":
+        return this.#inbox.read(question.ref, question.after, question.limit);
+      case "run":
+        return this.#listing.find(question.key);
+      case "runs":
+        return this.#listing.list(question.query);
+      case "count-runs":
+        return this.#listing.count(question.query);
+      case "workers":
+        return this.#workers.all(question.namespace);
+      case "stickiness":
+        return this.#countSticky(question.namespace, question.after, now);
+    }
+  }
+
+  /** What commits of actors bring: all of them start before any of them sends. */
+  run(errands: readonly Errand[], now: number): void {
+    this.#steps.start(
+      errands.flatMap(({ starts }) => starts),
+      now,
+    );
+    this.#steps.arrive(
+      errands.flatMap(({ arrivals }) => arrivals),
+      now,
+    );
+  }
+
+  #wake({ key }: Extract<WorkflowChange, { kind: "wake-run" }>, now: number): boolean {
+    const run = this.#runs.latest(key);
+    if (run?.status !== RUNNING) return false;
+    this.#tasks.wake(run.ref, now);
+    return true;
+  }
+
+  #watchEnds(refs: readonly number[]): { ref: number; status: string; result: string }[] {
+    for (const ref of refs) this.#tasks.watch(ref);
+    const rows = this.#ends.all(JSON.stringify(refs)) as unknown as EndRow[];
+    return rows.map(([ref, status, result]) => ({ ref, status: statusOf(status), result }));
+  }
+
+  #countSticky(namespace: string, after: number, now: number): StickinessAnswer {
+    const row = this.#stickiness.get(namespace, after, now) as unknown as [number, number, number, number, number];
+    const [looked, last, runs, ready, leased] = row;
+    return { runs, ready, leased, after: looked < COUNTED ? undefined : last };
+  }
+}
+
+/** How much of a transaction it has taken. */
+export function workflowRows(question: WorkflowChange, value: unknown): number {
+  switch (question.kind) {
+    case "start-runs":
+      return question.starts.count + question.reminders.count;
+    case "arrive":
+      return question.arrivals.count;
+    case "append": {
+      const { steps, brought } = question;
+      if (brought === undefined) return steps.count;
+      return steps.count + brought.reminders.count + brought.starts.starts.count + brought.arrivals.count;
+    }
+    case "claim-tasks":
+      return (value as ClaimsAnswer).count;
+    case "renew-tasks":
+    case "watch-ends":
+      return question.refs.length;
+    case "return-tasks":
+      return question.batch.length;
+    case "prune-runs":
+      return value as number;
+    default:
+      return 1;
+  }
+}

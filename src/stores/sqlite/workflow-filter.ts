@@ -1,0 +1,30 @@
+// Whether a run is one of those that were asked for. Pure.
+import type { RunQuery } from "../../ports/workflows.ts";
+import { codeOf } from "./workflow-codes.ts";
+
+export type FilterRow = [
+  kind: number,
+  status: number,
+  startedAt: number,
+  namespace: string,
+  workflowId: string,
+  /** Null when nobody asked for any. */
+  attributes: string | null,
+];
+
+/** `kinds`: those of the namespace, type and queue that were asked for. */
+export function isMatch(row: FilterRow, query: RunQuery, kinds: ReadonlySet<number>): boolean {
+  const [kind, status, startedAt, , workflowId, attributes] = row;
+  if (!kinds.has(kind)) return false;
+  if (query.status !== undefined && status !== codeOf(query.status)) return false;
+  if (query.workflowId !== undefined && workflowId !== query.workflowId) return false;
+  if (query.prefix !== undefined && !workflowId.startsWith(query.prefix)) return false;
+  if (query.startedFrom !== undefined && startedAt < query.startedFrom) return false;
+  if (query.startedBefore !== undefined && startedAt >= query.startedBefore) return false;
+  return query.attributes === undefined || hasAttributes(attributes ?? "{}", query.attributes);
+}
+
+function hasAttributes(text: string, wanted: NonNullable<RunQuery["attributes"]>): boolean {
+  const attributes = JSON.parse(text) as Record<string, unknown>;
+  return Object.entries(wanted).every(([name, value]) => Object.hasOwn(attributes, name) && attributes[name] === value);
+}

@@ -1,0 +1,44 @@
+// What waits for the holder of a run's task: numbered, and known by its key while it is there.
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { StoredArrival } from "../../ports/workflows.ts";
+
+export class WorkflowInbox {
+  readonly #insert: StatementSync;
+  readonly #numberOf: StatementSync;
+  readonly #read: StatementSync;
+  readonly #drop: StatementSync;
+
+  constructor(db: DatabaseSync) {
+    // Two trees with one row each, both by the run: a second one with the same key meets the first.
+    this.#insert = db.prepare(
+      "INSERT INTO workflow_inbox (ref, number, key, data) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+    );
+    this.#numberOf = db.prepare("SELECT number FROM workflow_inbox WHERE ref = ? AND key = ?");
+    this.#numberOf.setReturnArrays(true);
+    // One range, already in order.
+    this.#read = db.prepare(
+      "SELECT number, key, data FROM workflow_inbox WHERE ref = ? AND number > ? ORDER BY number LIMIT ?",
+    );
+    this.#read.setReturnArrays(true);
+    this.#drop = db.prepare("DELETE FROM workflow_inbox WHERE ref = ? AND number <= ?");
+  }
+
+  /** False: one with this key is there. */
+  put(ref: number, number: number, key: string, data: string): boolean {
+    return this.#insert.run(ref, number, key, data).changes === 1;
+  }
+
+  numberOf(ref: number, key: string): number {
+    return (this.#numberOf.get(ref, key) as unknown as [number])[0];
+  }
+
+  read(ref: number, after: number, limit: number): StoredArrival[] {
+    const rows = this.#read.all(ref, after, limit) as unknown as [number, string, string][];
+    return rows.map(([number, key, data]) => ({ number, key, data }));
+  }
+
+  /** All up to this number. */
+  drop(ref: number, number: number): void {
+    this.#drop.run(ref, number);
+  }
+}

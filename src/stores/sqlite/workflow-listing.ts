@@ -1,0 +1,176 @@
+// Looking at runs: one, or a page of many, the latest first; and counting them. Several statements each; whoever calls holds one read
+// transaction around it. There is one index for all that is listed often, of kind and status: a namespace, a type, a queue, a status, or
+// any of them together are some ranges of it, each in the order of refs, and a page is the highest of all of them. So a start writes one
+// entry and an end moves one, instead of an index for every filter. A workflow has its index of names; the few runs with a problem have
+// theirs. What no index knows (attributes, when it started) is looked at run by run, and not too many at a time.
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { RunQuery, StoredRun } from "../../ports/workflows.ts";
+import { ALL_STATUSES, codeOf } from "./workflow-codes.ts";
+import { type FilterRow, isMatch } from "./workflow-filter.ts";
+import type { WorkflowKinds } from "./workflow-kinds.ts";
+import type { CountAnswer, RunKey, RunsAnswer } from "./workflow-messages.ts";
+import type { WorkflowRuns } from "./workflow-runs.ts";
+import { STORED, type StoredRow, storedOf } from "./workflow-stored.ts";
+
+/** Runs that are looked at before others get their turn. */
+const LOOK = 2_000;
+/** Runs whose ids begin alike are sorted when there are no more than these; otherwise all are looked at, the latest first. */
+const FEW = 5_000;
+/** A page of a query that looks at all of it is found in portions of so many. */
+const PORTION = 500;
+
+type Refs = readonly number[];
+
+export class WorkflowListing {
+  readonly #kinds: WorkflowKinds;
+  readonly #runs: WorkflowRuns;
+  readonly #get: StatementSync;
+  readonly #filter: StatementSync;
+  readonly #ofName: StatementSync;
+  readonly #ofPrefix: StatementSync;
+  readonly #ofStatus: StatementSync;
+  readonly #blocked: StatementSync;
+  readonly #countStatus: StatementSync;
+
+  constructor(db: DatabaseSync, kinds: WorkflowKinds, runs: WorkflowRuns) {
+    this.#kinds = kinds;
+    this.#runs = runs;
+    const asArrays = (sql: string): StatementSync => {
+      const statement = db.prepare(sql);
+      statement.setReturnArrays(true);
+      return statement;
+    };
+    this.#get = asArrays(STORED);
+    // The beginning of a row, which is short; its attributes only if they matter.
+    this.#filter = asArrays(
+      `SELECT kind, status, started_at, namespace, workflow_id, CASE WHEN ?2 THEN attributes END
+       FROM workflow_runs WHERE ref = ?1`,
+    );
+    // One range of the names.
+    this.#ofName = asArrays(
+      "SELECT ref FROM workflow_runs WHERE namespace = ? AND workflow_id = ? AND ref < ? ORDER BY ref DESC LIMIT ?",
+    );
+    // One range of the names, entries only. The byte FF is in no UTF-8 text and above all that are.
+    this.#ofPrefix = asArrays(
+      `SELECT ref FROM workflow_runs WHERE namespace = ?1 AND workflow_id >= ?2 AND workflow_id < ?2 || CAST(X'FF' AS TEXT)
+       LIMIT ?3`,
+    );
+    // One range of the index of kinds, entries only.
+    this.#ofStatus = asArrays(
+      `SELECT ref FROM workflow_runs WHERE kind = ? AND status = ? AND ref < ? AND ref > ? ORDER BY ref DESC LIMIT ?`,
+    );
+    this.#blocked = asArrays(
+      "SELECT ref FROM workflow_tasks WHERE problem IS NOT NULL AND ref < ? ORDER BY ref DESC LIMIT ?",
+    );
+    this.#countStatus = asArrays(
+      "SELECT count(*) FROM (SELECT 1 FROM workflow_runs WHERE kind = ? AND status = ? AND ref < ? LIMIT ?)",
+    );
+  }
+
+  find(key: RunKey): StoredRun | undefined {
+    const head = this.#runs.find(key);
+    return head && this.#read(head.ref);
+  }
+
+  list(query: RunQuery): RunsAnswer {
+    const { refs, before } = this.#matches(query);
+    return { runs: refs.map((ref) => this.#read(ref) as StoredRun), before };
+  }
+
+  count(query: RunQuery): CountAnswer {
+    if (isOfKinds(query)) return { count: this.#countOfKinds(query), before: undefined };
+    const { refs, before } = this.#matches(query);
+    return { count: refs.length, before };
+  }
+
+  #read(ref: number): StoredRun | undefined {
+    const row = this.#get.get(ref) as unknown as StoredRow | undefined;
+    return row && storedOf(row);
+  }
+
+  #countOfKinds({ before = Number.MAX_SAFE_INTEGER, limit, ...query }: RunQuery): number {
+    let count = 0;
+    for (const [kind, status] of this.#ranges(query)) {
+      if (count >= limit) break;
+      count += (this.#countStatus.get(kind, status, before, limit - count) as unknown as [number])[0];
+    }
+    return count;
+  }
+
+  /** The refs of a page, or of as much of it as may be found in one go. */
+  #matches(query: RunQuery): { refs: Refs; before: number | undefined } {
+    const { limit } = query;
+    const kinds = new Set(this.#kindsOf(query));
+    const isIndexed = isOfKinds(query);
+    const matches: number[] = [];
+    let [before, looked] = [query.before ?? Number.MAX_SAFE_INTEGER, 0];
+    const source = this.#source(query, isIndexed ? limit : Math.min(PORTION, LOOK));
+    while (matches.length < limit) {
+      if (looked >= LOOK) return { refs: matches, before };
+      const refs = source(before);
+      for (const ref of refs) {
+        if (matches.length >= limit) break;
+        before = ref;
+        if (isIndexed || isMatch(this.#filterRow(ref, query), query, kinds)) matches.push(ref);
+      }
+      if (refs.length === 0) break;
+      looked += refs.length;
+    }
+    return { refs: matches, before: undefined };
+  }
+
+  #filterRow(ref: number, { attributes }: RunQuery): FilterRow {
+    return this.#filter.get(ref, attributes === undefined ? 0 : 1) as unknown as FilterRow;
+  }
+
+  /** Gives the next refs below one, descending: all that may match are among them. */
+  #source(query: RunQuery, portion: number): (before: number) => Refs {
+    const { namespace, workflowId, prefix, isBlocked } = query;
+    const refs = (rows: unknown): Refs => (rows as [number][]).map(([ref]) => ref);
+    if (workflowId !== undefined) {
+      return (before) => refs(this.#ofName.all(namespace, workflowId, before, portion));
+    }
+    if (isBlocked) return (before) => refs(this.#blocked.all(before, portion));
+    if (prefix !== undefined && prefix !== "") {
+      const few = refs(this.#ofPrefix.all(namespace, prefix, FEW + 1));
+      if (few.length <= FEW) {
+        const sorted = few.toSorted((a, b) => b - a);
+        return (before) => sorted.filter((ref) => ref < before).slice(0, portion);
+      }
+    }
+    const ranges = this.#ranges(query);
+    return (before) => this.#highest(ranges, before, portion);
+  }
+
+  /** The highest of all ranges. What has been found bounds what is looked for in the ranges behind it. */
+  #highest(ranges: readonly (readonly [kind: number, status: number])[], before: number, count: number): Refs {
+    let found: number[] = [];
+    let above = 0;
+    for (const [kind, status] of ranges) {
+      const rows = this.#ofStatus.all(kind, status, before, above, count) as unknown as [number][];
+      if (rows.length === 0) continue;
+      for (const [ref] of rows) found.push(ref);
+      if (found.length > rows.length) found = found.sort((a, b) => b - a).slice(0, count);
+      if (found.length === count) above = found[count - 1] as number;
+    }
+    return found;
+  }
+
+  #ranges(query: Omit<RunQuery, "limit">): [kind: number, status: number][] {
+    const statuses = query.status === undefined ? ALL_STATUSES : [codeOf(query.status)];
+    return this.#kindsOf(query).flatMap((kind) => statuses.map((status): [number, number] => [kind, status]));
+  }
+
+  #kindsOf({ namespace, type, queue }: Omit<RunQuery, "limit">): number[] {
+    const kinds = this.#kinds.all(namespace);
+    const those = kinds.filter((kind) => (type ?? kind.type) === kind.type && (queue ?? kind.queue) === kind.queue);
+    return those.map(({ ref }) => ref);
+  }
+}
+
+/** The ranges of the index say it all. */
+function isOfKinds(query: RunQuery): boolean {
+  const { workflowId, prefix = "", attributes, startedFrom, startedBefore, isBlocked = false } = query;
+  const isAnywhere = workflowId === undefined && prefix === "" && attributes === undefined && !isBlocked;
+  return isAnywhere && startedFrom === undefined && startedBefore === undefined;
+}

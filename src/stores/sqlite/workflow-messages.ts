@@ -1,0 +1,72 @@
+// What the store and its worker thread ask each other about workflows, and which of it writes. How batches are packed is said apart.
+import type {
+  Closing,
+  RunQuery,
+  StoredRun,
+  TaskClaim,
+  TaskReturn,
+  WorkerRow,
+  WorkflowKey,
+} from "../../ports/workflows.ts";
+import type { Packed } from "./reminder-messages.ts";
+import type { PackedStarts, PackedSteps } from "./workflow-packing.ts";
+
+export type RunKey = WorkflowKey & { readonly runId: string | undefined };
+
+export type WorkflowChange =
+  | ({ readonly kind: "start-runs" } & PackedStarts)
+  | { readonly kind: "arrive"; readonly arrivals: Packed }
+  | ({ readonly kind: "append" } & PackedSteps)
+  | { readonly kind: "close-run"; readonly closing: Closing }
+  | { readonly kind: "claim-tasks"; readonly request: TaskClaim }
+  | {
+      readonly kind: "renew-tasks";
+      readonly refs: readonly number[];
+      readonly tokens: readonly string[];
+      readonly leaseMs: number;
+    }
+  | { readonly kind: "return-tasks"; readonly batch: readonly TaskReturn[] }
+  | { readonly kind: "wake-run"; readonly key: WorkflowKey }
+  | { readonly kind: "watch-ends"; readonly refs: readonly number[] }
+  | { readonly kind: "worker-seen"; readonly worker: WorkerRow }
+  | { readonly kind: "forget-worker"; readonly namespace: string; readonly worker: string }
+  | {
+      readonly kind: "prune-runs";
+      readonly namespace: string;
+      readonly endedBefore: number;
+      readonly limit: number;
+    };
+
+export type WorkflowLook =
+  | { readonly kind: "history"; readonly ref: number; readonly after: number; readonly bytes: number }
+  | { readonly kind: "run-inbox"; readonly ref: number; readonly after: number; readonly limit: number }
+  | { readonly kind: "run"; readonly key: RunKey }
+  | { readonly kind: "runs"; readonly query: RunQuery }
+  | { readonly kind: "count-runs"; readonly query: RunQuery }
+  | { readonly kind: "workers"; readonly namespace: string }
+  | { readonly kind: "stickiness"; readonly namespace: string; readonly after: number };
+
+export const WORKFLOW_WRITES = [
+  ...(["start-runs", "arrive", "append", "close-run", "claim-tasks", "renew-tasks", "return-tasks"] as const),
+  ...(["wake-run", "watch-ends", "worker-seen", "forget-worker", "prune-runs"] as const),
+];
+/** Those that are known by their ids when they come again: one whose outcome is in doubt may simply be done again. */
+export const WORKFLOW_KNOWN = ["start-runs", "arrive", "append"] as const;
+export const WORKFLOW_DOUBTFUL = [...WORKFLOW_KNOWN, "close-run", "return-tasks", "forget-worker"] as const;
+
+/** A look at runs may end early, so that others get their turn: then it goes on before this one. */
+export interface RunsAnswer {
+  readonly runs: readonly StoredRun[];
+  readonly before: number | undefined;
+}
+export interface CountAnswer {
+  readonly count: number;
+  readonly before: number | undefined;
+}
+export interface StickinessAnswer {
+  readonly runs: number;
+  readonly ready: number;
+  readonly leased: number;
+  /** The last task that was looked at; there are more behind it. */
+  readonly after: number | undefined;
+}

@@ -1,0 +1,279 @@
+// How batches of starts, arrivals and steps cross between the store and its worker thread: as flat arrays of numbers and strings.
+// Each pair of functions here reads what the other wrote; nobody else looks inside.
+import type { Commit } from "../../ports/store.ts";
+import type {
+  Append,
+  AppendOutcome,
+  Arrival,
+  ClaimedTask,
+  RunStart,
+  StartOutcome,
+  TaskClaim,
+  TaskClaims,
+  TaskFate,
+} from "../../ports/workflows.ts";
+import { FlatReader, FlatWriter, Portions } from "./flat-arrays.ts";
+import { type Packed, packWrites, unpackWrites } from "./reminder-messages.ts";
+import { codeOf, modeCode, modeOf, statusOf } from "./workflow-codes.ts";
+
+/** Starts, and apart from them the reminders that they set. */
+export interface PackedStarts {
+  readonly starts: Packed;
+  readonly reminders: Packed;
+}
+
+/** Runs that are started, and what is sent to runs. */
+export interface PackedErrands {
+  readonly starts: PackedStarts;
+  readonly arrivals: Packed;
+}
+
+/** Steps, and apart from them what they bring: most bring nothing. */
+export interface PackedSteps {
+  readonly steps: Packed;
+  readonly brought: (PackedErrands & { readonly reminders: Packed }) | undefined;
+}
+
+/** What the commits of a batch start and send. */
+export interface CommitErrands extends PackedErrands {
+  /** For each commit that brings something: its place in the batch, how many runs it starts, how many arrivals it sends. */
+  readonly places: readonly number[];
+}
+
+const HAS_BUILD = 1;
+const HAS_LEASE = 2;
+const TERMINATES = 4;
+const IF_CLOSED = ["start", "start unless completed", "keep"] as const;
+/** Where in the flags the choice of these stands. */
+const IF_CLOSED_UNIT = 8;
+
+export function packStarts(batch: readonly RunStart[]): PackedStarts {
+  const to = new FlatWriter();
+  for (const start of batch) {
+    const { build, lease, ifOpen, ifClosed, first, delayMs, reminders } = start;
+    const flags =
+      (build === undefined ? 0 : HAS_BUILD) |
+      (lease === undefined ? 0 : HAS_LEASE) |
+      (ifOpen === "terminate" ? TERMINATES : 0) |
+      (IF_CLOSED.indexOf(ifClosed) * IF_CLOSED_UNIT);
+    to.next().numbers(flags, first.count, delayMs, reminders.length);
+    to.strings(start.namespace, start.workflowId, start.runId, start.type, start.queue);
+    to.strings(first.data, start.attributes, start.memo);
+    if (build !== undefined) to.strings(build);
+    if (lease !== undefined) to.numbers(lease.leaseMs).strings(lease.token, lease.worker);
+  }
+  return { starts: to.packed(), reminders: packWrites(batch.flatMap(({ reminders }) => reminders)) };
+}
+
+export function unpackStarts({ starts, reminders }: PackedStarts): RunStart[] {
+  const writes = new Portions(unpackWrites(reminders));
+  return new FlatReader(starts).all((from): RunStart => {
+    const [flags, count, delayMs, brought] = [from.number(), from.number(), from.number(), from.number()];
+    const key = { namespace: from.string(), workflowId: from.string(), runId: from.string() };
+    const [type, queue, data] = [from.string(), from.string(), from.string()];
+    const [attributes, memo] = [from.string(), from.string()];
+    const build = flags & HAS_BUILD ? from.string() : undefined;
+    const lease =
+      flags & HAS_LEASE ? { leaseMs: from.number(), token: from.string(), worker: from.string() } : undefined;
+    return {
+      ...key,
+      ...{ type, queue, build, first: { count, data }, attributes, memo, delayMs, lease },
+      ifOpen: flags & TERMINATES ? "terminate" : "keep",
+      ifClosed: IF_CLOSED[Math.floor(flags / IF_CLOSED_UNIT)] as RunStart["ifClosed"],
+      reminders: writes.take(brought),
+    };
+  });
+}
+
+function writeOutcome(to: FlatWriter, { ref, status, isNew, runId }: StartOutcome): void {
+  to.numbers(ref, codeOf(status), isNew ? 1 : 0);
+  if (!isNew) to.strings(runId);
+}
+
+/** One that is new has the id that it was to have. */
+function readOutcome(from: FlatReader, asked: RunStart): StartOutcome {
+  const [ref, status, isNew] = [from.number(), statusOf(from.number()), from.number() === 1];
+  return { ref, runId: isNew ? asked.runId : from.string(), status, isNew };
+}
+
+export function packStartOutcomes(outcomes: readonly StartOutcome[]): Packed {
+  const to = new FlatWriter();
+  for (const outcome of outcomes) writeOutcome(to.next(), outcome);
+  return to.packed();
+}
+
+export function unpackStartOutcomes(answer: Packed, batch: readonly RunStart[]): StartOutcome[] {
+  return new FlatReader(answer).all((from, place) => readOutcome(from, batch[place] as RunStart));
+}
+
+export function packArrivals(batch: readonly Arrival[]): Packed {
+  const to = new FlatWriter();
+  for (const { namespace, workflowId, runId, key, data } of batch) {
+    to.next().numbers(runId === undefined ? 0 : 1);
+    to.strings(namespace, workflowId, key, data);
+    if (runId !== undefined) to.strings(runId);
+  }
+  return to.packed();
+}
+
+export function unpackArrivals(packed: Packed): Arrival[] {
+  return new FlatReader(packed).all((from): Arrival => {
+    const isCertain = from.number() === 1;
+    const [namespace, workflowId, key, data] = [from.string(), from.string(), from.string(), from.string()];
+    return { namespace, workflowId, key, data, runId: isCertain ? from.string() : undefined };
+  });
+}
+
+const HAS_PAGE = 1;
+const HAS_AFFINITY = 2;
+const HAS_ATTRIBUTES = 4;
+const HAS_MEMO = 8;
+const BRINGS = 16;
+const FATES = ["keep", "rest", "close"] as const;
+/** Where in the flags the choice of these stands. */
+const FATES_UNIT = 32;
+
+export function packSteps(batch: readonly Append[]): PackedSteps {
+  const to = new FlatWriter();
+  for (const step of batch) {
+    const { page, fate, affinity, attributes, memo, reminders, starts, arrivals } = step;
+    const flags =
+      (page === undefined ? 0 : HAS_PAGE) |
+      (affinity === undefined ? 0 : HAS_AFFINITY) |
+      (attributes === undefined ? 0 : HAS_ATTRIBUTES) |
+      (memo === undefined ? 0 : HAS_MEMO) |
+      (brings(step) ? BRINGS : 0) |
+      (FATES.indexOf(fate.kind) * FATES_UNIT);
+    to.next().numbers(flags, step.ref, step.last, step.taken).strings(step.token);
+    if (page !== undefined) to.numbers(page.count).strings(page.data);
+    if (affinity !== undefined) to.numbers(affinity.ms).strings(affinity.worker);
+    if (attributes !== undefined) to.strings(attributes);
+    if (memo !== undefined) to.strings(memo);
+    if (brings(step)) to.numbers(reminders.length, starts.length, arrivals.length);
+    if (fate.kind === "keep") to.numbers(fate.leaseMs);
+    if (fate.kind === "close") to.numbers(codeOf(fate.status)).strings(fate.result);
+  }
+  const brought = batch.filter(brings);
+  return { steps: to.packed(), brought: brought.length === 0 ? undefined : packBrought(brought) };
+}
+
+const brings = ({ reminders, starts, arrivals }: Append): boolean =>
+  reminders.length > 0 || starts.length > 0 || arrivals.length > 0;
+
+function packBrought(batch: readonly Append[]): PackedSteps["brought"] {
+  return { ...packErrands(batch), reminders: packWrites(batch.flatMap(({ reminders }) => reminders)) };
+}
+
+function packErrands(batch: readonly Pick<Commit, "starts" | "arrivals">[]): PackedErrands {
+  return {
+    starts: packStarts(batch.flatMap(({ starts = [] }) => starts)),
+    arrivals: packArrivals(batch.flatMap(({ arrivals = [] }) => arrivals)),
+  };
+}
+
+export function unpackSteps({ steps, brought }: PackedSteps): Append[] {
+  const writes = new Portions(brought === undefined ? [] : unpackWrites(brought.reminders));
+  const starts = new Portions(brought === undefined ? [] : unpackStarts(brought.starts));
+  const arrivals = new Portions(brought === undefined ? [] : unpackArrivals(brought.arrivals));
+  return new FlatReader(steps).all((from): Append => {
+    const flags = from.number();
+    const [ref, last, taken, token] = [from.number(), from.number(), from.number(), from.string()];
+    const page = flags & HAS_PAGE ? { count: from.number(), data: from.string() } : undefined;
+    const affinity = flags & HAS_AFFINITY ? { ms: from.number(), worker: from.string() } : undefined;
+    const attributes = flags & HAS_ATTRIBUTES ? from.string() : undefined;
+    const memo = flags & HAS_MEMO ? from.string() : undefined;
+    const isBringing = (flags & BRINGS) !== 0;
+    return {
+      ...{ ref, last, taken, token, page, affinity, attributes, memo },
+      reminders: writes.take(isBringing ? from.number() : 0),
+      starts: starts.take(isBringing ? from.number() : 0),
+      arrivals: arrivals.take(isBringing ? from.number() : 0),
+      fate: readFate(from, FATES[Math.floor(flags / FATES_UNIT)] as TaskFate["kind"]),
+    };
+  });
+}
+
+function readFate(from: FlatReader, kind: TaskFate["kind"]): TaskFate {
+  if (kind === "rest") return { kind };
+  if (kind === "keep") return { kind, leaseMs: from.number() };
+  const status = statusOf(from.number()) as Extract<TaskFate, { kind: "close" }>["status"];
+  return { kind, status, result: from.string() };
+}
+
+const LOST = -1;
+
+export function packStepOutcomes(outcomes: readonly AppendOutcome[]): Packed {
+  const to = new FlatWriter();
+  for (const outcome of outcomes) {
+    to.next();
+    if (outcome.kind === "lost") {
+      to.numbers(LOST);
+      continue;
+    }
+    to.numbers(outcome.arrived, outcome.isWatched ? 1 : 0);
+    for (const start of outcome.starts) writeOutcome(to, start);
+  }
+  return to.packed();
+}
+
+export function unpackStepOutcomes(answer: Packed, batch: readonly Append[]): AppendOutcome[] {
+  return new FlatReader(answer).all((from, place): AppendOutcome => {
+    const arrived = from.number();
+    if (arrived === LOST) return { kind: "lost" };
+    const isWatched = from.number() === 1;
+    const starts = (batch[place] as Append).starts.map((start) => readOutcome(from, start));
+    return { kind: "done", arrived, starts, isWatched };
+  });
+}
+
+/** `undefined` when no commit brings anything, which is nearly always. */
+export function packCommitErrands(batch: readonly Commit[]): CommitErrands | undefined {
+  if (batch.every(({ starts, arrivals }) => starts === undefined && arrivals === undefined)) return undefined;
+  const places = batch.flatMap(({ starts = [], arrivals = [] }, place) => {
+    return starts.length + arrivals.length === 0 ? [] : [place, starts.length, arrivals.length];
+  });
+  return { places, ...packErrands(batch) };
+}
+
+/** What one commit of a batch starts and sends. */
+export interface Errand {
+  readonly place: number;
+  readonly starts: readonly RunStart[];
+  readonly arrivals: readonly Arrival[];
+}
+
+export function unpackCommitErrands(errands: CommitErrands): Errand[] {
+  const starts = new Portions(unpackStarts(errands.starts));
+  const arrivals = new Portions(unpackArrivals(errands.arrivals));
+  const all: Errand[] = [];
+  for (let i = 0; i < errands.places.length; i += 3) {
+    const [place, begins, sends] = errands.places.slice(i, i + 3) as [number, number, number];
+    all.push({ place, starts: starts.take(begins), arrivals: arrivals.take(sends) });
+  }
+  return all;
+}
+
+export interface ClaimsAnswer extends Packed {
+  readonly now: number;
+  readonly next: number | undefined;
+}
+
+export function packClaims({ now, tasks, next }: TaskClaims, { types }: TaskClaim): ClaimsAnswer {
+  const to = new FlatWriter();
+  for (const task of tasks) {
+    const { ref, attempt, mode, last, taken, arrived } = task;
+    to.next().numbers(ref, types.indexOf(task.type), attempt, modeCode(mode), last, taken, arrived);
+    to.strings(task.workflowId, task.runId);
+  }
+  return { now, next, ...to.packed() };
+}
+
+export function unpackClaims(answer: ClaimsAnswer, { namespace, types, lease }: TaskClaim): TaskClaims {
+  const tasks = new FlatReader(answer).all((from): ClaimedTask => {
+    const [ref, type, attempt] = [from.number(), types[from.number()] as string, from.number()];
+    const [mode, last, taken, arrived] = [modeOf(from.number()), from.number(), from.number(), from.number()];
+    const [workflowId, runId] = [from.string(), from.string()];
+    return { namespace, workflowId, runId, ref, type, token: lease.token, attempt, mode, last, taken, arrived };
+  });
+  return { now: answer.now, tasks, next: answer.next };
+}

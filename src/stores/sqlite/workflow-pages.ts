@@ -1,0 +1,53 @@
+// Pages of histories: they are appended, read in order, and removed with their run. Never changed.
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { Page, RunPages } from "../../ports/workflows.ts";
+
+type Row = [from: number, count: number, data: string];
+
+export class WorkflowPages {
+  readonly #insert: StatementSync;
+  readonly #firstBeyond: StatementSync;
+  readonly #read: StatementSync;
+  readonly #drop: StatementSync;
+
+  constructor(db: DatabaseSync) {
+    // Pages of all runs lie in the order in which they were written, at the end of the table, and only a short entry goes to the run's
+    // place in the index. So what a thousand runs append in one transaction changes few pages of the file: kept in the order of runs,
+    // each of them would rewrite one of its own, which is three times as slow.
+    this.#insert = db.prepare("INSERT INTO workflow_pages (ref, first, count, data) VALUES (?, ?, ?, ?)");
+    // One seek: the page that has the event, if there is one.
+    this.#firstBeyond = db.prepare(
+      "SELECT first FROM workflow_pages WHERE ref = ? AND first <= ? ORDER BY first DESC LIMIT 1",
+    );
+    this.#firstBeyond.setReturnArrays(true);
+    // One range of the index, and a seek for each page.
+    this.#read = db.prepare(
+      "SELECT first, count, data FROM workflow_pages WHERE ref = ? AND first >= ? ORDER BY first",
+    );
+    this.#read.setReturnArrays(true);
+    this.#drop = db.prepare("DELETE FROM workflow_pages WHERE ref = ?");
+  }
+
+  /** Gives how many bytes it has. */
+  put(ref: number, first: number, { count, data }: Page): number {
+    this.#insert.run(ref, first, count, data);
+    return Buffer.byteLength(data);
+  }
+
+  read(ref: number, after: number, bytes: number): RunPages {
+    const [start] = (this.#firstBeyond.get(ref, after + 1) as unknown as [number] | undefined) ?? [after + 1];
+    const pages: (Page & { readonly from: number })[] = [];
+    let left = bytes;
+    for (const [from, count, data] of this.#read.iterate(ref, start) as Iterable<unknown> as Iterable<Row>) {
+      if (from + count <= after + 1) continue;
+      left -= Buffer.byteLength(data);
+      if (left < 0 && pages.length > 0) return { pages, isCut: true };
+      pages.push({ from, count, data });
+    }
+    return { pages, isCut: false };
+  }
+
+  drop(ref: number): void {
+    this.#drop.run(ref);
+  }
+}

@@ -1,0 +1,180 @@
+// Everything that changes runs: starts, arrivals, steps of whoever holds a task, and ends from outside. Each of a batch is looked at
+// before anything of it is written, so none needs a savepoint. Every method runs inside a write transaction that somebody else began, and
+// may run again after it was rolled back.
+import type { ReminderWrite } from "../../ports/reminders.ts";
+import type {
+  Append,
+  AppendOutcome,
+  Arrival,
+  ArrivalOutcome,
+  Closing,
+  RunStart,
+  StartOutcome,
+} from "../../ports/workflows.ts";
+import type { ReminderStatements } from "./reminder-statements.ts";
+import { COMPLETED, codeOf, LEASED, RUNNING, statusOf, TERMINATED } from "./workflow-codes.ts";
+import type { WorkflowInbox } from "./workflow-inbox.ts";
+import type { WorkflowKinds } from "./workflow-kinds.ts";
+import type { WorkflowPages } from "./workflow-pages.ts";
+import type { RunEnd, RunHead, WorkflowRuns } from "./workflow-runs.ts";
+import type { TaskRow, WorkflowTasks } from "./workflow-tasks.ts";
+
+export interface WorkflowTables {
+  readonly kinds: WorkflowKinds;
+  readonly runs: WorkflowRuns;
+  readonly tasks: WorkflowTasks;
+  readonly pages: WorkflowPages;
+  readonly inbox: WorkflowInbox;
+  readonly reminders: ReminderStatements;
+}
+
+export class WorkflowSteps {
+  readonly #tables: WorkflowTables;
+
+  constructor(tables: WorkflowTables) {
+    this.#tables = tables;
+  }
+
+  start(batch: readonly RunStart[], now: number): StartOutcome[] {
+    const writes: ReminderWrite[] = [];
+    const outcomes = batch.map((start) => this.#start(start, writes, now));
+    this.#remind(writes, now);
+    return outcomes;
+  }
+
+  arrive(batch: readonly Arrival[], now: number): ArrivalOutcome[] {
+    return batch.map((arrival) => this.#arrive(arrival, now));
+  }
+
+  append(batch: readonly Append[], now: number): AppendOutcome[] {
+    const writes: ReminderWrite[] = [];
+    const outcomes = batch.map((step) => this.#append(step, writes, now));
+    this.#remind(writes, now);
+    return outcomes;
+  }
+
+  close({ status, page, result, arrivals, ...key }: Closing, now: number): boolean {
+    const { runs, pages, tasks } = this.#tables;
+    const run = runs.find(key);
+    const task = run?.status === RUNNING ? tasks.read(run.ref) : undefined;
+    if (run === undefined || task === undefined) return false;
+    const bytes = task.bytes + pages.put(run.ref, task.last + 1, page);
+    const end: RunEnd = { status: codeOf(status), result, token: null, now };
+    runs.end(run.ref, { ...task, last: task.last + page.count, bytes }, end);
+    this.arrive(arrivals, now);
+    return true;
+  }
+
+  #remind(writes: readonly ReminderWrite[], now: number): void {
+    if (writes.length > 0) this.#tables.reminders.write(writes, now);
+  }
+
+  /** `writes` collects the reminders that are to be written with the batch. */
+  #start(start: RunStart, writes: ReminderWrite[], now: number): StartOutcome {
+    const { runs, kinds, pages, tasks } = this.#tables;
+    const latest = runs.latest(start);
+    if (latest !== undefined) {
+      const same = this.#startedAs(start, latest);
+      if (same !== undefined) return outcomeOf(same, true);
+      if (!mayStart(start, latest.status)) return outcomeOf(latest, false);
+      const task = latest.status === RUNNING ? tasks.read(latest.ref) : undefined;
+      if (task !== undefined) runs.end(latest.ref, task, { status: TERMINATED, result: "", token: null, now });
+    }
+    const kind = kinds.make(start.namespace, start.queue, start.type);
+    const ref = runs.put(start, kind, now);
+    tasks.put(ref, kind, pages.put(ref, 1, start.first), start, now);
+    for (const write of start.reminders) writes.push(write);
+    return { ref, runId: start.runId, status: "running", isNew: true };
+  }
+
+  /** The run that an earlier attempt at this start has made. */
+  #startedAs(start: RunStart, latest: RunHead): RunHead | undefined {
+    return latest.runId === start.runId ? latest : this.#tables.runs.byRunId(start, start.runId);
+  }
+
+  #arrive({ key, data, ...run }: Arrival, now: number): ArrivalOutcome {
+    const { runs, tasks, inbox } = this.#tables;
+    const head = runs.find(run);
+    const task = head?.status === RUNNING ? tasks.read(head.ref) : undefined;
+    if (head === undefined || task === undefined) {
+      return { kind: "closed", status: head === undefined ? undefined : statusOf(head.status) };
+    }
+    const { ref, runId } = head;
+    const number = task.arrived + 1;
+    if (!inbox.put(ref, number, key, data)) return { kind: "arrived", ref, runId, number: inbox.numberOf(ref, key) };
+    tasks.arrive(ref, task, number, now);
+    return { kind: "arrived", ref, runId, number };
+  }
+
+  #append(step: Append, writes: ReminderWrite[], now: number): AppendOutcome {
+    const { runs, tasks } = this.#tables;
+    const { ref } = step;
+    const task = tasks.read(ref);
+    if (task === undefined) return this.#appendToEnded(step);
+    const { isWatched } = task;
+    if (task.state !== LEASED || task.token !== step.token || task.last !== step.last) {
+      if (!isDone(step, task)) return { kind: "lost" };
+      return { kind: "done", arrived: task.arrived, starts: this.#startedBefore(step), isWatched };
+    }
+    this.#write(step, task, now);
+    if (step.attributes !== undefined || step.memo !== undefined) runs.describe(ref, step.attributes, step.memo);
+    for (const write of step.reminders) writes.push(write);
+    // The run itself may be among those that are started anew, so this comes when its fate is sealed.
+    const starts = step.starts.map((start) => this.#start(start, writes, now));
+    for (const arrival of step.arrivals) this.#arrive(arrival, now);
+    return { kind: "done", arrived: task.arrived, starts, isWatched };
+  }
+
+  #write(step: Append, task: TaskRow, now: number): void {
+    const { runs, tasks, pages, inbox } = this.#tables;
+    const { ref, page, fate, affinity } = step;
+    const last = task.last + (page?.count ?? 0);
+    const bytes = task.bytes + (page === undefined ? 0 : pages.put(ref, task.last + 1, page));
+    const taken = Math.max(task.taken, step.taken);
+    if (fate.kind === "close") {
+      const end: RunEnd = { status: codeOf(fate.status), result: fate.result, token: step.token, now };
+      runs.end(ref, { ...task, last, bytes }, end);
+      return;
+    }
+    if (taken > task.taken) inbox.drop(ref, taken);
+    const row = { last, bytes, taken, affinity };
+    if (fate.kind === "keep") tasks.keep(ref, task, row, fate.leaseMs, now);
+    else tasks.rest(ref, task.arrived, row, now);
+  }
+
+  /** The run is over: perhaps this very step has closed it. */
+  #appendToEnded(step: Append): AppendOutcome {
+    const run = this.#tables.runs.ended(step.ref);
+    const last = step.last + (step.page?.count ?? 0);
+    if (step.fate.kind !== "close" || run?.token !== step.token || run.events !== last) return { kind: "lost" };
+    const { arrived, isWatched } = run;
+    return { kind: "done", arrived, starts: this.#startedBefore(step), isWatched };
+  }
+
+  /** What became of the starts of a step that was done before: those that are not there met a run that stayed. */
+  #startedBefore({ starts }: Append): StartOutcome[] {
+    const { runs } = this.#tables;
+    return starts.map((start) => {
+      const own = runs.byRunId(start, start.runId);
+      const found = own ?? runs.latest(start);
+      if (found !== undefined) return outcomeOf(found, own !== undefined);
+      // It was removed since.
+      return { ref: 0, runId: start.runId, status: "completed", isNew: true };
+    });
+  }
+}
+
+/** This very step was done, and nothing was done to its run since. */
+function isDone({ token, last, page, taken, fate }: Append, task: TaskRow): boolean {
+  if (task.token !== token || task.last !== last + (page?.count ?? 0) || task.taken < taken) return false;
+  return fate.kind === "keep" ? task.state === LEASED : fate.kind === "rest" && task.state !== LEASED;
+}
+
+function mayStart({ ifOpen, ifClosed }: RunStart, latest: number): boolean {
+  if (latest === RUNNING) return ifOpen === "terminate";
+  return ifClosed === "start" || (ifClosed === "start unless completed" && latest !== COMPLETED);
+}
+
+const outcomeOf = ({ ref, runId, status }: RunHead, isNew: boolean): StartOutcome => {
+  return { ref, runId, status: statusOf(status), isNew };
+};

@@ -1,0 +1,68 @@
+// A run as it is shown: its row, and while it is open that of its task.
+import type { StoredRun, StoredTask } from "../../ports/workflows.ts";
+import { IDLE, LEASED, modeOf, stateOf, statusOf } from "./workflow-codes.ts";
+
+export const STORED = `SELECT r.ref, r.namespace, workflow_id, run_id, k.type, k.queue, r.build, status, attributes, memo,
+    started_at, closed_at, result, events, r.bytes,
+    state, t.last, t.bytes, t.attempt, problem, at, until, worker, mode, claimed_at, t.arrived, t.taken, sticky_worker,
+    sticky_until
+  FROM workflow_runs r JOIN workflow_kinds k ON k.ref = r.kind LEFT JOIN workflow_tasks t ON t.ref = r.ref
+  WHERE r.ref = ?`;
+
+type RunRow = [
+  ...[ref: number, namespace: string, workflowId: string, runId: string, type: string, queue: string],
+  ...[build: string | null, status: number, attributes: string, memo: string, startedAt: number],
+  ...[closedAt: number | null, result: string | null, events: number, bytes: number],
+];
+type TaskRow = [
+  ...[state: number, last: number, bytes: number, attempt: number, problem: string | null, at: number, until: number],
+  ...[worker: string | null, mode: number | null, claimedAt: number | null, arrived: number, taken: number],
+  ...[stickyWorker: string | null, stickyUntil: number | null],
+];
+type NoTask = [null, ...unknown[]];
+const RUN_COLUMNS = 15;
+
+export type StoredRow = [...RunRow, ...(TaskRow | NoTask)];
+
+export function storedOf(row: StoredRow): StoredRun {
+  const [ref, namespace, workflowId, runId, type, queue, build, status, attributes, memo, ...more] =
+    row as unknown as RunRow;
+  const [startedAt, closedAt, result, events, bytes] = more;
+  const task = row[RUN_COLUMNS] === null ? undefined : (row.slice(RUN_COLUMNS) as TaskRow);
+  return {
+    ...{ ref, namespace, workflowId, runId, type, queue, build: build ?? undefined, status: statusOf(status) },
+    ...{ attributes, memo, startedAt, closedAt: closedAt ?? undefined, result: result ?? undefined },
+    events: task === undefined ? events : task[1],
+    bytes: task === undefined ? bytes : task[2],
+    task: task && taskOf(task),
+    stickyWorker: task?.[12] ?? undefined,
+    stickyUntil: task?.[13] ?? undefined,
+  };
+}
+
+function taskOf([
+  state,
+  ,
+  ,
+  attempt,
+  problem,
+  at,
+  until,
+  worker,
+  mode,
+  claimedAt,
+  arrived,
+  taken,
+]: TaskRow): StoredTask {
+  return {
+    state: stateOf(state),
+    attempt,
+    problem: problem ?? undefined,
+    at: state === IDLE ? undefined : state === LEASED ? until : at,
+    worker: worker ?? undefined,
+    mode: mode === null ? undefined : modeOf(mode),
+    claimedAt: claimedAt ?? undefined,
+    arrived,
+    taken,
+  };
+}

@@ -1,0 +1,151 @@
+// The rows of tasks, one per open run: everything about a run that changes often, and nothing that is long.
+// `at` is the moment from which on it is worth looking at a task that is ready or leased, and the only moment in the index. A task that is
+// ready has it exactly. One that is leased has the end of its lease in `until`, and in `at` some earlier end of it, or the same: so a
+// holder who goes on and on touches no index, and whoever finds it there too early moves it on (workflow-claims.ts).
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { Affinity, RunStart, TaskReturn } from "../../ports/workflows.ts";
+import { IDLE, LEASED, READY } from "./workflow-codes.ts";
+
+export interface TaskRow {
+  readonly state: number;
+  readonly token: string | null;
+  readonly at: number;
+  readonly last: number;
+  readonly bytes: number;
+  readonly arrived: number;
+  readonly taken: number;
+  readonly isWatched: boolean;
+  readonly stickyWorker: string | null;
+}
+
+/** What a step makes of the row. */
+export interface StepRow {
+  readonly last: number;
+  readonly bytes: number;
+  readonly taken: number;
+  readonly affinity: Affinity | undefined;
+}
+
+type Row = [number, string | null, number, number, number, number, number, number, string | null];
+
+export class WorkflowTasks {
+  readonly #read: StatementSync;
+  readonly #insert: StatementSync;
+  readonly #keep: StatementSync;
+  readonly #keepAnew: StatementSync;
+  readonly #rest: StatementSync;
+  readonly #arrived: StatementSync;
+  readonly #woken: StatementSync;
+  readonly #wake: StatementSync;
+  readonly #renew: StatementSync;
+  readonly #renewAnew: StatementSync;
+  readonly #giveBack: StatementSync;
+  readonly #watch: StatementSync;
+  readonly #drop: StatementSync;
+
+  constructor(db: DatabaseSync) {
+    this.#read = db.prepare(
+      `SELECT state, token, at, last, bytes, arrived, taken, watched, sticky_worker FROM workflow_tasks WHERE ref = ?`,
+    );
+    this.#read.setReturnArrays(true);
+    // At the end of the table, as its run is.
+    this.#insert = db.prepare(
+      `INSERT INTO workflow_tasks
+         (ref, kind, state, at, until, last, bytes, arrived, taken, attempt, watched, claimed_at, token, worker, build)
+       VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, ?, 0, ?, ?, ?, ?)`,
+    );
+    // The statement that matters: one short row by primary key, no index touched.
+    this.#keep = db.prepare(
+      "UPDATE workflow_tasks SET last = ?, bytes = ?, taken = ?, until = ?, sticky_until = ? WHERE ref = ?",
+    );
+    // When the affinity is somebody else's than before, or the lease shorter.
+    this.#keepAnew = db.prepare(
+      `UPDATE workflow_tasks SET last = ?, bytes = ?, taken = ?, until = ?, sticky_until = ?, at = ?, sticky_worker = ?
+       WHERE ref = ?`,
+    );
+    // The token stays, so that the same step is known when it comes again.
+    this.#rest = db.prepare(
+      `UPDATE workflow_tasks SET last = ?, bytes = ?, taken = ?, state = ?, at = ?, sticky_until = ?, sticky_worker = ?,
+         attempt = 0, worker = NULL, problem = NULL WHERE ref = ?`,
+    );
+    this.#arrived = db.prepare("UPDATE workflow_tasks SET arrived = ? WHERE ref = ?");
+    this.#woken = db.prepare(`UPDATE workflow_tasks SET arrived = ?, state = ${READY}, at = ? WHERE ref = ?`);
+    this.#wake = db.prepare(
+      `UPDATE workflow_tasks SET state = ${READY}, at = ?1 WHERE ref = ?2 AND state <> ${LEASED}`,
+    );
+    this.#renew = db.prepare(
+      `UPDATE workflow_tasks SET until = ?1 WHERE ref = ?2 AND token = ?3 AND state = ${LEASED} AND at <= ?1`,
+    );
+    this.#renewAnew = db.prepare(
+      `UPDATE workflow_tasks SET until = ?1, at = ?1 WHERE ref = ?2 AND token = ?3 AND state = ${LEASED}`,
+    );
+    // Whoever gave it back has no word in it any more.
+    this.#giveBack = db.prepare(
+      `UPDATE workflow_tasks SET state = ${READY}, at = ?, attempt = attempt - ?, problem = coalesce(?, problem),
+         token = NULL, worker = NULL WHERE ref = ? AND token = ? AND state = ${LEASED}`,
+    );
+    this.#watch = db.prepare("UPDATE workflow_tasks SET watched = 1 WHERE ref = ? AND watched = 0");
+    this.#drop = db.prepare("DELETE FROM workflow_tasks WHERE ref = ?");
+  }
+
+  read(ref: number): TaskRow | undefined {
+    const row = this.#read.get(ref) as unknown as Row | undefined;
+    if (row === undefined) return undefined;
+    const [state, token, at, last, bytes, arrived, taken, watched, stickyWorker] = row;
+    return { state, token, at, last, bytes, arrived, taken, isWatched: watched === 1, stickyWorker };
+  }
+
+  put(ref: number, kind: number, bytes: number, start: RunStart, now: number): void {
+    const { first, delayMs, lease, build } = start;
+    const until = lease === undefined ? 0 : now + lease.leaseMs;
+    const [state, at] = lease === undefined ? [READY, now + delayMs] : [LEASED, until];
+    const [attempt, claimedAt] = lease === undefined ? [0, null] : [1, now];
+    const holder = [lease?.token ?? null, lease?.worker ?? null] as const;
+    this.#insert.run(ref, kind, state, at, until, first.count, bytes, attempt, claimedAt, ...holder, build ?? null);
+  }
+
+  keep(ref: number, before: TaskRow, { last, bytes, taken, affinity }: StepRow, leaseMs: number, now: number): void {
+    const [until, worker, stickyUntil] = [now + leaseMs, affinity?.worker ?? null, endOf(affinity, now)];
+    if (worker === before.stickyWorker && before.at <= until) {
+      this.#keep.run(last, bytes, taken, until, stickyUntil, ref);
+    } else {
+      this.#keepAnew.run(last, bytes, taken, until, stickyUntil, until, worker, ref);
+    }
+  }
+
+  rest(ref: number, arrived: number, { last, bytes, taken, affinity }: StepRow, now: number): void {
+    const state = arrived > taken ? READY : IDLE;
+    this.#rest.run(last, bytes, taken, state, now, endOf(affinity, now), affinity?.worker ?? null, ref);
+  }
+
+  /** So many have arrived now. */
+  arrive(ref: number, before: TaskRow, arrived: number, now: number): void {
+    if (before.state === IDLE) this.#woken.run(arrived, now, ref);
+    else this.#arrived.run(arrived, ref);
+  }
+
+  wake(ref: number, now: number): void {
+    this.#wake.run(now, ref);
+  }
+
+  renew(ref: number, token: string, until: number): boolean {
+    if (this.#renew.run(until, ref, token).changes === 1) return true;
+    return this.#renewAnew.run(until, ref, token).changes === 1;
+  }
+
+  giveBack({ ref, token, pauseMs, problem }: TaskReturn, now: number): boolean {
+    const uncounted = problem === undefined ? 1 : 0;
+    return this.#giveBack.run(now + pauseMs, uncounted, problem ?? null, ref, token).changes === 1;
+  }
+
+  watch(ref: number): void {
+    this.#watch.run(ref);
+  }
+
+  drop(ref: number): void {
+    this.#drop.run(ref);
+  }
+}
+
+const endOf = (affinity: Affinity | undefined, now: number): number | null =>
+  affinity === undefined ? null : now + affinity.ms;

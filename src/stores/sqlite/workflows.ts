@@ -1,0 +1,171 @@
+// Runs of workflows as the event loop sees them: each step is one question to the worker thread. Moments are those of the machine's clock,
+// which all processes on the file share.
+import type {
+  Append,
+  AppendOutcome,
+  Arrival,
+  ArrivalOutcome,
+  Closing,
+  RunPages,
+  RunQuery,
+  RunStart,
+  RunStatus,
+  StartOutcome,
+  StickyCounts,
+  StoredArrival,
+  StoredRun,
+  StoredWorker,
+  TaskClaim,
+  TaskClaims,
+  TaskReturn,
+  WorkerRow,
+  WorkflowKey,
+  Workflows,
+} from "../../ports/workflows.ts";
+import type { Packed } from "./reminder-messages.ts";
+import type { WorkerLink } from "./worker-link.ts";
+import type { CountAnswer, RunsAnswer, StickinessAnswer } from "./workflow-messages.ts";
+import {
+  type ClaimsAnswer,
+  packArrivals,
+  packStarts,
+  packSteps,
+  unpackClaims,
+  unpackStartOutcomes,
+  unpackStepOutcomes,
+} from "./workflow-packing.ts";
+
+export class SqliteWorkflows implements Workflows {
+  readonly #link: WorkerLink;
+
+  constructor(link: WorkerLink) {
+    this.#link = link;
+  }
+
+  async start(batch: readonly RunStart[]): Promise<StartOutcome[]> {
+    return unpackStartOutcomes((await this.#link.ask({ kind: "start-runs", ...packStarts(batch) })) as Packed, batch);
+  }
+
+  async arrive(batch: readonly Arrival[]): Promise<ArrivalOutcome[]> {
+    return (await this.#link.ask({ kind: "arrive", arrivals: packArrivals(batch) })) as ArrivalOutcome[];
+  }
+
+  async append(batch: readonly Append[]): Promise<AppendOutcome[]> {
+    return unpackStepOutcomes((await this.#link.ask({ kind: "append", ...packSteps(batch) })) as Packed, batch);
+  }
+
+  // Field by field, here and below: what else a caller's object may carry need not survive the crossing.
+  async close({ namespace, workflowId, runId, status, page, result, arrivals }: Closing): Promise<boolean> {
+    const { count, data } = page;
+    const told = arrivals.map((one) => ({ ...keyOf(one), runId: one.runId, key: one.key, data: one.data }));
+    const closing = { namespace, workflowId, runId, status, page: { count, data }, result, arrivals: told };
+    return (await this.#link.ask({ kind: "close-run", closing })) as boolean;
+  }
+
+  async claim(asked: TaskClaim): Promise<TaskClaims> {
+    const { namespace, queue, types, build, limit, isSticky, staleMs } = asked;
+    const { token, worker, leaseMs } = asked.lease;
+    const lease = { token, worker, leaseMs };
+    const request = { namespace, queue, types: [...new Set(types)], build, limit, lease, isSticky, staleMs };
+    return unpackClaims((await this.#link.ask({ kind: "claim-tasks", request })) as ClaimsAnswer, request);
+  }
+
+  async renew(tasks: readonly { ref: number; token: string }[], leaseMs: number): Promise<number[]> {
+    const [refs, tokens] = [tasks.map(({ ref }) => ref), tasks.map(({ token }) => token)];
+    return (await this.#link.ask({ kind: "renew-tasks", refs, tokens, leaseMs })) as number[];
+  }
+
+  async giveBack(tasks: readonly TaskReturn[]): Promise<boolean[]> {
+    const batch = tasks.map(({ ref, token, pauseMs, problem }) => ({ ref, token, pauseMs, problem }));
+    return (await this.#link.ask({ kind: "return-tasks", batch })) as boolean[];
+  }
+
+  async wake(key: WorkflowKey): Promise<boolean> {
+    return (await this.#link.ask({ kind: "wake-run", key: keyOf(key) })) as boolean;
+  }
+
+  async history(ref: number, after: number, bytes: number): Promise<RunPages> {
+    return (await this.#link.ask({ kind: "history", ref, after, bytes })) as RunPages;
+  }
+
+  async inbox(ref: number, after: number, limit: number): Promise<StoredArrival[]> {
+    return (await this.#link.ask({ kind: "run-inbox", ref, after, limit })) as StoredArrival[];
+  }
+
+  async find(asked: WorkflowKey & { readonly runId?: string | undefined }): Promise<StoredRun | undefined> {
+    const key = { ...keyOf(asked), runId: asked.runId };
+    return (await this.#link.ask({ kind: "run", key })) as StoredRun | undefined;
+  }
+
+  async watchEnds(refs: readonly number[]): Promise<{ ref: number; status: RunStatus; result: string }[]> {
+    type Ends = { ref: number; status: RunStatus; result: string }[];
+    return (await this.#link.ask({ kind: "watch-ends", refs: [...refs] })) as Ends;
+  }
+
+  /** Asks until the page is full or all was looked at: each answer ends early, so that others are not kept waiting. */
+  async list(query: RunQuery): Promise<StoredRun[]> {
+    const found: StoredRun[] = [];
+    for (let before = query.before; ; ) {
+      const part = queryOf({ ...query, before, limit: query.limit - found.length });
+      const answer = (await this.#link.ask({ kind: "runs", query: part })) as RunsAnswer;
+      found.push(...answer.runs);
+      if (answer.before === undefined) return found;
+      before = answer.before;
+    }
+  }
+
+  async count(query: RunQuery): Promise<number> {
+    let count = 0;
+    for (let before = query.before; ; ) {
+      const part = queryOf({ ...query, before, limit: query.limit - count });
+      const answer = (await this.#link.ask({ kind: "count-runs", query: part })) as CountAnswer;
+      count += answer.count;
+      if (answer.before === undefined) return count;
+      before = answer.before;
+    }
+  }
+
+  async seen({ namespace, worker, queue, build, isSticky, isDraining, about }: WorkerRow): Promise<void> {
+    const row = { namespace, worker, queue, build, isSticky, isDraining, about };
+    await this.#link.ask({ kind: "worker-seen", worker: row });
+  }
+
+  async forgetWorker(namespace: string, worker: string): Promise<boolean> {
+    return (await this.#link.ask({ kind: "forget-worker", namespace, worker })) as boolean;
+  }
+
+  async workers(namespace: string): Promise<StoredWorker[]> {
+    return (await this.#link.ask({ kind: "workers", namespace })) as StoredWorker[];
+  }
+
+  async stickiness(namespace: string): Promise<StickyCounts> {
+    let [runs, ready, leased] = [0, 0, 0];
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      const answer = (await this.#link.ask({ kind: "stickiness", namespace, after })) as StickinessAnswer;
+      [runs, ready, leased] = [runs + answer.runs, ready + answer.ready, leased + answer.leased];
+      after = answer.after;
+    }
+    return { runs, ready, leased };
+  }
+
+  async prune(namespace: string, endedBefore: number, limit: number): Promise<number> {
+    return (await this.#link.ask({ kind: "prune-runs", namespace, endedBefore, limit })) as number;
+  }
+
+  /** Nothing in the file calls out to other processes. */
+  watch(): undefined {
+    return undefined;
+  }
+}
+
+const keyOf = ({ namespace, workflowId }: WorkflowKey): WorkflowKey => ({ namespace, workflowId });
+
+function queryOf(query: RunQuery): RunQuery {
+  const { namespace, workflowId, prefix, type, status, queue, attributes } = query;
+  const { startedFrom, startedBefore, isBlocked, before, limit } = query;
+  const asked = attributes && { ...attributes };
+  return {
+    ...{ namespace, workflowId, prefix, type, status, queue, attributes: asked },
+    ...{ startedFrom, startedBefore, isBlocked, before, limit },
+  };
+}
