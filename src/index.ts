@@ -18,3 +18,23 @@ export type { AppJobs, AppReminders } from "./nodes/app-reminders.ts";
 export type { JobHandler } from "./nodes/reminder-node.ts";
 export type { ReminderInfo, ReminderTick } from "./ports/reminder-book.ts";
 export type { FailureOptions, ReminderOptions } from "./ports/reminder-options.ts";
+export type {
+  RunDescription,
+  RunHistoryEvent,
+  StartOptions,
+  WorkflowClient,
+  WorkflowHandle,
+  WorkflowList,
+  WorkflowQuery,
+} from "./workflows/client.ts";
+export type {
+  ActivityContext,
+  ActivityOptions,
+  Child,
+  ChildOptions,
+  RetryOptions,
+  RunInfo,
+  WorkflowContext,
+} from "./workflows/context.ts";
+export type { QueryName, SignalName, UpdateName, Workflow } from "./workflows/definition.ts";
+export { query, signal, update, workflow } from "./workflows/definition.ts";

@@ -44,9 +44,10 @@ export interface TestApp extends App {
 /** Settings come from the call alone: no file and no environment changes a test. */
 export async function testLimpet(options: TestOptions): Promise<TestApp> {
   const clock = new VirtualClock();
-  const { actors, stateStore: store = new MemoryStore(() => clock.now()), log = silentLog, ...code } = options;
+  const { actors, workflows, activities, ...rest } = options;
+  const { stateStore: store = new MemoryStore(() => clock.now()), log = silentLog, ...code } = rest;
   const settings = resolveSettings({ code, file: false, env: {} });
-  const app = await openApp({ actors }, settings, { clock, random: systemRandom, log, store });
+  const app = await openApp({ actors, workflows, activities }, settings, { clock, random: systemRandom, log, store });
   const stop = async (): Promise<void> => {
     // A turn that hangs would hold a clock that stands still for ever.
     await Promise.all([app.stop(), clock.advance(settings.drainTimeout + 1)]);
@@ -59,6 +60,7 @@ export async function testLimpet(options: TestOptions): Promise<TestApp> {
     actor: (type: never, id: string, options?: CallSettings) => app.actor(type, id, options) as never,
     reminders: app.reminders,
     jobs: app.jobs,
+    workflows: app.workflows,
     add: (type) => app.add(type),
     remove: (type) => app.remove(type),
     metrics: () => app.metrics(),

@@ -15,17 +15,25 @@ import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
 import { openHttpDoor } from "../wire/http/server.ts";
+import type { WorkflowClient } from "../workflows/client.ts";
+import type { ActivityFunction } from "../workflows/context.ts";
+import type { AnyWorkflow } from "../workflows/definition.ts";
 import { type AppJobs, type AppReminders, appJobs, appReminders } from "./app-reminders.ts";
 import { openCluster } from "./cluster.ts";
 import { type ClusterWire, systemWire } from "./cluster-wire.ts";
 import { HostNode } from "./host-node.ts";
 import { openStore } from "./open-store.ts";
 import { ReminderNode, type ReminderSettings } from "./reminder-node.ts";
-import { systemClock, systemRandom } from "./system.ts";
+import { systemClock, systemRandom, systemSettle } from "./system.ts";
+import { WorkflowNode, type WorkflowSettings } from "./workflow-node.ts";
 
 export interface Definitions {
   /** The classes this process hosts. */
-  readonly actors: readonly ActorClass[];
+  readonly actors?: readonly ActorClass[] | undefined;
+  /** The workflows this process runs. */
+  readonly workflows?: readonly AnyWorkflow[] | undefined;
+  /** What they may ask for, by name. */
+  readonly activities?: Readonly<Record<string, ActivityFunction>> | undefined;
 }
 
 export interface LimpetOptions extends LimpetSettings, Definitions {}
@@ -57,6 +65,8 @@ export interface App extends AsyncDisposable {
   readonly reminders: AppReminders;
   /** Durable schedules that run a function instead of an actor. */
   readonly jobs: AppJobs;
+  /** Workflows: started, asked, signalled, waited for. */
+  readonly workflows: WorkflowClient;
   /** Hosts one more class, from now on. */
   add(type: ActorClass): Promise<void>;
   /** Hosts a class no longer: its actors move to other hosts, or leave memory when there is none. */
@@ -68,11 +78,12 @@ export interface App extends AsyncDisposable {
 }
 
 /** Starts Limpet in this process. Settings from limpet.yaml and the environment weigh more than those given here. */
-export async function limpet({ actors, ...code }: LimpetOptions): Promise<App> {
-  return openApp({ actors }, resolveSettings({ code }));
+export async function limpet({ actors, workflows, activities, ...code }: LimpetOptions): Promise<App> {
+  return openApp({ actors, workflows, activities }, resolveSettings({ code }));
 }
 
-export async function openApp({ actors }: Definitions, settings: Settings, extras: Extras = {}): Promise<App> {
+export async function openApp(definitions: Definitions, settings: Settings, extras: Extras = {}): Promise<App> {
+  const { actors = [], workflows = [], activities = {} } = definitions;
   checkClasses(actors);
   const { clock = systemClock, random = systemRandom } = extras;
   const log = extras.log ?? createLog({ level: settings.logLevel });
@@ -94,12 +105,19 @@ export async function openApp({ actors }: Definitions, settings: Settings, extra
     const cluster = clustered ? await openCluster(settings, world, extras.dedicated ?? false) : undefined;
     if (cluster !== undefined) meter.collect(() => cluster.measure());
     const host = new HostNode(catalog, store, cluster, reminders, clock);
-    if (settings.reminders && extras.dedicated !== true) reminders.start();
+    const flows = new WorkflowNode({ workflows, activities }, workflowSettings(settings, random), {
+      ...{ clock, random, log, catalog, reminders, settle: systemSettle, store: store.workflows },
+    });
+    if (settings.reminders && extras.dedicated !== true) {
+      reminders.start();
+      await flows.start();
+    }
     const close = extras.store === undefined ? () => store.close() : async () => {};
     try {
       const door = settings.http ? await openDoor(host, settings, meter, log) : undefined;
-      return new LimpetApp(catalog, host, reminders, door, meter, close);
+      return new LimpetApp(catalog, host, reminders, flows, door, meter, close);
     } catch (error) {
+      await flows.stop();
       await host.stop();
       throw error;
     }
@@ -153,10 +171,30 @@ function reminderSettings(settings: Settings): ReminderSettings {
   };
 }
 
+function workflowSettings(settings: Settings, random: Random): WorkflowSettings {
+  return {
+    namespace: settings.namespace,
+    workerId: random.id(),
+    queue: "default",
+    build: "",
+    leaseMs: 30_000,
+    pollMs: 1_000,
+    concurrency: 1_000,
+    cacheRuns: 10_000,
+    cacheBytes: 256 * 1024 * 1024,
+    isSticky: true,
+    stickyMs: 300_000,
+    drainMs: settings.drainTimeout,
+    patienceMs: settings.storeTimeout,
+  };
+}
+
 class LimpetApp implements App {
   readonly host: HostNode;
   readonly reminders: AppReminders;
   readonly jobs: AppJobs;
+  readonly workflows: WorkflowClient;
+  readonly #flows: WorkflowNode;
   readonly url: string | undefined;
   readonly #catalog: Catalog;
   readonly #door: Awaited<ReturnType<typeof openHttpDoor>> | undefined;
@@ -168,6 +206,7 @@ class LimpetApp implements App {
     catalog: Catalog,
     host: HostNode,
     reminders: ReminderNode,
+    flows: WorkflowNode,
     door: Awaited<ReturnType<typeof openHttpDoor>> | undefined,
     meter: Metrics,
     closeStore: () => Promise<void>,
@@ -176,6 +215,8 @@ class LimpetApp implements App {
     this.host = host;
     this.reminders = appReminders(reminders, catalog.namespace);
     this.jobs = appJobs(reminders);
+    this.workflows = flows.client;
+    this.#flows = flows;
     this.#door = door;
     this.#meter = meter;
     this.#closeStore = closeStore;
@@ -206,6 +247,7 @@ class LimpetApp implements App {
   }
 
   async #stop(): Promise<void> {
+    await this.#flows.stop();
     await Promise.all([this.host.stop(), this.#door?.close()]);
     await this.#closeStore();
   }

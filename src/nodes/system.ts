@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
+import type { Settle } from "../ports/settle.ts";
 
 /** Node fires a longer timer at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -28,3 +29,6 @@ export const systemRandom: Random = {
   number: () => Math.random(),
   id: () => randomBytes(16).toString("base64url"),
 };
+
+/** Ticks run when no promise has anything left to tell. */
+export const systemSettle: Settle = () => new Promise<void>((resolve) => process.nextTick(resolve));

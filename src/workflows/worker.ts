@@ -8,6 +8,7 @@ import { tellError } from "../kernel/told-error.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
+import type { ReminderWrite } from "../ports/reminders.ts";
 import type { Settle } from "../ports/settle.ts";
 import type { ClaimedTask, RunStart, StartOutcome, TaskLease, WorkerRow } from "../ports/workflows.ts";
 import type { AnyWorkflow } from "./definition.ts";
@@ -41,6 +42,8 @@ export interface WorkerWorld extends Omit<TaskWorld, "queue" | "leaseMs" | "affi
   readonly random: Random;
   readonly log: Log;
   readonly settle: Settle;
+  /** These are durable now. */
+  reminded(reminders: readonly ReminderWrite[]): void;
 }
 
 /** A worker that was not seen for so many heartbeats has nothing in memory any more, as far as others are concerned. */
@@ -399,6 +402,7 @@ export class Worker {
     const [outcome] = await store.start([
       { ...start, first: page, lease, reminders: [...start.reminders, ...reminders] },
     ]);
+    this.#world.reminded(reminders);
     if (outcome!.isNew && outcome!.runId === start.runId && outcome!.status === "running") {
       this.#begin(this.#goOnHere(run.as(outcome!.ref, page.count), lease.token, page.data.length, start));
     }

@@ -1,0 +1,47 @@
+// What many runs ask of the store at the same time travels together: starts, arrivals and steps are gathered into batches, and tried
+// again when the store does not answer.
+import type { Clock } from "../ports/clock.ts";
+import type {
+  Append,
+  AppendOutcome,
+  Arrival,
+  ArrivalOutcome,
+  RunStart,
+  StartOutcome,
+  Workflows,
+} from "../ports/workflows.ts";
+import { Batcher } from "../reminders/batcher.ts";
+
+type Batched = Pick<Workflows, "start" | "arrive" | "append">;
+
+/** `patienceMs`: how long it is worth trying. */
+export function batchWorkflows(store: Workflows, clock: Clock, patienceMs: number): Workflows {
+  const starts = new Batcher<RunStart, StartOutcome>({
+    clock,
+    send: (batch) => store.start(batch),
+    keyOf: ({ workflowId }) => workflowId,
+  });
+  const arrivals = new Batcher<Arrival, ArrivalOutcome>({ clock, send: (batch) => store.arrive(batch) });
+  const steps = new Batcher<Append, AppendOutcome>({
+    clock,
+    send: (batch) => store.append(batch),
+    keyOf: ({ ref }) => String(ref),
+  });
+  const askAll = <Request, Answer>(batcher: Batcher<Request, Answer>, batch: readonly Request[]): Promise<Answer[]> => {
+    const until = clock.monotonic() + patienceMs;
+    return Promise.all(batch.map((request) => batcher.ask(request, until)));
+  };
+  const batched: Batched = {
+    start: (batch) => askAll(starts, batch),
+    arrive: (batch) => askAll(arrivals, batch),
+    append: (batch) => askAll(steps, batch),
+  };
+  return new Proxy(store, {
+    get(target, name) {
+      const own = batched[name as keyof Batched];
+      if (own !== undefined) return own;
+      const value = target[name as keyof Workflows] as unknown;
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}

@@ -1,0 +1,214 @@
+// Everything by which a process takes part in workflows: the client that its code uses, the worker that runs them, and what timers and
+// queued activities of runs set off when they are due.
+import type { Catalog } from "../actors/catalog.ts";
+import { LimpetError } from "../kernel/errors.ts";
+import { tellError } from "../kernel/told-error.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import type { Random } from "../ports/random.ts";
+import type { ReminderTick } from "../ports/reminder-book.ts";
+import type { Settle } from "../ports/settle.ts";
+import type { Arrival, RunStart, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
+import { pauseAfter } from "../workflows/activity-options.ts";
+import { ActivityRunner } from "../workflows/activity-runner.ts";
+import { closed, WorkflowClient } from "../workflows/client.ts";
+import type { ActivityFunction } from "../workflows/context.ts";
+import type { AnyWorkflow } from "../workflows/definition.ts";
+import { EndWatch } from "../workflows/end-watch.ts";
+import { readPage, type Started, writePage } from "../workflows/events.ts";
+import {
+  activityType,
+  type Message,
+  type QueuedActivity,
+  type RunTimer,
+  TIMEOUT_TYPE,
+  TIMER_TYPE,
+  writeError,
+  writeMessage,
+} from "../workflows/messages.ts";
+import { Dispatcher } from "../workflows/outgoing.ts";
+import { failureNews } from "../workflows/task.ts";
+import { Worker, type WorkerSettings } from "../workflows/worker.ts";
+import { batchWorkflows } from "./batched-workflows.ts";
+import type { ReminderNode } from "./reminder-node.ts";
+
+export interface WorkflowSettings extends WorkerSettings {
+  readonly patienceMs: number;
+}
+
+export interface WorkflowWorld {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly settle: Settle;
+  readonly store: Workflows;
+  readonly catalog: Catalog;
+  readonly reminders: ReminderNode;
+}
+
+export interface WorkflowDefinitions {
+  readonly workflows: readonly AnyWorkflow[];
+  readonly activities: Readonly<Record<string, ActivityFunction>>;
+}
+
+export class WorkflowNode {
+  readonly client: WorkflowClient;
+  readonly worker: Worker;
+  readonly #settings: WorkflowSettings;
+  readonly #world: WorkflowWorld;
+  readonly #store: Workflows;
+  readonly #dispatcher: Dispatcher;
+  readonly #activities: ActivityRunner;
+  readonly #ends: EndWatch;
+  readonly #stopping = new AbortController();
+  #unwatch: (() => void) | undefined;
+
+  constructor({ workflows, activities }: WorkflowDefinitions, settings: WorkflowSettings, world: WorkflowWorld) {
+    const { clock, random, log, settle, catalog, reminders } = world;
+    const { namespace, queue } = settings;
+    this.#settings = settings;
+    this.#world = world;
+    this.#store = batchWorkflows(world.store, clock, settings.patienceMs);
+    this.#activities = new ActivityRunner(clock, activities);
+    const book = reminders.book;
+    this.#dispatcher = new Dispatcher({ namespace, queue, book });
+    this.#ends = new EndWatch(clock, this.#store);
+    const now = (): number => Math.floor(reminders.storeNow());
+    this.worker = new Worker(workflows, settings, {
+      ...{
+        clock,
+        random,
+        log,
+        settle,
+        store: this.#store,
+        dispatcher: this.#dispatcher,
+        activities: this.#activities,
+        now,
+      },
+      callActor: async (type, id, method, args) => {
+        return catalog.send(catalog.target(type), id, method, [...args], undefined, { timeoutMs: undefined });
+      },
+      reminded: (writes) => book.written(writes),
+      written: (append, outcome) => {
+        book.written(append.reminders);
+        const { fate } = append;
+        if (fate.kind === "close") this.#ends.ended(append.ref, fate);
+        if (append.starts.length > 0 || append.arrivals.length > 0 || outcome.arrived > append.taken)
+          this.worker.nudge();
+      },
+    });
+    this.client = new WorkflowClient({
+      ...{ clock, random, namespace, queue, store: this.#store, dispatcher: this.#dispatcher, ends: this.#ends, now },
+      start: (start, started, at) => this.#start(start, started, at),
+      arrive: (arrival) => this.#arrive(arrival),
+      query: (run, name, input) => this.#query(run, name, input),
+    });
+  }
+
+  async start(): Promise<void> {
+    const { reminders } = this.#world;
+    const { queue, namespace } = this.#settings;
+    if (this.worker.types.length > 0) {
+      reminders.serve(TIMER_TYPE, (data, tick) => this.#timerFired(data as RunTimer, tick));
+      reminders.serve(TIMEOUT_TYPE, (data) => this.#timedOut(data as RunTimer));
+      await this.worker.start();
+    }
+    for (const name of this.#activities.names) {
+      reminders.serve(activityType(queue, name), (data) => this.#activityDue(data as QueuedActivity));
+    }
+    this.#unwatch = this.#store.watch(namespace, () => {
+      this.worker.nudgeAll();
+      this.#ends.nudge();
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort(new LimpetError("STOPPING", "the worker stops"));
+    this.#unwatch?.();
+    await this.worker.stop();
+  }
+
+  async #start(start: RunStart, started: Started, at: number): Promise<StartOutcome> {
+    const here = await this.worker.startHere(start, started, at);
+    const outcome = here ?? (await this.#store.start([start]))[0]!;
+    this.#world.reminders.book.written(start.reminders);
+    if (here === undefined) this.worker.nudge();
+    return outcome;
+  }
+
+  async #arrive(arrival: Arrival): Promise<{ readonly ref: number; readonly runId: string }> {
+    const [outcome] = await this.#store.arrive([arrival]);
+    if (outcome!.kind === "closed") throw closed(arrival.workflowId, outcome!.status);
+    if (!this.worker.nudgeRun(outcome!.ref)) this.worker.nudge();
+    return outcome!;
+  }
+
+  /** Of something that is due. A run that is over need not hear of it. */
+  async #tell(
+    { workflowId, runId }: { workflowId: string; runId: string },
+    key: string,
+    message: Message,
+    notBefore?: number,
+  ): Promise<void> {
+    const { namespace } = this.#settings;
+    try {
+      await this.#arrive({ namespace, workflowId, runId, key, data: writeMessage(message, notBefore) });
+    } catch (error) {
+      if (!(error instanceof LimpetError) || (error.code !== "WORKFLOW_CLOSED" && error.code !== "WORKFLOW_UNKNOWN"))
+        throw error;
+    }
+  }
+
+  async #timerFired(timer: RunTimer, tick: ReminderTick): Promise<void> {
+    await this.#tell(timer, `timer ${timer.n}`, { kind: "TimerFired", of: timer.n }, tick.due);
+  }
+
+  async #timedOut({ workflowId, runId }: RunTimer): Promise<void> {
+    const { namespace } = this.#settings;
+    const run = await this.#store.find({ namespace, workflowId, runId });
+    if (run === undefined || run.status !== "running") return;
+    const error = tellError(new LimpetError("WORKFLOW_TIMED_OUT", `workflow ${workflowId} took too long`));
+    const started = readPage((await this.#store.history(run.ref, 0, 1)).pages[0]!.data).events[0] as Started;
+    const reason = error.message;
+    const page = writePage({ at: this.#world.reminders.storeNow(), events: [{ kind: "WorkflowTimedOut", reason }] });
+    const arrivals = this.#dispatcher.ofLostChild(started, error);
+    const result = writeError(error);
+    await this.#store.close({ namespace, workflowId, runId, status: "timed out", page, result, arrivals });
+    this.#ends.ended(run.ref, { status: "timed out", result });
+  }
+
+  /** An activity that waited in a queue. Whatever comes of it is told to its run, or it is put into the queue again. */
+  async #activityDue(activity: QueuedActivity): Promise<void> {
+    const { n, options, attempts } = activity;
+    const attempt = attempts + 1;
+    let details = activity.heartbeat;
+    try {
+      const result = await this.#activities.run({
+        ...activity,
+        options,
+        attempt,
+        lastHeartbeat: activity.heartbeat,
+        signal: this.#stopping.signal,
+        heartbeat: (said) => {
+          details = said;
+        },
+      });
+      await this.#tell(activity, `activity ${n}`, { kind: "ActivityCompleted", of: n, result });
+    } catch (thrown) {
+      if (this.#stopping.signal.aborted) throw thrown;
+      const pause = pauseAfter(options, attempt, thrown as { name?: string; code?: unknown });
+      if (pause === undefined) return this.#tell(activity, `activity ${n}`, failureNews(n, thrown, attempt));
+      const again = { ...activity, attempts: attempt, ...(details !== undefined && { heartbeat: details }) };
+      const { book } = this.#world.reminders;
+      await book.write(this.#dispatcher.queue(again, this.#world.reminders.storeNow() + pause));
+    }
+  }
+
+  /** Answered from what is durable: by a run in memory that knows all of it, or by one that is replayed for the purpose. */
+  async #query(run: StoredRun, name: string, input: unknown): Promise<unknown> {
+    const warm = this.worker.cache.peek(run.ref);
+    if (warm !== undefined && warm.last === run.events) return warm.execution.query(name, input);
+    const cold = await this.worker.replay({ ref: run.ref, type: run.type, last: run.events, taken: 0 });
+    return cold.execution.query(name, input);
+  }
+}
