@@ -3,7 +3,8 @@
 // Three statements, in the order of what a batch needs:
 // 1. Small states only, which is nearly every batch: one UPDATE, one round trip, one transaction.
 // 2. What the first left, or a batch with parts: lock what is ours and free, then write heads and parts together. When some bring
-//    reminders, it is the same with these in it (commit-reminders.ts).
+//    reminders, it is the same with these in it (commit-reminders.ts). When some start or signal workflows, it is that one and
+//    those of workflows, in one transaction.
 // 3. Who was left out: read the heads to tell a commit that had happened before from one that is fenced.
 import { setTimeout as pause } from "node:timers/promises";
 import { invariant } from "../../kernel/errors.ts";
@@ -12,7 +13,7 @@ import type { ReminderWrite } from "../../ports/reminders.ts";
 import type { Commit, CommitOutcome } from "../../ports/store.ts";
 import { bigints, texts } from "./arrays.ts";
 import { bringsReminders, commitWithReminders, reminderValues, roundsOf } from "./commit-reminders.ts";
-import type { Connections, Statement } from "./connections.ts";
+import type { Connections, Row, Runner, Statement } from "./connections.ts";
 import { doubted } from "./faults.ts";
 import { isLocked } from "./while-held.ts";
 
@@ -123,6 +124,9 @@ interface Pending {
 /** Reminders that commits have written; `now` is the server's clock. */
 export type Wrote = (writes: readonly ReminderWrite[], now: number) => void;
 
+/** Does what commits say of workflows, in their transaction; `tell` when it has counted. */
+export type WithWorkflows = (runner: Runner, commits: readonly Commit[]) => Promise<{ readonly tell: () => void }>;
+
 export class Commits {
   readonly #connections: Connections;
   readonly #small: Statement;
@@ -131,9 +135,10 @@ export class Commits {
   readonly #heads: Statement;
   readonly #heldMs: number;
   readonly #wrote: Wrote;
+  readonly #withWorkflows: WithWorkflows;
 
   /** `heldMs`: how long rows that others hold are tried again. */
-  constructor(connections: Connections, schema: string, heldMs: number, wrote: Wrote) {
+  constructor(connections: Connections, schema: string, heldMs: number, wrote: Wrote, withWorkflows: WithWorkflows) {
     this.#connections = connections;
     this.#small = commitSmall(schema);
     this.#any = commitAny(schema);
@@ -141,6 +146,7 @@ export class Commits {
     this.#heads = readHeads(schema);
     this.#heldMs = heldMs;
     this.#wrote = wrote;
+    this.#withWorkflows = withWorkflows;
   }
 
   /** `undefined` for a commit whose row another transaction holds; nothing happened to it. */
@@ -153,7 +159,7 @@ export class Commits {
       invariant(inOrder[i]!.commit.ref !== inOrder[i - 1]!.commit.ref, "no actor is twice in one batch");
     }
     try {
-      if (batch.some(bringsReminders)) await this.#settle(inOrder, (left, tries) => this.#writeReminders(left, tries));
+      if (batch.some(bringsMore)) await this.#settle(inOrder, (left, tries) => this.#writeReminders(left, tries));
       else await this.#settle(await this.#writeSmall(inOrder), (left) => this.#write(this.#any, left));
     } catch (error) {
       throw all.some(({ outcome }) => outcome === "committed") ? doubted(error) : error;
@@ -221,14 +227,11 @@ export class Commits {
     ];
     if (statement !== this.#small) values.push(bigints(pending.map(({ kind }) => kind)));
     if (statement === this.#reminders) values.push(...reminderValues(pending.map(({ commit }) => commit)));
-    const [row] = await this.#connections.run(statement, values, "doubtful");
-    const [count, refs, now, voids] = row as [number, string[] | null, now?: number, voids?: string[] | null];
-    const all = count === pending.length;
-    const written = new Set(refs?.map(Number));
-    const voided = new Set(voids?.map(Number));
+    const { row, tell } = await this.#run(statement, values, pending);
+    const { isWritten, now, voided } = writtenBy(row, pending);
     const left: Pending[] = [];
     for (const one of pending) {
-      if (all || written.has(one.commit.ref)) one.outcome = "committed";
+      if (isWritten(one)) one.outcome = "committed";
       else if (voided.has(one.commit.ref)) one.outcome = "void";
       else left.push(one);
     }
@@ -239,7 +242,27 @@ export class Commits {
         now,
       );
     }
+    tell?.();
     return left;
+  }
+
+  /** What commits bring for workflows is done with them, for those that are written. */
+  async #run(
+    statement: Statement,
+    values: unknown[],
+    pending: readonly Pending[],
+  ): Promise<{ readonly row: Row; readonly tell?: () => void }> {
+    if (!pending.some(({ commit }) => bringsWorkflows(commit))) {
+      const [row] = await this.#connections.run(statement, values, "doubtful");
+      return { row: row as Row };
+    }
+    return this.#connections.transaction(async (runner) => {
+      const [row] = await runner.run(statement, values, "doubtful");
+      const { isWritten } = writtenBy(row as Row, pending);
+      const written = pending.filter(isWritten).map(({ commit }) => commit);
+      const deeds = await this.#withWorkflows(runner, written);
+      return { row: row as Row, tell: () => deeds.tell() };
+    });
   }
 
   /** Decides those whose row has moved on, and returns those whose row still waits for them. */
@@ -257,6 +280,20 @@ export class Commits {
       return waits;
     });
   }
+}
+
+const bringsWorkflows = ({ starts, arrivals }: Commit): boolean =>
+  (starts?.length ?? 0) > 0 || (arrivals?.length ?? 0) > 0;
+
+const bringsMore = (commit: Commit): boolean => bringsReminders(commit) || bringsWorkflows(commit);
+
+/** What a statement has answered. */
+function writtenBy(row: Row, pending: readonly Pending[]) {
+  const [count, refs, now, voids] = row as [number, string[] | null, now?: number, voids?: string[] | null];
+  const all = count === pending.length;
+  const written = new Set(refs?.map(Number));
+  const isWritten = ({ commit }: Pending) => all || written.has(commit.ref);
+  return { isWritten, now, voided: new Set(voids?.map(Number)) };
 }
 
 function kindOf({ write }: Commit): Kind {

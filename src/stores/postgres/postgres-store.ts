@@ -65,7 +65,13 @@ class PostgresStore implements Store {
       watch: (namespace, listener) => reminders.listen("workflows", namespace, listener),
     });
     this.#takes = new Takes(this.#connections, schema, heldMs);
-    this.#commits = new Commits(this.#connections, schema, heldMs, (writes, now) => this.#reminders.wrote(writes, now));
+    this.#commits = new Commits(
+      this.#connections,
+      schema,
+      heldMs,
+      (writes, now) => this.#reminders.wrote(writes, now),
+      (runner, commits) => this.#workflows.with(runner, commits),
+    );
     this.#listing = new Listing(this.#connections, schema);
   }
 

@@ -2,10 +2,11 @@
 import { TOLD_AHEAD_MS } from "../../ports/reminders.ts";
 import type { Closing, TaskReturn, WorkflowKey } from "../../ports/workflows.ts";
 import { bigints, texts } from "./arrays.ts";
-import type { Connections, Row, Statement } from "./connections.ts";
+import type { Connections, Row, Runner, Statement } from "./connections.ts";
 import { MILLIS } from "./reminder-tables.ts";
 import { whileHeld } from "./while-held.ts";
-import type { Deeds } from "./workflow-deeds.ts";
+import type { WorkflowArrivals } from "./workflow-arrivals.ts";
+import { type Deeds, roundsOf } from "./workflow-deeds.ts";
 import { LEASED, own, READY } from "./workflow-tables.ts";
 
 const clock = `clock AS MATERIALIZED (SELECT ${MILLIS} AS now)`;
@@ -89,9 +90,19 @@ export const watchTasks = (schema: string): Statement => ({
     UPDATE ${schema}.workflow_tasks t SET is_watched = true WHERE t.ref = ANY ($1::bigint[]) AND NOT t.is_watched`,
 });
 
+export interface LeaseOptions {
+  readonly connections: Connections;
+  readonly schema: string;
+  /** How long rows that others hold are tried again. */
+  readonly heldMs: number;
+  readonly arrivals: WorkflowArrivals;
+  readonly deeds: () => Deeds;
+}
+
 export class WorkflowLeases {
   readonly #connections: Connections;
   readonly #heldMs: number;
+  readonly #arrivals: WorkflowArrivals;
   readonly #deeds: () => Deeds;
   readonly #renew: Statement;
   readonly #return: Statement;
@@ -100,10 +111,10 @@ export class WorkflowLeases {
   readonly #watch: Statement;
   readonly #isOpen: Statement;
 
-  /** `heldMs`: how long rows that others hold are tried again. */
-  constructor(connections: Connections, schema: string, heldMs: number, deeds: () => Deeds) {
+  constructor({ connections, schema, heldMs, arrivals, deeds }: LeaseOptions) {
     this.#connections = connections;
     this.#heldMs = heldMs;
+    this.#arrivals = arrivals;
     this.#deeds = deeds;
     this.#renew = renewTasks(schema);
     this.#return = returnTasks(schema);
@@ -114,40 +125,70 @@ export class WorkflowLeases {
   }
 
   async renew(tasks: readonly { readonly ref: number; readonly token: string }[], leaseMs: number): Promise<number[]> {
-    const rows = await this.#run(this.#renew, [...holders(inOrder(tasks)), leaseMs]);
-    const renewed = new Set(rows.map(([ref]) => ref));
+    const renewed = new Set<unknown>();
+    for (const round of roundsOf(tasks, ({ ref }) => `${ref}`)) {
+      const rows = await this.#run(this.#renew, [...holders(inOrder(round)), leaseMs]);
+      for (const [ref] of rows) renewed.add(ref);
+    }
     return tasks.map(({ ref }) => ref).filter((ref) => !renewed.has(ref));
   }
 
   async giveBack(batch: readonly TaskReturn[]): Promise<boolean[]> {
-    const returns = inOrder(batch);
-    const values = [
-      ...holders(returns),
-      bigints(returns.map(({ pauseMs }) => pauseMs)),
-      texts(returns.map(({ problem }) => problem)),
-    ];
-    const rows = await this.#run(this.#return, values);
-    const namespaces = new Map(rows.map(([ref, namespace]) => [ref as number, namespace as string]));
     const deeds = this.#deeds();
-    for (const { ref, pauseMs } of batch) {
-      if (pauseMs <= TOLD_AHEAD_MS && namespaces.has(ref)) deeds.news(namespaces.get(ref)!);
+    const counted = new Set<TaskReturn>();
+    // Nobody has a task twice, but may have had it with an earlier token.
+    for (const round of roundsOf(batch, ({ ref }) => `${ref}`)) {
+      const returns = inOrder(round);
+      const values = [
+        ...holders(returns),
+        bigints(returns.map(({ pauseMs }) => pauseMs)),
+        texts(returns.map(({ problem }) => problem)),
+      ];
+      const rows = await this.#run(this.#return, values);
+      const namespaces = new Map(rows.map(([ref, namespace]) => [ref as number, namespace as string]));
+      for (const one of returns) {
+        const namespace = namespaces.get(one.ref);
+        if (namespace === undefined) continue;
+        counted.add(one);
+        if (one.pauseMs <= TOLD_AHEAD_MS) deeds.news(namespace);
+      }
     }
     deeds.tell();
-    return batch.map(({ ref }) => namespaces.has(ref));
+    return batch.map((one) => counted.has(one));
   }
 
   async wake({ namespace, workflowId }: WorkflowKey): Promise<boolean> {
     const rows = await this.#openOf(namespace, workflowId, () => this.#run(this.#wake, [namespace, workflowId]));
-    if (rows[0]?.[0] === READY) this.#tell(namespace);
+    if (rows[0]?.[0] === READY) {
+      const deeds = this.#deeds();
+      deeds.news(namespace);
+      deeds.tell();
+    }
     return rows.length > 0;
   }
 
-  async close({ namespace, workflowId, runId, status, page, result }: Closing): Promise<boolean> {
+  async close(closing: Closing): Promise<boolean> {
+    const { namespace, workflowId, runId } = closing;
+    const close = () => whileHeld(this.#heldMs, () => this.#closeOnce(closing));
+    const rows = await (runId === undefined ? this.#openOf(namespace, workflowId, close) : close());
+    return rows.length > 0;
+  }
+
+  /** Others are told of it in the same transaction. */
+  async #closeOnce(closing: Closing): Promise<Row[]> {
+    const { namespace, workflowId, runId, status, page, result, arrivals } = closing;
     const values = [namespace, workflowId, runId ?? null, page.count, page.data, status, result];
-    const close = () => this.#run(this.#close, values);
-    const [row] = await (runId === undefined ? this.#openOf(namespace, workflowId, close) : close());
-    if (row?.[0] === true) this.#tell(namespace);
-    return row !== undefined;
+    let deeds = this.#deeds();
+    const work = async (runner: Runner) => {
+      deeds = this.#deeds();
+      const done = await runner.run(this.#close, values, "doubtful");
+      if (done[0]?.[0] === true) deeds.news(namespace);
+      if (done.length > 0) await this.#arrivals.arriveAll(runner, arrivals, deeds);
+      return done;
+    };
+    const rows = await (arrivals.length === 0 ? work(this.#connections) : this.#connections.transaction(work));
+    deeds.tell();
+    return rows;
   }
 
   async watch(refs: readonly number[]): Promise<void> {
@@ -164,20 +205,13 @@ export class WorkflowLeases {
     }
   }
 
-  #tell(namespace: string): void {
-    const deeds = this.#deeds();
-    deeds.news(namespace);
-    deeds.tell();
-  }
-
   #run(statement: Statement, values: unknown[]) {
     return whileHeld(this.#heldMs, () => this.#connections.run(statement, values, "doubtful"));
   }
 }
 
-/** Nothing twice, in the order of refs. */
 const inOrder = <T extends { readonly ref: number }>(tasks: readonly T[]): T[] =>
-  [...new Map(tasks.map((task) => [task.ref, task])).values()].sort((a, b) => a.ref - b.ref);
+  tasks.slice().sort((a, b) => a.ref - b.ref);
 
 const holders = (tasks: readonly { readonly ref: number; readonly token: string }[]): Buffer[] => [
   bigints(tasks.map(({ ref }) => ref)),

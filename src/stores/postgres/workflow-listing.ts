@@ -119,9 +119,9 @@ export function listRuns(
   where("tags", tags.length === 0 ? undefined : arrayText(tags), (bound) => `r.tags @> ${bound}::text[]`);
   where("since", startedFrom, (bound) => `r.started_at >= ${bound}`);
   where("until", startedBefore, (bound) => `r.started_at < ${bound}`);
-  if (query.isBlocked !== undefined) {
-    used.push(query.isBlocked ? "blocked" : "unblocked");
-    conditions.push(query.isBlocked ? "t.problem IS NOT NULL" : "t.problem IS NULL");
+  if (query.isBlocked === true) {
+    used.push("blocked");
+    conditions.push("t.problem IS NOT NULL");
   }
   where("before", before, (bound) => `${source}.ref < ${bound}`);
   const order = from === "runs" && workflowId !== undefined ? "r.number" : `${source}.ref`;

@@ -1,6 +1,7 @@
 // Workflows in PostgreSQL. Any number of processes share them; whoever has the lease on a run's task goes on with it. They have
 // connections of their own, so that a step waits for nothing but other steps.
 import type { ReminderWrite } from "../../ports/reminders.ts";
+import type { Commit } from "../../ports/store.ts";
 import type {
   Append,
   AppendOutcome,
@@ -66,7 +67,7 @@ export class PostgresWorkflows implements Workflows {
     this.#arrivals = arrivals;
     this.#steps = new WorkflowSteps({ connections, schema, heldMs, starts, arrivals, deeds });
     this.#claims = new WorkflowClaims(connections, schema);
-    this.#leases = new WorkflowLeases(connections, schema, heldMs, deeds);
+    this.#leases = new WorkflowLeases({ connections, schema, heldMs, arrivals, deeds });
     this.#history = new WorkflowHistory(connections, schema);
     this.#listing = new WorkflowListing(connections, schema);
     this.#workers = new WorkflowWorkers(connections, schema);
@@ -160,13 +161,11 @@ export class PostgresWorkflows implements Workflows {
   }
 
   /** Starts and arrivals of commits, in their transaction. What they did is told by `tell`, when it has counted. */
-  async with(
-    runner: Runner,
-    starts: readonly RunStart[],
-    arrivals: readonly Arrival[],
-  ): Promise<{ readonly tell: () => void }> {
+  async with(runner: Runner, commits: readonly Commit[]): Promise<{ readonly tell: () => void }> {
     const deeds = new Deeds(this.#neighbours);
+    const starts = commits.flatMap((commit) => commit.starts ?? []);
     await this.#starts.startAll(runner, starts, deeds);
+    const arrivals = commits.flatMap((commit) => commit.arrivals ?? []);
     await this.#arrivals.arriveAll(runner, arrivals, deeds);
     return deeds;
   }
