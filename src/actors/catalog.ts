@@ -342,13 +342,18 @@ export class Catalog implements Surroundings {
   }
 
   /** Delivers a tick to its actor, wherever it lives. */
-  async remind(type: string, id: string, args: RemindArguments): Promise<Reminded> {
-    const target = this.target(type);
-    const { clock, deadlines } = this;
-    const { callTimeoutMs } = target.options;
-    const turn = new Turn(target, id, REMIND, args, undefined, callTimeoutMs, clock.monotonic(), deadlines, undefined);
-    this.deliver(turn);
-    return (await turn.promise(undefined)) as Reminded;
+  remind(type: string, id: string, args: RemindArguments): Promise<Reminded> {
+    try {
+      const target = this.target(type);
+      const { clock, deadlines } = this;
+      const { callTimeoutMs } = target.options;
+      const now = clock.monotonic();
+      const turn = new Turn(target, id, REMIND, args, undefined, callTimeoutMs, now, deadlines, undefined);
+      this.deliver(turn);
+      return turn.promise(undefined) as Promise<Reminded>;
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /** Lets the least recently used idle actor of all types go. False: there is none. */

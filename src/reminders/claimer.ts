@@ -57,6 +57,8 @@ export class Claimer {
   #askAt = Number.POSITIVE_INFINITY;
   /** For which it was asked. */
   #asked = "";
+  /** Whether that was no more than one type. This is called for every reminder that ends, so types are not asked for each time. */
+  #isAlone = true;
   #unwatch: (() => void) | undefined;
   #isRunning = false;
 
@@ -95,7 +97,7 @@ export class Claimer {
   /** Something that was held is not any more. */
   roomMade(): void {
     if (this.#leftOut.size === 0) return;
-    const isAlone = this.#world.types().length < 2;
+    const isAlone = this.#isAlone;
     // Not for every single one: a claim should be worth it.
     const enough = Math.ceil(this.#settings.batchSize / (isAlone ? 1 : 2));
     for (const type of this.#leftOut) {
@@ -195,7 +197,8 @@ export class Claimer {
   #hungry(): readonly string[] {
     const types = this.#world.types();
     this.#asked = types.join();
-    const isHungry = (type: string): boolean => this.#world.room.roomFor(type, types.length < 2) > 0;
+    this.#isAlone = types.length < 2;
+    const isHungry = (type: string): boolean => this.#world.room.roomFor(type, this.#isAlone) > 0;
     const hungry = types.filter(isHungry);
     this.#leftOut = hungry.length < types.length ? new Set(types.filter((type) => !hungry.includes(type))) : NONE;
     return hungry;

@@ -17,6 +17,8 @@ export interface HeldClaim {
 
 export interface Held {
   readonly reminder: ClaimedReminder;
+  /** Of its key. */
+  readonly text: string;
   /** Of its claim. */
   token: string;
   tick: Tick;
@@ -36,3 +38,16 @@ export interface Held {
 /** Two of one actor, or with the same parts in other places, are told apart. */
 export const keyText = ({ key: { type, id, name } }: Pick<ClaimedReminder, "key">): string =>
   `${type.length}:${id.length}:${type}${id}${name}`;
+
+export const heldOf = (reminder: ClaimedReminder, token: string, tick: Tick, leaseUntil: number): Held => ({
+  reminder,
+  text: keyText(reminder),
+  token,
+  tick,
+  leaseUntil,
+  sureUntil: 0,
+  doubts: 0,
+  wakeAt: 0,
+  state: "waiting",
+  again: undefined,
+});

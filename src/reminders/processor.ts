@@ -23,7 +23,7 @@ import { Batcher } from "./batcher.ts";
 import { Claimer, type ClaimerSettings } from "./claimer.ts";
 import { DueQueue } from "./due-queue.ts";
 import { pauseAfter } from "./failure-policy.ts";
-import { type Held, type HeldClaim, keyText } from "./held.ts";
+import { type Held, type HeldClaim, heldOf, keyText } from "./held.ts";
 import type { ReminderInstruments } from "./instruments.ts";
 import { Leases } from "./leases.ts";
 import { decodePlan, type Plan } from "./plan.ts";
@@ -99,6 +99,7 @@ export class Processor {
   #isAlone = true;
   #alarm: Timer | undefined;
   #alarmAt = Number.POSITIVE_INFINITY;
+  #isAtOnce = false;
   #renewal: Timer | undefined;
   #isStopped = false;
   #whenIdle: (() => void) | undefined;
@@ -181,12 +182,9 @@ export class Processor {
     const { generation, key, tick } = reminder;
     const before = this.#held.get(generation);
     if (before !== undefined && !this.#isReplaced(before, claim)) return undefined;
-    const held: Held = {
-      ...{ reminder, token, tick, leaseUntil },
-      ...{ sureUntil: 0, doubts: 0, wakeAt: 0, state: "waiting", again: undefined },
-    };
+    const held = heldOf(reminder, token, tick, leaseUntil);
     this.#held.set(generation, held);
-    this.#byKey.set(keyText(reminder), held);
+    this.#byKey.set(held.text, held);
     this.#room.take(key.type);
     this.#isOurs(held);
     this.#wait(held);
@@ -209,8 +207,8 @@ export class Processor {
   #drop(held: Held): void {
     if (held.state === "over") return;
     held.state = "over";
-    const { generation, key } = held.reminder;
-    const text = keyText(held.reminder);
+    const { text, reminder } = held;
+    const { generation, key } = reminder;
     this.#held.delete(generation);
     if (this.#byKey.get(text) === held) this.#byKey.delete(text);
     this.#room.free(key.type);
@@ -248,6 +246,8 @@ export class Processor {
 
   /** One timer, for the first of them. */
   #ring(): void {
+    // Nothing is sooner than at once, and with a backlog this is asked for each of them.
+    if (this.#isAtOnce) return;
     const { clock, storeClock } = this.#world;
     const first = this.#isStopped ? undefined : this.#queue.first(this.#mayBegin);
     if (first === undefined) return;
@@ -256,11 +256,13 @@ export class Processor {
     if (at >= this.#alarmAt) return;
     this.#alarm?.cancel();
     this.#alarmAt = at;
+    this.#isAtOnce = ms === 0;
     this.#alarm = clock.after(ms, () => this.#due());
   }
 
   #due(): void {
     this.#alarmAt = Number.POSITIVE_INFINITY;
+    this.#isAtOnce = false;
     const now = this.#world.storeClock.now();
     for (let count = 0; count < BURST && !this.#isStopped; count++) {
       const first = this.#queue.first(this.#mayBegin);
@@ -339,21 +341,21 @@ export class Processor {
       this.#running--;
       this.#slots.free(type);
     };
-    deliver({ reminder, tick, plan, settlement: { generation: reminder.generation, token, ...fate } })
-      .then(
-        ({ isSettled }) => {
-          ended();
-          instruments.fired(1);
-          if (isSettled) this.#isSettled(held, fate);
-          else if (fate.kind === "next") this.#goOn(held, fate.tick);
-          else this.#settle(held, fate);
-        },
-        (error: unknown) => {
-          ended();
-          this.#failed(held, plan, tick, error);
-        },
-      )
-      .finally(() => this.#ring());
+    deliver({ reminder, tick, plan, settlement: { generation: reminder.generation, token, ...fate } }).then(
+      ({ isSettled }) => {
+        ended();
+        instruments.fired(1);
+        if (isSettled) this.#isSettled(held, fate);
+        else if (fate.kind === "next") this.#goOn(held, fate.tick);
+        else this.#settle(held, fate);
+        this.#ring();
+      },
+      (error: unknown) => {
+        ended();
+        this.#failed(held, plan, tick, error);
+        this.#ring();
+      },
+    );
   }
 
   /** It was stored with what the handler changed, and whoever claims it has the next tick. */

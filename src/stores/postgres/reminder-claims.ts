@@ -54,6 +54,8 @@ const lockSome = (schema: string) => `near AS MATERIALIZED (
  * The first rows of the answer have no generation: one that tells the clock and whether more is due now, and one for each type. If
  * nothing more is due now, this one tells when the first row behind is, and when the first lease ends among those in front. And,
  * when asked, where the first row of all is (low-marks.ts).
+ *
+ * Of a claimed row, what is as it nearly always is comes as NULL: reading a value costs this process more than the server.
  */
 export const claimReminders = (schema: string, several: boolean): Statement => ({
   name: several ? "limpet_claim_several" : "limpet_claim",
@@ -76,7 +78,8 @@ export const claimReminders = (schema: string, several: boolean): Statement => (
     ), claimed AS (
       UPDATE ${schema}.reminders r SET leased_until = (SELECT now FROM clock) + $7, token = $8
       WHERE r.ctid = ANY (ARRAY(SELECT m.place FROM mine m))
-      RETURNING r.generation, r.type, r.id, r.name, r.at, r.due, r.number, r.attempt, r.schedule, r.data
+      RETURNING r.generation, ${several ? "r.type" : "NULL::text"}, r.id, r.name, r.at, nullif(r.due, r.at), nullif(r.number, 1),
+                nullif(r.attempt, 0), r.schedule, r.data
     )
     SELECT NULL::bigint, NULL::text, NULL::text, NULL::text, now, (SELECT is_due::int::bigint FROM more), NULL::bigint, NULL::bigint,
            NULL::text, NULL::text
@@ -101,7 +104,18 @@ export const claimReminders = (schema: string, several: boolean): Statement => (
 
 type ClockRow = [null, null, null, null, now: number, isMore: number];
 type TypeRow = [null, type: string, null, null, behind: number | null, until: number | null, first: number | null];
-type ClaimedRow = [number, string, string, string, number, number, number, number, string, string | null];
+type ClaimedRow = [
+  generation: number,
+  type: string | null,
+  id: string,
+  name: string,
+  at: number,
+  due: number | null,
+  number: number | null,
+  attempt: number | null,
+  schedule: string,
+  data: string | null,
+];
 
 export class Claims {
   readonly #connections: Connections;
@@ -132,14 +146,16 @@ export class Claims {
       next = Math.min(next, (behind ?? Number.POSITIVE_INFINITY) - aheadMs, until ?? Number.POSITIVE_INFINITY);
       if (lows.areUsed) this.#lows.saw(namespace, type, first, now, lows);
     }
-    const reminders = rows.slice(asked.length + 1).map((row) => claimedOf(namespace, row));
+    const reminders = rows.slice(asked.length + 1).map((row) => claimedOf(namespace, asked[0]!, row));
     reminders.sort((a, b) => a.tick.at - b.tick.at || a.generation - b.generation);
     return { now, reminders, next: next === Number.POSITIVE_INFINITY ? undefined : next };
   }
 }
 
-function claimedOf(namespace: string, row: Row): ClaimedReminder {
+/** `only`: the type that was asked for, when it was one. */
+function claimedOf(namespace: string, only: string, row: Row): ClaimedReminder {
   const [generation, type, id, name, at, due, number, attempt, schedule, data] = row as unknown as ClaimedRow;
-  const key = { namespace, type, id, name };
-  return { generation, key, tick: { at, due, number, attempt }, schedule, data: data ?? undefined };
+  const key = { namespace, type: type ?? only, id, name };
+  const tick = { at, due: due ?? at, number: number ?? 1, attempt: attempt ?? 0 };
+  return { generation, key, tick, schedule, data: data ?? undefined };
 }
