@@ -4,8 +4,8 @@
 import { LimpetError } from "../kernel/errors.ts";
 import type { ActorKey } from "../kernel/names.ts";
 import type { Prng } from "../kernel/prng.ts";
-import type { Candidate, Coordination, Standing } from "../ports/coordination.ts";
-import type { Claim, ClaimRequest, ReminderOutcome, Reminders, ReminderWrite, Settlement } from "../ports/reminders.ts";
+import type { Coordination } from "../ports/coordination.ts";
+import type { Reminders, ReminderWrite } from "../ports/reminders.ts";
 import type {
   ActorQuery,
   Commit,
@@ -20,10 +20,14 @@ import type { Workflows } from "../ports/workflows.ts";
 import { newsOf } from "../stores/memory/memory-reminders.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { CoordinationClient } from "./database-coordination.ts";
+import { type DatabaseWatcher, failure, type Question, WRITES } from "./database-questions.ts";
 import { RemindersClient } from "./database-reminders.ts";
+import { WorkflowsClient } from "./database-workflows.ts";
 import { BEGINNING } from "./local-clock.ts";
 import type { Station } from "./network.ts";
 import { KIND, type Timeline } from "./timeline.ts";
+
+export type { DatabaseWatcher, Question } from "./database-questions.ts";
 
 /** Chances are per question. */
 export interface DatabaseTroubles {
@@ -50,39 +54,10 @@ export const NO_TROUBLES: Readonly<DatabaseTroubles> = {
   isDown: false,
 };
 
-export type Question =
-  | ("take" | "commit" | "read" | "ping")
-  | ("campaign" | "resign" | "members" | "note")
-  /** Of reminders: setting, cancelling, and what people do with dead ones; claiming; settling; renewing. */
-  | ("remind" | "claim" | "settle" | "renew");
-
-/** What the database tells whoever watches it. */
-export interface DatabaseWatcher {
-  /** A process has decided to ask, and is about to send its question. */
-  asks?(station: Station, question: Question): void;
-  taken?(station: Station, request: TakeRequest, taken: Taken): void;
-  committed?(station: Station, commit: Commit, key: ActorKey, outcome: CommitOutcome): void;
-  campaigned?(station: Station, candidate: Candidate, standing: Standing): void;
-  /** A host has taken itself out of the members. */
-  left?(station: Station, incarnations: readonly string[]): void;
-  /** Those that a commit brings are told with the commit alone. */
-  reminded?(station: Station, batch: readonly ReminderWrite[], outcomes: readonly ReminderOutcome[]): void;
-  claimed?(station: Station, request: ClaimRequest, claim: Claim): void;
-  settled?(station: Station, batch: readonly Settlement[], counted: readonly boolean[]): void;
-  /** It has been done, and the answer has not left yet. */
-  done?(station: Station, question: Question): void;
-}
-
 /** Whoever has no answer by then is told so. */
 const PATIENCE_MS = 5_000;
-const WRITES: ReadonlySet<Question> = new Set<Question>([
-  ...(["take", "commit", "campaign", "resign", "note"] as const),
-  ...(["remind", "claim", "settle", "renew"] as const),
-]);
-/** Whoever asked these must know that they may have been done. The others are harmless to do twice. */
-const DOUBTFUL: ReadonlySet<Question> = new Set<Question>(["commit", "remind", "settle"]);
 
-/** Somebody who wants to hear of reminders that others write. */
+/** Somebody who wants to hear of reminders that others write, or of tasks that others make ready. */
 export interface Listening {
   readonly station: Station;
   readonly namespace: string;
@@ -97,9 +72,11 @@ export class Database {
   latency = { leastMs: 0.2, moreMs: 0.3 };
   /** Its own clock, relative to the world's. */
   offsetMs = 0;
-  /** Whether it tells those who watch that others have written reminders. Some databases cannot. */
+  /** Whether it tells those who watch what others have done. Some databases cannot. */
   tellsNews = true;
+  /** For reminders, and for workflows. */
   readonly listening = new Set<Listening>();
+  readonly following = new Set<Listening>();
   readonly truth: MemoryStore;
   readonly #keys = new Map<number, ActorKey>();
   /** Grows whenever it goes down: what was under way then is lost. */
@@ -143,8 +120,16 @@ export class Database {
   /** What one process has written is told to the others, later, or never when the connection is lost. */
   tellNews(from: Station, batch: readonly ReminderWrite[]): void {
     if (this.listening.size === 0) return;
-    const namespaces = newsOf(batch, this.now);
-    for (const { station, namespace, hear } of this.listening) {
+    this.#tell(from, this.listening, newsOf(batch, this.now));
+  }
+
+  /** That tasks of these namespaces may be ready, or runs over. */
+  tellFollowers(from: Station, namespaces: ReadonlySet<string>): void {
+    if (namespaces.size > 0) this.#tell(from, this.following, namespaces);
+  }
+
+  #tell(from: Station, listening: Iterable<Listening>, namespaces: ReadonlySet<string>): void {
+    for (const { station, namespace, hear } of listening) {
       if (station === from || !namespaces.has(namespace)) continue;
       const { failsAfter } = this.troubles;
       if (failsAfter > 0 && this.chance.chance(failsAfter)) continue;
@@ -198,11 +183,6 @@ export class Database {
   }
 }
 
-function failure(question: Question, isDone: boolean, why: string): LimpetError {
-  const code = isDone && DOUBTFUL.has(question) ? "COMMIT_UNKNOWN" : "STORE_UNAVAILABLE";
-  return new LimpetError(code, `the database failed: ${why}`);
-}
-
 /** How a process asks: with all that can go wrong. */
 export type Ask = <T>(question: Question, work: () => Promise<T>) => Promise<T>;
 
@@ -212,6 +192,7 @@ class Client implements Store {
   readonly eager = 512;
   readonly coordination: Coordination;
   readonly #reminders: RemindersClient;
+  readonly #workflows: WorkflowsClient;
   readonly #database: Database;
   readonly #station: Station;
   readonly #underWay = new Set<Promise<unknown>>();
@@ -223,6 +204,7 @@ class Client implements Store {
     const ask: Ask = (question, work) => this.#ask(question, work);
     this.coordination = new CoordinationClient(database, station, ask);
     this.#reminders = new RemindersClient(database, station, ask);
+    this.#workflows = new WorkflowsClient(database, station, ask);
   }
 
   get reminders(): Reminders {
@@ -230,7 +212,7 @@ class Client implements Store {
   }
 
   get workflows(): Workflows {
-    throw new LimpetError("INVARIANT", "this store does not keep workflows yet");
+    return this.#workflows;
   }
 
   #ask<T>(question: Question, work: () => Promise<T>): Promise<T> {
@@ -264,12 +246,16 @@ class Client implements Store {
   async commit(batch: readonly Commit[]): Promise<(CommitOutcome | Held)[]> {
     return this.#ask("commit", async () => {
       const free = this.#free(batch);
-      const outcomes = await this.#database.truth.commit(free);
+      const { truth } = this.#database;
+      const asked = truth.commit(free);
+      const news = truth.workflows.takeNews();
+      const outcomes = await asked;
       for (const [i, commit] of free.entries()) {
         const key = this.#database.keyOf(commit.ref)!;
         for (const watcher of this.#database.watchers) watcher.committed?.(this.#station, commit, key, outcomes[i]!);
-        if (outcomes[i] === "committed") this.#database.tellNews(this.#station, commit.reminders ?? []);
+        if (outcomes[i] === "committed") this.#database.tellNews(this.#station, remindersOf(commit));
       }
+      this.#database.tellFollowers(this.#station, news);
       return spread(batch, free, outcomes);
     });
   }
@@ -289,9 +275,14 @@ class Client implements Store {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#reminders.hearNoMore();
+    this.#workflows.hearNoMore();
     await Promise.allSettled(this.#underWay);
   }
 }
+
+/** Those of runs that it starts with them. */
+const remindersOf = ({ reminders = [], starts = [] }: Commit): readonly ReminderWrite[] =>
+  starts.length === 0 ? reminders : [...reminders, ...starts.flatMap((start) => start.reminders)];
 
 function spread<T, A>(batch: readonly T[], free: readonly T[], answers: readonly A[]): (A | undefined)[] {
   if (free.length === batch.length) return [...answers];
