@@ -250,8 +250,16 @@ export class Execution {
     } catch (thrown) {
       end = this.#endBy(thrown);
     }
-    if (this.#broken !== undefined || this.#end !== undefined) return;
-    this.decide(end);
+    this.#conclude(end);
+  }
+
+  /** Nobody is there to hear what it throws; that the run is broken is known by then. */
+  #conclude(decision: NewDecision): void {
+    try {
+      if (this.#broken === undefined && this.#end === undefined) this.decide(decision);
+    } catch (error) {
+      if (this.#broken === undefined) throw error;
+    }
   }
 
   #endBy(thrown: unknown): NewDecision {
@@ -319,7 +327,7 @@ export class Execution {
   }
 
   #handleSignal(handler: (input: unknown) => unknown, input: unknown): void {
-    void this.#handle(async () => handler(input)).catch((thrown) => this.#fail(thrown));
+    void this.#handle(async () => handler(input)).catch((thrown) => this.#conclude(this.#endBy(thrown)));
   }
 
   handleSignals(name: string, handler: (input: unknown) => unknown): void {
@@ -364,8 +372,8 @@ export class Execution {
       return toWire(await update.handle(input), "the result", "RESULT_INVALID");
     });
     void done.then(
-      (result) => this.decide({ kind: "UpdateCompleted", id, result }),
-      (thrown) => this.decide({ kind: "UpdateFailed", id, error: tellError(thrown) }),
+      (result) => this.#conclude({ kind: "UpdateCompleted", id, result }),
+      (thrown) => this.#conclude({ kind: "UpdateFailed", id, error: tellError(thrown) }),
     );
   }
 
@@ -380,10 +388,6 @@ export class Execution {
 
   get handlersRunning(): number {
     return this.#handlersRunning;
-  }
-
-  #fail(thrown: unknown): void {
-    if (this.#end === undefined && this.#broken === undefined) this.decide(this.#endBy(thrown));
   }
 
   query(name: string, input: unknown): unknown {

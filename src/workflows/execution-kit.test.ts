@@ -1,0 +1,87 @@
+// Drives one run by hand, as a worker would, and replays its history from the beginning after every step: a run that was kept in memory
+// and one that was replayed must have come to the same point.
+import assert from "node:assert/strict";
+import type { AnyWorkflow } from "./definition.ts";
+import type { Decision, HistoryEvent, News, Step } from "./events.ts";
+import { readPage, writePage } from "./events.ts";
+import { Execution, type ExecutionNeeds } from "./execution.ts";
+
+export const NEEDS: ExecutionNeeds = {
+  settle: () => new Promise<void>((resolve) => process.nextTick(resolve)),
+  namespace: "default",
+  queue: "default",
+  nameOf: (activity) => (activity as { readonly name?: string }).name,
+};
+
+export class DrivenRun {
+  readonly workflow: AnyWorkflow;
+  readonly steps: Step[] = [];
+  readonly execution: Execution;
+  /** The time that the next step gets. */
+  at = 1_000;
+
+  constructor(workflow: AnyWorkflow) {
+    this.workflow = workflow;
+    this.execution = new Execution(workflow, NEEDS);
+  }
+
+  static async begin(workflow: AnyWorkflow, input?: unknown): Promise<DrivenRun> {
+    const run = new DrivenRun(workflow);
+    const started = {
+      kind: "WorkflowStarted",
+      type: workflow.name,
+      workflowId: "w",
+      runId: "r",
+      input,
+      flags: 1,
+    } as const;
+    await run.execution.begin(started, run.at);
+    await run.#record([started]);
+    return run;
+  }
+
+  /** What it decided because of this. */
+  async tell(news: News): Promise<Decision[]> {
+    this.at += 1_000;
+    await this.execution.tell(news, this.at);
+    return this.#record([news]);
+  }
+
+  async #record(before: readonly HistoryEvent[]): Promise<Decision[]> {
+    const fresh = this.execution.takeFresh();
+    this.steps.push(readPage(writePage({ at: this.at, events: [...before, ...fresh] }).data));
+    await this.replay();
+    return fresh;
+  }
+
+  /** A second run of the same history, from the beginning; it has come to the same point. */
+  async replay(workflow = this.workflow): Promise<Execution> {
+    const replayed = new Execution(workflow, NEEDS);
+    await replayed.replay(this.steps);
+    if (workflow === this.workflow) {
+      assert.deepEqual(replayed.fresh, []);
+      assert.deepEqual(replayed.end, this.execution.end);
+      assert.deepEqual(replayed.waitsFor, this.execution.waitsFor);
+      assert.deepEqual(replayed.memo, this.execution.memo);
+      assert.deepEqual(replayed.attributes, this.execution.attributes);
+    }
+    return replayed;
+  }
+
+  /** All that it decided so far. */
+  get decided(): string[] {
+    return this.steps.flatMap(({ events }) => events.filter((event) => "n" in event).map(({ kind }) => kind));
+  }
+
+  complete(of: number, result?: unknown): Promise<Decision[]> {
+    return this.tell({ kind: "ActivityCompleted", of, result });
+  }
+
+  fire(of: number): Promise<Decision[]> {
+    return this.tell({ kind: "TimerFired", of });
+  }
+
+  signal(name: string, input?: unknown): Promise<Decision[]> {
+    return this.tell({ kind: "SignalReceived", id: `${name} ${this.at}`, name, input });
+  }
+}
