@@ -31,6 +31,7 @@ import { failureNews } from "../workflows/task.ts";
 import { Worker, type WorkerSettings } from "../workflows/worker.ts";
 import { batchWorkflows } from "./batched-workflows.ts";
 import type { ReminderNode } from "./reminder-node.ts";
+import { installGuards } from "./workflow-guards.ts";
 
 export interface WorkflowSettings extends WorkerSettings {
   readonly patienceMs: number;
@@ -109,6 +110,7 @@ export class WorkflowNode {
     const { reminders } = this.#world;
     const { queue, namespace } = this.#settings;
     if (this.worker.types.length > 0) {
+      installGuards();
       reminders.serve(TIMER_TYPE, (data, tick) => this.#timerFired(data as RunTimer, tick));
       reminders.serve(TIMEOUT_TYPE, (data) => this.#timedOut(data as RunTimer));
       await this.worker.start();

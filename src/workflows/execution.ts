@@ -248,6 +248,8 @@ export class Execution {
       const result = await this.workflow.run(context, input);
       end = { kind: "WorkflowCompleted", result: toWire(result, "the result", "RESULT_INVALID") };
     } catch (thrown) {
+      // Wrong code is no end of the run: it can be mended, and the run goes on.
+      if (thrown instanceof LimpetError && thrown.code === "WORKFLOW_MISUSED") this.#break(thrown);
       end = this.#endBy(thrown);
     }
     this.#conclude(end);
