@@ -8,8 +8,8 @@ import type { WorkflowWorkers } from "./workflow-workers.ts";
 
 /** Rows that are read at once. */
 const PORTION = 256;
-/** So many tasks that are left to a living worker are looked at in one claim: the others have their turn when those are gone, or free. */
-const LOOK = 1_000;
+/** So many tasks that are left to a living worker are passed over in one claim: those behind have their turn when these are gone, or free. */
+const PASSED_OVER = 1_000;
 
 /** Tasks of a kind, for a build, with affinity for a worker; null: any build, no affinity. */
 interface Group {
@@ -26,6 +26,12 @@ interface Candidate {
   readonly at: number;
   readonly type: string;
   readonly mode: ReplayMode;
+}
+
+/** What a look through one group has found so far. */
+interface Walk {
+  readonly found: Candidate[];
+  passedOver: number;
 }
 
 type DueRow = [ref: number, at: number, state: number, until: number, stickyUntil: number | null];
@@ -95,15 +101,8 @@ export class WorkflowClaims {
 
   claim(request: TaskClaim, now: number): TaskClaims {
     const search = new Search(request, now);
-    let [mine, others]: [Candidate[], Candidate[]] = [[], []];
-    for (const group of this.#groups(request, now)) {
-      for (const one of this.#candidates(group, search)) {
-        (one.mode === "sticky_hit_expected" ? mine : others).push(one);
-      }
-    }
-    mine = mine.sort(byMoment);
-    others = others.sort(byMoment);
-    const found = [...mine, ...others];
+    const found = this.#groups(request, now).flatMap((group) => this.#candidates(group, search));
+    found.sort(byPreference);
     const claimed = found.slice(0, request.limit);
     if (found.length > claimed.length) search.comesAt(now);
     const tasks = claimed.map((one) => this.#take(one, request, now));
@@ -144,43 +143,39 @@ export class WorkflowClaims {
   }
 
   /** The first that can be had, and one more than asked for if there is one. */
-  #candidates(group: Group, search: Search): Candidate[] {
+  #candidates(group: Group, search: Search): readonly Candidate[] {
     const { kind, build, owner } = group;
-    const found: Candidate[] = [];
-    let [at, ref, looked] = [0, 0, 0];
+    const walk: Walk = { found: [], passedOver: 0 };
+    let [at, ref] = [0, 0];
     for (;;) {
       const rows = this.#due.all(kind, build, owner, at, ref, search.horizon, PORTION) as unknown as DueRow[];
-      const isEnough = this.#sift(rows, group, search, found);
-      looked += rows.length;
-      if (isEnough) return found;
+      if (this.#sift(rows, group, search, walk)) return walk.found;
       if (rows.length < PORTION) break;
-      if (group.heldUntil !== undefined && looked >= LOOK) return found;
       [ref, at] = rows[PORTION - 1] as DueRow;
     }
     const behind = this.#behind.get(kind, build, owner, search.horizon) as unknown as [number] | undefined;
     if (behind !== undefined) search.comesAt(behind[0]);
-    return found;
+    return walk.found;
   }
 
   /** True when nothing behind these rows need be looked at. */
-  #sift(rows: readonly DueRow[], group: Group, search: Search, found: Candidate[]): boolean {
+  #sift(rows: readonly DueRow[], group: Group, search: Search, walk: Walk): boolean {
     const { now, request } = search;
     for (const [ref, at, state, until, stickyUntil] of rows) {
-      const isMoved = state === LEASED && until > at;
+      const isMoved = state === LEASED && until > Math.max(at, now);
       if (isMoved) this.#moveOn.run(ref);
       const moment = isMoved ? until : at;
+      const isActive = (stickyUntil ?? 0) > now;
       if (moment > now) {
         search.comesAt(moment);
-        if (isMoved) continue;
-        return true;
-      }
-      const isActive = (stickyUntil ?? 0) > now;
-      if (group.heldUntil !== undefined && isActive) {
+        if (!isMoved) return true;
+      } else if (group.heldUntil !== undefined && isActive) {
         search.comesAt(Math.min(stickyUntil as number, group.heldUntil));
-        continue;
+        if (++walk.passedOver >= PASSED_OVER) return true;
+      } else {
+        walk.found.push({ ref, at: moment, type: group.type, mode: modeFor(group, isActive, request) });
+        if (walk.found.length > request.limit) return true;
       }
-      found.push({ ref, at: moment, type: group.type, mode: modeFor(group, isActive, request) });
-      if (found.length > request.limit) return true;
     }
     return false;
   }
@@ -198,4 +193,8 @@ function modeFor({ owner }: Group, isActive: boolean, { isSticky, lease }: TaskC
   return isSticky && isActive && owner === lease.worker ? "sticky_hit_expected" : "forced_cold_replay";
 }
 
-const byMoment = (a: Candidate, b: Candidate): number => a.at - b.at || a.ref - b.ref;
+/** Whoever has a run in memory goes on with it first; otherwise those come first that are ready for longest. */
+function byPreference(a: Candidate, b: Candidate): number {
+  const isHit = ({ mode }: Candidate): number => (mode === "sticky_hit_expected" ? 1 : 0);
+  return isHit(b) - isHit(a) || a.at - b.at || a.ref - b.ref;
+}
