@@ -12,9 +12,10 @@ import type { Option } from "./option.ts";
 import { hostProblem, storeProblem, tokenProblem } from "./places.ts";
 import { REMINDER_OPTIONS, type ReminderProcessing, type ReminderValues } from "./reminder-options.ts";
 import { STICKY_OPTION, type StickyTypes } from "./sticky-types.ts";
+import { WORKER_OPTIONS, type WorkerSettings, type WorkerValues } from "./worker-options.ts";
 
 /** What the rest of the program sees: every value present, durations in milliseconds. */
-export interface Settings extends ClusterValues, ReminderValues {
+export interface Settings extends ClusterValues, ReminderValues, WorkerValues {
   readonly namespace: string;
   readonly store: string;
   readonly http: boolean;
@@ -60,6 +61,8 @@ export interface LimpetSettings {
   readonly schedulers?: readonly string[] | undefined;
   /** Whether this process delivers reminders: `true`, `false`, or how. */
   readonly reminders?: boolean | ReminderProcessing | undefined;
+  /** Whether this process runs workflows: `true`, `false`, or how. */
+  readonly worker?: boolean | WorkerSettings | undefined;
 }
 
 export interface HttpSettings {
@@ -223,6 +226,7 @@ export const OPTIONS: { readonly [K in SettingKey]: Option } = {
   },
   ...CLUSTER_OPTIONS,
   ...REMINDER_OPTIONS,
+  ...WORKER_OPTIONS,
 };
 
 export const SETTING_KEYS = Object.keys(OPTIONS) as readonly SettingKey[];

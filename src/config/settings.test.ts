@@ -71,6 +71,16 @@ test("with nothing set, the defaults hold", () => {
     reminderLease: 30_000,
     reminderConcurrency: 1_000,
     reminderDirect: true,
+    worker: true,
+    workerQueue: "default",
+    workerBuild: "",
+    workerConcurrency: 1_000,
+    workerLease: 30_000,
+    workerPollInterval: 1_000,
+    workerSticky: true,
+    workerStickyTtl: 300_000,
+    workerCacheRuns: 10_000,
+    workerCacheMegabytes: 256,
   });
   assert.ok(Object.values(origins).every((origin) => origin.source === "default"));
   assert.equal(file, undefined);
@@ -122,6 +132,17 @@ test("every setting can come from every source", () => {
     },
     schedulers: ["10.0.0.1:7400", "[::1]:7400"],
     reminders: { pollInterval: "1s", fetchAhead: "2s", batchSize: 7, lease: "9s", concurrency: 8, direct: false },
+    worker: {
+      queue: "q",
+      build: "b",
+      concurrency: 3,
+      lease: "8s",
+      pollInterval: "2s",
+      sticky: false,
+      stickyTtl: "1m",
+      cacheRuns: 4,
+      cacheMegabytes: 5,
+    },
   };
   const file = yaml(
     "namespace: n\nstore: 'memory:'\nhttp: { host: '::1', port: 0, tokens: [a, b] }\nidleTimeout: 2s\ncallTimeout: 1m\n" +
@@ -130,7 +151,9 @@ test("every setting can come from every source", () => {
       `cluster: { name: alpha, host: 10.0.0.5, port: 1, schedulerPort: 2, keys: [${KEY}, another-key-of-the-cluster],\n` +
       "  lease: 20s, leaderLease: 400ms, roundTimeout: 1s, coalesce: 100ms, replicationFactor: 5, moveTimeout: 500ms,\n" +
       "  failover: fast }\n" +
-      "reminders: { pollInterval: 1s, fetchAhead: 2s, batchSize: 7, lease: 9s, concurrency: 8, direct: no }\n",
+      "reminders: { pollInterval: 1s, fetchAhead: 2s, batchSize: 7, lease: 9s, concurrency: 8, direct: no }\n" +
+      "worker: { queue: q, build: b, concurrency: 3, lease: 8s, pollInterval: 2s, sticky: no, stickyTtl: 1m, cacheRuns: 4,\n" +
+      "  cacheMegabytes: 5 }\n",
   );
   const env = {
     LIMPET_NAMESPACE: "n",
@@ -168,6 +191,16 @@ test("every setting can come from every source", () => {
     LIMPET_REMINDERS_LEASE: "9s",
     LIMPET_REMINDERS_CONCURRENCY: "8",
     LIMPET_REMINDERS_DIRECT: "no",
+    LIMPET_WORKER: "yes",
+    LIMPET_WORKER_QUEUE: "q",
+    LIMPET_WORKER_BUILD: "b",
+    LIMPET_WORKER_CONCURRENCY: "3",
+    LIMPET_WORKER_LEASE: "8s",
+    LIMPET_WORKER_POLL_INTERVAL: "2s",
+    LIMPET_WORKER_STICKY: "no",
+    LIMPET_WORKER_STICKY_TTL: "1m",
+    LIMPET_WORKER_CACHE_RUNS: "4",
+    LIMPET_WORKER_CACHE_MEGABYTES: "5",
   };
   const flags = {
     namespace: "n",
@@ -205,6 +238,16 @@ test("every setting can come from every source", () => {
     "reminders-lease": "9s",
     "reminders-concurrency": "8",
     "reminders-direct": false,
+    worker: true,
+    "worker-queue": "q",
+    "worker-build": "b",
+    "worker-concurrency": "3",
+    "worker-lease": "8s",
+    "worker-poll-interval": "2s",
+    "worker-sticky": false,
+    "worker-sticky-ttl": "1m",
+    "worker-cache-runs": "4",
+    "worker-cache-megabytes": "5",
   };
   const wanted = {
     namespace: "n",
@@ -242,6 +285,16 @@ test("every setting can come from every source", () => {
     reminderLease: 9_000,
     reminderConcurrency: 8,
     reminderDirect: false,
+    worker: true,
+    workerQueue: "q",
+    workerBuild: "b",
+    workerConcurrency: 3,
+    workerLease: 8_000,
+    workerPollInterval: 2_000,
+    workerSticky: false,
+    workerStickyTtl: 60_000,
+    workerCacheRuns: 4,
+    workerCacheMegabytes: 5,
   };
   for (const [source, sources] of Object.entries({
     code: { code },

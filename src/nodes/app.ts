@@ -110,7 +110,7 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
     });
     if (settings.reminders && extras.dedicated !== true) {
       reminders.start();
-      await flows.start();
+      if (settings.worker) await flows.start();
     }
     const close = extras.store === undefined ? () => store.close() : async () => {};
     try {
@@ -175,15 +175,15 @@ function workflowSettings(settings: Settings, random: Random): WorkflowSettings 
   return {
     namespace: settings.namespace,
     workerId: random.id(),
-    queue: "default",
-    build: "",
-    leaseMs: 30_000,
-    pollMs: 1_000,
-    concurrency: 1_000,
-    cacheRuns: 10_000,
-    cacheBytes: 256 * 1024 * 1024,
-    isSticky: true,
-    stickyMs: 300_000,
+    queue: settings.workerQueue,
+    build: settings.workerBuild,
+    leaseMs: settings.workerLease,
+    pollMs: settings.workerPollInterval,
+    concurrency: settings.workerConcurrency,
+    cacheRuns: settings.workerCacheRuns,
+    cacheBytes: settings.workerCacheMegabytes * 1024 * 1024,
+    isSticky: settings.workerSticky,
+    stickyMs: settings.workerStickyTtl,
     drainMs: settings.drainTimeout,
     patienceMs: settings.storeTimeout,
   };

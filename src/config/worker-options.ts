@@ -1,0 +1,155 @@
+// The settings of the worker that runs workflows and their activities. All of them nest under `worker` in code and in limpet.yaml.
+// Nothing here reads anything.
+
+import type { Duration } from "../kernel/durations.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import { nameProblem } from "../kernel/names.ts";
+import type { Option } from "./option.ts";
+
+/** As the rest of the program sees them: every value present, durations in milliseconds. */
+export interface WorkerValues {
+  readonly worker: boolean;
+  readonly workerQueue: string;
+  readonly workerBuild: string;
+  readonly workerConcurrency: number;
+  readonly workerLease: number;
+  readonly workerPollInterval: number;
+  readonly workerSticky: boolean;
+  readonly workerStickyTtl: number;
+  readonly workerCacheRuns: number;
+  readonly workerCacheMegabytes: number;
+}
+
+/** What may be set in code under `worker`. */
+export interface WorkerSettings {
+  /** The queue whose workflows and activities it runs, and into which this process starts workflows. */
+  readonly queue?: string | undefined;
+  /** The build of the code. Workflows that are bound to a build are run by workers of that build alone. */
+  readonly build?: string | undefined;
+  /** Runs it works on at once. */
+  readonly concurrency?: number | undefined;
+  /** How long a task is waited for when its worker dies; renewed while it lives. */
+  readonly lease?: Duration | undefined;
+  /** How often the store is asked for tasks at least. */
+  readonly pollInterval?: Duration | undefined;
+  /** Whether runs that rest stay in memory, and their next task is kept for this worker. */
+  readonly sticky?: boolean | undefined;
+  readonly stickyTtl?: Duration | undefined;
+  /** How many runs may rest in memory, and how much they may take up. */
+  readonly cacheRuns?: number | undefined;
+  readonly cacheMegabytes?: number | undefined;
+}
+
+export const WORKER_OPTIONS = {
+  worker: {
+    kind: "yes/no",
+    default: true,
+    path: "worker",
+    env: "LIMPET_WORKER",
+    flag: "worker",
+    help: "Run the workflows and activities of this process. They can be started either way.",
+    breaks: "Off everywhere: workflows are kept and do not go on.",
+  },
+  workerQueue: {
+    kind: "text",
+    default: "default",
+    path: "worker.queue",
+    env: "LIMPET_WORKER_QUEUE",
+    flag: "worker-queue",
+    placeholder: "name",
+    help: "The queue whose workflows and activities this process runs.",
+    breaks: "When nobody has the queue that a workflow was started in, it waits.",
+    problem: (text) => nameProblem(text, LIMITS.wordBytes),
+  },
+  workerBuild: {
+    kind: "text",
+    default: "",
+    path: "worker.build",
+    env: "LIMPET_WORKER_BUILD",
+    flag: "worker-build",
+    placeholder: "name",
+    help: "The build of the code. Workflows that were bound to one are run by workers of that build alone.",
+    breaks: "When no worker of a build is left, what is bound to it waits.",
+  },
+  workerConcurrency: {
+    kind: "whole number",
+    default: 1_000,
+    path: "worker.concurrency",
+    env: "LIMPET_WORKER_CONCURRENCY",
+    flag: "worker-concurrency",
+    placeholder: "number",
+    help: "Runs of workflows that are worked on at once.",
+    breaks: "Too low: long activities hold up the others. Too high: a backlog floods what activities call.",
+    min: 1,
+    max: 100_000,
+  },
+  workerLease: {
+    kind: "duration",
+    default: "30s",
+    path: "worker.lease",
+    env: "LIMPET_WORKER_LEASE",
+    flag: "worker-lease",
+    placeholder: "duration",
+    help: "How long a task of a workflow is waited for when its worker dies. Renewed while it lives.",
+    breaks:
+      "Too low: a slow worker loses its tasks, and activities run twice. Too high: what a dead one had is late by this.",
+    min: 100,
+  },
+  workerPollInterval: {
+    kind: "duration",
+    default: "1s",
+    path: "worker.pollInterval",
+    env: "LIMPET_WORKER_POLL_INTERVAL",
+    flag: "worker-poll-interval",
+    placeholder: "duration",
+    help: "How often the store is asked for tasks, at least.",
+    breaks:
+      "Too low: idle workers keep the store busy. Too high: what another process started or signalled is late, where the store cannot tell.",
+    min: 10,
+  },
+  workerSticky: {
+    kind: "yes/no",
+    default: true,
+    path: "worker.sticky",
+    env: "LIMPET_WORKER_STICKY",
+    flag: "worker-sticky",
+    help: "Runs that rest stay in memory, and their next task is kept for the worker that has them.",
+    breaks: "Off: every task replays its history. On: a task may wait for its worker for as long as the time below.",
+  },
+  workerStickyTtl: {
+    kind: "duration",
+    default: "5m",
+    path: "worker.stickyTtl",
+    env: "LIMPET_WORKER_STICKY_TTL",
+    flag: "worker-sticky-ttl",
+    placeholder: "duration",
+    help: "For how long a task is kept for the worker that has its run in memory.",
+    breaks:
+      "Too low: runs that rest longer are replayed. Too high: tasks wait for a worker that is there and too busy.",
+    min: 1_000,
+  },
+  workerCacheRuns: {
+    kind: "whole number",
+    default: 10_000,
+    path: "worker.cacheRuns",
+    env: "LIMPET_WORKER_CACHE_RUNS",
+    flag: "worker-cache-runs",
+    placeholder: "number",
+    help: "Runs that may rest in memory; those that were used least recently leave first. 0: none.",
+    breaks: "Too low: more replays. Too high: more memory.",
+    min: 0,
+    max: 10_000_000,
+  },
+  workerCacheMegabytes: {
+    kind: "whole number",
+    default: 256,
+    path: "worker.cacheMegabytes",
+    env: "LIMPET_WORKER_CACHE_MEGABYTES",
+    flag: "worker-cache-megabytes",
+    placeholder: "number",
+    help: "What the runs that rest in memory may take up, roughly.",
+    breaks: "Too low: more replays. Too high: the process may run out of memory.",
+    min: 1,
+    max: 1_000_000,
+  },
+} as const satisfies Record<keyof WorkerValues, Option>;
