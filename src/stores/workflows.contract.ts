@@ -8,6 +8,7 @@ import { workflowCommitsContract } from "./contract/workflows-commits.contract.t
 import { workflowCrowdContract } from "./contract/workflows-crowd.contract.ts";
 import { workflowEndsContract } from "./contract/workflows-ends.contract.ts";
 import { workflowLeasesContract } from "./contract/workflows-leases.contract.ts";
+import { workflowModelContract } from "./contract/workflows-model.contract.ts";
 import { workflowReadingContract } from "./contract/workflows-reading.contract.ts";
 import type { OpenedWorkflows, WorkflowsHarness, WorkflowsOptions } from "./contract/workflows-shared.contract.ts";
 import { workflowStartsContract } from "./contract/workflows-starts.contract.ts";
@@ -32,6 +33,7 @@ export const workflowParts = {
   commits: workflowCommitsContract,
   wakeUps: workflowWakeUpsContract,
   crowd: workflowCrowdContract,
+  model: workflowModelContract,
   closing: workflowClosingContract,
 };
 

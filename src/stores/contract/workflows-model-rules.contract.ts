@@ -1,0 +1,228 @@
+// The rules of workflows in their simplest form, for one namespace and one queue: a list of runs, and a clock in minutes.
+import type {
+  Append,
+  Arrival,
+  ArrivalOutcome,
+  ReplayMode,
+  RunStart,
+  RunStatus,
+  StartOutcome,
+} from "../../ports/workflows.ts";
+import { MINUTE } from "./workflows-shared.contract.ts";
+
+interface ModelTask {
+  state: "idle" | "ready" | "leased";
+  at: number | undefined;
+  token: string | undefined;
+  worker: string | undefined;
+  attempt: number;
+  arrived: number;
+  taken: number;
+  sticky: { readonly worker: string; readonly until: number } | undefined;
+}
+
+export interface ModelRun {
+  readonly ref: number;
+  readonly workflowId: string;
+  readonly runId: string;
+  readonly type: string;
+  readonly build: string | undefined;
+  status: RunStatus;
+  result: string | undefined;
+  closedAt: number | undefined;
+  closedBy: string | undefined;
+  isWatched: boolean;
+  events: string[];
+  inbox: [number: number, key: string][];
+  task: ModelTask | undefined;
+}
+
+interface Claimer {
+  readonly worker: string;
+  readonly types: readonly string[];
+  readonly build: string;
+  readonly isSticky: boolean;
+  readonly stale: number;
+}
+
+interface Ready {
+  readonly run: ModelRun;
+  readonly mode: ReplayMode;
+  /** What is preferred comes first. */
+  readonly order: number;
+  readonly at: number;
+}
+
+export class WorkflowModel {
+  clock = 0;
+  #runs: ModelRun[] = [];
+  /** When those were seen that may have something in memory; the others are known only. */
+  readonly #workers = new Map<string, number>();
+
+  /** The latest first. */
+  all(): ModelRun[] {
+    return this.#runs.toReversed();
+  }
+
+  run(ref: number): ModelRun | undefined {
+    return this.#runs.find((run) => run.ref === ref);
+  }
+
+  #latest(workflowId: string): ModelRun | undefined {
+    return this.#runs.findLast((run) => run.workflowId === workflowId);
+  }
+
+  /** `ref` is the one a new run has. */
+  start(start: RunStart, ref: number): StartOutcome {
+    const { workflowId, runId, type, build, first, lease, delayMs, ifOpen, ifClosed } = start;
+    const outcome = (run: ModelRun, isNew: boolean) => ({ ref: run.ref, runId: run.runId, status: run.status, isNew });
+    const known = this.#runs.find((run) => run.runId === runId);
+    if (known !== undefined) return outcome(known, true);
+    const latest = this.#latest(workflowId);
+    if (latest?.task !== undefined && ifOpen === "keep") return outcome(latest, false);
+    if (latest?.task !== undefined) this.#end(latest, "terminated", "");
+    else if (latest !== undefined && ifClosed === "keep") return outcome(latest, false);
+    else if (latest?.status === "completed" && ifClosed === "start unless completed") return outcome(latest, false);
+    const task: ModelTask = {
+      ...{ state: lease === undefined ? "ready" : "leased", token: lease?.token, worker: lease?.worker },
+      at: this.clock + (lease?.leaseMs ?? delayMs) / MINUTE,
+      ...{ attempt: lease === undefined ? 0 : 1, arrived: 0, taken: 0, sticky: undefined },
+    };
+    const run: ModelRun = {
+      ...{ ref, workflowId, runId, type, build, status: "running", result: undefined, closedAt: undefined },
+      ...{ closedBy: undefined, isWatched: false, events: first.data.split("\n"), inbox: [], task },
+    };
+    this.#runs.push(run);
+    return outcome(run, true);
+  }
+
+  arrive({ workflowId, key }: Arrival): ArrivalOutcome {
+    const run = this.#latest(workflowId);
+    if (run?.task === undefined) return { kind: "closed", status: run?.status };
+    const { ref, runId, task, inbox } = run;
+    const known = inbox.find(([, one]) => one === key);
+    if (known !== undefined) return { kind: "arrived", ref, runId, number: known[0] };
+    inbox.push([++task.arrived, key]);
+    if (task.state === "idle") Object.assign(task, { state: "ready", at: this.clock });
+    return { kind: "arrived", ref, runId, number: task.arrived };
+  }
+
+  #held(ref: number, token: string): ModelTask | undefined {
+    const task = this.run(ref)?.task;
+    return task?.state === "leased" && task.token === token ? task : undefined;
+  }
+
+  /** `isNew`: it was not done before. `refs` are those of what it starts. */
+  append({ ref, token, last, page, taken, fate, affinity, starts, arrivals }: Append, refs: readonly number[]) {
+    const lost = { kind: "lost" as const };
+    const run = this.run(ref);
+    if (run === undefined) return lost;
+    const task = this.#held(ref, token);
+    const begin = () => starts.map((start, i) => this.start(start, refs[i]!));
+    if (task === undefined || run.events.length !== last) {
+      const isTheirs = run.task === undefined ? run.closedBy === token : run.task.token === token;
+      if (!isTheirs || run.events.length !== last + (page?.count ?? 0)) return lost;
+      const found = starts.map((start) => {
+        const mine = this.#runs.find(({ runId }) => runId === start.runId);
+        const one = mine ?? this.#latest(start.workflowId);
+        return one && { ref: one.ref, runId: one.runId, status: one.status, isNew: mine !== undefined };
+      });
+      return { kind: "done" as const, isNew: false, starts: found, arrived: 0, isWatched: false };
+    }
+    if (page !== undefined) run.events.push(...page.data.split("\n"));
+    run.inbox = run.inbox.filter(([number]) => number > taken);
+    task.taken = Math.max(task.taken, taken);
+    task.sticky = affinity && { worker: affinity.worker, until: this.clock + affinity.ms / MINUTE };
+    if (fate.kind === "keep") {
+      task.at = this.clock + fate.leaseMs / MINUTE;
+    } else {
+      Object.assign(task, { state: "idle", at: undefined, worker: undefined, attempt: 0 });
+      if (fate.kind === "close") Object.assign(this.#end(run, fate.status, fate.result), { closedBy: token });
+      else if (task.arrived > task.taken) Object.assign(task, { state: "ready", at: this.clock });
+    }
+    const { arrived } = task;
+    const begun = begin();
+    for (const arrival of arrivals) this.arrive(arrival);
+    return { kind: "done" as const, isNew: true, starts: begun, arrived, isWatched: run.isWatched };
+  }
+
+  #end(run: ModelRun, status: RunStatus, result: string): ModelRun {
+    return Object.assign(run, { status, result, closedAt: this.clock, task: undefined });
+  }
+
+  close(workflowId: string, status: RunStatus, events: readonly string[], result: string): boolean {
+    const run = this.#latest(workflowId);
+    if (run?.task === undefined) return false;
+    run.events.push(...events);
+    this.#end(run, status, result);
+    return true;
+  }
+
+  /** What a claimer may have, in order; and when there may be more at the latest. */
+  matches({ worker, types, build, isSticky, stale }: Claimer): { ready: Ready[]; later: number[] } {
+    const ready: Ready[] = [];
+    const later: number[] = [];
+    for (const run of this.#runs) {
+      const { task } = run;
+      if (task?.at === undefined || !types.includes(run.type)) continue;
+      if (run.build !== undefined && run.build !== build) continue;
+      const { at, sticky } = task;
+      const isActive = isSticky && sticky !== undefined && sticky.until > this.clock;
+      const isMine = isActive && sticky.worker === worker;
+      const lives =
+        sticky !== undefined && (this.#workers.get(sticky.worker) ?? Number.NEGATIVE_INFINITY) + stale > this.clock;
+      if (at > this.clock) later.push(at);
+      else if (isMine) ready.push({ run, at, order: 0, mode: "sticky_hit_expected" });
+      else if (isActive && lives) later.push(sticky.until);
+      else ready.push({ run, at, order: 1, mode: sticky === undefined ? "cold_replay" : "forced_cold_replay" });
+    }
+    return { ready: ready.sort((a, b) => a.order - b.order || a.at - b.at), later };
+  }
+
+  claim({ task }: ModelRun, worker: string, token: string, lease: number): ModelTask {
+    const { attempt } = task!;
+    return Object.assign(task!, { state: "leased", at: this.clock + lease, token, worker, attempt: attempt + 1 });
+  }
+
+  renew(ref: number, token: string, lease: number): boolean {
+    const task = this.#held(ref, token);
+    if (task !== undefined) task.at = this.clock + lease;
+    return task !== undefined;
+  }
+
+  giveBack(ref: number, token: string, pause: number, problem: string | undefined): boolean {
+    const task = this.#held(ref, token);
+    if (task === undefined) return false;
+    const attempt = task.attempt - (problem === undefined ? 1 : 0);
+    Object.assign(task, { state: "ready", at: this.clock + pause, token: undefined, worker: undefined, attempt });
+    return true;
+  }
+
+  wake(workflowId: string): boolean {
+    const task = this.#latest(workflowId)?.task;
+    if (task === undefined) return false;
+    const at = Math.min(task.at ?? this.clock, this.clock);
+    if (task.state !== "leased") Object.assign(task, { state: "ready", at });
+    return true;
+  }
+
+  seen(worker: string, mayHold: boolean): void {
+    this.#workers.set(worker, mayHold ? this.clock : Number.NEGATIVE_INFINITY);
+  }
+
+  forget(worker: string): boolean {
+    return this.#workers.delete(worker);
+  }
+
+  watchEnds(ref: number): object[] {
+    const run = this.run(ref);
+    if (run?.task !== undefined) run.isWatched = true;
+    return run === undefined || run.task !== undefined ? [] : [{ ref, status: run.status, result: run.result }];
+  }
+
+  prune(endedBefore: number): number {
+    const before = this.#runs.length;
+    this.#runs = this.#runs.filter(({ closedAt }) => closedAt === undefined || closedAt >= endedBefore);
+    return before - this.#runs.length;
+  }
+}

@@ -1,0 +1,342 @@
+// Random stories against a model small enough to be obviously right: a few workers start, signal, claim, append, give back and end a few
+// runs while time passes, with what they remember of earlier claims, and the store must answer what the model answers.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import type { Append, AppendOutcome } from "../../ports/workflows.ts";
+import { type ModelRun, WorkflowModel } from "./workflows-model-rules.contract.ts";
+import { freshId, type HeldTask, MINUTE, page, Site, type WorkflowsHarness } from "./workflows-shared.contract.ts";
+
+// In minutes, on the clock of the story. Time passes in tens; tasks are ready at fives, leases end at threes, affinity at sevens and
+// workers are stale at ones, so the moments a story really takes make no difference.
+const tens = (min: number, max: number) => fc.integer({ min, max }).map((n) => n * 10);
+const leaseFor = tens(0, 4).map((n) => n + 3);
+const affinityFor = tens(0, 4).map((n) => n + 7);
+const STALE = 21;
+
+const IDS = 5;
+const WORKERS = ["w1", "w2", "w3"];
+const which = fc.nat(IDS - 1);
+const worker = fc.constantFrom(...WORKERS);
+/** Counted from the last one, and mostly one of the last. */
+const remembered = fc.oneof({ weight: 4, arbitrary: fc.nat(3) }, { weight: 1, arbitrary: fc.nat(30) });
+const maybe = <T>(one: fc.Arbitrary<T>) => fc.option(one, { nil: undefined, freq: 1 });
+
+const fate = fc.oneof(
+  fc.record({ kind: fc.constant("keep" as const), lease: leaseFor }),
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("rest" as const) }) },
+  fc.record({ kind: fc.constant("close" as const), status: fc.constantFrom("completed", "failed", "continued") }),
+);
+const append = fc.record({
+  of: remembered,
+  events: fc.nat(2),
+  /** Mostly right. */
+  off: fc.constantFrom(0, 0, 0, 0, 1, -1),
+  takes: fc.boolean(),
+  fate,
+  affinity: maybe(fc.record({ worker, for: affinityFor })),
+});
+
+const steps = {
+  start: fc.record({
+    ...{ kind: fc.constant("start" as const), which, build: fc.constantFrom(undefined, undefined, "b1", "b2") },
+    ...{
+      lease: maybe(leaseFor),
+      delay: fc.constantFrom(0, 0, 15, 35),
+      ifOpen: fc.constantFrom("keep", "keep", "terminate"),
+    },
+    ifClosed: fc.constantFrom("start", "start", "start unless completed", "keep"),
+    isAgain: fc.constantFrom(false, false, false, true),
+  }),
+  arrive: fc.record({
+    kind: fc.constant("arrive" as const),
+    batch: fc.array(fc.record({ which, key: fc.nat(6) }), { minLength: 1, maxLength: 4 }),
+  }),
+  append: fc.record({
+    kind: fc.constant("append" as const),
+    batch: fc.array(append, { minLength: 1, maxLength: 3 }),
+    starts: maybe(fc.nat(2)),
+    sends: maybe(fc.record({ which, key: fc.nat(6) })),
+  }),
+  again: fc.record({ kind: fc.constant("again" as const) }),
+  claim: fc.record({
+    ...{ kind: fc.constant("claim" as const), worker, lease: leaseFor, limit: fc.integer({ min: 1, max: 4 }) },
+    ...{ types: fc.constantFrom(["A", "B"], ["A", "B"], ["A"], ["B"]), build: fc.constantFrom("b1", "b1", "b2") },
+    isSticky: fc.constantFrom(true, true, true, false),
+  }),
+  renew: fc.record({
+    kind: fc.constant("renew" as const),
+    of: fc.array(remembered, { maxLength: 3 }),
+    lease: leaseFor,
+  }),
+  giveBack: fc.record({
+    ...{ kind: fc.constant("giveBack" as const), of: remembered, pause: fc.constantFrom(0, 15, 25) },
+    problem: maybe(fc.constant("broken")),
+  }),
+  wake: fc.record({ kind: fc.constant("wake" as const), which }),
+  close: fc.record({ kind: fc.constant("close" as const), which }),
+  seen: fc.record({
+    kind: fc.constant("seen" as const),
+    worker,
+    isSticky: fc.constantFrom(true, true, false),
+    isDraining: fc.constantFrom(false, false, true),
+  }),
+  forget: fc.record({ kind: fc.constant("forget" as const), worker }),
+  watch: fc.record({ kind: fc.constant("watch" as const), of: remembered }),
+  pass: fc.record({ kind: fc.constant("pass" as const), tens: fc.integer({ min: 1, max: 4 }) }),
+  prune: fc.record({ kind: fc.constant("prune" as const) }),
+};
+const step = fc.oneof(
+  { weight: 8, arbitrary: steps.start },
+  { weight: 6, arbitrary: steps.arrive },
+  { weight: 12, arbitrary: steps.append },
+  { weight: 3, arbitrary: steps.again },
+  { weight: 10, arbitrary: steps.claim },
+  { weight: 2, arbitrary: steps.renew },
+  { weight: 3, arbitrary: steps.giveBack },
+  { weight: 1, arbitrary: steps.wake },
+  { weight: 1, arbitrary: steps.close },
+  { weight: 5, arbitrary: steps.seen },
+  { weight: 1, arbitrary: steps.forget },
+  { weight: 1, arbitrary: steps.watch },
+  { weight: 4, arbitrary: steps.pass },
+  { weight: 1, arbitrary: steps.prune },
+);
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+type Of<K extends Step["kind"]> = Extract<Step, { kind: K }>;
+
+const idOf = (which: number): string => `run ${which}`;
+const typeOf = (which: number): string => (which % 2 === 0 ? "A" : "B");
+
+class Story {
+  readonly #site: Site;
+  readonly #advance: (ms: number) => Promise<void>;
+  readonly #model = new WorkflowModel();
+  readonly #memories: HeldTask[] = [];
+  readonly #starts: Parameters<WorkflowModel["start"]>[0][] = [];
+  #lastBatch: Append[] = [];
+  #events = 0;
+
+  constructor(site: Site, advance: (ms: number) => Promise<void>) {
+    this.#site = site;
+    this.#advance = advance;
+  }
+
+  #remembered(of: number): HeldTask | undefined {
+    return this.#memories[this.#memories.length - 1 - (of % this.#memories.length)];
+  }
+
+  async take(step: Step): Promise<void> {
+    const { workflows, namespace } = this.#site;
+    const model = this.#model;
+    switch (step.kind) {
+      case "start":
+        return this.#start(step);
+      case "arrive": {
+        const batch = step.batch.map(({ which, key }) => this.#site.arrivalOf(idOf(which), `${key}`));
+        const outcomes = await workflows.arrive(batch);
+        return assert.deepEqual(
+          outcomes,
+          batch.map((one) => model.arrive(one)),
+        );
+      }
+      case "append":
+        return this.#append(step);
+      case "again":
+        return this.#send(this.#lastBatch);
+      case "claim":
+        return this.#claim(step);
+      case "renew": {
+        const tasks = [...new Set(step.of.flatMap((of) => this.#remembered(of) ?? []))];
+        const lost = await workflows.renew(tasks, step.lease * MINUTE);
+        const gone = tasks.filter(({ ref, token }) => !model.renew(ref, token, step.lease));
+        return assert.deepEqual(lost.sort(), gone.map(({ ref }) => ref).sort());
+      }
+      case "giveBack": {
+        const memory = this.#remembered(step.of);
+        if (memory === undefined) return;
+        const { ref, token } = memory;
+        const back = { ref, token, pauseMs: step.pause * MINUTE, problem: step.problem };
+        return assert.deepEqual(await workflows.giveBack([back]), [
+          model.giveBack(ref, token, step.pause, step.problem),
+        ]);
+      }
+      case "wake":
+        return assert.equal(await workflows.wake(this.#site.key(idOf(step.which))), model.wake(idOf(step.which)));
+      case "close": {
+        const id = idOf(step.which);
+        return assert.equal(
+          await workflows.close(this.#site.closing(id)),
+          model.close(id, "terminated", ["terminated"], "why"),
+        );
+      }
+      case "seen":
+        await this.#site.seen(step.worker, step);
+        return model.seen(step.worker, step.isSticky && !step.isDraining);
+      case "forget":
+        return assert.equal(await workflows.forgetWorker(namespace, step.worker), model.forget(step.worker));
+      case "watch": {
+        const ref = this.#remembered(step.of)?.ref;
+        if (ref !== undefined) assert.deepEqual(await workflows.watchEnds([ref]), model.watchEnds(ref));
+        return;
+      }
+      case "pass":
+        model.clock += step.tens * 10;
+        return this.#advance(step.tens * 10 * MINUTE);
+      case "prune": {
+        // Half past: what ended within this very minute stays, whatever the story really takes.
+        const before = (await this.#site.now()) - 5 * MINUTE;
+        return assert.equal(await workflows.prune(namespace, before, 100), model.prune(model.clock - 5));
+      }
+    }
+  }
+
+  async #start({ which, build, lease, delay, ifOpen, ifClosed, isAgain }: Of<"start">): Promise<void> {
+    const own = lease === undefined ? undefined : { token: freshId(), worker: "w1", leaseMs: lease * MINUTE };
+    const fresh = this.#site.startOf(idOf(which), {
+      ...{ type: typeOf(which), build, lease: own, ifOpen, ifClosed, first: page(`${++this.#events}`) },
+      delayMs: lease === undefined ? delay * MINUTE : 0,
+    });
+    const start =
+      (isAgain ? this.#starts.findLast(({ workflowId }) => workflowId === fresh.workflowId) : undefined) ?? fresh;
+    this.#starts.push(start);
+    const outcome = await this.#site.send(start);
+    assert.deepEqual(outcome, this.#model.start(start, outcome.ref));
+    if (start.lease !== undefined)
+      this.#memories.push({ ref: outcome.ref, token: start.lease.token, last: 1, taken: 0 });
+  }
+
+  async #append({ batch, starts, sends }: Of<"append">): Promise<void> {
+    const appends: Append[] = [];
+    for (const { of, events, off, takes, fate, affinity } of batch) {
+      const memory = this.#remembered(of);
+      if (memory === undefined || appends.some(({ ref }) => ref === memory.ref)) continue;
+      const run = this.#model.run(memory.ref);
+      const some = Array.from({ length: events }, () => `${++this.#events}`);
+      appends.push(
+        this.#site.appendOf(memory, {
+          last: memory.last + off,
+          page: events === 0 ? undefined : page(...some),
+          taken: takes ? Math.max(run?.task?.arrived ?? 0, memory.taken) : memory.taken,
+          fate:
+            fate.kind === "keep"
+              ? { kind: "keep", leaseMs: fate.lease * MINUTE }
+              : fate.kind === "rest"
+                ? { kind: "rest" }
+                : { kind: "close", status: fate.status, result: "done" },
+          affinity: affinity && { worker: affinity.worker, ms: affinity.for * MINUTE },
+        }),
+      );
+    }
+    const [first, ...rest] = appends;
+    if (first === undefined) return;
+    // Only the first one brings more, and only where it makes no difference which of the batch comes first. One that keeps the task
+    // without a word is done anew whenever it is sent.
+    const isAmong = (id: string) => appends.some(({ ref }) => this.#model.run(ref)?.workflowId === id);
+    const [child, target] = [`run ${starts}`, sends && idOf(sends.which)];
+    const mayBring = first.page !== undefined || first.fate.kind !== "keep";
+    const withMore: Append = {
+      ...first,
+      starts: mayBring && starts !== undefined && !isAmong(child) ? [this.#childOf(starts)] : [],
+      arrivals:
+        mayBring && target !== undefined && !isAmong(target) ? [this.#site.arrivalOf(target, `${sends?.key}`)] : [],
+    };
+    this.#lastBatch = [withMore, ...rest];
+    await this.#send(this.#lastBatch);
+  }
+
+  #childOf(which: number) {
+    return this.#site.startOf(idOf(which), { type: typeOf(which), first: page(`${++this.#events}`) });
+  }
+
+  async #send(batch: readonly Append[]): Promise<void> {
+    const outcomes = await this.#site.workflows.append(batch);
+    assert.equal(outcomes.length, batch.length);
+    for (const [i, append] of batch.entries()) this.#check(append, outcomes[i]!);
+  }
+
+  #check(append: Append, outcome: AppendOutcome): void {
+    const { ref, token, last, page: some, taken } = append;
+    const refs = outcome.kind === "done" ? outcome.starts.map((start) => start.ref) : [];
+    const expected = this.#model.append(append, refs);
+    assert.equal(outcome.kind, expected.kind);
+    if (outcome.kind !== "done" || expected.kind !== "done") return;
+    // Of what was removed since nothing is known.
+    for (const [i, start] of expected.starts.entries())
+      if (start !== undefined) assert.deepEqual(outcome.starts[i], start);
+    if (expected.isNew) {
+      assert.equal(outcome.arrived, expected.arrived);
+      if (append.fate.kind === "close") assert.equal(outcome.isWatched, expected.isWatched);
+    }
+    this.#memories.push({ ref, token, last: last + (some?.count ?? 0), taken });
+  }
+
+  async #claim({ worker, lease, limit, types, build, isSticky }: Of<"claim">): Promise<void> {
+    const token = freshId();
+    const held = { token, worker, leaseMs: lease * MINUTE };
+    const { now, tasks, next } = await this.#site.claim({
+      ...{ types, build, limit, isSticky, lease: held, staleMs: STALE * MINUTE },
+    });
+    const { ready, later } = this.#model.matches({ worker, types, build, isSticky, stale: STALE });
+    const wanted = ready.slice(0, limit).map(({ order, at }) => [order, at]);
+    const got = tasks.map(({ ref }) => ready.find(({ run }) => run.ref === ref));
+    assert.deepEqual(
+      got.map((one) => one && [one.order, one.at]),
+      wanted,
+    );
+    assert.equal(new Set(got).size, got.length);
+    for (const [i, task] of tasks.entries()) {
+      const { run, mode } = got[i]!;
+      const { workflowId, runId, type, events } = run;
+      const { attempt, taken, arrived } = this.#model.claim(run, worker, token, lease);
+      const key = { namespace: this.#site.namespace, workflowId, ref: run.ref, runId, type, token };
+      assert.deepEqual(task, { ...key, attempt, mode, last: events.length, taken, arrived });
+      this.#memories.push({ ref: run.ref, token, last: events.length, taken });
+    }
+    const told = next === undefined ? undefined : Math.round((next - now) / MINUTE) + this.#model.clock;
+    const moments = [...later, ...ready.slice(limit).map(() => this.#model.clock)];
+    if (moments.length > 0) assert.ok(told !== undefined && told <= Math.min(...moments), `${told} and not ${moments}`);
+    if (ready.length <= limit) assert.ok(told === undefined || told > this.#model.clock, "there was room for more");
+  }
+
+  async end(): Promise<void> {
+    const it = this.#site;
+    const now = await it.now();
+    const minute = (moment: number | undefined) =>
+      moment === undefined ? undefined : Math.round((moment - now) / MINUTE) + this.#model.clock;
+    const listed = await it.workflows.list({ namespace: it.namespace, limit: 1_000 });
+    const stored = listed.map(({ ref, workflowId, runId, status, result, events, task, closedAt, ...run }) => ({
+      ...{ ref, workflowId, runId, status, result, events, closedAt: minute(closedAt) },
+      sticky: run.stickyWorker && [run.stickyWorker, minute(run.stickyUntil)],
+      task: task && [task.state, minute(task.at), task.attempt, task.arrived, task.taken, task.worker],
+    }));
+    const expected = this.#model.all().map(({ ref, workflowId, runId, status, result, events, task, closedAt }) => ({
+      ...{ ref, workflowId, runId, status, result, events: events.length, closedAt },
+      sticky: task?.sticky && [task.sticky.worker, task.sticky.until],
+      task: task && [task.state, task.at, task.attempt, task.arrived, task.taken, task.worker],
+    }));
+    assert.deepEqual(stored, expected);
+    for (const run of this.#model.all()) await this.#compare(run);
+  }
+
+  async #compare({ ref, events, task, inbox }: ModelRun): Promise<void> {
+    assert.deepEqual(await this.#site.events(ref), events);
+    if (task !== undefined) assert.deepEqual(await this.#site.inbox(ref), inbox);
+  }
+}
+
+export function workflowModelContract({ opened, options }: WorkflowsHarness): void {
+  describe("the model", () => {
+    test("any story of workers goes as the model says", async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 60, size: "max" }), async (steps) => {
+          const { store, advance } = opened();
+          const story = new Story(new Site(store), advance);
+          for (const one of steps) await story.take(one);
+          await story.end();
+        }),
+        { numRuns: options.modelRuns ?? 100 },
+      );
+    });
+  });
+}
