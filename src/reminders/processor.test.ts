@@ -303,6 +303,22 @@ describe("a lease", () => {
     );
   });
 
+  it("does not keep a process that has stopped busy: what ends too late is told once, whether somebody listens or not", async () => {
+    const bench = new Bench();
+    const one = bench.open();
+    one.handler = () => one.sleep(5_000);
+    await bench.during(one.set("tea", { due: 0 }));
+    await bench.advance(100);
+    await bench.during(one.processor.stop(1_000));
+    let told = 0;
+    one.store.settle = async () => {
+      told++;
+      throw new LimpetError("STORE_UNAVAILABLE", "the store is closed");
+    };
+    await bench.advance(60_000);
+    assert.equal(told, 1);
+  });
+
   it("of what is written while its process stops is given back", async () => {
     const bench = new Bench({ tells: false });
     const [one, two] = [bench.open(), bench.open()];

@@ -102,6 +102,8 @@ export class Processor {
   #isAtOnce = false;
   #renewal: Timer | undefined;
   #isStopped = false;
+  /** Nobody waits any more for what is still under way. */
+  #isOver = false;
   #whenIdle: (() => void) | undefined;
 
   constructor(settings: ProcessorSettings, world: ProcessorWorld) {
@@ -433,10 +435,11 @@ export class Processor {
   }
 
   #say(held: Held, fate: ReminderFate, then: (counted: boolean | undefined) => void): void {
-    const { instruments, log } = this.#world;
+    const { clock, instruments, log } = this.#world;
     const { generation, key } = held.reminder;
     held.state = "settling";
-    this.#settling.ask({ generation, token: held.token, ...fate }, held.leaseUntil).then(
+    const until = this.#isOver ? clock.monotonic() : held.leaseUntil;
+    this.#settling.ask({ generation, token: held.token, ...fate }, until).then(
       (counted) => {
         if (!counted) instruments.replaced(1);
         then(counted);
@@ -488,6 +491,7 @@ export class Processor {
     const late = Promise.withResolvers<void>();
     const timer = clock.after(ms, late.resolve);
     await Promise.race([late.promise, this.#empty()]);
+    this.#isOver = true;
     timer.cancel();
     this.#renewal?.cancel();
     this.#renewal = undefined;

@@ -79,13 +79,13 @@ for (const { store, open } of GROUNDS) {
       grounds = await open();
       place = await grounds.place();
       app = await limpet({
-        ...{
-          actors: [Note, Flood, Endless],
-          store: place.store,
-          cluster: false,
-          http: { port: 0 },
-          logLevel: "silent",
-        },
+        actors: [Note, Flood, Endless],
+        store: place.store,
+        cluster: false,
+        http: { port: 0 },
+        logLevel: "silent",
+        // What never ends is not waited for.
+        drainTimeout: "200ms",
         reminders: { pollInterval: "100ms", fetchAhead: "300ms", lease: "2s", batchSize: 100, concurrency: 200 },
       });
     });
