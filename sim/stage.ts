@@ -206,6 +206,8 @@ export class Stage {
       actors: applicationOf(this, box, planned.namespace, player.types),
       settings: {
         namespace: planned.namespace,
+        // Where there are none, nobody needs to look for them.
+        reminders: this.plan.reminders !== undefined,
         ...this.plan.settings,
         ...settings,
         ...(planned.watches && schedulers.length > 0 ? { schedulers } : {}),
