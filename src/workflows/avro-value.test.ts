@@ -78,7 +78,7 @@ describe("values in Avro", () => {
   });
 
   it("reads lists that come in several blocks, also those that say how many bytes they have", () => {
-    assert.deepEqual(decodeAvro(raw("0c02040202040400"))), [1, 2]);
+    assert.deepEqual(decodeAvro(raw("0c02040202040400")), [1, 2]);
     assert.deepEqual(decodeAvro(raw("0c0104040200")), [1]);
   });
 });
