@@ -3,8 +3,8 @@
 import { JOB_MARK } from "../kernel/names.ts";
 import { didYouMean } from "../kernel/nearest.ts";
 import {
-  COUNTED_OVERDUE,
   type DeadReminderSummary,
+  MOST_COUNTED,
   type ReminderName,
   type ReminderSummary,
 } from "../ports/reminder-door.ts";
@@ -26,11 +26,11 @@ export interface ReminderScope {
 }
 
 export function countsText({ all, overdue, dead }: ReminderCounts, paint: Paint): string {
-  const least = overdue >= COUNTED_OVERDUE ? "at least " : "";
+  const least = (count: number): string => (count >= MOST_COUNTED ? "at least " : "");
   const parts = [
-    plural(all, "reminder"),
-    overdue === 0 ? "" : paint("yellow", `${least}${overdue} overdue`),
-    dead === 0 ? "" : paint("red", `${dead} given up`),
+    `${least(all)}${plural(all, "reminder")}`,
+    overdue === 0 ? "" : paint("yellow", `${least(overdue)}${overdue} overdue`),
+    dead === 0 ? "" : paint("red", `${least(dead)}${dead} given up`),
   ];
   return `${parts.filter((part) => part !== "").join(", ")}.`;
 }

@@ -80,6 +80,10 @@ export const LIMITS = {
   reminderBytes: 4 * MiB,
   /** One input, result, signal or memo of a workflow. */
   workflowPayloadBytes: 2 * MiB,
+  /** What reminders that are claimed together may carry in all; a single larger one comes alone. */
+  claimBytes: 8 * MiB,
   /** Rows of one page of a listing. */
   listPage: 1_000,
+  /** A page that carries so much ends there. */
+  listBytes: 4 * MiB,
 } as const;

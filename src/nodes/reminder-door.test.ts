@@ -240,7 +240,7 @@ describe("dead reminders", () => {
     const [{ diedAt, ...one }] = dead as [(typeof dead)[number]];
     assert.ok(diedAt < app.clock.now());
     assert.deepEqual(one, {
-      ...{ ...NAMES, due: one.due, number: 1 },
+      ...{ ...NAMES, due: one.due, number: 1, attempt: 3 },
       ...{ error: "RangeError: no tea at 3", schedule: "every 1h", bytes: 5 },
     });
     assert.deepEqual(await reminders.count(), { all: 0, overdue: 0, dead: 1 });

@@ -5,8 +5,8 @@ import { LIMITS } from "../kernel/limits.ts";
 import { checkId, checkReminderName, checkType, JOB_MARK } from "../kernel/names.ts";
 import type { ReminderBook } from "../ports/reminder-book.ts";
 import {
-  COUNTED_OVERDUE,
   type DeadReminderSummary,
+  MOST_COUNTED,
   type ReminderDoor,
   type ReminderFound,
   type ReminderName,
@@ -17,7 +17,6 @@ import {
 } from "../ports/reminder-door.ts";
 import type {
   DeadReminder,
-  ReminderContent,
   ReminderCounts,
   ReminderKey,
   ReminderQuery,
@@ -91,7 +90,7 @@ export class StoredReminders implements ReminderDoor {
   }
 
   count(): Promise<ReminderCounts> {
-    return this.#behind.store.count(this.#behind.namespace, COUNTED_OVERDUE);
+    return this.#behind.store.count(this.#behind.namespace, MOST_COUNTED);
   }
 
   async retry(name: ReminderName): Promise<boolean> {
@@ -126,7 +125,7 @@ export class StoredReminders implements ReminderDoor {
     ask: (query: ReminderQuery) => Promise<readonly Row[]>,
   ): Promise<{ readonly rows: readonly Row[]; readonly next: ReminderName | undefined }> {
     const most = Math.min(limit, LIMITS.listPage);
-    const found = await ask({ namespace: this.#behind.namespace, type, id, after, limit: most + 1 });
+    const found = await ask({ namespace: this.#behind.namespace, type, id, after, limit: most + 1, isBrief: true });
     const rows = found.slice(0, most);
     const last = rows.at(-1);
     return { rows, next: found.length > most && last !== undefined ? nameOf(last.key) : undefined };
@@ -135,19 +134,25 @@ export class StoredReminders implements ReminderDoor {
 
 const nameOf = ({ type, id, name }: ReminderKey): ReminderName => ({ type, id, name });
 
-function summaryOf({ key, tick, leasedUntil, ...content }: StoredReminder, now: number): ReminderSummary {
+function summaryOf({ key, tick, leasedUntil, schedule, bytes }: StoredReminder, now: number): ReminderSummary {
   const { at, due, number, attempt } = tick;
   const overdue = at < now && (leasedUntil === undefined || leasedUntil <= now);
-  return { ...nameOf(key), next: at, due, number, attempt, leasedUntil, overdue, ...contentOf(content) };
+  return {
+    ...nameOf(key),
+    next: at,
+    due,
+    number,
+    attempt,
+    leasedUntil,
+    overdue,
+    schedule: scheduleText(schedule),
+    bytes,
+  };
 }
 
-function deadSummaryOf({ key, tick, error, diedAt, ...content }: DeadReminder): DeadReminderSummary {
-  const { due, number } = tick;
-  return { ...nameOf(key), due, number, error, diedAt, ...contentOf(content) };
-}
-
-function contentOf({ schedule, data }: ReminderContent): { readonly schedule: string; readonly bytes: number } {
-  return { schedule: scheduleText(schedule), bytes: data === undefined ? 0 : Buffer.byteLength(data) };
+function deadSummaryOf({ key, tick, error, diedAt, schedule, bytes }: DeadReminder): DeadReminderSummary {
+  const { due, number, attempt } = tick;
+  return { ...nameOf(key), due, number, attempt, error, diedAt, schedule: scheduleText(schedule), bytes };
 }
 
 function scheduleText(stored: string): string {

@@ -3,8 +3,8 @@
 import type { FailureOptions } from "./reminder-options.ts";
 import type { ReminderCounts } from "./reminders.ts";
 
-/** How far those that are overdue are counted. */
-export const COUNTED_OVERDUE = 10_000;
+/** How far reminders are counted for people. */
+export const MOST_COUNTED = 100_000;
 
 export interface ReminderName {
   readonly type: string;
@@ -57,6 +57,8 @@ export interface DeadReminderSummary extends ReminderName {
   /** Of the tick that was given up. */
   readonly due: number;
   readonly number: number;
+  /** How often it was tried. */
+  readonly attempt: number;
   readonly error: string;
   readonly diedAt: number;
   readonly schedule: string;
@@ -90,7 +92,7 @@ export interface ReminderDoor {
   cancel(name: ReminderName): Promise<void>;
   list(query: ReminderPageQuery): Promise<ReminderPage<ReminderSummary>>;
   listDead(query: ReminderPageQuery): Promise<ReminderPage<DeadReminderSummary>>;
-  /** Those overdue up to COUNTED_OVERDUE. */
+  /** Each up to MOST_COUNTED. */
   count(): Promise<ReminderCounts>;
   /** Tries a dead one again, from now. False: there is none, or one of its name was set meanwhile. */
   retry(name: ReminderName): Promise<boolean>;

@@ -6,6 +6,7 @@
 //   else gets them. Everything that is said of a claimed row afterwards names its generation and the *token* of the claim, and counts
 //   only while both are still those of the row.
 // - Rows of types that nobody claims stay where they are.
+import { LIMITS } from "../kernel/limits.ts";
 import type { ActorKey } from "../kernel/names.ts";
 
 /** Whoever watches hears of rows that are due within this; for later ones there is time to look. */
@@ -99,6 +100,8 @@ export type Settlement = { readonly generation: number; readonly token: string }
 export interface StoredReminder extends ReminderContent {
   readonly key: ReminderKey;
   readonly generation: number;
+  /** Of its data, in UTF-8. */
+  readonly bytes: number;
   readonly tick: Tick;
   /** Until when somebody has a lease on it. */
   readonly leasedUntil: number | undefined;
@@ -107,6 +110,7 @@ export interface StoredReminder extends ReminderContent {
 export interface DeadReminder extends ReminderContent {
   readonly key: ReminderKey;
   readonly generation: number;
+  readonly bytes: number;
   readonly tick: Tick;
   readonly error: string;
   readonly diedAt: number;
@@ -119,11 +123,23 @@ export interface ReminderQuery {
   /** Continue behind this one: the last of the page before. */
   readonly after?: { readonly type: string; readonly id: string; readonly name: string } | undefined;
   readonly limit: number;
+  /** Their data is left out. */
+  readonly isBrief?: boolean | undefined;
 }
 
+/** Whether there is nothing behind a page: pages end after `limit` rows, and with the row by which their data reaches LIMITS.listBytes. */
+export function isLastPage(
+  rows: readonly (ReminderContent & { readonly bytes: number })[],
+  { limit }: Pick<ReminderQuery, "limit">,
+): boolean {
+  const bytes = rows.reduce((sum, one) => sum + (one.data === undefined ? 0 : one.bytes), 0);
+  return rows.length < limit && bytes < LIMITS.listBytes;
+}
+
+/** Each is counted up to the `limit` that was asked for, so that counting costs the same however many there are. */
 export interface ReminderCounts {
   readonly all: number;
-  /** Due before now, and nobody has a lease on them. Counted up to `limit`. */
+  /** Due before now, and nobody has a lease on them. */
   readonly overdue: number;
   readonly dead: number;
 }
@@ -141,7 +157,7 @@ export interface Reminders {
   /** Longer leases. Gives the generations that are not held by that token any more. */
   renew(generations: readonly number[], token: string, leaseMs: number): Promise<number[]>;
   get(key: ReminderKey): Promise<StoredReminder | undefined>;
-  /** Ordered by type, id and name, by code point. */
+  /** Ordered by type, id and name, by code point. `isLastPage` says whether there is more. */
   list(query: ReminderQuery): Promise<StoredReminder[]>;
   listDead(query: ReminderQuery): Promise<DeadReminder[]>;
   /** Tries a dead one again, from now, unless its key was set anew meanwhile; or forgets it. False: there is none. */

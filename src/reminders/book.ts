@@ -8,15 +8,17 @@ import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { ReminderBook, ReminderInfo } from "../ports/reminder-book.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
-import type {
-  ClaimedReminder,
-  OwnLease,
-  ReminderContent,
-  ReminderKey,
-  ReminderOutcome,
-  Reminders,
-  ReminderWrite,
-  Tick,
+import {
+  type ClaimedReminder,
+  isLastPage,
+  type OwnLease,
+  type ReminderContent,
+  type ReminderKey,
+  type ReminderOutcome,
+  type ReminderQuery,
+  type Reminders,
+  type ReminderWrite,
+  type Tick,
 } from "../ports/reminders.ts";
 import { Batcher } from "./batcher.ts";
 import { resolvePolicy } from "./failure-policy.ts";
@@ -126,10 +128,11 @@ export class Book implements ReminderBook {
   async list(actor: { namespace: string; type: string; id: string }): Promise<ReminderInfo[]> {
     const all: ReminderInfo[] = [];
     for (let after: ReminderKey | undefined; ; ) {
-      const rows = await this.#world.store.list({ ...actor, after, limit: LIMITS.listPage });
+      const query: ReminderQuery = { ...actor, after, limit: LIMITS.listPage };
+      const rows = await this.#world.store.list(query);
       for (const row of rows) all.push(infoOf(row.key.name, row.tick, row));
       after = rows.at(-1)?.key;
-      if (rows.length < LIMITS.listPage) return all;
+      if (isLastPage(rows, query)) return all;
     }
   }
 

@@ -33,7 +33,7 @@ export function deadRemindersContract({ opened }: RemindersHarness): void {
       const [found, ...others] = await dead(it);
       assert.deepEqual(others, []);
       const { diedAt, ...rest } = found!;
-      assert.deepEqual(rest, { key, generation, tick, schedule: "hourly", data: "milk", error });
+      assert.deepEqual(rest, { key, generation, tick, schedule: "hourly", data: "milk", bytes: 4, error });
       assertAbout(diedAt, await it.now());
     });
 

@@ -1,7 +1,7 @@
 // Looking at reminders: pages in the order of names, and counts.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { ReminderKey, ReminderQuery } from "../../ports/reminders.ts";
+import { isLastPage, type ReminderKey, type ReminderQuery } from "../../ports/reminders.ts";
 import { assertAbout, HOUR, Place, type RemindersHarness, setOf, TRIED } from "./reminders-shared.contract.ts";
 
 /** By code point; a character outside the basic plane comes after every one inside it. */
@@ -96,6 +96,45 @@ export function reminderListingContract({ opened }: RemindersHarness): void {
       });
     }
 
+    for (const which of ["list", "listDead"] as const) {
+      /** Names, and what each of them carries: mebibytes, or nothing. */
+      const carrying = async (sizes: readonly (number | undefined)[]) => {
+        const it = place();
+        const keys = sizes.map((_, i) => it.key(`${i}`, "alice", i % 2 ? "A" : "B"));
+        for (const [i, key] of keys.entries()) {
+          const data = sizes[i] === undefined ? undefined : "é".repeat((sizes[i]! * 1024 * 1024) / 2);
+          const token = "mine";
+          const generation = await it.set(key, { data, lease: { token, leaseMs: HOUR } });
+          if (which === "listDead") await it.settle({ kind: "dead", tick: TRIED, error: "e", generation, token });
+        }
+        return it;
+      };
+      const pages = async (it: Place, limit: number, isBrief = false) => {
+        const found: string[][] = [];
+        for (let after: ReminderQuery["after"]; ; ) {
+          const query = { namespace: it.namespace, after, limit, isBrief };
+          const page = await it.reminders[which](query);
+          found.push(page.map(({ key, bytes }) => `${key.name}: ${bytes / 1024 / 1024}`));
+          if (isLastPage(page, query)) return found;
+          after = page.at(-1)?.key;
+        }
+      };
+
+      test(`${which} ends a page early when it carries much, and what is larger than a page comes alone`, async () => {
+        const it = await carrying([4, 1, undefined, 2, 3, 0.5, 4]);
+        // Odd ones first: they are of type A.
+        assert.deepEqual(await pages(it, 100), [["1: 1", "3: 2", "5: 0.5", "0: 4"], ["2: 0", "4: 3", "6: 4"], []]);
+        assert.deepEqual(await pages(it, 2), [["1: 1", "3: 2"], ["5: 0.5", "0: 4"], ["2: 0", "4: 3"], ["6: 4"], []]);
+      });
+
+      test(`${which} tells how much there is without reading it`, async () => {
+        const it = await carrying([4, 4, undefined]);
+        assert.deepEqual(await pages(it, 100, true), [["1: 4", "0: 4", "2: 0"]]);
+        const page = await it.reminders[which]({ namespace: it.namespace, limit: 9, isBrief: true });
+        assert.ok(page.every(({ data }) => data === undefined));
+      });
+    }
+
     test("what is listed is what get gives, leases included", async () => {
       const it = place();
       for (const name of ["a", "b", "c"]) await it.set(it.key(name), { at: 5, data: `data ${name}`.repeat(400) });
@@ -126,11 +165,23 @@ export function reminderListingContract({ opened }: RemindersHarness): void {
       assert.deepEqual(await it.reminders.count(it.namespace, 100), { all: 6, overdue: 6, dead: 1 });
     });
 
-    test("what is overdue is counted up to a limit", async () => {
+    test("each is counted up to a limit", async () => {
       const it = place();
-      await it.reminders.write(Array.from({ length: 30 }, (_, i) => setOf(it.key(`${i}`, "alice", `T${i % 3}`))));
-      assert.equal((await it.reminders.count(it.namespace, 25)).overdue, 25);
-      assert.equal((await it.reminders.count(it.namespace, 30)).overdue, 30);
+      const keys = Array.from({ length: 30 }, (_, i) => it.key(`${i}`, "alice", `T${i % 3}`));
+      const lease = { token: "mine", leaseMs: HOUR };
+      const outcomes = await it.reminders.write(keys.map((key) => setOf(key, { lease })));
+      await it.reminders.settle(
+        outcomes.map((one) => {
+          const generation = one.kind === "set" ? one.generation : 0;
+          return { kind: "dead", tick: TRIED, error: "e", generation, token: "mine" };
+        }),
+      );
+      await it.reminders.write(keys.map((key) => setOf(key)));
+      for (const limit of [1, 25, 30]) {
+        const counts = { all: limit, overdue: limit, dead: limit };
+        assert.deepEqual(await it.reminders.count(it.namespace, limit), counts);
+      }
+      assert.deepEqual(await it.reminders.count(it.namespace, 31), { all: 30, overdue: 30, dead: 30 });
     });
 
     test("an empty namespace counts nothing", async () => {

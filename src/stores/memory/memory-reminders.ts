@@ -4,6 +4,7 @@ import {
   type Claim,
   type ClaimRequest,
   type DeadReminder,
+  type ReminderContent,
   type ReminderCounts,
   type ReminderKey,
   type ReminderOutcome,
@@ -113,12 +114,22 @@ export class MemoryReminders implements Reminders {
   async list(query: ReminderQuery): Promise<StoredReminder[]> {
     this.#checkOpen();
     const now = this.#now();
-    return pageOf(this.#shelves(query.namespace), query, ({ rows }) => rows).map((row) => storedOf(row, now));
+    return pageOf(
+      this.#shelves(query.namespace),
+      query,
+      ({ rows }) => rows,
+      (row) => storedOf(row, now),
+    );
   }
 
   async listDead(query: ReminderQuery): Promise<DeadReminder[]> {
     this.#checkOpen();
-    return pageOf(this.#shelves(query.namespace), query, ({ dead }) => dead);
+    return pageOf(
+      this.#shelves(query.namespace),
+      query,
+      ({ dead }) => dead,
+      (one) => one,
+    );
   }
 
   async revive(key: ReminderKey): Promise<boolean> {
@@ -147,8 +158,8 @@ export class MemoryReminders implements Reminders {
     const now = this.#now();
     const counts = { all: 0, overdue: 0, dead: 0 };
     for (const { rows, dead, due } of this.#shelves(namespace).values()) {
-      counts.all += rows.size;
-      counts.dead += dead.size;
+      counts.all = Math.min(counts.all + rows.size, limit);
+      counts.dead = Math.min(counts.dead + dead.size, limit);
       for (const row of due) {
         if (row.at >= now || counts.overdue >= limit) break;
         if (!isLeased(row, now)) counts.overdue++;
@@ -235,7 +246,15 @@ export class MemoryReminders implements Reminders {
         this.#drop(row);
         const { generation, key, content } = row;
         const { tick, error } = settlement;
-        const dead = { key, generation, tick: copyOf(tick), ...content, error, diedAt: this.#now() };
+        const dead = {
+          key,
+          generation,
+          tick: copyOf(tick),
+          bytes: bytesOf(content),
+          ...content,
+          error,
+          diedAt: this.#now(),
+        };
         this.#shelf(key).dead.put(key, dead);
         return true;
       }
@@ -260,5 +279,8 @@ const isBefore = (tick: Tick, stored: Tick): boolean =>
 
 function storedOf(row: Row, now: number): StoredReminder {
   const { generation, key, tick, content } = row;
-  return { key, generation, tick, ...content, leasedUntil: isLeased(row, now) ? row.leasedUntil : undefined };
+  const leasedUntil = isLeased(row, now) ? row.leasedUntil : undefined;
+  return { key, generation, tick, bytes: bytesOf(content), ...content, leasedUntil };
 }
+
+const bytesOf = ({ data }: ReminderContent): number => (data === undefined ? 0 : Buffer.byteLength(data));

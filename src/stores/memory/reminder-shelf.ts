@@ -1,4 +1,5 @@
 // The reminders of one type in memory: by name, and in the order in which they are due; and the dead ones apart.
+import { LIMITS } from "../../kernel/limits.ts";
 import type { DeadReminder, ReminderContent, ReminderKey, ReminderQuery, Tick } from "../../ports/reminders.ts";
 import { byCodePoint } from "./code-points.ts";
 import { DueOrder } from "./due-order.ts";
@@ -83,19 +84,23 @@ export class Shelf {
 export type Shelves = Map<string, Shelf>;
 
 /** A page of what one drawer of each shelf holds, in the order of type, id and name. */
-export function pageOf<T>(
+export function pageOf<T, Shown extends ReminderContent & { readonly bytes: number }>(
   shelves: Shelves,
-  { type, id, after, limit }: ReminderQuery,
+  { type, id, after, limit, isBrief = false }: ReminderQuery,
   drawerOf: (shelf: Shelf) => { from(id: string | undefined, after: Names | undefined): Iterable<T> },
-): T[] {
-  const page: T[] = [];
+  shown: (item: T) => Shown,
+): Shown[] {
+  const page: Shown[] = [];
+  let bytes = 0;
   for (const one of [...shelves.keys()].sort(byCodePoint)) {
     if (type !== undefined && one !== type) continue;
     const behind = placeOf(one, after);
     if (behind < 0) continue;
     for (const item of drawerOf(shelves.get(one) as Shelf).from(id, behind === 0 ? after : undefined)) {
-      if (page.length >= limit) return page;
-      page.push(item);
+      if (page.length >= limit || bytes >= LIMITS.listBytes) return page;
+      const one = shown(item);
+      page.push(isBrief ? { ...one, data: undefined } : one);
+      if (!isBrief) bytes += one.bytes;
     }
   }
   return page;

@@ -7,8 +7,6 @@ import type { LowMarks } from "./low-marks.ts";
 import { inQueue, queueOf } from "./reminder-queue.ts";
 import { MILLIS } from "./reminder-tables.ts";
 
-/** What one claim answers with at most, so that no answer is huge; a single larger one comes alone. */
-const ANSWER_BYTES = 8 * LIMITS.batchBytes;
 /** Leased rows whose end is looked at to tell when there is more. They stand in the order in which they were claimed. */
 const LEASES_SEEN = 256;
 
@@ -65,14 +63,14 @@ export const claimReminders = (schema: string, several: boolean): Statement => (
     ), asked AS MATERIALIZED (
       SELECT a.* FROM unnest($2::text[], $3::bigint[], $4::bigint[]) AS a (type, queue, low)
     ), ${(several ? lockSome : lockOne)(schema)}, total AS MATERIALIZED (
-      SELECT coalesce(sum(l.bytes), 0) <= ${ANSWER_BYTES} AS fits, count(*) FROM locked l
+      SELECT coalesce(sum(l.bytes), 0) <= ${LIMITS.claimBytes} AS fits, count(*) FROM locked l
     ), mine AS MATERIALIZED (
       (SELECT l.place FROM locked l WHERE (SELECT fits FROM total) LIMIT $5)
       UNION ALL
       SELECT l.place FROM (
         SELECT l.place, row_number() OVER w AS number, sum(l.bytes) OVER w - coalesce(l.bytes, 0) AS bytes_before
         FROM locked l WHERE NOT (SELECT fits FROM total) WINDOW w AS (ORDER BY l.at ROWS UNBOUNDED PRECEDING)) l
-      WHERE l.number <= $5 AND coalesce(l.bytes_before, 0) <= ${ANSWER_BYTES}
+      WHERE l.number <= $5 AND coalesce(l.bytes_before, 0) <= ${LIMITS.claimBytes}
     ), more AS MATERIALIZED (
       SELECT (SELECT count(*) FROM mine) < t.count OR u.are_due AS is_due FROM total t, unseen u
     ), claimed AS (

@@ -1,4 +1,5 @@
 // What people look at: one reminder, a page of them, how many there are; and what they do about dead ones. Never on the path of a tick.
+import { LIMITS } from "../../kernel/limits.ts";
 import type {
   DeadReminder,
   ReminderCounts,
@@ -11,25 +12,32 @@ import { inQueue, queueOf } from "./reminder-queue.ts";
 import { MILLIS } from "./reminder-tables.ts";
 import { ROW } from "./reminder-writes.ts";
 
-const COMMON = "namespace, type, id, name, generation, at, due, number, attempt, schedule, data";
-const LIVING = `${COMMON}, leased_until, ${MILLIS}`;
-const DEAD = `${COMMON}, error, died_at`;
+const COMMON = "namespace, type, id, name, generation, at, due, number, attempt, schedule";
+const LIVING = `leased_until, ${MILLIS}`;
+const DEAD = "error, died_at";
+/** How long a text is can be told without reading it. */
+const DATA = "data, octet_length(data)";
+const NO_DATA = "NULL::text, octet_length(data)";
 const KEY = "namespace = $1 AND type = $2 AND id = $3 AND name = $4";
 
-type CommonRow = [string, string, string, string, number, number, number, number, number, string, string | null];
+type Data = [data: string | null, bytes: number | null];
+type CommonRow = [string, string, string, string, number, number, number, number, number, string, ...Data];
 type LivingRow = [...CommonRow, leasedUntil: number, now: number];
 type DeadRow = [...CommonRow, error: string, diedAt: number];
 
 export const getReminder = (schema: string): Statement => ({
   name: "limpet_get_reminder",
-  text: `SELECT ${LIVING} FROM ${schema}.reminders WHERE ${KEY}`,
+  text: `SELECT ${COMMON}, ${DATA}, ${LIVING} FROM ${schema}.reminders WHERE ${KEY}`,
 });
 
-/** A page is one range of the index on names, read in its order. An id without a type is looked for among all of the namespace. */
+/**
+ * A page is one range of the index on names, read in its order. An id without a type is looked for among all of the namespace. What the
+ * rows carry is added up before any of it is read.
+ */
 export function listReminders(
   schema: string,
   which: "reminders" | "dead_reminders",
-  { namespace, type, id, after, limit }: ReminderQuery,
+  { namespace, type, id, after, limit, isBrief }: ReminderQuery,
 ): { statement: Statement; values: unknown[] } {
   const values: unknown[] = [];
   const bind = (value: unknown) => `$${values.push(value)}`;
@@ -47,8 +55,14 @@ export function listReminders(
     conditions.push(`(type, id, name) > (${bind(after.type)}, ${bind(after.id)}, ${bind(after.name)})`);
     name += "_after";
   }
-  const text = `SELECT ${which === "reminders" ? LIVING : DEAD} FROM ${schema}.${which}
-    WHERE ${conditions.join(" AND ")} ORDER BY type, id, name LIMIT ${bind(limit)}`;
+  const page = `SELECT * FROM ${schema}.${which} WHERE ${conditions.join(" AND ")} ORDER BY type, id, name LIMIT ${bind(limit)}`;
+  const rest = which === "reminders" ? LIVING : DEAD;
+  if (isBrief) name += "_brief";
+  const text = isBrief
+    ? `SELECT ${COMMON}, ${NO_DATA}, ${rest} FROM (${page}) r`
+    : `SELECT ${COMMON}, ${DATA}, ${rest} FROM (
+        SELECT r.*, sum(octet_length(r.data)) OVER (ORDER BY r.type, r.id, r.name ROWS UNBOUNDED PRECEDING) AS sum FROM (${page}) r) r
+      WHERE coalesce(sum - coalesce(octet_length(data), 0), 0) < ${LIMITS.listBytes} ORDER BY type, id, name`;
   return { statement: { name, text }, values };
 }
 
@@ -72,12 +86,13 @@ const dueRows = (schema: string): string => `
       LIMIT $2
     )`;
 
-/** All are counted by an index. */
+/** All are counted by an index, up to `$2`. */
 export const countReminders = (schema: string): Statement => ({
   name: "limpet_count_reminders",
   text: `${dueRows(schema)}
-    SELECT (SELECT count(*) FROM ${schema}.reminders WHERE namespace = $1), (SELECT count(*) FROM due),
-           (SELECT count(*) FROM ${schema}.dead_reminders WHERE namespace = $1)`,
+    SELECT (SELECT count(*) FROM (SELECT FROM ${schema}.reminders WHERE namespace = $1 LIMIT $2) r),
+           (SELECT count(*) FROM due),
+           (SELECT count(*) FROM (SELECT FROM ${schema}.dead_reminders WHERE namespace = $1 LIMIT $2) d)`,
 });
 
 export const areDue = (schema: string): Statement => ({
@@ -164,9 +179,9 @@ export class ReminderListing {
 const keyValues = ({ namespace, type, id, name }: ReminderKey): string[] => [namespace, type, id, name];
 
 function contentOf(row: readonly unknown[]) {
-  const [namespace, type, id, name, generation, at, due, number, attempt, schedule, data] = row as CommonRow;
+  const [namespace, type, id, name, generation, at, due, number, attempt, schedule, data, bytes] = row as CommonRow;
   const key = { namespace, type, id, name };
-  return { key, generation, tick: { at, due, number, attempt }, schedule, data: data ?? undefined };
+  return { key, generation, tick: { at, due, number, attempt }, schedule, data: data ?? undefined, bytes: bytes ?? 0 };
 }
 
 function storedOf(row: Row): StoredReminder {

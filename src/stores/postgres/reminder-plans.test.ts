@@ -58,10 +58,12 @@ const ours = (): [Statement, RegExp | undefined][] => [
   ...KINDS.flatMap((kind) =>
     MANNERS.map((manner): [Statement, RegExp] => [settleReminders(SCHEMA, kind, manner), /^reminders_pkey$/]),
   ),
-  ...PAGES.flatMap((page): [Statement, RegExp][] => [
-    [listReminders(SCHEMA, "reminders", page).statement, KEYS],
-    [listReminders(SCHEMA, "dead_reminders", page).statement, KEYS],
-  ]),
+  ...[true, false].flatMap((isBrief) =>
+    PAGES.flatMap((page): [Statement, RegExp][] => [
+      [listReminders(SCHEMA, "reminders", { ...page, isBrief }).statement, KEYS],
+      [listReminders(SCHEMA, "dead_reminders", { ...page, isBrief }).statement, KEYS],
+    ]),
+  ),
 ];
 
 interface Plan {

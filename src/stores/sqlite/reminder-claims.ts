@@ -1,12 +1,10 @@
 // Claiming: which rows are due soon and nobody's, earliest first over all types. Runs inside a write transaction that somebody else
 // began, so whatever is found free is free until it has its lease.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { LIMITS } from "../../kernel/limits.ts";
 import type { ClaimRequest } from "../../ports/reminders.ts";
 import { type ClaimAnswer, type ClaimedRow, packClaimed } from "./reminder-messages.ts";
 import { THESE } from "./reminder-statements.ts";
-
-/** A claim ends early when what it carries is more than this. One row always fits. */
-const CLAIM_BYTES = 16 * 1024 * 1024;
 
 type TypeRow = [place: number, ref: number, first: number | null];
 type DueRow = [generation: number, at: number];
@@ -111,7 +109,7 @@ export class ReminderClaims {
         generation,
       ) as ContentRow;
       bytes += dataBytes;
-      if (bytes > CLAIM_BYTES && claimed.length > 0) break;
+      if (bytes > LIMITS.claimBytes && claimed.length > 0) break;
       const data = dataBytes === 0 ? inline : (this.#dataOf.get(generation) as unknown as [string])[0];
       claimed.push({ generation, typePlace, id, name, tick: { at, due, number, attempt }, schedule, data });
     }

@@ -1,6 +1,7 @@
 // Looking at reminders: one by its key, or a page of many, alive or dead; and counting them. Several statements each; whoever calls
 // holds one read transaction around it.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { LIMITS } from "../../kernel/limits.ts";
 import type {
   DeadReminder,
   ReminderCounts,
@@ -11,14 +12,20 @@ import type {
 import { ReminderTypes, type TypeRow } from "./reminder-types.ts";
 
 type Head = [id: string, name: string, generation: number, ...tick: [number, number, number, number], schedule: string];
-type StoredRow = [...Head, data: string | null, until: number | null];
-type DeadRow = [...Head, data: string | null, error: string, diedAt: number];
+type Data = [data: string | null, bytes: number | null];
+type StoredRow = [...Head, ...Data, until: number | null];
+type DeadRow = [...Head, ...Data, error: string, diedAt: number];
 
-const STORED = `SELECT id, name, generation, at, due, number, attempt, schedule,
-  CASE WHEN data_bytes > 0 THEN (SELECT d.data FROM reminder_data d WHERE d.generation = r.generation) ELSE data END,
+const HEAD = "SELECT id, name, generation, at, due, number, attempt, schedule";
+const DATA =
+  "CASE WHEN data_bytes > 0 THEN (SELECT d.data FROM reminder_data d WHERE d.generation = r.generation) ELSE data END";
+const stored = (
+  data: string,
+): string => `${HEAD}, ${data}, CASE WHEN data_bytes > 0 THEN data_bytes ELSE octet_length(data) END,
   (SELECT until FROM reminder_leases l WHERE l.generation = r.generation) FROM reminders r`;
-const DEAD =
-  "SELECT id, name, generation, at, due, number, attempt, schedule, data, error, died_at FROM dead_reminders";
+const dead = (data: string): string => `${HEAD}, ${data}, octet_length(data), error, died_at FROM dead_reminders`;
+/** In place of data that nobody wants. It is not even read. */
+const NO_DATA = "NULL";
 
 /** One range of the names, already in order, that starts behind the last page: of a type, or of one id. */
 const PAGE = "WHERE type_ref = ? AND (id, name) > (?, ?) ORDER BY id, name LIMIT ?";
@@ -29,11 +36,17 @@ interface Pages {
   readonly ofId: StatementSync;
 }
 
+/** With data, and without. */
+interface Listings {
+  readonly whole: Pages;
+  readonly brief: Pages;
+}
+
 export class ReminderListing {
   readonly #types: ReminderTypes;
   readonly #get: StatementSync;
-  readonly #stored: Pages;
-  readonly #dead: Pages;
+  readonly #stored: Listings;
+  readonly #dead: Listings;
   readonly #countAll: StatementSync;
   readonly #countOverdue: StatementSync;
   readonly #countDead: StatementSync;
@@ -48,18 +61,17 @@ export class ReminderListing {
       return { page: asArrays(`${select} ${PAGE}`), ofId: asArrays(`${select} ${PAGE_OF_ID}`) };
     };
     this.#types = new ReminderTypes(db);
-    this.#get = asArrays(`${STORED} WHERE type_ref = ? AND id = ? AND name = ?`);
-    this.#stored = pages(STORED);
-    this.#dead = pages(DEAD);
-    // A range of an index for each type, entries only.
-    const ofAllTypes = "FROM reminder_types t CROSS JOIN";
-    this.#countAll = asArrays(`SELECT count(*) ${ofAllTypes} reminders ON type_ref = t.ref WHERE t.namespace = ?`);
-    this.#countDead = asArrays(
-      `SELECT count(*) ${ofAllTypes} dead_reminders ON type_ref = t.ref WHERE t.namespace = ?`,
-    );
+    this.#get = asArrays(`${stored(DATA)} WHERE type_ref = ? AND id = ? AND name = ?`);
+    this.#stored = { whole: pages(stored(DATA)), brief: pages(stored(NO_DATA)) };
+    this.#dead = { whole: pages(dead("data")), brief: pages(dead(NO_DATA)) };
+    // A range of an index for each type, entries only, and no more of them than are asked for.
+    const upTo = (rows: string): string =>
+      `SELECT count(*) FROM (SELECT 1 FROM reminder_types t CROSS JOIN ${rows} LIMIT ?2)`;
+    this.#countAll = asArrays(upTo("reminders ON type_ref = t.ref WHERE t.namespace = ?1"));
+    this.#countDead = asArrays(upTo("dead_reminders ON type_ref = t.ref WHERE t.namespace = ?1"));
     this.#countOverdue = asArrays(
-      `SELECT count(*) FROM (SELECT 1 ${ofAllTypes} reminders r ON type_ref = t.ref AND at < ?2 WHERE t.namespace = ?1
-         AND NOT EXISTS (SELECT 1 FROM reminder_leases l WHERE l.generation = r.generation AND l.until > ?2) LIMIT ?3)`,
+      upTo(`reminders r ON type_ref = t.ref AND at < ?3 WHERE t.namespace = ?1
+        AND NOT EXISTS (SELECT 1 FROM reminder_leases l WHERE l.generation = r.generation AND l.until > ?3)`),
     );
   }
 
@@ -81,22 +93,28 @@ export class ReminderListing {
     const one = (statement: StatementSync, ...more: number[]): number => {
       return (statement.get(namespace, ...more) as unknown as [number])[0];
     };
-    return { all: one(this.#countAll), overdue: one(this.#countOverdue, now, limit), dead: one(this.#countDead) };
+    return {
+      all: one(this.#countAll, limit),
+      overdue: one(this.#countOverdue, limit, now),
+      dead: one(this.#countDead, limit),
+    };
   }
 
-  #pages<Row, T>(query: ReminderQuery, { page, ofId }: Pages, toItem: (row: Row, type: string) => T): T[] {
-    const { id, after, limit } = query;
+  #pages<Row, T extends { readonly bytes: number }>(
+    query: ReminderQuery,
+    { whole, brief }: Listings,
+    toItem: (row: Row, type: string) => T,
+  ): T[] {
     const found: T[] = [];
+    let bytes = 0;
     for (const [ref, type] of this.#typesOf(query)) {
-      if (found.length >= limit) break;
-      const left = limit - found.length;
-      const behind = after?.type === type ? after : { id: "", name: "" };
-      if (id === undefined) {
-        const rows = page.all(ref, behind.id, behind.name, left) as unknown as Row[];
-        for (const row of rows) found.push(toItem(row, type));
-      } else if (order(id, behind.id) >= 0) {
-        const rows = ofId.all(ref, id, behind.id === id ? behind.name : "", left) as unknown as Row[];
-        for (const row of rows) found.push(toItem(row, type));
+      const left = query.limit - found.length;
+      if (left <= 0) break;
+      for (const row of rowsOf(query.isBrief ? brief : whole, ref, type, query, left)) {
+        const item = toItem(row as Row, type);
+        found.push(item);
+        if (!query.isBrief) bytes += item.bytes;
+        if (bytes >= LIMITS.listBytes) return found;
       }
     }
     return found;
@@ -110,6 +128,20 @@ export class ReminderListing {
   }
 }
 
+/** Of one type, in order; each is read when it is asked for. */
+function rowsOf(
+  { page, ofId }: Pages,
+  ref: number,
+  type: string,
+  { id, after }: ReminderQuery,
+  limit: number,
+): Iterable<unknown> {
+  const behind = after?.type === type ? after : { id: "", name: "" };
+  if (id === undefined) return page.iterate(ref, behind.id, behind.name, limit);
+  if (order(id, behind.id) < 0) return [];
+  return ofId.iterate(ref, id, behind.id === id ? behind.name : "", limit);
+}
+
 /** By code point, as the database has it. */
 const order = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
@@ -118,14 +150,14 @@ function headOf([id, name, generation, at, due, number, attempt, schedule]: Head
 }
 
 function storedOf(row: StoredRow, namespace: string, type: string, now: number): StoredReminder {
-  const [data, until] = [row[8], row[9]];
-  const [id, name, generation, at, due, number, attempt, schedule] = row;
+  const [id, name, generation, at, due, number, attempt, schedule, data, bytes, until] = row;
   const head = headOf([id, name, generation, at, due, number, attempt, schedule], namespace, type);
-  return { ...head, data: data ?? undefined, leasedUntil: until !== null && until > now ? until : undefined };
+  const leasedUntil = until !== null && until > now ? until : undefined;
+  return { ...head, data: data ?? undefined, bytes: bytes ?? 0, leasedUntil };
 }
 
 function deadOf(row: DeadRow, namespace: string, type: string): DeadReminder {
-  const [id, name, generation, at, due, number, attempt, schedule, data, error, diedAt] = row;
+  const [id, name, generation, at, due, number, attempt, schedule, data, bytes, error, diedAt] = row;
   const head = headOf([id, name, generation, at, due, number, attempt, schedule], namespace, type);
-  return { ...head, data: data ?? undefined, error, diedAt };
+  return { ...head, data: data ?? undefined, bytes: bytes ?? 0, error, diedAt };
 }

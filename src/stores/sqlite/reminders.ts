@@ -80,6 +80,7 @@ export class SqliteReminders implements Reminders {
 
 const keyOf = ({ namespace, type, id, name }: ReminderKey): ReminderKey => ({ namespace, type, id, name });
 
-function queryOf({ namespace, type, id, after, limit }: ReminderQuery): ReminderQuery {
-  return { namespace, type, id, after: after && { type: after.type, id: after.id, name: after.name }, limit };
+function queryOf({ namespace, type, id, after, limit, isBrief }: ReminderQuery): ReminderQuery {
+  const behind = after && { type: after.type, id: after.id, name: after.name };
+  return { namespace, type, id, after: behind, limit, isBrief };
 }
