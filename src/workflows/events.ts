@@ -26,6 +26,16 @@ export interface ActivityOptionsTold {
 
 export type ParentClosePolicy = "terminate" | "cancel" | "abandon";
 
+/** Decisions that a worker elsewhere waits for together, as it told of them. */
+export interface ParallelGroup {
+  readonly id: string;
+  readonly kind: string;
+  readonly base: number;
+  readonly size: number;
+  readonly index: number;
+  readonly path?: Wire;
+}
+
 /** What the code of a workflow decides. */
 export type Decision =
   | {
@@ -36,6 +46,7 @@ export type Decision =
       readonly options?: ActivityOptionsTold;
       /** The worker that decided it runs it, and so does whoever has the task after it: it does not wait in a queue. */
       readonly eager?: true;
+      readonly group?: ParallelGroup;
     }
   | {
       readonly kind: "ActorCalled";
@@ -45,7 +56,13 @@ export type Decision =
       readonly method: string;
       readonly input: Wire;
     }
-  | { readonly kind: "TimerScheduled"; readonly n: number; readonly at: number }
+  | {
+      readonly kind: "TimerScheduled";
+      readonly n: number;
+      readonly at: number;
+      readonly seconds?: number;
+      readonly group?: ParallelGroup;
+    }
   | { readonly kind: "TimerCancelled"; readonly n: number; readonly of: number }
   | { readonly kind: "ActivityCancelRequested"; readonly n: number; readonly of: number }
   | {
@@ -56,6 +73,7 @@ export type Decision =
       readonly input: Wire;
       readonly queue?: string;
       readonly onParentClose: ParentClosePolicy;
+      readonly group?: ParallelGroup;
     }
   | {
       readonly kind: "SignalSent";
@@ -66,12 +84,41 @@ export type Decision =
     }
   | { readonly kind: "CancelSent"; readonly n: number; readonly workflowId: string }
   | { readonly kind: "SideEffectRecorded"; readonly n: number; readonly result: Wire }
-  | { readonly kind: "VersionMarkerRecorded"; readonly n: number; readonly change: string; readonly version: number }
+  | {
+      readonly kind: "VersionMarkerRecorded";
+      readonly n: number;
+      readonly change: string;
+      readonly version: number;
+      readonly min?: number;
+      readonly max?: number;
+    }
   | { readonly kind: "SearchAttributesUpserted"; readonly n: number; readonly attributes: Wire }
   | { readonly kind: "MemoUpserted"; readonly n: number; readonly entries: Wire }
   | { readonly kind: "UpdateCompleted"; readonly n: number; readonly id: string; readonly result: Wire }
   | { readonly kind: "UpdateFailed"; readonly n: number; readonly id: string; readonly error: ToldError }
+  | WaitOpened
   | End;
+
+/**
+ * What only workers elsewhere tell: that their code waits for a condition, or for a signal. `timer`: the number of the timer that ends
+ * it, which goes on when the same wait is told of again.
+ */
+export type WaitOpened =
+  | {
+      readonly kind: "ConditionWaitOpened";
+      readonly n: number;
+      readonly key?: string;
+      readonly fingerprint?: string;
+      readonly seconds?: number;
+      readonly timer?: number;
+    }
+  | {
+      readonly kind: "SignalWaitOpened";
+      readonly n: number;
+      readonly name: string;
+      readonly seconds?: number;
+      readonly timer?: number;
+    };
 
 /** The last decision of a run. */
 export type End =
@@ -100,11 +147,26 @@ export type News =
       readonly pause: number;
       readonly error: ToldError;
     }
-  | { readonly kind: "TimerFired"; readonly of: number }
+  /** `wait`: of the wait that is over by it, or that it was heard in. */
+  | { readonly kind: "TimerFired"; readonly of: number; readonly wait?: number }
   | { readonly kind: "ChildRunCompleted"; readonly of: number; readonly result: Wire }
   | { readonly kind: "ChildRunFailed"; readonly of: number; readonly error: ToldError }
-  | { readonly kind: "SignalReceived"; readonly id: string; readonly name: string; readonly input: Wire }
+  | {
+      readonly kind: "SignalReceived";
+      readonly id: string;
+      readonly name: string;
+      readonly input: Wire;
+      readonly wait?: number;
+    }
   | { readonly kind: "UpdateAccepted"; readonly id: string; readonly name: string; readonly input: Wire }
+  /** A worker elsewhere has done it; what came of it follows. */
+  | {
+      readonly kind: "UpdateApplied";
+      readonly id: string;
+      readonly name: string;
+      readonly input: Wire;
+      readonly wait?: number;
+    }
   | { readonly kind: "UpdateRejected"; readonly id: string; readonly name: string; readonly error: ToldError }
   | { readonly kind: "CancelRequested"; readonly reason: string };
 
@@ -160,6 +222,8 @@ const DECISIONS: ReadonlySet<string> = new Set<Decision["kind"]>([
   "MemoUpserted",
   "UpdateCompleted",
   "UpdateFailed",
+  "ConditionWaitOpened",
+  "SignalWaitOpened",
   "WorkflowCompleted",
   "WorkflowFailed",
   "WorkflowCancelled",

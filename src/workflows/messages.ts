@@ -5,6 +5,8 @@ import type { ActivityOptionsTold, News, Wire } from "./events.ts";
 export type Message =
   | News
   | { readonly kind: "UpdateRequested"; readonly id: string; readonly name: string; readonly input: Wire }
+  /** Nothing happened; its worker is to look again. */
+  | { readonly kind: "LookAgain" }
   /** Its parent is over. */
   | { readonly kind: "TerminateRequested"; readonly reason: string };
 

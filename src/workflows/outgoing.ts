@@ -7,6 +7,7 @@ import type { ReminderKey, ReminderWrite } from "../ports/reminders.ts";
 import type { Arrival, RunStart } from "../ports/workflows.ts";
 import type { Decision, End, ParentClosePolicy, Started } from "./events.ts";
 import { writePage } from "./events.ts";
+import type { Execution } from "./execution.ts";
 import type { HeldRun } from "./held-run.ts";
 import { activityType, type QueuedActivity, TIMEOUT_TYPE, TIMER_TYPE, writeMessage } from "./messages.ts";
 
@@ -17,6 +18,14 @@ export interface Outgoing {
   readonly reminders: ReminderWrite[];
   readonly starts: RunStart[];
   readonly arrivals: Arrival[];
+}
+
+/** A run as far as this has to know it: one that is in memory here, or one of a worker elsewhere. */
+export interface DecidingRun extends Pick<HeldRun, "workflowId" | "runId" | "queued" | "queuedNames" | "children"> {
+  readonly execution: Pick<
+    Execution,
+    "started" | "startedAt" | "awaited" | "isAwaited" | "memo" | "attributes" | "signals"
+  >;
 }
 
 export interface OutgoingNeeds {
@@ -45,13 +54,13 @@ export class Dispatcher {
   }
 
   /** What the decisions of a step bring about. */
-  of(run: HeldRun, decisions: readonly Decision[], now: number): Outgoing {
+  of(run: DecidingRun, decisions: readonly Decision[], now: number): Outgoing {
     const outgoing: Outgoing = { reminders: [], starts: [], arrivals: [] };
     for (const decision of decisions) this.#add(outgoing, run, decision, now);
     return outgoing;
   }
 
-  #add(outgoing: Outgoing, run: HeldRun, decision: Decision, now: number): void {
+  #add(outgoing: Outgoing, run: DecidingRun, decision: Decision, now: number): void {
     const { workflowId, runId } = run;
     switch (decision.kind) {
       case "ActivityScheduled":
@@ -109,7 +118,7 @@ export class Dispatcher {
     return this.#set(key, at, activity);
   }
 
-  #cancelActivity(run: HeldRun, n: number): ReminderWrite[] {
+  #cancelActivity(run: DecidingRun, n: number): ReminderWrite[] {
     const activity = run.queuedNames.get(n);
     if (activity === undefined) return [];
     const type = activityType(activity.queue ?? this.#needs.queue, activity.name);
@@ -154,7 +163,7 @@ export class Dispatcher {
   }
 
   /** What follows from the end of a run: nothing of it goes on without it, and who waits for it is told. */
-  atEnd(run: HeldRun, end: End, now: number): Outgoing {
+  atEnd(run: DecidingRun, end: End, now: number): Outgoing {
     const { execution, runId, workflowId } = run;
     const { started } = execution;
     const outgoing: Outgoing = { reminders: [], starts: [], arrivals: [] };
@@ -204,7 +213,7 @@ export class Dispatcher {
   }
 
   /** The next run of the workflow, with what was not waited for. */
-  #goOn(outgoing: Outgoing, run: HeldRun, end: Extract<End, { kind: "WorkflowContinuedAsNew" }>, now: number): void {
+  #goOn(outgoing: Outgoing, run: DecidingRun, end: Extract<End, { kind: "WorkflowContinuedAsNew" }>, now: number): void {
     const { execution, workflowId } = run;
     const { started } = execution;
     const { timeoutAt, runTimeoutAt, parent } = started;

@@ -126,6 +126,7 @@ class StepInMaking {
   async take({ number, data }: StoredArrival): Promise<void> {
     this.#taken = number;
     const { message, notBefore } = readMessage(data);
+    if (message.kind === "LookAgain") return;
     if (message.kind === "TerminateRequested") {
       this.#terminated ??= message.reason;
       return;
