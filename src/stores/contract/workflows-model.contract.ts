@@ -20,7 +20,7 @@ const which = fc.nat(IDS - 1);
 const worker = fc.constantFrom(...WORKERS);
 /** Counted from the last one, and mostly one of the last. */
 const remembered = fc.oneof({ weight: 4, arbitrary: fc.nat(3) }, { weight: 1, arbitrary: fc.nat(30) });
-const maybe = <T>(one: fc.Arbitrary<T>) => fc.option(one, { nil: undefined, freq: 1 });
+const maybe = <T>(one: fc.Arbitrary<T>) => fc.option(one, { nil: undefined, freq: 2 });
 
 const fate = fc.oneof(
   fc.record({ kind: fc.constant("keep" as const), lease: leaseFor }),

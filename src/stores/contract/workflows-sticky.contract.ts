@@ -61,6 +61,24 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.task("older")).mode, "cold_replay");
     });
 
+    test("of those that are preferred the ones that are ready for longest come first, over all types", async () => {
+      const it = site();
+      const affinity = { worker: "owner", ms: 9 * HOUR };
+      for (const [id, type] of [
+        ["1", "Order"],
+        ["2", "Cart"],
+        ["3", "Order"],
+        ["4", "Cart"],
+      ] as const) {
+        await it.idle(id, { type, affinity });
+        await it.arrive(id);
+        await passes(HOUR);
+      }
+      const types = ["Order", "Cart"];
+      assert.deepEqual(await it.ids({ worker: "owner", types, limit: 3 }), ["1", "2", "3"]);
+      assert.deepEqual(await it.ids({ worker: "owner", types, limit: 3 }), ["4"]);
+    });
+
     test("rule 2: a task without affinity can be had by anybody", async () => {
       const it = site();
       await it.seen("owner");

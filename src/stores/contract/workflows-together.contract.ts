@@ -117,6 +117,20 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.events(ref), ["anew", "2"]);
     });
 
+    test("what was kept when a step was done is not started when the step is sent again", async () => {
+      const it = site();
+      const [held, other] = [await it.held("a"), await it.held("b")];
+      const starts = [it.startOf("b", { ifClosed: "start" })];
+      const step = it.appendOf(held, { page: page("2"), starts });
+      const first = await it.step(step);
+      assert.deepEqual(first.kind === "done" && first.starts[0]?.ref, other.ref);
+      await it.append(other, { fate: closeAs("failed") });
+      const again = await it.step(step);
+      assert.ok(again.kind === "done");
+      assert.deepEqual([again.starts[0]?.ref, again.starts[0]?.isNew], [other.ref, false]);
+      assert.deepEqual([await it.status("b"), await it.ids()], ["failed", []]);
+    });
+
     test("a start that ends an open run does so with the step", async () => {
       const it = site();
       const [held, other] = [await it.held("a"), await it.held("b")];
