@@ -11,7 +11,7 @@ import { type App, limpet, type ReminderOptions } from "../../src/index.ts";
 import { openStore } from "../../src/nodes/open-store.ts";
 import type { ReminderCounts, StoredReminder } from "../../src/ports/reminders.ts";
 import type { Store } from "../../src/ports/store.ts";
-import type { StrokeKind, StrokeLine } from "../support/bells.ts";
+import type { Rung, StrokeKind, StrokeLine } from "../support/bells.ts";
 import { ClusterProcess } from "../support/cluster-process.ts";
 import { standStill } from "../support/stand-still.ts";
 import { tracedLines } from "../support/trace-file.ts";
@@ -19,7 +19,8 @@ import type { Place } from "../support/two-stores.ts";
 
 /** Long enough to start on a busy machine, in the proportions of the defaults. */
 const CALM = { lease: "5s", leaderLease: "1500ms", roundTimeout: "3s", moveTimeout: "1s" } satisfies ClusterSettings;
-const PATIENCE_MS = 40_000;
+/** Far more than it takes, also on a busy machine. */
+const PATIENCE_MS = 100_000;
 const LIST_LIMIT = 100_000;
 
 /** Of one tick: that its handler began, or has ended. Times are milliseconds since 1970. */
@@ -174,6 +175,13 @@ export class Belfry implements AsyncDisposable {
     }
   }
 
+  /** How often those that run have lost a lease, or were told that a tick did not count any more. */
+  async lostLeases(): Promise<number> {
+    const names = ["limpet_reminders_lease_lost_total", "limpet_reminders_replaced_total"];
+    const counts = this.alive.flatMap((host) => names.map((name) => host.metric(name)));
+    return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+  }
+
   // ——— What they wrote down.
 
   /** In the order of time. */
@@ -186,6 +194,17 @@ export class Belfry implements AsyncDisposable {
       }
     }
     return all.sort((one, other) => one.at - other.at);
+  }
+
+  /** The ticks that are kept in the state of all bells that have one. */
+  async rung(): Promise<string[]> {
+    const host = this.alive[0]!;
+    const ids = new Set((await this.begun()).map(({ bell }) => bell).filter((bell) => bell.startsWith("Chimes/")));
+    const kept = [...ids].map(async (bell) => {
+      const rung = (await host.call("Chimes", bell.slice("Chimes/".length), "rung")) as readonly Rung[];
+      return rung.map(([name, number]) => tickOf({ bell, name, number }));
+    });
+    return (await Promise.all(kept)).flat();
   }
 
   async begun(): Promise<Stroke[]> {

@@ -238,8 +238,8 @@ for (const { store, open } of GROUNDS) {
       await until(() => heard.some(({ name }) => name === "elsewhere"), "another namespace is heard");
       const done = from("Flood").length;
       assert.ok(done < count, "the flood was over before it was looked");
-      // Held at most: four batches.
-      assert.ok(claimed() - before - done <= 4 * 100 + 2 * most, `${claimed() - before - done} are held at once`);
+      // Four batches are held at most, and a claim may be under way while others are set.
+      assert.ok(claimed() - before - done <= 5 * 100, `${claimed() - before - done} are held at once`);
       await until(() => from("Flood").length >= count, "all of them are over");
       assert.equal(new Set(from("Flood").map(({ name }) => name)).size, count);
       assert.ok(most <= 200, `${most} at once`);
