@@ -55,7 +55,7 @@ async function open(store: MemoryStore): Promise<TestApp> {
   Diary.seen = [];
   Diary.handle = () => {};
   clock = undefined;
-  const app = await testLimpet({ actors: [Diary], stateStore: store });
+  const app = await testLimpet({ actors: [Diary], stateStore: store, reminders: { lease: "30s" } });
   clock = app.clock;
   return app;
 }
@@ -211,6 +211,31 @@ describe("a reminder whose data cannot be read", () => {
     const [dead] = await store.reminders.listDead({ namespace: "default", limit: 9 });
     assert.match(dead?.error ?? "", /^LimpetError: its data cannot be read/);
     assert.equal(dead?.tick.attempt, 1);
+  });
+});
+
+describe("somebody who looks at the metrics", () => {
+  it("sees what is held and what runs, and what the store has that nobody took on", async () => {
+    const store = new Between();
+    await using app = await open(store);
+    const gauge = (name: string) => read(app.metrics(), `limpet_reminders_${name}{namespace="default"}`);
+    Diary.handle = () => new Promise((go) => app.clock.after(10_000, () => go(undefined)));
+    await app.reminders.set(Diary, "a", "tea", { due: "1s" });
+    await app.reminders.set(Diary, "b", "tea", { due: "4s" });
+    // Nobody has this type.
+    await app.reminders.set("Kart", "a", "tea", { due: "1s" });
+    await app.advance("2s");
+    assert.deepEqual([gauge("held"), gauge("running")], [2, 1]);
+    // The store was asked by whoever looked first, and not by everybody who looks.
+    await app.advance("1s");
+    assert.deepEqual([gauge("overdue"), gauge("dead")], [1, 0]);
+    await app.reminders.cancel("Kart", "a", "tea");
+    await app.advance("1s");
+    assert.equal(gauge("overdue"), 1);
+    await app.advance("10s");
+    assert.equal(gauge("overdue"), 1);
+    await app.advance("1s");
+    assert.equal(gauge("overdue"), 0);
   });
 });
 

@@ -49,6 +49,8 @@ export interface Extras {
   readonly clustered?: boolean | undefined;
   /** Its scheduler is there to lead. */
   readonly dedicated?: boolean | undefined;
+  /** How often it makes sure that the store answers. */
+  readonly pingMs?: number | undefined;
   /** The network and the machine it is part of. */
   readonly wire?: ClusterWire | undefined;
 }
@@ -97,6 +99,7 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
       store: store.reminders,
     });
     catalog.reminders = reminders.book;
+    meter.collect(() => reminders.measure());
     const wire = extras.wire ?? systemWire(settings, { log, meter });
     const world = { clock, random, log, meter, catalog, coordination: store.coordination, wire };
     // What is in memory nobody else can share, unless it was given.
@@ -104,7 +107,7 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
     const clustered = settings.cluster && shared;
     const cluster = clustered ? await openCluster(settings, world, extras.dedicated ?? false) : undefined;
     if (cluster !== undefined) meter.collect(() => cluster.measure());
-    const host = new HostNode(catalog, store, cluster, reminders, clock);
+    const host = new HostNode(catalog, store, cluster, reminders, clock, extras.pingMs);
     const flows = new WorkflowNode({ workflows, activities }, workflowSettings(settings, random), {
       ...{ clock, random, log, catalog, reminders, settle: systemSettle, store: store.workflows },
     });

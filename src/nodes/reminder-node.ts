@@ -17,6 +17,7 @@ import { reminderInstruments } from "../reminders/instruments.ts";
 import { decodePlan } from "../reminders/plan.ts";
 import { type Delivery, Processor } from "../reminders/processor.ts";
 import { StoreClock } from "../reminders/store-clock.ts";
+import { ReminderGauges } from "./reminder-gauges.ts";
 
 export interface ReminderSettings {
   readonly namespace: string;
@@ -51,6 +52,7 @@ export class ReminderNode {
   readonly #world: ReminderWorld;
   readonly #storeClock: StoreClock;
   readonly #processor: Processor;
+  readonly #gauges: ReminderGauges;
   readonly #jobs = new Map<string, JobHandler>();
   #isStarted = false;
 
@@ -71,6 +73,7 @@ export class ReminderNode {
       delivers: (type) => this.#delivers(type),
       deliver: (delivery) => this.#deliver(delivery),
     });
+    this.#gauges = new ReminderGauges(settings.namespace, { clock, meter, store, size: () => this.#processor.size });
     this.book = new Book({
       clock,
       random,
@@ -88,6 +91,11 @@ export class ReminderNode {
   start(): void {
     this.#isStarted = true;
     this.#processor.start();
+  }
+
+  /** Brings the gauges up to date; called when somebody looks. */
+  measure(): void {
+    if (this.#isStarted) this.#gauges.measure();
   }
 
   /** Gives back what has not begun, and waits for the rest. */

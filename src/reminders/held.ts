@@ -24,6 +24,8 @@ export interface Held {
   tick: Tick;
   /** On the monotonic clock. */
   leaseUntil: number;
+  /** Somebody else may have it: what is said of it does not count any more. */
+  isLost: boolean;
   /** On the monotonic clock: until then it is known well enough that it is still there. */
   sureUntil: number;
   /** How often something happened that may have changed it. */
@@ -45,6 +47,7 @@ export const heldOf = (reminder: ClaimedReminder, token: string, tick: Tick, lea
   token,
   tick,
   leaseUntil,
+  isLost: false,
   sureUntil: 0,
   doubts: 0,
   wakeAt: 0,

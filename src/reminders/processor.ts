@@ -463,14 +463,17 @@ export class Processor {
     const { leaseMs } = this.#settings;
     const soon = clock.monotonic() + leaseMs * (1 - 1 / RENEWALS);
     const mine = [...this.#held.values()].filter(
-      ({ leaseUntil, state }) => leaseUntil < soon && (state === "waiting" || state === "running"),
+      ({ leaseUntil, isLost, state }) => leaseUntil < soon && !isLost && (state === "waiting" || state === "running"),
     );
     try {
       const untils = mine.length === 0 ? [] : await this.#leases.renew(mine);
       for (const [i, held] of mine.entries()) {
         const until = untils[i];
         if (until !== undefined) held.leaseUntil = Math.max(held.leaseUntil, until);
-        else instruments.leaseLost(1);
+        else {
+          held.isLost = true;
+          instruments.leaseLost(1);
+        }
         // One that runs comes to its end; what it says then does not count.
         if (until === undefined && held.state === "waiting") this.#drop(held);
       }
