@@ -24,13 +24,13 @@ export interface RunEnd {
 /** What is left of the task of a run that is over. */
 export interface EndedRow {
   readonly token: string | null;
-  readonly events: number;
+  readonly last: number;
   readonly arrived: number;
   readonly isWatched: boolean;
 }
 
 type HeadRow = [ref: number, status: number, runId: string];
-type EndRow = [token: string | null, events: number, arrived: number, watched: number];
+type EndRow = [token: string | null, last: number, arrived: number, watched: number];
 
 export class WorkflowRuns {
   readonly #tasks: WorkflowTasks;
@@ -110,7 +110,7 @@ export class WorkflowRuns {
 
   ended(ref: number): EndedRow | undefined {
     const row = this.#ended.get(ref) as unknown as EndRow | undefined;
-    return row && { token: row[0], events: row[1], arrived: row[2], isWatched: row[3] === 1 };
+    return row && { token: row[0], last: row[1], arrived: row[2], isWatched: row[3] === 1 };
   }
 }
 

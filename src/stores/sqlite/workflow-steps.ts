@@ -145,8 +145,7 @@ export class WorkflowSteps {
   /** The run is over: perhaps this very step has closed it. */
   #appendToEnded(step: Append): AppendOutcome {
     const run = this.#tables.runs.ended(step.ref);
-    const last = step.last + (step.page?.count ?? 0);
-    if (step.fate.kind !== "close" || run?.token !== step.token || run.events !== last) return { kind: "lost" };
+    if (run === undefined || !isDone(step, run)) return { kind: "lost" };
     const { arrived, isWatched } = run;
     return { kind: "done", arrived, starts: this.#startedBefore(step), isWatched };
   }
@@ -164,10 +163,12 @@ export class WorkflowSteps {
   }
 }
 
-/** This very step was done, and nothing was done to its run since. */
-function isDone({ token, last, page, taken, fate }: Append, task: TaskRow): boolean {
-  if (task.token !== token || task.last !== last + (page?.count ?? 0) || task.taken < taken) return false;
-  return fate.kind === "keep" ? task.state === LEASED : fate.kind === "rest" && task.state !== LEASED;
+/**
+ * This very step was done, and nothing was done to its run since: whoever did the last one had this token, and the history ends where this
+ * one would have ended it. Whoever holds a task does one step after the other, so no other step looks like it.
+ */
+function isDone({ token, last, page }: Append, did: { readonly token: string | null; readonly last: number }): boolean {
+  return did.token === token && did.last === last + (page?.count ?? 0);
 }
 
 function mayStart({ ifOpen, ifClosed }: RunStart, latest: number): boolean {

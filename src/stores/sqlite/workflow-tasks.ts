@@ -70,8 +70,10 @@ export class WorkflowTasks {
     );
     this.#arrived = db.prepare("UPDATE workflow_tasks SET arrived = ? WHERE ref = ?");
     this.#woken = db.prepare(`UPDATE workflow_tasks SET arrived = ?, state = ${READY}, at = ? WHERE ref = ?`);
+    // One that is ready already does not line up anew.
     this.#wake = db.prepare(
-      `UPDATE workflow_tasks SET state = ${READY}, at = ?1 WHERE ref = ?2 AND state <> ${LEASED}`,
+      `UPDATE workflow_tasks SET state = ${READY}, at = CASE state WHEN ${READY} THEN min(at, ?1) ELSE ?1 END
+       WHERE ref = ?2 AND state <> ${LEASED}`,
     );
     this.#renew = db.prepare(
       `UPDATE workflow_tasks SET until = ?1 WHERE ref = ?2 AND token = ?3 AND state = ${LEASED} AND at <= ?1`,
