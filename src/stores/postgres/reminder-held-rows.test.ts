@@ -19,7 +19,7 @@ describe("a reminder that another transaction holds", () => {
     server = await startPostgres();
     const url = await server.createDatabase();
     store = await openPostgresStore(url, { lockTimeoutMs: 20 });
-    patient = await openPostgresStore(url, { lockTimeoutMs: 10_000 });
+    patient = await openPostgresStore(url, { lockTimeoutMs: 40_000 });
     somebody = new pg.Client({ connectionString: url });
     somebody.on("error", () => undefined);
     await somebody.connect();
@@ -136,13 +136,15 @@ describe("a reminder that another transaction holds", () => {
         it.reminders.renew([second!, generations[8]!], token, HOUR),
         it.reminders.write([cancelOf(it.key("02")), setOf(it.key("03"))]),
       ];
-      // Once all wait for a row, they are there; letting go now is in time.
-      for (let i = 0; i < 3_000; i++) {
+      void Promise.allSettled(steps);
+      // They wait briefly, again and again. Once each was seen to wait, they are there; letting go now is in time.
+      const waiting = new Set<string>();
+      for (let i = 0; i < 10_000 && waiting.size < 3; i++) {
         await somebody.query("SELECT pg_stat_clear_snapshot()");
-        const { rows } = await somebody.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
-        if (rows.length === 3) return;
+        const { rows } = await somebody.query("SELECT query FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
+        for (const { query } of rows) waiting.add(query);
       }
-      assert.fail("nobody waited");
+      assert.equal(waiting.size, 3, "somebody did not wait");
     });
     assert.deepEqual(await Promise.all(steps.slice(0, 2)), [[true, true], []]);
     const [cancelled, set] = (await steps[2]) as { kind: string; existed?: boolean }[];
