@@ -1,8 +1,7 @@
 // What `import … from "limpet/testing"` gives: an app for tests, in memory, whose time moves only when told to; and a whole cluster
 // in one process, on virtual time, in which everything can go wrong.
 import type { CallSettings } from "./actors/remote.ts";
-import type { LimpetSettings } from "./config/settings.ts";
-import { resolveSettings } from "./config/settings.ts";
+import { type LimpetSettings, resolveSettings } from "./config/settings.ts";
 import type { Duration } from "./kernel/durations.ts";
 import type { App, Definitions } from "./nodes/app.ts";
 import { openApp } from "./nodes/app.ts";
@@ -41,13 +40,27 @@ export interface TestApp extends App {
   advance(duration: Duration): Promise<void>;
 }
 
+const HOUR_MS = 3_600_000;
+
+/** Nobody else writes into the store of a test, so there is no need to look at it often: a year passes in a moment. */
+const UNHURRIED = {
+  reminders: { pollInterval: "1h", fetchAhead: "1h", lease: "1d" },
+  worker: { pollInterval: "1h", lease: "1d" },
+} satisfies LimpetSettings;
+
 /** Settings come from the call alone: no file and no environment changes a test. */
 export async function testLimpet(options: TestOptions): Promise<TestApp> {
   const clock = new VirtualClock();
   const { actors, workflows, activities, ...rest } = options;
   const { stateStore: store = new MemoryStore(() => clock.now()), log = silentLog, ...code } = rest;
-  const settings = resolveSettings({ code, file: false, env: {} });
-  const app = await openApp({ actors, workflows, activities }, settings, { clock, random: systemRandom, log, store });
+  const settings = resolveSettings({ code: { ...UNHURRIED, ...code }, file: false, env: {} });
+  const app = await openApp({ actors, workflows, activities }, settings, {
+    clock,
+    random: systemRandom,
+    log,
+    store,
+    pingMs: HOUR_MS,
+  });
   const stop = async (): Promise<void> => {
     // A turn that hangs would hold a clock that stands still for ever.
     await Promise.all([app.stop(), clock.advance(settings.drainTimeout + 1)]);

@@ -118,7 +118,6 @@ export class Catalog implements Surroundings {
     });
     this.#meter = meter;
     for (const actorClass of classes) this.add(actorClass);
-    this.#sweepLater();
   }
 
   /** From now on actors of this class may live here. */
@@ -278,6 +277,7 @@ export class Catalog implements Surroundings {
     type.activations.set(id, activation);
     type.useOrder.add(activation);
     this.#resident++;
+    this.#sweepLater();
     return activation;
   }
 
@@ -373,10 +373,13 @@ export class Catalog implements Surroundings {
     return victim !== undefined;
   }
 
+  /** While nobody is in memory there is nothing to sweep. */
   #sweepLater(): void {
+    if (this.#sweeping !== undefined || this.#resident === 0 || this.#stopping) return;
     let every = SWEEP_MS;
     for (const type of this.types.values()) every = Math.min(every, type.options.idleTimeoutMs / 4);
     const sweep = (): void => {
+      this.#sweeping = undefined;
       this.#sweep();
       this.#sweepLater();
     };

@@ -250,6 +250,7 @@ class LimpetApp implements App {
   }
 
   async #stop(): Promise<void> {
+    this.#catalog.close();
     await this.#flows.stop();
     await Promise.all([this.host.stop(), this.#door?.close()]);
     await this.#closeStore();

@@ -38,11 +38,19 @@ export class HostNode implements Host {
   readonly #reminderNode: ReminderNode;
   readonly #clock: Clock;
   readonly #startedAt: number;
+  readonly #pingMs: number;
   #problem: string | undefined;
   #pinging: Timer | undefined;
   #changing: Promise<void> = Promise.resolve();
 
-  constructor(catalog: Catalog, store: Store, cluster: Cluster | undefined, reminders: ReminderNode, clock: Clock) {
+  constructor(
+    catalog: Catalog,
+    store: Store,
+    cluster: Cluster | undefined,
+    reminders: ReminderNode,
+    clock: Clock,
+    pingMs = PING_MS,
+  ) {
     this.#catalog = catalog;
     this.#store = store;
     this.#cluster = cluster;
@@ -55,6 +63,7 @@ export class HostNode implements Host {
       checkHosted: (type) => void catalog.target(type),
     });
     this.#clock = clock;
+    this.#pingMs = pingMs;
     this.#startedAt = clock.now();
     this.#pingLater();
   }
@@ -216,7 +225,7 @@ export class HostNode implements Host {
       this.#problem = problem;
       this.#pingLater();
     };
-    this.#pinging = this.#clock.after(PING_MS, () => void ping(), "background");
+    this.#pinging = this.#clock.after(this.#pingMs, () => void ping(), "background");
   }
 
   /** Refuses new calls, hands over what other hosts can take, lets the rest end, and leaves the cluster. */

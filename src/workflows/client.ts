@@ -1,13 +1,13 @@
 // Workflows, as the code around them uses them: starts, signals, queries, updates, results. It works in every process that shares the
 // store, whether it runs workflows itself or not.
 import { type Duration, parseDuration } from "../kernel/durations.ts";
-import { LimpetError } from "../kernel/errors.ts";
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { rebuildTold, tellError } from "../kernel/told-error.ts";
 import { fromWire, toWire } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
-import type { Arrival, RunQuery, RunStart, RunStatus, StoredRun, Workflows } from "../ports/workflows.ts";
+import type { Arrival, RunQuery, RunStart, RunStatus, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
 import type { AttributeValue } from "./context.ts";
 import type { AnyWorkflow, InputOf, QueryName, ResultOf, SignalName, UpdateName } from "./definition.ts";
 import { checked, checkWorkflowId } from "./definition.ts";
@@ -104,17 +104,15 @@ export interface ClientWorld {
   readonly ends: EndWatch;
   now(): number;
   /** Starts it, here if that is possible. */
-  start(
-    start: RunStart,
-    started: Started,
-    at: number,
-  ): Promise<{ readonly ref: number; readonly runId: string; readonly isNew: boolean }>;
+  start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
   /** Something arrives at a run. */
   arrive(arrival: Arrival): Promise<{ readonly ref: number; readonly runId: string }>;
   query(run: StoredRun, name: string, input: unknown): Promise<unknown>;
 }
 
 const HISTORY_BYTES = 4 * 1024 * 1024;
+/** Others may start one, too, each time. */
+const TERMINATIONS = 5;
 const FIRST_LOOK_MS = 5;
 const LONGEST_LOOK_MS = 500;
 
@@ -149,13 +147,16 @@ export class WorkflowClient {
     const start = dispatcher.start(told, {
       queue: checked("queue", options.queue ?? this.#world.queue),
       at,
-      ifOpen: ifRunning === "terminate" ? "terminate" : "keep",
       ifClosed: ifEnded === "fail" ? "keep" : ifEnded,
       build: options.build,
       delayMs: options.delay === undefined ? 0 : parseDuration(options.delay, "delay"),
     });
     const started = readPage(start.first.data).events[0] as Started;
-    const { runId, isNew } = await this.#world.start(start, started, at);
+    let { runId, isNew, status } = await this.#world.start(start, started, at);
+    for (let tries = 0; !isNew && status === "running" && ifRunning === "terminate" && tries < TERMINATIONS; tries++) {
+      await this.#terminate(workflowId, runId, "another run of it was started").catch(unlessClosed);
+      ({ runId, isNew, status } = await this.#world.start(start, started, at));
+    }
     if (!isNew && ifRunning !== "existing") {
       throw new LimpetError("WORKFLOW_EXISTS", `there is a workflow ${workflowId} already, as run ${runId}`);
     }
@@ -338,6 +339,10 @@ export class WorkflowClient {
     }
     return events;
   }
+}
+
+function unlessClosed(error: unknown): void {
+  if (!isLimpetError(error, "WORKFLOW_CLOSED")) throw error;
 }
 
 /** What a client or a workflow may hand over in one piece. */

@@ -213,7 +213,12 @@ export class Dispatcher {
   }
 
   /** The next run of the workflow, with what was not waited for. */
-  #goOn(outgoing: Outgoing, run: DecidingRun, end: Extract<End, { kind: "WorkflowContinuedAsNew" }>, now: number): void {
+  #goOn(
+    outgoing: Outgoing,
+    run: DecidingRun,
+    end: Extract<End, { kind: "WorkflowContinuedAsNew" }>,
+    now: number,
+  ): void {
     const { execution, workflowId } = run;
     const { started } = execution;
     const { timeoutAt, runTimeoutAt, parent } = started;

@@ -128,7 +128,7 @@ export class RunContext implements WorkflowContext {
     const type = checked("workflow", typeof of === "string" ? of : of.name);
     const workflowId =
       options.id ??
-      `${run.started.workflowId}/${this.#dice
+      `${run.started.workflowId}.${this.#dice
         .child(`child ${this.#children++}`)
         .id()
         .slice(0, 8)}`;

@@ -48,7 +48,8 @@ export interface WorkerWorld extends Omit<TaskWorld, "queue" | "leaseMs" | "affi
 
 /** A worker that was not seen for so many heartbeats has nothing in memory any more, as far as others are concerned. */
 const STALE_HEARTBEATS = 3;
-const HEARTBEAT_MS = 5_000;
+/** Heartbeats in the time of one lease. */
+const HEARTBEATS = 6;
 /** Bytes of a history that are read at a time. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 const FIRST_PAUSE_MS = 1_000;
@@ -98,7 +99,6 @@ export class Worker {
     await this.#seen(false);
     this.#isOpen = true;
     this.#beat();
-    this.#renew();
     this.nudge();
   }
 
@@ -162,7 +162,7 @@ export class Worker {
   }
 
   #beat(): void {
-    this.#heartbeat = this.#world.clock.after(HEARTBEAT_MS, () => {
+    this.#heartbeat = this.#world.clock.after(this.#settings.leaseMs / HEARTBEATS, () => {
       void this.#seen(false)
         .catch((err) => this.#world.log.warn("workflow.heartbeat.failed", { err }))
         .finally(() => {
@@ -216,7 +216,7 @@ export class Worker {
           limit: Math.min(this.#room, 200),
           lease: this.#lease(),
           isSticky: this.cache.isOn,
-          staleMs: HEARTBEAT_MS * STALE_HEARTBEATS,
+          staleMs: (this.#settings.leaseMs / HEARTBEATS) * STALE_HEARTBEATS,
         });
         for (const task of claims.tasks) this.#begin(this.#workOn(task));
         if (claims.tasks.length > 0) this.#isNudged = true;
@@ -242,11 +242,13 @@ export class Worker {
 
   /** Leases get longer while somebody works on their runs. */
   #renew(): void {
+    if (this.#renewal !== undefined || this.#held.size === 0) return;
     this.#renewal = this.#world.clock.after(this.#settings.leaseMs / 3, () => {
       void this.#renewAll()
         .catch((err) => this.#world.log.warn("workflow.renewal.failed", { err }))
         .finally(() => {
-          if (this.#isOpen || this.#held.size > 0) this.#renew();
+          this.#renewal = undefined;
+          this.#renew();
         });
     });
   }
@@ -279,6 +281,7 @@ export class Worker {
 
   async #hold(run: HeldRun, arrived: number): Promise<void> {
     this.#held.set(run.ref, run);
+    this.#renew();
     try {
       const end = await workOn(run, arrived, this.#task);
       run.token = undefined;
