@@ -61,8 +61,8 @@ class PostgresStore implements Store {
     const reminders = this.#reminders;
     this.#workflows = new PostgresWorkflows(settings, schema, heldMs, {
       wrote: (writes, now) => reminders.wrote(writes, now),
-      announce: (namespace) => reminders.announce("workflows", namespace),
-      watch: (namespace, listener) => reminders.listen("workflows", namespace, listener),
+      announce: (namespace) => reminders.announce(namespace, "workflows"),
+      watch: (namespace, listener) => reminders.listen(namespace, listener, "workflows"),
     });
     this.#takes = new Takes(this.#connections, schema, heldMs);
     this.#commits = new Commits(

@@ -41,7 +41,7 @@ export class ReminderEars {
     this.#options = options;
   }
 
-  watch(about: Topic, namespace: string, listener: () => void): () => void {
+  watch(namespace: string, listener: () => void, about?: Topic): () => void {
     const subject = subjectOf(about, namespace);
     const watched = this.#watchers.get(subject) ?? { about, namespace, listeners: new Set() };
     this.#watchers.set(subject, watched);

@@ -16,13 +16,14 @@ export interface News {
   readonly namespace: string;
   /** When it was due, if that is so long ago that it may be overlooked. */
   readonly longAgo: number | undefined;
-  readonly about: Topic;
+  /** Undefined: reminders. */
+  readonly about?: Topic;
 }
 
-export type Topic = "reminders" | "workflows";
+export type Topic = "workflows" | undefined;
 
 /** What is said of one topic in one namespace is said once. */
-export const subjectOf = (about: Topic, namespace: string): string => `${about} ${namespace}`;
+export const subjectOf = (about: Topic, namespace: string): string => `${about ?? "reminders"} ${namespace}`;
 
 const notify: Statement = {
   name: "limpet_notify",
@@ -73,8 +74,8 @@ export function newsOf(payload: string | undefined, self: string): News | undefi
   try {
     const { from, namespace, longAgo, about } = JSON.parse(payload ?? "") as Partial<Record<string, unknown>>;
     if (typeof from !== "string" || from === self || typeof namespace !== "string") return undefined;
-    const topic = about === "workflows" ? about : "reminders";
-    return { namespace, longAgo: typeof longAgo === "number" ? longAgo : undefined, about: topic };
+    const news = { namespace, longAgo: typeof longAgo === "number" ? longAgo : undefined };
+    return about === "workflows" ? { ...news, about } : news;
   } catch {
     return undefined;
   }

@@ -78,7 +78,7 @@ export class PostgresReminders implements Reminders {
     return this.#connections.during(async () => {
       if (batch.length === 0) return [];
       const { counted, freeIn } = await this.#steps.settle(batch);
-      for (const namespace of freeIn) this.announce("reminders", namespace);
+      for (const namespace of freeIn) this.announce(namespace);
       return counted;
     });
   }
@@ -104,7 +104,7 @@ export class PostgresReminders implements Reminders {
   revive(key: ReminderKey): Promise<boolean> {
     return this.#connections.during(async () => {
       const isRevived = await this.#listing.revive(key);
-      if (isRevived) this.announce("reminders", key.namespace);
+      if (isRevived) this.announce(key.namespace);
       return isRevived;
     });
   }
@@ -118,17 +118,17 @@ export class PostgresReminders implements Reminders {
   }
 
   watch(namespace: string, listener: () => void): (() => void) | undefined {
-    return this.listen("reminders", namespace, listener);
+    return this.listen(namespace, listener);
   }
 
   /** Tells other processes that they may have something to do. */
-  announce(about: Topic, namespace: string): void {
+  announce(namespace: string, about?: Topic): void {
     this.#announcer?.announce({ namespace, longAgo: undefined, about });
   }
 
   /** Calls back when another process says so. */
-  listen(about: Topic, namespace: string, listener: () => void): (() => void) | undefined {
-    return this.#ears?.watch(about, namespace, listener);
+  listen(namespace: string, listener: () => void, about?: Topic): (() => void) | undefined {
+    return this.#ears?.watch(namespace, listener, about);
   }
 
   /** These stand in the table, by our own statement or with commits. `now` is the server's clock. */
@@ -146,7 +146,7 @@ export class PostgresReminders implements Reminders {
         news.set(namespace, longAgo);
       }
     }
-    for (const [namespace, longAgo] of news) this.#announcer?.announce({ namespace, longAgo, about: "reminders" });
+    for (const [namespace, longAgo] of news) this.#announcer?.announce({ namespace, longAgo });
   }
 
   async close(): Promise<void> {

@@ -9,7 +9,8 @@ export interface PostgresOptions {
   readonly schema?: string | undefined;
   /**
    * Batches under way at once; each is one connection. Two more serve reads, one serves the leadership, and where there are reminders
-   * three serve them and one listens. Too low: the server waits for its disk while nothing else runs. Too high: batches get
+   * three serve them and one listens. Where there are workflows, as many as for all the rest of a store serve them: lanes and two more.
+   * Too low: the server waits for its disk while nothing else runs. Too high: batches get
    * smaller, and the server runs out of connections.
    */
   readonly lanes?: number | undefined;

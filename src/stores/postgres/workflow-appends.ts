@@ -3,7 +3,7 @@ import type { Append } from "../../ports/workflows.ts";
 import { bigints, texts } from "./arrays.ts";
 import type { Statement } from "./connections.ts";
 import { MILLIS } from "./reminder-tables.ts";
-import { IDLE, LEASED, own, placeOf, READY } from "./workflow-tables.ts";
+import { IDLE, LEASED, own, placeOf, READY, STATE_OF_KEY } from "./workflow-tables.ts";
 
 const KEEP = 0;
 const REST = 1;
@@ -19,7 +19,7 @@ export interface AppendParts {
 }
 
 /** The row still waits for this step. Tokens are few, so each travels once, and `$3` tells which. */
-const isMine = `t.state = ${LEASED} AND t.last = ${own("$4", "bigint")} AND t.token = ($2::text[])[${own("$3", "bigint")}]`;
+const isMine = `${STATE_OF_KEY} = ${LEASED} AND t.last = ${own("$4", "bigint")} AND t.token = ($2::text[])[${own("$3", "bigint")}]`;
 
 /**
  * The rows are found by the primary key, in the order of refs. What becomes of a task is decided from its row as it is when it is

@@ -8,7 +8,7 @@ import { bigints, texts } from "./arrays.ts";
 import type { Connections, Statement } from "./connections.ts";
 import { MILLIS } from "./reminder-tables.ts";
 import { poolOf } from "./workflow-pools.ts";
-import { COLD, FORCED, HIT, IDLE, LEASED, MODES, READY } from "./workflow-tables.ts";
+import { COLD, FORCED, HIT, IDLE, LEASED, MODES, READY, STATE_OF_KEY } from "./workflow-tables.ts";
 
 /** Tasks of one lane that cannot be claimed now and are looked at: to tell when they can, or to be passed over from then on. */
 const PASSED = 256;
@@ -20,11 +20,10 @@ const inLane = `t.state <> ${IDLE} AND t.pool = l.pool AND t.sticky = l.sticky`;
 const isFree = `(t.state = ${READY} OR t.leased_until <= ${now})`;
 /** Of a lane that is another worker's: what it has no right to any more. */
 const mayHave = (lane: string) => `(NOT ${lane}.is_held OR t.sticky_until <= ${now})`;
-/** The index finds tasks by a number; this is what the number stands for. */
-const isOurs = (schema: string) => `EXISTS (
-          SELECT FROM ${schema}.workflow_runs r
-          WHERE r.ref = t.ref AND r.namespace IS NOT DISTINCT FROM $1 AND r.queue IS NOT DISTINCT FROM $2
-            AND r.type IS NOT DISTINCT FROM l.type AND (r.build IS NULL OR r.build IS NOT DISTINCT FROM $3))`;
+/** The index finds tasks by a number; this is what the number stands for. As a value it cannot be joined, and is read by key. */
+const isOurs = (schema: string) => `(
+          SELECT r.namespace = $1 AND r.queue = $2 AND r.type = l.type AND (r.build IS NULL OR r.build = $3)
+          FROM ${schema}.workflow_runs r WHERE r.ref = t.ref)`;
 
 /**
  * Candidates are found first and locked then, in their order, until there are enough; what others have locked is passed over. Twice as
@@ -64,7 +63,7 @@ export const claimTasks = (schema: string): Statement => ({
     ), locked AS MATERIALIZED (
       SELECT n.ref FROM near n CROSS JOIN LATERAL (
         SELECT FROM ${schema}.workflow_tasks t
-        WHERE t.ref = n.ref AND t.state <> ${IDLE} AND t.at <= ${now} AND ${isFree} AND ${mayHave("n")}
+        WHERE t.ref = n.ref AND ${STATE_OF_KEY} <> ${IDLE} AND t.at <= ${now} AND ${isFree} AND ${mayHave("n")}
         FOR UPDATE SKIP LOCKED) t
       LIMIT $6::bigint + 1
     ), mine AS MATERIALIZED (
@@ -79,7 +78,7 @@ export const claimTasks = (schema: string): Statement => ({
     ), kept AS MATERIALIZED (
       SELECT t.ref FROM ${schema}.workflow_tasks t
       WHERE t.ref = ANY (ARRAY(SELECT p.ref FROM passed p WHERE p.state = ${LEASED}))
-        AND t.state = ${LEASED} AND t.at <= ${now} AND t.leased_until > ${now}
+        AND ${STATE_OF_KEY} = ${LEASED} AND t.at <= ${now} AND t.leased_until > ${now}
       FOR UPDATE SKIP LOCKED
     ), moved AS (
       UPDATE ${schema}.workflow_tasks t SET at = t.leased_until WHERE t.ref = ANY (ARRAY(SELECT k.ref FROM kept k))

@@ -7,11 +7,11 @@ import { MILLIS } from "./reminder-tables.ts";
 import { whileHeld } from "./while-held.ts";
 import type { WorkflowArrivals } from "./workflow-arrivals.ts";
 import { type Deeds, roundsOf } from "./workflow-deeds.ts";
-import { LEASED, own, READY } from "./workflow-tables.ts";
+import { LEASED, own, READY, STATE_OF_KEY } from "./workflow-tables.ts";
 
 const clock = `clock AS MATERIALIZED (SELECT ${MILLIS} AS now)`;
 /** `$1` the refs in their order, `$2` their tokens. */
-const areHeld = `t.ref = ANY ($1::bigint[]) AND t.state = ${LEASED} AND t.token = ${own("$2", "text")}`;
+const areHeld = `t.ref = ANY ($1::bigint[]) AND ${STATE_OF_KEY} = ${LEASED} AND t.token = ${own("$2", "text")}`;
 
 /** The index is left alone, unless a lease becomes shorter (workflow-tables.ts). */
 export const renewTasks = (schema: string): Statement => ({

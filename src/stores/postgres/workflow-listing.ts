@@ -123,9 +123,11 @@ export function listRuns(
     used.push("blocked");
     conditions.push("t.problem IS NOT NULL");
   }
-  where("before", before, (bound) => `${source}.ref < ${bound}`);
-  const order = from === "runs" && workflowId !== undefined ? "r.number" : `${source}.ref`;
-  const rows = `${sourceOf(schema, from)} WHERE ${conditions.join(" AND ")} ORDER BY ${order} DESC LIMIT ${bind(query.limit)}`;
+  // The index of runs knows them by -ref (workflow-tables.ts).
+  const isByRuns = from === "runs" && workflowId === undefined;
+  where("before", before, (bound) => (isByRuns ? `-r.ref > -${bound}::bigint` : `${source}.ref < ${bound}`));
+  const order = isByRuns ? "-r.ref" : workflowId !== undefined ? "r.number DESC" : `${source}.ref DESC`;
+  const rows = `${sourceOf(schema, from)} WHERE ${conditions.join(" AND ")} ORDER BY ${order} LIMIT ${bind(query.limit)}`;
   const name = `limpet_${isCount ? "count" : "list"}_runs_${from}_${used.join("_")}`;
   const text = isCount
     ? `SELECT count(*) FROM (SELECT ${source}.ref FROM ${rows}) f`

@@ -18,6 +18,8 @@
  *   the run in memory: what waits for one worker is not in the way of the others.
  * - Nothing that is stored of a run at its end is written into its row: that would copy the first page, and change every index.
  * - `tags` are the attributes as words that can be looked for; most runs have none.
+ * - Runs are listed from the latest on, by `-ref`: with `ref` itself in that index the planner, as long as it knows little of the table,
+ *   would look there for a run that it could find by the primary key, or list all runs by the primary key.
  * - `cleared` is how far arrivals had been taken before the last step: those in between leave the inbox with it.
  */
 export const workflowTables = (schema: string): string => `
@@ -44,7 +46,7 @@ export const workflowTables = (schema: string): string => `
 
     ALTER TABLE ${schema}.workflow_runs ALTER COLUMN first_page SET STORAGE EXTERNAL;
     CREATE INDEX workflow_runs_run_id ON ${schema}.workflow_runs (run_id);
-    CREATE INDEX workflow_runs_in_order ON ${schema}.workflow_runs (namespace, ref);
+    CREATE INDEX workflow_runs_in_order ON ${schema}.workflow_runs (namespace, (-ref));
     CREATE INDEX workflow_runs_tags ON ${schema}.workflow_runs USING gin (tags) WHERE tags IS NOT NULL;
 
     CREATE TABLE ${schema}.workflow_tasks (
@@ -127,6 +129,12 @@ export const IDLE = 0;
 export const READY = 1;
 export const LEASED = 2;
 export const STATES = ["idle", "ready", "leased"] as const;
+
+/**
+ * The state of a task that is found by its key. Written so that the index of what may be claimed cannot serve it: the planner would read
+ * all of that index when it believes that hardly anything is in it.
+ */
+export const STATE_OF_KEY = "(t.state + 0)";
 
 /** How a task was claimed. */
 export const MODES = ["sticky_hit_expected", "cold_replay", "forced_cold_replay"] as const;

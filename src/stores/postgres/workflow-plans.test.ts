@@ -1,0 +1,221 @@
+// How the server runs the statements of workflows: by the index they were written for, whatever its statistics say; what a claim costs
+// when there is much that it is not about; and that steps stay in their pages.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import pg from "pg";
+import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
+import type { RunQuery } from "../../ports/workflows.ts";
+import type { Statement } from "./connections.ts";
+import { migrate } from "./migrate.ts";
+import { type PostgresSettings, postgresSettings } from "./settings.ts";
+import { appendPages, readSteps, rewriteRuns } from "./workflow-appends.ts";
+import { aimAtRuns, arriveAtRuns } from "./workflow-arrivals.ts";
+import { claimTasks } from "./workflow-claims.ts";
+import { readInbox, readPages } from "./workflow-history.ts";
+import { closeRun, isOpen, renewTasks, returnTasks, wakeTask, watchTasks } from "./workflow-leases.ts";
+import { findRun, findRunById, listRuns, pruneRuns, readEnds } from "./workflow-listing.ts";
+import { poolOf } from "./workflow-pools.ts";
+import { endOpenRuns, recallStarts, startRuns } from "./workflow-starts.ts";
+import { lockTasks } from "./workflow-steps.ts";
+import { countSticky, forgetWorker, listWorkers, seeWorker } from "./workflow-workers.ts";
+
+const SCHEMA = `"limpet"`;
+const TABLES = ["runs", "tasks", "ends", "pages", "inbox", "workers"]
+  .map((name) => `limpet.workflow_${name}`)
+  .join(", ");
+
+const REF = /^workflow_(tasks|ends|runs)_pkey$/;
+const LATEST = "workflow_runs_namespace_workflow_id_number_key";
+const RUNS = new RegExp(
+  `^(${LATEST}|workflow_runs_run_id|workflow_(tasks|ends|inbox)_pkey|workflow_inbox_ref_key_key)$`,
+);
+const ANY = /./;
+/** Rows are found while they are inserted, which is not part of the plan. */
+const NONE = undefined;
+
+const QUERIES: Omit<RunQuery, "namespace" | "limit">[] = [
+  {},
+  { workflowId: "a" },
+  { prefix: "a" },
+  { type: "T", status: "running" },
+  { status: "completed", before: 7 },
+  { status: "failed", queue: "q", before: 7 },
+  { isBlocked: true },
+  { attributes: { a: 1 }, startedFrom: 1, startedBefore: 2 },
+];
+
+/** Each statement, and the index that its rows may be found by. */
+const ours = (): [Statement, RegExp | undefined][] => [
+  ...[false, true].flatMap((closes) =>
+    [false, true].map((takes): [Statement, RegExp] => [
+      appendPages(SCHEMA, { closes, takes }),
+      /^workflow_(tasks_pkey|inbox_pkey|inbox_ref_key_key)$/,
+    ]),
+  ),
+  [readSteps(SCHEMA), REF],
+  [rewriteRuns(SCHEMA), REF],
+  [lockTasks(SCHEMA), REF],
+  [startRuns(SCHEMA), RUNS],
+  [endOpenRuns(SCHEMA), RUNS],
+  [recallStarts(SCHEMA), RUNS],
+  [arriveAtRuns(SCHEMA), RUNS],
+  [aimAtRuns(SCHEMA), RUNS],
+  [claimTasks(SCHEMA), /^workflow_(tasks_due|tasks_pkey|runs_pkey|workers_pkey)$/],
+  [renewTasks(SCHEMA), REF],
+  [returnTasks(SCHEMA), REF],
+  [watchTasks(SCHEMA), REF],
+  [wakeTask(SCHEMA), RUNS],
+  [isOpen(SCHEMA), RUNS],
+  [closeRun(SCHEMA), RUNS],
+  [readPages(SCHEMA), /^workflow_(runs|pages)_pkey$/],
+  [readInbox(SCHEMA), /^workflow_(inbox|tasks)_pkey$/],
+  [findRun(SCHEMA), RUNS],
+  [findRunById(SCHEMA), RUNS],
+  [readEnds(SCHEMA), REF],
+  [pruneRuns(SCHEMA), /^workflow_(ends_in_order|(ends|runs|pages|inbox)_pkey|inbox_ref_key_key)$/],
+  [seeWorker(SCHEMA), NONE],
+  [forgetWorker(SCHEMA), /^workflow_workers_pkey$/],
+  [listWorkers(SCHEMA), /^workflow_workers_pkey$/],
+  [countSticky(SCHEMA), REF],
+  ...QUERIES.flatMap((query) =>
+    [false, true].map((isCount): [Statement, RegExp] => [
+      listRuns(SCHEMA, { namespace: "n", limit: 10, ...query }, isCount).statement,
+      ANY,
+    ]),
+  ),
+];
+
+interface Plan {
+  readonly "Node Type": string;
+  readonly "Index Name"?: string;
+  readonly "Index Cond"?: string;
+  readonly "Shared Hit Blocks"?: number;
+  readonly "Shared Read Blocks"?: number;
+  readonly Plans?: readonly Plan[];
+}
+
+const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+
+describe("statements of workflows", () => {
+  let server: TestServer;
+  let settings: PostgresSettings;
+  let client: pg.Client;
+
+  before(async () => {
+    server = await startPostgres({ autovacuum: "off", max_wal_size: "4GB" });
+    settings = postgresSettings(await server.createDatabase());
+    await migrate(settings);
+    client = new pg.Client({ ...settings.driver, query_timeout: 0 });
+    await client.connect();
+    await client.query("SET statement_timeout = 0");
+  });
+  after(async () => {
+    await client?.end();
+    await server?.dispose();
+  });
+
+  async function checkPlans(): Promise<void> {
+    for (const [{ name, text }, index] of ours()) {
+      await client.query(`PREPARE ${name} AS ${text}`);
+      const { rows } = await client.query<{ types: string[] }>(
+        "SELECT parameter_types::text[] AS types FROM pg_prepared_statements WHERE name = $1",
+        [name],
+      );
+      const values = rows[0]!.types.map((type) => (type.endsWith("[]") ? `'{}'` : "'1'")).join(", ");
+      const { rows: plans } = await client.query(`EXPLAIN (FORMAT JSON) EXECUTE ${name} (${values})`);
+      await client.query(`DEALLOCATE ${name}`);
+      const nodes = nodesOf(plans[0]["QUERY PLAN"][0].Plan as Plan);
+      for (const node of nodes) {
+        assert.doesNotMatch(node["Node Type"], /Seq Scan|Bitmap|Hash Join|Merge Join/, name);
+      }
+      const scans = nodes.filter((node) => node["Node Type"].startsWith("Index"));
+      assert.equal(scans.length > 0, index !== NONE, `${name} reads ${scans.length} indexes`);
+      for (const { "Index Name": found, "Index Cond": condition } of scans) {
+        assert.match(found ?? "", index!, name);
+        // Open runs are few, and listed from the latest on.
+        if (name.includes("_runs_tasks_")) continue;
+        assert.ok(condition !== undefined, `${name} reads all of ${found}`);
+        if (found === "workflow_tasks_due") assert.match(condition, /pool = /, name);
+        if (found === LATEST && !name.includes("_runs_runs_")) assert.match(condition, /workflow_id = /, name);
+      }
+    }
+  }
+
+  /** Runs that are open, ready and nobody's, of a type; one in ten of them is over instead, one in five idle. */
+  async function fill(type: string, count: number, sticky = ""): Promise<void> {
+    const pool = poolOf({ namespace: "n", queue: "q", type, build: undefined });
+    await client.query(
+      `WITH new AS (
+         SELECT nextval('limpet.workflow_refs') AS ref, i FROM generate_series(1, ${count}) AS i
+       ), runs AS (
+         INSERT INTO limpet.workflow_runs (ref, number, started_at, first_count, namespace, workflow_id, run_id, type, queue,
+                                           attributes, memo, first_page)
+         SELECT ref, 1, i, 1, 'n', $1 || i, $1 || '/' || i, $1, 'q', '{}', '', 'x' FROM new
+       ), ends AS (
+         INSERT INTO limpet.workflow_ends (ref, closed_at, events, bytes, is_watched, namespace, status, result)
+         SELECT ref, i, 1, 1, false, 'n', CASE i % 100 WHEN 0 THEN 'failed' ELSE 'completed' END, '' FROM new WHERE i % 10 = 0
+       ), pages AS (
+         INSERT INTO limpet.workflow_pages SELECT ref, 2, 1, 'x' FROM new
+       ), inbox AS (
+         INSERT INTO limpet.workflow_inbox SELECT ref, 1, 'k', 'x' FROM new WHERE i % 3 = 0
+       )
+       INSERT INTO limpet.workflow_tasks (ref, pool, at, last, bytes, leased_until, attempt, state, namespace, sticky, sticky_until)
+       SELECT ref, $2, i, 2, 2, 0, 0, CASE i % 5 WHEN 1 THEN 0 ELSE 1 END, 'n', $3, 9000000000000000 FROM new WHERE i % 10 <> 0`,
+      [type, pool, sticky],
+    );
+  }
+
+  /** Pages that a claim of ten tasks visits. It is rolled back. */
+  async function cost(type: string): Promise<number> {
+    const pools = [undefined, "b"].map((build) => poolOf({ namespace: "n", queue: "q", type, build }));
+    const values = ["n", "q", "b", [type, type], pools, 10, "w", "t", 1_000, true, 1_000_000];
+    const filled = claimTasks(SCHEMA).text.replace(/\$(\d+)/g, (_, n) => {
+      const value = values[Number(n) - 1]!;
+      return Array.isArray(value) ? `'{${value.join(",")}}'` : typeof value === "string" ? `'${value}'` : `${value}`;
+    });
+    await client.query("BEGIN");
+    const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${filled}`);
+    await client.query("ROLLBACK");
+    const plan = rows[0]["QUERY PLAN"][0].Plan as Plan;
+    return (plan["Shared Hit Blocks"] ?? 0) + (plan["Shared Read Blocks"] ?? 0);
+  }
+
+  const truncate = () => client.query(`TRUNCATE ${TABLES}`);
+
+  test("find their rows by the right index while the tables are empty, unknown to the planner and known to it", async () => {
+    await checkPlans();
+    await client.query(`ANALYZE ${TABLES}`);
+    await checkPlans();
+  });
+
+  test("find their rows by the right index when the planner believes that the tables are empty, and when it knows better", async () => {
+    await fill("T", 100_000);
+    await checkPlans();
+    await client.query(`ANALYZE ${TABLES}`);
+    await checkPlans();
+  });
+
+  test("find their rows by the right index when the planner remembers what is long gone", async () => {
+    for (const state of [0, 2]) {
+      await client.query(`UPDATE limpet.workflow_tasks SET token = 'x', state = ${state}`);
+      await client.query(`VACUUM ANALYZE ${TABLES}`);
+      await checkPlans();
+    }
+    await truncate();
+    await checkPlans();
+  });
+
+  test("a claim costs the same, however much waits of other types and for other workers", async () => {
+    await truncate();
+    await fill("Few", 30);
+    const alone = await cost("Few");
+    await fill("Crowd", 30_000);
+    await client.query(
+      `INSERT INTO limpet.workflow_workers (seen_at, is_sticky, is_draining, namespace, worker, queue, build, about)
+       VALUES (9000000000000, true, false, 'n', 'other', 'q', 'b', '')`,
+    );
+    const others = await cost("Few");
+    // Indexes are a level higher.
+    assert.ok(others < 2 * alone, `${others} pages instead of ${alone}`);
+  });
+});
