@@ -120,10 +120,14 @@ export class Claimer {
     if (!this.#isRunning || at >= this.#timerAt) return;
     this.#timer?.cancel();
     this.#timerAt = at;
-    this.#timer = clock.after(at - clock.monotonic(), () => this.#look(), "background");
+    const ms = at - clock.monotonic();
+    this.#timer = ms > 0 ? clock.after(ms, () => this.#look(), "background") : undefined;
+    // Even the shortest timer takes a millisecond.
+    if (ms <= 0) clock.soon(() => this.#look());
   }
 
   #look(): void {
+    if (!this.#isRunning) return;
     this.#timerAt = Number.POSITIVE_INFINITY;
     const isTime = this.#world.clock.monotonic() >= this.#askAt;
     if (!isTime && this.#world.types().join() === this.#asked) {

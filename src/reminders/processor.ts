@@ -259,7 +259,9 @@ export class Processor {
     this.#alarm?.cancel();
     this.#alarmAt = at;
     this.#isAtOnce = ms === 0;
-    this.#alarm = clock.after(ms, () => this.#due());
+    this.#alarm = ms > 0 ? clock.after(ms, () => this.#due()) : undefined;
+    // Even the shortest timer takes a millisecond.
+    if (ms === 0) clock.soon(() => this.#due());
   }
 
   #due(): void {
