@@ -85,12 +85,12 @@ const registers = [20, 1_000].flatMap((inFlight): BenchCase[] => [
 
 const DUE_NOW = { count: 1_000, quickCount: 100 } as const;
 
-const dueNow: BenchCase = {
-  name: "due now, set in one process and handled in another",
+const dueNow = (what: string, make: string): BenchCase => ({
+  name: `due now, set in one process and handled in another${what}`,
   figures: { [P50]: { ...MILLISECONDS, goals: { peer: 1 } }, [P99]: { ...MILLISECONDS, goals: { peer: 1 } } },
-  ours: onPostgres("reminders/ours-timing.ts", "now", DUE_NOW),
+  ours: onPostgres("reminders/ours-timing.ts", make, DUE_NOW),
   peers: peers("now", DUE_NOW),
-};
+});
 
 const DUE_LATER = { count: 2_000, spreadMs: 20_000, quickCount: 100, quickSpreadMs: 1_000 } as const;
 
@@ -145,7 +145,8 @@ export const reminderCases: readonly BenchCase[] = [
   ...drains,
   drainStrangers,
   ...registers,
-  dueNow,
+  dueNow("", "now"),
+  dueNow(", by who has no actors", "nowFromOutside"),
   dueLater,
   sustained,
   ...burdens,

@@ -1,25 +1,44 @@
-// Limpet: reminders that are set in a process without actors, and handled in another one.
-import { limpet } from "../../src/index.ts";
+// Limpet: reminders that are set in one process and handled in another one.
+import { type App, limpet } from "../../src/index.ts";
 import type { Settings } from "../case.ts";
-import { ACTORS, idOf, nameOf, Sink, startHosts } from "./ours.ts";
+import { until } from "../until.ts";
+import type { Handlers } from "./handlers.ts";
+import { ACTORS, hostsOf, idOf, nameOf, openHost, Sink, startHosts } from "./ours.ts";
 import { makeDueLater, makeDueNow, type Timed } from "./timing.ts";
 
-async function start({ postgres }: Settings): Promise<Timed> {
+/** Set in a process that has no actors: the other one is told, and takes it on. */
+async function fromOutside({ postgres }: Settings): Promise<Timed> {
   const handlers = await startHosts({ store: postgres }, 1);
   const app = await limpet({ actors: [], store: postgres });
-  return {
-    handlers,
-    set: (item, due) =>
-      app.reminders.set(Sink.name, idOf(item, ACTORS), nameOf(item), {
-        due: due === undefined ? 0 : new Date(due),
-        data: item,
-      }),
-    async close() {
-      await app.stop();
-      await handlers.end();
-    },
-  };
+  return timed(app, handlers, (item) => idOf(item, ACTORS));
 }
 
-export const now = makeDueNow(start);
-export const later = makeDueLater(start);
+/** Set in a process that hosts the same type, for actors that live in the other one: who sets it takes it on, and sends it there. */
+async function fromHost({ postgres }: Settings): Promise<Timed> {
+  const handlers = await startHosts({ store: postgres }, 1);
+  const app = await openHost({ store: postgres });
+  await until("a cluster of two", async () => (await hostsOf(app)) === 2);
+  const ids: string[] = [];
+  for (let i = 0; ids.length < ACTORS; i++) {
+    const { here } = await app.host.where(Sink.name, idOf(i, Number.MAX_SAFE_INTEGER));
+    if (!here) ids.push(idOf(i, Number.MAX_SAFE_INTEGER));
+  }
+  return timed(app, handlers, (item) => ids[item % ACTORS]!);
+}
+
+const timed = (app: App, handlers: Handlers, id: (item: number) => string): Timed => ({
+  handlers,
+  set: (item, due) =>
+    app.reminders.set(Sink.name, id(item), nameOf(item), {
+      due: due === undefined ? 0 : new Date(due),
+      data: item,
+    }),
+  async close() {
+    await app.stop();
+    await handlers.end();
+  },
+});
+
+export const now = makeDueNow(fromHost);
+export const nowFromOutside = makeDueNow(fromOutside);
+export const later = makeDueLater(fromOutside);
