@@ -1,0 +1,99 @@
+// Takes what has arrived at a run whose code is elsewhere into its history, before its worker sees it. Pure.
+import { LimpetError } from "../kernel/errors.ts";
+import { type ToldError, tellError } from "../kernel/told-error.ts";
+import type { StoredArrival } from "../ports/workflows.ts";
+import type { HistoryEvent, News } from "./events.ts";
+import { writePage } from "./events.ts";
+import { type Message, readMessage } from "./messages.ts";
+import type { RemoteRun } from "./remote-run.ts";
+
+/** How a run comes to its end without its worker. */
+export interface EndFromOutside {
+  readonly status: "cancelled" | "terminated";
+  readonly error: ToldError;
+}
+
+export interface Taken {
+  readonly events: readonly HistoryEvent[];
+  readonly taken: number;
+  readonly at: number;
+  readonly end: EndFromOutside | undefined;
+}
+
+/**
+ * Changes the run as if all of it were written. Whoever waits for a condition hears one thing at a time, and tells what it makes of it
+ * before it hears the next: only so its code does the same when it is replayed. `isKnown`: the run has an update of that name.
+ */
+export function takeArrivals(
+  run: RemoteRun,
+  arrivals: readonly StoredArrival[],
+  now: number,
+  isKnown: (update: string) => boolean,
+): Taken {
+  const events: HistoryEvent[] = [];
+  const from = run.last + 1;
+  let [taken, at, isNudged] = [0, Math.max(run.at, now), false];
+  let end: EndFromOutside | undefined;
+  for (const { number, data } of arrivals) {
+    taken = number;
+    const { message, notBefore } = readMessage(data);
+    if (message.kind === "LookAgain") isNudged = true;
+    const more = happened(run, message, isKnown);
+    if (more.length === 0) continue;
+    at = Math.max(at, notBefore ?? 0);
+    const step = { at, events: more };
+    run.append(step, writePage(step).data.length);
+    events.push(...more);
+    end = endBy(message);
+    if (end !== undefined || (run.wait?.kind === "ConditionWaitOpened" && run.needsWorker)) break;
+  }
+  run.join(from, at);
+  if (isNudged) run.isDue ||= !run.isOver;
+  return { events, taken, at, end };
+}
+
+function happened(run: RemoteRun, message: Message, isKnown: (update: string) => boolean): HistoryEvent[] {
+  switch (message.kind) {
+    case "LookAgain":
+      return [];
+    case "TerminateRequested":
+      return [{ kind: "WorkflowTerminated", reason: message.reason }];
+    case "CancelRequested": {
+      const error = tellError(cancelled(message.reason));
+      return [message, { kind: "WorkflowCancelled", n: run.next, error }];
+    }
+    case "UpdateRequested":
+      return requested(run, message, isKnown);
+    default:
+      return run.wants(message) ? [withWait(run, message)] : [];
+  }
+}
+
+function requested(
+  run: RemoteRun,
+  { id, name, input }: Extract<Message, { kind: "UpdateRequested" }>,
+  isKnown: (update: string) => boolean,
+): News[] {
+  const accepted = { kind: "UpdateAccepted", id, name, input } as const;
+  if (!run.wants(accepted)) return [];
+  if (isKnown(name)) return [accepted];
+  const error = new LimpetError("UPDATE_UNKNOWN", `workflow ${run.workflowId} has no update called ${name}`);
+  return [{ kind: "UpdateRejected", id, name, error: tellError(error) }];
+}
+
+/** Where its worker waited when it came. */
+function withWait(run: RemoteRun, news: News): News {
+  const { wait } = run;
+  if (wait === undefined) return news;
+  if (news.kind === "TimerFired") return wait.timer === news.of ? { ...news, wait: wait.n } : news;
+  return news.kind === "SignalReceived" ? { ...news, wait: wait.n } : news;
+}
+
+function endBy(message: Message): EndFromOutside | undefined {
+  if (message.kind === "CancelRequested") return { status: "cancelled", error: tellError(cancelled(message.reason)) };
+  if (message.kind !== "TerminateRequested") return undefined;
+  return { status: "terminated", error: tellError(new LimpetError("WORKFLOW_TERMINATED", message.reason)) };
+}
+
+const cancelled = (reason: string): LimpetError =>
+  new LimpetError("WORKFLOW_CANCELLED", reason === "" ? "the workflow was asked to end" : reason);

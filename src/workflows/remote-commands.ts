@@ -1,0 +1,260 @@
+// What a worker elsewhere tells when it is through with a task, turned into decisions of the run. Pure.
+//
+// Such a worker may tell again what it waits for: the same activity, the same group. What it told the last time and is still open is not
+// decided again. A condition that it waits for is recorded every time it tells of it, so that what it heard in between keeps its place;
+// the timer of the wait before goes on.
+import { CATALOGUE, LimpetError } from "../kernel/errors.ts";
+import type { ToldError } from "../kernel/told-error.ts";
+import type { ActivityOptionsTold, Decision, End, News, ParallelGroup, ParentClosePolicy, Wire } from "./events.ts";
+import type { RemoteRun, StepDecision } from "./remote-run.ts";
+
+interface InGroup {
+  readonly group?: ParallelGroup;
+}
+
+export type Command =
+  | ({
+      readonly kind: "schedule_activity";
+      readonly name: string;
+      readonly input: Wire;
+      readonly options: ActivityOptionsTold;
+    } & InGroup)
+  | ({ readonly kind: "start_timer"; readonly seconds: number } & InGroup)
+  | ({
+      readonly kind: "start_child_workflow";
+      readonly type: string;
+      readonly input: Wire;
+      readonly queue: string | undefined;
+      readonly onParentClose: ParentClosePolicy;
+    } & InGroup)
+  | {
+      readonly kind: "open_condition_wait";
+      readonly key: string | undefined;
+      readonly fingerprint: string | undefined;
+      readonly seconds: number | undefined;
+    }
+  | { readonly kind: "open_signal_wait"; readonly name: string; readonly seconds: number | undefined }
+  | { readonly kind: "record_side_effect"; readonly result: Wire }
+  | {
+      readonly kind: "record_version_marker";
+      readonly change: string;
+      readonly version: number;
+      readonly min: number;
+      readonly max: number;
+    }
+  | { readonly kind: "upsert_search_attributes"; readonly attributes: Wire }
+  | { readonly kind: "complete_update"; readonly id: string; readonly result: Wire }
+  | { readonly kind: "fail_update"; readonly id: string; readonly error: ToldError }
+  | { readonly kind: "complete_workflow"; readonly result: Wire }
+  | { readonly kind: "fail_workflow"; readonly error: ToldError }
+  | { readonly kind: "continue_as_new"; readonly type: string | undefined; readonly input: Wire };
+
+/** What the history gets, and timers that follow from it without being events of their own. */
+export interface Decided {
+  readonly events: (Decision | News)[];
+  readonly timers: Decision[];
+  readonly end: End | undefined;
+}
+
+const ENDS: ReadonlySet<string> = new Set<Command["kind"]>(["complete_workflow", "fail_workflow", "continue_as_new"]);
+
+/** Throws WORKFLOW_INVALID when they make no sense together, or for this run. */
+export function decide(run: RemoteRun, commands: readonly Command[], now: number): Decided {
+  check(run, commands);
+  const making = new Making(run, now);
+  for (const command of commands) making.add(command);
+  return making.end();
+}
+
+function check(run: RemoteRun, commands: readonly Command[]): void {
+  const ends = commands.filter(({ kind }) => ENDS.has(kind));
+  if (ends.length > 1 || (ends.length === 1 && commands.at(-1) !== ends[0])) {
+    throw new LimpetError("WORKFLOW_INVALID", "there can be one command that ends the run, and it must be the last");
+  }
+  if (commands.length === 0 && run.open.size === 0 && run.wait === undefined) {
+    throw new LimpetError("WORKFLOW_INVALID", "there are no commands, and the run waits for nothing");
+  }
+}
+
+class Making {
+  readonly #run: RemoteRun;
+  readonly #now: number;
+  readonly #events: (Decision | News)[] = [];
+  readonly #timers: Decision[] = [];
+  readonly #told = new Set<number>();
+  #next: number;
+  #isWaitTold = false;
+  #end: End | undefined;
+
+  constructor(run: RemoteRun, now: number) {
+    this.#run = run;
+    this.#now = now;
+    this.#next = run.next;
+  }
+
+  add(command: Command): void {
+    switch (command.kind) {
+      case "schedule_activity": {
+        const { name, input, options } = command;
+        this.#step(command, (n) => ({ kind: "ActivityScheduled", n, name, input, options }));
+        break;
+      }
+      case "start_timer": {
+        const { seconds } = command;
+        this.#step(command, (n) => ({ kind: "TimerScheduled", n, at: this.#now + seconds * 1_000, seconds }));
+        break;
+      }
+      case "start_child_workflow": {
+        const { type, input, queue, onParentClose } = command;
+        const more = queue === undefined ? {} : { queue };
+        this.#step(command, (n) => {
+          const workflowId = `${this.#run.runId}-${n}`;
+          return { kind: "ChildWorkflowScheduled", n, type, workflowId, input, onParentClose, ...more };
+        });
+        break;
+      }
+      case "open_condition_wait":
+      case "open_signal_wait":
+        this.#wait(command);
+        break;
+      case "record_side_effect":
+        this.#push({ kind: "SideEffectRecorded", n: this.#next++, result: command.result });
+        break;
+      case "record_version_marker": {
+        const { change, version, min, max } = command;
+        this.#push({ kind: "VersionMarkerRecorded", n: this.#next++, change, version, min, max });
+        break;
+      }
+      case "upsert_search_attributes":
+        this.#push({ kind: "SearchAttributesUpserted", n: this.#next++, attributes: command.attributes });
+        break;
+      case "complete_update":
+      case "fail_update":
+        this.#update(command);
+        break;
+      default:
+        this.#finish(command);
+    }
+  }
+
+  end(): Decided {
+    const { wait } = this.#run;
+    const isOnlyUpdates = this.#events.every(({ kind }) => kind.startsWith("Update"));
+    // Whoever goes on has passed its wait. At the end of a run all its timers are cancelled anyway.
+    if (wait?.timer !== undefined && !this.#isWaitTold && !isOnlyUpdates && this.#end === undefined) {
+      this.#timers.push({ kind: "TimerCancelled", n: 0, of: wait.timer });
+    }
+    return { events: this.#events, timers: this.#timers, end: this.#end };
+  }
+
+  #push(event: Decision | News): void {
+    this.#events.push(event);
+  }
+
+  #step(command: Command & InGroup, decisionOf: (n: number) => StepDecision): void {
+    const { group } = command;
+    const again = this.#run.latest.find((n) => !this.#told.has(n) && this.#isSame(n, command, group));
+    if (again !== undefined) {
+      this.#told.add(again);
+      return;
+    }
+    // Whoever told of a group has counted from its base.
+    if (group !== undefined && group.index === 0 && group.base > this.#next) this.#next = group.base;
+    const decision = decisionOf(this.#next++);
+    this.#push(group === undefined ? decision : { ...decision, group });
+  }
+
+  /** What is open, and was decided the last time anything was. Of a group that is told again, also what is over. */
+  #isSame(n: number, command: Command, group: ParallelGroup | undefined): boolean {
+    const step = this.#run.steps.get(n);
+    if (step === undefined || !isSameKind(step, command)) return false;
+    if (group === undefined) return step.group === undefined && this.#run.open.has(n);
+    const before = step.group;
+    if (before === undefined || before.size !== group.size || before.index !== group.index) return false;
+    return this.#run.latest.some((each) => this.#run.open.has(each));
+  }
+
+  #wait(command: Extract<Command, { kind: "open_condition_wait" | "open_signal_wait" }>): void {
+    const { seconds } = command;
+    const n = this.#next++;
+    const before = isSameWait(this.#run.wait, command) ? this.#run.wait : undefined;
+    const timer = seconds === undefined ? undefined : (before?.timer ?? n);
+    const timed = { ...(seconds !== undefined && { seconds }), ...(timer !== undefined && { timer }) };
+    if (command.kind === "open_signal_wait") {
+      this.#push({ kind: "SignalWaitOpened", n, name: command.name, ...timed });
+    } else {
+      const { key, fingerprint } = command;
+      const told = { ...(key !== undefined && { key }), ...(fingerprint !== undefined && { fingerprint }) };
+      this.#push({ kind: "ConditionWaitOpened", n, ...told, ...timed });
+    }
+    if (timer === n) this.#timers.push({ kind: "TimerScheduled", n, at: this.#now + seconds! * 1_000 });
+    if (before !== undefined) this.#isWaitTold = true;
+  }
+
+  #update(command: Extract<Command, { kind: "complete_update" | "fail_update" }>): void {
+    const { id } = command;
+    const accepted = this.#run.updates.get(id);
+    if (accepted === undefined) throw new LimpetError("WORKFLOW_INVALID", `there is no update ${id} to be done`);
+    const { wait } = this.#run;
+    const { name, input } = accepted;
+    this.#push({ kind: "UpdateApplied", id, name, input, ...(wait !== undefined && { wait: wait.n }) });
+    // It is no step of the code, and must not shift the numbers of those that are.
+    this.#push(
+      command.kind === "complete_update"
+        ? { kind: "UpdateCompleted", n: 0, id, result: command.result }
+        : { kind: "UpdateFailed", n: 0, id, error: command.error },
+    );
+  }
+
+  #finish(command: Extract<Command, { kind: "complete_workflow" | "fail_workflow" | "continue_as_new" }>): void {
+    const n = this.#next++;
+    if (command.kind === "complete_workflow") {
+      this.#end = { kind: "WorkflowCompleted", n, result: command.result };
+    } else if (command.kind === "fail_workflow") {
+      this.#end = { kind: "WorkflowFailed", n, error: command.error };
+    } else {
+      const { type = this.#run.started.type, input } = command;
+      this.#end = { kind: "WorkflowContinuedAsNew", n, type, input, runId: nextRunId(this.#run.runId) };
+    }
+    this.#push(this.#end);
+  }
+}
+
+function isSameKind(step: StepDecision, command: Command): boolean {
+  switch (command.kind) {
+    case "schedule_activity":
+      return step.kind === "ActivityScheduled" && step.name === command.name && isSameInput(step, command);
+    case "start_timer":
+      return step.kind === "TimerScheduled" && step.seconds === command.seconds;
+    case "start_child_workflow":
+      return step.kind === "ChildWorkflowScheduled" && step.type === command.type && isSameInput(step, command);
+    default:
+      return false;
+  }
+}
+
+const isSameInput = (a: { readonly input: Wire }, b: { readonly input: Wire }): boolean =>
+  JSON.stringify(a.input) === JSON.stringify(b.input);
+
+function isSameWait(
+  wait: RemoteRun["wait"],
+  command: Extract<Command, { kind: "open_condition_wait" | "open_signal_wait" }>,
+): boolean {
+  if (wait === undefined || wait.seconds !== command.seconds) return false;
+  if (wait.kind === "SignalWaitOpened") return command.kind === "open_signal_wait" && wait.name === command.name;
+  return command.kind === "open_condition_wait" && wait.key === command.key && wait.fingerprint === command.fingerprint;
+}
+
+/** The same however often it is told, so that it is started once. */
+function nextRunId(runId: string): string {
+  const [, root, number] = /^(.*?)(?:\.(\d+))?$/.exec(runId)!;
+  return `${root}.${Number(number ?? 1) + 1}`;
+}
+
+/** An error that happened elsewhere, as histories keep it. */
+export const toldFrom = (message: string, name: string | undefined): ToldError => ({
+  errorCode: "ACTOR_FAILED",
+  message,
+  retry: CATALOGUE.ACTOR_FAILED.retry,
+  error: { name: name ?? "Error" },
+});

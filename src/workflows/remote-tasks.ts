@@ -1,0 +1,391 @@
+// Tasks of runs whose code is elsewhere: leased to workers that ask for them, and brought to an end by what they tell. Everything that
+// counts is in the store: which worker has a task, at which attempt, until when. A task is named by its run and the token of its lease,
+// so any process can serve the next request about it, and who has lost the lease can change nothing.
+import { isLimpetError, type LimpetError } from "../kernel/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import type { Random } from "../ports/random.ts";
+import type {
+  Affinity,
+  Append,
+  AppendOutcome,
+  ClaimedTask,
+  ReplayMode,
+  StoredRun,
+  Workflows,
+} from "../ports/workflows.ts";
+import type { HistoryEvent } from "./events.ts";
+import { isDecision, writePage } from "./events.ts";
+import { HISTORY_MOST_BYTES, HISTORY_MOST_EVENTS } from "./history-budget.ts";
+import { readMessage, writeError, writeMessage } from "./messages.ts";
+import type { Dispatcher } from "./outgoing.ts";
+import { takeArrivals } from "./remote-arrivals.ts";
+import { type Command, decide } from "./remote-commands.ts";
+import { carriedOver, closeBy } from "./remote-ends.ts";
+import { Refused } from "./remote-refusal.ts";
+import type { AcceptedUpdate, RemoteRun } from "./remote-run.ts";
+import type { RemoteRuns } from "./remote-runs.ts";
+import type { Attempt } from "./remote-waiting.ts";
+import type { RemoteWorker } from "./remote-worker.ts";
+
+export interface TasksWorld {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly store: Workflows;
+  readonly namespace: string;
+  readonly leaseMs: number;
+  readonly isSticky: boolean;
+  readonly stickyMs: number;
+  readonly staleMs: number;
+  readonly runs: RemoteRuns;
+  /** The store's clock. */
+  now(): number;
+  dispatcherOf(queue: string): Dispatcher;
+  /** What was written is durable. */
+  written(append: Append, outcome: Extract<AppendOutcome, { kind: "done" }>): void;
+  claimed(mode: ReplayMode): void;
+}
+
+/** A task as its worker sees it. */
+export interface WorkflowTask {
+  readonly id: string;
+  readonly run: RemoteRun;
+  /** Its last event when it was handed out. */
+  readonly last: number;
+  readonly attempt: number;
+  readonly mode: ReplayMode;
+  readonly worker: string;
+  readonly leaseUntil: number;
+  readonly stored: StoredRun;
+  /** It is about this update, and nothing else. */
+  readonly update: AcceptedUpdate | undefined;
+}
+
+/** Whoever has a task, and says so. */
+export interface TaskHolder {
+  readonly taskId: string;
+  readonly worker: string;
+  readonly attempt: number;
+}
+
+interface Held {
+  readonly ref: number;
+  readonly token: string;
+  readonly stored: StoredRun;
+  readonly task: NonNullable<StoredRun["task"]>;
+  readonly run: RemoteRun;
+}
+
+/** Arrivals that one task takes. */
+const TAKE = 500;
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 5 * 60_000;
+/** Leases that are remembered, so that those of a worker that leaves can be given back at once. */
+const MOST_LEASES = 10_000;
+
+export class RemoteTasks {
+  readonly #world: TasksWorld;
+  readonly #leases = new Map<string, { readonly worker: string; readonly ref: number; readonly token: string }>();
+
+  constructor(world: TasksWorld) {
+    this.#world = world;
+  }
+
+  // ——— Handing out.
+
+  async claim(worker: RemoteWorker): Promise<Attempt<WorkflowTask>> {
+    const { store, namespace, random, leaseMs, isSticky, staleMs } = this.#world;
+    for (;;) {
+      const { tasks, next, now } = await store.claim({
+        ...{ namespace, queue: worker.queue, build: worker.build, types: worker.workflowTypes, limit: 1, staleMs },
+        lease: { token: random.id(), worker: worker.id, leaseMs },
+        isSticky: isSticky && worker.sticky !== "never",
+      });
+      const task = tasks[0];
+      if (task === undefined) return { found: undefined, nextMs: next === undefined ? undefined : next - now };
+      const found = await this.#open(task, worker);
+      if (found !== undefined) return { found };
+    }
+  }
+
+  /** Undefined: there was nothing in it for its worker. */
+  async #open(task: ClaimedTask, worker: RemoteWorker): Promise<WorkflowTask | undefined> {
+    const { store, runs, log } = this.#world;
+    try {
+      const { namespace, workflowId, runId } = task;
+      const stored = await store.find({ namespace, workflowId, runId });
+      const run = await runs.get(task.ref, task.last);
+      if (stored === undefined || run === undefined) return undefined;
+      if (!(await this.#takeArrivals(task, stored, run, worker))) return undefined;
+      this.#world.claimed(task.mode);
+      return this.#handOut(task, stored, run, worker);
+    } catch (error) {
+      runs.forget(task.ref);
+      log.warn("workflow.blocked", { workflow: task.workflowId, type: task.type, err: error });
+      const problem = error instanceof Error ? error.message : String(error);
+      await store.giveBack([{ ref: task.ref, token: task.token, pauseMs: pauseAfter(task.attempt), problem }]);
+      return undefined;
+    }
+  }
+
+  #handOut(task: ClaimedTask, stored: StoredRun, run: RemoteRun, worker: RemoteWorker): WorkflowTask {
+    const { ref, token, attempt, mode } = task;
+    const id = `${ref}.${token}`;
+    this.#leases.set(id, { worker: worker.id, ref, token });
+    for (const oldest of this.#leases.keys()) {
+      if (this.#leases.size <= MOST_LEASES) break;
+      this.#leases.delete(oldest);
+    }
+    const leaseUntil = this.#world.now() + this.#world.leaseMs;
+    return {
+      ...{ id, run, last: run.last, attempt, mode, worker: worker.id, leaseUntil, stored },
+      update: run.nextUpdate,
+    };
+  }
+
+  /** True: there is something for its worker, and the task stays with it. */
+  async #takeArrivals(
+    { ref, token, taken, arrived }: ClaimedTask,
+    stored: StoredRun,
+    run: RemoteRun,
+    worker: RemoteWorker,
+  ): Promise<boolean> {
+    const { store, leaseMs } = this.#world;
+    const inbox = arrived > taken ? await store.inbox(ref, taken, TAKE) : [];
+    const { last } = run;
+    const updates = worker.contracts[run.started.type]?.updates;
+    const took = takeArrivals(run, inbox, this.#world.now(), (name) => updates?.includes(name) ?? true);
+    const needsWorker = run.needsWorker;
+    if (needsWorker && took.events.length === 0 && took.taken === 0) return true;
+    const fate = needsWorker ? ({ kind: "keep", leaseMs } as const) : ({ kind: "rest" } as const);
+    const append = this.#append({ ref, token, last }, took.events, took.at, {
+      taken: Math.max(taken, took.taken),
+      fate,
+    });
+    if (took.end !== undefined) {
+      const { status, error } = took.end;
+      const end = took.events.findLast(isDecision) ?? ({ kind: "WorkflowFailed", n: 0, error } as const);
+      const outgoing = this.#world.dispatcherOf(stored.queue).atEnd(run, end as never, took.at);
+      await this.#write(run, { ...append, ...outgoing, fate: { kind: "close", status, result: writeError(error) } });
+      return false;
+    }
+    const isDone = await this.#write(run, { ...append, affinity: affinityLeft(stored, this.#world.now()) });
+    return isDone && needsWorker;
+  }
+
+  #append(
+    { ref, token, last }: Pick<Append, "ref" | "token" | "last">,
+    events: readonly HistoryEvent[],
+    at: number,
+    { taken, fate }: Pick<Append, "taken" | "fate">,
+  ): Append {
+    return {
+      ...{ ref, token, last, taken, fate },
+      page: events.length === 0 ? undefined : writePage({ at, events }),
+      ...{ affinity: undefined, attributes: undefined, memo: undefined, reminders: [], starts: [], arrivals: [] },
+    };
+  }
+
+  /** False: the lease is gone, and nothing was written. */
+  async #write(run: RemoteRun, append: Append): Promise<boolean> {
+    const { store, runs } = this.#world;
+    try {
+      const [outcome] = await store.append([append]);
+      if (outcome!.kind === "done") {
+        this.#world.written(append, outcome!);
+        if (append.fate.kind !== "keep") this.#leases.delete(`${append.ref}.${append.token}`);
+        return true;
+      }
+    } catch (error) {
+      runs.forget(run.ref);
+      throw error;
+    }
+    runs.forget(run.ref);
+    return false;
+  }
+
+  // ——— What its worker says of it.
+
+  /** Ends the task. The numbers of the steps that are to be done elsewhere. */
+  async complete(
+    holder: TaskHolder,
+    commands: readonly Command[],
+    affinity: Affinity | undefined,
+  ): Promise<{
+    readonly stored: StoredRun;
+    readonly created: readonly number[];
+    readonly status: StoredRun["status"];
+  }> {
+    const { ref, token, stored, task, run } = await this.#held(holder);
+    const { last } = run;
+    const at = Math.max(run.at, this.#world.now());
+    const { events, timers, end } = this.#decide(run, commands, at);
+    if (end === undefined) this.#checkLength(run, events);
+    const outgoing = this.#world.dispatcherOf(stored.queue).of(run, [...events.filter(isDecision), ...timers], at);
+    if (events.length > 0) run.append({ at, events }, JSON.stringify(events).length);
+    else run.isDue = false;
+    const append = this.#append({ ref, token, last }, events, at, { taken: task.taken, fate: { kind: "rest" } });
+    const hasAttributes = events.some(({ kind }) => kind === "SearchAttributesUpserted");
+    const attributes = hasAttributes ? JSON.stringify(run.attributes) : undefined;
+    let isDone: boolean;
+    if (end === undefined) {
+      if (run.needsWorker) outgoing.arrivals.push(this.#lookAgain(run));
+      isDone = await this.#write(run, { ...append, ...outgoing, attributes, affinity });
+    } else {
+      const more = this.#world.dispatcherOf(stored.queue).atEnd(run, end, at);
+      const inbox = end.kind === "WorkflowContinuedAsNew" ? await this.#world.store.inbox(ref, task.taken, TAKE) : [];
+      isDone = await this.#write(run, {
+        ...{ ...append, attributes, fate: closeBy(end) },
+        reminders: [...outgoing.reminders, ...more.reminders],
+        starts: [...outgoing.starts, ...more.starts],
+        arrivals: [...outgoing.arrivals, ...more.arrivals, ...carriedOver(inbox, end, run, this.#world.namespace)],
+      });
+    }
+    if (!isDone) throw notLeased(holder.taskId);
+    const created = events.filter((event) => event.kind === "ActivityScheduled").map(({ n }) => n);
+    return { stored, created, status: end === undefined ? "running" : closeBy(end).status };
+  }
+
+  #decide(run: RemoteRun, commands: readonly Command[], at: number) {
+    try {
+      return decide(run, commands, at);
+    } catch (error) {
+      if (!isLimpetError(error, "WORKFLOW_INVALID")) throw error;
+      throw new Refused(409, "invalid_commands", error.message);
+    }
+  }
+
+  #checkLength(run: RemoteRun, events: readonly HistoryEvent[]): void {
+    const count = run.last + events.length;
+    if (count <= HISTORY_MOST_EVENTS && run.bytes <= HISTORY_MOST_BYTES) return;
+    const isCount = count > HISTORY_MOST_EVENTS;
+    throw new Refused(
+      422,
+      "structural_limit_exceeded",
+      "the history has no room for more; the workflow should continue as new earlier",
+      {
+        limit_kind: isCount ? "history_events" : "history_bytes",
+        current_value: isCount ? count : run.bytes,
+        configured_limit: isCount ? HISTORY_MOST_EVENTS : HISTORY_MOST_BYTES,
+      },
+    );
+  }
+
+  /** In the same step, so that nothing that waits for its worker is left lying. */
+  #lookAgain(run: RemoteRun): Append["arrivals"][number] {
+    const { workflowId, runId, last } = run;
+    const { namespace } = this.#world;
+    return { namespace, workflowId, runId, key: `look ${last}`, data: writeMessage({ kind: "LookAgain" }) };
+  }
+
+  /** The task could not be done: somebody may have it after a pause, and at once if the run was asked to end. */
+  async fail(holder: TaskHolder, problem: string): Promise<void> {
+    const { ref, token, task } = await this.#held(holder);
+    const { store } = this.#world;
+    const inbox = await store.inbox(ref, task.taken, TAKE);
+    const isAskedToEnd = inbox.some(({ data }) => /Cancel|Terminate/.test(readMessage(data).message.kind));
+    const pauseMs = isAskedToEnd ? 0 : pauseAfter(task.attempt);
+    const [isDone] = await store.giveBack([{ ref, token, pauseMs, problem }]);
+    this.#leases.delete(holder.taskId);
+    if (isDone !== true) throw notLeased(holder.taskId);
+  }
+
+  /** Nobody reads the answer that it was in. */
+  async giveBack({ id }: WorkflowTask): Promise<void> {
+    const { ref, token } = this.#parse(id);
+    this.#leases.delete(id);
+    await this.#world.store.giveBack([{ ref, token, pauseMs: 0, problem: undefined }]);
+  }
+
+  /** Until when it has the task now. */
+  async heartbeat(holder: TaskHolder): Promise<{ readonly leaseUntil: number; readonly stored: StoredRun }> {
+    const { ref, token, stored } = await this.#held(holder);
+    const { store, leaseMs } = this.#world;
+    if ((await store.renew([{ ref, token }], leaseMs)).length > 0) throw notLeased(holder.taskId);
+    return { leaseUntil: this.#world.now() + leaseMs, stored };
+  }
+
+  async runOf(holder: TaskHolder): Promise<RemoteRun> {
+    return (await this.#held(holder)).run;
+  }
+
+  /** Tasks that a worker had, as far as they were handed out here. How many they were. */
+  async release(worker: string): Promise<number> {
+    const mine = [...this.#leases].filter(([, lease]) => lease.worker === worker);
+    for (const [id] of mine) this.#leases.delete(id);
+    const returns = mine.map(([, { ref, token }]) => ({ ref, token, pauseMs: 0, problem: undefined }));
+    const counted = returns.length === 0 ? [] : await this.#world.store.giveBack(returns);
+    return counted.filter(Boolean).length;
+  }
+
+  #parse(taskId: string): { readonly ref: number; readonly token: string } {
+    const [, ref, token] = /^(\d{1,15})\.([\w-]{1,64})$/.exec(taskId) ?? [];
+    if (ref === undefined || token === undefined) throw notFound(taskId);
+    return { ref: Number(ref), token };
+  }
+
+  /** Throws unless that worker has the task, at that attempt, still. */
+  async #held({ taskId, worker, attempt }: TaskHolder): Promise<Held> {
+    const { ref, token } = this.#parse(taskId);
+    const { store, runs, namespace } = this.#world;
+    const known = runs.peek(ref) ?? (await runs.get(ref, undefined));
+    if (known === undefined) throw notFound(taskId);
+    const { workflowId, runId } = known;
+    const stored = await store.find({ namespace, workflowId, runId });
+    if (stored === undefined || stored.ref !== ref) throw notFound(taskId);
+    const task = checkLease(stored, taskId, worker, attempt, this.#world.now());
+    const run = await runs.get(ref, stored.events);
+    if (run === undefined) throw notFound(taskId);
+    return { ref, token, stored, task, run };
+  }
+}
+
+function checkLease(stored: StoredRun, taskId: string, worker: string, attempt: number, now: number) {
+  const { status, task } = stored;
+  if (status !== "running" || task === undefined) throw runClosed(stored);
+  if (task.state !== "leased") throw notLeased(taskId);
+  if (task.worker !== worker) {
+    const what = `task ${taskId} is held by another worker`;
+    throw new Refused(409, "lease_owner_mismatch", what, { task_id: taskId, lease_owner: task.worker });
+  }
+  if (task.attempt !== attempt) {
+    const extras = { task_id: taskId, current_attempt: task.attempt };
+    throw new Refused(409, "workflow_task_attempt_mismatch", `task ${taskId} is at attempt ${task.attempt}`, extras);
+  }
+  if (task.at !== undefined && task.at <= now) {
+    throw new Refused(409, "lease_expired", `the lease of task ${taskId} is over`, { task_id: taskId });
+  }
+  return task;
+}
+
+export function runClosed({ status, workflowId, runId }: StoredRun): Refused {
+  const word = status === "timed out" ? "timed_out" : status;
+  return new Refused(409, "run_closed", `run ${runId} of ${workflowId} is over (${status})`, {
+    run_status: status === "timed out" ? "failed" : status === "continued" ? "completed" : status,
+    stop_reason: `run_${word}`,
+    cancel_requested: status === "cancelled",
+    can_continue: false,
+  });
+}
+
+const notFound = (taskId: string): Refused =>
+  new Refused(404, "task_not_found", "there is no such task", { task_id: taskId });
+const notLeased = (taskId: string): Refused =>
+  new Refused(409, "task_not_leased", "nobody has this task, or it is over", { task_id: taskId });
+
+const pauseAfter = (attempt: number): number =>
+  Math.min(FIRST_PAUSE_MS * 2 ** Math.min(attempt - 1, 20), LONGEST_PAUSE_MS);
+
+function affinityLeft({ stickyWorker, stickyUntil }: StoredRun, now: number): Affinity | undefined {
+  if (stickyWorker === undefined || stickyUntil === undefined || stickyUntil <= now) return undefined;
+  return { worker: stickyWorker, ms: stickyUntil - now };
+}
+
+/** What is wrong with a value that is too large to be kept. */
+export const tooLarge = (what: string, bytes: number, most: number): LimpetError =>
+  new Refused(422, "structural_limit_exceeded", `${what} has ${bytes} bytes; ${most} are allowed`, {
+    limit_kind: "payload_size",
+    current_value: bytes,
+    configured_limit: most,
+  });

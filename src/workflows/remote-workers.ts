@@ -1,0 +1,169 @@
+// Who has registered to run workflows and activities from elsewhere. The store has them all, so that a worker may talk to any host; what is
+// here is what this process heard lately. Builds that shall get no more work are kept as rows of the same table, under names that no
+// worker can have.
+import type { Clock } from "../ports/clock.ts";
+import type { StoredWorker, Workflows } from "../ports/workflows.ts";
+import { Refused } from "./remote-refusal.ts";
+import { type CacheNumbers, type RemoteWorker, readWorker, workerRow } from "./remote-worker.ts";
+
+export interface WorkersWorld {
+  readonly clock: Clock;
+  readonly store: Workflows;
+  readonly namespace: string;
+  /** Affinity counts at all. */
+  readonly isSticky: boolean;
+  /** The store's clock. */
+  now(): number;
+}
+
+export const HEARTBEAT_SECONDS = 10;
+export const STALE_SECONDS = 30;
+const STALE_MS = STALE_SECONDS * 1_000;
+/** What is known here of a worker or of drained builds may be so old. */
+const FRESH_MS = 5_000;
+const DRAIN_MARK = "$drain ";
+
+interface Known {
+  worker: RemoteWorker;
+  at: number;
+}
+
+export class RemoteWorkers {
+  readonly #world: WorkersWorld;
+  readonly #known = new Map<string, Known>();
+  #drained: { readonly names: ReadonlySet<string>; readonly at: number } | undefined;
+
+  constructor(world: WorkersWorld) {
+    this.#world = world;
+  }
+
+  /** Registers it, or changes what is known of it. The one that had the id before, if it is another process. */
+  async register(told: RemoteWorker): Promise<{ readonly worker: RemoteWorker; readonly isReplaced: boolean }> {
+    const before = (await this.rows()).find(({ worker }) => worker === told.id);
+    const old = before === undefined ? undefined : readWorker(before);
+    const isLive = before !== undefined && before.seenAt + STALE_MS > this.#world.now();
+    if (before !== undefined && old === undefined) {
+      throw new Refused(409, "worker_id_in_use", `worker id ${told.id} is that of a worker of this system`);
+    }
+    if (old !== undefined && isLive) checkFingerprints(old, told);
+    const worker = { ...told, isDraining: await this.isDrained(told.queue, told.build) };
+    await this.#write(worker);
+    return { worker, isReplaced: old !== undefined && isOtherProcess(old, told) };
+  }
+
+  /** Throws when nobody has registered under that id. */
+  async get(id: string, status = 412): Promise<RemoteWorker> {
+    const known = this.#known.get(id);
+    if (known !== undefined && this.#world.clock.monotonic() - known.at < FRESH_MS) return known.worker;
+    const row = (await this.rows()).find(({ worker }) => worker === id);
+    const worker = row === undefined ? undefined : readWorker(row);
+    if (worker === undefined) {
+      this.#known.delete(id);
+      throw new Refused(status, "worker_not_registered", `worker ${id} is not registered`, { worker_id: id });
+    }
+    // Whoever asks for work is there, whatever its heartbeats do.
+    await this.#write({ ...worker, isDraining: await this.isDrained(worker.queue, worker.build) });
+    return this.#known.get(id)!.worker;
+  }
+
+  async heartbeat(id: string, told: Partial<Pick<RemoteWorker, "slots" | "process">>, cache: Partial<CacheNumbers>) {
+    const before = await this.get(id, 404);
+    const worker = {
+      ...before,
+      slots: { ...before.slots, ...told.slots },
+      process: { ...before.process, ...told.process },
+      cache: { ...before.cache, ...cache },
+      isDraining: await this.isDrained(before.queue, before.build),
+    };
+    await this.#write(worker);
+    return { before, worker };
+  }
+
+  async #write(worker: RemoteWorker): Promise<void> {
+    const { store, namespace, isSticky, clock } = this.#world;
+    await store.seen(workerRow(namespace, worker, isSticky));
+    this.#known.set(worker.id, { worker, at: clock.monotonic() });
+  }
+
+  async forget(id: string): Promise<boolean> {
+    this.#known.delete(id);
+    if (id.startsWith(DRAIN_MARK)) return false;
+    return this.#world.store.forgetWorker(this.#world.namespace, id);
+  }
+
+  /** Workers of all kinds, without the marks of drained builds. */
+  async rows(): Promise<StoredWorker[]> {
+    const { store, namespace, clock } = this.#world;
+    const rows = await store.workers(namespace);
+    const names = new Set(rows.map(({ worker }) => worker).filter((name) => name.startsWith(DRAIN_MARK)));
+    this.#drained = { names, at: clock.monotonic() };
+    return rows.filter(({ worker }) => !names.has(worker));
+  }
+
+  isLive(row: StoredWorker): boolean {
+    return row.seenAt + STALE_MS > this.#world.now();
+  }
+
+  get staleMs(): number {
+    return STALE_MS;
+  }
+
+  /** Live ones of a queue and build that run this type of workflow. */
+  async thatRun(queue: string, build: string | undefined, type: string): Promise<RemoteWorker[]> {
+    const rows = (await this.rows()).filter((row) => row.queue === queue && !row.isDraining && this.isLive(row));
+    const workers = rows.map(readWorker).filter((worker) => worker !== undefined);
+    return workers.filter(
+      (worker) => worker.workflowTypes.includes(type) && (build === undefined || worker.build === build),
+    );
+  }
+
+  // ——— Builds that shall get no more work.
+
+  async drain(queue: string, build: string): Promise<void> {
+    const { store, namespace } = this.#world;
+    const nothing = { isSticky: false, isDraining: true, about: JSON.stringify({ types: [], fingerprints: {} }) };
+    await store.seen({ namespace, worker: drainName(queue, build), queue, build, ...nothing });
+    this.#forgetAll();
+  }
+
+  async resume(queue: string, build: string): Promise<void> {
+    const { store, namespace } = this.#world;
+    await store.forgetWorker(namespace, drainName(queue, build));
+    this.#forgetAll();
+  }
+
+  #forgetAll(): void {
+    this.#drained = undefined;
+    this.#known.clear();
+  }
+
+  async isDrained(queue: string, build: string): Promise<boolean> {
+    if (this.#drained === undefined || this.#world.clock.monotonic() - this.#drained.at >= FRESH_MS) await this.rows();
+    return this.#drained!.names.has(drainName(queue, build));
+  }
+
+  async drainedBuilds(queue: string): Promise<string[]> {
+    await this.rows();
+    const start = drainName(queue, "");
+    return [...this.#drained!.names].filter((name) => name.startsWith(start)).map((name) => name.slice(start.length));
+  }
+}
+
+/** Neither can have a line break in it. */
+const drainName = (queue: string, build: string): string => `${DRAIN_MARK}${JSON.stringify(queue)} ${build}`;
+
+function checkFingerprints(old: RemoteWorker, told: RemoteWorker): void {
+  for (const [type, fingerprint] of Object.entries(told.fingerprints)) {
+    const before = old.fingerprints[type];
+    if (before === undefined || before === fingerprint) continue;
+    const what = `worker ${told.id} is active with another definition of ${type}; give a changed worker another id`;
+    throw new Refused(409, "workflow_definition_changed", what, { workflow_type: type });
+  }
+}
+
+function isOtherProcess(old: RemoteWorker, told: RemoteWorker): boolean {
+  return ["process_id", "process_started_at", "host"].some((word) => {
+    const [before, now] = [old.process[word], told.process[word]];
+    return before !== undefined && now !== undefined && before !== now;
+  });
+}
