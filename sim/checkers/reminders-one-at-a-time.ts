@@ -2,7 +2,7 @@
 // on its own clock, so nothing excuses a violation: who sleeps through its lease loses it to a claim that everybody sees.
 import type { ReminderRun } from "../observer.ts";
 import type { CheckerKind } from "./checker.ts";
-import { labelOfKey, rowsOf } from "./reminder-rows.ts";
+import { labelOfKey, type Row, rowsOf } from "./reminder-rows.ts";
 
 /** Troubles after which the clock of a process shows something else. */
 const JUMPS = ["wall clock jump", "suspend", "sleeps before settling", "clock drift"];
@@ -16,14 +16,25 @@ export const remindersOneAtATime: CheckerKind = {
     const { database } = stage.world;
     /** Of several rows that one operation has set each has leases and ticks of its own. */
     const isAlone = (one: { readonly op: string }): boolean => rows.setBy(one).length === 1;
+    const tokens = new WeakMap<Row, Set<string>>();
+    /** What was said in an earlier lease, and comes late, would count in the new one. */
+    function isKnown(row: Row, token: string): boolean {
+      const known = tokens.get(row) ?? new Set();
+      tokens.set(row, known);
+      return known.size === known.add(token).size;
+    }
     rows.watchers.push({
-      claimed({ key, op, holder }, process, _request, now) {
+      claimed(row, process, { token }, now) {
+        const { key, op, holder } = row;
+        if (isKnown(row, token)) report(`${labelOfKey(key)} of ${op} is leased a second time under the same token`);
         if (holder === undefined || holder.until <= now) return;
         const left = Math.round(holder.until - now);
         const whose = `process ${holder.process.number} has it for ${left} ms more`;
         report(`${labelOfKey(key)} of ${op} is leased to process ${process.number}, and ${whose}`);
       },
-      set({ key, op }, stored, write) {
+      set(row, stored, write) {
+        const { key, op } = row;
+        if (write.lease !== undefined) isKnown(row, write.lease.token);
         const isLeased = stored?.leasedUntil !== undefined;
         if (isLeased && write.lease === undefined)
           report(`${labelOfKey(key)} of ${op} was set, and is leased from before`);

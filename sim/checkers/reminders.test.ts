@@ -257,6 +257,11 @@ describe("one delivery at a time", () => {
       each.claimed?.(two, request, { now: scene.now, reminders: [{ generation } as never], next: undefined });
     });
     await scene.reports(/is leased to process 2, and process 1 has it for 10000 ms more/);
+    await scene.tell((each) => {
+      const claim = { now: scene.now + LEASE_MS, reminders: [{ generation } as never], next: undefined };
+      each.claimed?.(two, request, claim);
+    });
+    await scene.reports(/is leased a second time under the same token/);
     await scene.settle(one, generation, "t1", next(2, 1_000));
     await scene.reports(/process 1 settled Ledger\/a tea of default:1, and process 2 has it/);
   });
