@@ -4,6 +4,7 @@ export type { DeactivationReason } from "./actors/actor.ts";
 export { Actor } from "./actors/actor.ts";
 export type { ActorOptions } from "./actors/actor-options.ts";
 export type { ActorReminders } from "./actors/actor-reminders.ts";
+export type { ActorWorkflows } from "./actors/actor-workflows.ts";
 export type { ActorClass, CallSettings, Remote } from "./actors/remote.ts";
 export type { Placement, StickyOptions, StickyPlacement } from "./actors/sticky-options.ts";
 export { sticky } from "./actors/sticky-options.ts";

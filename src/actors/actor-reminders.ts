@@ -5,7 +5,7 @@ import { checkReminderName } from "../kernel/names.ts";
 import type { ReminderBook, ReminderInfo } from "../ports/reminder-book.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
 import type { ReminderKey } from "../ports/reminders.ts";
-import type { ReminderBuffer } from "./reminder-buffer.ts";
+import type { TurnOutbox } from "./turn-outbox.ts";
 
 export interface ActorReminders {
   /**
@@ -25,7 +25,7 @@ export interface ReminderSurroundings {
   readonly id: string;
   readonly book: ReminderBook | undefined;
   /** Of the running turn. Throws when none runs. */
-  buffer(): ReminderBuffer;
+  outbox(): TurnOutbox;
 }
 
 export class TurnReminders implements ActorReminders {
@@ -49,27 +49,27 @@ export class TurnReminders implements ActorReminders {
 
   async set(name: string, options: ReminderOptions): Promise<void> {
     const write = this.#book().set(this.#key(name), options);
-    this.#around.buffer().add(write);
+    this.#around.outbox().add(write);
   }
 
   async cancel(name: string): Promise<void> {
     this.#book();
-    this.#around.buffer().add({ kind: "cancel", key: this.#key(name) });
+    this.#around.outbox().add({ kind: "cancel", key: this.#key(name) });
   }
 
   async get(name: string): Promise<ReminderInfo | undefined> {
     const key = this.#key(name);
-    const write = this.#around.buffer().find(name);
+    const write = this.#around.outbox().find(name);
     if (write?.kind === "cancel") return undefined;
     return write === undefined ? this.#book().get(key) : this.#book().shown(write);
   }
 
   async list(): Promise<ReminderInfo[]> {
-    const buffer = this.#around.buffer();
+    const outbox = this.#around.outbox();
     const { namespace, typeName, id } = this.#around;
     const book = this.#book();
     const stored = await book.list({ namespace, type: typeName, id });
-    const own = buffer.all();
+    const own = outbox.reminders();
     const kept = stored.filter(({ name }) => !own.some(({ key }) => key.name === name));
     const set = own.flatMap((write) => (write.kind === "set" ? [book.shown(write)] : []));
     return [...kept, ...set].sort((a, b) => (a.name < b.name ? -1 : 1));

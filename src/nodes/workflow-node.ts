@@ -8,10 +8,11 @@ import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { ReminderTick } from "../ports/reminder-book.ts";
 import type { Settle } from "../ports/settle.ts";
+import type { WorkflowBook } from "../ports/workflow-book.ts";
 import type { Arrival, RunStart, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
 import { pauseAfter } from "../workflows/activity-options.ts";
 import { ActivityRunner } from "../workflows/activity-runner.ts";
-import { closed, WorkflowClient } from "../workflows/client.ts";
+import { closed, type StartOptions, WorkflowClient } from "../workflows/client.ts";
 import type { ActivityFunction } from "../workflows/context.ts";
 import type { AnyWorkflow } from "../workflows/definition.ts";
 import { EndWatch } from "../workflows/end-watch.ts";
@@ -104,6 +105,22 @@ export class WorkflowNode {
       arrive: (arrival) => this.#arrive(arrival),
       query: (run, name, input) => this.#query(run, name, input),
     });
+  }
+
+  /** Workflows, as actors ask for them. */
+  get book(): WorkflowBook {
+    const { client } = this;
+    return {
+      start: (type, options) =>
+        client.prepare(type, { ...options, input: options.input } as StartOptions<unknown>).start,
+      signal: (workflowId, name, input) => client.signalTo(workflowId, undefined, name, input),
+      cancel: (workflowId, reason) => client.cancelTo(workflowId, undefined, reason),
+      write: async (starts, arrivals) => {
+        await Promise.all([this.#store.start(starts), this.#store.arrive(arrivals)]);
+        this.worker.nudgeAll();
+      },
+      written: () => this.worker.nudgeAll(),
+    };
   }
 
   async start(): Promise<void> {

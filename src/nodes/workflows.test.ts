@@ -175,6 +175,27 @@ describe("a workflow", () => {
     assert.equal(await handle.result(), 5);
   });
 
+  it("is started and signalled by an actor in the transaction of its turn, or not at all", async () => {
+    const order = workflow("order", async (ctx, items: string[]) => [...items, await ctx.signal<string>("paid")]);
+    class Cart extends Actor<{ items: string[] }> {
+      override initial() {
+        return { items: [] as string[] };
+      }
+      async checkout(item: string, isSure: boolean): Promise<string> {
+        this.state.items.push(item);
+        const id = await this.workflows.start(order, { id: `order-${this.id}`, input: this.state.items });
+        await this.workflows.signal(id, "paid", "thanks");
+        if (!isSure) throw new LimpetError("ARGUMENT_INVALID", "not sure");
+        return id;
+      }
+    }
+    await using app = await testLimpet({ actors: [Cart], workflows: [order] });
+    await assert.rejects(app.actor(Cart, "one").checkout("tea", false), hasCode("ARGUMENT_INVALID"));
+    assert.equal(await app.workflows.count(), 0);
+    assert.equal(await app.actor(Cart, "one").checkout("milk", true), "order-one");
+    assert.deepEqual(await app.workflows.get(order, "order-one").result(), ["milk", "thanks"]);
+  });
+
   it("is cancelled, terminated, and timed out", async () => {
     const patient = workflow("patient", async (ctx) => {
       try {

@@ -127,8 +127,24 @@ export class WorkflowClient {
   start<W extends AnyWorkflow>(workflow: W, options: StartOptions<InputOf<W>>): Promise<WorkflowHandle<ResultOf<W>>>;
   start<Result = unknown>(type: string, options: StartOptions<unknown>): Promise<WorkflowHandle<Result>>;
   async start(of: AnyWorkflow | string, options: StartOptions<unknown>): Promise<WorkflowHandle<never>> {
+    const { ifRunning = "fail" } = options;
+    const { start, started, at } = this.prepare(typeof of === "string" ? of : of.name, options);
+    const { workflowId } = start;
+    let { runId, isNew, status } = await this.#world.start(start, started, at);
+    for (let tries = 0; !isNew && status === "running" && ifRunning === "terminate" && tries < TERMINATIONS; tries++) {
+      await this.#terminate(workflowId, runId, "another run of it was started").catch(unlessClosed);
+      ({ runId, isNew, status } = await this.#world.start(start, started, at));
+    }
+    if (!isNew && ifRunning !== "existing") {
+      throw new LimpetError("WORKFLOW_EXISTS", `there is a workflow ${workflowId} already, as run ${runId}`);
+    }
+    return this.#handle(workflowId, runId);
+  }
+
+  /** What is to be written to start one. */
+  prepare(type: string, options: StartOptions<unknown>): { start: RunStart; started: Started; at: number } {
     const { dispatcher, random } = this.#world;
-    const type = checked("workflow", typeof of === "string" ? of : of.name);
+    checked("workflow", type);
     const workflowId = options.id ?? random.id();
     checkWorkflowId(workflowId);
     const at = this.#world.now();
@@ -143,7 +159,7 @@ export class WorkflowClient {
       ...(runTimeoutAt !== undefined && { runTimeoutAt }),
       ...(timeoutAt !== undefined && { timeoutAt }),
     };
-    const { ifRunning = "fail", ifEnded = "start" } = options;
+    const { ifEnded = "start" } = options;
     const start = dispatcher.start(told, {
       queue: checked("queue", options.queue ?? this.#world.queue),
       at,
@@ -151,16 +167,29 @@ export class WorkflowClient {
       build: options.build,
       delayMs: options.delay === undefined ? 0 : parseDuration(options.delay, "delay"),
     });
-    const started = readPage(start.first.data).events[0] as Started;
-    let { runId, isNew, status } = await this.#world.start(start, started, at);
-    for (let tries = 0; !isNew && status === "running" && ifRunning === "terminate" && tries < TERMINATIONS; tries++) {
-      await this.#terminate(workflowId, runId, "another run of it was started").catch(unlessClosed);
-      ({ runId, isNew, status } = await this.#world.start(start, started, at));
-    }
-    if (!isNew && ifRunning !== "existing") {
-      throw new LimpetError("WORKFLOW_EXISTS", `there is a workflow ${workflowId} already, as run ${runId}`);
-    }
-    return this.#handle(workflowId, runId);
+    return { start, started: readPage(start.first.data).events[0] as Started, at };
+  }
+
+  /** What is sent to signal one. */
+  signalTo(workflowId: string, runId: string | undefined, name: string, input: unknown): Arrival {
+    checkWorkflowId(workflowId);
+    const id = this.#world.random.id();
+    const message = {
+      kind: "SignalReceived",
+      id,
+      name: checked("signal", name),
+      input: payload(input, "the input"),
+    } as const;
+    return this.#to(workflowId, runId, id, message);
+  }
+
+  cancelTo(workflowId: string, runId: string | undefined, reason: string): Arrival {
+    checkWorkflowId(workflowId);
+    return this.#to(workflowId, runId, "cancel", { kind: "CancelRequested", reason });
+  }
+
+  #to(workflowId: string, runId: string | undefined, key: string, message: Message): Arrival {
+    return { namespace: this.#world.namespace, workflowId, runId, key, data: writeMessage(message) };
   }
 
   /** A workflow that was started somewhere. */
@@ -190,14 +219,7 @@ export class WorkflowClient {
       runId,
       result: (options) => this.#result(id, runId, options),
       signal: async (name, input) => {
-        const signal = checked("signal", typeof name === "string" ? name : name.signal);
-        const request = this.#world.random.id();
-        await this.#send(id, runId, request, {
-          kind: "SignalReceived",
-          id: request,
-          name: signal,
-          input: payload(input, "the input"),
-        });
+        await this.#world.arrive(this.signalTo(id, runId, typeof name === "string" ? name : name.signal, input));
       },
       query: async (name: string | { readonly query: string }, input?: unknown) => {
         const run = await this.#find(id, runId);
@@ -206,7 +228,7 @@ export class WorkflowClient {
       update: (name: string | { readonly update: string }, input?: unknown, options?: { readonly id?: string }) =>
         this.#update(id, runId, typeof name === "string" ? name : name.update, input, options?.id) as never,
       cancel: async (reason = "") => {
-        await this.#send(id, runId, "cancel", { kind: "CancelRequested", reason });
+        await this.#world.arrive(this.cancelTo(id, runId, reason));
       },
       terminate: (reason = "") => this.#terminate(id, runId, reason),
       describe: async () => describeRun(await this.#find(id, runId)),
@@ -223,12 +245,6 @@ export class WorkflowClient {
         `there is no workflow ${workflowId}${runId === undefined ? "" : ` with a run ${runId}`}`,
       );
     return run;
-  }
-
-  async #send(workflowId: string, runId: string | undefined, key: string, message: Message): Promise<number> {
-    const { namespace } = this.#world;
-    const data = writeMessage(message);
-    return (await this.#world.arrive({ namespace, workflowId, runId, key, data })).ref;
   }
 
   async #result(
@@ -268,12 +284,8 @@ export class WorkflowClient {
   ): Promise<unknown> {
     checked("update", name);
     const run = await this.#find(workflowId, runId);
-    await this.#send(workflowId, run.runId, id, {
-      kind: "UpdateRequested",
-      id,
-      name,
-      input: payload(input, "the input"),
-    });
+    const message = { kind: "UpdateRequested", id, name, input: payload(input, "the input") } as const;
+    await this.#world.arrive(this.#to(workflowId, run.runId, id, message));
     const { clock, store } = this.#world;
     // The answer is in the history: it is looked for in what is new there, less and less often.
     for (let after = run.events, pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS)) {

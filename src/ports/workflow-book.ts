@@ -1,0 +1,23 @@
+// Workflows, as actors ask for them: started and signalled in the transaction of a turn.
+import type { Arrival, RunStart } from "./workflows.ts";
+
+/** What an actor may say of a workflow that it starts. What of it makes sense is decided in workflows/. */
+export interface TurnStart {
+  /** Default: a new one. */
+  readonly id?: string | undefined;
+  readonly input?: unknown;
+  readonly queue?: string | undefined;
+  readonly memo?: Readonly<Record<string, unknown>> | undefined;
+  readonly attributes?: Readonly<Record<string, string | number | boolean | null>> | undefined;
+}
+
+export interface WorkflowBook {
+  /** What is to be written. A workflow of that id that runs already stays, and nothing is started. */
+  start(type: string, options: TurnStart): RunStart;
+  signal(workflowId: string, name: string, input: unknown): Arrival;
+  cancel(workflowId: string, reason: string): Arrival;
+  /** Writes them without anything else. */
+  write(starts: readonly RunStart[], arrivals: readonly Arrival[]): Promise<void>;
+  /** They are durable: what is ready need not wait to be looked for. */
+  written(): void;
+}
