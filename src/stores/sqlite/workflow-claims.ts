@@ -8,7 +8,7 @@ import type { WorkflowWorkers } from "./workflow-workers.ts";
 
 /** Rows that are read at once. */
 const PORTION = 256;
-/** So many tasks that are left to a living worker are passed over in one claim: those behind have their turn when these are gone, or free. */
+/** So many tasks of a group are passed over in one claim, as those that are left to a living worker: others behind them have their turn when these are gone. */
 const PASSED_OVER = 1_000;
 
 /** Tasks of a kind, for a build, with affinity for a worker; null: any build, no affinity. */
@@ -30,7 +30,9 @@ interface Candidate {
 
 /** What a look through one group has found so far. */
 interface Walk {
-  readonly found: Candidate[];
+  /** What whoever asks has in memory, and all else that it may have: of each at most one more than it asks for. */
+  readonly hits: Candidate[];
+  readonly others: Candidate[];
   passedOver: number;
 }
 
@@ -41,7 +43,7 @@ type TaskRow = [string, string, attempt: number, last: number, taken: number, ar
 class Search {
   readonly request: TaskClaim;
   readonly now: number;
-  /** What is leased until later than this is put there, so that a claim is told of the next moment that matters. */
+  /** Leases are put in place up to here, so that a claim is told of the next moment that matters and not of many that do not. */
   readonly horizon: number;
   next = Number.POSITIVE_INFINITY;
 
@@ -80,7 +82,7 @@ export class WorkflowClaims {
     );
     const group = "FROM workflow_tasks WHERE state <> 0 AND kind = ? AND build IS ?";
     // One seek: jumps over all tasks of a worker.
-    this.#nextOwner = asArrays(`SELECT sticky_worker ${group} AND sticky_worker > ? ORDER BY sticky_worker LIMIT 1`);
+    this.#nextOwner = asArrays(`SELECT sticky_worker ${group} AND sticky_worker >= ? ORDER BY sticky_worker LIMIT 1`);
     // A range of the index in its order, and the row of each.
     this.#due = asArrays(
       `SELECT ref, at, state, until, sticky_until ${group} AND sticky_worker IS ? AND at >= ?4 AND at <= ?6
@@ -134,50 +136,42 @@ export class WorkflowClaims {
   }
 
   *#owners(kind: number, build: string | null): Iterable<string> {
-    let owner: string | undefined = "";
-    for (;;) {
-      [owner] = (this.#nextOwner.get(kind, build, owner) as unknown as [string] | undefined) ?? [];
+    for (let from = ""; ; ) {
+      const [owner] = (this.#nextOwner.get(kind, build, from) as unknown as [string] | undefined) ?? [];
       if (owner === undefined) return;
       yield owner;
+      // The next text there could be.
+      from = `${owner}\0`;
     }
   }
 
   /** The first that can be had, and one more than asked for if there is one. */
   #candidates(group: Group, search: Search): readonly Candidate[] {
     const { kind, build, owner } = group;
-    const walk: Walk = { found: [], passedOver: 0 };
+    const walk: Walk = { hits: [], others: [], passedOver: 0 };
     let [at, ref] = [0, 0];
     for (;;) {
       const rows = this.#due.all(kind, build, owner, at, ref, search.horizon, PORTION) as unknown as DueRow[];
-      if (this.#sift(rows, group, search, walk)) return walk.found;
-      if (rows.length < PORTION) break;
+      if (this.#putInPlace(rows)) continue;
+      const isEnough = sift(rows, group, search, walk);
+      if (isEnough || rows.length < PORTION) {
+        if (!isEnough) this.#lookBehind(group, search);
+        return [...walk.hits, ...walk.others];
+      }
       [ref, at] = rows[PORTION - 1] as DueRow;
     }
-    const behind = this.#behind.get(kind, build, owner, search.horizon) as unknown as [number] | undefined;
-    if (behind !== undefined) search.comesAt(behind[0]);
-    return walk.found;
   }
 
-  /** True when nothing behind these rows need be looked at. */
-  #sift(rows: readonly DueRow[], group: Group, search: Search, walk: Walk): boolean {
-    const { now, request } = search;
-    for (const [ref, at, state, until, stickyUntil] of rows) {
-      const isMoved = state === LEASED && until > Math.max(at, now);
-      if (isMoved) this.#moveOn.run(ref);
-      const moment = isMoved ? until : at;
-      const isActive = (stickyUntil ?? 0) > now;
-      if (moment > now) {
-        search.comesAt(moment);
-        if (!isMoved) return true;
-      } else if (group.heldUntil !== undefined && isActive) {
-        search.comesAt(Math.min(stickyUntil as number, group.heldUntil));
-        if (++walk.passedOver >= PASSED_OVER) return true;
-      } else {
-        walk.found.push({ ref, at: moment, type: group.type, mode: modeFor(group, isActive, request) });
-        if (walk.found.length > request.limit) return true;
-      }
-    }
-    return false;
+  #lookBehind({ kind, build, owner }: Group, search: Search): void {
+    const behind = this.#behind.get(kind, build, owner, search.horizon) as unknown as [number] | undefined;
+    if (behind !== undefined) search.comesAt(behind[0]);
+  }
+
+  /** Leases that were prolonged stand too early: they are moved to where they end. True when there were some, so that all is read again. */
+  #putInPlace(rows: readonly DueRow[]): boolean {
+    const early = rows.filter(([, at, state, until]) => state === LEASED && until > at);
+    for (const [ref] of early) this.#moveOn.run(ref);
+    return early.length > 0;
   }
 
   #take({ ref, type, mode }: Candidate, { namespace, lease }: TaskClaim, now: number): ClaimedTask {
@@ -186,6 +180,30 @@ export class WorkflowClaims {
     const [workflowId, runId, attempt, last, taken, arrived] = row;
     return { namespace, workflowId, runId, ref, type, token: lease.token, attempt, mode, last, taken, arrived };
   }
+}
+
+/** True when nothing behind these rows need be looked at. */
+function sift(rows: readonly DueRow[], group: Group, search: Search, walk: Walk): boolean {
+  const { now, request } = search;
+  const mayHit = group.owner === request.lease.worker && request.isSticky;
+  for (const [ref, at, , , sticky] of rows) {
+    const stickyUntil = sticky ?? 0;
+    if (at > now) {
+      search.comesAt(at);
+      return true;
+    }
+    const isLeft = group.heldUntil !== undefined && stickyUntil > now;
+    if (isLeft) search.comesAt(Math.min(stickyUntil, group.heldUntil));
+    const mode = modeFor(group, stickyUntil > now, request);
+    const found = mode === "sticky_hit_expected" ? walk.hits : walk.others;
+    if (isLeft || found.length > request.limit) {
+      if (++walk.passedOver >= PASSED_OVER) return true;
+    } else {
+      found.push({ ref, at, type: group.type, mode });
+    }
+    if ((mayHit ? walk.hits : walk.others).length > request.limit) return true;
+  }
+  return false;
 }
 
 function modeFor({ owner }: Group, isActive: boolean, { isSticky, lease }: TaskClaim): ReplayMode {
