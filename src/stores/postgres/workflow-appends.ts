@@ -135,9 +135,9 @@ export function appendValues(steps: readonly Append[], { closes }: AppendParts):
 export const readSteps = (schema: string): Statement => ({
   name: "limpet_read_steps",
   text: `
-    SELECT t.ref, t.token, t.last, t.state, t.arrived, t.is_watched FROM ${schema}.workflow_tasks t WHERE t.ref = ANY ($1::bigint[])
+    SELECT t.ref, t.token, t.last, t.arrived, t.is_watched FROM ${schema}.workflow_tasks t WHERE t.ref = ANY ($1::bigint[])
     UNION ALL
-    SELECT e.ref, e.token, e.events, NULL, NULL, e.is_watched FROM ${schema}.workflow_ends e WHERE e.ref = ANY ($1::bigint[])`,
+    SELECT e.ref, e.token, e.events, NULL, e.is_watched FROM ${schema}.workflow_ends e WHERE e.ref = ANY ($1::bigint[])`,
 });
 
 export type StepRow = [
@@ -145,7 +145,6 @@ export type StepRow = [
   token: string | null,
   last: number,
   /** Null: it is over. */
-  state: number | null,
   arrived: number | null,
   isWatched: boolean,
 ];

@@ -19,7 +19,6 @@ import {
 import type { WorkflowArrivals } from "./workflow-arrivals.ts";
 import type { Deeds } from "./workflow-deeds.ts";
 import type { WorkflowStarts } from "./workflow-starts.ts";
-import { LEASED } from "./workflow-tables.ts";
 import { tagsText } from "./workflow-tags.ts";
 
 /** A step on its way. */
@@ -196,7 +195,7 @@ export class WorkflowSteps {
         continue;
       }
       const begun: StartOutcome[] = await starts.recall(step.starts);
-      one.outcome = { kind: "done", arrived: row[4] ?? step.taken, starts: begun, isWatched: row[5] };
+      one.outcome = { kind: "done", arrived: row[3] ?? step.taken, starts: begun, isWatched: row[4] };
     }
   }
 
@@ -222,12 +221,9 @@ const isPlain = (step: Append): boolean =>
   step.attributes === undefined &&
   step.memo === undefined;
 
-/** The row is as this step left it. */
-function isAfter({ token, last, page, fate }: Append, [, holder, reached, state]: StepRow): boolean {
-  if (holder !== token || reached !== last + (page?.count ?? 0)) return false;
-  if (fate.kind === "close") return state === null;
-  return state !== null && (state === LEASED) === (fate.kind === "keep");
-}
+/** The row is as this step left it: the token is its own, and so is the last event. */
+const isAfter = ({ token, last, page }: Append, [, holder, reached]: StepRow): boolean =>
+  holder === token && reached === last + (page?.count ?? 0);
 
 async function halving<T>(items: readonly T[], write: (some: readonly T[]) => Promise<void>): Promise<void> {
   const middle = Math.ceil(items.length / 2);

@@ -39,5 +39,5 @@ workflowsContract(
     };
     return { store, second: open, reopen: open, advance, dispose };
   },
-  { modelRuns: 30 },
+  { modelRuns: 15 },
 );
