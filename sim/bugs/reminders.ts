@@ -105,8 +105,8 @@ export const REMINDERS: readonly Bug[] = [
     changes: [
       {
         file: "src/actors/actor-reminders.ts",
-        before: "this.#around.buffer().add(write);",
-        after: "this.#around.buffer();\n    await this.#book().write(write);",
+        before: "this.#around.outbox().add(write);",
+        after: "this.#around.outbox();\n    await this.#book().write(write);",
       },
     ],
   },
@@ -118,7 +118,7 @@ export const REMINDERS: readonly Bug[] = [
     changes: [
       {
         file: LIFE,
-        before: "this.#outgoing?.rollback(turn.outer === undefined ? 0 : turn.reminderMark);",
+        before: "this.#outbox?.rollback(turn.outer === undefined ? 0 : turn.outboxMark);",
         after: "",
       },
     ],
