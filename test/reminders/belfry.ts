@@ -17,8 +17,8 @@ import { standStill } from "../support/stand-still.ts";
 import { tracedLines } from "../support/trace-file.ts";
 import type { Place } from "../support/two-stores.ts";
 
-/** Long enough to start on a busy machine, in the proportions of the defaults. */
-const CALM = { lease: "5s", leaderLease: "1500ms", roundTimeout: "3s", moveTimeout: "1s" } satisfies ClusterSettings;
+/** Long enough to start on a busy machine. Nobody waits for a lease of a process that is known to be dead. */
+const CALM = { lease: "15s", leaderLease: "3s", roundTimeout: "8s", moveTimeout: "2s" } satisfies ClusterSettings;
 /** Far more than it takes, also on a busy machine. */
 const PATIENCE_MS = 100_000;
 const LIST_LIMIT = 100_000;

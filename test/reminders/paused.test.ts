@@ -11,7 +11,7 @@ const TICKS = 8;
 const EVERY_MS = 500;
 
 for (const { store, open } of GROUNDS) {
-  describe(`a process on ${store} that stands still while it handles a reminder`, { timeout: 120_000 }, () => {
+  describe(`a process on ${store} that stands still while it handles a reminder`, { timeout: 300_000 }, () => {
     let grounds: Grounds;
     before(async () => {
       grounds = await open();

@@ -45,6 +45,21 @@ describe("a reminder that another transaction holds", () => {
   const whileHeld = (generations: readonly number[], work: () => Promise<void>) =>
     during("SELECT FROM limpet.reminders WHERE generation = ANY ($1) FOR UPDATE", [generations], work);
 
+  /** The server shows only the beginning of those that run. */
+  const shortly = (statement: string): string => statement.replaceAll(/\s+/g, "").slice(0, 500);
+
+  /** Statements that gave up on a row since that was in the log. */
+  function gaveUp(since: string): string[] {
+    const entries = server
+      .log()
+      .slice(Math.max(server.log().lastIndexOf(since), 0))
+      .split(/ERROR: +canceling statement/);
+    return entries.slice(1).flatMap((entry) => {
+      const [, statement] = /STATEMENT:((?:.*\n)(?:\t.*\n)*)/.exec(entry) ?? [];
+      return statement === undefined ? [] : [shortly(statement)];
+    });
+  }
+
   /** Twenty claimed ones. */
   async function claimed(it: Place): Promise<{ generations: number[]; token: string }> {
     await it.reminders.write(Array.from({ length: 20 }, (_, i) => setOf(it.key(`${i}`.padStart(2, "0")), { at: i })));
@@ -130,6 +145,8 @@ describe("a reminder that another transaction holds", () => {
     const { generations, token } = await claimed(it);
     const [first, second, third] = generations;
     let steps: Promise<unknown>[] = [];
+    const begin = `they begin ${token}`;
+    await somebody.query(`DO $$ BEGIN RAISE LOG '${begin}'; END $$`);
     await whileHeld([first!, second!, third!], async () => {
       steps = [
         it.reminders.settle([first!, generations[9]!].map((generation) => ({ kind: "done", generation, token }))),
@@ -137,12 +154,13 @@ describe("a reminder that another transaction holds", () => {
         it.reminders.write([cancelOf(it.key("02")), setOf(it.key("03"))]),
       ];
       void Promise.allSettled(steps);
-      // They wait briefly, again and again. Once each was seen to wait, they are there; letting go now is in time.
+      // Who waits briefly, again and again, is seen in the log; who waits longer is seen waiting. Letting go then is in time.
       const waiting = new Set<string>();
       for (let i = 0; i < 10_000 && waiting.size < 3; i++) {
         await somebody.query("SELECT pg_stat_clear_snapshot()");
         const { rows } = await somebody.query("SELECT query FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
-        for (const { query } of rows) waiting.add(query);
+        for (const { query } of rows) waiting.add(shortly(query));
+        for (const statement of gaveUp(begin)) waiting.add(statement);
       }
       assert.equal(waiting.size, 3, "somebody did not wait");
     });
