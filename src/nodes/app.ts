@@ -110,6 +110,7 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
     const host = new HostNode(catalog, store, cluster, reminders, clock, extras.pingMs);
     const flows = new WorkflowNode({ workflows, activities }, workflowSettings(settings, random), {
       ...{ clock, random, log, catalog, reminders, settle: systemSettle, store: store.workflows },
+      reminderStore: store.reminders,
     });
     catalog.workflows = flows.book;
     if (settings.reminders && extras.dedicated !== true) {

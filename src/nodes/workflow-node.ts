@@ -3,10 +3,12 @@
 import type { Catalog } from "../actors/catalog.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { tellError } from "../kernel/told-error.ts";
+import { fromWire, toWire } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { ReminderTick } from "../ports/reminder-book.ts";
+import type { Reminders } from "../ports/reminders.ts";
 import type { Settle } from "../ports/settle.ts";
 import type { WorkflowBook } from "../ports/workflow-book.ts";
 import type { Arrival, RunStart, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
@@ -28,6 +30,7 @@ import {
   writeMessage,
 } from "../workflows/messages.ts";
 import { Dispatcher } from "../workflows/outgoing.ts";
+import { RemotePlane } from "../workflows/remote-plane.ts";
 import { failureNews } from "../workflows/task.ts";
 import { Worker, type WorkerSettings } from "../workflows/worker.ts";
 import { batchWorkflows } from "./batched-workflows.ts";
@@ -46,6 +49,7 @@ export interface WorkflowWorld {
   readonly store: Workflows;
   readonly catalog: Catalog;
   readonly reminders: ReminderNode;
+  readonly reminderStore: Reminders;
 }
 
 export interface WorkflowDefinitions {
@@ -56,6 +60,8 @@ export interface WorkflowDefinitions {
 export class WorkflowNode {
   readonly client: WorkflowClient;
   readonly worker: Worker;
+  /** For workers in other languages. */
+  readonly remote: RemotePlane;
   readonly #settings: WorkflowSettings;
   readonly #world: WorkflowWorld;
   readonly #store: Workflows;
@@ -63,7 +69,10 @@ export class WorkflowNode {
   readonly #activities: ActivityRunner;
   readonly #ends: EndWatch;
   readonly #stopping = new AbortController();
+  #servesTimers = false;
+  #servesElsewhere = false;
   #unwatch: (() => void) | undefined;
+  #unwatchReminders: (() => void) | undefined;
 
   constructor({ workflows, activities }: WorkflowDefinitions, settings: WorkflowSettings, world: WorkflowWorld) {
     const { clock, random, log, settle, catalog, reminders } = world;
@@ -97,6 +106,7 @@ export class WorkflowNode {
         if (fate.kind === "close") this.#ends.ended(append.ref, fate);
         if (append.starts.length > 0 || append.arrivals.length > 0 || outcome.arrived > append.taken)
           this.worker.nudge();
+        this.remote.nudge();
       },
     });
     this.client = new WorkflowClient({
@@ -104,6 +114,19 @@ export class WorkflowNode {
       start: (start, started, at) => this.#start(start, started, at),
       arrive: (arrival) => this.#arrive(arrival),
       query: (run, name, input) => this.#query(run, name, input),
+    });
+    const { isSticky, stickyMs } = settings;
+    this.remote = new RemotePlane({
+      ...{ clock, random, log, store: this.#store, reminders: world.reminderStore, book, client: this.client },
+      ...{ namespace, queue, isSticky, stickyMs, now },
+      start: (start, started, at) => this.#start(start, started, at),
+      arrive: (arrival) => this.#arrive(arrival),
+      tell: (run, key, data) => this.#tellText(run, key, data),
+      hasType: (type) => this.worker.has(type),
+      queryHere: (run, name, input) => this.#query(run, name, input),
+      ended: (ref, end) => this.#ends.ended(ref, end),
+      nudge: () => this.worker.nudge(),
+      serve: () => this.#serveElsewhere(),
     });
   }
 
@@ -128,8 +151,7 @@ export class WorkflowNode {
     const { queue, namespace } = this.#settings;
     if (this.worker.types.length > 0) {
       installGuards();
-      reminders.serve(TIMER_TYPE, (data, tick) => this.#timerFired(data as RunTimer, tick));
-      reminders.serve(TIMEOUT_TYPE, (data) => this.#timedOut(data as RunTimer));
+      this.#serveTimers();
       await this.worker.start();
     }
     for (const name of this.#activities.names) {
@@ -138,12 +160,33 @@ export class WorkflowNode {
     this.#unwatch = this.#store.watch(namespace, () => {
       this.worker.nudgeAll();
       this.#ends.nudge();
+      this.remote.nudge();
     });
+  }
+
+  /** Somebody elsewhere asks for work here. */
+  #serveElsewhere(): void {
+    this.#serveTimers();
+    if (this.#servesElsewhere) return;
+    this.#servesElsewhere = true;
+    const { reminderStore } = this.#world;
+    this.#unwatchReminders = reminderStore.watch(this.#settings.namespace, () => this.remote.nudge());
+  }
+
+  /** Timers of runs go off here, whether the code of the runs is here or elsewhere. */
+  #serveTimers(): void {
+    if (this.#servesTimers) return;
+    this.#servesTimers = true;
+    const { reminders } = this.#world;
+    reminders.serve(TIMER_TYPE, (data, tick) => this.#timerFired(data as RunTimer, tick));
+    reminders.serve(TIMEOUT_TYPE, (data) => this.#timedOut(data as RunTimer));
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort(new LimpetError("STOPPING", "the worker stops"));
     this.#unwatch?.();
+    this.#unwatchReminders?.();
+    this.remote.stop();
     await this.worker.stop();
   }
 
@@ -151,14 +194,20 @@ export class WorkflowNode {
     const here = await this.worker.startHere(start, started, at);
     const outcome = here ?? (await this.#store.start([start]))[0]!;
     this.#world.reminders.book.written(start.reminders);
-    if (here === undefined) this.worker.nudge();
+    if (here === undefined) {
+      this.worker.nudge();
+      this.remote.nudge();
+    }
     return outcome;
   }
 
   async #arrive(arrival: Arrival): Promise<{ readonly ref: number; readonly runId: string }> {
     const [outcome] = await this.#store.arrive([arrival]);
     if (outcome!.kind === "closed") throw closed(arrival.workflowId, outcome!.status);
-    if (!this.worker.nudgeRun(outcome!.ref)) this.worker.nudge();
+    if (!this.worker.nudgeRun(outcome!.ref)) {
+      this.worker.nudge();
+      this.remote.nudge();
+    }
     return outcome!;
   }
 
@@ -169,9 +218,17 @@ export class WorkflowNode {
     message: Message,
     notBefore?: number,
   ): Promise<void> {
+    await this.#tellText({ workflowId, runId }, key, writeMessage(message, notBefore));
+  }
+
+  async #tellText(
+    { workflowId, runId }: { workflowId: string; runId: string },
+    key: string,
+    data: string,
+  ): Promise<void> {
     const { namespace } = this.#settings;
     try {
-      await this.#arrive({ namespace, workflowId, runId, key, data: writeMessage(message, notBefore) });
+      await this.#arrive({ namespace, workflowId, runId, key, data });
     } catch (error) {
       if (!(error instanceof LimpetError) || (error.code !== "WORKFLOW_CLOSED" && error.code !== "WORKFLOW_UNKNOWN"))
         throw error;
@@ -225,6 +282,10 @@ export class WorkflowNode {
 
   /** Answered from what is durable: by a run in memory that knows all of it, or by one that is replayed for the purpose. */
   async #query(run: StoredRun, name: string, input: unknown): Promise<unknown> {
+    if (!this.worker.has(run.type)) {
+      const answer = await this.remote.query(run, name, toWire(input, "the input", "ARGUMENT_INVALID"));
+      return fromWire(answer);
+    }
     const warm = this.worker.cache.peek(run.ref);
     if (warm !== undefined && warm.last === run.events) return warm.execution.query(name, input);
     const cold = await this.worker.replay({ ref: run.ref, type: run.type, last: run.events, taken: 0 });

@@ -1,0 +1,224 @@
+// Workflows as they are steered over HTTP: started, signalled, asked and changed by names, with values in their JSON-ready form.
+import { LimpetError } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import { rebuildTold } from "../kernel/told-error.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Random } from "../ports/random.ts";
+import type { Arrival, RunStart, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
+import { closed, type WorkflowClient } from "./client.ts";
+import { checked, checkWorkflowId } from "./definition.ts";
+import type { Started, Wire } from "./events.ts";
+import { readPage } from "./events.ts";
+import { type Message, writeMessage } from "./messages.ts";
+import type { Dispatcher } from "./outgoing.ts";
+import { Refused } from "./remote-refusal.ts";
+import { tooLarge } from "./remote-tasks.ts";
+
+export interface ControlWorld {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly store: Workflows;
+  readonly namespace: string;
+  readonly client: WorkflowClient;
+  now(): number;
+  dispatcherOf(queue: string): Dispatcher;
+  start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
+  arrive(arrival: Arrival): Promise<{ readonly ref: number; readonly runId: string }>;
+  /** Of a run whose code is in our own processes, or of one elsewhere. */
+  query(run: StoredRun, name: string, input: Wire): Promise<Wire>;
+  /** Throws when a validator elsewhere refuses it. */
+  validate(run: StoredRun, name: string, input: Wire): Promise<void>;
+}
+
+export interface StartWish {
+  readonly workflowId: string | undefined;
+  readonly type: string;
+  readonly queue: string;
+  readonly input: Wire;
+  readonly memo: Wire | undefined;
+  readonly attributes: Wire | undefined;
+  readonly onDuplicate: "fail" | "existing";
+  readonly timeoutMs: number | undefined;
+  readonly runTimeoutMs: number | undefined;
+  readonly build: string | undefined;
+}
+
+export interface RunName {
+  readonly workflowId: string;
+  readonly runId: string | undefined;
+}
+
+export type UpdateStage =
+  | { readonly stage: "accepted" }
+  | { readonly stage: "completed"; readonly result: Wire }
+  | { readonly stage: "failed"; readonly message: string; readonly type: string }
+  | { readonly stage: "rejected"; readonly message: string; readonly code: unknown };
+
+const READ_BYTES = 4 * 1024 * 1024;
+const FIRST_LOOK_MS = 5;
+const LONGEST_LOOK_MS = 250;
+
+export class RemoteControl {
+  readonly #world: ControlWorld;
+
+  constructor(world: ControlWorld) {
+    this.#world = world;
+  }
+
+  /** `isNew` false: there was one already. Throws `duplicate_not_allowed` when that is not wanted. */
+  async start(wish: StartWish): Promise<{ readonly run: StoredRun; readonly isNew: boolean }> {
+    const { random, namespace, store } = this.#world;
+    const { type, input, memo, attributes, build, timeoutMs, runTimeoutMs } = wish;
+    checked("workflow", type);
+    const queue = checked("queue", wish.queue);
+    const workflowId = wish.workflowId ?? random.id();
+    checkWorkflowId(workflowId);
+    checkSize(input, "input");
+    const at = this.#world.now();
+    const told = {
+      ...{ type, workflowId, runId: random.id(), input },
+      ...(memo !== undefined && { memo }),
+      ...(attributes !== undefined && { attributes }),
+      ...(timeoutMs !== undefined && { timeoutAt: at + timeoutMs }),
+      ...(runTimeoutMs !== undefined && { runTimeoutAt: at + runTimeoutMs }),
+    };
+    const start = this.#world.dispatcherOf(queue).start(told, { queue, at, build });
+    const started = readPage(start.first.data).events[0] as Started;
+    const { runId, isNew } = await this.#world.start(start, started, at);
+    if (!isNew && wish.onDuplicate === "fail") {
+      const what = `there is a workflow ${workflowId} already, as run ${runId}`;
+      throw new Refused(409, "duplicate_not_allowed", what, { workflow_id: workflowId, run_id: runId });
+    }
+    const run = await store.find({ namespace, workflowId, runId });
+    if (run === undefined) throw new LimpetError("WORKFLOW_UNKNOWN", `workflow ${workflowId} is gone already`);
+    return { run, isNew };
+  }
+
+  async find({ workflowId, runId }: RunName): Promise<StoredRun> {
+    const { store, namespace } = this.#world;
+    const run = await store.find({ namespace, workflowId, runId });
+    if (run !== undefined) return run;
+    const what = runId === undefined ? `workflow ${workflowId}` : `run ${runId} of workflow ${workflowId}`;
+    throw new Refused(404, "instance_not_found", `there is no ${what}`, { workflow_id: workflowId });
+  }
+
+  /** The first event of a run: what it was begun with. */
+  async startedOf({ ref }: StoredRun): Promise<Started> {
+    const { pages } = await this.#world.store.history(ref, 0, 1);
+    return readPage(pages[0]!.data).events[0] as Started;
+  }
+
+  async signal(name: RunName, signal: string, input: Wire, requestId: string | undefined): Promise<StoredRun> {
+    const run = await this.find(name);
+    const id = requestId ?? this.#world.random.id();
+    checkSize(input, "input");
+    await this.#send(run, id, { kind: "SignalReceived", id, name: checked("signal", signal), input });
+    return run;
+  }
+
+  async cancel(name: RunName, reason: string): Promise<StoredRun> {
+    const run = await this.find(name);
+    await this.#send(run, "cancel", { kind: "CancelRequested", reason });
+    return run;
+  }
+
+  async terminate(name: RunName, reason: string): Promise<StoredRun> {
+    const run = await this.find(name);
+    if (run.status !== "running") throw notActive(run);
+    await this.#world.client.get(run.workflowId, run.runId).terminate(reason);
+    return this.find({ workflowId: run.workflowId, runId: run.runId });
+  }
+
+  async query(name: RunName, query: string, input: Wire): Promise<{ readonly run: StoredRun; readonly result: Wire }> {
+    const run = await this.find(name);
+    return { run, result: await this.#world.query(run, query, input) };
+  }
+
+  async #send(run: StoredRun, key: string, message: Message): Promise<void> {
+    const { namespace } = this.#world;
+    if (run.status !== "running") throw notActive(run);
+    const { workflowId, runId } = run;
+    await this.#world.arrive({ namespace, workflowId, runId, key, data: writeMessage(message) });
+  }
+
+  /** Undefined: in time nothing came of it; it may still. */
+  async update(
+    name: RunName,
+    update: string,
+    input: Wire,
+    {
+      id,
+      until,
+      withinMs,
+    }: { readonly id: string; readonly until: "accepted" | "completed"; readonly withinMs: number },
+  ): Promise<{ readonly run: StoredRun; readonly stage: UpdateStage | undefined }> {
+    checked("update", update);
+    checkSize(input, "input");
+    const run = await this.find(name);
+    const before = await this.#stageOf(run, id, 0);
+    if (before.stage === undefined) {
+      if (run.status !== "running") throw notActive(run);
+      await this.#world.validate(run, update, input);
+      await this.#send(run, id, { kind: "UpdateRequested", id, name: update, input });
+    }
+    return { run, stage: await this.#await(run, id, until, withinMs) };
+  }
+
+  async #await(run: StoredRun, id: string, until: "accepted" | "completed", withinMs: number) {
+    const { clock } = this.#world;
+    const end = clock.monotonic() + withinMs;
+    let stage: UpdateStage | undefined;
+    for (let after = 0, pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS)) {
+      const seen = await this.#stageOf(run, id, after);
+      after = seen.last;
+      stage = seen.stage ?? stage;
+      if (stage !== undefined && (until === "accepted" || stage.stage !== "accepted")) return stage;
+      if (clock.monotonic() >= end) return stage;
+      const { status } = await this.find({ workflowId: run.workflowId, runId: run.runId });
+      if (status !== "running" && (await this.#stageOf(run, id, after)).stage === undefined) {
+        throw closed(run.workflowId, status);
+      }
+      await new Promise<void>((resolve) => clock.after(pauseMs, resolve));
+    }
+  }
+
+  /** How far an update has come, by the history behind that event. */
+  async #stageOf({ ref }: StoredRun, id: string, after: number) {
+    let stage: UpdateStage | undefined;
+    let last = after;
+    for (let isCut = true; isCut; ) {
+      const read = await this.#world.store.history(ref, last, READ_BYTES);
+      isCut = read.isCut;
+      for (const { from, count, data } of read.pages) {
+        last = from + count - 1;
+        for (const event of readPage(data).events) {
+          if (!("id" in event) || event.id !== id) continue;
+          if (event.kind === "UpdateAccepted") stage = { stage: "accepted" };
+          if (event.kind === "UpdateCompleted") stage = { stage: "completed", result: event.result };
+          if (event.kind === "UpdateFailed") stage = failed(event.error);
+          if (event.kind === "UpdateRejected") {
+            stage = { stage: "rejected", message: event.error.message, code: event.error.errorCode };
+          }
+        }
+      }
+    }
+    return { stage, last };
+  }
+}
+
+function failed(error: unknown): UpdateStage {
+  const told = rebuildTold(error);
+  return { stage: "failed", message: told?.message ?? "the update failed", type: told?.name ?? "Error" };
+}
+
+const notActive = ({ workflowId, runId, status }: StoredRun): Refused =>
+  new Refused(409, "run_not_active", `workflow ${workflowId} is over (${status})`, {
+    workflow_id: workflowId,
+    run_id: runId,
+    run_status: status,
+  });
+
+export function checkSize(wire: Wire, what: string): void {
+  const bytes = JSON.stringify(wire)?.length ?? 0;
+  if (bytes > LIMITS.workflowPayloadBytes) throw tooLarge(what, bytes, LIMITS.workflowPayloadBytes);
+}

@@ -1,0 +1,263 @@
+// Everything for workers in other languages, put together: who they are, what they are given to do, and what they tell of it. The doors
+// translate; what happens happens here, and in the store.
+import { fromWire, toWire } from "../kernel/values.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import type { Random } from "../ports/random.ts";
+import type { ReminderBook } from "../ports/reminder-book.ts";
+import type { Reminders } from "../ports/reminders.ts";
+import type {
+  Append,
+  Arrival,
+  ReplayMode,
+  RunStart,
+  RunStatus,
+  StartOutcome,
+  StoredRun,
+  Workflows,
+} from "../ports/workflows.ts";
+import type { WorkflowClient } from "./client.ts";
+import type { Started, Wire } from "./events.ts";
+import { MinuteCounts } from "./minute-counts.ts";
+import { Dispatcher } from "./outgoing.ts";
+import { type ActivityTask, RemoteActivities } from "./remote-activities.ts";
+import { RemoteControl } from "./remote-control.ts";
+import { type Question, type QuestionKind, RemoteQuestions } from "./remote-questions.ts";
+import { Refused } from "./remote-refusal.ts";
+import { RemoteRuns } from "./remote-runs.ts";
+import { RemoteTasks, type WorkflowTask } from "./remote-tasks.ts";
+import { type Attempt, PollAnswers, Waiting } from "./remote-waiting.ts";
+import type { RemoteWorker } from "./remote-worker.ts";
+import { RemoteWorkers } from "./remote-workers.ts";
+
+export interface PlaneWorld {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly store: Workflows;
+  readonly reminders: Reminders;
+  readonly book: ReminderBook;
+  readonly client: WorkflowClient;
+  readonly namespace: string;
+  /** For those who name none. */
+  readonly queue: string;
+  readonly isSticky: boolean;
+  readonly stickyMs: number;
+  /** The store's clock. */
+  now(): number;
+  start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
+  /** Throws WORKFLOW_CLOSED or WORKFLOW_UNKNOWN. */
+  arrive(arrival: Arrival): Promise<{ readonly ref: number; readonly runId: string }>;
+  /** One that is over need not hear of it. */
+  tell(run: { readonly workflowId: string; readonly runId: string }, key: string, data: string): Promise<void>;
+  /** The code of such workflows is in this process. */
+  hasType(type: string): boolean;
+  queryHere(run: StoredRun, name: string, input: unknown): Promise<unknown>;
+  ended(ref: number, end: { readonly status: RunStatus; readonly result: string }): void;
+  /** Workers of this process may have something to do. */
+  nudge(): void;
+  /** Timers of runs go off in this process from now on, and what is written elsewhere is heard of. */
+  serve(): void;
+}
+
+export interface Poll {
+  readonly workerId: string;
+  readonly queue: string;
+  readonly build: string | undefined;
+  /** The same for a poll that is asked again. */
+  readonly requestId: string | undefined;
+  readonly waitMs: number;
+  /** Aborted when nobody reads the answer. */
+  readonly gone: AbortSignal;
+}
+
+export interface Polled<Task> {
+  readonly task: Task | undefined;
+  readonly status: string;
+}
+
+const TASK_LEASE_MS = 60_000;
+const ACTIVITY_LEASE_MS = 300_000;
+const QUESTION_MS = 10_000;
+const LOOK_MS = 1_000;
+const CACHE_BYTES = 64 * 1024 * 1024;
+const MOST_POLLS = 10_000;
+
+export class RemotePlane {
+  readonly workers: RemoteWorkers;
+  readonly tasks: RemoteTasks;
+  readonly activities: RemoteActivities;
+  readonly questions: RemoteQuestions;
+  readonly control: RemoteControl;
+  readonly runs: RemoteRuns;
+  readonly claims: MinuteCounts<ReplayMode | "miss">;
+  readonly world: PlaneWorld;
+  readonly #waiting: Waiting;
+  readonly #taskAnswers: PollAnswers<WorkflowTask | Question>;
+  readonly #activityAnswers: PollAnswers<ActivityTask>;
+
+  constructor(world: PlaneWorld) {
+    const { clock, random, log, store, namespace, isSticky, stickyMs, book } = world;
+    const now = (): number => world.now();
+    const dispatcherOf = (queue: string): Dispatcher => new Dispatcher({ namespace, queue, book });
+    this.world = world;
+    this.workers = new RemoteWorkers({ clock, store, namespace, isSticky, now });
+    this.runs = new RemoteRuns(store, CACHE_BYTES);
+    this.claims = new MinuteCounts(clock);
+    this.questions = new RemoteQuestions(clock, random);
+    this.questions.asked = () => this.#waiting.nudge();
+    this.tasks = new RemoteTasks({
+      ...{ clock, random, log, store, namespace, leaseMs: TASK_LEASE_MS, isSticky, stickyMs, now, dispatcherOf },
+      staleMs: this.workers.staleMs,
+      runs: this.runs,
+      written: (append) => this.#written(append),
+      claimed: (mode) => this.claims.add(mode),
+    });
+    this.activities = new RemoteActivities({
+      ...{ clock, random, store: world.reminders, namespace, leaseMs: ACTIVITY_LEASE_MS, now, dispatcherOf },
+      tell: (run, key, data) => world.tell(run, key, data),
+      written: (writes) => book.written(writes),
+    });
+    this.control = new RemoteControl({
+      ...{ clock, random, store, namespace, client: world.client, now, dispatcherOf },
+      start: (start, started, at) => world.start(start, started, at),
+      arrive: (arrival) => world.arrive(arrival),
+      query: (run, name, input) => this.query(run, name, input),
+      validate: (run, name, input) => this.#validate(run, name, input),
+    });
+    this.#waiting = new Waiting(clock, LOOK_MS);
+    this.#taskAnswers = new PollAnswers(clock, MOST_POLLS, TASK_LEASE_MS);
+    this.#activityAnswers = new PollAnswers(clock, MOST_POLLS, TASK_LEASE_MS);
+  }
+
+  /** There may be something to do. */
+  nudge(): void {
+    this.#waiting.nudge();
+  }
+
+  stop(): void {
+    this.#waiting.close();
+  }
+
+  #written({ reminders, fate, ref }: Append): void {
+    this.world.book.written(reminders);
+    if (fate.kind === "close") this.world.ended(ref, fate);
+    this.world.nudge();
+    this.nudge();
+  }
+
+  // ——— Polls.
+
+  async #pollingWorker({ workerId, queue, build }: Poll): Promise<RemoteWorker> {
+    const worker = await this.workers.get(workerId);
+    this.world.serve();
+    const extras = { worker_id: workerId, task_queue: worker.queue };
+    if (queue !== worker.queue) {
+      throw new Refused(409, "task_queue_mismatch", `worker ${workerId} is registered for ${worker.queue}`, extras);
+    }
+    if (build !== undefined && build !== worker.build) {
+      throw new Refused(409, "build_id_mismatch", `worker ${workerId} is registered with another build`, extras);
+    }
+    if (worker.isDraining) {
+      const draining = { ...extras, poll_status: "draining", task: null };
+      throw new Refused(
+        409,
+        "worker_draining",
+        `build "${worker.build}" of ${worker.queue} gets no more work`,
+        draining,
+      );
+    }
+    if (this.#waiting.size >= MOST_POLLS) {
+      throw new Refused(429, "poll_capacity_exhausted", "too many polls are waiting here", {
+        poll_status: "throttled",
+      });
+    }
+    return worker;
+  }
+
+  /** Tasks of workflows, and, for those who ask for them, updates that are to be looked at. */
+  async pollTasks(poll: Poll, isValidating: boolean): Promise<Polled<WorkflowTask | Question>> {
+    const worker = await this.#pollingWorker(poll);
+    if (worker.workflowTypes.length === 0) return { task: undefined, status: "no_workflow_capability" };
+    const look = async (): Promise<Attempt<WorkflowTask | Question>> => {
+      const found = isValidating ? this.questions.claim(worker, ["update_validation"]) : undefined;
+      return found === undefined ? this.tasks.claim(worker) : { found };
+    };
+    const task = await this.#poll(poll, "task", this.#taskAnswers, look, (found) =>
+      "kind" in found ? this.questions.giveBack(found) : this.tasks.giveBack(found),
+    );
+    return { task, status: task === undefined ? "empty" : "leased" };
+  }
+
+  async pollQuestions(poll: Poll, kinds: readonly QuestionKind[]): Promise<Polled<Question>> {
+    const worker = await this.#pollingWorker(poll);
+    const look = async (): Promise<Attempt<WorkflowTask | Question>> => ({
+      found: this.questions.claim(worker, kinds),
+    });
+    const task = await this.#poll(poll, kinds.join(), this.#taskAnswers, look, (found) =>
+      this.questions.giveBack(found as Question),
+    );
+    return { task: task as Question | undefined, status: task === undefined ? "empty" : "leased" };
+  }
+
+  async pollActivities(poll: Poll): Promise<Polled<ActivityTask>> {
+    const worker = await this.#pollingWorker(poll);
+    if (worker.activityTypes.length === 0) return { task: undefined, status: "unsupported" };
+    const look = (): Promise<Attempt<ActivityTask>> => this.activities.claim(worker);
+    const task = await this.#poll(poll, "activity", this.#activityAnswers, look, (found) =>
+      this.activities.giveBack(found),
+    );
+    return { task, status: task === undefined ? "empty" : "leased" };
+  }
+
+  #poll<Task>(
+    { workerId, queue, build, requestId, waitMs, gone }: Poll,
+    kind: string,
+    answers: PollAnswers<Task>,
+    look: () => Promise<Attempt<Task>>,
+    giveBack: (task: Task) => Promise<void> | void,
+  ): Promise<Task | undefined> {
+    const name = requestId === undefined ? undefined : JSON.stringify([kind, workerId, queue, build, requestId]);
+    return answers.ask(name, async () => {
+      const found = await this.#waiting.until(waitMs, gone, look);
+      if (found === undefined || !gone.aborted) return found;
+      // It must not be gone for a whole lease because somebody hung up.
+      await giveBack(found);
+      this.nudge();
+      return undefined;
+    });
+  }
+
+  // ——— Questions.
+
+  /** Of a run, wherever its code is. */
+  async query(run: StoredRun, name: string, input: Wire): Promise<Wire> {
+    if (this.world.hasType(run.type)) {
+      const result = await this.world.queryHere(run, name, fromWire(structuredClone(input)));
+      return toWire(result, "the result", "RESULT_INVALID");
+    }
+    const workers = await this.workers.thatRun(run.queue, run.build, run.type);
+    if (workers.length === 0) {
+      const what = `no worker that runs ${run.type} on ${run.queue} is there to answer`;
+      throw new Refused(409, "query_worker_unavailable", what);
+    }
+    const known = workers[0]!.contracts[run.type]?.queries;
+    if (known !== undefined && !known.includes(name)) {
+      const what = `${run.type} answers no query called ${name}; it answers: ${known.join(", ") || "none"}`;
+      throw new Refused(404, "rejected_unknown_query", what);
+    }
+    return this.questions.ask("query", run, name, input, QUESTION_MS);
+  }
+
+  /** An update that its worker wants to look at first is looked at; throws when it is refused. */
+  async #validate(run: StoredRun, name: string, input: Wire): Promise<void> {
+    if (this.world.hasType(run.type)) return;
+    const workers = await this.workers.thatRun(run.queue, run.build, run.type);
+    const contract = workers[0]?.contracts[run.type];
+    if (contract?.updates?.includes(name) === false) {
+      throw new Refused(409, "update_rejected", `${run.type} has no update called ${name}`);
+    }
+    if (contract?.validators?.includes(name) !== true) return;
+    await this.questions.ask("update_validation", run, name, input, QUESTION_MS);
+  }
+}
