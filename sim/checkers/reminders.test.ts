@@ -354,14 +354,18 @@ describe("void stays void", () => {
 });
 
 describe("no lease left", () => {
-  it("accepts rows that nobody has, and reports one that somebody has when all have stopped", async () => {
+  it("accepts a process that gives back what it has, and reports one that stops with it", async () => {
     const scene = new Scene("no lease left");
-    const one = scene.process(1);
-    await scene.set(one, "default:1", { due: 0 });
-    await scene.tell((each) => (each as Checker).over?.());
+    const [one, two] = [scene.process(1), scene.process(2)];
+    const generation = await scene.set(one, "default:1", { due: 0 });
+    await scene.claim(one, "t1");
+    await scene.tell((each) => each.gone?.(undefined as never, one));
+    await scene.tell((each) => (each as Checker).healed?.());
+    await scene.settle(one, generation, "t1", RELEASE);
+    await scene.tell((each) => each.gone?.(undefined as never, one));
     await scene.reports();
-    await scene.claim(one, "t");
-    await scene.tell((each) => (each as Checker).over?.());
-    await scene.reports(/Ledger\/a tea of default is leased until 10000/);
+    await scene.claim(two, "t2");
+    await scene.tell((each) => each.gone?.(undefined as never, two));
+    await scene.reports(/process 2 has stopped, and has Ledger\/a tea of default:1 for 10000 ms more/);
   });
 });
