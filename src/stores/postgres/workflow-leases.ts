@@ -125,18 +125,19 @@ export class WorkflowLeases {
   }
 
   async renew(tasks: readonly { readonly ref: number; readonly token: string }[], leaseMs: number): Promise<number[]> {
-    const renewed = new Set<unknown>();
+    const lost: number[] = [];
+    // Nobody has a task twice, but may have had it with an earlier token.
     for (const round of roundsOf(tasks, ({ ref }) => `${ref}`)) {
       const rows = await this.#run(this.#renew, [...holders(inOrder(round)), leaseMs]);
-      for (const [ref] of rows) renewed.add(ref);
+      const renewed = new Set(rows.map(([ref]) => ref));
+      lost.push(...round.map(({ ref }) => ref).filter((ref) => !renewed.has(ref)));
     }
-    return tasks.map(({ ref }) => ref).filter((ref) => !renewed.has(ref));
+    return lost;
   }
 
   async giveBack(batch: readonly TaskReturn[]): Promise<boolean[]> {
     const deeds = this.#deeds();
     const counted = new Set<TaskReturn>();
-    // Nobody has a task twice, but may have had it with an earlier token.
     for (const round of roundsOf(batch, ({ ref }) => `${ref}`)) {
       const returns = inOrder(round);
       const values = [
