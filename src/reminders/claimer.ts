@@ -4,6 +4,8 @@
 //   deliver types that it could not before, and now and then.
 // - While there is more than fits into one claim, it is asked again at once; types that have filled a claim let the others go first.
 // - Types of which enough are held are left out until some of them are done.
+// - When half of the room is taken, only what is due very soon is taken on: whatever is not would wait there for its moment, and others
+//   that are set later and due earlier would find no room.
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
@@ -40,6 +42,11 @@ const FIRST_PAUSE_MS = 50;
 /** How soon after something was written claims are made. */
 const SOON_MS = 1;
 
+/** Of the room, for what is due within NEAR_MS. */
+const KEPT = 0.5;
+/** Long enough to be claimed in time by who is busy. */
+const NEAR_MS = 250;
+
 const NONE: ReadonlySet<string> = new Set();
 
 export class Claimer {
@@ -59,6 +66,10 @@ export class Claimer {
   #asked = "";
   /** Whether that was no more than one type. This is called for every reminder that ends, so types are not asked for each time. */
   #isAlone = true;
+  /** Only for what is near, for want of room. */
+  #wasNear = false;
+  /** So much of the room is kept. */
+  readonly #kept: number;
   #unwatch: (() => void) | undefined;
   #isRunning = false;
 
@@ -66,6 +77,13 @@ export class Claimer {
     this.#settings = settings;
     this.#world = world;
     this.#restMs = settings.pollMs;
+    this.#kept = Math.floor(world.room.left * KEPT);
+  }
+
+  /** Reminders due within this may be taken on now. */
+  get horizonMs(): number {
+    const { aheadMs } = this.#settings;
+    return this.#world.room.left > this.#kept ? aheadMs : Math.min(aheadMs, NEAR_MS);
   }
 
   start(): void {
@@ -89,17 +107,22 @@ export class Claimer {
 
   /** Something is due at that moment of the store's clock, and free to be claimed. */
   expect(at: number): void {
-    const ms = at - this.#settings.aheadMs - this.#world.storeClock.now();
+    const ms = at - this.horizonMs - this.#world.storeClock.now();
     // What is farther away is found by the next look.
     if (ms <= this.#restMs) this.#pollIn(Math.max(ms, SOON_MS));
   }
 
   /** Something that was held is not any more. */
   roomMade(): void {
-    if (this.#leftOut.size === 0) return;
+    if (this.#leftOut.size === 0 && !this.#wasNear) return;
     const isAlone = this.#isAlone;
     // Not for every single one: a claim should be worth it.
     const enough = Math.ceil(this.#settings.batchSize / (isAlone ? 1 : 2));
+    if (this.#wasNear && this.#world.room.left >= this.#kept + enough) {
+      this.#wasNear = false;
+      this.#pollIn(0);
+      return;
+    }
     for (const type of this.#leftOut) {
       if (this.#world.room.roomFor(type, isAlone) < enough) continue;
       this.#leftOut = NONE;
@@ -162,7 +185,7 @@ export class Claimer {
 
   /** How long it takes until there may be more. */
   async #claimWhileFull(): Promise<number> {
-    const { pollMs, aheadMs, batchSize, namespace, leaseMs } = this.#settings;
+    const { pollMs, batchSize, namespace, leaseMs } = this.#settings;
     const { store, storeClock, clock, room, claimed } = this.#world;
     let filled = NONE;
     while (this.#isRunning) {
@@ -170,7 +193,9 @@ export class Claimer {
       if (all.length === 0) return this.#asked === "" ? this.#askTime() : pollMs;
       const others = all.filter((type) => !filled.has(type));
       const types = others.length > 0 ? others : all;
-      const limit = Math.min(batchSize, room.left);
+      const aheadMs = this.horizonMs;
+      this.#wasNear = aheadMs < this.#settings.aheadMs;
+      const limit = Math.min(batchSize, this.#wasNear ? room.left : room.left - this.#kept);
       // A new one each time: what was said of a row while it was ours before must not be taken for a word about this claim.
       const token = this.#world.random.id();
       const askedAt = clock.monotonic();

@@ -126,6 +126,25 @@ describe("a processor", () => {
     assert.ok(two.delivered.length > 100, `${two.delivered.length}`);
   });
 
+  it("does not fill its room with what is set here for later: what is due earlier is claimed and punctual", async () => {
+    const bench = new Bench();
+    const [desk, outside] = [bench.open({ batchSize: 10 }), bench.open({ isIdle: true })];
+    await bench.advance(100);
+    // Twenty times as many as there is room for, without a pause, the way they come: each is due after some seconds.
+    for (let i = 0; i < 800; i++) {
+      void desk.set(`later ${i}`, { due: 4_000 });
+      if (i % 40 === 0) void outside.set(`sooner ${i}`, { due: 1_000 });
+      await bench.advance(1);
+    }
+    await bench.advance(10_000);
+    const sooner = moments(desk.delivered.filter((one) => one.startsWith("sooner")));
+    assert.equal(desk.delivered.length, 820);
+    assertPunctual(
+      sooner,
+      sooner.map((_, i) => 100 + 40 * i + 1_000),
+    );
+  });
+
   it("does nothing before it was started", async () => {
     const bench = new Bench();
     const desk = bench.open({ isIdle: true });

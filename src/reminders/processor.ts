@@ -150,8 +150,8 @@ export class Processor {
 
   /** A lease for one that is due then, if that is soon and there is room for it. Its place is kept until it is `answered`. */
   ownLease(type: string, at: number): OwnLease | undefined {
-    const { aheadMs, leaseMs } = this.#settings;
-    const isSoon = at <= this.#world.storeClock.now() + aheadMs;
+    const { leaseMs } = this.#settings;
+    const isSoon = at <= this.#world.storeClock.now() + this.#claimer.horizonMs;
     const hasRoom = !this.#isStopped && this.#room.roomFor(type, this.#isAlone) > 0;
     if (!isSoon || !hasRoom) return undefined;
     this.#room.take(type);
