@@ -13,8 +13,9 @@ import type { AnyWorkflow } from "./definition.ts";
 import { describeDecision, isSameDecision } from "./divergence.ts";
 import type { Decision, End, HistoryEvent, News, Started, Step } from "./events.ts";
 import { isDecision, isEnd } from "./events.ts";
-import { inside, runInside } from "./inside.ts";
+import { runInside } from "./inside.ts";
 import { RunContext } from "./run-context.ts";
+import { Waits } from "./waits.ts";
 
 export interface ExecutionNeeds {
   readonly settle: Settle;
@@ -27,29 +28,6 @@ export interface ExecutionNeeds {
 /** Without its number: that is given when it is decided. */
 type Numbered<D> = D extends { readonly n: number } ? Omit<D, "n"> : never;
 export type NewDecision = Numbered<Decision>;
-
-/** Something the code waits for. */
-export interface Wait {
-  readonly kind: Decision["kind"];
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
-  readonly isShielded: boolean;
-}
-
-interface Condition {
-  readonly test: () => boolean;
-  readonly resolve: (value: boolean) => void;
-  readonly reject: (error: unknown) => void;
-  readonly timer: number | undefined;
-  readonly isShielded: boolean;
-}
-
-interface SignalWait {
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (error: unknown) => void;
-  readonly timer: number | undefined;
-  readonly isShielded: boolean;
-}
 
 export interface UpdateHandler {
   readonly handle: (input: unknown) => unknown;
@@ -83,10 +61,8 @@ export class Execution {
   readonly versions = new Map<string, number>();
   memo: Record<string, unknown> = {};
   attributes: Record<string, unknown> = {};
-  readonly #signalWaits = new Map<string, SignalWait[]>();
   readonly #signalHandlers = new Map<string, (input: unknown) => unknown>();
-  readonly #waits = new Map<number, Wait>();
-  #conditions: Condition[] = [];
+  readonly #waits = new Waits((decision) => this.decide(decision));
   #handlersRunning = 0;
   #now = 0;
   #decided = 0;
@@ -137,9 +113,7 @@ export class Execution {
 
   /** Decisions of this kind that are still waited for. */
   awaited(...kinds: readonly Decision["kind"][]): number[] {
-    const found: number[] = [];
-    for (const [n, { kind }] of this.#waits) if (kinds.includes(kind)) found.push(n);
-    return found;
+    return this.#waits.of(...kinds);
   }
 
   /** Those of them that were in the history when it was replayed. */
@@ -149,9 +123,7 @@ export class Execution {
 
   /** What it waits for, for people. */
   get waitsFor(): string[] {
-    const waits = [...this.#waits].map(([n, { kind }]) => `${kind} ${n}`);
-    const signals = [...this.#signalWaits].filter(([, list]) => list.length > 0).map(([name]) => `signal ${name}`);
-    return [...waits, ...signals, ...this.#conditions.map(() => "condition")];
+    return this.#waits.describe();
   }
 
   // ——— What it is told.
@@ -218,7 +190,7 @@ export class Execution {
       fn();
       await this.needs.settle();
       // A condition that is true lets code run, and that may make another one true.
-      for (let round = 0; this.#conditions.length > 0 && this.#lookAtConditions(); round++) {
+      for (let round = 0; this.#waits.hasConditions && this.#waits.lookAtConditions(); round++) {
         if (round === MOST_ROUNDS) this.#misused("its conditions never come to rest");
         await this.needs.settle();
       }
@@ -230,11 +202,7 @@ export class Execution {
   }
 
   #checkThatItWaits(): void {
-    const isWaiting =
-      this.#waits.size > 0 ||
-      this.#conditions.length > 0 ||
-      [...this.#signalWaits.values()].some((list) => list.length > 0);
-    if (isWaiting) return;
+    if (!this.#waits.isEmpty) return;
     this.#misused("it waits for something that does not come from ctx; use an activity, ctx.sleep or ctx.condition");
   }
 
@@ -278,16 +246,16 @@ export class Execution {
     switch (news.kind) {
       case "ActivityCompleted":
       case "ChildRunCompleted":
-        this.#settleWait(news.of, (wait) => wait.resolve(fromWire(news.result)));
+        this.#waits.resolve(news.of, fromWire(news.result));
         break;
       case "ActivityFailed":
       case "ActivityTimedOut":
       case "ActivityCancelled":
       case "ChildRunFailed":
-        this.#settleWait(news.of, (wait) => wait.reject(rebuilt(news.error)));
+        this.#waits.reject(news.of, rebuilt(news.error));
         break;
       case "TimerFired":
-        this.#settleWait(news.of, (wait) => wait.resolve(undefined));
+        this.#waits.resolve(news.of, undefined);
         break;
       case "SignalReceived":
         this.#signalled(news.name, fromWire(news.input));
@@ -304,24 +272,13 @@ export class Execution {
     }
   }
 
-  #settleWait(n: number, settle: (wait: Wait) => void): void {
-    const wait = this.#waits.get(n);
-    if (wait === undefined) return;
-    this.#waits.delete(n);
-    settle(wait);
-  }
-
   // ——— Signals, updates, queries.
 
   #signalled(name: string, input: unknown): void {
     const handler = this.#signalHandlers.get(name);
-    const wait = handler === undefined ? this.#signalWaits.get(name)?.shift() : undefined;
     if (handler !== undefined) {
       this.#handleSignal(handler, input);
-    } else if (wait !== undefined) {
-      this.cancelTimer(wait.timer);
-      wait.resolve(input);
-    } else {
+    } else if (!this.#waits.signalled(name, input)) {
       const list = this.signals.get(name);
       if (list === undefined) this.signals.set(name, [input]);
       else list.push(input);
@@ -342,21 +299,11 @@ export class Execution {
   nextSignal(name: string, withinMs: number | undefined): Promise<unknown> {
     const list = this.signals.get(name);
     if (list !== undefined && list.length > 0) return Promise.resolve(list.shift());
-    const timer =
-      withinMs === undefined ? undefined : this.decide({ kind: "TimerScheduled", at: this.#now + withinMs });
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const wait: SignalWait = { resolve, reject, timer, isShielded: inside()?.isShielded ?? false };
-    const waits = this.#signalWaits.get(name) ?? [];
-    waits.push(wait);
-    this.#signalWaits.set(name, waits);
-    if (timer !== undefined) {
-      this.#wait(timer, "TimerScheduled", () => {
-        const at = waits.indexOf(wait);
-        if (at >= 0) waits.splice(at, 1);
-        resolve(undefined);
-      });
-    }
-    return quiet(promise);
+    return this.#waits.forSignal(name, this.#timer(withinMs));
+  }
+
+  #timer(ms: number | undefined): number | undefined {
+    return ms === undefined ? undefined : this.decide({ kind: "TimerScheduled", at: this.#now + ms });
   }
 
   /** Throws what the validator throws; undefined: there is no such update. */
@@ -405,24 +352,7 @@ export class Execution {
 
   #cancel(reason: string): void {
     this.isCancelled = true;
-    const error = new LimpetError("WORKFLOW_CANCELLED", reason === "" ? "the workflow was asked to end" : reason);
-    for (const [n, wait] of [...this.#waits]) {
-      if (wait.isShielded) continue;
-      this.#waits.delete(n);
-      if (wait.kind === "TimerScheduled") this.decide({ kind: "TimerCancelled", of: n });
-      else if (wait.kind === "ActivityScheduled") this.decide({ kind: "ActivityCancelRequested", of: n });
-      wait.reject(error);
-    }
-    for (const [name, waits] of this.#signalWaits) {
-      for (const wait of waits) if (!wait.isShielded) wait.reject(error);
-      this.#signalWaits.set(
-        name,
-        waits.filter(({ isShielded }) => isShielded),
-      );
-    }
-    const conditions = this.#conditions;
-    this.#conditions = conditions.filter(({ isShielded }) => isShielded);
-    for (const condition of conditions) if (!condition.isShielded) condition.reject(error);
+    this.#waits.cancel(new LimpetError("WORKFLOW_CANCELLED", reason === "" ? "the workflow was asked to end" : reason));
   }
 
   // ——— What the code does.
@@ -472,52 +402,11 @@ export class Execution {
   }
 
   answerTo(n: number, kind: Decision["kind"]): Promise<unknown> {
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    if (n > 0) this.#waits.set(n, { kind, resolve, reject, isShielded: inside()?.isShielded ?? false });
-    return quiet(promise);
-  }
-
-  #wait(n: number, kind: Decision["kind"], resolve: () => void): void {
-    // Whoever waits for it hears of a cancellation in another way.
-    if (n > 0) this.#waits.set(n, { kind, resolve, reject: () => {}, isShielded: inside()?.isShielded ?? false });
-  }
-
-  cancelTimer(timer: number | undefined): void {
-    if (timer === undefined || !this.#waits.delete(timer)) return;
-    this.decide({ kind: "TimerCancelled", of: timer });
+    return this.#waits.forAnswer(n, kind);
   }
 
   until(test: () => boolean, withinMs: number | undefined): Promise<boolean> {
-    if (test()) return Promise.resolve(true);
-    const timer =
-      withinMs === undefined ? undefined : this.decide({ kind: "TimerScheduled", at: this.#now + withinMs });
-    const { promise, resolve, reject } = Promise.withResolvers<boolean>();
-    const condition: Condition = { test, resolve, reject, timer, isShielded: inside()?.isShielded ?? false };
-    this.#conditions.push(condition);
-    if (timer !== undefined) {
-      this.#wait(timer, "TimerScheduled", () => {
-        this.#conditions = this.#conditions.filter((each) => each !== condition);
-        resolve(test());
-      });
-    }
-    return quiet(promise);
-  }
-
-  /** Whether one of them let code run. */
-  #lookAtConditions(): boolean {
-    let isAny = false;
-    for (const condition of [...this.#conditions]) {
-      try {
-        if (!condition.test()) continue;
-        this.cancelTimer(condition.timer);
-        condition.resolve(true);
-      } catch (thrown) {
-        condition.reject(thrown);
-      }
-      this.#conditions = this.#conditions.filter((each) => each !== condition);
-      isAny = true;
-    }
-    return isAny;
+    return test() ? Promise.resolve(true) : this.#waits.forCondition(test, this.#timer(withinMs));
   }
 
   /** Worked out now, or as it was recorded. */
@@ -555,12 +444,6 @@ export class Execution {
 function nextRunId(runId: string): string {
   const [, root, number] = /^(.*?)(?:\.(\d+))?$/.exec(runId)!;
   return `${root}.${Number(number ?? 1) + 1}`;
-}
-
-/** Nobody need wait for it: what it throws is thrown where it is awaited, and nowhere else. */
-function quiet<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => {});
-  return promise;
 }
 
 function rebuilt(told: ToldError): Error {
