@@ -1,6 +1,7 @@
 // What the parts of the workflows contract share: how a store is opened, how time passes for it, and short ways to start, claim and append.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import { isLimpetError } from "../../kernel/errors.ts";
 import type { Store } from "../../ports/store.ts";
 import type {
   Append,
@@ -93,9 +94,9 @@ export class Site {
   /** Reminders of the same namespace. */
   readonly place: Place;
 
-  constructor(store: Store, namespace = freshNamespace()) {
+  constructor(store: Store, namespace = freshNamespace(), workflows = store.workflows) {
     this.store = store;
-    this.workflows = store.workflows;
+    this.workflows = workflows;
     this.namespace = namespace;
     this.place = new Place(store, namespace);
   }
@@ -297,4 +298,31 @@ export async function withSecond(
   } finally {
     await second?.close();
   }
+}
+
+const TRIES = 50;
+
+/** On a busy machine a store may give up on rows that others hold: whoever wants it sends it again. */
+export async function insist<T>(work: () => Promise<T>, onDoubt: () => void = () => {}): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      const isDoubtful = isLimpetError(error, "COMMIT_UNKNOWN");
+      if (isDoubtful) onDoubt();
+      if (tries === TRIES || !(isDoubtful || isLimpetError(error, "STORE_UNAVAILABLE"))) throw error;
+    }
+  }
+}
+
+/** Starts, arrivals, steps, renewals and waking, sent again until they come through: these are the same when they are sent twice. */
+export function insistent(workflows: Workflows, onDoubt?: () => void): Workflows {
+  const again = new Set<string | symbol>(["start", "arrive", "append", "renew", "wake"] satisfies (keyof Workflows)[]);
+  return new Proxy(workflows, {
+    get(target, name) {
+      const method = Reflect.get(target, name) as (...args: unknown[]) => Promise<unknown>;
+      const call = (...args: unknown[]) => method.apply(target, args);
+      return again.has(name) ? (...args: unknown[]) => insist(() => call(...args), onDoubt) : call;
+    },
+  });
 }

@@ -3,9 +3,12 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setImmediate as breath } from "node:timers/promises";
 import fc from "fast-check";
+import type { Store } from "../../ports/store.ts";
+import { freshNamespace } from "./shared.contract.ts";
 import {
   further,
   heldOf,
+  insistent,
   KEEP,
   page,
   REST,
@@ -34,11 +37,20 @@ async function breathe(times: number): Promise<void> {
   for (let i = 0; i < times; i++) await breath();
 }
 
-async function tell(sites: readonly Site[], { senders, workers }: Told): Promise<void> {
+async function tell(stores: readonly Store[], { senders, workers }: Told): Promise<void> {
+  // What was sent again because nobody knew whether it had arrived may arrive twice, when the first has been taken by then.
+  let mayRepeat = false;
+  const namespace = freshNamespace();
+  const sites = stores.map((store) => {
+    const workflows = insistent(store.workflows, () => {
+      mayRepeat = true;
+    });
+    return new Site(store, namespace, workflows);
+  });
   const [it] = sites as [Site];
   const { ref } = await it.idle("a");
   const total = senders.flat().reduce((sum, { size }) => sum + size, 0);
-  const seen: string[] = [];
+  const seen = new Set<string>();
   let isSent = false;
 
   const send = async (site: Site, sender: number): Promise<void> => {
@@ -50,11 +62,11 @@ async function tell(sites: readonly Site[], { senders, workers }: Told): Promise
   };
 
   const work = async (site: Site, { reads, keeps, breaths }: Told["workers"][number], worker: string) => {
-    for (let empty = 0; seen.length < total; ) {
+    for (let empty = 0; seen.size < total; ) {
       const [task] = (await site.claim({ worker, isSticky: false })).tasks;
       if (task === undefined) {
         if (isSent) empty++;
-        assert.ok(empty < PATIENCE, `${total - seen.length} of ${total} were never seen`);
+        assert.ok(empty < PATIENCE, `${total - seen.size} of ${total} were never seen`);
         await breath();
         continue;
       }
@@ -68,7 +80,7 @@ async function tell(sites: readonly Site[], { senders, workers }: Told): Promise
         const fate = keeps ? KEEP : REST;
         const outcome = await site.append(held, { page: page(...keys), taken, fate });
         assert.equal(outcome.kind, "done");
-        seen.push(...keys);
+        for (const key of keys) seen.add(key);
         held = further(held, keys.length, taken);
       }
       if (keeps || inbox.length === 0) assert.equal((await site.append(held)).kind, "done");
@@ -82,9 +94,9 @@ async function tell(sites: readonly Site[], { senders, workers }: Told): Promise
     }),
     ...workers.map((worker, i) => work(one(i), worker, `w${i}`)),
   ]);
-  const events = (await it.events(ref)).slice(1);
-  assert.deepEqual(events, seen);
-  assert.equal(new Set(events).size, total);
+  const all = (await it.events(ref)).slice(1);
+  const events = mayRepeat ? [...new Set(all)] : all;
+  assert.deepEqual([events.length, new Set(events).size], [total, total]);
   for (const [i, sent] of senders.entries()) {
     const mine = sent.flatMap(({ size }, b) => Array.from({ length: size }, (_, k) => `${i}/${b}/${k}`));
     assert.deepEqual(
@@ -93,6 +105,7 @@ async function tell(sites: readonly Site[], { senders, workers }: Told): Promise
       "not in the order they were sent",
     );
   }
+  if (mayRepeat) return;
   const { state, arrived, taken } = await it.task("a");
   assert.deepEqual([state, arrived, taken, await it.inbox(ref)], ["idle", total, total, []]);
 }
@@ -104,7 +117,7 @@ export function workflowWakeUpsContract(harness: WorkflowsHarness): void {
   describe("no wake-up is lost", () => {
     test("however what arrives and what workers do cross", async () => {
       await fc.assert(
-        fc.asyncProperty(story, (told) => tell([new Site(opened().store)], told)),
+        fc.asyncProperty(story, (told) => tell([opened().store], told)),
         { numRuns },
       );
     });
@@ -113,17 +126,15 @@ export function workflowWakeUpsContract(harness: WorkflowsHarness): void {
       await withSecond(harness, async (second) => {
         if (second === undefined) return t.skip("this store belongs to one process");
         await fc.assert(
-          fc.asyncProperty(story, async (told) => {
-            const it = new Site(opened().store);
-            await tell([it, new Site(second, it.namespace)], told);
-          }),
+          fc.asyncProperty(story, (told) => tell([opened().store, second], told)),
           { numRuns: Math.ceil(numRuns / 2) },
         );
       });
     });
 
     test("nor when both are sent in the same moment, again and again", async () => {
-      const it = new Site(opened().store);
+      const { store } = opened();
+      const it = new Site(store, undefined, insistent(store.workflows));
       let held = await it.held("a");
       for (let i = 0; i < 50; i++) {
         const [outcome] = await Promise.all([it.append(held, { page: page(`${i}`) }), it.arrive("a", `${i}`)]);
