@@ -201,6 +201,22 @@ export const lateReminders = fault<Held>({
   },
 });
 
+/** Whoever set it does not know, asks again, and is told for certain that nothing was done: this time. */
+const databaseLeaves: Hit = (stage, player, { nth, ms }, strike) => {
+  const { database } = stage.world;
+  if (database.troubles.isDown) return;
+  strike(player.host.name, { nth, ms });
+  database.goDown();
+  stage.undoAfter(ms, () => database.comeBack());
+};
+
+export const awayAfterWriting = atWork(
+  "away after writing",
+  "the database goes away when reminders were written, before it has said so",
+  done("remind"),
+  databaseLeaves,
+);
+
 // ——— Many at once.
 
 interface Storm {
