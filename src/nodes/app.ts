@@ -18,6 +18,7 @@ import { openHttpDoor } from "../wire/http/server.ts";
 import type { WorkflowClient } from "../workflows/client.ts";
 import type { ActivityFunction } from "../workflows/context.ts";
 import type { AnyWorkflow } from "../workflows/definition.ts";
+import type { RemotePlane } from "../workflows/remote-plane.ts";
 import { type AppJobs, type AppReminders, appJobs, appReminders } from "./app-reminders.ts";
 import { openCluster } from "./cluster.ts";
 import { type ClusterWire, systemWire } from "./cluster-wire.ts";
@@ -49,6 +50,8 @@ export interface Extras {
   readonly clustered?: boolean | undefined;
   /** Its scheduler is there to lead. */
   readonly dedicated?: boolean | undefined;
+  /** Workflows are replayed after every step, and fail if their code does not do the same again. */
+  readonly checksReplay?: boolean | undefined;
   /** How often it makes sure that the store answers. */
   readonly pingMs?: number | undefined;
   /** The network and the machine it is part of. */
@@ -108,10 +111,14 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
     const cluster = clustered ? await openCluster(settings, world, extras.dedicated ?? false) : undefined;
     if (cluster !== undefined) meter.collect(() => cluster.measure());
     const host = new HostNode(catalog, store, cluster, reminders, clock, extras.pingMs);
-    const flows = new WorkflowNode({ workflows, activities }, workflowSettings(settings, random), {
-      ...{ clock, random, log, catalog, reminders, settle: systemSettle, store: store.workflows },
-      reminderStore: store.reminders,
-    });
+    const flows = new WorkflowNode(
+      { workflows, activities },
+      { ...workflowSettings(settings, random), isChecked: extras.checksReplay },
+      {
+        ...{ clock, random, log, catalog, reminders, settle: systemSettle, store: store.workflows },
+        reminderStore: store.reminders,
+      },
+    );
     catalog.workflows = flows.book;
     if (settings.reminders && extras.dedicated !== true) {
       reminders.start();
@@ -119,7 +126,7 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
     }
     const close = extras.store === undefined ? () => store.close() : async () => {};
     try {
-      const door = settings.http ? await openDoor(host, settings, meter, log) : undefined;
+      const door = settings.http ? await openDoor(host, flows.remote, settings, meter, log) : undefined;
       return new LimpetApp(catalog, host, reminders, flows, door, meter, close);
     } catch (error) {
       await flows.stop();
@@ -143,10 +150,16 @@ function checkClasses(actors: readonly ActorClass[]): void {
   }
 }
 
-function openDoor(host: Host, settings: Settings, meter: Metrics, log: Log): ReturnType<typeof openHttpDoor> {
+function openDoor(
+  host: Host,
+  workflows: RemotePlane,
+  settings: Settings,
+  meter: Metrics,
+  log: Log,
+): ReturnType<typeof openHttpDoor> {
   const { httpHost, httpPort, httpTokens } = settings;
   const listen = { host: httpHost, port: httpPort, tokens: httpTokens };
-  return openHttpDoor(host, listen, { meter, renderMetrics: () => meter.render(), log });
+  return openHttpDoor(host, listen, { meter, renderMetrics: () => meter.render(), log, workflows });
 }
 
 function catalogSettings(settings: Settings): ConstructorParameters<typeof Catalog>[1] {

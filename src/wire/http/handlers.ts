@@ -2,7 +2,9 @@
 import { parseDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Host } from "../../ports/host.ts";
+import type { RemotePlane } from "../../workflows/remote-plane.ts";
 import { type Answer, emptyAnswer, errorAnswer, jsonAnswer, textAnswer, thrownAnswer } from "./answers.ts";
+import { handleApi } from "./api/api-door.ts";
 import { isExact, parseArguments, parseDrain, parseRelease } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 import {
@@ -19,13 +21,19 @@ import { encodingFor, valueAnswer } from "./value-answer.ts";
 
 export interface Behind {
   readonly host: Host;
+  /** For workers in other languages; undefined: there are none here. */
+  readonly workflows?: RemotePlane | undefined;
   readonly renderMetrics: () => string;
 }
 
 const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-export async function handle(route: Route, exchange: Exchange, { host, renderMetrics }: Behind): Promise<Answer> {
+export async function handle(route: Route, exchange: Exchange, behind: Behind): Promise<Answer> {
+  const { host, renderMetrics, workflows } = behind;
   switch (route.kind) {
+    case "api":
+      if (workflows === undefined) throw new LimpetError("ROUTE_UNKNOWN", "there are no workflows here");
+      return handleApi(route, exchange, workflows, host.status());
     case "call":
       return call(route, exchange, host);
     case "health":

@@ -28,7 +28,9 @@ export type Route =
   | { readonly kind: "drain" }
   | { readonly kind: "release" }
   | { readonly kind: "retryReminder" }
-  | { readonly kind: "dropReminder" };
+  | { readonly kind: "dropReminder" }
+  /** Workflows over HTTP have a table of paths of their own (api/api-routes.ts). */
+  | { readonly kind: "api"; readonly verb: string; readonly path: string; readonly query: string };
 
 export type RouteKind = Route["kind"];
 
@@ -42,7 +44,7 @@ const ACT_VERBS = ["POST"];
 const ACTS: readonly RouteKind[] = ["drain", "release", "retryReminder", "dropReminder"];
 
 function verbsOf(kind: RouteKind): readonly string[] {
-  if (kind === "call" || kind === "reminder") return ALL_VERBS;
+  if (kind === "call" || kind === "reminder" || kind === "api") return ALL_VERBS;
   return ACTS.includes(kind) ? ACT_VERBS : LOOK_VERBS;
 }
 
@@ -78,6 +80,7 @@ export function findRoute(verb: string, target: string): Routed {
 function match(verb: string, parts: readonly string[], query: string): Route | undefined {
   const [, version, area, a, b, c, d] = parts;
   if (version === "metrics" && parts.length === 2) return { kind: "metrics" };
+  if (version === "api") return matchApi(verb, parts, query);
   if (version !== "v1.0") return undefined;
   if (area === "actors" && parts.length === 7) {
     if (c === "method") return { kind: "call", type: a!, id: b!, method: d! };
@@ -88,6 +91,11 @@ function match(verb: string, parts: readonly string[], query: string): Route | u
   if (area === "inspect") return matchLook(parts, query);
   if (area === "control") return matchAct(parts);
   return undefined;
+}
+
+function matchApi(verb: string, [, , ...parts]: readonly string[], query: string): Route | undefined {
+  const path = parts.join("/");
+  return path === "health" || path === "ready" ? { kind: "health" } : { kind: "api", verb, path, query };
 }
 
 function matchLook([, , , a, b, c, ...more]: readonly string[], query: string): Route | undefined {

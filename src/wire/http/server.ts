@@ -6,6 +6,7 @@ import { LimpetError } from "../../kernel/errors.ts";
 import type { Host } from "../../ports/host.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Meter } from "../../ports/meter.ts";
+import type { RemotePlane } from "../../workflows/remote-plane.ts";
 import { ByteBudget } from "../byte-budget.ts";
 import { listenAt } from "../listening.ts";
 import { type Answer, errorAnswer, NOT_DELIVERED } from "./answers.ts";
@@ -24,6 +25,7 @@ export interface DoorNeeds {
   readonly meter: Meter;
   readonly renderMetrics: () => string;
   readonly log: Log;
+  readonly workflows?: RemotePlane | undefined;
 }
 
 export interface HttpDoor {
@@ -39,7 +41,8 @@ export async function openHttpDoor(
   limits: DoorLimits = DOOR_LIMITS,
 ): Promise<HttpDoor> {
   checkSettings(settings);
-  const door = new Door({ host, renderMetrics: needs.renderMetrics }, createGuard(settings), needs, limits);
+  const { renderMetrics, workflows } = needs;
+  const door = new Door({ host, renderMetrics, workflows }, createGuard(settings), needs, limits);
   const port = await door.listen(settings);
   const url = `http://${urlHost(settings.host)}:${port}`;
   needs.log.info("http.listening", { url });

@@ -1,0 +1,120 @@
+// Activities: asked for, kept by heartbeats, and brought to an end by workers in other languages.
+import { toWire } from "../../../kernel/values.ts";
+import type { ActivityFailure, ActivityHolder, ActivityTask } from "../../../workflows/remote-activities.ts";
+import { invalidField, Refused } from "../../../workflows/remote-refusal.ts";
+import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
+import { flag, object, oneOf, text, words } from "./fields.ts";
+import { argumentsOf, CODEC, readPayload } from "./payloads.ts";
+import { parsePoll } from "./polls.ts";
+
+export async function pollActivities(call: ApiCall): Promise<ApiAnswer> {
+  const { task, status } = await call.plane.pollActivities(parsePoll(call));
+  return ok({ task: task === undefined ? null : tellActivity(task), poll_status: status });
+}
+
+function tellActivity(task: ActivityTask): Record<string, unknown> {
+  const { activity, startedAt } = task;
+  const { options = {}, scheduledAt } = activity;
+  const until = (from: number, ms: number | undefined): string | null => (ms === undefined ? null : isoTime(from + ms));
+  return {
+    task_id: task.id,
+    workflow_id: activity.workflowId,
+    run_id: activity.runId,
+    activity_execution_id: `${activity.runId}:${activity.n}`,
+    activity_attempt_id: task.attemptId,
+    attempt_number: task.attempt,
+    activity_type: activity.name,
+    payload_codec: CODEC,
+    arguments: argumentsOf(activity.input),
+    retry_policy: {
+      max_attempts: options.attempts ?? null,
+      backoff_seconds: options.delays?.map((ms) => ms / 1_000) ?? [],
+      non_retryable_error_types: options.nonRetryable ?? [],
+    },
+    task_queue: task.queue,
+    connection: null,
+    lease_owner: task.worker,
+    lease_expires_at: isoTime(task.leaseUntil),
+    last_heartbeat_details: activity.heartbeat ?? null,
+    deadlines: {
+      start_to_close: until(startedAt, options.startToClose),
+      schedule_to_start: until(scheduledAt, options.scheduleToStart),
+      schedule_to_close: until(scheduledAt, options.scheduleToClose),
+      heartbeat: until(startedAt, options.heartbeat),
+    },
+  };
+}
+
+function holderOf({ names, fields }: ApiCall): ActivityHolder {
+  return { taskId: names[0]!, attemptId: text(fields, "activity_attempt_id"), worker: text(fields, "lease_owner") };
+}
+
+const GOES_ON = { cancel_requested: false, can_continue: true, stop_reason: null };
+
+export async function completeActivity(call: ApiCall): Promise<ApiAnswer> {
+  const holder = holderOf(call);
+  const result = readPayload(call.fields.result, "result");
+  await call.plane.activities.complete(holder, result);
+  return ok({ ...told(holder), outcome: "completed", ...GOES_ON });
+}
+
+const told = ({ taskId, attemptId }: ActivityHolder): Record<string, unknown> => ({
+  ...{ task_id: taskId, activity_attempt_id: attemptId, recorded: true, reason: null, next_task_id: null },
+});
+
+const KINDS = [
+  "application",
+  "timeout",
+  "cancellation",
+  "malformed_output",
+  "handler_crash",
+  "decode_failure",
+  "unsupported_payload",
+] as const;
+
+export async function failActivity(call: ApiCall): Promise<ApiAnswer> {
+  const holder = holderOf(call);
+  const isRetried = await call.plane.activities.fail(holder, failureOf(call));
+  return ok({ ...told(holder), outcome: "failed", retry_scheduled: isRetried, ...GOES_ON });
+}
+
+function failureOf({ fields }: ApiCall): ActivityFailure {
+  const failure = object(fields, "failure");
+  if (failure === undefined) throw invalidField("failure", "is required");
+  const kind = oneOf(failure, "kind", KINDS);
+  return {
+    message: words(failure, "message") ?? "the worker did not say why",
+    type: words(failure, "type", 255) ?? words(failure, "class", 255),
+    isFinal: flag(failure, "non_retryable") === true || flag(failure, "retryable") === false,
+    isTimeout: kind === "timeout",
+    isCancelled: kind === "cancellation" || flag(failure, "cancelled") === true,
+  };
+}
+
+/** Nobody waits for it any more: that is no error, but what it asks for. */
+export async function activityHeartbeat(call: ApiCall): Promise<ApiAnswer> {
+  const holder = holderOf(call);
+  const { message, current, total, unit, details } = call.fields;
+  const said = Object.fromEntries(
+    Object.entries({ message, current, total, unit, details }).filter(([, value]) => value !== undefined),
+  );
+  const at = isoTime(call.plane.world.now());
+  try {
+    const isSaid = Object.keys(said).length > 0;
+    const wire = isSaid ? toWire(said, "details", "ARGUMENT_INVALID") : undefined;
+    const { leaseUntil } = await call.plane.activities.heartbeat(holder, wire);
+    return ok({
+      ...{ task_id: holder.taskId, activity_attempt_id: holder.attemptId, ...GOES_ON, reason: null },
+      ...{ run_closed_reason: null, run_closed_at: null, heartbeat_recorded: true, lease_owner: holder.worker },
+      ...{ lease_expires_at: isoTime(leaseUntil), last_heartbeat_at: at },
+    });
+  } catch (error) {
+    if (!(error instanceof Refused) || error.reason !== "task_not_found" || error.extras.cancel_requested !== true)
+      throw error;
+    return ok({
+      ...{ task_id: holder.taskId, activity_attempt_id: holder.attemptId, cancel_requested: true, can_continue: false },
+      ...{ reason: "task_not_found", stop_reason: "task_not_found", run_closed_reason: null, run_closed_at: null },
+      ...{ heartbeat_recorded: false, lease_owner: null, lease_expires_at: null, last_heartbeat_at: at },
+    });
+  }
+}

@@ -1,0 +1,30 @@
+// One request to the API of workflows, as its handlers see it.
+import type { RemotePlane } from "../../../workflows/remote-plane.ts";
+import type { Fields } from "./fields.ts";
+
+export interface ApiCall {
+  readonly plane: RemotePlane;
+  /** Of the host. */
+  readonly host: { readonly incarnation: string; readonly version: string; readonly namespace: string };
+  /** The variable parts of the path, in order. */
+  readonly names: readonly string[];
+  readonly query: URLSearchParams;
+  readonly fields: Fields;
+  /** The minor version that the worker speaks. */
+  readonly minor: number;
+  /** Aborted when nobody waits for the answer. */
+  readonly gone: AbortSignal;
+}
+
+export interface ApiAnswer {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+export type ApiHandler = (call: ApiCall) => Promise<ApiAnswer> | ApiAnswer;
+
+export const ok = (body: Readonly<Record<string, unknown>>): ApiAnswer => ({ status: 200, body });
+export const created = (body: Readonly<Record<string, unknown>>): ApiAnswer => ({ status: 201, body });
+
+export const isoTime = (ms: number | undefined): string | null =>
+  ms === undefined ? null : new Date(ms).toISOString();

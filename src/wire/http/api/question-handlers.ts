@@ -1,0 +1,106 @@
+// Queries, and updates that are to be looked at before they count: asked of workers in other languages, and answered by them.
+import type { Question, QuestionHolder, QuestionKind } from "../../../workflows/remote-questions.ts";
+import { QUESTION_ATTEMPT } from "../../../workflows/remote-questions.ts";
+import { Refused } from "../../../workflows/remote-refusal.ts";
+import { type ApiAnswer, type ApiCall, ok } from "./api-call.ts";
+import { object, text, whole, words } from "./fields.ts";
+import { tellHistory } from "./history-events.ts";
+import { argumentsOf, CODEC, readPayload } from "./payloads.ts";
+import { parsePoll } from "./polls.ts";
+
+const ALL = Number.MAX_SAFE_INTEGER;
+
+export async function pollQueries(call: ApiCall): Promise<ApiAnswer> {
+  const { task, status } = await call.plane.pollQuestions(parsePoll(call), ["query"]);
+  if (task === undefined) return ok({ task: null, poll_status: status });
+  const told = {
+    query_task_id: task.id,
+    query_task_attempt: QUESTION_ATTEMPT,
+    query_name: task.name,
+    query_arguments: argumentsOf(task.input),
+    ...(await tellRun(task, call)),
+  };
+  return ok({ task: told, poll_status: status });
+}
+
+export async function pollValidations(call: ApiCall): Promise<ApiAnswer> {
+  const { task, status } = await call.plane.pollQuestions(parsePoll(call), ["update_validation"]);
+  return ok({ task: task === undefined ? null : await tellValidation(task, call), poll_status: status });
+}
+
+export async function tellValidation(task: Question, call: ApiCall): Promise<Record<string, unknown>> {
+  return {
+    task_kind: "update_validation",
+    task_id: task.id,
+    update_validation_task_id: task.id,
+    update_validation_attempt: QUESTION_ATTEMPT,
+    update_name: task.name,
+    update_arguments: argumentsOf(task.input),
+    ...(await tellRun(task, call)),
+  };
+}
+
+/** Everything that its worker needs to come to the same state. */
+async function tellRun({ run: stored, worker }: Question, { plane }: ApiCall): Promise<Record<string, unknown>> {
+  const run = await plane.runs.get(stored.ref, stored.events);
+  if (run === undefined) throw new Refused(404, "history_not_available", "the history of the run is gone");
+  return {
+    lease_owner: worker,
+    workflow_id: run.workflowId,
+    run_id: run.runId,
+    task_queue: stored.queue,
+    workflow_type: stored.type,
+    workflow_class: stored.type,
+    workflow_arguments: argumentsOf(run.started.input),
+    payload_codec: CODEC,
+    history_events: tellHistory(run, 0, stored.events, ALL),
+    history_export: null,
+  };
+}
+
+function holderOf({ names, fields }: ApiCall, kind: QuestionKind): QuestionHolder {
+  const field = kind === "query" ? "query_task_attempt" : "update_validation_attempt";
+  return { id: names[0]!, kind, worker: text(fields, "lease_owner"), attempt: whole(fields, field, 0, ALL) };
+}
+
+export function completeQuery(call: ApiCall): ApiAnswer {
+  const holder = holderOf(call, "query");
+  const { result, result_envelope } = call.fields;
+  call.plane.questions.answer(holder, readPayload(result_envelope ?? result, "result"));
+  return ok({ query_task_id: holder.id, query_task_attempt: holder.attempt, outcome: "completed" });
+}
+
+const QUERY_STATUS: Readonly<Record<string, number>> = { rejected_unknown_query: 404, invalid_query_arguments: 422 };
+
+export function failQuery(call: ApiCall): ApiAnswer {
+  const holder = holderOf(call, "query");
+  const { message, reason, extras } = failureOf(call, "query_rejected");
+  call.plane.questions.refuse(holder, new Refused(QUERY_STATUS[reason] ?? 409, reason, message, extras));
+  return ok({ query_task_id: holder.id, query_task_attempt: holder.attempt, outcome: "failed" });
+}
+
+export function approveUpdate(call: ApiCall): ApiAnswer {
+  const holder = holderOf(call, "update_validation");
+  call.plane.questions.answer(holder, null);
+  return ok({ update_validation_task_id: holder.id, update_validation_attempt: holder.attempt, outcome: "approved" });
+}
+
+export function rejectUpdate(call: ApiCall): ApiAnswer {
+  const holder = holderOf(call, "update_validation");
+  const { message, extras } = failureOf(call, "update_validator_rejected");
+  call.plane.questions.refuse(holder, new Refused(422, "update_validator_rejected", message, extras));
+  return ok({ update_validation_task_id: holder.id, update_validation_attempt: holder.attempt, outcome: "rejected" });
+}
+
+function failureOf({ fields }: ApiCall, otherwise: string) {
+  const failure = object(fields, "failure") ?? {};
+  const { validation_errors } = failure;
+  return {
+    message: words(failure, "message") ?? "the worker did not say why",
+    reason: words(failure, "reason", 255) ?? otherwise,
+    extras: {
+      exception_type: words(failure, "type", 255) ?? null,
+      ...(validation_errors === undefined ? {} : { validation_errors }),
+    },
+  };
+}

@@ -1,0 +1,16 @@
+// Small values that people read where they stand: memos and search attributes, as plain JSON. What JSON lacks is told as text. Pure.
+import { fromWire } from "../../../kernel/values.ts";
+import type { Wire } from "../../../workflows/events.ts";
+
+/** Undefined stands for an empty object. */
+export function plainJson(wire: Wire | undefined): unknown {
+  if (wire === undefined) return {};
+  return JSON.parse(JSON.stringify(fromWire(structuredClone(wire)), plainly) ?? "null");
+}
+
+function plainly(_key: string, value: unknown): unknown {
+  if (typeof value === "bigint") return String(value);
+  if (value instanceof Map) return Object.fromEntries(value);
+  if (value instanceof Set) return [...value];
+  return value;
+}

@@ -1,0 +1,166 @@
+// Workers in other languages come, say that they are still there, and leave.
+import { LIMITS } from "../../../kernel/limits.ts";
+import { nameProblem } from "../../../kernel/names.ts";
+import { invalidField, Refused } from "../../../workflows/remote-refusal.ts";
+import type { CacheNumbers, CommandContract, RemoteWorker } from "../../../workflows/remote-worker.ts";
+import { NO_CACHE } from "../../../workflows/remote-worker.ts";
+import { HEARTBEAT_SECONDS, STALE_SECONDS } from "../../../workflows/remote-workers.ts";
+import { type ApiAnswer, type ApiCall, created, ok } from "./api-call.ts";
+import { type Fields, flag, isFields, object, oneOf, optionalText, optionalWhole, text, texts } from "./fields.ts";
+
+const RUNTIMES = ["php", "python", "rust", "typescript", "go", "java", "external"] as const;
+const STICKY = "sticky_execution";
+/** What is said of stickiness when nothing is said of its size. */
+const CAPACITY = 100;
+
+export async function register({ plane, fields }: ApiCall): Promise<ApiAnswer> {
+  const told = parseWorker(fields, () => plane.world.random.id());
+  const { worker, isReplaced } = await plane.workers.register(told);
+  // What the process before had in hand is for somebody else, at once.
+  if (isReplaced) await plane.tasks.release(worker.id);
+  plane.world.serve();
+  plane.nudge();
+  return created({
+    worker_id: worker.id,
+    registered: true,
+    namespace: plane.world.namespace,
+    task_queue: worker.queue,
+    runtime: worker.runtime,
+    build_id: worker.build === "" ? null : worker.build,
+    capabilities: worker.capabilities,
+    capability_manifest: worker.manifest,
+    status: worker.isDraining ? "draining" : "active",
+    heartbeat_interval_seconds: HEARTBEAT_SECONDS,
+    stale_after_seconds: STALE_SECONDS,
+  });
+}
+
+function parseWorker(fields: Fields, makeId: () => string): RemoteWorker {
+  const id = optionalText(fields, "worker_id") ?? makeId();
+  const queue = text(fields, "task_queue");
+  for (const [field, name] of [
+    ["worker_id", id],
+    ["task_queue", queue],
+  ] as const) {
+    const problem = nameProblem(name, LIMITS.idBytes) ?? (name.startsWith("$") ? "must not begin with $" : undefined);
+    if (problem !== undefined) throw invalidField(field, problem);
+  }
+  const runtime = oneOf(fields, "runtime", RUNTIMES);
+  if (runtime === undefined) throw invalidField("runtime", `must be one of ${RUNTIMES.join(", ")}`);
+  const mostWorkflowTasks = optionalWhole(fields, "max_concurrent_workflow_tasks", 0, 1_000_000) ?? 100;
+  const mostActivities = optionalWhole(fields, "max_concurrent_activity_tasks", 0, 1_000_000) ?? 100;
+  if (mostWorkflowTasks === 0 && mostActivities === 0) {
+    throw invalidField("max_concurrent_workflow_tasks", "and max_concurrent_activity_tasks cannot both be 0");
+  }
+  optionalWhole(fields, "heartbeat_interval_seconds", 1, 3_600);
+  const capabilities = texts(fields, "capabilities") ?? [];
+  const manifest = object(fields, "capability_manifest");
+  const sticky = stickinessOf(fields, capabilities, manifest);
+  return {
+    ...{ id, queue, runtime, capabilities, mostWorkflowTasks, mostActivities, sticky },
+    build: optionalText(fields, "build_id") ?? "",
+    sdkVersion: optionalText(fields, "sdk_version", 64),
+    workflowTypes: typeNames(fields, "supported_workflow_types"),
+    activityTypes: typeNames(fields, "supported_activity_types"),
+    fingerprints: fingerprints(fields),
+    contracts: contracts(fields),
+    manifest: manifest ?? null,
+    cache: { ...NO_CACHE, capacity: sticky === "never" ? 0 : capacityOf(fields) },
+    process: object(fields, "process_metrics") ?? {},
+    slots: object(fields, "task_slots") ?? {},
+    isDraining: false,
+  };
+}
+
+const capacityOf = (fields: Fields): number =>
+  optionalWhole(fields, "sticky_cache_capacity", 0, 10_000_000) ?? CAPACITY;
+
+/** There are two ways of saying it: by fields of its own, or as a capability whose claims come with each task that is done. */
+function stickinessOf(
+  fields: Fields,
+  capabilities: readonly string[],
+  manifest: Fields | undefined,
+): RemoteWorker["sticky"] {
+  const told = manifest?.[STICKY];
+  const isSupported = isFields(told) ? told.supported === true : undefined;
+  const isCapable = capabilities.includes(STICKY);
+  if (isCapable && isSupported === false) {
+    const what = `${STICKY} is among the capabilities, and the manifest says that it is not supported`;
+    throw new Refused(409, "worker_capability_manifest_mismatch", what, { capability: STICKY });
+  }
+  if (flag(fields, "sticky_cache_enabled") === true && capacityOf(fields) > 0) return "always";
+  return isCapable ? "claimed" : "never";
+}
+
+function typeNames(fields: Fields, field: string): string[] {
+  const names = texts(fields, field) ?? [];
+  for (const name of names) {
+    const problem = nameProblem(name, LIMITS.wordBytes);
+    if (problem !== undefined) throw invalidField(field, `${JSON.stringify(name.slice(0, 60))} ${problem}`);
+  }
+  return [...new Set(names)];
+}
+
+function fingerprints(fields: Fields): Record<string, string> {
+  const told = Object.entries(object(fields, "workflow_definition_fingerprints") ?? {});
+  if (!told.every(([, value]) => typeof value === "string")) {
+    throw invalidField("workflow_definition_fingerprints", "must be texts by workflow type");
+  }
+  return Object.fromEntries(told) as Record<string, string>;
+}
+
+function contracts(fields: Fields): Record<string, CommandContract> {
+  const found: Record<string, CommandContract> = {};
+  for (const [type, told] of Object.entries(object(fields, "workflow_command_contracts") ?? {})) {
+    if (!isFields(told)) continue;
+    const [signals, queries] = [texts(told, "signals"), texts(told, "queries")];
+    found[type] = { signals, queries, updates: texts(told, "updates"), validators: texts(told, "update_validators") };
+  }
+  return found;
+}
+
+export async function heartbeat({ plane, fields }: ApiCall): Promise<ApiAnswer> {
+  const id = text(fields, "worker_id");
+  const told = { process: object(fields, "process_metrics") ?? {}, slots: object(fields, "task_slots") ?? {} };
+  const { before, worker } = await plane.workers.heartbeat(id, told, cacheNumbers(fields));
+  plane.claims.add("miss", Math.max(0, worker.cache.misses - before.cache.misses));
+  return ok({
+    worker_id: id,
+    acknowledged: true,
+    status: worker.isDraining ? "draining" : "active",
+    heartbeat_interval_seconds: HEARTBEAT_SECONDS,
+    stale_after_seconds: STALE_SECONDS,
+    retention: null,
+  });
+}
+
+function cacheNumbers(fields: Fields): Partial<CacheNumbers> {
+  const told = object(fields, "sticky_cache");
+  if (told === undefined) return {};
+  const names = {
+    capacity: "capacity",
+    size: "size",
+    hits: "hit_count",
+    misses: "miss_count",
+    forced: "forced_cold_replay_count",
+    evictions: "eviction_count",
+  } as const;
+  const numbers = Object.entries(names).map(([name, field]) => [
+    name,
+    optionalWhole(told, field, 0, Number.MAX_SAFE_INTEGER),
+  ]);
+  const known = numbers.filter(([, number]) => number !== undefined);
+  // One that has switched its cache off has room for nothing.
+  if (flag(told, "enabled") === false) return { capacity: 0, size: 0 };
+  return Object.fromEntries(known) as Partial<CacheNumbers>;
+}
+
+export async function deregister({ plane, names }: ApiCall): Promise<ApiAnswer> {
+  const id = names[0]!;
+  const recovered = await plane.tasks.release(id);
+  if (!(await plane.workers.forget(id))) {
+    throw new Refused(404, "worker_not_found", `there is no worker ${id}`, { worker_id: id });
+  }
+  plane.nudge();
+  return ok({ worker_id: id, outcome: "deregistered", recovered_workflow_task_count: recovered });
+}

@@ -1,0 +1,204 @@
+// Tasks of workflows: asked for, read, kept, and brought to an end by workers in other languages.
+import type { Affinity } from "../../../ports/workflows.ts";
+import { HISTORY_SUGGESTED_BYTES, HISTORY_SUGGESTED_EVENTS } from "../../../workflows/history-budget.ts";
+import { Refused } from "../../../workflows/remote-refusal.ts";
+import type { RemoteRun } from "../../../workflows/remote-run.ts";
+import type { TaskHolder, WorkflowTask } from "../../../workflows/remote-tasks.ts";
+import type { RemoteWorker } from "../../../workflows/remote-worker.ts";
+import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
+import { HISTORY_PAGE, MOST_HISTORY_PAGE } from "./cluster-info.ts";
+import { parseCommands } from "./commands.ts";
+import { type Fields, object, optionalText, optionalWhole, text, texts, whole, words } from "./fields.ts";
+import { tellHistory } from "./history-events.ts";
+import { argumentsOf, CODEC } from "./payloads.ts";
+import { parsePoll } from "./polls.ts";
+import { tellValidation } from "./question-handlers.ts";
+import { statusWord } from "./run-words.ts";
+
+export async function pollTasks(call: ApiCall): Promise<ApiAnswer> {
+  const poll = parsePoll(call);
+  const pageSize = pageSizeOf(call.fields);
+  const kinds = texts(call.fields, "task_kinds");
+  const { task, status } = await call.plane.pollTasks(poll, kinds?.includes("update_validation") ?? false);
+  if (task === undefined) return ok({ task: null, poll_status: status });
+  const told = "kind" in task ? await tellValidation(task, call) : tellTask(task, pageSize);
+  return ok({ task: told, poll_status: status });
+}
+
+const pageSizeOf = (fields: Fields): number =>
+  optionalWhole(fields, "history_page_size", 1, MOST_HISTORY_PAGE) ?? HISTORY_PAGE;
+
+function tellTask(task: WorkflowTask, pageSize: number): Record<string, unknown> {
+  const { run, stored, update, mode } = task;
+  const events = tellHistory(run, 0, task.last, pageSize);
+  const sticky_worker_id = stored.stickyWorker ?? null;
+  const sticky_until = isoTime(stored.stickyUntil);
+  return {
+    task_kind: "workflow",
+    task_id: task.id,
+    workflow_id: run.workflowId,
+    run_id: run.runId,
+    workflow_task_attempt: task.attempt,
+    workflow_type: run.started.type,
+    payload_codec: CODEC,
+    arguments: argumentsOf(run.started.input),
+    run_status: run.next === 1 ? "pending" : "running",
+    last_history_sequence: task.last,
+    ...budgetOf(run, task.last),
+    history_events: events,
+    next_history_page_token: pageToken(events.length, task.last),
+    task_queue: stored.queue,
+    connection: null,
+    compatibility: stored.build ?? null,
+    lease_owner: task.worker,
+    lease_expires_at: isoTime(task.leaseUntil),
+    sticky_worker_id,
+    sticky_until,
+    sticky_replay_mode: mode,
+    sticky_execution: {
+      ...{ sticky_worker_id, sticky_until, replay_mode: mode },
+      cache_directive: mode === "sticky_hit_expected" ? "resume_if_present" : "cold_replay",
+    },
+    ...resumeContext(task),
+    cancel_requested: false,
+    workflow_update_id: update?.id ?? null,
+    workflow_command_id: update?.id ?? null,
+  };
+}
+
+/** What the run waited for, as far as its worker may want to know it. */
+function resumeContext({ run, update }: WorkflowTask): Record<string, unknown> {
+  const { wait } = run;
+  const waitId = wait === undefined ? null : `${run.runId}:wait-${wait.n}`;
+  return {
+    workflow_wait_kind: update !== undefined ? "update" : wait === undefined ? null : waitKind(wait.kind),
+    open_wait_id: waitId,
+    resume_source_kind: update !== undefined ? "workflow_update" : null,
+    resume_source_id: update?.id ?? null,
+    condition_wait_id: wait?.kind === "ConditionWaitOpened" ? waitId : null,
+    signal_wait_id: wait?.kind === "SignalWaitOpened" ? waitId : null,
+  };
+}
+
+const waitKind = (kind: string): string => (kind === "ConditionWaitOpened" ? "condition" : "signal");
+
+function budgetOf(run: RemoteRun, events: number): Record<string, unknown> {
+  const dimensions = [
+    ...(events >= HISTORY_SUGGESTED_EVENTS ? ["events"] : []),
+    ...(run.bytes >= HISTORY_SUGGESTED_BYTES ? ["bytes"] : []),
+  ];
+  const isClose = events >= HISTORY_SUGGESTED_EVENTS * 0.8 || run.bytes >= HISTORY_SUGGESTED_BYTES * 0.8;
+  const pressure = dimensions.length > 0 ? "continue_as_new_recommended" : isClose ? "approaching" : "ok";
+  return {
+    total_history_events: events,
+    history_size_bytes: run.bytes,
+    history_fan_out: run.open.size,
+    continue_as_new_recommended: dimensions.length > 0,
+    history_budget_pressure: pressure,
+    history_budget_pressure_dimensions: dimensions,
+  };
+}
+
+const pageToken = (after: number, last: number): string | null =>
+  after >= last ? null : Buffer.from(String(after)).toString("base64");
+
+function holderOf({ names, fields }: ApiCall): TaskHolder {
+  return {
+    taskId: names[0]!,
+    worker: text(fields, "lease_owner"),
+    attempt: whole(fields, "workflow_task_attempt", 1, Number.MAX_SAFE_INTEGER),
+  };
+}
+
+export async function taskHistory(call: ApiCall): Promise<ApiAnswer> {
+  const holder = holderOf(call);
+  const token = text(call.fields, "next_history_page_token");
+  const after = /^\d{1,15}$/.exec(Buffer.from(token, "base64").toString())?.[0];
+  if (after === undefined) throw new Refused(400, "invalid_page_token", "the token is not one of this history");
+  const run = await call.plane.tasks.runOf(holder);
+  const events = tellHistory(run, Number(after), run.last, pageSizeOf(call.fields));
+  return ok({
+    task_id: holder.taskId,
+    workflow_task_attempt: holder.attempt,
+    history_events: events,
+    ...budgetOf(run, run.last),
+    next_history_page_token: pageToken(Number(after) + events.length, run.last),
+  });
+}
+
+export async function taskHeartbeat(call: ApiCall): Promise<ApiAnswer> {
+  const holder = holderOf(call);
+  const { leaseUntil, stored } = await call.plane.tasks.heartbeat(holder);
+  return ok({
+    task_id: holder.taskId,
+    workflow_task_attempt: holder.attempt,
+    lease_owner: holder.worker,
+    renewed: true,
+    lease_expires_at: isoTime(leaseUntil),
+    run_status: statusWord(stored),
+    task_status: "leased",
+    reason: null,
+  });
+}
+
+export async function completeTask(call: ApiCall): Promise<ApiAnswer> {
+  const { plane, fields } = call;
+  const holder = holderOf(call);
+  const commands = parseCommands(fields);
+  const worker = await plane.workers.get(holder.worker);
+  const claim = object(fields, "sticky_cache");
+  const run = await plane.tasks.runOf(holder);
+  const affinity = affinityOf(claim, worker, run, plane.world.stickyMs);
+  const { created, status } = await plane.tasks.complete(holder, commands, plane.world.isSticky ? affinity : undefined);
+  return ok({
+    task_id: holder.taskId,
+    workflow_task_attempt: holder.attempt,
+    outcome: "completed",
+    recorded: true,
+    run_id: run.runId,
+    run_status: statusWord({ status }),
+    created_task_ids: created.map((n) => `${run.runId}:${n}`),
+    reason: null,
+  });
+}
+
+/** Who keeps the run in memory. Some workers say so each time, others once and for all. */
+function affinityOf(
+  claim: Fields | undefined,
+  worker: RemoteWorker,
+  run: RemoteRun,
+  stickyMs: number,
+): Affinity | undefined {
+  if (claim === undefined) return worker.sticky === "always" ? { worker: worker.id, ms: stickyMs } : undefined;
+  if (worker.sticky === "never") {
+    const what = `worker ${worker.id} did not register as one that keeps runs in memory`;
+    throw new Refused(409, "worker_capability_not_supported", what, { capability: "sticky_execution" });
+  }
+  const build = worker.build === "" ? worker.sdkVersion : worker.build;
+  const expected = { worker_id: worker.id, workflow_id: run.workflowId, run_id: run.runId, build_id: build };
+  for (const [field, value] of Object.entries(expected)) {
+    const told = optionalText(claim, field, 512);
+    if (told === undefined || value === undefined || told === value) continue;
+    throw new Refused(409, "sticky_cache_identity_mismatch", `sticky_cache.${field} is not that of the task`, {
+      field,
+    });
+  }
+  const seconds = optionalWhole(claim, "ttl_seconds", 1, 3_600);
+  return { worker: worker.id, ms: seconds === undefined ? stickyMs : seconds * 1_000 };
+}
+
+export async function failTask(call: ApiCall): Promise<ApiAnswer> {
+  const holder = holderOf(call);
+  const failure = object(call.fields, "failure") ?? {};
+  const type = words(failure, "type", 255);
+  const message = words(failure, "message") ?? "the worker did not say why";
+  await call.plane.tasks.fail(holder, type === undefined ? message : `${type}: ${message}`);
+  return ok({
+    task_id: holder.taskId,
+    workflow_task_attempt: holder.attempt,
+    outcome: "failed",
+    recorded: true,
+    reason: null,
+    next_task_id: null,
+  });
+}
