@@ -31,6 +31,8 @@ export interface TestOptions extends LimpetSettings, Definitions {
   /** Share one between two apps and they share their actors' state, as two processes on one database do. */
   readonly stateStore?: Store;
   readonly log?: Log;
+  /** Whether workflows are replayed after every step, and fail if their code does not do the same again. True unless given. */
+  readonly checksReplay?: boolean;
 }
 
 export interface TestApp extends App {
@@ -51,16 +53,11 @@ const UNHURRIED = {
 /** Settings come from the call alone: no file and no environment changes a test. */
 export async function testLimpet(options: TestOptions): Promise<TestApp> {
   const clock = new VirtualClock();
-  const { actors, workflows, activities, ...rest } = options;
+  const { actors, workflows, activities, checksReplay = true, ...rest } = options;
   const { stateStore: store = new MemoryStore(() => clock.now()), log = silentLog, ...code } = rest;
   const settings = resolveSettings({ code: { ...UNHURRIED, ...code }, file: false, env: {} });
-  const app = await openApp({ actors, workflows, activities }, settings, {
-    clock,
-    random: systemRandom,
-    log,
-    store,
-    pingMs: HOUR_MS,
-  });
+  const extras = { clock, random: systemRandom, log, store, pingMs: HOUR_MS, checksReplay };
+  const app = await openApp({ actors, workflows, activities }, settings, extras);
   const stop = async (): Promise<void> => {
     // A turn that hangs would hold a clock that stands still for ever.
     await Promise.all([app.stop(), clock.advance(settings.drainTimeout + 1)]);

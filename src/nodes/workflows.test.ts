@@ -238,6 +238,27 @@ describe("a workflow", () => {
   });
 });
 
+describe("in tests", () => {
+  it("a workflow whose code does something else each time fails at its first step", async () => {
+    let calls = 0;
+    const moody = workflow("moody", async (ctx) => {
+      await ctx.activity(calls++ % 2 === 0 ? "even" : "odd");
+      await ctx.signal("never");
+    });
+    const activities = { even: async () => {}, odd: async () => {} };
+    await using app = await testLimpet({ workflows: [moody], activities });
+    const handle = await app.workflows.start(moody, { input: undefined });
+    await assert.rejects(
+      handle.result(),
+      hasCode("WORKFLOW_FAILED", /history has ActivityScheduled even.*decides ActivityScheduled odd/),
+    );
+    await using careless = await testLimpet({ workflows: [moody], activities, checksReplay: false });
+    const passes = await careless.workflows.start(moody, { input: undefined });
+    await careless.advance("1s");
+    assert.equal((await passes.describe()).status, "running");
+  });
+});
+
 describe("a workflow whose process is gone", () => {
   it("goes on in another one, from its history, and runs again what was not recorded", async () => {
     const runs: string[] = [];

@@ -86,6 +86,11 @@ export class Execution {
     return this.#now;
   }
 
+  /** How much was decided so far. */
+  get decided(): number {
+    return this.#decided;
+  }
+
   /** How the run ended, once its code has. */
   get end(): End | undefined {
     return this.#end;

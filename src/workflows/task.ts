@@ -7,7 +7,7 @@ import type { ReminderWrite } from "../ports/reminders.ts";
 import type { Append, AppendOutcome, Page, StoredArrival, TaskFate, Workflows } from "../ports/workflows.ts";
 import { pauseAfter } from "./activity-options.ts";
 import type { ActivityRunner } from "./activity-runner.ts";
-import type { Decision, End, HistoryEvent, News, Started } from "./events.ts";
+import type { Decision, End, HistoryEvent, News, Started, Step } from "./events.ts";
 import { isDecision, writePage } from "./events.ts";
 import type { HeldRun, Item } from "./held-run.ts";
 import { HISTORY_MOST_BYTES, HISTORY_MOST_EVENTS } from "./history-budget.ts";
@@ -25,6 +25,11 @@ export interface TaskWorld {
   /** How long the run stays with this worker when it rests; undefined: it does not. */
   readonly affinity: Append["affinity"];
   callActor(type: string, id: string, method: string, args: readonly unknown[]): Promise<unknown>;
+  /**
+   * In tests: throws what a replay of the history with these events behind it throws, or that it comes to another point. What is not
+   * the same every time is found by the first test that runs it.
+   */
+  readonly check?: ((run: HeldRun, step: Step) => Promise<void>) | undefined;
   /** What was written is durable. */
   written(append: Append, outcome: Extract<AppendOutcome, { kind: "done" }>): void;
 }
@@ -113,6 +118,7 @@ class StepInMaking {
   #at: number;
   #taken: number;
   #terminated: string | undefined;
+  #diverged: unknown;
   fate: TaskFate = { kind: "rest" };
 
   constructor(run: HeldRun, world: TaskWorld) {
@@ -175,6 +181,7 @@ class StepInMaking {
 
   async write(): Promise<AppendOutcome> {
     const run = this.#run;
+    await this.#check();
     const append = this.#append();
     const [outcome] = await this.#world.store.append([append]);
     if (outcome!.kind === "lost") return outcome!;
@@ -186,6 +193,14 @@ class StepInMaking {
     for (const event of this.#events) if (event.kind === "ActivityCancelRequested") this.#abort(event.of);
     this.#world.written(append, outcome!);
     return outcome!;
+  }
+
+  async #check(): Promise<void> {
+    try {
+      await this.#world.check?.(this.#run, { at: this.#at, events: this.#events });
+    } catch (thrown) {
+      this.#diverged = thrown;
+    }
   }
 
   #append(): Append {
@@ -216,6 +231,11 @@ class StepInMaking {
 
   #fateOf(end: End | undefined, outgoing: Outgoing): TaskFate {
     const run = this.#run;
+    if (this.#diverged !== undefined) {
+      const error = tellError(this.#diverged);
+      if (end === undefined) this.#events.push({ kind: "WorkflowFailed", n: run.execution.decided + 1, error });
+      return { kind: "close", status: "failed", result: writeError(error) };
+    }
     if (end === undefined && this.#terminated !== undefined) {
       const reason = this.#terminated;
       this.#events.push({ kind: "WorkflowTerminated", reason });

@@ -3,7 +3,7 @@
 //
 // What a task may write is decided by the store alone: a worker that lost its lease writes nothing. So everything here is allowed to be
 // late, to happen twice, or to stop in the middle.
-import { isLimpetError, LimpetError } from "../kernel/errors.ts";
+import { invariant, isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { tellError } from "../kernel/told-error.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
@@ -13,6 +13,7 @@ import type { Settle } from "../ports/settle.ts";
 import type { ClaimedTask, RunStart, StartOutcome, TaskLease, WorkerRow } from "../ports/workflows.ts";
 import type { AnyWorkflow } from "./definition.ts";
 import { fingerprintOf } from "./definition.ts";
+import { describeDecision } from "./divergence.ts";
 import type { Started, Step } from "./events.ts";
 import { readPage, writePage } from "./events.ts";
 import { Execution } from "./execution.ts";
@@ -35,6 +36,8 @@ export interface WorkerSettings {
   readonly isSticky: boolean;
   readonly stickyMs: number;
   readonly drainMs: number;
+  /** Every step is replayed before it is written, and a run whose code does not do the same again fails. For tests. */
+  readonly isChecked?: boolean | undefined;
 }
 
 export interface WorkerWorld extends Omit<TaskWorld, "queue" | "leaseMs" | "affinity"> {
@@ -80,7 +83,8 @@ export class Worker {
     this.cache = new RunCache(settings.isSticky ? settings.cacheRuns : 0, settings.cacheBytes);
     const { queue, leaseMs, workerId, stickyMs } = settings;
     const affinity = this.cache.isOn ? { worker: workerId, ms: stickyMs } : undefined;
-    this.#task = { ...world, queue, leaseMs, affinity };
+    const check = settings.isChecked === true ? (run: HeldRun, step: Step) => this.#check(run, step) : undefined;
+    this.#task = { ...world, queue, leaseMs, affinity, check };
   }
 
   get types(): string[] {
@@ -309,6 +313,14 @@ export class Worker {
     return this.replay(task);
   }
 
+  #execution(type: string): Execution {
+    const definition = this.#definitions.get(type);
+    if (definition === undefined) throw new LimpetError("WORKFLOW_TYPE_UNKNOWN", `this worker has no workflow ${type}`);
+    const { settle, activities } = this.#world;
+    const { namespace, queue } = this.#settings;
+    return new Execution(definition, { settle, namespace, queue, nameOf: (fn) => activities.nameOf(fn) });
+  }
+
   /** From its history; what comes to light on the way is not written. */
   async replay(task: {
     readonly ref: number;
@@ -316,30 +328,47 @@ export class Worker {
     readonly last: number;
     readonly taken: number;
   }): Promise<HeldRun> {
-    const definition = this.#definitions.get(task.type);
-    if (definition === undefined) {
-      throw new LimpetError("WORKFLOW_TYPE_UNKNOWN", `this worker has no workflow ${task.type}`);
-    }
-    const { settle, store, activities } = this.#world;
-    const { namespace, queue } = this.#settings;
-    const execution = new Execution(definition, { settle, namespace, queue, nameOf: (fn) => activities.nameOf(fn) });
+    const execution = this.#execution(task.type);
     const run = new HeldRun(task.ref, execution, task.last, task.taken);
-    const steps: Step[] = [];
-    for (let after = 0; after < task.last; ) {
-      const { pages } = await store.history(task.ref, after, PAGE_BYTES);
-      if (pages.length === 0)
-        throw new LimpetError("INVARIANT", `the history of ${task.ref} ends at ${after} of ${task.last}`);
-      for (const { from, count, data } of pages) {
-        const step = readPage(data);
-        steps.push(step);
-        execution.bytes += data.length;
-        after = from + count - 1;
-        run.at = step.at;
-        for (const event of step.events) run.note(event);
-      }
+    const steps = await this.#read(task.ref, task.last, (bytes) => {
+      execution.bytes += bytes;
+    });
+    for (const { at, events } of steps) {
+      run.at = at;
+      for (const event of events) run.note(event);
     }
     await execution.replay(steps);
     return run;
+  }
+
+  async #read(ref: number, last: number, read: (bytes: number) => void): Promise<Step[]> {
+    const steps: Step[] = [];
+    for (let after = 0; after < last; ) {
+      const { pages } = await this.#world.store.history(ref, after, PAGE_BYTES);
+      invariant(pages.length > 0, `the history of ${ref} goes on after ${after} of ${last}`);
+      for (const { from, count, data } of pages) {
+        steps.push(readPage(data));
+        read(data.length);
+        after = from + count - 1;
+      }
+    }
+    return steps;
+  }
+
+  async #check({ ref, last, execution }: HeldRun, step: Step): Promise<void> {
+    const again = this.#execution(execution.workflow.name);
+    const steps = await this.#read(ref, last, () => {});
+    // As it would be read.
+    await again.replay([...steps, readPage(writePage(step).data)]);
+    const [here, there] = [execution, again].map((each) =>
+      [...each.waitsFor, ...each.fresh.map(describeDecision)].join(", "),
+    );
+    if (here === there) return;
+    const said = `it waits for ${here || "nothing"}, and when it is replayed, for ${there || "nothing"}`;
+    throw new LimpetError(
+      "WORKFLOW_DIVERGED",
+      `${execution.workflow.name} ${execution.started.workflowId} is not the same again: ${said}`,
+    );
   }
 
   /** The task is given back with what was wrong. Whoever can do better may have it, after a while. */
@@ -389,15 +418,18 @@ export class Worker {
 
   /** Starts a run and its first task in one step, here. Undefined: there is no room, or this worker does not know it. */
   async startHere(start: RunStart, started: Started, at: number): Promise<StartOutcome | undefined> {
-    const definition = this.#definitions.get(start.type);
-    if (definition === undefined || !this.hasRoom || start.delayMs > 0 || start.queue !== this.#settings.queue)
-      return undefined;
-    const { settle, activities, store } = this.#world;
-    const { namespace, queue } = this.#settings;
-    const execution = new Execution(definition, { settle, namespace, queue, nameOf: (fn) => activities.nameOf(fn) });
+    const isMine = this.has(start.type) && start.delayMs === 0 && start.queue === this.#settings.queue;
+    if (!isMine || !this.hasRoom) return undefined;
+    const { store } = this.#world;
+    const execution = this.#execution(start.type);
     const run = new HeldRun(0, execution, 0, 0);
     run.at = at;
-    await execution.begin(started, at);
+    try {
+      await execution.begin(started, at);
+    } catch {
+      // It is started all the same; what is wrong with its code is told of its task.
+      return undefined;
+    }
     const { page, reminders, isSimple } = firstStep(run, started, at, this.#task);
     // What more it brings about is written with its first step.
     if (!isSimple) return undefined;
