@@ -39,7 +39,8 @@ export const makeDrain =
     const { quick, params } = settings;
     const { handlers, backlog } = await start(settings);
     const count = Number(quick ? params.quickCount : params.count);
-    await drainOnce(handlers, backlog, Math.ceil(count / 5));
+    // Once to get warm: it takes a second or two until everybody's code has been compiled.
+    await drainOnce(handlers, backlog, count);
     return {
       run: () => drainOnce(handlers, backlog, count),
       async close() {

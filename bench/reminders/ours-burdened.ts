@@ -4,12 +4,14 @@ import pg from "pg";
 import type { Make } from "../case.ts";
 import { drainOnce } from "./drain.ts";
 import { BURDEN_RATIO, BURDENED, PLAIN } from "./figures.ts";
-import { startHosts } from "./ours.ts";
+import { ACTORS, startHosts } from "./ours.ts";
 import { insertRows, PostgresBacklog } from "./ours-rows.ts";
 
 /** Rows of one INSERT. */
 const STEP = 250_000;
 const DAY_MS = 86_400_000;
+/** The backlog has gathered over so long. */
+const SPAN_MS = 60_000;
 
 interface Side {
   readonly drain: (count: number) => Promise<number>;
@@ -19,7 +21,7 @@ interface Side {
 
 async function open(url: string): Promise<Side> {
   const handlers = await startHosts({ store: url }, 1);
-  const backlog = await PostgresBacklog.open(url);
+  const backlog = await PostgresBacklog.open(url, ACTORS, SPAN_MS);
   return {
     backlog,
     drain: (count) => drainOnce(handlers, backlog, count),
@@ -34,7 +36,7 @@ export const burdened: Make = async ({ postgres, quick, params }) => {
   const other = await createDatabase(postgres);
   const [plain, laden] = [await open(postgres), await open(other.url)];
   const [count, future] = quick ? [params.quickCount, params.quickFuture] : [params.count, params.future];
-  for (const side of [plain, laden]) await side.drain(Math.ceil(Number(count) / 5));
+  for (const side of [plain, laden]) await side.drain(Number(count));
   const old = params.oldTransaction ? await beginOld(other.url) : undefined;
   const isLoaded = { yet: false };
   return {

@@ -38,21 +38,25 @@ const TELL = `SELECT pg_notify('limpet', '{"namespace":"${NAMESPACE}","from":"be
 export class PostgresBacklog implements Backlog {
   readonly client: pg.Client;
   readonly #actors: number;
+  readonly #spanMs: number;
 
-  private constructor(client: pg.Client, actors: number) {
+  private constructor(client: pg.Client, actors: number, spanMs: number) {
     this.client = client;
     this.#actors = actors;
+    this.#spanMs = spanMs;
   }
 
-  static async open(url: string, actors = ACTORS): Promise<PostgresBacklog> {
+  /** `spanMs`: from when the first one was due until now. */
+  static async open(url: string, actors = ACTORS, spanMs = 0): Promise<PostgresBacklog> {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
-    return new PostgresBacklog(client, actors);
+    return new PostgresBacklog(client, actors, spanMs);
   }
 
   async load(count: number): Promise<void> {
     await this.client.query("BEGIN");
-    await insertRows(this.client, { count, from: 0, at: Date.now(), apartMs: 0, actors: this.#actors });
+    const [at, apartMs] = [Date.now() - this.#spanMs, this.#spanMs / count];
+    await insertRows(this.client, { count, from: 0, at, apartMs, actors: this.#actors });
     await this.client.query("ANALYZE limpet.reminders");
     await this.client.query(TELL);
     await this.client.query("COMMIT");
