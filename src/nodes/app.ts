@@ -115,11 +115,12 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
       { workflows, activities },
       { ...workflowSettings(settings, random), isChecked: extras.checksReplay },
       {
-        ...{ clock, random, log, catalog, reminders, settle: systemSettle, store: store.workflows },
+        ...{ clock, random, log, meter, catalog, reminders, settle: systemSettle, store: store.workflows },
         reminderStore: store.reminders,
       },
     );
     catalog.workflows = flows.book;
+    meter.collect(() => flows.measure());
     if (settings.reminders && extras.dedicated !== true) {
       reminders.start();
       if (settings.worker) await flows.start();

@@ -6,6 +6,7 @@ import { tellError } from "../kernel/told-error.ts";
 import { fromWire, toWire } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
+import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
 import type { ReminderTick } from "../ports/reminder-book.ts";
 import type { Reminders } from "../ports/reminders.ts";
@@ -19,6 +20,7 @@ import type { ActivityFunction } from "../workflows/context.ts";
 import type { AnyWorkflow } from "../workflows/definition.ts";
 import { EndWatch } from "../workflows/end-watch.ts";
 import { readPage, type Started, writePage } from "../workflows/events.ts";
+import { type WorkflowInstruments, workflowInstruments } from "../workflows/instruments.ts";
 import {
   activityType,
   type Message,
@@ -45,6 +47,7 @@ export interface WorkflowWorld {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly meter: Meter;
   readonly settle: Settle;
   readonly store: Workflows;
   readonly catalog: Catalog;
@@ -67,6 +70,7 @@ export class WorkflowNode {
   readonly #store: Workflows;
   readonly #dispatcher: Dispatcher;
   readonly #activities: ActivityRunner;
+  readonly #instruments: WorkflowInstruments;
   readonly #ends: EndWatch;
   readonly #stopping = new AbortController();
   #servesTimers = false;
@@ -76,11 +80,12 @@ export class WorkflowNode {
 
   constructor({ workflows, activities }: WorkflowDefinitions, settings: WorkflowSettings, world: WorkflowWorld) {
     const { clock, random, log, settle, catalog, reminders } = world;
+    this.#instruments = workflowInstruments(world.meter, settings.namespace);
     const { namespace, queue } = settings;
     this.#settings = settings;
     this.#world = world;
     this.#store = batchWorkflows(world.store, clock, settings.patienceMs);
-    this.#activities = new ActivityRunner(clock, activities);
+    this.#activities = new ActivityRunner(clock, activities, (outcome) => this.#instruments.activity(outcome));
     const book = reminders.book;
     this.#dispatcher = new Dispatcher({ namespace, queue, book });
     this.#ends = new EndWatch(clock, this.#store);
@@ -99,11 +104,16 @@ export class WorkflowNode {
       callActor: async (type, id, method, args) => {
         return catalog.send(catalog.target(type), id, method, [...args], undefined, { timeoutMs: undefined });
       },
+      instruments: this.#instruments,
       reminded: (writes) => book.written(writes),
       written: (append, outcome) => {
         book.written(append.reminders);
         const { fate } = append;
-        if (fate.kind === "close") this.#ends.ended(append.ref, fate);
+        this.#instruments.step();
+        if (fate.kind === "close") {
+          this.#instruments.ended(fate.status);
+          this.#ends.ended(append.ref, fate);
+        }
         if (append.starts.length > 0 || append.arrivals.length > 0 || outcome.arrived > append.taken)
           this.worker.nudge();
         this.remote.nudge();
@@ -128,6 +138,11 @@ export class WorkflowNode {
       nudge: () => this.worker.nudge(),
       serve: () => this.#serveElsewhere(),
     });
+  }
+
+  /** Brings the gauges up to date; called when somebody looks. */
+  measure(): void {
+    this.#instruments.measure(this.worker.cache, this.worker.working);
   }
 
   /** Workflows, as actors ask for them. */

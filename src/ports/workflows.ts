@@ -86,7 +86,7 @@ export type TaskFate =
   | { readonly kind: "rest" }
   | { readonly kind: "close"; readonly status: Exclude<RunStatus, "running">; readonly result: string };
 
-/** One step of a run: all of it is done, or none. */
+/** One step of a run: all of it is done, or none. In this order: the page, the fate, the starts, the arrivals. */
 export interface Append {
   readonly ref: number;
   readonly token: string;

@@ -21,13 +21,18 @@ export interface Attempt {
   heartbeat?(details: Wire): void;
 }
 
+/** Whoever counts attempts. */
+type Counted = (outcome: "completed" | "failed") => void;
+
 export class ActivityRunner {
   readonly #clock: Clock;
+  readonly #counted: Counted;
   readonly #activities: ReadonlyMap<string, ActivityFunction>;
   readonly #names: ReadonlyMap<object, string>;
 
-  constructor(clock: Clock, activities: Readonly<Record<string, ActivityFunction>>) {
+  constructor(clock: Clock, activities: Readonly<Record<string, ActivityFunction>>, counted: Counted) {
     this.#clock = clock;
+    this.#counted = counted;
     this.#activities = new Map(Object.entries(activities));
     this.#names = new Map(Object.entries(activities).map(([name, fn]) => [fn, name]));
   }
@@ -66,7 +71,12 @@ export class ActivityRunner {
       };
       limits.begin(startToCloseOf(options), options?.heartbeat);
       const result = await Promise.race([runOutside(async () => fn(fromWire(attempt.input), context)), limits.over]);
-      return toWire(result, "the result", "RESULT_INVALID");
+      const wire = toWire(result, "the result", "RESULT_INVALID");
+      this.#counted("completed");
+      return wire;
+    } catch (error) {
+      this.#counted("failed");
+      throw error;
     } finally {
       limits.end();
     }

@@ -279,6 +279,7 @@ class StepInMaking {
 /** Late results, and what was heard before, are dropped. */
 function isWanted({ execution, seen }: HeldRun, news: News): boolean {
   if ("of" in news) return execution.isAwaited(news.of);
+  if (news.kind === "CancelRequested") return !execution.isCancelled;
   return !("id" in news) || !seen.has(news.id);
 }
 

@@ -18,6 +18,7 @@ import type { Started, Step } from "./events.ts";
 import { readPage, writePage } from "./events.ts";
 import { Execution } from "./execution.ts";
 import { HeldRun } from "./held-run.ts";
+import type { WorkflowInstruments } from "./instruments.ts";
 import { readMessage, writeError } from "./messages.ts";
 import { RunCache } from "./run-cache.ts";
 import { firstStep, type TaskWorld, workOn } from "./task.ts";
@@ -45,6 +46,7 @@ export interface WorkerWorld extends Omit<TaskWorld, "queue" | "leaseMs" | "affi
   readonly random: Random;
   readonly log: Log;
   readonly settle: Settle;
+  readonly instruments: WorkflowInstruments;
   /** These are durable now. */
   reminded(reminders: readonly ReminderWrite[]): void;
 }
@@ -222,7 +224,10 @@ export class Worker {
           isSticky: this.cache.isOn,
           staleMs: (this.#settings.leaseMs / HEARTBEATS) * STALE_HEARTBEATS,
         });
-        for (const task of claims.tasks) this.#begin(this.#workOn(task));
+        for (const task of claims.tasks) {
+          this.#world.instruments.claimed(task.mode);
+          this.#begin(this.#workOn(task));
+        }
         if (claims.tasks.length > 0) this.#isNudged = true;
         if (claims.next !== undefined) pauseMs = Math.max(0, Math.min(pauseMs, claims.next - claims.now));
       }
@@ -337,7 +342,9 @@ export class Worker {
       run.at = at;
       for (const event of events) run.note(event);
     }
+    const from = this.#world.clock.monotonic();
     await execution.replay(steps);
+    this.#world.instruments.replayed((this.#world.clock.monotonic() - from) / 1_000);
     return run;
   }
 
@@ -376,6 +383,7 @@ export class Worker {
     const { store, log } = this.#world;
     if (isLimpetError(error, "STORE_UNAVAILABLE") || isLimpetError(error, "COMMIT_UNKNOWN")) return;
     const problem = error instanceof Error ? error.message : String(error);
+    this.#world.instruments.blocked();
     log.warn("workflow.blocked", { workflow: task.workflowId, type: task.type, attempt: task.attempt, err: error });
     try {
       if (await this.#endBroken(task)) return;
