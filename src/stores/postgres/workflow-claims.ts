@@ -10,7 +10,10 @@ import { MILLIS } from "./reminder-tables.ts";
 import { poolOf } from "./workflow-pools.ts";
 import { COLD, FORCED, HIT, IDLE, LEASED, MODES, READY, STATE_OF_KEY } from "./workflow-tables.ts";
 
-/** Tasks of one lane that cannot be claimed now and are looked at: to tell when they can, or to be passed over from then on. */
+/**
+ * The first tasks of a lane that are looked at although they may not be claimed: to tell when they can, and to be passed over from then
+ * on. Of a lane that is another worker's no more are seen at all: however much waits for it, it costs the others next to nothing.
+ */
 const PASSED = 256;
 /** Tasks of one lane that come later, whose leases are looked at. */
 const BEHIND = 16;
@@ -56,8 +59,10 @@ export const claimTasks = (schema: string): Statement => ({
       FROM steps s LEFT JOIN LATERAL (SELECT v.until FROM live v WHERE v.worker = s.sticky LIMIT 1) v ON true
     ), near AS MATERIALIZED (
       SELECT n.*, l.is_held FROM lanes l CROSS JOIN LATERAL (
-        SELECT t.ref, t.at, NOT (l.is_own AND t.sticky_until > ${now}) AS is_cold FROM ${schema}.workflow_tasks t
-        WHERE ${inLane} AND t.at <= ${now} AND ${isFree} AND ${mayHave("l")} AND ${isOurs(schema)}
+        SELECT t.ref, t.at, NOT (l.is_own AND t.sticky_until > ${now}) AS is_cold FROM (
+          SELECT t.ref, t.at, t.state, t.leased_until, t.sticky_until FROM ${schema}.workflow_tasks t
+          WHERE ${inLane} AND t.at <= ${now} ORDER BY t.at LIMIT CASE WHEN l.is_held THEN ${PASSED} END) t
+        WHERE ${isFree} AND ${mayHave("l")} AND ${isOurs(schema)}
         ORDER BY t.at LIMIT 2 * $6::bigint + 2) n
       ORDER BY n.is_cold, n.at, n.ref LIMIT 2 * $6::bigint + 2
     ), locked AS MATERIALIZED (
@@ -71,10 +76,11 @@ export const claimTasks = (schema: string): Statement => ({
     ), more AS MATERIALIZED (
       SELECT (SELECT count(*) FROM locked) > (SELECT count(*) FROM mine) OR (SELECT count(*) FROM near) = 2 * $6::bigint + 2 AS is_ready
     ), passed AS MATERIALIZED (
-      SELECT p.* FROM lanes l CROSS JOIN LATERAL (
-        SELECT t.ref, t.state, CASE WHEN ${isFree} THEN least(t.sticky_until, l.until) ELSE t.leased_until END AS until
-        FROM ${schema}.workflow_tasks t
-        WHERE ${inLane} AND t.at <= ${now} AND NOT (${isFree} AND ${mayHave("l")}) ORDER BY t.at LIMIT ${PASSED}) p
+      SELECT t.ref, t.state, CASE WHEN ${isFree} THEN least(t.sticky_until, l.until) ELSE t.leased_until END AS until
+      FROM lanes l CROSS JOIN LATERAL (
+        SELECT t.ref, t.state, t.leased_until, t.sticky_until FROM ${schema}.workflow_tasks t
+        WHERE ${inLane} AND t.at <= ${now} ORDER BY t.at LIMIT ${PASSED}) t
+      WHERE NOT (${isFree} AND ${mayHave("l")})
     ), kept AS MATERIALIZED (
       SELECT t.ref FROM ${schema}.workflow_tasks t
       WHERE t.ref = ANY (ARRAY(SELECT p.ref FROM passed p WHERE p.state = ${LEASED}))
