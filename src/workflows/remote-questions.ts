@@ -15,6 +15,8 @@ export interface Question {
   readonly run: StoredRun;
   readonly name: string;
   readonly input: Wire;
+  /** Who takes it has it until then, by the wall clock. */
+  readonly until: number;
   /** Whoever has taken it. */
   worker: string | undefined;
 }
@@ -74,7 +76,8 @@ export class RemoteQuestions {
     if (this.#waiting.size >= MOST) throw new Refused(429, words.full, "too many questions wait for a worker");
     const id = this.#random.id();
     const answer = Promise.withResolvers<Wire>();
-    const question: Waiting = { id, kind, run, name, input, worker: undefined, answer };
+    const until = this.#clock.now() + withinMs;
+    const question: Waiting = { id, kind, run, name, input, until, worker: undefined, answer };
     this.#waiting.set(id, question);
     const timer = this.#clock.after(withinMs, () => {
       const [reason, said] =

@@ -2,7 +2,7 @@
 import type { Question, QuestionHolder, QuestionKind } from "../../../workflows/remote-questions.ts";
 import { QUESTION_ATTEMPT } from "../../../workflows/remote-questions.ts";
 import { Refused } from "../../../workflows/remote-refusal.ts";
-import { type ApiAnswer, type ApiCall, ok } from "./api-call.ts";
+import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
 import { object, text, whole, words } from "./fields.ts";
 import { tellHistory } from "./history-events.ts";
 import { argumentsOf, CODEC, readPayload } from "./payloads.ts";
@@ -41,11 +41,12 @@ export async function tellValidation(task: Question, call: ApiCall): Promise<Rec
 }
 
 /** Everything that its worker needs to come to the same state. */
-async function tellRun({ run: stored, worker }: Question, { plane }: ApiCall): Promise<Record<string, unknown>> {
+async function tellRun({ run: stored, worker, until }: Question, { plane }: ApiCall): Promise<Record<string, unknown>> {
   const run = await plane.runs.get(stored.ref, stored.events);
   if (run === undefined) throw new Refused(404, "history_not_available", "the history of the run is gone");
   return {
     lease_owner: worker,
+    lease_expires_at: isoTime(until),
     workflow_id: run.workflowId,
     run_id: run.runId,
     task_queue: stored.queue,
