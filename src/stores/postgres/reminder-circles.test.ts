@@ -1,6 +1,8 @@
-// Many who want the same rows, each in an order of its own: they wait for each other, and never in a circle.
+// Many who want the same rows, each in an order of its own: they wait for each other, and never in a circle that only the server could
+// break. Should the server break one, nobody hears of it.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
 import type { ReminderKey, ReminderWrite, Settlement } from "../../ports/reminders.ts";
@@ -8,9 +10,12 @@ import type { Commit, Store } from "../../ports/store.ts";
 import { cancelOf, HOUR, Place, setOf } from "../contract/reminders-shared.contract.ts";
 import { actor, commitOf, keep, takeAll } from "../contract/shared.contract.ts";
 import { openPostgresStore } from "./postgres-store.ts";
+import { setReminders } from "./reminder-writes.ts";
 
 const KEYS = 60;
 const ROUNDS = 12;
+/** How the only statement begins that waits for as long as it takes; all others give up on a row after a moment. */
+const PATIENT = setReminders("limpet").text.trim().split("\n", 1)[0]!;
 
 describe("many who want the same reminders in different orders", () => {
   let server: TestServer;
@@ -38,13 +43,16 @@ describe("many who want the same reminders in different orders", () => {
       .map(({ one }) => one);
   const some = <T>(list: readonly T[]): T[] => shuffled(list).slice(0, Math.ceil(list.length / 2));
 
-  async function circles(): Promise<number> {
-    await client.query("SELECT pg_stat_clear_snapshot()");
-    const { rows } = await client.query("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()");
-    return Number(rows[0].deadlocks) + (server.log().match(/deadlock detected/g)?.length ?? 0);
+  /**
+   * What the server says of each circle that it has seen. On a busy machine it sees some that were about to end by themselves: it looks
+   * when somebody has waited for a second, and another one may just be waiting for its moment. Those do no harm.
+   */
+  function circles(): string[][] {
+    const told = server.log().split("deadlock detected").slice(1);
+    return told.map((text) => text.split(/Process \d+: /).slice(1));
   }
 
-  test("settle, renew, set, cancel and commit without ever waiting in a circle", async () => {
+  test("settle, renew, set, cancel and commit without ever waiting in a circle of patient ones", async () => {
     const { namespace } = new Place(stores[0]!);
     const token = "shared";
     const lease = { token, leaseMs: HOUR };
@@ -96,7 +104,36 @@ describe("many who want the same reminders in different orders", () => {
           () => stores[1]!.commit(batches[1]!),
         ]).map((step) => step()),
       );
+      // After each round, because only the newest part of the log is kept.
+      const hopeless = circles().filter((members) => members.every((one) => one.trimStart().startsWith(PATIENT)));
+      assert.deepEqual(hopeless, []);
     }
-    assert.equal(await circles(), 0);
+  });
+
+  test("a circle with somebody else is broken by the server, and whoever set a reminder hears nothing of it", async () => {
+    const place = new Place(stores[0]!);
+    const [first, second] = ["1", "2"].map((id) => place.key(id)) as [ReminderKey, ReminderKey];
+    await place.set(first);
+    await place.set(second);
+    const lock = "SELECT 1 FROM limpet.reminders WHERE namespace = $1 AND id = $2 AND name = $3 FOR UPDATE";
+    const isWaiting = "SELECT count(*)::int AS waiting FROM pg_locks WHERE NOT granted";
+    const before = circles().length;
+    // The one who looks for circles is the one who is sent away: that must not be this client.
+    await client.query("BEGIN; SET LOCAL deadlock_timeout = '10min'");
+    await client.query(lock, [place.namespace, second.id, second.name]);
+    const written = place.reminders.write([setOf(first, { at: 1 }), setOf(second, { at: 1 })]);
+    while ((await client.query(isWaiting)).rows[0].waiting === 0) await pause(5);
+    await client.query(lock, [place.namespace, first.id, first.name]);
+    await client.query("COMMIT");
+    assert.deepEqual(
+      (await written).map(({ kind }) => kind),
+      ["set", "set"],
+    );
+    const told = circles().slice(before);
+    assert.equal(told.length, 1, "there was one");
+    assert.ok(
+      told[0]!.some((member) => member.trimStart().startsWith(PATIENT)),
+      "and the server says who was in it",
+    );
   });
 });
