@@ -291,6 +291,34 @@ describe("a workflow whose process is gone", () => {
   });
 });
 
+describe("a worker that stops", () => {
+  it("lets activities end, begins no new ones, and leaves the rest to others at once", async () => {
+    const store = new MemoryStore(() => time);
+    const time = 0;
+    const ran: string[] = [];
+    const going = Promise.withResolvers<void>();
+    const long = workflow("long", async (ctx) => {
+      for (const name of ["one", "two", "three"]) await ctx.activity("note", name);
+      return "done";
+    });
+    const note = async (name: string): Promise<void> => {
+      ran.push(name);
+      if (name === "two") await going.promise;
+    };
+    const first = await testLimpet({ workflows: [long], activities: { note }, stateStore: store });
+    await first.workflows.start(long, { id: "l", input: undefined });
+    while (ran.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    const stopped = first.stop();
+    going.resolve();
+    await stopped;
+    assert.deepEqual(ran, ["one", "two"]);
+    // No time passes: nobody waits for a lease.
+    await using second = await testLimpet({ workflows: [long], activities: { note }, stateStore: store });
+    assert.equal(await second.workflows.get(long, "l").result(), "done");
+    assert.deepEqual(ran, ["one", "two", "three"]);
+  });
+});
+
 describe("a workflow whose code has changed", () => {
   it("is blocked, can be seen so, and goes on when the code fits again", async () => {
     const store = new MemoryStore(() => time);

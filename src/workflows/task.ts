@@ -22,6 +22,8 @@ export interface TaskWorld {
   readonly leaseMs: number;
   /** The store's clock. */
   now(): number;
+  /** The worker begins nothing new. */
+  isDraining(): boolean;
   /** How long the run stays with this worker when it rests; undefined: it does not. */
   readonly affinity: Append["affinity"];
   callActor(type: string, id: string, method: string, args: readonly unknown[]): Promise<unknown>;
@@ -54,7 +56,9 @@ export async function workOn(run: HeldRun, arrived: number, world: TaskWorld): P
       known = outcome.arrived;
       if (step.fate.kind === "close") return "closed";
       if (step.fate.kind === "rest") return "rests";
-      step.startActivities();
+      // Others begin what this worker has no time for any more.
+      if (!world.isDraining()) step.startActivities();
+      else if (run.running.size === 0) return giveBack(run, world);
     }
     if (known <= run.taken && run.items.length === 0) {
       await run.nudged();
@@ -62,6 +66,11 @@ export async function workOn(run: HeldRun, arrived: number, world: TaskWorld): P
       if (run.items.length === 0) known = Number.MAX_SAFE_INTEGER;
     }
   }
+}
+
+async function giveBack({ ref, token }: HeldRun, { store }: TaskWorld): Promise<TaskEnd> {
+  await store.giveBack([{ ref, token: token!, pauseMs: 0, problem: undefined }]);
+  return "lost";
 }
 
 /**

@@ -41,7 +41,7 @@ export interface WorkerSettings {
   readonly isChecked?: boolean | undefined;
 }
 
-export interface WorkerWorld extends Omit<TaskWorld, "queue" | "leaseMs" | "affinity"> {
+export interface WorkerWorld extends Omit<TaskWorld, "queue" | "leaseMs" | "affinity" | "isDraining"> {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -86,7 +86,7 @@ export class Worker {
     const { queue, leaseMs, workerId, stickyMs } = settings;
     const affinity = this.cache.isOn ? { worker: workerId, ms: stickyMs } : undefined;
     const check = settings.isChecked === true ? (run: HeldRun, step: Step) => this.#check(run, step) : undefined;
-    this.#task = { ...world, queue, leaseMs, affinity, check };
+    this.#task = { ...world, queue, leaseMs, affinity, check, isDraining: () => !this.#isOpen };
   }
 
   get types(): string[] {
@@ -108,23 +108,29 @@ export class Worker {
     this.nudge();
   }
 
-  /** Takes no more tasks, lets those that are here end, and gives up what it remembers. */
+  /** Takes no more tasks, lets activities that run come to their end, gives back what is not done then, and forgets what it remembers. */
   async stop(): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     this.#poll?.cancel();
     this.#heartbeat?.cancel();
     await this.#seen(true).catch(() => {});
+    await this.#drained();
     for (const run of this.#held.values()) run.abandon(new LimpetError("STOPPING", "the worker stops"));
     await this.#giveBackAll();
-    const { clock, store } = this.#world;
-    await Promise.race([
-      Promise.allSettled([...this.#working]),
-      new Promise<void>((resolve) => clock.after(this.#settings.drainMs, resolve)),
-    ]);
+    await Promise.allSettled([...this.#working]);
     this.#renewal?.cancel();
     this.cache.clear();
-    await store.forgetWorker(this.#settings.namespace, this.#settings.workerId).catch(() => {});
+    const { namespace, workerId } = this.#settings;
+    await this.#world.store.forgetWorker(namespace, workerId).catch(() => {});
+  }
+
+  /** Until nothing is worked on, or it has taken too long. */
+  async #drained(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = this.#world.clock.after(this.#settings.drainMs, resolve);
+    await Promise.race([Promise.allSettled([...this.#working]), promise]);
+    timer.cancel();
   }
 
   async #giveBackAll(): Promise<void> {
