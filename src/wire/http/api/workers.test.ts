@@ -1,0 +1,289 @@
+// Workers elsewhere come, stay, change and leave; builds are drained and resumed; operators see all of it.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { type Json, openApi, type Told } from "./api-kit.test.ts";
+
+const said = ({ status, body }: Told): [number, unknown] => [status, body.reason];
+
+describe("what this system says of itself", () => {
+  it("is everything that a worker insists on, and needs no version", async (t) => {
+    const api = await openApi(t);
+    const { status, body } = await api.send("GET", "/cluster/info", undefined, {
+      "x-durable-workflow-control-plane-version": "9",
+    });
+    assert.equal(status, 200);
+    const { control_plane, worker_protocol, auth_composition_contract } = body as Record<string, Json>;
+    assert.equal(control_plane!.version, "2");
+    assert.equal(worker_protocol!.version, "1.20");
+    assert.equal(auth_composition_contract!.version, 1);
+    const capabilities = worker_protocol!.server_capabilities as Json;
+    assert.equal(capabilities.query_tasks, true);
+    assert.deepEqual(capabilities.sticky_execution, { supported: true });
+  });
+
+  it("comes with every answer to a worker, also with a refusal", async (t) => {
+    const api = await openApi(t);
+    const { body, headers } = await api.poll("nobody");
+    assert.equal(body.protocol_version, "1.20");
+    assert.equal((body.server_capabilities as Json).query_tasks, true);
+    assert.equal(headers.get("x-durable-workflow-protocol-version"), "1.20");
+  });
+
+  it("asks for a version that fits", async (t) => {
+    const api = await openApi(t);
+    const header = "x-durable-workflow-protocol-version";
+    for (const [version, reason] of [
+      ["", "missing_protocol_version"],
+      ["2.0", "unsupported_protocol_version"],
+      ["1.21", "unsupported_protocol_version"],
+      ["one", "unsupported_protocol_version"],
+    ] as const) {
+      const told = await api.send("POST", "/worker/heartbeat", { worker_id: "w" }, { [header]: version });
+      assert.deepEqual(said(told), [400, reason]);
+      assert.equal(told.body.supported_version, "1.20");
+    }
+    const control = "x-durable-workflow-control-plane-version";
+    assert.deepEqual(said(await api.send("GET", "/workflows", undefined, { [control]: "" })), [
+      400,
+      "missing_control_plane_version",
+    ]);
+    assert.deepEqual(said(await api.send("GET", "/workflows", undefined, { [control]: "1" })), [
+      400,
+      "unsupported_control_plane_version",
+    ]);
+  });
+
+  it("is about one namespace", async (t) => {
+    const api = await openApi(t);
+    assert.deepEqual(said(await api.send("GET", "/workflows", undefined, { "x-namespace": "other" })), [
+      404,
+      "namespace_not_found",
+    ]);
+    assert.equal((await api.send("GET", "/workflows", undefined, { "x-namespace": "default" })).status, 200);
+  });
+
+  it("knows its paths and no others", async (t) => {
+    const api = await openApi(t);
+    assert.deepEqual(said(await api.get("/nothing")), [404, "route_not_found"]);
+    const wrong = await api.send("DELETE", "/workflows");
+    assert.deepEqual([wrong.status, wrong.headers.get("allow")], [405, "GET, POST"]);
+    assert.equal((await fetch(`${api.app.url}/api/health`)).status, 204);
+  });
+});
+
+describe("registering", () => {
+  it("takes both ways of saying that a worker keeps runs in memory", async (t) => {
+    const api = await openApi(t);
+    const plain = await api.post("/worker/register", {
+      ...{ worker_id: "orders-worker-01", task_queue: "orders", runtime: "python" },
+      ...{ sticky_cache_enabled: true, sticky_cache_capacity: 100 },
+    });
+    assert.equal(plain.status, 201);
+    assert.deepEqual(plain.body.status, "active");
+    const manifest = { sticky_execution: { supported: true, minimum_protocol_version: "1.18" } };
+    const capable = await api.worker("w2", { capabilities: ["sticky_execution"], capability_manifest: manifest });
+    assert.deepEqual([capable.status, capable.body.capability_manifest], [201, manifest]);
+    await api.worker("w3");
+    const { body } = await api.get("/workers");
+    const enabled = (body.workers as Json[]).map(({ worker_id, sticky_cache }) => [
+      worker_id,
+      (sticky_cache as Json).enabled,
+      (sticky_cache as Json).capacity,
+    ]);
+    assert.deepEqual(enabled, [
+      ["orders-worker-01", true, 100],
+      ["w2", true, 100],
+      ["w3", false, 0],
+    ]);
+  });
+
+  it("gives an id to whoever has none", async (t) => {
+    const api = await openApi(t);
+    const { body } = await api.post("/worker/register", { task_queue: "orders", runtime: "go" });
+    assert.match(String(body.worker_id), /^[\w-]{20,}$/);
+  });
+
+  it("refuses what makes no sense, with the name of the field", async (t) => {
+    const api = await openApi(t);
+    const wrong: readonly [string, Json][] = [
+      ["task_queue", { task_queue: "" }],
+      ["task_queue", { task_queue: "a/b" }],
+      ["worker_id", { worker_id: "$drain x" }],
+      ["runtime", { runtime: "cobol" }],
+      ["supported_workflow_types", { supported_workflow_types: [1] }],
+      ["supported_activity_types", { supported_activity_types: ["a/b"] }],
+      ["max_concurrent_workflow_tasks", { max_concurrent_workflow_tasks: 0, max_concurrent_activity_tasks: 0 }],
+      ["heartbeat_interval_seconds", { heartbeat_interval_seconds: 0 }],
+      ["sticky_cache_enabled", { sticky_cache_enabled: "yes" }],
+    ];
+    for (const [field, more] of wrong) {
+      const told = await api.worker("w", more);
+      assert.deepEqual(said(told), [422, "validation_failed"], field);
+      assert.deepEqual(Object.keys(told.body.errors as Json), [field]);
+    }
+    assert.deepEqual(said(await api.send("POST", "/worker/register", "{")), [400, "invalid_body"]);
+    assert.deepEqual(said(await api.send("POST", "/worker/register", "[]")), [400, "invalid_body"]);
+    const mismatch = {
+      capabilities: ["sticky_execution"],
+      capability_manifest: { sticky_execution: { supported: false } },
+    };
+    assert.deepEqual(said(await api.worker("w", mismatch)), [409, "worker_capability_manifest_mismatch"]);
+  });
+
+  it("refuses another definition under the id of a worker that is active", async (t) => {
+    const api = await openApi(t);
+    const finger = (print: string): Json => ({ workflow_definition_fingerprints: { order: print } });
+    assert.equal((await api.worker("w1", finger("sha256:a"))).status, 201);
+    assert.equal((await api.worker("w1", finger("sha256:a"))).status, 201);
+    assert.deepEqual(said(await api.worker("w1", finger("sha256:b"))), [409, "workflow_definition_changed"]);
+    assert.equal((await api.worker("w2", finger("sha256:b"))).status, 201);
+  });
+});
+
+describe("heartbeats", () => {
+  it("keep what a worker says of its cache, and operators see it", async (t) => {
+    const api = await openApi(t);
+    await api.worker("w1", { sticky_cache_enabled: true, sticky_cache_capacity: 100 });
+    const sticky_cache = {
+      ...{ enabled: true, capacity: 100, size: 95, hit_count: 940, miss_count: 31 },
+      ...{ forced_cold_replay_count: 8, eviction_count: 15 },
+    };
+    const told = await api.post("/worker/heartbeat", {
+      worker_id: "w1",
+      sticky_cache,
+      task_slots: { workflow_available: 3 },
+    });
+    assert.deepEqual([told.status, told.body.acknowledged], [200, true]);
+    const worker = await api.get("/workers/w1");
+    assert.deepEqual(worker.body.sticky_cache, sticky_cache);
+    assert.deepEqual(worker.body.task_slots, { workflow_available: 3 });
+    const { sticky_execution, sticky_execution_workers } = (await api.get("/system/operator-metrics")).body as Record<
+      string,
+      Json
+    >;
+    assert.deepEqual(sticky_execution_workers, {
+      ...{ worker_count: 1, cache_capacity: 100, cache_size: 95, hit_count: 940, miss_count: 31 },
+      ...{ forced_cold_replay_count: 8, eviction_count: 15, capacity_pressure_worker_count: 1 },
+    });
+    assert.equal(sticky_execution!.miss_last_minute, 31);
+    assert.equal(sticky_execution!.capacity_pressure_tasks, 95);
+    for (const name of "active_sticky_runs ready_sticky_tasks leased_sticky_tasks hit_expected_last_minute forced_cold_replay_last_minute cold_replay_last_minute hit_rate_last_minute miss_rate_last_minute".split(
+      " ",
+    )) {
+      assert.equal(typeof sticky_execution![name], "number", name);
+    }
+  });
+
+  it("of somebody unknown are refused", async (t) => {
+    const api = await openApi(t);
+    assert.deepEqual(said(await api.post("/worker/heartbeat", { worker_id: "ghost" })), [404, "worker_not_registered"]);
+    assert.deepEqual(said(await api.post("/worker/heartbeat", {})), [422, "validation_failed"]);
+  });
+});
+
+describe("leaving", () => {
+  it("gives back what the worker had, at once", async (t) => {
+    const api = await openApi(t);
+    await api.worker("w1");
+    await api.worker("w2");
+    await api.start("o-1");
+    await api.task("w1");
+    const gone = await api.send("DELETE", "/worker/registrations/w1");
+    assert.deepEqual([gone.status, gone.body.recovered_workflow_task_count], [200, 1]);
+    const task = await api.task("w2");
+    assert.equal(task.workflow_id, "o-1");
+    assert.deepEqual(said(await api.send("DELETE", "/worker/registrations/w1")), [404, "worker_not_found"]);
+    assert.deepEqual(said(await api.poll("w1")), [412, "worker_not_registered"]);
+  });
+
+  it("by being replaced: another process under the same id finds the tasks of the one before", async (t) => {
+    const api = await openApi(t);
+    await api.worker("w1", { process_metrics: { process_id: 1, host: "h" } });
+    await api.start("o-1");
+    await api.task("w1");
+    await api.worker("w1", { process_metrics: { process_id: 2, host: "h" } });
+    assert.equal((await api.task("w1")).workflow_id, "o-1");
+  });
+});
+
+describe("polling", () => {
+  it("is for those who registered, for their queue and their build", async (t) => {
+    const api = await openApi(t);
+    await api.worker("w1", { build_id: "b1" });
+    assert.deepEqual(said(await api.poll("ghost")), [412, "worker_not_registered"]);
+    assert.deepEqual(said(await api.poll("w1", "workflow", { task_queue: "other" })), [409, "task_queue_mismatch"]);
+    assert.deepEqual(said(await api.poll("w1", "activity", { build_id: "b2" })), [409, "build_id_mismatch"]);
+    assert.deepEqual(said(await api.poll("w1", "query", { timeout_seconds: 61 })), [422, "validation_failed"]);
+    const empty = await api.poll("w1", "workflow", { timeout_seconds: 0, build_id: "b1" });
+    assert.deepEqual([empty.body.task, empty.body.poll_status], [null, "empty"]);
+    await api.worker("w2", { supported_workflow_types: [], supported_activity_types: [] });
+    assert.equal((await api.poll("w2")).body.poll_status, "no_workflow_capability");
+  });
+
+  it("gives a run that is bound to a build to no other", async (t) => {
+    const api = await openApi(t);
+    await api.worker("w1", { build_id: "b1" });
+    await api.worker("w2", { build_id: "b2" });
+    await api.start("o-1", [], { build_id: "b2" });
+    assert.equal((await api.poll("w1", "workflow", { timeout_seconds: 0 })).body.task, null);
+    assert.equal((await api.task("w2")).compatibility, "b2");
+  });
+
+  it("waits until there is something, and gives it back when nobody waits any more", async (t) => {
+    const api = await openApi(t);
+    await api.worker("w1");
+    await api.worker("w2");
+    const hangUp = new AbortController();
+    const lost = api.post("/worker/workflow-tasks/poll", { worker_id: "w1", task_queue: "orders" }, hangUp.signal);
+    const waiting = api.task("w2", "workflow", { timeout_seconds: 30 });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    hangUp.abort();
+    await assert.rejects(lost);
+    await api.start("o-1");
+    assert.equal((await waiting).workflow_id, "o-1");
+  });
+
+  it("under the same name gives the same task again", async (t) => {
+    const api = await openApi(t);
+    await api.worker("w1");
+    await api.start("o-1");
+    const first = await api.task("w1", "workflow", { poll_request_id: "p1" });
+    const again = await api.task("w1", "workflow", { poll_request_id: "p1" });
+    assert.deepEqual(again, first);
+    const other = await api.poll("w1", "workflow", { poll_request_id: "p2", timeout_seconds: 0 });
+    assert.equal(other.body.task, null);
+  });
+});
+
+describe("a build that is drained", () => {
+  it("gets no more work until it is resumed, while others do", async (t) => {
+    const api = await openApi(t);
+    await api.worker("w1", { build_id: "b1" });
+    await api.worker("w2", { build_id: "b2" });
+    await api.start("o-1");
+    const held = await api.task("w1");
+    assert.equal((await api.post("/task-queues/orders/build-ids/drain", { build_id: "b1" })).status, 200);
+    const refused = await api.poll("w1");
+    assert.deepEqual([...said(refused), refused.body.poll_status], [409, "worker_draining", "draining"]);
+    // What it has in hand it may bring to an end.
+    assert.equal((await api.complete(held, [{ type: "complete_workflow", result: null }])).status, 200);
+    assert.equal((await api.post("/worker/heartbeat", { worker_id: "w1" })).body.status, "draining");
+    assert.equal((await api.worker("w3", { build_id: "b1" })).body.status, "draining");
+    await api.start("o-2");
+    assert.equal((await api.task("w2")).workflow_id, "o-2");
+    const { body } = await api.get("/task-queues/orders/build-ids");
+    const told = (body.build_ids as Json[]).map(({ build_id, drain_intent, rollout_status }) => [
+      build_id,
+      drain_intent,
+      rollout_status,
+    ]);
+    assert.deepEqual(told.sort(), [
+      ["b1", "draining", "draining"],
+      ["b2", "active", "active"],
+    ]);
+    await api.post("/task-queues/orders/build-ids/resume", { build_id: "b1" });
+    await api.start("o-3");
+    assert.equal((await api.task("w1")).workflow_id, "o-3");
+    assert.equal((await api.get("/workers")).body.worker_count, 3);
+  });
+});
