@@ -1,6 +1,6 @@
 // The least a processor on SQLite can do: one transaction leases a thousand rows, the next one deletes them when they have been handled
 // and leases the next thousand. As durable as ours (WAL, synchronous=FULL).
-import { setTimeout as pause } from "node:timers/promises";
+import { setTimeout as pause, setImmediate as soon } from "node:timers/promises";
 import { beTheOther } from "../cluster/other-process.ts";
 import { openFile } from "./floor-sqlite-table.ts";
 import { Tally, type TallyQuestion } from "./tally.ts";
@@ -12,13 +12,13 @@ const tally = new Tally();
 
 await beTheOther<{ file: string; batch: number }>(async ({ file, batch }) => {
   const database = openFile(file);
-  const select = database.prepare(
-    `SELECT generation, id, name, at, due, number, attempt, schedule, data FROM reminders
-     WHERE type_ref = 1 AND at <= ?1 AND leased_until <= ?1 ORDER BY at LIMIT ?2`,
-  );
   const lease = database.prepare(
-    "UPDATE reminders SET leased_until = ?, token = 'abcdefghijklmnopqrstuv' WHERE generation IN (SELECT value FROM json_each(?))",
+    `UPDATE reminders SET leased_until = ?1 + 30000, token = 'abcdefghijklmnopqrstuv'
+     WHERE generation IN (
+       SELECT generation FROM reminders WHERE type_ref = 1 AND at <= ?1 AND leased_until <= ?1 ORDER BY at LIMIT ?2)
+     RETURNING generation, id, name, at, due, number, attempt, schedule, data`,
   );
+  lease.setReturnArrays(true);
   const remove = database.prepare("DELETE FROM reminders WHERE generation IN (SELECT value FROM json_each(?))");
   const transaction = async <T>(work: () => T): Promise<T> => {
     for (;;) {
@@ -42,13 +42,11 @@ await beTheOther<{ file: string; batch: number }>(async ({ file, batch }) => {
       const isEmpty = handled.length === 0;
       const rows = await transaction(() => {
         if (!isEmpty) remove.run(gone);
-        const found = isOpen ? select.all(Date.now(), batch) : [];
-        lease.run(Date.now() + 30_000, JSON.stringify(found.map(({ generation }) => generation)));
-        return found;
+        return isOpen ? (lease.all(Date.now(), batch) as unknown as unknown[][]) : [];
       });
-      for (const row of rows) tally.hit(Number(row.data));
-      handled = rows.map(({ generation }) => generation);
-      await pause(rows.length === 0 ? EMPTY_MS : 0);
+      for (const row of rows) tally.hit(Number(row[8]));
+      handled = rows.map(([generation]) => generation);
+      await (rows.length === 0 ? pause(EMPTY_MS) : soon());
     }
   };
   const working = work();

@@ -20,7 +20,7 @@ interface Side {
 }
 
 async function open(url: string): Promise<Side> {
-  const handlers = await startHosts({ store: url }, 1);
+  const handlers = await startHosts({ store: url, batchSize: 1_000 }, 1);
   const backlog = await PostgresBacklog.open(url, ACTORS, SPAN_MS);
   return {
     backlog,

@@ -4,14 +4,17 @@ import { makeDrain } from "./drain.ts";
 import { startHosts } from "./ours.ts";
 import { PostgresBacklog, SqliteBacklog } from "./ours-rows.ts";
 
+/** As peers take a backlog in larger pieces than they usually do. */
+const BATCH = 1_000;
+
 export const onPostgres = makeDrain(async ({ postgres, params }) => {
-  const handlers = await startHosts({ store: postgres }, Number(params.processes));
+  const handlers = await startHosts({ store: postgres, batchSize: BATCH }, Number(params.processes));
   return { handlers, backlog: await PostgresBacklog.open(postgres, Number(params.actors)) };
 });
 
 /** Nothing in a file calls out to other processes, so they look often. */
 export const onSqlite = makeDrain(async ({ folder, params }) => {
   const file = join(folder, "ours.db");
-  const handlers = await startHosts({ store: file, pollInterval: "100ms" }, Number(params.processes));
+  const handlers = await startHosts({ store: file, batchSize: BATCH, pollInterval: "100ms" }, Number(params.processes));
   return { handlers, backlog: new SqliteBacklog(file) };
 });

@@ -28,10 +28,12 @@ export interface HostOptions {
   readonly store: string;
   /** How often the store is asked, where it cannot tell. */
   readonly pollInterval?: string | undefined;
+  /** How many reminders are taken at a time. */
+  readonly batchSize?: number | undefined;
 }
 
-export const openHost = ({ store, pollInterval }: HostOptions): Promise<App> =>
-  limpet({ actors: [Sink], store, ...(pollInterval === undefined ? {} : { reminders: { pollInterval } }) });
+export const openHost = ({ store, ...reminders }: HostOptions): Promise<App> =>
+  limpet({ actors: [Sink], store, reminders });
 
 /** Hosts in processes of their own, in one cluster when they are several. */
 export async function startHosts(options: HostOptions, processes: number): Promise<Handlers> {
