@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { checkId, checkType, nameProblem } from "./names.ts";
+import { checkId, checkJobName, checkNoJob, checkType, nameProblem } from "./names.ts";
 
 it("names may hold nearly everything", () => {
   for (const name of [
@@ -48,4 +48,11 @@ it("limits count bytes, not characters", () => {
   assert.equal(nameProblem("🐚".repeat(128), 512), undefined);
   assert.match(nameProblem("🐚".repeat(129), 512)!, /at most 512 bytes/);
   assert.throws(() => checkType("x".repeat(129)), { code: "NAME_INVALID" });
+});
+
+it("jobs are told apart from actors, and from what is our own", () => {
+  checkJobName("report $");
+  checkNoJob("Report$");
+  assert.throws(() => checkJobName("$timer"), { code: "NAME_INVALID" });
+  assert.throws(() => checkNoJob("$report"), { code: "NAME_INVALID" });
 });

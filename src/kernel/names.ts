@@ -48,6 +48,17 @@ export const checkNamespace = (name: string): void => check("namespace", name, L
 export const checkType = (name: string): void => check("actor type", name, LIMITS.wordBytes);
 export const checkId = (name: string): void => check("actor id", name, LIMITS.idBytes);
 export const checkMethod = (name: string): void => check("method", name, LIMITS.wordBytes);
-export const checkJobName = (name: string): void => check("job name", name, LIMITS.wordBytes - JOB_MARK.length);
 export const checkReminderName = (name: string): void => check("reminder name", name, LIMITS.idBytes);
 export const checkTimerName = (name: string): void => check("timer name", name, LIMITS.wordBytes);
+
+/** Types with two marks are our own. */
+export function checkJobName(name: string): void {
+  check("job name", name, LIMITS.wordBytes - JOB_MARK.length);
+  if (name.startsWith(JOB_MARK)) throw new LimpetError("NAME_INVALID", `job name must not begin with ${JOB_MARK}`);
+}
+
+/** What only actors may have cannot be had by a job. */
+export function checkNoJob(type: string): void {
+  if (!type.startsWith(JOB_MARK)) return;
+  throw new LimpetError("NAME_INVALID", `actor type must not begin with ${JOB_MARK}: that is a job, and set in code`);
+}

@@ -1,6 +1,6 @@
 // Reminders and jobs, as the code around the actors uses them: `app.reminders`, `app.jobs`.
 import type { ActorClass } from "../actors/remote.ts";
-import { checkId, checkReminderName, checkType } from "../kernel/names.ts";
+import { checkId, checkNoJob, checkReminderName, checkType } from "../kernel/names.ts";
 import type { ReminderInfo } from "../ports/reminder-book.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
 import type { ReminderKey } from "../ports/reminders.ts";
@@ -37,7 +37,9 @@ export function appReminders(node: ReminderNode, namespace: string): AppReminder
   const { book } = node;
   return {
     async set(type, id, name, options) {
-      await book.write(book.set(keyOf(type, id, name), options));
+      const key = keyOf(type, id, name);
+      checkNoJob(key.type);
+      await book.write(book.set(key, options));
     },
     get: async (type, id, name) => book.get(keyOf(type, id, name)),
     list: async (type, id) => book.list(keyOf(type, id, "all")),

@@ -158,7 +158,9 @@ describe("reminders set in texts", () => {
     await app.jobs.set("report", { every: "1h" }, () => {});
     const job = { type: "$report", id: "job", name: "run" };
     await assert.rejects(reminders.set(job, wish({ dueTime: "0s" })), { code: "NAME_INVALID" });
+    await assert.rejects(app.reminders.set("$report", "job", "run", { due: 0 }), { code: "NAME_INVALID" });
     assert.equal((await reminders.get(job))?.period, "@every 1h0m0s");
+    assert.equal((await app.jobs.get("report"))?.name, "report");
     await reminders.cancel(job);
     assert.equal(await app.jobs.get("report"), undefined);
   });

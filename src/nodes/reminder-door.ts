@@ -1,8 +1,7 @@
 // Reminders for the doors: what was said in the texts of the wire becomes a row, and rows become what people can read. A row that cannot
 // be read must not hide the others.
-import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import { checkId, checkReminderName, checkType, JOB_MARK } from "../kernel/names.ts";
+import { checkId, checkNoJob, checkReminderName, checkType } from "../kernel/names.ts";
 import type { ReminderBook } from "../ports/reminder-book.ts";
 import {
   type DeadReminderSummary,
@@ -47,12 +46,7 @@ export class StoredReminders implements ReminderDoor {
 
   async set(name: ReminderName, { data, onFailure, isNew, ...texts }: ReminderWish): Promise<boolean> {
     const key = this.#keyOf(name);
-    if (key.type.startsWith(JOB_MARK)) {
-      throw new LimpetError(
-        "NAME_INVALID",
-        `actor type must not begin with ${JOB_MARK}: that is a job, and set in code`,
-      );
-    }
+    checkNoJob(key.type);
     this.#behind.checkHosted(key.type);
     const { book } = this.#behind;
     // The book checks what a reminder carries; only its moments come in another format. What is due at once says what time it is.

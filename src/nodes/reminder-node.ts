@@ -180,7 +180,8 @@ export class ReminderNode {
   }
 
   async getJob(name: string): Promise<ReminderInfo | undefined> {
-    return this.book.get(this.#jobKey(name));
+    const info = await this.book.get(this.#jobKey(name));
+    return info && { ...info, name };
   }
 
   /** It does not run any more, wherever it was set. */

@@ -197,6 +197,7 @@ describe("a book", () => {
     const refused: readonly [ReminderOptions, RegExp][] = [
       [{}, /^schedule: /],
       [undefined as unknown as ReminderOptions, /^schedule: /],
+      ["10m" as ReminderOptions, /^reminder: .*\{ due: "10m" \}/],
       [{ due: "soon" }, /^due: /],
       [{ due: 0, data: () => {} }, /^data/],
       [{ due: 0, onFailure: { attempts: 0 } }, /^onFailure/],

@@ -23,7 +23,7 @@ import {
 import { Batcher } from "./batcher.ts";
 import { resolvePolicy } from "./failure-policy.ts";
 import { decodePlan, encodePlan } from "./plan.ts";
-import { refuse } from "./refusal.ts";
+import { refuse, shown } from "./refusal.ts";
 import { resolveSchedule, type Schedule } from "./schedule.ts";
 import type { StoreClock } from "./store-clock.ts";
 
@@ -67,6 +67,9 @@ export class Book implements ReminderBook {
 
   set(key: ReminderKey, options: ReminderOptions, isNew = false): SetWrite {
     const { data, onFailure, ...when } = options ?? {};
+    if (typeof (options ?? {}) !== "object") {
+      refuse("reminder", `${shown(options)} is no object; write for example { due: "10m" }`);
+    }
     for (const word of Object.keys(options ?? {})) {
       if (!OPTIONS.includes(word)) refuse("reminder", `there is no option "${word}"${didYouMean(word, OPTIONS)}`);
     }
