@@ -60,19 +60,16 @@ const ENDS: ReadonlySet<string> = new Set<Command["kind"]>(["complete_workflow",
 
 /** Throws WORKFLOW_INVALID when they make no sense together, or for this run. */
 export function decide(run: RemoteRun, commands: readonly Command[], now: number): Decided {
-  check(run, commands);
+  check(commands);
   const making = new Making(run, now);
   for (const command of commands) making.add(command);
   return making.end();
 }
 
-function check(run: RemoteRun, commands: readonly Command[]): void {
+function check(commands: readonly Command[]): void {
   const ends = commands.filter(({ kind }) => ENDS.has(kind));
   if (ends.length > 1 || (ends.length === 1 && commands.at(-1) !== ends[0])) {
     throw new LimpetError("WORKFLOW_INVALID", "there can be one command that ends the run, and it must be the last");
-  }
-  if (commands.length === 0 && run.open.size === 0 && run.wait === undefined) {
-    throw new LimpetError("WORKFLOW_INVALID", "there are no commands, and the run waits for nothing");
   }
 }
 
@@ -138,13 +135,23 @@ class Making {
   }
 
   end(): Decided {
-    const { wait } = this.#run;
+    const { wait, open } = this.#run;
     const isOnlyUpdates = this.#events.every(({ kind }) => kind.startsWith("Update"));
+    const isUpdate = isOnlyUpdates && this.#events.length > 0;
+    const waits = open.size > 0 || this.#opensSome || (wait !== undefined && isOnlyUpdates);
+    // Nothing would ever wake it again.
+    if (!waits && !isUpdate && this.#end === undefined) {
+      throw new LimpetError("WORKFLOW_INVALID", "the run would wait for nothing; it needs a step, a wait or an end");
+    }
     // Whoever goes on has passed its wait. At the end of a run all its timers are cancelled anyway.
     if (wait?.timer !== undefined && !this.#isWaitTold && !isOnlyUpdates && this.#end === undefined) {
       this.#timers.push({ kind: "TimerCancelled", n: 0, of: wait.timer });
     }
     return { events: this.#events, timers: this.#timers, end: this.#end };
+  }
+
+  get #opensSome(): boolean {
+    return this.#events.some(({ kind }) => /^(Activity|Timer|ChildWorkflow)Scheduled$|WaitOpened$/.test(kind));
   }
 
   #push(event: Decision | News): void {
