@@ -37,6 +37,13 @@ export interface StartOptions<Input> {
   readonly build?: string;
 }
 
+export interface UpdateOptions {
+  /** The same for every attempt at one update. Default: a new one. */
+  readonly id?: string;
+  /** Ends the waiting for its answer; the update itself goes on. */
+  readonly signal?: AbortSignal;
+}
+
 export interface RunDescription {
   readonly workflowId: string;
   readonly runId: string;
@@ -80,12 +87,8 @@ export interface WorkflowHandle<Result> {
   signal<Input>(name: SignalName<Input> | string, input: Input): Promise<void>;
   query<Answer, Input>(name: QueryName<Answer, Input>, input?: Input): Promise<Answer>;
   query<Answer = unknown>(name: string, input?: unknown): Promise<Answer>;
-  update<Answer, Input>(
-    name: UpdateName<Answer, Input>,
-    input?: Input,
-    options?: { readonly id?: string },
-  ): Promise<Answer>;
-  update<Answer = unknown>(name: string, input?: unknown, options?: { readonly id?: string }): Promise<Answer>;
+  update<Answer, Input>(name: UpdateName<Answer, Input>, input?: Input, options?: UpdateOptions): Promise<Answer>;
+  update<Answer = unknown>(name: string, input?: unknown, options?: UpdateOptions): Promise<Answer>;
   /** Asks it to end. What it does about it is up to it. */
   cancel(reason?: string): Promise<void>;
   /** Ends it, now, whatever its code says. */
@@ -225,8 +228,8 @@ export class WorkflowClient {
         const run = await this.#find(id, runId);
         return (await this.#world.query(run, typeof name === "string" ? name : name.query, input)) as never;
       },
-      update: (name: string | { readonly update: string }, input?: unknown, options?: { readonly id?: string }) =>
-        this.#update(id, runId, typeof name === "string" ? name : name.update, input, options?.id) as never,
+      update: (name: string | { readonly update: string }, input?: unknown, options?: UpdateOptions) =>
+        this.#update(id, runId, typeof name === "string" ? name : name.update, input, options) as never,
       cancel: async (reason = "") => {
         await this.#world.arrive(this.cancelTo(id, runId, reason));
       },
@@ -280,7 +283,7 @@ export class WorkflowClient {
     runId: string | undefined,
     name: string,
     input: unknown,
-    id = this.#world.random.id(),
+    { id = this.#world.random.id(), signal }: UpdateOptions = {},
   ): Promise<unknown> {
     checked("update", name);
     const run = await this.#find(workflowId, runId);
@@ -309,6 +312,7 @@ export class WorkflowClient {
           );
       }
       await new Promise<void>((resolve) => clock.after(pauseMs, resolve));
+      signal?.throwIfAborted();
     }
   }
 

@@ -31,6 +31,17 @@ export class MinuteCounts<Name extends string> {
     return sum;
   }
 
+  /** Those that happened at all. */
+  get all(): Partial<Record<Name, number>> {
+    const first = this.#second - SECONDS + 1;
+    const sums: Partial<Record<Name, number>> = {};
+    for (const slot of this.#seconds) {
+      if (slot === undefined || slot.second < first) continue;
+      for (const [name, count] of slot.counts) sums[name] = (sums[name] ?? 0) + count;
+    }
+    return sums;
+  }
+
   get #second(): number {
     return Math.floor(this.#clock.monotonic() / 1_000);
   }

@@ -10,7 +10,7 @@ import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { ReminderWrite } from "../ports/reminders.ts";
 import type { Settle } from "../ports/settle.ts";
-import type { ClaimedTask, RunStart, StartOutcome, TaskLease, WorkerRow } from "../ports/workflows.ts";
+import type { ClaimedTask, ReplayMode, RunStart, StartOutcome, TaskLease, WorkerRow } from "../ports/workflows.ts";
 import type { AnyWorkflow } from "./definition.ts";
 import { fingerprintOf } from "./definition.ts";
 import { describeDecision } from "./divergence.ts";
@@ -20,6 +20,7 @@ import { Execution } from "./execution.ts";
 import { HeldRun } from "./held-run.ts";
 import type { WorkflowInstruments } from "./instruments.ts";
 import { readMessage, writeError } from "./messages.ts";
+import { MinuteCounts } from "./minute-counts.ts";
 import { RunCache } from "./run-cache.ts";
 import { firstStep, type TaskWorld, workOn } from "./task.ts";
 
@@ -68,6 +69,8 @@ export class Worker {
   readonly #task: TaskWorld;
   readonly #definitions: ReadonlyMap<string, AnyWorkflow>;
   readonly cache: RunCache;
+  /** How tasks came here lately; told with every heartbeat. */
+  readonly #minute: MinuteCounts<ReplayMode | "miss">;
   /** Runs whose task is here. */
   readonly #held = new Map<number, HeldRun>();
   readonly #working = new Set<Promise<void>>();
@@ -82,6 +85,7 @@ export class Worker {
     this.#settings = settings;
     this.#world = world;
     this.#definitions = new Map(definitions.map((definition) => [definition.name, definition]));
+    this.#minute = new MinuteCounts(world.clock);
     this.cache = new RunCache(settings.isSticky ? settings.cacheRuns : 0, settings.cacheBytes);
     const { queue, leaseMs, workerId, stickyMs } = settings;
     const affinity = this.cache.isOn ? { worker: workerId, ms: stickyMs } : undefined;
@@ -157,6 +161,7 @@ export class Worker {
       capacity,
       ...numbers,
       working: this.working,
+      minute: this.#minute.all,
     };
     return {
       namespace,
@@ -232,6 +237,7 @@ export class Worker {
         });
         for (const task of claims.tasks) {
           this.#world.instruments.claimed(task.mode);
+          this.#minute.add(task.mode);
           this.#begin(this.#workOn(task));
         }
         if (claims.tasks.length > 0) this.#isNudged = true;
@@ -319,7 +325,10 @@ export class Worker {
       this.cache.hits++;
       return warm;
     }
-    if (task.mode === "sticky_hit_expected") this.cache.misses++;
+    if (task.mode === "sticky_hit_expected") {
+      this.cache.misses++;
+      this.#minute.add("miss");
+    }
     if (task.mode === "forced_cold_replay") this.cache.forced++;
     return this.replay(task);
   }

@@ -1,0 +1,208 @@
+// Workflows as the doors of a host see them: started and steered by names, looked at by people. All of them are those of the host's own
+// namespace. Times are milliseconds since 1970 on the store's clock; values are in their JSON-ready form (kernel/values.ts).
+import type { ReplayMode, RunQuery, RunStatus, StickyCounts, StoredTask } from "./workflows.ts";
+
+/** How far workflows are counted for people. */
+export const MOST_WORKFLOWS_COUNTED = 10_000;
+
+export interface RunName {
+  readonly workflowId: string;
+  /** Undefined: the open run, or else the latest. */
+  readonly runId?: string | undefined;
+}
+
+export interface WorkflowSummary {
+  readonly workflowId: string;
+  readonly runId: string;
+  readonly type: string;
+  readonly queue: string;
+  /** Only workers of this build may have it. */
+  readonly build: string | undefined;
+  readonly status: RunStatus;
+  readonly startedAt: number;
+  readonly closedAt: number | undefined;
+  readonly events: number;
+  readonly bytes: number;
+  readonly attributes: unknown;
+  /** Why its worker could not go on with it. */
+  readonly blocked: string | undefined;
+  readonly task: StoredTask | undefined;
+  readonly stickyWorker: string | undefined;
+  readonly stickyUntil: number | undefined;
+}
+
+export type WorkflowPageQuery = Omit<RunQuery, "namespace">;
+
+/** The latest first. */
+export interface WorkflowPage {
+  readonly now: number;
+  readonly workflows: readonly WorkflowSummary[];
+  /** Pass it back as `before` for the next page. */
+  readonly next: number | undefined;
+}
+
+/** Both up to MOST_WORKFLOWS_COUNTED. */
+export interface WorkflowCounts {
+  readonly running: number;
+  readonly blocked: number;
+}
+
+export type StepKind =
+  | "start"
+  | "activity"
+  | "actor"
+  | "timer"
+  | "child"
+  | "signal"
+  | "update"
+  | "cancel"
+  | "wait"
+  | "sent"
+  | "note"
+  | "end";
+
+/** `told`: nothing is to come of it. `left`: nobody waits for it any more, because the run is over. */
+export type StepState = "pending" | "done" | "failed" | "cancelled" | "left" | "told";
+
+/** Something that was decided or came from outside, and what came of it. */
+export interface HistoryStep {
+  /** The number of its first event. */
+  readonly event: number;
+  readonly at: number;
+  readonly kind: StepKind;
+  /** The name of the activity, of the signal and so on. */
+  readonly what: string;
+  readonly state: StepState;
+  readonly endedAt: number | undefined;
+  /** Values as JSON text, cut when they are long. */
+  readonly input: string | undefined;
+  readonly result: string | undefined;
+  readonly error: string | undefined;
+  /** Attempts that failed. */
+  readonly failures: number;
+  /** When a timer goes off, or the next attempt begins. */
+  readonly due: number | undefined;
+}
+
+/** What an open run waits for. */
+export interface AwaitedThing {
+  readonly kind: StepKind | "condition" | "worker";
+  readonly what: string;
+  /** Since when; undefined: that is not recorded. */
+  readonly since: number | undefined;
+  readonly due: number | undefined;
+  readonly failures: number;
+  readonly error: string | undefined;
+  /** One phrase: who has it, or why nobody has. */
+  readonly why: string | undefined;
+  /** It will not go on by itself. */
+  readonly isStuck: boolean;
+}
+
+export interface WorkflowView extends WorkflowSummary {
+  readonly now: number;
+  /** One sentence: what it does, or what it waits for and why. */
+  readonly summary: string;
+  readonly waitsFor: readonly AwaitedThing[];
+  /** Signals and conditions are known to its code alone; false: nobody here could ask it. */
+  readonly isCodeAsked: boolean;
+  readonly input: unknown;
+  readonly memo: unknown;
+  readonly result: unknown;
+  readonly error: string | undefined;
+  readonly parent: { readonly workflowId: string; readonly runId: string } | undefined;
+  readonly continuedFrom: string | undefined;
+  readonly continuedAs: string | undefined;
+  readonly timeoutAt: number | undefined;
+  /** Its history, the latest of these at least; `earlier` ones are left out. */
+  readonly steps: readonly HistoryStep[];
+  readonly earlier: number;
+}
+
+export interface WorkflowEvent {
+  readonly number: number;
+  readonly at: number;
+  readonly event: object;
+}
+
+export interface EventPage {
+  readonly events: readonly WorkflowEvent[];
+  /** Pass it back as `after` for the next page. */
+  readonly next: number | undefined;
+}
+
+export interface StartWish {
+  readonly type: string;
+  readonly id?: string | undefined;
+  readonly input?: unknown;
+  readonly queue?: string | undefined;
+  readonly build?: string | undefined;
+  readonly ifRunning?: "fail" | "existing" | "terminate" | undefined;
+  readonly ifEnded?: "start" | "start unless completed" | "fail" | undefined;
+  readonly memo?: Readonly<Record<string, unknown>> | undefined;
+  readonly attributes?: Readonly<Record<string, string | number | boolean | null>> | undefined;
+  readonly timeout?: string | undefined;
+  readonly runTimeout?: string | undefined;
+  readonly delay?: string | undefined;
+}
+
+/** How tasks of the last minute came to their worker; `miss`: it should have had the run in memory, and had not. */
+export type MinuteOfClaims = Readonly<Record<ReplayMode | "miss", number>>;
+
+export interface WorkerSummary {
+  readonly worker: string;
+  readonly queue: string;
+  readonly build: string;
+  readonly runtime: string;
+  readonly types: readonly string[];
+  /** Of workers elsewhere; undefined: it does not say. */
+  readonly activities: readonly string[] | undefined;
+  readonly isSticky: boolean;
+  readonly isDraining: boolean;
+  readonly isLive: boolean;
+  readonly seenAt: number;
+  /** Runs in memory, and what became of that since the worker began. */
+  readonly capacity: number;
+  readonly size: number;
+  readonly hits: number;
+  readonly misses: number;
+  readonly forced: number;
+  readonly evictions: number;
+}
+
+/** Runs, or activities, that have waited for longer than a moment and that no live worker can have. */
+export interface Unserved {
+  readonly kind: "workflow" | "activity";
+  readonly type: string;
+  readonly queue: string;
+  readonly build: string | undefined;
+  readonly count: number;
+  readonly since: number;
+}
+
+export interface WorkerOverview extends WorkflowCounts {
+  readonly now: number;
+  readonly workers: readonly WorkerSummary[];
+  readonly sticky: StickyCounts & { readonly isEnabled: boolean; readonly ttlMs: number };
+  readonly lastMinute: MinuteOfClaims;
+  readonly unserved: readonly Unserved[];
+}
+
+/** Rejects with WORKFLOW_UNKNOWN and WORKFLOW_CLOSED, and with what the client of workflows rejects with. */
+export interface WorkflowDoor {
+  list(query: WorkflowPageQuery): Promise<WorkflowPage>;
+  count(): Promise<WorkflowCounts>;
+  /** With so many steps of its history, the latest ones. */
+  look(name: RunName, steps: number): Promise<WorkflowView>;
+  events(name: RunName, after: number, limit: number): Promise<EventPage>;
+  workers(): Promise<WorkerOverview>;
+  start(wish: StartWish): Promise<{ readonly workflowId: string; readonly runId: string }>;
+  signal(name: RunName, signal: string, input: unknown): Promise<void>;
+  query(name: RunName, query: string, input: unknown): Promise<unknown>;
+  /** `gone`: nobody waits for the answer any more. */
+  update(name: RunName, update: string, input: unknown, gone: AbortSignal): Promise<unknown>;
+  cancel(name: RunName, reason: string): Promise<void>;
+  terminate(name: RunName, reason: string): Promise<void>;
+  /** Its task is tried now, whatever it waits for. */
+  wake(name: RunName): Promise<void>;
+}
