@@ -4,7 +4,7 @@ import type { Meter } from "../ports/meter.ts";
 const SECONDS = [0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600, 3_600];
 
 export interface ReminderInstruments {
-  /** From the tick's own moment to its delivery. */
+  /** From the tick's own moment to its first delivery. */
   late(seconds: number): void;
   claimed(count: number): void;
   fired(count: number): void;
@@ -23,7 +23,7 @@ export function reminderInstruments(meter: Meter, namespace: string): ReminderIn
   };
   const lateness = meter.histogram(
     "limpet_reminder_lateness_seconds",
-    "From the moment a reminder is due to its delivery.",
+    "From the moment a reminder is due to its first delivery.",
     SECONDS,
     labels,
   );

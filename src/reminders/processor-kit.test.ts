@@ -37,6 +37,8 @@ export class Desk {
   readonly store: Reminders;
   /** What it has delivered, and when, from the beginning of the bench: `tea 1@2000`. */
   readonly delivered: string[] = [];
+  /** By how many seconds, as the processor measures it. */
+  readonly late: number[] = [];
   types: readonly string[];
   /** What its handlers do. */
   handler: Handler = () => {};
@@ -52,7 +54,10 @@ export class Desk {
       { ...SETTINGS, ...settings },
       {
         ...{ clock, random: new Prng(`desk ${process.number}`), log: silentLog, store: this.store, storeClock },
-        instruments: reminderInstruments(silentMeter, "default"),
+        instruments: {
+          ...reminderInstruments(silentMeter, "default"),
+          late: (seconds) => void this.late.push(seconds),
+        },
         types: () => this.types,
         delivers: (type) => this.types.includes(type),
         deliver: async (delivery) => {

@@ -489,6 +489,10 @@ describe("a delivery that fails", () => {
     for (const [i, pause] of pauses.entries()) assert.ok(pause >= 750 * 2 ** i && pause <= 1_260 * 2 ** i, `${pauses}`);
     const [dead] = await bench.truth.listDead({ namespace: "default", limit: 10 });
     assert.deepEqual([dead?.error, dead?.tick.due, dead?.key.name], ["TypeError: no tea", tick.due, "tea"]);
+    assert.ok(
+      desk.late.length === 1 && desk.late[0]! < 1,
+      `only the first try tells how punctual it was: ${desk.late}`,
+    );
     assert.equal(await bench.stored("tea"), undefined);
   });
 

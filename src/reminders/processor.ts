@@ -340,7 +340,8 @@ export class Processor {
     held.state = "running";
     this.#running++;
     this.#slots.take(type);
-    instruments.late((now - tick.due) / 1_000);
+    // That a handler fails says nothing about punctuality, so what comes after the first try is not measured.
+    if (tick.attempt === 1) instruments.late((now - tick.due) / 1_000);
     const ended = (): void => {
       this.#running--;
       this.#slots.free(type);
