@@ -110,7 +110,6 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
     const clustered = settings.cluster && shared;
     const cluster = clustered ? await openCluster(settings, world, extras.dedicated ?? false) : undefined;
     if (cluster !== undefined) meter.collect(() => cluster.measure());
-    const host = new HostNode(catalog, store, cluster, reminders, clock, extras.pingMs);
     const flows = new WorkflowNode(
       { workflows, activities },
       { ...workflowSettings(settings, random), isChecked: extras.checksReplay },
@@ -119,6 +118,7 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
         reminderStore: store.reminders,
       },
     );
+    const host = new HostNode(catalog, store, cluster, reminders, flows.door, clock, extras.pingMs);
     catalog.workflows = flows.book;
     meter.collect(() => flows.measure());
     if (settings.reminders && extras.dedicated !== true) {

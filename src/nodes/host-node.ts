@@ -22,6 +22,7 @@ import type {
   Whereabouts,
 } from "../ports/host.ts";
 import type { Store, StoredActor } from "../ports/store.ts";
+import type { WorkflowDoor } from "../ports/workflow-door.ts";
 import type { Cluster } from "./cluster.ts";
 import { StoredReminders } from "./reminder-door.ts";
 import type { ReminderNode } from "./reminder-node.ts";
@@ -32,6 +33,7 @@ const PING_MS = 2_000;
 
 export class HostNode implements Host {
   readonly reminders: StoredReminders;
+  readonly workflows: WorkflowDoor;
   readonly #catalog: Catalog;
   readonly #store: Store;
   readonly #cluster: Cluster | undefined;
@@ -48,6 +50,7 @@ export class HostNode implements Host {
     store: Store,
     cluster: Cluster | undefined,
     reminders: ReminderNode,
+    workflows: WorkflowDoor,
     clock: Clock,
     pingMs = PING_MS,
   ) {
@@ -55,6 +58,7 @@ export class HostNode implements Host {
     this.#store = store;
     this.#cluster = cluster;
     this.#reminderNode = reminders;
+    this.workflows = workflows;
     this.reminders = new StoredReminders({
       namespace: catalog.namespace,
       store: store.reminders,

@@ -12,6 +12,7 @@ import type { ReminderTick } from "../ports/reminder-book.ts";
 import type { Reminders } from "../ports/reminders.ts";
 import type { Settle } from "../ports/settle.ts";
 import type { WorkflowBook } from "../ports/workflow-book.ts";
+import type { WorkflowDoor } from "../ports/workflow-door.ts";
 import type { Arrival, RunStart, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
 import { pauseAfter } from "../workflows/activity-options.ts";
 import { ActivityRunner } from "../workflows/activity-runner.ts";
@@ -37,7 +38,11 @@ import { failureNews } from "../workflows/task.ts";
 import { Worker, type WorkerSettings } from "../workflows/worker.ts";
 import { batchWorkflows } from "./batched-workflows.ts";
 import type { ReminderNode } from "./reminder-node.ts";
+import { StoredWorkflows } from "./workflow-door.ts";
 import { installGuards } from "./workflow-guards.ts";
+
+/** A longer history is not replayed only to look at the run. */
+const MOST_REPLAYED = 10_000;
 
 export interface WorkflowSettings extends WorkerSettings {
   readonly patienceMs: number;
@@ -65,6 +70,8 @@ export class WorkflowNode {
   readonly worker: Worker;
   /** For workers in other languages. */
   readonly remote: RemotePlane;
+  /** For people. */
+  readonly door: WorkflowDoor;
   readonly #settings: WorkflowSettings;
   readonly #world: WorkflowWorld;
   readonly #store: Workflows;
@@ -137,6 +144,12 @@ export class WorkflowNode {
       ended: (ref, end) => this.#ends.ended(ref, end),
       nudge: () => this.worker.nudge(),
       serve: () => this.#serveElsewhere(),
+    });
+    this.door = new StoredWorkflows({
+      ...{ namespace, isSticky, stickyMs, now, client: this.client, plane: this.remote },
+      ...{ store: this.#store, reminders: world.reminderStore },
+      waitsOf: (run) => this.waitsOf(run),
+      woken: () => this.worker.nudgeAll(),
     });
   }
 
@@ -292,6 +305,20 @@ export class WorkflowNode {
       const again = { ...activity, attempts: attempt, ...(details !== undefined && { heartbeat: details }) };
       const { book } = this.#world.reminders;
       await book.write(this.#dispatcher.queue(again, this.#world.reminders.storeNow() + pause));
+    }
+  }
+
+  /** What the code of a run waits for, as it says itself; undefined: it is not here, or cannot be asked. */
+  async waitsOf(run: StoredRun): Promise<readonly string[] | undefined> {
+    if (!this.worker.has(run.type) || run.events > MOST_REPLAYED) return undefined;
+    const warm = this.worker.cache.peek(run.ref);
+    if (warm !== undefined && warm.last === run.events) return warm.execution.waitsFor;
+    try {
+      const cold = await this.worker.replay({ ref: run.ref, type: run.type, last: run.events, taken: 0 });
+      return cold.execution.waitsFor;
+    } catch {
+      // What is wrong with it stands in the run's task, when somebody has tried.
+      return undefined;
     }
   }
 

@@ -1,5 +1,6 @@
 // A host as its doors see it: what HTTP and the command line may ask of it.
 import type { ReminderDoor } from "./reminder-door.ts";
+import type { WorkflowDoor } from "./workflow-door.ts";
 
 export interface CallOptions {
   /** Milliseconds until the caller is told CALL_TIMEOUT. */
@@ -196,6 +197,8 @@ export interface Whereabouts {
 export interface Host {
   /** Set, looked at and helped from outside. */
   readonly reminders: ReminderDoor;
+  /** Started, looked at and steered from outside. */
+  readonly workflows: WorkflowDoor;
   /** Calls an actor by names. Rejects with a LimpetError, or with what the method threw. */
   call(type: string, id: string, method: string, args: readonly unknown[], options?: CallOptions): Promise<unknown>;
   types(): readonly TypeSummary[];

@@ -24,6 +24,7 @@ import type {
   ReminderSummary,
   ReminderWish,
 } from "../../ports/reminder-door.ts";
+import { FakeWorkflows } from "./fake-workflows.test.ts";
 import { DOOR_LIMITS, type DoorLimits } from "./limits.ts";
 import { type DoorNeeds, type DoorSettings, openHttpDoor } from "./server.ts";
 
@@ -136,6 +137,7 @@ const isSame = (a: ReminderName, b: ReminderName) => a.type === b.type && a.id =
 
 export class FakeHost implements Host {
   readonly reminders = new FakeReminders();
+  readonly workflows = new FakeWorkflows();
   readonly calls: SeenCall[] = [];
   readonly queries: ListQuery[] = [];
   readonly drained: string[] = [];

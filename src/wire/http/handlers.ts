@@ -18,6 +18,8 @@ import { describeHost } from "./metadata.ts";
 import { dropReminder, reminder, retryReminder } from "./reminder-handlers.ts";
 import type { Route } from "./routes.ts";
 import { encodingFor, valueAnswer } from "./value-answer.ts";
+import { lookAtWorkflow, steerWorkflow, workflowEvents } from "./workflow-handlers.ts";
+import { parseWorkflowQuery, travellingWorkflows } from "./workflow-query.ts";
 
 export interface Behind {
   readonly host: Host;
@@ -66,6 +68,18 @@ export async function handle(route: Route, exchange: Exchange, behind: Behind): 
       return retryReminder(exchange, host.reminders);
     case "dropReminder":
       return dropReminder(exchange, host.reminders);
+    case "workflows":
+      return jsonAnswer(200, travellingWorkflows(await host.workflows.list(parseWorkflowQuery(route.query))));
+    case "workflowCounts":
+      return jsonAnswer(200, await host.workflows.count());
+    case "workers":
+      return jsonAnswer(200, await host.workflows.workers());
+    case "workflow":
+      return lookAtWorkflow(route, host.workflows);
+    case "workflowEvents":
+      return workflowEvents(route, host.workflows);
+    case "steerWorkflow":
+      return steerWorkflow(route.act, exchange, host.workflows);
     case "drain":
       await host.drain(parseDrain(await exchange.body()));
       return emptyAnswer(204);

@@ -46,7 +46,10 @@ function parseCommon(given: ReadonlyMap<Parameter, string>): Omit<ListQuery, "ac
 }
 
 /** A parameter without a value counts as not given. */
-function parseParameters(query: string, parameters: readonly Parameter[]): Map<Parameter, string> {
+export function parseParameters<Parameter extends string>(
+  query: string,
+  parameters: readonly Parameter[],
+): Map<Parameter, string> {
   const given = new Map<Parameter, string>();
   for (const pair of query.split("&")) {
     if (pair === "") continue;
@@ -60,13 +63,13 @@ function parseParameters(query: string, parameters: readonly Parameter[]): Map<P
   return given;
 }
 
-function parseFlag(text: string | undefined): boolean | undefined {
+export function parseFlag(text: string | undefined, name = "active"): boolean | undefined {
   if (text === undefined || text === "false") return undefined;
   if (text === "true") return true;
-  throw invalid('query parameter active must be "true" or "false"');
+  throw invalid(`query parameter ${name} must be "true" or "false"`);
 }
 
-function parseLimit(text: string | undefined): number {
+export function parseLimit(text: string | undefined): number {
   if (text === undefined) return DEFAULT_LIMIT;
   const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0;
   if (limit < 1 || limit > LIMITS.listPage) throw invalid(`query parameter limit must be 1 to ${LIMITS.listPage}`);
@@ -88,7 +91,7 @@ export const formatCursor = ({ type, id }: Place): string => formatWords([type, 
 export const formatReminderCursor = ({ type, id, name }: ReminderName): string => formatWords([type, id, name]);
 
 /** Opaque to clients, so that what is in it can change. */
-function formatWords(words: readonly string[]): string {
+export function formatWords(words: readonly string[]): string {
   return Buffer.from(JSON.stringify(words)).toString("base64url");
 }
 
@@ -108,7 +111,7 @@ function parseReminderCursor(text: string | undefined): ReminderName | undefined
 }
 
 /** Names of at most so many bytes each, and nothing else. */
-function parseWords(text: string, bytes: readonly number[]): readonly string[] {
+export function parseWords(text: string, bytes: readonly number[]): readonly string[] {
   let words: unknown;
   try {
     words = JSON.parse(Buffer.from(text, "base64url").toString());

@@ -3,6 +3,7 @@
 // a slash inside a name, and both are refused as names. A path never means another path.
 import { LimpetError } from "../../kernel/errors.ts";
 import { checkId, checkMethod, checkReminderName, checkType } from "../../kernel/names.ts";
+import { checkWorkflowId } from "../../workflows/definition.ts";
 
 export type Route =
   | { readonly kind: "call"; readonly type: string; readonly id: string; readonly method: string }
@@ -25,6 +26,12 @@ export type Route =
   | { readonly kind: "reminders"; readonly query: string }
   | { readonly kind: "deadReminders"; readonly query: string }
   | { readonly kind: "reminderCounts" }
+  | { readonly kind: "workflows"; readonly query: string }
+  | { readonly kind: "workflowCounts" }
+  | { readonly kind: "workers" }
+  | { readonly kind: "workflow"; readonly workflowId: string; readonly query: string }
+  | { readonly kind: "workflowEvents"; readonly workflowId: string; readonly query: string }
+  | { readonly kind: "steerWorkflow"; readonly act: WorkflowAct }
   | { readonly kind: "drain" }
   | { readonly kind: "release" }
   | { readonly kind: "retryReminder" }
@@ -34,6 +41,9 @@ export type Route =
 
 export type RouteKind = Route["kind"];
 
+const WORKFLOW_ACTS = ["start", "signal", "query", "update", "cancel", "terminate", "wake"] as const;
+export type WorkflowAct = (typeof WORKFLOW_ACTS)[number];
+
 export type Routed =
   | { readonly kind: RouteKind; readonly route: Route }
   | { readonly kind: RouteKind | "none"; readonly refused: LimpetError; readonly allow?: string };
@@ -41,7 +51,7 @@ export type Routed =
 const ALL_VERBS = ["GET", "POST", "PUT", "DELETE"];
 const LOOK_VERBS = ["GET"];
 const ACT_VERBS = ["POST"];
-const ACTS: readonly RouteKind[] = ["drain", "release", "retryReminder", "dropReminder"];
+const ACTS: readonly RouteKind[] = ["drain", "release", "retryReminder", "dropReminder", "steerWorkflow"];
 
 function verbsOf(kind: RouteKind): readonly string[] {
   if (kind === "call" || kind === "reminder" || kind === "api") return ALL_VERBS;
@@ -115,6 +125,14 @@ function matchLook([, , , a, b, c, ...more]: readonly string[], query: string): 
       if (isWhole) return { kind: "reminders", query };
       if (names !== undefined) return undefined;
       return b === "dead" ? { kind: "deadReminders", query } : b === "counts" ? { kind: "reminderCounts" } : undefined;
+    case "workflows":
+      if (isWhole) return { kind: "workflows", query };
+      if (names !== undefined) return undefined;
+      return b === "counts" ? { kind: "workflowCounts" } : b === "workers" ? { kind: "workers" } : undefined;
+    case "workflow":
+      if (b === undefined) return undefined;
+      if (c === undefined) return { kind: "workflow", workflowId: b, query };
+      return c === "events" ? { kind: "workflowEvents", workflowId: b, query } : undefined;
     default:
       return undefined;
   }
@@ -123,11 +141,20 @@ function matchLook([, , , a, b, c, ...more]: readonly string[], query: string): 
 function matchAct([, , , a, b, ...more]: readonly string[]): Route | undefined {
   if (more.length > 0) return undefined;
   if (b === undefined) return a === "drain" || a === "release" ? { kind: a } : undefined;
+  if (a === "workflows") {
+    const act = WORKFLOW_ACTS.find((each) => each === b);
+    return act && { kind: "steerWorkflow", act };
+  }
   if (a !== "reminders") return undefined;
   return b === "retry" ? { kind: "retryReminder" } : b === "drop" ? { kind: "dropReminder" } : undefined;
 }
 
 function decodeNames(raw: Route): Route {
+  if ("workflowId" in raw) {
+    const workflowId = decode(raw.workflowId, "workflow id");
+    checkWorkflowId(workflowId);
+    return { ...raw, workflowId };
+  }
   if (!("type" in raw)) return raw;
   const type = decode(raw.type, "actor type");
   const id = decode(raw.id, "actor id");

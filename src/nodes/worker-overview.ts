@@ -1,0 +1,118 @@
+// Who works on workflows, how well runs are found in memory, and what nobody can work on: the facts behind the doctor's advice.
+
+import type { StoredReminder } from "../ports/reminders.ts";
+import type {
+  MinuteOfClaims,
+  Unserved,
+  WorkerOverview,
+  WorkerSummary,
+  WorkflowCounts,
+} from "../ports/workflow-door.ts";
+import type { StoredRun, StoredWorker } from "../ports/workflows.ts";
+import { STUCK_MS } from "../workflows/explain-run.ts";
+import { readCache, readWorker } from "../workflows/remote-worker.ts";
+import type { WorkflowsBehind } from "./workflow-door.ts";
+
+/** Runs and queued activities that are looked at to find some that nobody has. */
+const LOOKED_AT = 1_000;
+const ACTIVITY = "$$activity ";
+const NO_CLAIMS: MinuteOfClaims = { sticky_hit_expected: 0, cold_replay: 0, forced_cold_replay: 0, miss: 0 };
+
+export async function overviewOf(behind: WorkflowsBehind, counts: WorkflowCounts): Promise<WorkerOverview> {
+  const { store, reminders, namespace, plane, isSticky, stickyMs } = behind;
+  const now = behind.now();
+  const running = { namespace, status: "running", startedBefore: now - STUCK_MS, limit: LOOKED_AT } as const;
+  // Activities that wait have types of their own, all of which begin with the same word.
+  const after = { type: ACTIVITY, id: "", name: "" };
+  const [rows, sticky, runs, queued] = await Promise.all([
+    plane.workers.rows(),
+    store.stickiness(namespace),
+    store.list(running),
+    reminders.list({ namespace, after, limit: LOOKED_AT, isBrief: true }),
+  ]);
+  const workers = rows.map((row) => workerSummary(row, plane.workers.isLive(row)));
+  const live = rows.filter((row) => plane.workers.isLive(row));
+  return {
+    now,
+    ...counts,
+    workers,
+    sticky: { ...sticky, isEnabled: isSticky, ttlMs: stickyMs },
+    lastMinute: lastMinuteOf(live, (name) => plane.claims.get(name)),
+    unserved: [...unservedRuns(runs, workers, now), ...unservedActivities(queued, now)],
+  };
+}
+
+export function workerSummary(row: StoredWorker, isLive: boolean): WorkerSummary {
+  const { worker, queue, build, isSticky, isDraining, seenAt } = row;
+  const { runtime = "", types = [] } = JSON.parse(row.about) as { runtime?: string; types?: string[] };
+  const activities = readWorker(row)?.activityTypes;
+  return {
+    ...{ worker, queue, build, runtime, types, activities, isSticky, isDraining, isLive, seenAt },
+    ...readCache(row),
+  };
+}
+
+/** Our own workers tell it with their heartbeats; what workers elsewhere claimed is known where they asked. */
+export function lastMinuteOf(
+  live: readonly StoredWorker[],
+  claimedHere: (name: keyof MinuteOfClaims) => number,
+): MinuteOfClaims {
+  const sums: Record<string, number> = { ...NO_CLAIMS };
+  for (const { about } of live) {
+    const { minute = {} } = JSON.parse(about) as { minute?: Partial<MinuteOfClaims> };
+    for (const name of Object.keys(NO_CLAIMS)) sums[name]! += minute[name as keyof MinuteOfClaims] ?? 0;
+  }
+  for (const name of Object.keys(NO_CLAIMS)) sums[name]! += claimedHere(name as keyof MinuteOfClaims);
+  return sums as MinuteOfClaims;
+}
+
+/** Runs whose task has been ready for a while, and that no live worker may have. */
+export function unservedRuns(runs: readonly StoredRun[], workers: readonly WorkerSummary[], now: number): Unserved[] {
+  const groups = new Groups("workflow");
+  for (const { type, queue, build, task } of runs) {
+    if (task?.state !== "ready" || task.at === undefined || now - task.at <= STUCK_MS) continue;
+    const isServed = workers.some(
+      (each) =>
+        each.isLive &&
+        !each.isDraining &&
+        each.queue === queue &&
+        each.types.includes(type) &&
+        (build === undefined || each.build === build),
+    );
+    if (!isServed) groups.add(type, queue, build, task.at);
+  }
+  return groups.all;
+}
+
+/** Activities that have been due for a while, and that nobody has taken. */
+export function unservedActivities(rows: readonly StoredReminder[], now: number): Unserved[] {
+  const groups = new Groups("activity");
+  for (const { key, tick, leasedUntil } of rows) {
+    if (!key.type.startsWith(ACTIVITY)) continue;
+    if (now - tick.at <= STUCK_MS || (leasedUntil !== undefined && leasedUntil > now)) continue;
+    const [, queue = "", ...name] = key.type.split(" ");
+    groups.add(name.join(" "), queue, undefined, tick.at);
+  }
+  return groups.all;
+}
+
+class Groups {
+  readonly #kind: Unserved["kind"];
+  readonly #groups = new Map<string, Unserved>();
+
+  constructor(kind: Unserved["kind"]) {
+    this.#kind = kind;
+  }
+
+  get all(): Unserved[] {
+    return [...this.#groups.values()];
+  }
+
+  add(type: string, queue: string, build: string | undefined, since: number): void {
+    const key = JSON.stringify([type, queue, build]);
+    const before = this.#groups.get(key);
+    const count = (before?.count ?? 0) + 1;
+    const earliest = Math.min(before?.since ?? since, since);
+    this.#groups.set(key, { kind: this.#kind, type, queue, build, count, since: earliest });
+  }
+}

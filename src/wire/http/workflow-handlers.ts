@@ -1,0 +1,69 @@
+// What the door does about workflows for people and scripts: one of them is looked at, started, told something, asked, and ended. Workers in
+// other languages have a protocol of their own (api/).
+import type { RunName, WorkflowDoor } from "../../ports/workflow-door.ts";
+import { type Answer, emptyAnswer, jsonAnswer, thrownAnswer } from "./answers.ts";
+import { isExact, parseBody } from "./body.ts";
+import type { Exchange } from "./exchange.ts";
+import type { Route, WorkflowAct } from "./routes.ts";
+import { encodingFor, valueAnswer } from "./value-answer.ts";
+import { parseEnding, parseMessage, parseStart, parseWake } from "./workflow-body.ts";
+import { formatCursor, parseEventsQuery, parseLook } from "./workflow-query.ts";
+
+export async function lookAtWorkflow(
+  { workflowId, query }: Route & { kind: "workflow" },
+  workflows: WorkflowDoor,
+): Promise<Answer> {
+  const { runId, steps } = parseLook(query);
+  return jsonAnswer(200, await workflows.look({ workflowId, runId }, steps));
+}
+
+export async function workflowEvents(
+  { workflowId, query }: Route & { kind: "workflowEvents" },
+  workflows: WorkflowDoor,
+): Promise<Answer> {
+  const { runId, after, limit } = parseEventsQuery(query);
+  const { events, next } = await workflows.events({ workflowId, runId }, after, limit);
+  return jsonAnswer(200, { events, next: formatCursor(next) });
+}
+
+export async function steerWorkflow(act: WorkflowAct, exchange: Exchange, workflows: WorkflowDoor): Promise<Answer> {
+  const { headers } = exchange.request;
+  const exactBody = isExact(headers["content-type"]);
+  const body = parseBody(await exchange.body(), exactBody);
+  switch (act) {
+    case "start":
+      return jsonAnswer(200, await workflows.start(parseStart(body)));
+    case "signal": {
+      const { run, name, input } = parseMessage(body, act);
+      await workflows.signal(run, name, input);
+      return emptyAnswer(204);
+    }
+    case "query":
+    case "update": {
+      const { run, name, input } = parseMessage(body, act);
+      const ask = () =>
+        act === "query" ? workflows.query(run, name, input) : workflows.update(run, name, input, exchange.gone);
+      return answered(ask, encodingFor(headers.accept, exactBody));
+    }
+    case "cancel":
+    case "terminate": {
+      const { run, reason } = parseEnding(body, act);
+      await (act === "cancel" ? workflows.cancel(run, reason) : workflows.terminate(run, reason));
+      return emptyAnswer(204);
+    }
+    case "wake":
+      await workflows.wake(parseWake(body) satisfies RunName);
+      return emptyAnswer(204);
+  }
+}
+
+/** What the code of the workflow throws is its answer. */
+async function answered(ask: () => Promise<unknown>, encoding: Parameters<typeof valueAnswer>[1]): Promise<Answer> {
+  let result: unknown;
+  try {
+    result = await ask();
+  } catch (error) {
+    return thrownAnswer(error);
+  }
+  return valueAnswer(result, encoding);
+}
