@@ -4,7 +4,7 @@
 // A worker elsewhere replays its code from the history whenever it gets the task, and has one place where it waits: a step (an activity,
 // a timer, a child), a group of steps, or a condition. It is woken only when that place may have changed. In vain it would tell its
 // decisions again.
-import { fromWire } from "../kernel/values.ts";
+import { fromWire, putOwn } from "../kernel/values.ts";
 import type { Decision, HistoryEvent, News, ParallelGroup, Started, Step, WaitOpened, Wire } from "./events.ts";
 import { isDecision } from "./events.ts";
 import type { DecidingRun } from "./outgoing.ts";
@@ -42,6 +42,8 @@ export class RemoteRun implements DecidingRun {
   /** Steps that were decided together, the last time any were. */
   latest: readonly number[] = [];
   wait: WaitOpened | undefined;
+  /** All of them, also those that are over. */
+  readonly waits = new Map<number, WaitOpened>();
   readonly updates = new Map<string, AcceptedUpdate>();
   /** There is something that its worker has not seen. */
   isDue = false;
@@ -158,6 +160,7 @@ export class RemoteRun implements DecidingRun {
       case "ConditionWaitOpened":
       case "SignalWaitOpened":
         this.wait = decision;
+        this.waits.set(decision.n, decision);
         decided.push(decision.n);
         break;
       case "SearchAttributesUpserted":
@@ -264,6 +267,6 @@ export class RemoteRun implements DecidingRun {
 function merge(target: Record<string, unknown>, entries: Wire): void {
   for (const [key, value] of Object.entries(entries as object)) {
     if (value === null) delete target[key];
-    else target[key] = value;
+    else putOwn(target, key, value);
   }
 }

@@ -154,7 +154,7 @@ const drainName = (queue: string, build: string): string => `${DRAIN_MARK}${JSON
 
 function checkFingerprints(old: RemoteWorker, told: RemoteWorker): void {
   for (const [type, fingerprint] of Object.entries(told.fingerprints)) {
-    const before = old.fingerprints[type];
+    const before = Object.hasOwn(old.fingerprints, type) ? old.fingerprints[type] : undefined;
     if (before === undefined || before === fingerprint) continue;
     const what = `worker ${told.id} is active with another definition of ${type}; give a changed worker another id`;
     throw new Refused(409, "workflow_definition_changed", what, { workflow_type: type });

@@ -110,13 +110,14 @@ function fingerprints(fields: Fields): Record<string, string> {
 }
 
 function contracts(fields: Fields): Record<string, CommandContract> {
-  const found: Record<string, CommandContract> = {};
+  const found: [string, CommandContract][] = [];
   for (const [type, told] of Object.entries(object(fields, "workflow_command_contracts") ?? {})) {
     if (!isFields(told)) continue;
     const [signals, queries] = [texts(told, "signals"), texts(told, "queries")];
-    found[type] = { signals, queries, updates: texts(told, "updates"), validators: texts(told, "update_validators") };
+    const [updates, validators] = [texts(told, "updates"), texts(told, "update_validators")];
+    found.push([type, { signals, queries, updates, validators }]);
   }
-  return found;
+  return Object.fromEntries(found);
 }
 
 export async function heartbeat({ plane, fields }: ApiCall): Promise<ApiAnswer> {
