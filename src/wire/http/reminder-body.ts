@@ -1,9 +1,11 @@
 // What a request says about a reminder. A field that nobody knows is refused: it may be a wish that nobody would fulfil. Whether the
 // texts make sense as a schedule is decided behind the door. Pure.
-import { parseDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { ReminderWish } from "../../ports/reminder-door.ts";
 import type { FailureOptions } from "../../ports/reminder-options.ts";
+import { parseGoDuration } from "../../reminders/go-duration.ts";
+import { parseIsoDuration } from "../../reminders/iso-duration.ts";
+import { averageLength } from "../../reminders/period.ts";
 import { parseBody } from "./body.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -59,14 +61,15 @@ function parseConstant(constant: Fields): FailureOptions {
   return { attempts, pause, longestPause: pause, giveUp: "drop" };
 }
 
+/** In the forms of `dueTime`: a Go duration or one of ISO 8601, whose days are of 24 hours here. Less than a millisecond is one. */
 function parseInterval(interval: unknown): number {
-  const what = "failure_policy.constant.interval";
-  try {
-    // A number would be taken for milliseconds, and nobody says here what it counts.
-    return parseDuration(typeof interval === "string" ? interval : "", what);
-  } catch (error) {
-    throw senseless((error as LimpetError).message);
-  }
+  const text = typeof interval === "string" ? interval : "";
+  const nanoseconds = parseGoDuration(text);
+  if (nanoseconds !== undefined) return Number((nanoseconds + 999_999n) / 1_000_000n);
+  const iso = parseIsoDuration(text);
+  if (iso !== undefined && iso.times === undefined) return Math.ceil(averageLength(iso.period));
+  const shown = JSON.stringify(interval)?.slice(0, 60);
+  throw senseless(`failure_policy.constant.interval: ${shown} is not a duration; write for example "10s" or "PT10S"`);
 }
 
 function checkFields(fields: Fields, known: readonly string[], where: string): void {

@@ -129,6 +129,11 @@ test("a policy for failures is one of two", async (t) => {
       '{"constant":{"max_retries":null,"interval":"1m30s"}}',
       { attempts: Number.MAX_SAFE_INTEGER, pause: 90_000, longestPause: 90_000, giveUp: "drop" },
     ],
+    [
+      '{"constant":{"interval":"PT10S","max_retries":0}}',
+      { attempts: 1, pause: 10_000, longestPause: 10_000, giveUp: "drop" },
+    ],
+    ['{"constant":{"interval":"500us","max_retries":0}}', { attempts: 1, pause: 1, longestPause: 1, giveUp: "drop" }],
   ];
   for (const [policy, expected] of policies) {
     assert.deepEqual(await code("POST", PATH, `{"dueTime":"1s","failure_policy":${policy}}`), [204, undefined], policy);
@@ -142,6 +147,7 @@ test("a policy for failures is one of two", async (t) => {
     '{"exponential":{}}',
     '{"constant":{"interval":"soon"}}',
     '{"constant":{"interval":5}}',
+    '{"constant":{"interval":"R2/PT1S"}}',
     '{"constant":{"interval":"-1s"}}',
     '{"constant":{"max_retries":-1}}',
     '{"constant":{"max_retries":1.5}}',
