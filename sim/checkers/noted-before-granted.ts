@@ -23,10 +23,13 @@ export const notedBeforeGranted: CheckerKind = {
       campaigned(_process, _candidate, standing) {
         term = Math.max(term, standing.term);
       },
-      told({ who, event }) {
-        // It holds nothing under its old name; a round that began before may still name it.
-        if (!event.startsWith("the lease is over") && !event.startsWith("this host was removed")) return;
-        const process = stage.players.find(({ host }) => host.name === who)?.host.process;
+      told({ who, event, fields }) {
+        // It holds nothing under its old name; a round that began before may still name it. One that sleeps does not know it yet.
+        const isOver = event.startsWith("the lease is over") || event.startsWith("this host was removed");
+        const isWaitedFor = event === "host removed" && fields?.why === "its lease is over";
+        if (!isOver && !isWaitedFor) return;
+        const name = isOver ? who : fields?.name;
+        const process = stage.players.find(({ host }) => host.name === name)?.host.process;
         if (process !== undefined) current.delete(process);
       },
       sent(process, _to, message) {
