@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it, type TestContext } from "node:test";
+import { startPostgres } from "../../../../test/support/postgres.ts";
 import { resolveSettings } from "../../../config/settings.ts";
 import { openApp } from "../../../nodes/app.ts";
 import { silentLog } from "../../../ports/log.ts";
@@ -39,31 +40,53 @@ it("a task that one host has handed out is completed at another, and its activit
   assert.equal(await a.app.workflows.get("o-1").result(), "done");
 });
 
+const SCRIPT: Scripted = {
+  *run([id]) {
+    const paid = yield { type: "schedule_activity", activity_type: "charge", arguments: envelope([id]) };
+    yield { type: "start_timer", delay_seconds: 0 };
+    yield { type: "open_condition_wait", condition_key: "go", test: (state: Json) => state.go === true } as never;
+    return `${paid}!`;
+  },
+  signals: { go: (state) => Object.assign(state, { go: true }) },
+};
+
+const isWaiting = (api: Api): Promise<boolean> =>
+  eventually(async () => (await api.app.workflows.get("o-1").describe()).historyEvents >= 6);
+
 it("a worker elsewhere runs workflows on SQLite, and finds them again after everything was closed", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "limpet-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
-  const script: Scripted = {
-    *run([id]) {
-      const paid = yield { type: "schedule_activity", activity_type: "charge", arguments: envelope([id]) };
-      yield { type: "start_timer", delay_seconds: 0 };
-      yield { type: "open_condition_wait", condition_key: "go", test: (state: Json) => state.go === true } as never;
-      return `${paid}!`;
-    },
-    signals: { go: (state) => Object.assign(state, { go: true }) },
-  };
-  const store = join(folder, "limpet.db");
-  const settings = { store, cluster: false };
+  const settings = { store: join(folder, "limpet.db"), cluster: false };
   const first = await openApi({ after: () => {} }, {}, settings);
   await first.worker("w1");
-  const worker = new ScriptedWorker(first, "w1", { order: script }).begin({ charge: (id) => `paid ${id}` });
+  const worker = new ScriptedWorker(first, "w1", { order: SCRIPT }).begin({ charge: (id) => `paid ${id}` });
   await first.start("o-1", ["tea"]);
-  await eventually(async () => (await first.app.workflows.get("o-1").describe()).historyEvents >= 6);
+  await isWaiting(first);
   await worker.stop();
   await first.app.stop();
   const second = await openApi(t, {}, settings);
   await second.post("/workflows/o-1/signal/go");
   await second.worker("w2");
-  const another = new ScriptedWorker(second, "w2", { order: script }).begin();
+  const another = new ScriptedWorker(second, "w2", { order: SCRIPT }).begin();
   t.after(() => another.stop());
   assert.equal(await second.app.workflows.get("o-1").result(), "paid tea!");
+});
+
+it("a worker elsewhere runs workflows on PostgreSQL that are started and signalled at another host", async () => {
+  await using server = await startPostgres();
+  const settings = { store: await server.createDatabase(), cluster: false };
+  const [a, b] = [await openApi({ after: () => {} }, {}, settings), await openApi({ after: () => {} }, {}, settings)];
+  // They close before their database does.
+  await using _a = a.app;
+  await using _b = b.app;
+  await a.worker("w1", { sticky_cache_enabled: true });
+  const worker = new ScriptedWorker(a, "w1", { order: SCRIPT }).begin({ charge: (id) => `paid ${id}` });
+  await b.start("o-1", ["tea"]);
+  await isWaiting(b);
+  await b.post("/workflows/o-1/signal/go");
+  assert.equal(await b.app.workflows.get("o-1").result(), "paid tea!");
+  await worker.stop();
+  const [first, ...others] = worker.modes;
+  assert.equal(first, "cold_replay");
+  assert.ok(others.length > 0 && others.every((mode) => mode === "sticky_hit_expected"), worker.modes.join());
 });

@@ -212,6 +212,17 @@ describe("commands", () => {
     assert.deepEqual(unwrap((await api.task("w1", "activity")).arguments), [2]);
   });
 
+  it("that wait for a step do not wake their worker for a signal; it is seen together with the result", async (t) => {
+    const { api, task } = await begun(t);
+    await api.complete(task, [ACTIVITY]);
+    await api.post("/workflows/o-1/signal/early", { input: ["x"] });
+    await none(api);
+    const charge = await api.task("w1", "activity");
+    await api.activity(charge, "complete", { result: envelope("paid") });
+    const next = await api.task("w1");
+    assert.deepEqual(eventTypes(next), ["WorkflowStarted", "ActivityScheduled", "SignalReceived", "ActivityCompleted"]);
+  });
+
   it("of a group wake their worker when all of it is over, or when one has failed", async (t) => {
     const { api, task } = await begun(t);
     const group = (base: number, size: number): Json[] =>
