@@ -158,6 +158,14 @@ function hintFor(errorCode: string, { token }: Target): string | undefined {
       return `limpet sticky shows the sticky types. A type is one when its class says: ${STICKY_RECIPE}`;
     case "REMINDER_UNKNOWN":
       return "limpet reminders shows those that are set; limpet reminders --dead those that were given up.";
+    case "WORKFLOW_UNKNOWN":
+      return "limpet workflows shows those there are; --prefix looks for ids by how they begin.";
+    case "WORKFLOW_CLOSED":
+      return "Nothing happened. limpet workflows <id> shows how it ended.";
+    case "WORKFLOW_EXISTS":
+      return "Give another id, or say --if-running existing or terminate, or --if-ended start.";
+    case "WORKFLOW_TYPE_UNKNOWN":
+      return "Ask a process that runs workflows of that type, with --url; limpet workflows --workers shows the types.";
     case "FENCED":
       return "Nothing happened; try again.";
     default:

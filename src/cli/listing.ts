@@ -17,12 +17,14 @@ export const LISTING_FLAGS: readonly Flag[] = [
   { name: "all", kind: "switch", help: "As many as there are." },
 ];
 
+type Items = "actors" | "reminders" | "workflows" | "events";
+
 export interface Listing<Item> {
   readonly path: string;
   /** What it is about, without the page. */
   readonly query: Readonly<Record<string, string | undefined>>;
   /** What they are called in a page. */
-  readonly items: "actors" | "reminders";
+  readonly items: Items;
   /** For programs, in the same object. */
   readonly head?: object | undefined;
   readonly shape: readonly Column[];
@@ -35,9 +37,7 @@ export interface Listing<Item> {
 }
 
 /** A page as it travels: the place to go on from is a word of the process. */
-interface Page<Item> {
-  readonly actors?: readonly Item[];
-  readonly reminders?: readonly Item[];
+interface Page<Item> extends Readonly<Partial<Record<Items, readonly Item[]>>> {
   readonly now?: number;
   readonly next?: string;
 }

@@ -34,6 +34,11 @@ export const COMMANDS: readonly Listed[] = [
     load: () => import("./commands/reminders.ts"),
   },
   {
+    name: "workflows",
+    summary: "Show workflows, what they wait for and their history; start, tell, ask and end them",
+    load: () => import("./commands/workflows.ts"),
+  },
+  {
     name: "drain",
     summary: "Have a host hand over its actors to the others",
     load: () => import("./commands/drain.ts"),

@@ -163,6 +163,8 @@ export function wordsOf({ kind, what, due }: Pick<AwaitedThing, "kind" | "what" 
       return "a condition";
     case "wait":
       return what;
+    case "worker":
+      return `a worker for ${what}`;
     case "actor":
       return `a call of ${what}`;
     case "child":

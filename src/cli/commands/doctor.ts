@@ -9,6 +9,7 @@ import { type Check, fail, warn } from "../doctor/check.ts";
 import { checkClock, checkNode } from "../doctor/machine-checks.ts";
 import { checkPort } from "../doctor/port-check.ts";
 import { checkSettings, type ShownSetting, shownSettings } from "../doctor/settings-check.ts";
+import { checkWorkflows } from "../doctor/workflow-check.ts";
 import { EXIT } from "../failure.ts";
 import { plural } from "../phrases.ts";
 import { SETTING_FLAGS } from "../setting-flags.ts";
@@ -18,7 +19,8 @@ export const command: Command = {
   name: "doctor",
   summary: "Check that everything limpet needs is there",
   about:
-    "Looks at Node, the clock, the settings and where they came from, the store and the port. It changes nothing.\n" +
+    "Looks at Node, the clock, the settings and where they came from, the store and the port; and, when a process runs\n" +
+    "there, whether its workflows go on and are found in memory. It changes nothing.\n" +
     "Exit code 1 when something would not work. Settings made in code are not seen here; give them as flags.",
   arguments: [],
   flags: [],
@@ -32,6 +34,7 @@ export const command: Command = {
       checks.push(...checkSettings(resolved, context.env));
       checks.push(...(await checkStore(resolved, context.cwd)));
       checks.push(await checkPort(resolved.settings, resolved.origins.httpPort));
+      checks.push(...(await checkWorkflows(resolved.settings)));
     }
     const healthy = checks.every(({ status }) => status !== "fail");
     const settings = "status" in resolved ? [] : shownSettings(resolved);

@@ -6,6 +6,7 @@ import { hostInUrl } from "../../config/places.ts";
 import { askJson } from "../ask.ts";
 import { Failure } from "../failure.ts";
 import { listenProblem } from "../process/listen-problem.ts";
+import type { Target } from "../target.ts";
 import { safe } from "../terminal.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
 
@@ -43,13 +44,17 @@ interface Metadata {
   readonly extended?: { readonly store?: unknown };
 }
 
-/** `undefined`: nobody we know. */
-async function whoHolds({ httpHost, httpPort, httpTokens }: Settings): Promise<string | undefined> {
+/** The process that these settings describe. */
+export function targetOf({ httpHost, httpPort, httpTokens }: Settings): Target {
   const host = httpHost === "0.0.0.0" ? "127.0.0.1" : httpHost === "::" ? "::1" : httpHost;
   const url = new URL(`http://${hostInUrl(host)}:${httpPort}`);
+  return { url, token: httpTokens[0], timeoutMs: ASK_MS, timeoutAsked: false };
+}
+
+/** `undefined`: nobody we know. */
+async function whoHolds(settings: Settings): Promise<string | undefined> {
   try {
-    const target = { url, token: httpTokens[0], timeoutMs: ASK_MS, timeoutAsked: false };
-    const { runtimeVersion, actors, extended } = await askJson<Metadata>(target, {
+    const { runtimeVersion, actors, extended } = await askJson<Metadata>(targetOf(settings), {
       verb: "GET",
       path: "/v1.0/metadata",
     });

@@ -1,0 +1,114 @@
+// What limpet workflows does to one of them: started, told something, asked, woken and ended.
+
+import { didYouMean } from "../kernel/nearest.ts";
+import type { WorkerOverview } from "../ports/workflow-door.ts";
+import { ask, askJson } from "./ask.ts";
+import { type Context, type FlagValues, textFlag } from "./command.ts";
+import { reformatJson } from "./exact-json.ts";
+import { Failure, wrongUsage } from "./failure.ts";
+import { shellWord } from "./shell-word.ts";
+import type { Target } from "./target.ts";
+import { safe } from "./terminal.ts";
+import { readAttributes, WORKERS } from "./workflow-listings.ts";
+
+export const ACTS = ["start", "signal", "query", "update", "cancel", "terminate", "wake"] as const;
+export type Act = (typeof ACTS)[number];
+
+const CONTROL = "/v1.0/control/workflows";
+
+export async function steer(context: Context, target: Target, act: Act, id: string | undefined): Promise<void> {
+  switch (act) {
+    case "start":
+      return start(context, target, id);
+    case "query":
+    case "update":
+      return askIt(context, target, act, id!);
+    default:
+      return tell(context, target, act, id!);
+  }
+}
+
+async function start({ terminal, flags, json }: Context, target: Target, id: string | undefined): Promise<void> {
+  const type = textFlag(flags, "start")!;
+  const fields = {
+    ...{ type, id, queue: textFlag(flags, "queue"), build: textFlag(flags, "build") },
+    ...{ ifRunning: textFlag(flags, "if-running"), ifEnded: textFlag(flags, "if-ended") },
+    ...{ delay: textFlag(flags, "delay"), attributes: readAttributes(flags) },
+    ...{ runTimeout: textFlag(flags, "run-timeout"), timeout: textFlag(flags, "total-timeout") },
+  };
+  const body = bodyOf(fields, { input: readJson(flags, "input"), memo: readJson(flags, "memo") });
+  const started = await askJson<{ workflowId: string; runId: string }>(target, {
+    ...{ verb: "POST", path: `${CONTROL}/start`, body },
+  });
+  if (json) {
+    terminal.json({ started });
+    return;
+  }
+  const { workflowId, runId } = started;
+  const { workers } = await askJson<WorkerOverview>(target, { verb: "GET", path: WORKERS });
+  const types = new Set(workers.filter(({ isLive }) => isLive).flatMap((each) => each.types));
+  terminal.line(
+    safe(`${workflowId} is started, as run ${runId}. To see how it goes: limpet workflows ${shellWord(workflowId)}`),
+  );
+  if (types.has(type)) return;
+  const guess = didYouMean(type, types, String) || ".";
+  terminal.errLine(safe(`It waits: no live worker has a workflow ${type}${guess}`));
+}
+
+async function askIt(context: Context, target: Target, act: "query" | "update", id: string): Promise<void> {
+  const { terminal, flags, json } = context;
+  const name = textFlag(flags, act)!;
+  const body = bodyOf({ id, run: textFlag(flags, "run"), name }, { input: readJson(flags, "input") });
+  const text = await ask(target, { verb: "POST", path: `${CONTROL}/${act}`, body }).catch((error: unknown) => {
+    throw thrownBy(`${act} ${name} of ${id}`, error);
+  });
+  if (text !== "") terminal.line(reformatJson(text, terminal.isTTY && !json));
+  else if (json) terminal.line("null");
+}
+
+/** So that nobody takes what the workflow threw for a fault of the command. */
+function thrownBy(what: string, error: unknown): unknown {
+  if (!(error instanceof Failure) || error.errorCode !== "ACTOR_FAILED") return error;
+  return new Failure(error.code, `${what} threw ${error.message}`, { cause: error });
+}
+
+const DONE = {
+  signal: "has been told",
+  cancel: "is asked to end",
+  terminate: "is terminated",
+  wake: "is tried now",
+} as const;
+const WORDS = { signal: "signalled", cancel: "cancelled", terminate: "terminated", wake: "woken" } as const;
+
+async function tell(context: Context, target: Target, act: keyof typeof DONE, id: string): Promise<void> {
+  const { terminal, flags, json } = context;
+  const named = act === "signal" ? { name: textFlag(flags, "signal") } : {};
+  const fields = { id, run: textFlag(flags, "run"), ...named, reason: textFlag(flags, "reason") };
+  const body = bodyOf(fields, { input: readJson(flags, "input") });
+  await ask(target, { verb: "POST", path: `${CONTROL}/${act}`, body });
+  if (json) terminal.json({ [WORDS[act]]: { id, ...(fields.run !== undefined && { run: fields.run }), ...named } });
+  else terminal.line(safe(`${id} ${DONE[act]}. To see how it goes: limpet workflows ${shellWord(id)}`));
+}
+
+/** Given as JSON; passed on as it was typed, so that long numbers stay what they are. */
+function readJson(flags: FlagValues, flag: "input" | "memo"): string | undefined {
+  const text = textFlag(flags, flag);
+  if (text === undefined) return undefined;
+  try {
+    JSON.parse(text);
+    return text;
+  } catch {
+    throw wrongUsage(
+      `--${flag} is not JSON: ${text === "" ? "it is empty" : text}`,
+      `If you mean a text, quote it once for JSON and once for the shell: --${flag} ${shellWord(JSON.stringify(text))}`,
+    );
+  }
+}
+
+function bodyOf(fields: object, raw: Readonly<Record<string, string | undefined>>): string {
+  const parts = Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`);
+  for (const [name, text] of Object.entries(raw)) if (text !== undefined) parts.push(`${JSON.stringify(name)}:${text}`);
+  return `{${parts.join(",")}}`;
+}

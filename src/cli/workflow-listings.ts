@@ -1,0 +1,154 @@
+// What limpet workflows shows: the list of them, one of them, its events, and who works on them; and why a list is empty.
+
+import { didYouMean } from "../kernel/nearest.ts";
+import type {
+  WorkerOverview,
+  WorkflowCounts,
+  WorkflowEvent,
+  WorkflowSummary,
+  WorkflowView,
+} from "../ports/workflow-door.ts";
+import { askJson } from "./ask.ts";
+import { type Context, type FlagValues, textFlag } from "./command.ts";
+import { wrongUsage } from "./failure.ts";
+import { showListing } from "./listing.ts";
+import { plural } from "./phrases.ts";
+import { shellWord } from "./shell-word.ts";
+import type { Target } from "./target.ts";
+import { safe } from "./terminal.ts";
+import { EVENT_SHAPE, eventRow } from "./timeline-text.ts";
+import { workersText } from "./workers-text.ts";
+import { workflowCountsText, workflowRow, workflowShape, workflowText } from "./workflows-text.ts";
+
+const LIST = "/v1.0/inspect/workflows";
+export const WORKERS = `${LIST}/workers`;
+
+export const pathOf = (id: string): string => `/v1.0/inspect/workflow/${encodeURIComponent(id)}`;
+
+/** `limit`: of runs. */
+export async function showWorkflows(
+  context: Context,
+  target: Target,
+  id: string | undefined,
+  limit: number,
+): Promise<void> {
+  const { terminal, flags, json } = context;
+  const filters = readFilters(flags);
+  const isOverview = id === undefined && Object.values(filters).every((value) => value === undefined);
+  const counts = isOverview
+    ? await askJson<WorkflowCounts>(target, { verb: "GET", path: `${LIST}/counts` })
+    : undefined;
+  if (counts !== undefined && !json) terminal.line(terminal.paint("bold", workflowCountsText(counts, terminal.paint)));
+  const scope = { type: filters.type, id };
+  const listing = {
+    path: LIST,
+    query: { ...filters, id },
+    items: "workflows" as const,
+    head: counts,
+    shape: workflowShape(scope),
+    row: (one: WorkflowSummary, now: number) => workflowRow(scope, one, now, terminal.paint),
+  };
+  const shown = await showListing(context, target, listing, limit);
+  if (json) return;
+  if (shown === 0) terminal.errLine(safe(await explainNothing(target, id, filters)));
+  if (counts !== undefined && counts.blocked > 0 && flags.blocked !== true) {
+    terminal.errLine("limpet workflows --blocked shows those that are blocked; limpet workflows <id> says why.");
+  }
+}
+
+type Filters = Readonly<Record<"type" | "status" | "queue" | "prefix" | "attributes" | "blocked", string | undefined>>;
+
+function readFilters(flags: FlagValues): Filters {
+  const attributes = readAttributes(flags);
+  return {
+    type: textFlag(flags, "type"),
+    status: textFlag(flags, "status")?.replaceAll("-", " "),
+    queue: textFlag(flags, "queue"),
+    prefix: textFlag(flags, "prefix"),
+    attributes: attributes === undefined ? undefined : JSON.stringify(attributes),
+    blocked: flags.blocked === true ? "true" : undefined,
+  };
+}
+
+/** `customer=alice`, `total=12`, `paid=true`; a text that looks like a number stands in quotes: `code="12"`. */
+export function readAttributes(flags: FlagValues): Record<string, string | number | boolean> | undefined {
+  const given = (flags.attribute ?? []) as readonly string[];
+  if (given.length === 0) return undefined;
+  return Object.fromEntries(
+    given.map((text) => {
+      const cut = text.indexOf("=");
+      if (cut < 1) throw wrongUsage(`--attribute: ${JSON.stringify(text)} is not name=value`);
+      return [text.slice(0, cut), readValue(text.slice(cut + 1))];
+    }),
+  );
+}
+
+function readValue(text: string): string | number | boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (["string", "number", "boolean"].includes(typeof value)) return value as string | number | boolean;
+  } catch {
+    // A bare word is a text.
+  }
+  return text;
+}
+
+/** An empty list is an answer, but it may be a slip of the pen. */
+async function explainNothing(target: Target, id: string | undefined, filters: Filters): Promise<string> {
+  if (id !== undefined) return `There is no workflow ${id}.`;
+  const { type, blocked } = filters;
+  if (blocked !== undefined && type === undefined) return "No workflow is blocked.";
+  if (type === undefined) {
+    const isAll = Object.values(filters).every((value) => value === undefined);
+    const recipe = "To start one: limpet workflows --start <type> --input <json>";
+    return isAll ? `There are no workflows. ${recipe}` : "No workflow is like that.";
+  }
+  const { workers } = await askJson<WorkerOverview>(target, { verb: "GET", path: WORKERS });
+  const types = [...new Set(workers.filter(({ isLive }) => isLive).flatMap((each) => each.types))];
+  if (types.includes(type)) return `No workflow of type ${type} is like that.`;
+  const guess = didYouMean(type, types, String) || ".";
+  return `No workflows, and no worker has the type ${type}${guess} Types: ${types.join(", ") || "none"}.`;
+}
+
+/** `limit`: of the steps of its history. */
+export async function showWorkflow(context: Context, target: Target, id: string, limit: number): Promise<void> {
+  const { terminal, flags, json } = context;
+  const query = new URLSearchParams({ steps: String(Math.min(limit, 100_000)) });
+  const run = textFlag(flags, "run");
+  if (run !== undefined) query.set("run", run);
+  const view = await askJson<WorkflowView>(target, { verb: "GET", path: `${pathOf(id)}?${query}` });
+  if (json) terminal.json(view);
+  else terminal.line(workflowText(view, terminal.paint));
+}
+
+export async function showEvents(context: Context, target: Target, id: string, limit: number): Promise<void> {
+  const listing = {
+    path: `${pathOf(id)}/events`,
+    query: { run: textFlag(context.flags, "run") },
+    items: "events" as const,
+    shape: EVENT_SHAPE,
+    row: (event: WorkflowEvent) => eventRow(event),
+  };
+  await showListing(context, target, listing, limit);
+}
+
+export async function showWorkers({ terminal, json }: Context, target: Target): Promise<void> {
+  const overview = await askJson<WorkerOverview>(target, { verb: "GET", path: WORKERS });
+  if (json) {
+    terminal.json(overview);
+    return;
+  }
+  const { workers, now, unserved } = overview;
+  if (workers.length === 0)
+    terminal.errLine("No worker is there. A process is one when it has workflows: limpet({ workflows: [order] })");
+  else for (const line of workersText(workers, now, terminal.paint)) terminal.line(line);
+  for (const { kind, type, queue, build, count } of unserved) {
+    const bound = build === undefined ? "" : ` of build ${build}`;
+    const what = kind === "workflow" ? plural(count, "run") : plural(count, "activity", "activities");
+    terminal.errLine(
+      safe(
+        `${what} of ${shellWord(type)} in queue ${queue}${bound} ${count === 1 ? "waits" : "wait"}, and nobody takes ${count === 1 ? "it" : "them"}.`,
+      ),
+    );
+  }
+}
