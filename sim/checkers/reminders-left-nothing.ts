@@ -10,12 +10,17 @@ export const remindersLeftNothing: CheckerKind = {
     if (stage.plan.reminders === undefined) return {};
     const rows = rowsOf(stage);
     let isTheEnd = false;
+    // Their deliveries were cut off; whether handlers elsewhere go on they cannot know, so they must not give anything back.
+    const cutOff = new Set<string>();
     return {
+      told({ who, event }) {
+        if (isTheEnd && event.startsWith("the lease is over")) cutOff.add(who);
+      },
       healed() {
         isTheEnd = true;
       },
-      gone(_host, process) {
-        if (!isTheEnd) return;
+      gone(host, process) {
+        if (!isTheEnd || cutOff.has(host.name)) return;
         for (const { key, op, holder, carried } of rows.current) {
           // Handlers that take long are waited for, but not for ever.
           const isLong = carried.how.hangs === true || carried.how.slowMs !== undefined;
