@@ -145,6 +145,23 @@ describe("a processor", () => {
     );
   });
 
+  it("does not leave its room to those that tick all the time: what is due once is delivered beside them", async () => {
+    const bench = new Bench();
+    const [desk, outside] = [bench.open({ batchSize: 1 }), bench.open({ isIdle: true })];
+    await bench.advance(100);
+    const ticking = Array.from({ length: 12 }, (_, i) => outside.set(`often ${i}`, { due: 10, every: 200 }));
+    await bench.during(Promise.all(ticking));
+    await bench.advance(3_000);
+    await bench.during(outside.set("once", { due: 0 }));
+    await bench.advance(3_000);
+    assert.equal(desk.delivered.filter((one) => one.startsWith("once")).length, 1);
+    for (const i of ticking.keys())
+      assert.ok(
+        desk.delivered.some((one) => one.startsWith(`often ${i} `)),
+        `often ${i}`,
+      );
+  });
+
   it("does nothing before it was started", async () => {
     const bench = new Bench();
     const desk = bench.open({ isIdle: true });

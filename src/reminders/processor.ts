@@ -415,7 +415,10 @@ export class Processor {
   #goOn(held: Held, tick: Tick, mayStay = true): void {
     const { storeClock, clock } = this.#world;
     const { aheadMs, leaseMs } = this.#settings;
-    const stays = mayStay && tick.at <= storeClock.now() + aheadMs && !this.#isStopped;
+    // Where there is no room for another one of its type, those that tick often must not keep it for themselves: whoever is due first
+    // gets it.
+    const hasRoom = this.#room.roomFor(held.reminder.key.type, this.#isAlone) > 0;
+    const stays = mayStay && hasRoom && tick.at <= storeClock.now() + aheadMs && !this.#isStopped;
     const askedAt = clock.monotonic();
     this.#say(held, { kind: "next", tick, leaseMs: stays ? leaseMs : undefined }, (counted) => {
       const isOurs = stays && counted === true && held.again === undefined;
