@@ -11,8 +11,7 @@ import type { Started, Wire } from "./events.ts";
 import { readPage } from "./events.ts";
 import { type Message, writeMessage } from "./messages.ts";
 import type { Dispatcher } from "./outgoing.ts";
-import { Refused } from "./remote-refusal.ts";
-import { tooLarge } from "./remote-tasks.ts";
+import { Refused, tooLarge } from "./remote-refusal.ts";
 
 export interface ControlWorld {
   readonly clock: Clock;

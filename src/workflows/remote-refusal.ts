@@ -22,3 +22,11 @@ export class Refused extends LimpetError {
 /** A field that makes no sense. */
 export const invalidField = (field: string, problem: string): Refused =>
   new Refused(422, "validation_failed", `${field}: ${problem}`, { errors: { [field]: [problem] } });
+
+/** What is wrong with a value that is too large to be kept. */
+export const tooLarge = (what: string, bytes: number, most: number): Refused =>
+  new Refused(422, "structural_limit_exceeded", `${what} has ${bytes} bytes; ${most} are allowed`, {
+    limit_kind: "payload_size",
+    current_value: bytes,
+    configured_limit: most,
+  });

@@ -22,6 +22,7 @@ import type { Dispatcher } from "./outgoing.ts";
 import { takeArrivals } from "./remote-arrivals.ts";
 import { type Command, decide } from "./remote-commands.ts";
 import { carriedOver, closeBy } from "./remote-ends.ts";
+import { checkLease, notFound, notLeased } from "./remote-leases.ts";
 import { Refused } from "./remote-refusal.ts";
 import type { AcceptedUpdate, RemoteRun } from "./remote-run.ts";
 import type { RemoteRuns } from "./remote-runs.ts";
@@ -341,39 +342,6 @@ export class RemoteTasks {
   }
 }
 
-function checkLease(stored: StoredRun, taskId: string, worker: string, attempt: number, now: number) {
-  const { status, task } = stored;
-  if (status !== "running" || task === undefined) throw runClosed(stored);
-  if (task.state !== "leased") throw notLeased(taskId);
-  if (task.worker !== worker) {
-    const what = `task ${taskId} is held by another worker`;
-    throw new Refused(409, "lease_owner_mismatch", what, { task_id: taskId, lease_owner: task.worker });
-  }
-  if (task.attempt !== attempt) {
-    const extras = { task_id: taskId, current_attempt: task.attempt };
-    throw new Refused(409, "workflow_task_attempt_mismatch", `task ${taskId} is at attempt ${task.attempt}`, extras);
-  }
-  if (task.at !== undefined && task.at <= now) {
-    throw new Refused(409, "lease_expired", `the lease of task ${taskId} is over`, { task_id: taskId });
-  }
-  return task;
-}
-
-export function runClosed({ status, workflowId, runId }: StoredRun): Refused {
-  const word = status === "timed out" ? "timed_out" : status;
-  return new Refused(409, "run_closed", `run ${runId} of ${workflowId} is over (${status})`, {
-    run_status: status === "timed out" ? "failed" : status === "continued" ? "completed" : status,
-    stop_reason: `run_${word}`,
-    cancel_requested: status === "cancelled",
-    can_continue: false,
-  });
-}
-
-const notFound = (taskId: string): Refused =>
-  new Refused(404, "task_not_found", "there is no such task", { task_id: taskId });
-const notLeased = (taskId: string): Refused =>
-  new Refused(409, "task_not_leased", "nobody has this task, or it is over", { task_id: taskId });
-
 const pauseAfter = (attempt: number): number =>
   Math.min(FIRST_PAUSE_MS * 2 ** Math.min(attempt - 1, 20), LONGEST_PAUSE_MS);
 
@@ -381,11 +349,3 @@ function affinityLeft({ stickyWorker, stickyUntil }: StoredRun, now: number): Af
   if (stickyWorker === undefined || stickyUntil === undefined || stickyUntil <= now) return undefined;
   return { worker: stickyWorker, ms: stickyUntil - now };
 }
-
-/** What is wrong with a value that is too large to be kept. */
-export const tooLarge = (what: string, bytes: number, most: number): LimpetError =>
-  new Refused(422, "structural_limit_exceeded", `${what} has ${bytes} bytes; ${most} are allowed`, {
-    limit_kind: "payload_size",
-    current_value: bytes,
-    configured_limit: most,
-  });
