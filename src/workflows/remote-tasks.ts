@@ -1,7 +1,7 @@
 // Tasks of runs whose code is elsewhere: leased to workers that ask for them, and brought to an end by what they tell. Everything that
 // counts is in the store: which worker has a task, at which attempt, until when. A task is named by its run and the token of its lease,
 // so any process can serve the next request about it, and who has lost the lease can change nothing.
-import { isLimpetError, type LimpetError } from "../kernel/errors.ts";
+import { isLimpetError } from "../kernel/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
