@@ -359,13 +359,13 @@ describe("no lease left", () => {
     const [one, two] = [scene.process(1), scene.process(2)];
     const generation = await scene.set(one, "default:1", { due: 0 });
     await scene.claim(one, "t1");
-    await scene.tell((each) => each.gone?.(undefined as never, one));
+    await scene.tell((each) => each.gone?.({ name: "one" } as never, one));
     await scene.tell((each) => (each as Checker).healed?.());
     await scene.settle(one, generation, "t1", RELEASE);
-    await scene.tell((each) => each.gone?.(undefined as never, one));
+    await scene.tell((each) => each.gone?.({ name: "one" } as never, one));
     await scene.reports();
     await scene.claim(two, "t2");
-    await scene.tell((each) => each.gone?.(undefined as never, two));
+    await scene.tell((each) => each.gone?.({ name: "two" } as never, two));
     await scene.reports(/process 2 has stopped, and has Ledger\/a tea of default:1 for 10000 ms more/);
   });
 });
