@@ -178,7 +178,7 @@ function endText({ status, startedAt, closedAt, result }: StoredRun): string {
   const took = closedAt === undefined ? "" : ` after ${formatDuration(Math.max(0, closedAt - startedAt))}`;
   const { error } = JSON.parse(result ?? "{}") as { error?: unknown };
   const why = error === undefined ? "" : `: ${errorText(error).split("\n")[0]}`;
-  const words = status === "timed out" ? "took too long" : status === "continued" ? "continued as a new run" : status;
+  const words = status === "continued" ? "continued as a new run" : status;
   const is = status === "cancelled" || status === "terminated" ? "was " : "";
   return `${is}${words}${took}${why}`;
 }

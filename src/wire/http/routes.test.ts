@@ -37,6 +37,14 @@ test("every path leads to its route, whatever the query says", () => {
   assert.deepEqual(refusal("GET", "/v1.0/inspect/reminders/counts?x"), { kind: "reminderCounts" });
   assert.deepEqual(refusal("POST", "/v1.0/control/reminders/retry"), { kind: "retryReminder" });
   assert.deepEqual(refusal("POST", "/v1.0/control/reminders/drop?x"), { kind: "dropReminder" });
+  assert.deepEqual(refusal("GET", "/v1.0/inspect/workflows?type=order"), { kind: "workflows", query: "type=order" });
+  assert.deepEqual(refusal("GET", "/v1.0/inspect/workflows/counts"), { kind: "workflowCounts" });
+  assert.deepEqual(refusal("GET", "/v1.0/inspect/workflows/workers"), { kind: "workers" });
+  const named = { workflowId: "a b", query: "run=r" };
+  assert.deepEqual(refusal("GET", "/v1.0/inspect/workflow/a%20b?run=r"), { kind: "workflow", ...named });
+  assert.deepEqual(refusal("GET", "/v1.0/inspect/workflow/a%20b/events?run=r"), { kind: "workflowEvents", ...named });
+  assert.deepEqual(refusal("POST", "/v1.0/control/workflows/start"), { kind: "steerWorkflow", act: "start" });
+  assert.deepEqual(refusal("POST", "/v1.0/control/workflows/wake?x"), { kind: "steerWorkflow", act: "wake" });
   const call = { kind: "call", type: "Cart", id: "a?b", method: "add" };
   // The id holds a question mark that is refused; a query behind the path is not part of it.
   assert.deepEqual(refusal("POST", "/v1.0/actors/Cart/a/method/add?b/c"), { ...call, id: "a" });
@@ -65,6 +73,14 @@ test("what is not exactly a path of the API is unknown", () => {
     "/v1.0/inspect/sticky/",
     "/v1.0/inspect/sticky/Cart",
     "/v1.0/inspect/sticky/Cart/a/b",
+    "/v1.0/inspect/workflows/",
+    "/v1.0/inspect/workflows/order-1",
+    "/v1.0/inspect/workflow",
+    "/v1.0/inspect/workflow/a/history",
+    "/v1.0/inspect/workflow/a/events/1",
+    "/v1.0/control/workflows",
+    "/v1.0/control/workflows/stop",
+    "/v1.0/control/workflows/start/a",
     "/v1.0/control/release/",
     "/v1.0/control/release/Cart/a",
     "/v1.0/control/Release",
