@@ -10,8 +10,6 @@ import { insertRows, PostgresBacklog } from "./ours-rows.ts";
 /** Rows of one INSERT. */
 const STEP = 250_000;
 const DAY_MS = 86_400_000;
-/** The backlog has gathered over so long. */
-const SPAN_MS = 60_000;
 
 interface Side {
   readonly drain: (count: number) => Promise<number>;
@@ -19,9 +17,10 @@ interface Side {
   close(): Promise<void>;
 }
 
-async function open(url: string): Promise<Side> {
+/** `spanMs`: how long the backlog has gathered. */
+async function open(url: string, spanMs: number): Promise<Side> {
   const handlers = await startHosts({ store: url, batchSize: 1_000 }, 1);
-  const backlog = await PostgresBacklog.open(url, ACTORS, SPAN_MS);
+  const backlog = await PostgresBacklog.open(url, ACTORS, spanMs);
   return {
     backlog,
     drain: (count) => drainOnce(handlers, backlog, count),
@@ -34,7 +33,8 @@ async function open(url: string): Promise<Side> {
 
 export const burdened: Make = async ({ postgres, quick, params }) => {
   const other = await createDatabase(postgres);
-  const [plain, laden] = [await open(postgres), await open(other.url)];
+  const spanMs = Number(params.spanMs);
+  const [plain, laden] = [await open(postgres, spanMs), await open(other.url, spanMs)];
   const [count, future] = quick ? [params.quickCount, params.quickFuture] : [params.count, params.future];
   for (const side of [plain, laden]) await side.drain(Number(count));
   const old = params.oldTransaction ? await beginOld(other.url) : undefined;
