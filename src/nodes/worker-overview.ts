@@ -1,22 +1,16 @@
 // Who works on workflows, how well runs are found in memory, and what nobody can work on: the facts behind the doctor's advice.
 
 import type { StoredReminder } from "../ports/reminders.ts";
-import type {
-  MinuteOfClaims,
-  Unserved,
-  WorkerOverview,
-  WorkerSummary,
-  WorkflowCounts,
-} from "../ports/workflow-door.ts";
+import type { Unserved, WorkerOverview, WorkerSummary, WorkflowCounts } from "../ports/workflow-door.ts";
 import type { StoredRun, StoredWorker } from "../ports/workflows.ts";
 import { STUCK_MS } from "../workflows/explain-run.ts";
+import { lastMinuteOf } from "../workflows/minute-counts.ts";
 import { readCache, readWorker } from "../workflows/remote-worker.ts";
 import type { WorkflowsBehind } from "./workflow-door.ts";
 
 /** Runs and queued activities that are looked at to find some that nobody has. */
 const LOOKED_AT = 1_000;
 const ACTIVITY = "$$activity ";
-const NO_CLAIMS: MinuteOfClaims = { sticky_hit_expected: 0, cold_replay: 0, forced_cold_replay: 0, miss: 0 };
 
 export async function overviewOf(behind: WorkflowsBehind, counts: WorkflowCounts): Promise<WorkerOverview> {
   const { store, reminders, namespace, plane, isSticky, stickyMs } = behind;
@@ -50,20 +44,6 @@ export function workerSummary(row: StoredWorker, isLive: boolean): WorkerSummary
     ...{ worker, queue, build, runtime, types, activities, isSticky, isDraining, isLive, seenAt },
     ...readCache(row),
   };
-}
-
-/** Our own workers tell it with their heartbeats; what workers elsewhere claimed is known where they asked. */
-export function lastMinuteOf(
-  live: readonly StoredWorker[],
-  claimedHere: (name: keyof MinuteOfClaims) => number,
-): MinuteOfClaims {
-  const sums: Record<string, number> = { ...NO_CLAIMS };
-  for (const { about } of live) {
-    const { minute = {} } = JSON.parse(about) as { minute?: Partial<MinuteOfClaims> };
-    for (const name of Object.keys(NO_CLAIMS)) sums[name]! += minute[name as keyof MinuteOfClaims] ?? 0;
-  }
-  for (const name of Object.keys(NO_CLAIMS)) sums[name]! += claimedHere(name as keyof MinuteOfClaims);
-  return sums as MinuteOfClaims;
 }
 
 /** Runs whose task has been ready for a while, and that no live worker may have. */

@@ -25,6 +25,7 @@ import { readPage, type Started } from "../workflows/events.ts";
 import { awaitedBy, type QueuedPlace, summaryOf } from "../workflows/explain-run.ts";
 import { activityType, type QueuedActivity } from "../workflows/messages.ts";
 import type { RemotePlane } from "../workflows/remote-plane.ts";
+import { Refused } from "../workflows/remote-refusal.ts";
 import { errorText, type PendingStep, Timeline } from "../workflows/timeline.ts";
 import { overviewOf, workerSummary } from "./worker-overview.ts";
 
@@ -174,8 +175,12 @@ export class StoredWorkflows implements WorkflowDoor {
     await this.#handle(name).signal(signal, input);
   }
 
-  query(name: RunName, query: string, input: unknown): Promise<unknown> {
-    return this.#handle(name).query(query, input);
+  async query(name: RunName, query: string, input: unknown): Promise<unknown> {
+    try {
+      return await this.#handle(name).query(query, input);
+    } catch (error) {
+      throw inOurWords(error);
+    }
   }
 
   update(name: RunName, update: string, input: unknown, gone: AbortSignal): Promise<unknown> {
@@ -211,6 +216,14 @@ export class StoredWorkflows implements WorkflowDoor {
     const which = runId === undefined ? "" : ` with a run ${runId}`;
     throw new LimpetError("WORKFLOW_UNKNOWN", `there is no workflow ${workflowId}${which}`);
   }
+}
+
+/** What is said to those who speak the protocol of workers elsewhere has a code of ours. */
+function inOurWords(error: unknown): unknown {
+  if (!(error instanceof Refused)) return error;
+  const { reason, message } = error;
+  if (reason === "query_worker_unavailable") return new LimpetError("WORKFLOW_TYPE_UNKNOWN", message);
+  return reason === "rejected_unknown_query" ? new LimpetError("QUERY_UNKNOWN", message) : error;
 }
 
 function summarize(run: StoredRun): WorkflowSummary {

@@ -1,5 +1,7 @@
 // How often something happened within the last minute, to the second.
 import type { Clock } from "../ports/clock.ts";
+import type { MinuteOfClaims } from "../ports/workflow-door.ts";
+import type { StoredWorker } from "../ports/workflows.ts";
 
 const SECONDS = 60;
 
@@ -45,4 +47,20 @@ export class MinuteCounts<Name extends string> {
   get #second(): number {
     return Math.floor(this.#clock.monotonic() / 1_000);
   }
+}
+
+const NO_CLAIMS: MinuteOfClaims = { sticky_hit_expected: 0, cold_replay: 0, forced_cold_replay: 0, miss: 0 };
+
+/** Our own workers tell it with their heartbeats; what workers elsewhere claimed is known where they asked. */
+export function lastMinuteOf(
+  live: readonly StoredWorker[],
+  claimedHere: (name: keyof MinuteOfClaims) => number,
+): MinuteOfClaims {
+  const sums: Record<string, number> = { ...NO_CLAIMS };
+  for (const { about } of live) {
+    const { minute = {} } = JSON.parse(about) as { minute?: Partial<MinuteOfClaims> };
+    for (const name of Object.keys(NO_CLAIMS)) sums[name]! += minute[name as keyof MinuteOfClaims] ?? 0;
+  }
+  for (const name of Object.keys(NO_CLAIMS)) sums[name]! += claimedHere(name as keyof MinuteOfClaims);
+  return sums as MinuteOfClaims;
 }

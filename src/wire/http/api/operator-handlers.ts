@@ -1,5 +1,6 @@
 // For operators: who works here, which builds get work, and how well runs are found in memory.
 import type { StoredWorker } from "../../../ports/workflows.ts";
+import { lastMinuteOf } from "../../../workflows/minute-counts.ts";
 import { Refused } from "../../../workflows/remote-refusal.ts";
 import { isUnderPressure, readCache, readWorker } from "../../../workflows/remote-worker.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
@@ -123,13 +124,15 @@ const rate = (part: number, whole: number): number => (whole === 0 ? 0 : part / 
 export async function operatorMetrics({ plane }: ApiCall): Promise<ApiAnswer> {
   const { world, claims } = plane;
   const counts = await world.store.stickiness(world.namespace);
-  const live = (await plane.workers.rows()).filter((row) => row.isSticky && plane.workers.isLive(row));
+  const all = (await plane.workers.rows()).filter((row) => plane.workers.isLive(row));
+  const live = all.filter((row) => row.isSticky);
   const caches = live.map(readCache);
   const pressed = caches.filter(isUnderPressure);
   const sum = (name: keyof (typeof caches)[number]): number => caches.reduce((all, cache) => all + cache[name], 0);
-  const [hits, misses] = [claims.get("sticky_hit_expected"), claims.get("miss")];
-  const [forced, cold] = [claims.get("forced_cold_replay"), claims.get("cold_replay")];
-  const all = hits + forced + cold;
+  const minute = lastMinuteOf(all, (name) => claims.get(name));
+  const [hits, misses] = [minute.sticky_hit_expected, minute.miss];
+  const [forced, cold] = [minute.forced_cold_replay, minute.cold_replay];
+  const tasks = hits + forced + cold;
   return ok({
     sticky_execution: {
       enabled: world.isSticky,
@@ -141,8 +144,8 @@ export async function operatorMetrics({ plane }: ApiCall): Promise<ApiAnswer> {
       miss_last_minute: misses,
       forced_cold_replay_last_minute: forced,
       cold_replay_last_minute: cold,
-      hit_rate_last_minute: rate(Math.max(0, hits - misses), all),
-      miss_rate_last_minute: rate(misses + forced, all),
+      hit_rate_last_minute: rate(Math.max(0, hits - misses), tasks),
+      miss_rate_last_minute: rate(misses + forced, tasks),
       capacity_pressure_tasks: pressed.reduce((tasks, { size }) => tasks + size, 0),
     },
     sticky_execution_workers: {
