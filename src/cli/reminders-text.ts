@@ -19,6 +19,9 @@ const STUCK_MS = 10_000;
 /** Of an error, in a table. */
 const SHOWN_ERROR = 100;
 
+/** Timers and queued activities of workflows are reminders too, of types that begin with this. */
+const WORKFLOW_MARK = `${JOB_MARK}${JOB_MARK}`;
+
 /** Which reminders were asked for. */
 export interface ReminderScope {
   readonly type?: string | undefined;
@@ -104,6 +107,10 @@ export function stuckText(stuck: ReadonlyMap<string, number>, hosted: readonly s
   return [...stuck].map(([type, count]) => {
     const some = `${plural(count, "reminder")} of ${type} ${count === 1 ? "is" : "are"} overdue, and nobody has`;
     const them = count === 1 ? "it" : "them";
+    if (type.startsWith(WORKFLOW_MARK)) {
+      const kind = type.slice(WORKFLOW_MARK.length);
+      return safe(`${some} ${them}: that is the ${kind} of a workflow. limpet workflows --workers shows who could.`);
+    }
     if (type.startsWith(JOB_MARK)) {
       const job = JSON.stringify(type.slice(JOB_MARK.length));
       return safe(

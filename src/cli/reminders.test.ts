@@ -93,15 +93,17 @@ test("those that are stuck are told, with why that may be", async (t) => {
     // Whoever takes it on needs a moment.
     set("Stock", "tea", "order", { overdue: true, next: NOW - 5_000 }),
     set("$report", "job", "run", late),
+    set("$$activity shop charge", "run-1", "1", late),
   ];
   const { code, stdout, stderr } = await run();
   assert.equal(code, 0);
   assert.match(stdout, /^at least 100000 reminders, 99999 overdue\.\n/);
-  assert.equal(stdout.match(/overdue\n/g)!.length, 5);
+  assert.equal(stdout.match(/overdue\n/g)!.length, 6);
   assert.deepEqual(stderr.trimEnd().split("\n"), [
     "1 reminder of Cart is overdue, and nobody has it, although there are hosts of that type. They may be behind with their work, or deliver no reminders (LIMPET_REMINDERS=false).",
     "2 reminders of Kart are overdue, and nobody has them: no host has the type Kart; did you mean Cart? To cancel one: limpet reminders Kart <id> --cancel <name>",
     'The job "report" is overdue: no running process says app.jobs.set("report", …), or those that do are behind.',
+    "1 reminder of $$activity shop charge is overdue, and nobody has it: that is the activity shop charge of a workflow. limpet workflows --workers shows who could.",
   ]);
 });
 
