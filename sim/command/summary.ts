@@ -66,7 +66,7 @@ export function jsonOf(
       violations.map(({ checker, what, at }) => ({ seed, checker, what, at, replay: replayCommand(seed, variation) })),
     ),
     seconds: figures.seconds,
-    simulatedSeconds: figures.simulatedMs / 1_000,
+    simulatedSeconds: Math.round(figures.simulatedMs) / 1_000,
     events: figures.steps,
     calls: figures.operations,
     faults: Object.fromEntries(figures.faults),
