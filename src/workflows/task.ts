@@ -2,7 +2,7 @@
 // step, each step one transaction. While eager activities of the run are at work the task stays here, and their results are steps of it.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { tellError } from "../kernel/told-error.ts";
-import { fromWire, toWire } from "../kernel/values.ts";
+import { encodeValue, fromWire, toWire } from "../kernel/values.ts";
 import type { ReminderWrite } from "../ports/reminders.ts";
 import type { Append, AppendOutcome, Page, StoredArrival, TaskFate, Workflows } from "../ports/workflows.ts";
 import { pauseAfter } from "./activity-options.ts";
@@ -230,8 +230,8 @@ class StepInMaking {
       taken: this.#taken,
       fate: this.fate,
       affinity: this.fate.kind === "close" ? undefined : this.#world.affinity,
-      attributes: hasAttributes ? JSON.stringify(execution.attributes) : undefined,
-      memo: hasMemo ? JSON.stringify(execution.memo) : undefined,
+      attributes: hasAttributes ? encodeValue(execution.attributes, "attributes", "WORKFLOW_INVALID") : undefined,
+      memo: hasMemo ? encodeValue(execution.memo, "memo", "WORKFLOW_INVALID") : undefined,
       reminders: [...outgoing.reminders, ...retries],
       starts: outgoing.starts,
       arrivals: outgoing.arrivals,
