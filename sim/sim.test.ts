@@ -5,25 +5,27 @@ import { Crew } from "./command/crew.ts";
 import { Figures } from "./command/figures.ts";
 
 const SEEDS = 200;
+/** One of so many is run a second time and compared. */
+const TWICE = 5;
 /** Long, for machines that have other things to do. */
 const MOST_MS = 600_000;
 /** `npm run sim -- --seed N` tells more. */
 const MOST_SHOWN = 10;
 
 describe("the cluster", () => {
-  it(`keeps its promises in ${SEEDS} seeds, and every one of them is the same twice`, {
+  it(`keeps its promises in ${SEEDS} seeds, and is the same when one of them is run again`, {
     timeout: MOST_MS,
   }, async () => {
     const crew = new Crew({ jobs: Math.min(4, availableParallelism()) });
     try {
       const figures = new Figures();
-      const reports = await Promise.all(Array.from({ length: SEEDS }, (_, i) => crew.perform({ seed: i + 1 })));
+      const reports = await Promise.all(Array.from({ length: SEEDS }, (_, i) => crew.perform({ seed: i + 1, once: i % TWICE > 0 })));
       for (const report of reports) figures.add(report);
       const broken = reports.flatMap(({ seed, violations }) =>
         violations.slice(0, 1).map(({ checker, what }) => `seed ${seed}: ${checker}: ${what}`),
       );
       assert.equal(broken.length, 0, [`${broken.length} seeds fail`, ...broken.slice(0, MOST_SHOWN)].join("\n"));
-      assert.equal(figures.runs, SEEDS * 2);
+      assert.equal(figures.runs, SEEDS + SEEDS / TWICE);
       assert.deepEqual(figures.missedFaults, [], "kinds of trouble that never came");
     } finally {
       crew.close();
