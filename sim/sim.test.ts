@@ -19,7 +19,9 @@ describe("the cluster", () => {
     const crew = new Crew({ jobs: Math.min(4, availableParallelism()) });
     try {
       const figures = new Figures();
-      const reports = await Promise.all(Array.from({ length: SEEDS }, (_, i) => crew.perform({ seed: i + 1, once: i % TWICE > 0 })));
+      const reports = await Promise.all(
+        Array.from({ length: SEEDS }, (_, i) => crew.perform({ seed: i + 1, once: i % TWICE > 0 })),
+      );
       for (const report of reports) figures.add(report);
       const broken = reports.flatMap(({ seed, violations }) =>
         violations.slice(0, 1).map(({ checker, what }) => `seed ${seed}: ${checker}: ${what}`),
