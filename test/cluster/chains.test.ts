@@ -10,7 +10,7 @@ import { type ClusterProcess, Thrown } from "../support/cluster-process.ts";
 const TYPES = ["Tally", "Strict", "Lenient"] as const;
 
 for (const { store, open } of GROUNDS) {
-  describe(`chains of calls through a cluster on ${store}`, { timeout: 60_000 }, () => {
+  describe(`chains of calls through a cluster on ${store}`, { timeout: 180_000 }, () => {
     let grounds: Grounds;
     before(async () => {
       grounds = await open();

@@ -5,7 +5,7 @@ import { TestCluster } from "../support/cluster.ts";
 import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
 
 for (const { store, open } of GROUNDS) {
-  describe(`a cluster on ${store}`, { timeout: 60_000 }, () => {
+  describe(`a cluster on ${store}`, { timeout: 180_000 }, () => {
     let grounds: Grounds;
     before(async () => {
       grounds = await open();

@@ -9,7 +9,7 @@ import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
 const LOST = ["DIED", "ANSWER_LOST"];
 
 for (const { store, open } of GROUNDS) {
-  describe(`a cluster on ${store} in which processes are killed`, { timeout: 60_000 }, () => {
+  describe(`a cluster on ${store} in which processes are killed`, { timeout: 180_000 }, () => {
     let grounds: Grounds;
     before(async () => {
       grounds = await open();

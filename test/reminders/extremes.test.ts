@@ -66,7 +66,7 @@ async function until(condition: () => boolean, what: string): Promise<void> {
 const from = (type: string): Heard[] => heard.filter((one) => one.type === type);
 
 for (const { store, open } of GROUNDS) {
-  describe(`extreme reminders on ${store}`, { timeout: 60_000 }, () => {
+  describe(`extreme reminders on ${store}`, { timeout: 180_000 }, () => {
     let grounds: Grounds;
     let place: Awaited<ReturnType<Grounds["place"]>>;
     let app: App;
