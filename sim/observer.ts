@@ -3,7 +3,7 @@ import type { ActorKey } from "../src/kernel/names.ts";
 import type { Candidate, Standing } from "../src/ports/coordination.ts";
 import type { ReminderTick } from "../src/ports/reminder-book.ts";
 import type { Claim, ClaimRequest, ReminderOutcome, ReminderWrite, Settlement } from "../src/ports/reminders.ts";
-import type { Commit, CommitOutcome, Taken, TakeRequest } from "../src/ports/store.ts";
+import type { Commit, CommitVerdict, Taken, TakeRequest } from "../src/ports/store.ts";
 import type { Question } from "../src/world/database.ts";
 import type { Process } from "../src/world/process.ts";
 import type { StoryLine } from "../src/world/story.ts";
@@ -69,7 +69,7 @@ export interface Observer {
   turnBegan?(turn: Turn): void;
   turnEnded?(turn: Turn): void;
   taken?(process: Process, request: TakeRequest, taken: Taken): void;
-  committed?(process: Process, commit: Commit, key: ActorKey, outcome: CommitOutcome): void;
+  committed?(process: Process, commit: Commit, key: ActorKey, outcome: CommitVerdict): void;
   campaigned?(process: Process, candidate: Candidate, standing: Standing): void;
   reminderBegan?(run: ReminderRun): void;
   /** `isDone`: it has not thrown. What it did may still come to nothing. */

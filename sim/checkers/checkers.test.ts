@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LimpetError } from "../../src/kernel/errors.ts";
 import type { Host } from "../../src/ports/host.ts";
-import type { Commit, CommitOutcome, StateWrite, Taken } from "../../src/ports/store.ts";
+import type { Commit, CommitVerdict, StateWrite, Taken } from "../../src/ports/store.ts";
 import type { DatabaseWatcher } from "../../src/world/database.ts";
 import type { Process } from "../../src/world/process.ts";
 import type { Life, Operation, Turn } from "../observer.ts";
@@ -117,7 +117,7 @@ class Scene {
   commit(
     process: Process,
     commit: Partial<Commit> & { readonly entries?: readonly string[] },
-    outcome: CommitOutcome = "committed",
+    outcome: CommitVerdict = "committed",
   ): void {
     const { entries = [], ...rest } = commit;
     const write: StateWrite = { kind: "whole", data: JSON.stringify({ entries }) };

@@ -9,7 +9,7 @@ import type {
   StoredReminder,
   Tick,
 } from "../../src/ports/reminders.ts";
-import type { Commit, CommitOutcome } from "../../src/ports/store.ts";
+import type { Commit, CommitVerdict } from "../../src/ports/store.ts";
 import { decodePlan, type Plan as ReminderPlan } from "../../src/reminders/plan.ts";
 import type { Schedule } from "../../src/reminders/schedule.ts";
 import type { Process } from "../../src/world/process.ts";
@@ -136,7 +136,7 @@ export class ReminderRows implements Observer {
     for (const [i, write] of batch.entries()) if (outcomes[i]!.kind !== "exists") this.#wrote(process, write);
   }
 
-  committed(process: Process, commit: Commit, _key: unknown, outcome: CommitOutcome): void {
+  committed(process: Process, commit: Commit, _key: unknown, outcome: CommitVerdict): void {
     const { id, settle = [], reminders = [] } = commit;
     const isFirst = !this.#commits.has(id);
     if (outcome === "committed") this.#commits.add(id);

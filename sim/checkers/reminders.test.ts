@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { encodeValue } from "../../src/kernel/values.ts";
 import type { ReminderTick } from "../../src/ports/reminder-book.ts";
 import type { ReminderFate, ReminderKey, ReminderWrite, Tick } from "../../src/ports/reminders.ts";
-import type { Commit, CommitOutcome } from "../../src/ports/store.ts";
+import type { Commit, CommitVerdict } from "../../src/ports/store.ts";
 import { resolvePolicy } from "../../src/reminders/failure-policy.ts";
 import { encodePlan } from "../../src/reminders/plan.ts";
 import { resolveSchedule, type ScheduleOptions } from "../../src/reminders/schedule.ts";
@@ -194,7 +194,7 @@ describe("reminders kept", () => {
     const { scene, one, generation } = await kept({ due: 0 });
     const settlement = { generation, token: "t", ...DONE };
     const commit = { id: "c", settle: [settlement] } as unknown as Commit;
-    const told = (outcome: CommitOutcome) => scene.tell((each) => each.committed?.(one, commit, {} as never, outcome));
+    const told = (outcome: CommitVerdict) => scene.tell((each) => each.committed?.(one, commit, {} as never, outcome));
     await told("void");
     await scene.reports();
     await scene.world.database.truth.reminders.settle([settlement]);

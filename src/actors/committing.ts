@@ -1,6 +1,7 @@
 // A turn that waits for its commit, with the reply that leaves when it is durable. One object instead of a promise and
 // two closures, because every durable turn makes one.
-import type { CommitOutcome } from "../ports/store.ts";
+import type { SentReminders } from "../ports/reminder-book.ts";
+import { type CommitOutcome, verdictOf } from "../ports/store.ts";
 import type { Caller } from "./group-call.ts";
 import type { Incarnation } from "./incarnation.ts";
 import type { Turn } from "./turn.ts";
@@ -11,19 +12,31 @@ export class Committing implements Caller<CommitOutcome> {
   readonly #turn: Turn;
   readonly #reply: unknown;
   readonly #outgoing: Outgoing | undefined;
+  readonly #sent: SentReminders | undefined;
 
-  constructor(life: Incarnation, turn: Turn, reply: unknown, outgoing: Outgoing | undefined) {
+  constructor(
+    life: Incarnation,
+    turn: Turn,
+    reply: unknown,
+    outgoing: Outgoing | undefined,
+    sent: SentReminders | undefined,
+  ) {
     this.#life = life;
     this.#turn = turn;
     this.#reply = reply;
     this.#outgoing = outgoing;
+    this.#sent = sent;
   }
 
   resolve(outcome: CommitOutcome): void {
-    this.#life.committed(this.#turn, outcome, this.#reply, this.#outgoing);
+    const verdict = verdictOf(outcome);
+    if (verdict !== "committed") this.#sent?.failed();
+    else this.#sent?.committed(typeof outcome === "string" ? undefined : outcome.generations);
+    this.#life.committed(this.#turn, verdict, this.#reply, this.#outgoing);
   }
 
   reject(error: unknown): void {
+    this.#sent?.failed(error);
     this.#life.lost(this.#turn, "store", error);
   }
 }

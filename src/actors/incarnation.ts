@@ -7,7 +7,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { invariant, LimpetError } from "../kernel/errors.ts";
 import { copyValue, isPlainPrimitive } from "../kernel/values.ts";
-import type { CommitOutcome, StateWrite } from "../ports/store.ts";
+import type { CommitVerdict, StateWrite } from "../ports/store.ts";
 import type { Activation, EndReason } from "./activation.ts";
 import { type ActorContext, construct, type DeactivationReason } from "./actor.ts";
 import { type ActorReminders, TurnReminders } from "./actor-reminders.ts";
@@ -354,12 +354,14 @@ export class Incarnation implements ActorContext {
     turn.phase = "committing";
     // A reminder that has been handled is settled together with what its handler changed.
     const settle = turn.method === REMIND ? [(turn.args as RemindArguments)[3]] : undefined;
-    const extras = settle === undefined && outgoing === undefined ? undefined : { settle, ...outgoing };
-    const caller = new Committing(this, turn, settle === undefined ? reply : SETTLED, outgoing);
+    const sent = outgoing?.reminders && this.#around.reminders!.send(outgoing.reminders);
+    const extras =
+      settle === undefined && outgoing === undefined ? undefined : { settle, ...outgoing, reminders: sent?.writes };
+    const caller = new Committing(this, turn, settle === undefined ? reply : SETTLED, outgoing, sent);
     this.#around.commit(this.#ref, this.#epoch, this.#version, write, extras, caller);
   }
 
-  committed(turn: Turn, outcome: CommitOutcome, reply: unknown, outgoing: Outgoing | undefined): void {
+  committed(turn: Turn, outcome: CommitVerdict, reply: unknown, outgoing: Outgoing | undefined): void {
     if (outcome === "fenced") {
       const { type, label } = this.#activation;
       type.instruments.fenced.add(1);
@@ -373,7 +375,6 @@ export class Incarnation implements ActorContext {
     }
     this.#version++;
     this.#buffer!.committed();
-    if (outgoing?.reminders !== undefined) this.#around.reminders!.written(outgoing.reminders);
     if (outgoing?.starts !== undefined || outgoing?.arrivals !== undefined) this.#around.workflows!.written();
     this.#succeeded(turn, reply);
   }

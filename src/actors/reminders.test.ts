@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor, isLimpetError, LimpetError, type ReminderOptions, type ReminderTick } from "../index.ts";
-import type { Commit, CommitOutcome } from "../ports/store.ts";
+import { type Commit, type CommitOutcome, verdictOf } from "../ports/store.ts";
 import { MemoryStore, type TestApp, testLimpet } from "../testing.ts";
 import { BEGINNING } from "../world/local-clock.ts";
 
@@ -95,7 +95,7 @@ class Watched extends MemoryStore {
   override async commit(batch: readonly Commit[]): Promise<CommitOutcome[]> {
     await this.before?.();
     const outcomes = await super.commit(batch);
-    for (const [i, commit] of batch.entries()) if (outcomes[i] === "committed") this.commits.push(commit);
+    for (const [i, commit] of batch.entries()) if (verdictOf(outcomes[i]!) === "committed") this.commits.push(commit);
     await this.after?.();
     return outcomes;
   }

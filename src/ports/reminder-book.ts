@@ -28,12 +28,24 @@ export interface ReminderTick {
   readonly attempt: number;
 }
 
+/** Reminders that travel with a commit. How that ends is told once. */
+export interface SentReminders {
+  /** As the commit has to bring them. */
+  readonly writes: readonly ReminderWrite[];
+  /** The commit counts. Without generations: it had happened before, and what it set then has to be looked for. */
+  committed(generations: readonly (number | undefined)[] | undefined): void;
+  /** It does not; with COMMIT_UNKNOWN that is not sure. */
+  failed(error?: unknown): void;
+}
+
 export interface ReminderBook {
   /** What is to be written. Throws REMINDER_INVALID or NAME_INVALID. */
   set(key: ReminderKey, options: ReminderOptions, isNew?: boolean): ReminderWrite;
   /** Resolves when it is durable; false: it was to be new, and there is one. */
   write(write: ReminderWrite): Promise<boolean>;
-  /** These are durable: what is due soon need not wait to be looked for. */
+  /** A commit is about to bring these: what is due soon gets a lease of this process from the start. */
+  send(writes: readonly ReminderWrite[]): SentReminders;
+  /** These are durable, without leases: what is due soon need not wait to be looked for. */
   written(writes: readonly ReminderWrite[]): void;
   get(key: ReminderKey): Promise<ReminderInfo | undefined>;
   list(actor: { readonly namespace: string; readonly type: string; readonly id: string }): Promise<ReminderInfo[]>;

@@ -53,6 +53,10 @@ export type ReminderWrite =
     }
   | { readonly kind: "cancel"; readonly key: ReminderKey };
 
+/** Whoever sets one of these has to hear its generation, or cannot deliver what is leased to it. */
+export const bringsLease = (writes: readonly ReminderWrite[]): boolean =>
+  writes.some((write) => write.kind === "set" && write.lease !== undefined);
+
 export type ReminderOutcome =
   | { readonly kind: "set"; readonly generation: number }
   /** There was one, and it was to be new. */

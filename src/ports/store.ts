@@ -67,7 +67,20 @@ export interface Commit {
 }
 
 /** `void`: the row still waits for a commit of this writer, but a reminder that this one settles is not its writer's any more. */
-export type CommitOutcome = "committed" | "fenced" | "void";
+export type CommitVerdict = "committed" | "fenced" | "void";
+
+/** It was done just now, and set reminders with leases. */
+export interface CommittedLeases {
+  readonly kind: "committed";
+  /** In the order of its reminders: of each that was set with a lease its generation, and nothing of the others. */
+  readonly generations: readonly (number | undefined)[];
+}
+
+/** One with leases that had happened before is only `committed`: what it set may be gone, or somebody else's. */
+export type CommitOutcome = CommitVerdict | CommittedLeases;
+
+export const verdictOf = (outcome: CommitOutcome): CommitVerdict =>
+  typeof outcome === "string" ? outcome : outcome.kind;
 
 /** Somebody else's transaction holds this row, and keeps it for long. Nothing happened to it; the rest of the batch is done. */
 export type Held = undefined;

@@ -6,7 +6,7 @@ import { didYouMean } from "../kernel/nearest.ts";
 import { decodeValue, encodeValue } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
-import type { ReminderBook, ReminderInfo } from "../ports/reminder-book.ts";
+import type { ReminderBook, ReminderInfo, SentReminders } from "../ports/reminder-book.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
 import {
   type ClaimedReminder,
@@ -18,6 +18,7 @@ import {
   type ReminderQuery,
   type Reminders,
   type ReminderWrite,
+  type StoredReminder,
   type Tick,
 } from "../ports/reminders.ts";
 import { Batcher } from "./batcher.ts";
@@ -25,6 +26,7 @@ import { resolvePolicy } from "./failure-policy.ts";
 import { decodePlan, encodePlan } from "./plan.ts";
 import { refuse, shown } from "./refusal.ts";
 import { resolveSchedule, type Schedule } from "./schedule.ts";
+import { LeasedReminders } from "./sent-reminders.ts";
 import type { StoreClock } from "./store-clock.ts";
 
 export interface BookWorld {
@@ -53,6 +55,7 @@ type SetWrite = Extract<ReminderWrite, { kind: "set" }>;
 export class Book implements ReminderBook {
   readonly #world: BookWorld;
   readonly #writing: Batcher<ReminderWrite, ReminderOutcome>;
+  readonly #looking: Batcher<ReminderKey, StoredReminder | undefined>;
 
   constructor(world: BookWorld) {
     this.#world = world;
@@ -63,6 +66,7 @@ export class Book implements ReminderBook {
       keyOf: ({ key }) => showKey(key),
       inDoubt: (write, outcome) => this.#cleared(write, outcome),
     });
+    this.#looking = new Batcher({ clock, send: (keys) => Promise.all(keys.map((key) => store.get(key))) });
   }
 
   set(key: ReminderKey, options: ReminderOptions, isNew = false): SetWrite {
@@ -112,6 +116,11 @@ export class Book implements ReminderBook {
     if (stored?.schedule === write.content.schedule) return { kind: "set", generation: stored.generation };
     const why = "an answer of the store was lost, and there is another reminder of that name now";
     throw new LimpetError("COMMIT_UNKNOWN", `${why}; whether this one was set before it cannot be known`);
+  }
+
+  send(writes: readonly ReminderWrite[]): SentReminders {
+    const { clock, patienceMs } = this.#world;
+    return new LeasedReminders(writes, this.#world, (key) => this.#looking.ask(key, clock.monotonic() + patienceMs));
   }
 
   written(writes: readonly ReminderWrite[]): void {

@@ -470,6 +470,21 @@ describe("a settlement", () => {
     }
   });
 
+  it("of one that is handed over a second time is not made again", async () => {
+    for (const ms of [500, 1_200]) {
+      const bench = new Bench();
+      const desk = bench.open();
+      desk.handler = () => desk.sleep(500);
+      await bench.during(desk.set("tea", { due: 1_000 }));
+      const stored = (await bench.stored("tea"))!;
+      await bench.advance(ms);
+      desk.processor.adopt(stored, { token: "late", leaseMs: 30_000 }, desk.process.clock.monotonic());
+      await bench.advance(60_000);
+      assert.equal(desk.delivered.length, 1);
+      assert.equal(await bench.stored("tea"), undefined);
+    }
+  });
+
   it("that the store cannot be told is given up with the lease, and the tick comes again", async () => {
     const bench = new Bench();
     const desk = bench.open();

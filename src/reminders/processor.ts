@@ -166,6 +166,8 @@ export class Processor {
 
   /** It was stored with such a lease, at `askedAt` of the monotonic clock or later. */
   adopt(reminder: ClaimedReminder, { token, leaseMs }: OwnLease, askedAt: number): void {
+    // The answer was so late that it was claimed since; or it was looked for, and found by who set it anew.
+    if (this.#held.has(reminder.generation)) return;
     this.#world.instruments.claimed(1);
     const held = this.#hold({ reminder, token, leaseUntil: askedAt + leaseMs });
     if (this.#isStopped && held !== undefined) this.#settle(held, { kind: "release" });

@@ -3,7 +3,7 @@ import { LimpetError } from "../kernel/errors.ts";
 import type { ActorKey } from "../kernel/names.ts";
 import type { Candidate, Standing } from "../ports/coordination.ts";
 import type { Claim, ClaimRequest, ReminderOutcome, ReminderWrite, Settlement } from "../ports/reminders.ts";
-import type { Commit, CommitOutcome, Taken, TakeRequest } from "../ports/store.ts";
+import type { Commit, CommitVerdict, Taken, TakeRequest } from "../ports/store.ts";
 import type {
   Append,
   AppendOutcome,
@@ -35,7 +35,7 @@ export interface DatabaseWatcher {
   /** A process has decided to ask, and is about to send its question. */
   asks?(station: Station, question: Question): void;
   taken?(station: Station, request: TakeRequest, taken: Taken): void;
-  committed?(station: Station, commit: Commit, key: ActorKey, outcome: CommitOutcome): void;
+  committed?(station: Station, commit: Commit, key: ActorKey, outcome: CommitVerdict): void;
   campaigned?(station: Station, candidate: Candidate, standing: Standing): void;
   /** A host has taken itself out of the members. */
   left?(station: Station, incarnations: readonly string[]): void;

@@ -6,15 +6,16 @@ import type { ActorKey } from "../kernel/names.ts";
 import type { Prng } from "../kernel/prng.ts";
 import type { Coordination } from "../ports/coordination.ts";
 import type { Reminders, ReminderWrite } from "../ports/reminders.ts";
-import type {
-  ActorQuery,
-  Commit,
-  CommitOutcome,
-  Held,
-  Store,
-  StoredActor,
-  Taken,
-  TakeRequest,
+import {
+  type ActorQuery,
+  type Commit,
+  type CommitOutcome,
+  type Held,
+  type Store,
+  type StoredActor,
+  type Taken,
+  type TakeRequest,
+  verdictOf,
 } from "../ports/store.ts";
 import type { Workflows } from "../ports/workflows.ts";
 import { newsOf } from "../stores/memory/memory-reminders.ts";
@@ -252,8 +253,9 @@ class Client implements Store {
       const outcomes = await asked;
       for (const [i, commit] of free.entries()) {
         const key = this.#database.keyOf(commit.ref)!;
-        for (const watcher of this.#database.watchers) watcher.committed?.(this.#station, commit, key, outcomes[i]!);
-        if (outcomes[i] === "committed") this.#database.tellNews(this.#station, remindersOf(commit));
+        const verdict = verdictOf(outcomes[i]!);
+        for (const watcher of this.#database.watchers) watcher.committed?.(this.#station, commit, key, verdict);
+        if (verdict === "committed") this.#database.tellNews(this.#station, remindersOf(commit));
       }
       this.#database.tellFollowers(this.#station, news);
       return spread(batch, free, outcomes);

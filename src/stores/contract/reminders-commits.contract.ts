@@ -133,6 +133,70 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
       assert.equal(await it.settle({ kind: "done", generation, token: "mine" }), true);
     });
 
+    test("the generations of what is set with a lease are told, and of nothing else", async () => {
+      const it = place();
+      const held = await take(store(), alice(it));
+      await it.set(it.key("there"), { data: "old" });
+      await it.set(it.key("cancelled"));
+      const done = await claimed(it, "done");
+      const lease = { token: "mine", leaseMs: HOUR };
+      const commit: Commit = {
+        ...commitOf(held, whole("1")),
+        settle: [{ kind: "done", ...done }],
+        reminders: [
+          setOf(it.key("tea"), { lease }),
+          cancelOf(it.key("cancelled")),
+          setOf(it.key("free")),
+          setOf(it.key("there"), { lease, isNew: true }),
+          setOf(it.key("done"), { lease }),
+          setOf(it.key("coffee"), { lease }),
+        ],
+      };
+      const generation = async (name: string) => (await it.stored(it.key(name))).generation;
+      assert.deepEqual(await send(store(), commit), {
+        kind: "committed",
+        generations: [
+          ...[await generation("tea"), undefined, undefined, undefined],
+          ...[await generation("done"), await generation("coffee")],
+        ],
+      });
+      assert.deepEqual((await it.names()).sort(), ["free", "there"]);
+      assert.equal(await send(store(), commit), "committed", "it has happened before");
+      await opened().advance(2 * HOUR);
+      assert.deepEqual((await it.names()).sort(), ["coffee", "done", "free", "tea", "there"]);
+    });
+
+    test("each commit of a batch hears its own generations, and a fenced or void one none", async () => {
+      const it = place();
+      const keys = Array.from({ length: 40 }, (_, i) => ({ ...alice(it, `${39 - i}`), owner: "host-1" }));
+      const held = await takeAll(store(), keys);
+      const lease = { token: "mine", leaseMs: HOUR };
+      const nobodys = { kind: "done", generation: 2 ** 40, token: "nobody's" } as const;
+      await takeAll(
+        store(),
+        keys.filter((_, i) => i % 5 === 3),
+      );
+      const outcomes = await store().commit(
+        held.map((one, i): Commit => {
+          const settle = i % 5 === 1 ? [nobodys] : undefined;
+          const reminders = [setOf(it.key(`set ${i}`)), setOf(it.key(`leased ${i}`), { lease })];
+          return {
+            ...commitOf(one, whole(`${i}`)),
+            settle,
+            reminders: i % 5 === 2 ? reminders.slice(0, 1) : reminders,
+          };
+        }),
+      );
+      for (const [i, outcome] of outcomes.entries()) {
+        const told = ["leased", "void", "committed", "fenced", "leased"][i % 5]!;
+        if (told !== "leased") assert.equal(outcome, told);
+        else {
+          const { generation } = await it.stored(it.key(`leased ${i}`));
+          assert.deepEqual(outcome, { kind: "committed", generations: [undefined, generation] });
+        }
+      }
+    });
+
     test("each commit of a batch does its own, and a fenced one does nothing", async () => {
       const it = place();
       const keys = Array.from({ length: 60 }, (_, i) => ({ ...alice(it, `${i}`), owner: "host-1" }));

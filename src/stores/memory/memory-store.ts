@@ -3,7 +3,7 @@
 import { invariant, LimpetError } from "../../kernel/errors.ts";
 import type { ActorKey } from "../../kernel/names.ts";
 import type { Coordination } from "../../ports/coordination.ts";
-import type { Reminders } from "../../ports/reminders.ts";
+import { bringsLease, type ReminderOutcome, type Reminders, type ReminderWrite } from "../../ports/reminders.ts";
 import type {
   ActorQuery,
   Commit,
@@ -145,10 +145,19 @@ export class MemoryStore implements Store {
     row.commitId = id;
     row.committedAt = this.#now();
     if (settle !== undefined) this.#reminders.settleNow(settle);
-    if (reminders !== undefined) this.#reminders.writeNow(reminders);
+    const set = reminders === undefined ? [] : this.#reminders.writeNow(reminders);
     if (starts !== undefined || arrivals !== undefined) this.workflows.bring(starts ?? [], arrivals ?? []);
-    return "committed";
+    return reminders !== undefined && bringsLease(reminders) ? withLeases(reminders, set) : "committed";
   }
+}
+
+function withLeases(writes: readonly ReminderWrite[], outcomes: readonly ReminderOutcome[]): CommitOutcome {
+  const generations = outcomes.map((outcome, i) => {
+    const write = writes[i]!;
+    const isLeased = write.kind === "set" && write.lease !== undefined;
+    return isLeased && outcome.kind === "set" ? outcome.generation : undefined;
+  });
+  return { kind: "committed", generations };
 }
 
 function stateOf({ whole, changes }: Row): StoredState | undefined {

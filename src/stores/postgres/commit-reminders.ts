@@ -1,5 +1,5 @@
 // Commits that bring reminders: heads, parts, settlements and writes in one statement, so that they count together or not at all.
-import type { ReminderKey, Settlement } from "../../ports/reminders.ts";
+import type { ReminderKey, ReminderWrite, Settlement } from "../../ports/reminders.ts";
 import type { Commit } from "../../ports/store.ts";
 import { bigints, texts } from "./arrays.ts";
 import type { Statement } from "./connections.ts";
@@ -54,7 +54,7 @@ export const commitWithReminders = (schema: string, lockMine: string, writeMine:
     ), cancels AS MATERIALIZED (
       SELECT i.* FROM ${keyColumns(17, "i", "ref")} WHERE i.ref = ANY (ARRAY(SELECT o.ref FROM ours o))
     ), sets AS MATERIALIZED (
-      SELECT i.* FROM ${setColumns(22, "ref")} WHERE i.ref = ANY (ARRAY(SELECT o.ref FROM ours o))
+      SELECT i.* FROM ${setColumns(22, "ref", "place")} WHERE i.ref = ANY (ARRAY(SELECT o.ref FROM ours o))
     ), there AS MATERIALIZED (
       SELECT k.ref, r.generation, k.is_new, false AS is_cancelled FROM sets k ${rowOfKey(schema)}
       UNION ALL
@@ -117,28 +117,60 @@ export const commitWithReminders = (schema: string, lockMine: string, writeMine:
              (SELECT now FROM clock)
       FROM settling s WHERE s.kind = ${DEAD} ORDER BY s.namespace, s.type, s.id, s.name`,
     )}
+    ), wanted AS MATERIALIZED (
+      SELECT nextval('${schema}.reminder_generations') AS generation, s.* FROM sets s
+      WHERE s.ref = ANY (ARRAY(SELECT m.ref FROM mine m))
     ), put AS (
       INSERT INTO ${schema}.reminders AS r (${ROW})
-      SELECT nextval('${schema}.reminder_generations'), s.namespace, s.type, s.id, s.name, s.queue, s.at, s.due, s.number,
+      SELECT s.generation, s.namespace, s.type, s.id, s.name, s.queue, s.at, s.due, s.number,
              s.attempt, s.schedule, s.data, CASE WHEN s.token IS NULL THEN 0 ELSE (SELECT now FROM clock) + s.lease_ms END,
              s.token, CASE s.is_new WHEN 1 THEN NOT coalesce((
                SELECT r.generation = ANY (ARRAY(SELECT e.generation FROM ended e))
                FROM ${schema}.reminders r WHERE ${sameKey("r", "s")}), false) ELSE false END
-      FROM sets s WHERE ${briefly} AND s.ref = ANY (ARRAY(SELECT m.ref FROM mine m))${putRow}
+      FROM wanted s WHERE ${briefly}${putRow}
+      RETURNING r.generation
     )
     SELECT count(*), CASE WHEN count(*) < cardinality($1::bigint[]) THEN array_agg(ref)::text[] END, (SELECT now FROM clock),
-           (SELECT array_agg(DISTINCT v.ref)::text[] FROM voided v)
+           (SELECT array_agg(DISTINCT v.ref)::text[] FROM voided v),
+           (SELECT array_agg(w.place || ' ' || w.generation) FROM wanted w WHERE w.token IS NOT NULL),
+           CASE WHEN (SELECT count(*) FROM put) < (SELECT count(*) FROM wanted) THEN
+             (SELECT coalesce(array_agg(p.generation), '{}')::text[] FROM put p) END
     FROM heads`,
 });
+
+type Brought<T extends ReminderWrite = ReminderWrite> = { readonly ref: number; readonly write: T };
+
+/** What commits write, in the order of keys. */
+function writesOf(commits: readonly Commit[]): Brought[] {
+  const writes = commits.flatMap(({ ref, reminders }) => (reminders ?? []).map((write) => ({ ref, write })));
+  return writes.sort((a, b) => byKey(a.write.key, b.write.key));
+}
+
+const isSet = (one: Brought): one is Brought<SetWrite> => one.write.kind === "set";
+
+/** The generations of what was set with a lease: `given` names places among all that is set, `stands` those that are there unless all are. */
+export function generationsOf(
+  commits: readonly Commit[],
+  given: readonly string[],
+  stands: readonly string[] | null,
+): Map<ReminderWrite, number> {
+  const sets = writesOf(commits).filter(isSet);
+  const there = stands && new Set(stands);
+  const generations = new Map<ReminderWrite, number>();
+  for (const pair of given) {
+    const [place, generation] = pair.split(" ") as [string, string];
+    if (there?.has(generation) !== false) generations.set(sets[Number(place) - 1]!.write, Number(generation));
+  }
+  return generations;
+}
 
 /** `$7` and what follows. Whoever calls has put commits that touch the same reminder into different rounds. */
 export function reminderValues(commits: readonly Commit[]): Buffer[] {
   const ends = commits.flatMap(({ ref, settle }) => (settle ?? []).map((end) => ({ ref, end })));
   ends.sort((a, b) => a.end.generation - b.end.generation);
-  const writes = commits.flatMap(({ ref, reminders }) => (reminders ?? []).map((write) => ({ ref, write })));
-  writes.sort((a, b) => byKey(a.write.key, b.write.key));
+  const writes = writesOf(commits);
   const cancels = writes.filter(({ write }) => write.kind === "cancel");
-  const sets = writes.filter((one): one is { ref: number; write: SetWrite } => one.write.kind === "set");
+  const sets = writes.filter(isSet);
   const tick = (end: Settlement) => ("tick" in end ? end.tick : NO_TICK);
   return [
     bigints(ends.map(({ ref }) => ref)),

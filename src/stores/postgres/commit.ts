@@ -9,10 +9,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { ReminderWrite } from "../../ports/reminders.ts";
-import type { Commit, CommitOutcome } from "../../ports/store.ts";
+import { bringsLease, type ReminderWrite } from "../../ports/reminders.ts";
+import type { Commit, CommitOutcome, CommitVerdict } from "../../ports/store.ts";
 import { bigints, texts } from "./arrays.ts";
-import { bringsReminders, commitWithReminders, reminderValues, roundsOf } from "./commit-reminders.ts";
+import { bringsReminders, commitWithReminders, generationsOf, reminderValues, roundsOf } from "./commit-reminders.ts";
 import type { Connections, Row, Runner, Statement } from "./connections.ts";
 import { doubted } from "./faults.ts";
 import { isLocked } from "./while-held.ts";
@@ -118,7 +118,9 @@ type HeadRow = [ref: number, epoch: number, version: number, commitId: string | 
 interface Pending {
   readonly commit: Commit;
   readonly kind: Kind;
-  outcome: CommitOutcome | undefined;
+  outcome: CommitVerdict | undefined;
+  /** Of what it has set with leases. */
+  generations?: readonly (number | undefined)[];
 }
 
 /** Reminders that commits have written; `now` is the server's clock. */
@@ -164,7 +166,7 @@ export class Commits {
     } catch (error) {
       throw all.some(({ outcome }) => outcome === "committed") ? doubted(error) : error;
     }
-    return all.map(({ outcome }) => outcome);
+    return all.map(({ outcome, generations }) => (generations ? { kind: "committed", generations } : outcome));
   }
 
   /**
@@ -228,10 +230,10 @@ export class Commits {
     if (statement !== this.#small) values.push(bigints(pending.map(({ kind }) => kind)));
     if (statement === this.#reminders) values.push(...reminderValues(pending.map(({ commit }) => commit)));
     const { row, tell } = await this.#run(statement, values, pending);
-    const { isWritten, now, voided } = writtenBy(row, pending);
+    const { isWritten, now, voided, generations } = writtenBy(row, pending);
     const left: Pending[] = [];
     for (const one of pending) {
-      if (isWritten(one)) one.outcome = "committed";
+      if (isWritten(one)) done(one, generations);
       else if (voided.has(one.commit.ref)) one.outcome = "void";
       else left.push(one);
     }
@@ -287,13 +289,30 @@ const bringsWorkflows = ({ starts, arrivals }: Commit): boolean =>
 
 const bringsMore = (commit: Commit): boolean => bringsReminders(commit) || bringsWorkflows(commit);
 
+type CommittedRow = [
+  count: number,
+  refs: string[] | null,
+  now?: number,
+  voids?: string[] | null,
+  given?: string[] | null,
+  stands?: string[] | null,
+];
+
 /** What a statement has answered. */
 function writtenBy(row: Row, pending: readonly Pending[]) {
-  const [count, refs, now, voids] = row as [number, string[] | null, now?: number, voids?: string[] | null];
+  const [count, refs, now, voids, given, stands] = row as CommittedRow;
   const all = count === pending.length;
   const written = new Set(refs?.map(Number));
   const isWritten = ({ commit }: Pending) => all || written.has(commit.ref);
-  return { isWritten, now, voided: new Set(voids?.map(Number)) };
+  const commits = given ? pending.map(({ commit }) => commit) : [];
+  const generations = given ? generationsOf(commits, given, stands ?? null) : undefined;
+  return { isWritten, now, voided: new Set(voids?.map(Number)), generations };
+}
+
+function done(one: Pending, generations: ReadonlyMap<ReminderWrite, number> | undefined): void {
+  const { reminders = [] } = one.commit;
+  one.outcome = "committed";
+  if (generations && bringsLease(reminders)) one.generations = reminders.map((write) => generations.get(write));
 }
 
 function kindOf({ write }: Commit): Kind {

@@ -31,9 +31,10 @@ const REST = [
   ["is_new", "bigint"],
 ] as const;
 
-export const setColumns = (first: number, ref?: string): string => {
+/** With the `place` of each, from 1, when it is named. */
+export const setColumns = (first: number, ref?: string, place?: string): string => {
   const { arrays, names } = rowsOf(first, ref, [...KEY, ...TICK, ...REST]);
-  return `${arrays} AS i (${names})`;
+  return place === undefined ? `${arrays} AS i (${names})` : `${arrays} WITH ORDINALITY AS i (${names}, ${place})`;
 };
 
 export const setValues = (sets: readonly SetWrite[]): Buffer[] => [

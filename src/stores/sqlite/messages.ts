@@ -115,6 +115,13 @@ export interface TakeAnswer {
 export interface CommitAnswer {
   readonly fenced: readonly number[];
   readonly voided: readonly number[];
+  /** For each commit that was done and set reminders with leases. */
+  readonly leases?: readonly LeasesAnswer[];
+}
+/** A commit's place in the batch, and a generation for each of its reminders; 0 for those that were not set with a lease. */
+export interface LeasesAnswer {
+  readonly place: number;
+  readonly generations: readonly number[];
 }
 export type ListAnswer = StoredActor[];
 export type FindAnswer = StoredActor | undefined;
@@ -159,9 +166,12 @@ export function packCommits(batch: readonly Commit[]): Question {
   return { kind: "commit", numbers, strings, riders: packRiders(batch), errands: packCommitErrands(batch) };
 }
 
-export function unpackOutcomes({ fenced, voided }: CommitAnswer, count: number): CommitOutcome[] {
+export function unpackOutcomes({ fenced, voided, leases }: CommitAnswer, count: number): CommitOutcome[] {
   const outcomes = new Array<CommitOutcome>(count).fill("committed");
   for (const place of fenced) outcomes[place] = "fenced";
   for (const place of voided) outcomes[place] = "void";
+  for (const { place, generations } of leases ?? []) {
+    outcomes[place] = { kind: "committed", generations: generations.map((one) => (one === 0 ? undefined : one)) };
+  }
   return outcomes;
 }

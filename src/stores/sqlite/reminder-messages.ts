@@ -1,17 +1,19 @@
 // How reminders cross between the store and its worker thread: as flat arrays of numbers and strings, like takes and commits.
 // Each pair of functions here reads what the other wrote; nobody else looks inside.
-import type {
-  Claim,
-  ClaimedReminder,
-  ClaimRequest,
-  ReminderKey,
-  ReminderOutcome,
-  ReminderQuery,
-  ReminderWrite,
-  Settlement,
-  Tick,
+import {
+  bringsLease,
+  type Claim,
+  type ClaimedReminder,
+  type ClaimRequest,
+  type ReminderKey,
+  type ReminderOutcome,
+  type ReminderQuery,
+  type ReminderWrite,
+  type Settlement,
+  type Tick,
 } from "../../ports/reminders.ts";
 import type { Commit } from "../../ports/store.ts";
+import type { LeasesAnswer } from "./messages.ts";
 
 export interface Packed {
   readonly count: number;
@@ -201,6 +203,20 @@ export function unpackRiders({ places, settlements, writes }: Riders): Rider[] {
     write += sets;
   }
   return riders;
+}
+
+/** What the commits of these riders have set with leases; `set` is what was answered for all that they write. */
+export function packLeases(riders: readonly Rider[], set: RemindAnswer): LeasesAnswer[] {
+  const leases: LeasesAnswer[] = [];
+  let next = 0;
+  for (const { place, writes } of riders) {
+    const generations = writes.map((write, i) =>
+      write.kind === "set" && write.lease !== undefined ? (set[next + i] as number) : 0,
+    );
+    next += writes.length;
+    if (bringsLease(writes)) leases.push({ place, generations });
+  }
+  return leases;
 }
 
 /** A claimed row as the worker has it; its type is a place in the request. */

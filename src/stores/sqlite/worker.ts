@@ -28,7 +28,14 @@ import {
 } from "./messages.ts";
 import { ReminderClaims } from "./reminder-claims.ts";
 import { ReminderListing } from "./reminder-listing.ts";
-import { type ClaimAnswer, type Rider, unpackRiders, unpackSettlements, unpackWrites } from "./reminder-messages.ts";
+import {
+  type ClaimAnswer,
+  packLeases,
+  type Rider,
+  unpackRiders,
+  unpackSettlements,
+  unpackWrites,
+} from "./reminder-messages.ts";
 import { counts, ReminderStatements } from "./reminder-statements.ts";
 import { toLimpetError } from "./sqlite-errors.ts";
 import type { Transactions } from "./transactions.ts";
@@ -197,13 +204,13 @@ class Desk {
     const settlements = counting.flatMap((rider) => rider.settlements);
     if (settlements.length > 0) this.#reminders.settle(settlements, Date.now(), held);
     const writes = counting.flatMap((rider) => rider.writes);
-    if (writes.length > 0) this.#reminders.write(writes, Date.now());
+    const set = writes.length > 0 ? this.#reminders.write(writes, Date.now()) : [];
     const errands = brought.errands === undefined ? [] : unpackCommitErrands(brought.errands);
     this.#workflows.run(
       errands.filter(({ place }) => !idle.has(place)),
       Date.now(),
     );
-    return { fenced, voided };
+    return { fenced, voided, leases: packLeases(counting, set) };
   }
 
   #read(question: Read): unknown {

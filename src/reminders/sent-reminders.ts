@@ -1,0 +1,74 @@
+// Reminders on their way with a commit. Those that are due soon and belong to this process carry a lease of it, and a place is kept
+// for each until it is known what became of the commit. When an answer was lost, what it has set is looked for, so that no row stays
+// leased to a process that does not know of it.
+import { isLimpetError } from "../kernel/errors.ts";
+import type { SentReminders } from "../ports/reminder-book.ts";
+import type { OwnLease, ReminderKey, ReminderWrite, StoredReminder } from "../ports/reminders.ts";
+import type { BookWorld } from "./book.ts";
+
+type SetWrite = Extract<ReminderWrite, { kind: "set" }>;
+type LeasedWrite = SetWrite & { readonly lease: OwnLease };
+
+/** What is stored of a reminder, asked for again while that is worth it. */
+export type LookUp = (key: ReminderKey) => Promise<StoredReminder | undefined>;
+
+export class LeasedReminders implements SentReminders {
+  readonly writes: readonly ReminderWrite[];
+  readonly #world: BookWorld;
+  readonly #lookUp: LookUp;
+  readonly #askedAt: number;
+
+  constructor(writes: readonly ReminderWrite[], world: BookWorld, lookUp: LookUp) {
+    this.#world = world;
+    this.#lookUp = lookUp;
+    this.#askedAt = world.clock.monotonic();
+    this.writes = writes.map((write) => {
+      const lease = write.kind === "set" ? world.ownLease(write.key.type, write.tick.at) : undefined;
+      return lease === undefined ? write : ({ ...write, lease } as LeasedWrite);
+    });
+  }
+
+  committed(generations: readonly (number | undefined)[] | undefined): void {
+    const { changed, wrote } = this.#world;
+    for (const [i, write] of this.writes.entries()) {
+      changed(write.key);
+      if (isLeased(write)) this.#leased(write, generations?.[i]);
+      else if (write.kind === "set") wrote(write.tick.at);
+    }
+  }
+
+  #leased(write: LeasedWrite, generation: number | undefined): void {
+    if (generation === undefined) {
+      void this.#find(write);
+      return;
+    }
+    const { key, tick, content, lease } = write;
+    this.#world.answered(key.type);
+    this.#world.holds({ generation, key, tick, ...content }, lease, this.#askedAt);
+  }
+
+  failed(error?: unknown): void {
+    const isInDoubt = isLimpetError(error, "COMMIT_UNKNOWN");
+    for (const write of this.writes) {
+      if (!isLeased(write)) continue;
+      if (isInDoubt) void this.#find(write);
+      else this.#world.answered(write.key.type);
+    }
+  }
+
+  /** What cannot be looked at, or is stored only after that, is free for all when its lease is over. */
+  async #find({ key, tick, lease }: LeasedWrite): Promise<void> {
+    const { answered, holds, changed, wrote } = this.#world;
+    const stored = await this.#lookUp(key).catch(() => undefined);
+    answered(key.type);
+    if (stored?.leasedUntil === undefined) {
+      wrote(stored?.tick.at ?? tick.at);
+      return;
+    }
+    holds(stored, lease, this.#askedAt);
+    // It may be a later one, and somebody else's: before it is delivered the store is asked whether the lease is ours.
+    changed(key);
+  }
+}
+
+const isLeased = (write: ReminderWrite): write is LeasedWrite => write.kind === "set" && write.lease !== undefined;
