@@ -2,6 +2,7 @@
 // answer from everywhere. Then all hosts stop in an orderly way, and nothing may be left of them.
 
 import { isLimpetError } from "../src/kernel/errors.ts";
+import { decodeValue } from "../src/kernel/values.ts";
 import type { StickyActor } from "../src/ports/host.ts";
 import { KIND } from "../src/world/timeline.ts";
 import { PLAIN } from "./application.ts";
@@ -77,6 +78,12 @@ async function tablesProblem(stage: Stage): Promise<string> {
   }
 }
 
+/** Handlers that hang, one after the other, leave their actor no time for anybody else. */
+async function isKeptBusy(stage: Stage, namespace: string, type: string, id: string): Promise<boolean> {
+  const reminders = await stage.world.database.truth.reminders.list({ namespace, type, id, limit: 100 });
+  return reminders.some(({ data }) => data !== undefined && (decodeValue(data) as Carried).how.hangs === true);
+}
+
 /** Every actor anybody called is asked from every host that could. */
 async function probe(stage: Stage, until: Until): Promise<void> {
   const asked = new Map<string, { readonly namespace: string; readonly type: string; readonly id: string }>();
@@ -89,6 +96,7 @@ async function probe(stage: Stage, until: Until): Promise<void> {
   for (const { namespace, type, id } of asked.values()) {
     const here = stage.players.filter(({ planned }) => planned.namespace === namespace && !planned.dedicated);
     if (!here.some(({ types }) => types.includes(type))) continue;
+    if (await isKeptBusy(stage, namespace, type, id)) continue;
     for (const { host } of here) {
       const method = type === PLAIN ? "append" : "read";
       const call = { at: stage.now, from: host.name, type, id, method, how: {}, timeoutMs: PROBE_MS };
