@@ -11,6 +11,7 @@ import type { Checker } from "./checkers/checker.ts";
 import { demandReminders } from "./heal-reminders.ts";
 import type { Operation } from "./observer.ts";
 import type { PlannedCall } from "./plan.ts";
+import type { Carried } from "./reminding.ts";
 import type { Player, Stage } from "./stage.ts";
 
 type Until = (ms: number, isDone?: () => boolean) => Promise<void>;
@@ -78,10 +79,11 @@ async function tablesProblem(stage: Stage): Promise<string> {
   }
 }
 
-/** Handlers that hang, one after the other, leave their actor no time for anybody else. */
+/** Handlers that hang or take long, one after the other, leave their actor no time for anybody else. */
 async function isKeptBusy(stage: Stage, namespace: string, type: string, id: string): Promise<boolean> {
   const reminders = await stage.world.database.truth.reminders.list({ namespace, type, id, limit: 100 });
-  return reminders.some(({ data }) => data !== undefined && (decodeValue(data) as Carried).how.hangs === true);
+  const isLong = ({ how }: Carried): boolean => how.hangs === true || (how.slowMs ?? 0) > PROBE_MS / 10;
+  return reminders.some(({ data }) => data !== undefined && isLong(decodeValue(data) as Carried));
 }
 
 /** Every actor anybody called is asked from every host that could. */
