@@ -29,7 +29,8 @@ test("with a key, calls travel as without, and nothing of them can be read on th
   );
   const bytes = Buffer.concat(seen);
   assert.ok(bytes.length > 2_000_000);
-  for (const word of ["secret", "Cart", NAMESPACE]) assert.ok(!bytes.includes(word), word);
+  // Long enough that they do not stand in two million bytes by chance.
+  for (const word of ["secret", NAMESPACE]) assert.ok(!bytes.includes(word), word);
 });
 
 test("many calls in flight with a key", async () => {
