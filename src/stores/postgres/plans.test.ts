@@ -10,6 +10,7 @@ import type { Statement } from "./connections.ts";
 import { leaveMembers, noteMembers, readMembers } from "./coordination.ts";
 import { listStatement } from "./listing.ts";
 import { migrate } from "./migrate.ts";
+import { nodesOf, type Plan } from "./plan-kit.test.ts";
 import { postgresSettings } from "./settings.ts";
 import { readParts, takeFree, takeHeads } from "./take.ts";
 
@@ -20,15 +21,6 @@ const QUERIES = [
   { namespace: "n", after: { type: "T", id: "5" }, limit: 10 },
   { namespace: "n", type: "T", after: { type: "T", id: "5" }, prefix: "7", limit: 10 },
 ];
-
-interface Plan {
-  readonly "Node Type": string;
-  readonly "Relation Name"?: string;
-  readonly "Index Name"?: string;
-  readonly Plans?: readonly Plan[];
-}
-
-const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
 
 describe("statements", () => {
   let server: TestServer;

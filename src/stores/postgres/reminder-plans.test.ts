@@ -3,11 +3,10 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import pg from "pg";
-import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
 import { commitAny, commitReminders } from "./commit.ts";
 import { Connections, type Statement } from "./connections.ts";
 import { countDead, LowMarks, sweepBelow } from "./low-marks.ts";
-import { migrate } from "./migrate.ts";
+import { type Plan, PlanServer } from "./plan-kit.test.ts";
 import { Claims, claimReminders } from "./reminder-claims.ts";
 import {
   areDue,
@@ -20,7 +19,7 @@ import {
 import { queueOf } from "./reminder-queue.ts";
 import { type Manner, readHeld, type StepKind, settleReminders } from "./reminder-settlements.ts";
 import { setReminders, writeReminders } from "./reminder-writes.ts";
-import { type PostgresSettings, postgresSettings } from "./settings.ts";
+import type { PostgresSettings } from "./settings.ts";
 
 const SCHEMA = `"limpet"`;
 const PAGES = [
@@ -66,55 +65,22 @@ const ours = (): [Statement, RegExp | undefined][] => [
   ),
 ];
 
-interface Plan {
-  readonly "Node Type": string;
-  readonly "Index Name"?: string;
-  readonly "Index Cond"?: string;
-  readonly "Shared Hit Blocks"?: number;
-  readonly "Shared Read Blocks"?: number;
-  readonly Plans?: readonly Plan[];
-}
-
-const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
-
 describe("statements of reminders", () => {
-  let server: TestServer;
+  let place: PlanServer;
   let settings: PostgresSettings;
   let client: pg.Client;
 
   before(async () => {
-    server = await startPostgres({ autovacuum: "off", max_wal_size: "4GB" });
-    settings = postgresSettings(await server.createDatabase());
-    await migrate(settings);
-    client = new pg.Client(settings.driver);
-    await client.connect();
-    await client.query("SET statement_timeout = 0");
+    place = await PlanServer.start();
+    ({ settings, client } = place);
   });
-  after(async () => {
-    await client?.end();
-    await server?.dispose();
-  });
+  after(() => place?.[Symbol.asyncDispose]());
 
   async function checkPlans(): Promise<void> {
-    for (const [{ name, text }, index] of ours()) {
-      await client.query(`PREPARE ${name} AS ${text}`);
-      const { rows } = await client.query<{ types: string[] }>(
-        "SELECT parameter_types::text[] AS types FROM pg_prepared_statements WHERE name = $1",
-        [name],
-      );
-      const values = rows[0]!.types.map((type) => (type.endsWith("[]") ? `'{}'` : "'1'")).join(", ");
-      const { rows: plans } = await client.query(`EXPLAIN (FORMAT JSON) EXECUTE ${name} (${values})`);
-      await client.query(`DEALLOCATE ${name}`);
-      const nodes = nodesOf(plans[0]["QUERY PLAN"][0].Plan as Plan);
-      for (const node of nodes) {
-        assert.doesNotMatch(node["Node Type"], /Seq Scan|Bitmap|Hash Join|Merge Join/, name);
-      }
-      const scans = nodes.filter((node) => node["Node Type"].startsWith("Index"));
-      assert.equal(scans.length > 0, index !== NONE, `${name} reads ${scans.length} indexes`);
-      for (const { "Index Name": found, "Index Cond": condition } of scans) {
-        assert.match(found ?? "", index!, name);
-        assert.ok(condition !== undefined, `${name} reads all of ${found}`);
-        if (found === "reminders_due") assert.match(condition, /queue = /, name);
+    for (const [statement, index] of ours()) {
+      for (const { "Index Name": found, "Index Cond": condition } of await place.scansOf(statement, index)) {
+        assert.ok(condition !== undefined, `${statement.name} reads all of ${found}`);
+        if (found === "reminders_due") assert.match(condition, /queue = /, statement.name);
       }
     }
   }

@@ -2,12 +2,10 @@
 // when there is much that it is not about; and that steps stay in their pages.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import pg from "pg";
-import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
+import type pg from "pg";
 import type { RunQuery } from "../../ports/workflows.ts";
 import type { Statement } from "./connections.ts";
-import { migrate } from "./migrate.ts";
-import { type PostgresSettings, postgresSettings } from "./settings.ts";
+import { nodesOf, type Plan, PlanServer } from "./plan-kit.test.ts";
 import { appendPages, readSteps, rewriteRuns } from "./workflow-appends.ts";
 import { aimAtRuns, arriveAtRuns } from "./workflow-arrivals.ts";
 import { claimTasks } from "./workflow-claims.ts";
@@ -85,53 +83,20 @@ const ours = (): [Statement, RegExp | undefined][] => [
   ),
 ];
 
-interface Plan {
-  readonly "Node Type": string;
-  readonly "Index Name"?: string;
-  readonly "Index Cond"?: string;
-  readonly "Shared Hit Blocks"?: number;
-  readonly "Shared Read Blocks"?: number;
-  readonly Plans?: readonly Plan[];
-}
-
-const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
-
 describe("statements of workflows", () => {
-  let server: TestServer;
-  let settings: PostgresSettings;
+  let place: PlanServer;
   let client: pg.Client;
 
   before(async () => {
-    server = await startPostgres({ autovacuum: "off", max_wal_size: "4GB" });
-    settings = postgresSettings(await server.createDatabase());
-    await migrate(settings);
-    client = new pg.Client({ ...settings.driver, query_timeout: 0 });
-    await client.connect();
-    await client.query("SET statement_timeout = 0");
+    place = await PlanServer.start();
+    ({ client } = place);
   });
-  after(async () => {
-    await client?.end();
-    await server?.dispose();
-  });
+  after(() => place?.[Symbol.asyncDispose]());
 
   async function checkPlans(): Promise<void> {
-    for (const [{ name, text }, index] of ours()) {
-      await client.query(`PREPARE ${name} AS ${text}`);
-      const { rows } = await client.query<{ types: string[] }>(
-        "SELECT parameter_types::text[] AS types FROM pg_prepared_statements WHERE name = $1",
-        [name],
-      );
-      const values = rows[0]!.types.map((type) => (type.endsWith("[]") ? `'{}'` : "'1'")).join(", ");
-      const { rows: plans } = await client.query(`EXPLAIN (FORMAT JSON) EXECUTE ${name} (${values})`);
-      await client.query(`DEALLOCATE ${name}`);
-      const nodes = nodesOf(plans[0]["QUERY PLAN"][0].Plan as Plan);
-      for (const node of nodes) {
-        assert.doesNotMatch(node["Node Type"], /Seq Scan|Bitmap|Hash Join|Merge Join/, name);
-      }
-      const scans = nodes.filter((node) => node["Node Type"].startsWith("Index"));
-      assert.equal(scans.length > 0, index !== NONE, `${name} reads ${scans.length} indexes`);
-      for (const { "Index Name": found, "Index Cond": condition } of scans) {
-        assert.match(found ?? "", index!, name);
+    for (const [statement, index] of ours()) {
+      const { name } = statement;
+      for (const { "Index Name": found, "Index Cond": condition } of await place.scansOf(statement, index)) {
         // Open runs are few, and listed from the latest on.
         if (name.includes("_runs_tasks_")) continue;
         assert.ok(condition !== undefined, `${name} reads all of ${found}`);
