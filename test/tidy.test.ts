@@ -126,7 +126,7 @@ describe("the house", () => {
       cwd: root,
       exclude: ["**/node_modules/**"],
     });
-    const focused = /(?<!\.)\b(?:it|test|describe)\.(?:skip|todo|only)\b|\{\s*(?:skip|only|todo):/;
+    const focused = /\b(?:it|test|describe)\.(?:skip|todo|only)\b|\{\s*(?:skip|only|todo):/;
     assert.deepEqual(
       tests.filter((path) => path !== "test/tidy.test.ts" && focused.test(codeOf(path))),
       [],

@@ -181,7 +181,7 @@ describe("workflows at a virtual database", () => {
     });
     await setting.now(it.start("a"));
     await setting.now(it.arrive("a", "k"));
-    const task = await setting.now(setting.it.only());
+    const task = await setting.now(setting.it.theTask());
     const held = { ref: task.ref, token: task.token, last: 1, taken: 1 };
     await setting.now(it.append(held, { page: page("2"), fate: { kind: "keep", leaseMs: 1_000 } }));
     await setting.now(it.workflows.giveBack([{ ...held, pauseMs: 0, problem: "broken" }]));

@@ -78,7 +78,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       );
       assert.equal((await it.workflows.inbox(ref, 0, 10))[0]?.data, "first");
       assert.equal((await it.task("a")).arrived, 3);
-      const task = await it.only();
+      const task = await it.theTask();
       assert.equal((await it.append(heldOf(task), { page: page("k"), taken: 1 })).kind, "done");
       const again = await it.workflows.arrive([it.arrivalOf("a", "l"), it.arrivalOf("a", "k")]);
       assert.deepEqual(
@@ -118,7 +118,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual([await it.ids(), (await it.claim()).next], [[], undefined]);
       await it.arrive("a");
       assert.equal((await it.task("a")).state, "ready");
-      const task = await it.only();
+      const task = await it.theTask();
       assert.deepEqual([task.ref, task.arrived, task.taken, task.attempt], [ref, 1, 0, 1]);
     });
 
@@ -139,7 +139,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       await it.arrive("a");
       assert.deepEqual(await it.ids(), []);
       await opened().advance(2 * HOUR);
-      assert.equal((await it.only()).arrived, 1);
+      assert.equal((await it.theTask()).arrived, 1);
     });
 
     test("an arrival that was there already wakes nobody", async () => {
@@ -149,7 +149,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       await it.append(held, { page: page("k"), taken: 1 });
       assert.deepEqual(await it.ids(), []);
       await it.arrive("a", "l");
-      const task = await it.only();
+      const task = await it.theTask();
       await it.arrive("a", "l");
       await it.append(heldOf(task), { page: page("l"), taken: 2 });
       assert.deepEqual(await it.ids(), []);

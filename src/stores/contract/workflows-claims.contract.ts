@@ -42,7 +42,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.ids(), []);
       for (let attempt = 2; attempt < 5; attempt++) {
         await opened().advance(HOUR + MINUTE);
-        const task = await it.only({ lease: lease("w2", HOUR) });
+        const task = await it.theTask({ lease: lease("w2", HOUR) });
         assert.equal(task.attempt, attempt);
       }
       assert.equal((await it.task("a")).worker, "w2");
@@ -51,9 +51,9 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
     test("whoever claimed it last is the only one who can go on", async () => {
       const it = site();
       await it.start("a");
-      const first = heldOf(await it.only());
+      const first = heldOf(await it.theTask());
       await opened().advance(2 * HOUR);
-      const second = heldOf(await it.only());
+      const second = heldOf(await it.theTask());
       assert.equal((await it.append(first, { page: page("of the first") })).kind, "lost");
       assert.equal((await it.append(second, { page: page("of the second") })).kind, "done");
       assert.deepEqual(await it.events(first.ref), ["started", "of the second"]);

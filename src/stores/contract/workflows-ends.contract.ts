@@ -94,7 +94,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       await it.workflows.close(it.closing("a"));
       const { ref, isNew } = await it.start("a");
       assert.ok(isNew);
-      assert.deepEqual([(await it.only()).ref, await it.events(ref)], [ref, ["started"]]);
+      assert.deepEqual([(await it.theTask()).ref, await it.events(ref)], [ref, ["started"]]);
     });
 
     test("of one who closes and one who lets it rest one comes first, and both know which", async () => {
@@ -154,7 +154,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       await it.workflows.watchEnds([held.ref]);
       await it.append(held, { page: page("2") });
       await it.arrive("a");
-      const task = await it.only();
+      const task = await it.theTask();
       const outcome = await it.append(heldOf(task), { taken: 1, fate: closeAs() });
       assert.ok(outcome.kind === "done" && outcome.isWatched);
     });
@@ -211,7 +211,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       await it.arrive("a", "k");
       assert.equal(await it.workflows.prune(it.namespace, (await it.now()) + HOUR, 10), 1);
       assert.deepEqual(await it.inbox(ref), [[1, "k"]]);
-      assert.deepEqual([(await it.only()).ref, await it.events(ref)], [ref, ["started"]]);
+      assert.deepEqual([(await it.theTask()).ref, await it.events(ref)], [ref, ["started"]]);
     });
   });
 }

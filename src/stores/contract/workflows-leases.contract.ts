@@ -83,7 +83,7 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(tasks, []);
       assertAbout(next, (await it.now()) + HOUR);
       await opened().advance(HOUR + MINUTE);
-      assert.equal((await it.only({ worker: "w2" })).attempt, 2);
+      assert.equal((await it.theTask({ worker: "w2" })).attempt, 2);
     });
 
     test("attempts are counted while there is a problem, and not when there was none", async () => {
@@ -91,7 +91,7 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
       await it.start("a");
       const attempts: number[] = [];
       for (const problem of ["one", undefined, undefined, LARGE, undefined]) {
-        const task = await it.only();
+        const task = await it.theTask();
         attempts.push(task.attempt);
         assert.deepEqual(await it.workflows.giveBack([{ ...heldOf(task), pauseMs: 0, problem }]), [true]);
       }
@@ -102,7 +102,7 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
       const it = site();
       const held = await it.held("a");
       await it.workflows.giveBack([{ ...held, pauseMs: 0, problem: "broken" }]);
-      await it.append(heldOf(await it.only()), { page: page("2") });
+      await it.append(heldOf(await it.theTask()), { page: page("2") });
       const { attempt, problem, state } = await it.task("a");
       assert.deepEqual([attempt, problem, state], [0, undefined, "idle"]);
     });
@@ -133,7 +133,7 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
       const held = await it.held("a");
       await it.arrive("a", "k");
       await it.workflows.giveBack([{ ...held, pauseMs: 0, problem: undefined }]);
-      const task = await it.only();
+      const task = await it.theTask();
       assert.deepEqual([task.arrived, task.taken, await it.inbox(task.ref)], [1, 0, [[1, "k"]]]);
     });
   });

@@ -203,7 +203,7 @@ export class Site {
   }
 
   /** Claims the only task that is ready. */
-  async only(request: Partial<TaskClaim> & { readonly worker?: string } = {}): Promise<ClaimedTask> {
+  async theTask(request: Partial<TaskClaim> & { readonly worker?: string } = {}): Promise<ClaimedTask> {
     const { tasks } = await this.claim(request);
     assert.equal(tasks.length, 1, `${tasks.length} tasks instead of one`);
     return tasks[0] as ClaimedTask;

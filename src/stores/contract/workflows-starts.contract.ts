@@ -62,7 +62,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
     test("its task is ready at once, and claimed with what its history says", async () => {
       const it = site();
       const { ref, runId } = await it.start("a", { first: page("1", "2", "3") });
-      const { token, ...task } = await it.only({ lease: lease("w1", HOUR, "the token") });
+      const { token, ...task } = await it.theTask({ lease: lease("w1", HOUR, "the token") });
       assert.equal(token, "the token");
       assert.deepEqual(task, {
         ...{ ...it.key("a"), ref, runId, type: "Order", attempt: 1, mode: "cold_replay" },
@@ -101,7 +101,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       const held = await it.held("a");
       await opened().advance(2 * HOUR);
-      assert.equal((await it.only()).attempt, 2);
+      assert.equal((await it.theTask()).attempt, 2);
       assert.equal((await it.append(held)).kind, "lost");
     });
 
@@ -186,7 +186,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual([runs[1]?.task, runs[1]?.result], [undefined, ""]);
       assertAbout(runs[1]?.closedAt, await it.now());
       assert.equal((await it.append(held)).kind, "lost");
-      assert.equal((await it.only()).ref, second.ref);
+      assert.equal((await it.theTask()).ref, second.ref);
     });
 
     test("what had arrived for the one that was terminated does not go over to the new one", async () => {
@@ -194,7 +194,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       await it.start("a");
       await it.arrive("a", "old");
       const { ref } = await it.start("a", { ifOpen: "terminate" });
-      const task = await it.only();
+      const task = await it.theTask();
       assert.deepEqual([task.ref, task.arrived], [ref, 0]);
       assert.deepEqual(await it.inbox(ref), []);
       assert.deepEqual(await it.arrive("a", "new"), { kind: "arrived", ref, runId: task.runId, number: 1 });

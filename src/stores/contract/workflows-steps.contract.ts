@@ -63,7 +63,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       await it.start("a");
       await it.claim();
       await opened().advance(2 * HOUR);
-      const task = await it.only();
+      const task = await it.theTask();
       assert.equal(task.attempt, 2);
       assert.deepEqual(await it.append(heldOf(task), { page: page("2"), fate: REST }), done);
       const { state, attempt, worker } = await it.task("a");
@@ -71,7 +71,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       await opened().advance(100 * HOUR);
       assert.deepEqual(await it.ids(), []);
       await it.arrive("a");
-      assert.deepEqual([(await it.only()).attempt, (await it.task("a")).state], [1, "leased"]);
+      assert.deepEqual([(await it.theTask()).attempt, (await it.task("a")).state], [1, "leased"]);
     });
 
     test("a task that rests is ready at once when more has arrived than was taken", async () => {
@@ -80,7 +80,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       await it.workflows.arrive(["1", "2", "3"].map((key) => it.arrivalOf("a", key)));
       assert.deepEqual(await it.append(held, { page: page("x"), taken: 2 }), { ...done, arrived: 3 });
       assert.equal((await it.task("a")).state, "ready");
-      const task = await it.only();
+      const task = await it.theTask();
       assert.deepEqual([task.last, task.taken, task.arrived, task.attempt], [2, 2, 3, 1]);
       assert.deepEqual(await it.append(heldOf(task), { taken: 3 }), { ...done, arrived: 3 });
       assert.equal((await it.task("a")).state, "idle");
@@ -286,7 +286,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       await it.arrive("a");
       assert.equal((await it.step(step)).kind, "done");
       assert.equal((await it.task("a")).state, "ready");
-      assert.equal((await it.only()).last, 2);
+      assert.equal((await it.theTask()).last, 2);
       assert.deepEqual(await it.step(step), lost);
     });
 

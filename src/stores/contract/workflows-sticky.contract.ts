@@ -145,7 +145,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       const it = site();
       await it.seen("owner");
       await sticky(it, "a");
-      const task = await it.only({ worker: "owner" });
+      const task = await it.theTask({ worker: "owner" });
       await it.append(heldOf(task), { page: page("2"), taken: 1 });
       await it.arrive("a");
       assert.deepEqual(await modes(it, { worker: "owner" }), [["a", "cold_replay"]]);

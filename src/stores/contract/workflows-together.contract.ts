@@ -247,7 +247,7 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
         new Set(children.map(({ workflowId }) => workflowId)),
         new Set(expected(3).map((i) => `child ${i}`)),
       );
-      const task = await it.only();
+      const task = await it.theTask();
       assert.equal(task.arrived, expected(4).length);
       const inbox = await it.inbox(task.ref);
       assert.deepEqual(

@@ -139,7 +139,7 @@ export function workflowWakeUpsContract(harness: WorkflowsHarness): void {
       for (let i = 0; i < 50; i++) {
         const [outcome] = await Promise.all([it.append(held, { page: page(`${i}`) }), it.arrive("a", `${i}`)]);
         assert.equal(outcome.kind, "done");
-        const task = await it.only();
+        const task = await it.theTask();
         assert.deepEqual([task.arrived, task.taken], [i + 1, i]);
         held = { ...heldOf(task), taken: i + 1 };
       }
