@@ -314,7 +314,7 @@ export class WorkflowNode {
     const warm = this.worker.cache.peek(run.ref);
     if (warm !== undefined && warm.last === run.events) return warm.execution.waitsFor;
     try {
-      const cold = await this.worker.replay({ ref: run.ref, type: run.type, last: run.events, taken: 0 });
+      const cold = await this.worker.replayer.replay({ ref: run.ref, type: run.type, last: run.events, taken: 0 });
       return cold.execution.waitsFor;
     } catch {
       // What is wrong with it stands in the run's task, when somebody has tried.
@@ -330,7 +330,7 @@ export class WorkflowNode {
     }
     const warm = this.worker.cache.peek(run.ref);
     if (warm !== undefined && warm.last === run.events) return warm.execution.query(name, input);
-    const cold = await this.worker.replay({ ref: run.ref, type: run.type, last: run.events, taken: 0 });
+    const cold = await this.worker.replayer.replay({ ref: run.ref, type: run.type, last: run.events, taken: 0 });
     return cold.execution.query(name, input);
   }
 }

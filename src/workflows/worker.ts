@@ -3,7 +3,7 @@
 //
 // What a task may write is decided by the store alone: a worker that lost its lease writes nothing. So everything here is allowed to be
 // late, to happen twice, or to stop in the middle.
-import { invariant, isLimpetError, LimpetError } from "../kernel/errors.ts";
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { tellError } from "../kernel/told-error.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
@@ -13,14 +13,13 @@ import type { Settle } from "../ports/settle.ts";
 import type { ClaimedTask, ReplayMode, RunStart, StartOutcome, TaskLease, WorkerRow } from "../ports/workflows.ts";
 import type { AnyWorkflow } from "./definition.ts";
 import { fingerprintOf } from "./definition.ts";
-import { describeDecision } from "./divergence.ts";
 import type { Started, Step } from "./events.ts";
-import { readPage, writePage } from "./events.ts";
-import { Execution } from "./execution.ts";
+import { writePage } from "./events.ts";
 import { HeldRun } from "./held-run.ts";
 import type { WorkflowInstruments } from "./instruments.ts";
 import { readMessage, writeError } from "./messages.ts";
 import { MinuteCounts } from "./minute-counts.ts";
+import { Replayer } from "./replayer.ts";
 import { RunCache } from "./run-cache.ts";
 import { firstStep, type TaskWorld, workOn } from "./task.ts";
 
@@ -56,8 +55,6 @@ export interface WorkerWorld extends Omit<TaskWorld, "queue" | "leaseMs" | "affi
 const STALE_HEARTBEATS = 3;
 /** Heartbeats in the time of one lease. */
 const HEARTBEATS = 6;
-/** Bytes of a history that are read at a time. */
-const PAGE_BYTES = 4 * 1024 * 1024;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 5 * 60_000;
 /** A run whose history is full waits for people. */
@@ -67,7 +64,9 @@ export class Worker {
   readonly #settings: WorkerSettings;
   readonly #world: WorkerWorld;
   readonly #task: TaskWorld;
-  readonly #definitions: ReadonlyMap<string, AnyWorkflow>;
+  readonly #definitions: readonly AnyWorkflow[];
+  /** Brings runs into memory, for this worker and for whoever asks about them. */
+  readonly replayer: Replayer;
   readonly cache: RunCache;
   /** How tasks came here lately; told with every heartbeat. */
   readonly #minute: MinuteCounts<ReplayMode | "miss">;
@@ -84,17 +83,19 @@ export class Worker {
   constructor(definitions: readonly AnyWorkflow[], settings: WorkerSettings, world: WorkerWorld) {
     this.#settings = settings;
     this.#world = world;
-    this.#definitions = new Map(definitions.map((definition) => [definition.name, definition]));
+    this.#definitions = definitions;
+    this.replayer = new Replayer(definitions, settings, world);
     this.#minute = new MinuteCounts(world.clock);
     this.cache = new RunCache(settings.isSticky ? settings.cacheRuns : 0, settings.cacheBytes);
     const { queue, leaseMs, workerId, stickyMs } = settings;
     const affinity = this.cache.isOn ? { worker: workerId, ms: stickyMs } : undefined;
-    const check = settings.isChecked === true ? (run: HeldRun, step: Step) => this.#check(run, step) : undefined;
+    const check =
+      settings.isChecked === true ? (run: HeldRun, step: Step) => this.replayer.check(run, step) : undefined;
     this.#task = { ...world, queue, leaseMs, affinity, check, isDraining: () => !this.#isOpen };
   }
 
   get types(): string[] {
-    return [...this.#definitions.keys()];
+    return this.replayer.types;
   }
 
   get working(): number {
@@ -102,7 +103,7 @@ export class Worker {
   }
 
   has(type: string): boolean {
-    return this.#definitions.has(type);
+    return this.replayer.has(type);
   }
 
   async start(): Promise<void> {
@@ -153,7 +154,7 @@ export class Worker {
   #row(isDraining: boolean): WorkerRow {
     const { namespace, workerId: worker, queue, build, isSticky } = this.#settings;
     const { capacity, numbers } = this.cache;
-    const fingerprints = Object.fromEntries([...this.#definitions].map(([name, each]) => [name, fingerprintOf(each)]));
+    const fingerprints = Object.fromEntries(this.#definitions.map((each) => [each.name, fingerprintOf(each)]));
     const about = {
       runtime: "typescript",
       types: this.types,
@@ -225,7 +226,7 @@ export class Worker {
     this.#poll?.cancel();
     let pauseMs = this.#settings.pollMs;
     try {
-      while (this.#isNudged && this.#isOpen && this.#room > 0 && this.#definitions.size > 0) {
+      while (this.#isNudged && this.#isOpen && this.#room > 0 && this.#definitions.length > 0) {
         this.#isNudged = false;
         const { namespace, queue, build } = this.#settings;
         const claims = await this.#world.store.claim({
@@ -330,67 +331,7 @@ export class Worker {
       this.#minute.add("miss");
     }
     if (task.mode === "forced_cold_replay") this.cache.forced++;
-    return this.replay(task);
-  }
-
-  #execution(type: string): Execution {
-    const definition = this.#definitions.get(type);
-    if (definition === undefined) throw new LimpetError("WORKFLOW_TYPE_UNKNOWN", `this worker has no workflow ${type}`);
-    const { settle, activities } = this.#world;
-    const { namespace, queue } = this.#settings;
-    return new Execution(definition, { settle, namespace, queue, nameOf: (fn) => activities.nameOf(fn) });
-  }
-
-  /** From its history; what comes to light on the way is not written. */
-  async replay(task: {
-    readonly ref: number;
-    readonly type: string;
-    readonly last: number;
-    readonly taken: number;
-  }): Promise<HeldRun> {
-    const execution = this.#execution(task.type);
-    const run = new HeldRun(task.ref, execution, task.last, task.taken);
-    const steps = await this.#read(task.ref, task.last, (bytes) => {
-      execution.bytes += bytes;
-    });
-    for (const { at, events } of steps) {
-      run.at = at;
-      for (const event of events) run.note(event);
-    }
-    const from = this.#world.clock.monotonic();
-    await execution.replay(steps);
-    this.#world.instruments.replayed((this.#world.clock.monotonic() - from) / 1_000);
-    return run;
-  }
-
-  async #read(ref: number, last: number, read: (bytes: number) => void): Promise<Step[]> {
-    const steps: Step[] = [];
-    for (let after = 0; after < last; ) {
-      const { pages } = await this.#world.store.history(ref, after, PAGE_BYTES);
-      invariant(pages.length > 0, `the history of ${ref} goes on after ${after} of ${last}`);
-      for (const { from, count, data } of pages) {
-        steps.push(readPage(data));
-        read(data.length);
-        after = from + count - 1;
-      }
-    }
-    return steps;
-  }
-
-  async #check({ ref, last, execution }: HeldRun, step: Step): Promise<void> {
-    const again = this.#execution(execution.workflow.name);
-    const steps = await this.#read(ref, last, () => {});
-    // As it would be read.
-    await again.replay([...steps, readPage(writePage(step).data)]);
-    const [here, there] = [execution, again].map((each) =>
-      [...each.waitsFor, ...each.fresh.map(describeDecision)].join(", "),
-    );
-    if (here === there) return;
-    const said = `it waits for ${here || "nothing"}, and when it is replayed, for ${there || "nothing"}`;
-    throw new LimpetError(
-      "WORKFLOW_DIVERGED",
-      `${execution.workflow.name} ${execution.started.workflowId} is not the same again: ${said}`,
-    );
+    return this.replayer.replay(task);
   }
 
   /** The task is given back with what was wrong. Whoever can do better may have it, after a while. */
@@ -444,7 +385,7 @@ export class Worker {
     const isMine = this.has(start.type) && start.delayMs === 0 && start.queue === this.#settings.queue;
     if (!isMine || !this.hasRoom) return undefined;
     const { store } = this.#world;
-    const execution = this.#execution(start.type);
+    const execution = this.replayer.execution(start.type);
     const run = new HeldRun(0, execution, 0, 0);
     run.at = at;
     try {

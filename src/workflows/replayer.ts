@@ -1,0 +1,111 @@
+// Brings a run into memory from its history, with the code that this process has for it.
+import { invariant, LimpetError } from "../kernel/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Settle } from "../ports/settle.ts";
+import type { Workflows } from "../ports/workflows.ts";
+import type { ActivityRunner } from "./activity-runner.ts";
+import type { AnyWorkflow } from "./definition.ts";
+import { describeDecision } from "./divergence.ts";
+import type { Step } from "./events.ts";
+import { readPage, writePage } from "./events.ts";
+import { Execution } from "./execution.ts";
+import { HeldRun } from "./held-run.ts";
+import type { WorkflowInstruments } from "./instruments.ts";
+
+export interface ReplayerWorld {
+  readonly clock: Clock;
+  readonly settle: Settle;
+  readonly store: Pick<Workflows, "history">;
+  readonly activities: ActivityRunner;
+  readonly instruments: WorkflowInstruments;
+}
+
+/** Bytes of a history that are read at a time. */
+const PAGE_BYTES = 4 * 1024 * 1024;
+
+export class Replayer {
+  readonly #definitions: ReadonlyMap<string, AnyWorkflow>;
+  readonly #settings: { readonly namespace: string; readonly queue: string };
+  readonly #world: ReplayerWorld;
+
+  constructor(
+    definitions: readonly AnyWorkflow[],
+    settings: { readonly namespace: string; readonly queue: string },
+    world: ReplayerWorld,
+  ) {
+    this.#definitions = new Map(definitions.map((definition) => [definition.name, definition]));
+    this.#settings = settings;
+    this.#world = world;
+  }
+
+  get types(): string[] {
+    return [...this.#definitions.keys()];
+  }
+
+  has(type: string): boolean {
+    return this.#definitions.has(type);
+  }
+
+  /** A run of it of which nothing is known yet. */
+  execution(type: string): Execution {
+    const definition = this.#definitions.get(type);
+    if (definition === undefined) throw new LimpetError("WORKFLOW_TYPE_UNKNOWN", `this worker has no workflow ${type}`);
+    const { settle, activities } = this.#world;
+    const { namespace, queue } = this.#settings;
+    return new Execution(definition, { settle, namespace, queue, nameOf: (fn) => activities.nameOf(fn) });
+  }
+
+  /** From its history; what comes to light on the way is not written. */
+  async replay(task: {
+    readonly ref: number;
+    readonly type: string;
+    readonly last: number;
+    readonly taken: number;
+  }): Promise<HeldRun> {
+    const execution = this.execution(task.type);
+    const run = new HeldRun(task.ref, execution, task.last, task.taken);
+    const steps = await this.#read(task.ref, task.last, (bytes) => {
+      execution.bytes += bytes;
+    });
+    for (const { at, events } of steps) {
+      run.at = at;
+      for (const event of events) run.note(event);
+    }
+    const { clock, instruments } = this.#world;
+    const from = clock.monotonic();
+    await execution.replay(steps);
+    instruments.replayed((clock.monotonic() - from) / 1_000);
+    return run;
+  }
+
+  async #read(ref: number, last: number, read: (bytes: number) => void): Promise<Step[]> {
+    const steps: Step[] = [];
+    for (let after = 0; after < last; ) {
+      const { pages } = await this.#world.store.history(ref, after, PAGE_BYTES);
+      invariant(pages.length > 0, `the history of ${ref} goes on after ${after} of ${last}`);
+      for (const { from, count, data } of pages) {
+        steps.push(readPage(data));
+        read(data.length);
+        after = from + count - 1;
+      }
+    }
+    return steps;
+  }
+
+  /** Throws when a replay of the history, with this step behind it, does not come to the point at which the run is. */
+  async check({ ref, last, execution }: HeldRun, step: Step): Promise<void> {
+    const again = this.execution(execution.workflow.name);
+    const steps = await this.#read(ref, last, () => {});
+    // As it would be read.
+    await again.replay([...steps, readPage(writePage(step).data)]);
+    const [here, there] = [execution, again].map((each) =>
+      [...each.waitsFor, ...each.fresh.map(describeDecision)].join(", "),
+    );
+    if (here === there) return;
+    const said = `it waits for ${here || "nothing"}, and when it is replayed, for ${there || "nothing"}`;
+    throw new LimpetError(
+      "WORKFLOW_DIVERGED",
+      `${execution.workflow.name} ${execution.started.workflowId} is not the same again: ${said}`,
+    );
+  }
+}
