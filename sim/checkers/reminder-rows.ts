@@ -228,8 +228,10 @@ export class ReminderRows implements Observer {
         return;
       }
       row.tick = stored.tick;
-      if (stored.leasedUntil === undefined) row.holder = undefined;
-      else if (row.holder !== undefined) row.holder.until = stored.leasedUntil;
+      // A lease that is over is not shown, and may last again when the store's clock is set back: only who was heard has given it up.
+      const wasHeard = cause.kind === "commit" || cause.counted === true;
+      if (stored.leasedUntil === undefined && wasHeard) row.holder = undefined;
+      else if (row.holder !== undefined) row.holder.until = stored.leasedUntil ?? row.holder.until;
     });
   }
 
