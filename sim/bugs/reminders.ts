@@ -172,7 +172,7 @@ export const REMINDERS: readonly Bug[] = [
     knownFrom: "francis; Dapr before 1.10",
     changes: [
       {
-        file: PROCESSOR,
+        file: "src/reminders/decision.ts",
         before: "const next = tickAfter(plan.schedule, tick, now);",
         after: `const planned = tickAfter(plan.schedule, tick, now);
   const period = plan.schedule.every?.ms ?? 0;

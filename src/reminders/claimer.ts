@@ -68,8 +68,6 @@ export class Claimer {
   #isAlone = true;
   /** Only for what is near, for want of room. */
   #wasNear = false;
-  /** So much of the room is kept. */
-  readonly #kept: number;
   #unwatch: (() => void) | undefined;
   #isRunning = false;
 
@@ -77,13 +75,17 @@ export class Claimer {
     this.#settings = settings;
     this.#world = world;
     this.#restMs = settings.pollMs;
-    this.#kept = Math.floor(world.room.left * KEPT);
   }
 
   /** Reminders due within this may be taken on now. */
   get horizonMs(): number {
     const { aheadMs } = this.#settings;
     return this.#world.room.left > this.#kept ? aheadMs : Math.min(aheadMs, NEAR_MS);
+  }
+
+  /** So much of the room is kept. */
+  get #kept(): number {
+    return Math.floor(this.#world.room.all * KEPT);
   }
 
   start(): void {
@@ -117,7 +119,8 @@ export class Claimer {
     if (this.#leftOut.size === 0 && !this.#wasNear) return;
     const isAlone = this.#isAlone;
     // Not for every single one: a claim should be worth it.
-    const enough = Math.ceil(this.#settings.batchSize / (isAlone ? 1 : 2));
+    const { all } = this.#world.room;
+    const enough = Math.ceil(Math.min(this.#settings.batchSize, all / 4) / (isAlone ? 1 : 2));
     if (this.#wasNear && this.#world.room.left >= this.#kept + enough) {
       this.#wasNear = false;
       this.#pollIn(0);

@@ -162,6 +162,47 @@ describe("a processor", () => {
       );
   });
 
+  it("leaves what it cannot begin, or gives it back, to others that have nothing to do", async () => {
+    const bench = new Bench();
+    const slow = { concurrency: 2, leaseMs: 30_000 };
+    const [first, outside] = [bench.open(slow), bench.open({ isIdle: true })];
+    await bench.during(
+      Promise.all(Array.from({ length: 60 }, (_, i) => outside.set("tea", { due: 0 }, "Bell", `${i}`))),
+    );
+    first.handler = () => first.sleep(20_000);
+    await bench.advance(3_000);
+    assert.equal(first.processor.size.held, 4);
+    const others = Array.from({ length: 20 }, () => bench.open(slow));
+    for (const desk of others) desk.handler = () => desk.sleep(20_000);
+    await bench.advance(70_000);
+    const counts = [first, ...others].map(({ delivered }) => delivered.length);
+    assert.equal(
+      counts.reduce((sum, count) => sum + count),
+      60,
+      `${counts}`,
+    );
+    assert.ok(Math.max(...counts) <= 8, `${counts}`);
+  });
+
+  it("holds as much as before when it keeps up again", async () => {
+    const bench = new Bench();
+    const [desk, outside] = [bench.open({ concurrency: 20, batchSize: 10 }), bench.open({ isIdle: true })];
+    const setMany = (name: string): Promise<unknown> =>
+      bench.during(Promise.all(Array.from({ length: 100 }, (_, i) => outside.set(name, { due: 0 }, "Bell", `${i}`))));
+    desk.handler = () => desk.sleep(20_000);
+    await setMany("slow");
+    await bench.advance(30_000);
+    assert.ok(desk.processor.size.held <= 20, `${desk.processor.size.held}`);
+    desk.handler = () => desk.sleep(1);
+    await bench.advance(120_000);
+    desk.handler = () => desk.sleep(1_000);
+    await setMany("again");
+    await bench.advance(500);
+    assert.ok(desk.processor.size.held > 30, `${desk.processor.size.held}`);
+    await bench.advance(600_000);
+    assert.equal(desk.delivered.length, 200);
+  });
+
   it("does nothing before it was started", async () => {
     const bench = new Bench();
     const desk = bench.open({ isIdle: true });

@@ -5,6 +5,7 @@
 // - What is held has a lease, renewed while it lasts. Before it is delivered the store is asked whether it is still there, because it
 //   may have been set anew or cancelled while it waited here. Whoever does not know delivers nothing.
 // - A type with many slow deliveries gets its share of the room and no more, so that others are not kept waiting.
+// - Who cannot keep up gives back what is late and holds less for a while: others may have nothing to do.
 // - Nothing here is the truth: if the process ends, the leases do, and somebody else goes on.
 import { isLimpetError } from "../kernel/errors.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
@@ -21,16 +22,15 @@ import type {
 } from "../ports/reminders.ts";
 import { Batcher } from "./batcher.ts";
 import { Claimer, type ClaimerSettings } from "./claimer.ts";
+import { afterTick, type Decision, decide, isNobodysFault, textOf } from "./decision.ts";
 import { DueQueue } from "./due-queue.ts";
 import { pauseAfter } from "./failure-policy.ts";
 import { type Held, type HeldClaim, heldOf, keyText } from "./held.ts";
 import type { ReminderInstruments } from "./instruments.ts";
 import { Leases } from "./leases.ts";
-import { decodePlan, type Plan } from "./plan.ts";
-import { shown } from "./refusal.ts";
+import type { Plan } from "./plan.ts";
 import { Shares } from "./shares.ts";
 import type { StoreClock } from "./store-clock.ts";
-import { tickAfter, tickInstead } from "./ticks.ts";
 
 export interface ProcessorSettings extends ClaimerSettings {
   /** Deliveries under way at once. */
@@ -61,8 +61,10 @@ export interface Delivery {
   readonly settlement: Settlement;
 }
 
-/** Held at once, in batches: more than are delivered at a time, so that the next ones are there when one ends. */
-const ROOM = 4;
+/** Held at once: more than are delivered at a time, so that the next ones are there when one ends. */
+const BATCHES = 4;
+/** But not many times as many: what cannot begin here may begin elsewhere. */
+const SPARE = 2;
 /** How often leases are renewed while they last. */
 const RENEWALS = 3;
 /** Of a lease: whoever has less left does not begin. */
@@ -71,14 +73,10 @@ const MARGIN = 0.2;
 const CHECK_AHEAD_MS = 25;
 /** So long that is believed when its moment has come. */
 const SURE_MS = 1_000;
-/** Ticks that are late by no more than this were not missed. */
-const GRACE_MS = 1_000;
 /** Delivered in one go; then others get their turn. */
 const BURST = 1_000;
 /** When a tick did not get to its actor it is tried again after about so long, by whoever comes first. */
 const PASS_MS = 1_000;
-/** What is kept of an error. */
-const MOST_TEXT = 2_000;
 
 export class Processor {
   readonly #settings: ProcessorSettings;
@@ -111,7 +109,7 @@ export class Processor {
     this.#world = world;
     const { clock, random, log, store, storeClock, instruments } = world;
     this.#ownToken = random.id();
-    this.#room = new Shares(settings.batchSize * ROOM);
+    this.#room = new Shares(Math.min(settings.batchSize * BATCHES, settings.concurrency * SPARE));
     this.#slots = new Shares(settings.concurrency);
     this.#settling = new Batcher({ clock, send: (batch) => store.settle(batch) });
     this.#leases = new Leases(settings.leaseMs, { clock, store });
@@ -470,6 +468,7 @@ export class Processor {
     const { clock, instruments, log } = this.#world;
     const { leaseMs } = this.#settings;
     const soon = clock.monotonic() + leaseMs * (1 - 1 / RENEWALS);
+    this.#giveBackLate();
     const mine = [...this.#held.values()].filter(
       ({ leaseUntil, isLost, state }) => leaseUntil < soon && !isLost && (state === "waiting" || state === "running"),
     );
@@ -489,6 +488,15 @@ export class Processor {
       log.debug("leases of reminders cannot be renewed", { err });
     }
     if (this.#renewal !== undefined) this.#renewLater();
+  }
+
+  /** Those whose moment came when leases were renewed the last time, or before that, and that could not begin since. */
+  #giveBackLate(): void {
+    const since = this.#world.storeClock.now() - this.#settings.leaseMs / RENEWALS;
+    const late = [...this.#held.values()].filter(({ state, tick }) => state === "waiting" && tick.at < since);
+    if (late.length > 0) this.#room.narrow(Math.max(this.#room.taken - late.length, this.#settings.concurrency));
+    else this.#room.widen();
+    for (const held of late) this.#settle(held, { kind: "release" });
   }
 
   // ——— The end.
@@ -519,34 +527,3 @@ export class Processor {
     });
   }
 }
-
-type Decision =
-  | { readonly kind: "settle"; readonly fate: ReminderFate }
-  /** It is not its turn: its time was missed, and the next one is to come. */
-  | { readonly kind: "later"; readonly tick: Tick }
-  | { readonly kind: "deliver"; readonly plan: Plan; readonly tick: Tick; readonly fate: ReminderFate };
-
-/** What is to be done with a reminder whose moment has come. Throws when what is stored of it makes no sense. */
-function decide({ reminder, tick }: Held, now: number): Decision {
-  const plan = decodePlan(reminder.schedule);
-  const instead = tick.attempt > 0 ? tick : tickInstead(plan.schedule, tick, now, GRACE_MS);
-  if (instead === undefined) return { kind: "settle", fate: { kind: "done" } };
-  const { due, number } = instead;
-  if (due > now) return { kind: "later", tick: { at: due, due, number, attempt: 0 } };
-  const tried = { at: tick.at, due, number, attempt: tick.attempt + 1 };
-  return { kind: "deliver", plan, tick: tried, fate: afterTick(plan, tried, now) };
-}
-
-function afterTick(plan: Plan, tick: Tick, now: number): ReminderFate {
-  const next = tickAfter(plan.schedule, tick, now);
-  if (next === undefined) return { kind: "done" };
-  return { kind: "next", tick: { at: next.due, due: next.due, number: next.number, attempt: 0 }, leaseMs: undefined };
-}
-
-/** Anything at all may have been thrown. */
-const textOf = (error: unknown): string =>
-  (error instanceof Error ? `${error.name}: ${error.message}` : shown(error)).slice(0, MOST_TEXT);
-
-/** Nothing has happened: the tick never reached its actor, or nothing of what its handler did was kept. */
-const isNobodysFault = (error: unknown): boolean =>
-  isLimpetError(error) && ["now", "later", "elsewhere"].includes(error.retry);

@@ -34,6 +34,19 @@ describe("shares", () => {
     assert.deepEqual([shares.roomFor("A", false), shares.roomFor("B", false), shares.taken], [2, 2, 0]);
   });
 
+  it("become fewer for a while, and those that are taken stay so", () => {
+    const shares = new Shares(16);
+    assert.equal(fill(shares, "A", true), 16);
+    shares.narrow(5);
+    assert.deepEqual([shares.taken, shares.left, shares.roomFor("B", false)], [16, -11, 0]);
+    for (let i = 0; i < 12; i++) shares.free("A");
+    assert.equal(shares.roomFor("A", true), 1);
+    shares.widen();
+    assert.deepEqual([shares.all, shares.roomFor("A", true)], [10, 6]);
+    shares.widen();
+    assert.equal(shares.all, 16);
+  });
+
   it("have a place for whoever has none while there is one left, whatever was taken and freed", () => {
     const step = fc.tuple(fc.constantFrom("A", "B", "C", "D"), fc.boolean());
     fc.assert(

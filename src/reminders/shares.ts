@@ -1,13 +1,20 @@
 // Who has how many of a number of places. A type never takes more than it leaves to others, so that one with many slow deliveries
-// cannot keep another one waiting: there is always a place for a type that has none.
+// cannot keep another one waiting: there is always a place for a type that has none. There are fewer places for a while when what has
+// one does not get on.
 
 export class Shares {
-  readonly #all: number;
+  readonly #most: number;
+  #all: number;
   readonly #of = new Map<string, number>();
   #taken = 0;
 
   constructor(all: number) {
+    this.#most = all;
     this.#all = all;
+  }
+
+  get all(): number {
+    return this.#all;
   }
 
   get taken(): number {
@@ -16,6 +23,15 @@ export class Shares {
 
   get left(): number {
     return this.#all - this.#taken;
+  }
+
+  /** Those that are taken stay so; no more are given until there are fewer than that. */
+  narrow(all: number): void {
+    this.#all = Math.min(all, this.#most);
+  }
+
+  widen(): void {
+    this.#all = Math.min(this.#all * 2, this.#most);
   }
 
   /** How many more this type may take. `isAlone`: there are no others. */

@@ -1,0 +1,43 @@
+// What is to be done with a tick: when its moment has come, after it was handled, and when that failed. Nothing here waits or writes.
+import { isLimpetError } from "../kernel/errors.ts";
+import type { ReminderFate, Tick } from "../ports/reminders.ts";
+import type { Held } from "./held.ts";
+import { decodePlan, type Plan } from "./plan.ts";
+import { shown } from "./refusal.ts";
+import { tickAfter, tickInstead } from "./ticks.ts";
+
+/** Ticks that are late by no more than this were not missed. */
+const GRACE_MS = 1_000;
+/** What is kept of an error. */
+const MOST_TEXT = 2_000;
+
+export type Decision =
+  | { readonly kind: "settle"; readonly fate: ReminderFate }
+  /** It is not its turn: its time was missed, and the next one is to come. */
+  | { readonly kind: "later"; readonly tick: Tick }
+  | { readonly kind: "deliver"; readonly plan: Plan; readonly tick: Tick; readonly fate: ReminderFate };
+
+/** What is to be done with a reminder whose moment has come. Throws when what is stored of it makes no sense. */
+export function decide({ reminder, tick }: Held, now: number): Decision {
+  const plan = decodePlan(reminder.schedule);
+  const instead = tick.attempt > 0 ? tick : tickInstead(plan.schedule, tick, now, GRACE_MS);
+  if (instead === undefined) return { kind: "settle", fate: { kind: "done" } };
+  const { due, number } = instead;
+  if (due > now) return { kind: "later", tick: { at: due, due, number, attempt: 0 } };
+  const tried = { at: tick.at, due, number, attempt: tick.attempt + 1 };
+  return { kind: "deliver", plan, tick: tried, fate: afterTick(plan, tried, now) };
+}
+
+export function afterTick(plan: Plan, tick: Tick, now: number): ReminderFate {
+  const next = tickAfter(plan.schedule, tick, now);
+  if (next === undefined) return { kind: "done" };
+  return { kind: "next", tick: { at: next.due, due: next.due, number: next.number, attempt: 0 }, leaseMs: undefined };
+}
+
+/** Anything at all may have been thrown. */
+export const textOf = (error: unknown): string =>
+  (error instanceof Error ? `${error.name}: ${error.message}` : shown(error)).slice(0, MOST_TEXT);
+
+/** Nothing has happened: the tick never reached its actor, or nothing of what its handler did was kept. */
+export const isNobodysFault = (error: unknown): boolean =>
+  isLimpetError(error) && ["now", "later", "elsewhere"].includes(error.retry);
