@@ -41,12 +41,12 @@ export function parseField(text: string, kind: FieldKind): Field {
 /** `*`, `5`, `5-10`, each with `/step` or without; `5/10` goes from 5 to the end. */
 function parseItem(item: string, kind: FieldKind): [from: number, to: number, step: number] {
   const [range = "", stepText, ...rest] = item.split("/");
-  if (rest.length > 0) wrong(item, kind, "has more than one step");
+  if (rest.length > 0) wrong(item, kind, `has more than one step; write for example ${kind.min}/2`);
   const step = stepText === undefined ? 1 : parseStep(stepText, item, kind);
   const end = kind.max === 7 ? 6 : kind.max;
   if (range === "*") return [kind.min, end, step];
   const [fromText = "", toText, ...more] = range.split("-");
-  if (more.length > 0) wrong(item, kind, "is not a range");
+  if (more.length > 0) wrong(item, kind, `is not a range; write for example ${kind.min}-${kind.min + 3}`);
   const from = parseValue(fromText, item, kind);
   if (toText === undefined) return [from, stepText === undefined ? from : end, step];
   // Somebody who writes SAT-SUN means the Sunday after the Saturday.
