@@ -15,6 +15,7 @@ import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
 import { openHttpDoor } from "../wire/http/server.ts";
+import type { StandIn } from "../workflows/activity-runner.ts";
 import type { WorkflowClient } from "../workflows/client.ts";
 import type { ActivityFunction } from "../workflows/context.ts";
 import type { AnyWorkflow } from "../workflows/definition.ts";
@@ -52,6 +53,10 @@ export interface Extras {
   readonly dedicated?: boolean | undefined;
   /** Workflows are replayed after every step, and fail if their code does not do the same again. */
   readonly checksReplay?: boolean | undefined;
+  /** What runs in the place of an activity. */
+  readonly standIn?: StandIn | undefined;
+  /** Gets what runs its workflows, to look into it. */
+  readonly opened?: ((flows: WorkflowNode) => void) | undefined;
   /** How often it makes sure that the store answers. */
   readonly pingMs?: number | undefined;
   /** The network and the machine it is part of. */
@@ -111,13 +116,14 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
     const cluster = clustered ? await openCluster(settings, world, extras.dedicated ?? false) : undefined;
     if (cluster !== undefined) meter.collect(() => cluster.measure());
     const flows = new WorkflowNode(
-      { workflows, activities },
+      { workflows, activities, standIn: extras.standIn },
       { ...workflowSettings(settings, random), isChecked: extras.checksReplay },
       {
         ...{ clock, random, log, meter, catalog, reminders, settle: systemSettle, store: store.workflows },
         reminderStore: store.reminders,
       },
     );
+    extras.opened?.(flows);
     const host = new HostNode(catalog, store, cluster, reminders, flows.door, clock, extras.pingMs);
     catalog.workflows = flows.book;
     meter.collect(() => flows.measure());

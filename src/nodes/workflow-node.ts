@@ -15,7 +15,7 @@ import type { WorkflowBook } from "../ports/workflow-book.ts";
 import type { WorkflowDoor } from "../ports/workflow-door.ts";
 import type { Arrival, RunStart, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
 import { pauseAfter } from "../workflows/activity-options.ts";
-import { ActivityRunner } from "../workflows/activity-runner.ts";
+import { ActivityRunner, type StandIn } from "../workflows/activity-runner.ts";
 import { closed, type StartOptions, WorkflowClient } from "../workflows/client.ts";
 import type { ActivityFunction } from "../workflows/context.ts";
 import type { AnyWorkflow } from "../workflows/definition.ts";
@@ -63,6 +63,7 @@ export interface WorkflowWorld {
 export interface WorkflowDefinitions {
   readonly workflows: readonly AnyWorkflow[];
   readonly activities: Readonly<Record<string, ActivityFunction>>;
+  readonly standIn?: StandIn | undefined;
 }
 
 export class WorkflowNode {
@@ -85,14 +86,18 @@ export class WorkflowNode {
   #unwatch: (() => void) | undefined;
   #unwatchReminders: (() => void) | undefined;
 
-  constructor({ workflows, activities }: WorkflowDefinitions, settings: WorkflowSettings, world: WorkflowWorld) {
+  constructor(
+    { workflows, activities, standIn }: WorkflowDefinitions,
+    settings: WorkflowSettings,
+    world: WorkflowWorld,
+  ) {
     const { clock, random, log, settle, catalog, reminders } = world;
     this.#instruments = workflowInstruments(world.meter, settings.namespace);
     const { namespace, queue } = settings;
     this.#settings = settings;
     this.#world = world;
     this.#store = batchWorkflows(world.store, clock, settings.patienceMs);
-    this.#activities = new ActivityRunner(clock, activities, (outcome) => this.#instruments.activity(outcome));
+    this.#activities = new ActivityRunner(clock, activities, (outcome) => this.#instruments.activity(outcome), standIn);
     const book = reminders.book;
     this.#dispatcher = new Dispatcher({ namespace, queue, book });
     this.#ends = new EndWatch(clock, this.#store);

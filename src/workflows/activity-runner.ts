@@ -24,15 +24,25 @@ export interface Attempt {
 /** Whoever counts attempts. */
 type Counted = (outcome: "completed" | "failed") => void;
 
+/** In tests: what runs in the place of an activity. */
+export type StandIn = (name: string, activity: ActivityFunction) => ActivityFunction;
+
 export class ActivityRunner {
   readonly #clock: Clock;
   readonly #counted: Counted;
   readonly #activities: ReadonlyMap<string, ActivityFunction>;
   readonly #names: ReadonlyMap<object, string>;
+  readonly #standIn: StandIn | undefined;
 
-  constructor(clock: Clock, activities: Readonly<Record<string, ActivityFunction>>, counted: Counted) {
+  constructor(
+    clock: Clock,
+    activities: Readonly<Record<string, ActivityFunction>>,
+    counted: Counted,
+    standIn?: StandIn | undefined,
+  ) {
     this.#clock = clock;
     this.#counted = counted;
+    this.#standIn = standIn;
     this.#activities = new Map(Object.entries(activities));
     this.#names = new Map(Object.entries(activities).map(([name, fn]) => [fn, name]));
   }
@@ -52,8 +62,9 @@ export class ActivityRunner {
   /** Its result, in JSON-ready form. Throws what it throws, or ACTIVITY_TIMED_OUT. */
   async run(attempt: Attempt): Promise<Wire> {
     const { name, options } = attempt;
-    const fn = this.#activities.get(name);
-    if (fn === undefined) throw new LimpetError("ACTIVITY_UNKNOWN", `no activity ${name} in this worker`);
+    const real = this.#activities.get(name);
+    if (real === undefined) throw new LimpetError("ACTIVITY_UNKNOWN", `no activity ${name} in this worker`);
+    const fn = this.#standIn?.(name, real) ?? real;
     const limits = new Limits(this.#clock, attempt);
     try {
       const context = {

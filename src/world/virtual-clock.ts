@@ -12,6 +12,7 @@ const SETTLE_ROUNDS = 10;
 export class VirtualClock implements Clock {
   readonly #startedAt: number;
   readonly #timeline = new Timeline();
+  readonly #holds = new Set<Promise<unknown>>();
 
   constructor(startedAt = BEGINNING) {
     this.#startedAt = startedAt;
@@ -36,9 +37,24 @@ export class VirtualClock implements Clock {
   /** Moves time forward, ringing what becomes due on the way, in order, and letting its work settle. */
   async advance(duration: Duration): Promise<void> {
     const until = this.#timeline.now + parseDuration(duration, "advance");
-    do await settle();
+    do await this.#settle();
     while (this.#timeline.step(until));
     await this.#timeline.run(until);
+  }
+
+  /** Time does not pass until this is done: a process is being started. */
+  hold(work: Promise<unknown>): void {
+    this.#holds.add(work);
+    const over = (): void => void this.#holds.delete(work);
+    work.then(over, over);
+  }
+
+  async #settle(): Promise<void> {
+    for (;;) {
+      await settle();
+      if (this.#holds.size === 0) return;
+      await Promise.allSettled([...this.#holds]);
+    }
   }
 }
 
