@@ -136,6 +136,7 @@ function hintFor(errorCode: string, { token }: Target): string | undefined {
         ? "This process asks for a token: set LIMPET_TOKEN, or give --token."
         : "The token you gave is not one of those the process accepts.";
     case "ACTOR_TYPE_UNKNOWN":
+    case "REMINDER_NOT_HOSTED":
       return "limpet actors shows the types that exist. Upper and lower case count.";
     case "CALL_TIMEOUT":
       return "The turn may still be running. limpet explain <type> <id> says what it waits for.";

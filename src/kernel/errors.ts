@@ -26,6 +26,7 @@ export const CATALOGUE = {
   OPTION_INVALID: { retry: "never", status: 400 },
   REMINDER_INVALID: { retry: "never", status: 400 },
   REMINDER_UNKNOWN: { retry: "never", status: 404 },
+  REMINDER_NOT_HOSTED: { retry: "never", status: 403 },
   REMINDER_EXISTS: { retry: "never", status: 409 },
   ROUTE_UNKNOWN: { retry: "never", status: 404 },
   VERB_NOT_ALLOWED: { retry: "never", status: 405 },

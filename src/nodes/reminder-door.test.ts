@@ -133,7 +133,7 @@ describe("reminders set in texts", () => {
     await using app = await open();
     const { reminders } = app.host;
     const strange = { ...NAMES, type: "Kart" };
-    await assert.rejects(reminders.set(strange, wish({ dueTime: "1s" })), { code: "ACTOR_TYPE_UNKNOWN" });
+    await assert.rejects(reminders.set(strange, wish({ dueTime: "1s" })), { code: "REMINDER_NOT_HOSTED" });
     // What was left behind by another program can be found and cancelled all the same.
     await app.reminders.set("Kart", "alice", "pay", { due: "1s" });
     assert.notEqual(await reminders.get(strange), undefined);
@@ -292,6 +292,6 @@ it("over HTTP a reminder is set, shown, delivered and gone", async () => {
   const strange = await fetch(path.replace("Cart", "Kart"), { method: "PUT", body });
   assert.deepEqual(
     [strange.status, ((await strange.json()) as { errorCode: string }).errorCode],
-    [404, "ACTOR_TYPE_UNKNOWN"],
+    [403, "REMINDER_NOT_HOSTED"],
   );
 });

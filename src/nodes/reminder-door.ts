@@ -1,5 +1,6 @@
 // Reminders for the doors: what was said in the texts of the wire becomes a row, and rows become what people can read. A row that cannot
 // be read must not hide the others.
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { checkId, checkNoJob, checkReminderName, checkType } from "../kernel/names.ts";
 import type { ReminderBook } from "../ports/reminder-book.ts";
@@ -31,7 +32,7 @@ export interface DoorBehind {
   readonly namespace: string;
   readonly store: Reminders;
   readonly book: ReminderBook;
-  /** Throws ACTOR_TYPE_UNKNOWN when nobody can have the type. */
+  /** Throws when nobody can have the type. */
   checkHosted(type: string): void;
 }
 
@@ -47,7 +48,7 @@ export class StoredReminders implements ReminderDoor {
   async set(name: ReminderName, { data, onFailure, isNew, ...texts }: ReminderWish): Promise<boolean> {
     const key = this.#keyOf(name);
     checkNoJob(key.type);
-    this.#behind.checkHosted(key.type);
+    this.#checkHosted(key.type);
     const { book } = this.#behind;
     // The book checks what a reminder carries; only its moments come in another format. What is due at once says what time it is.
     const now = book.set(key, { due: 0, data, onFailure }, isNew) as SetWrite;
@@ -55,6 +56,15 @@ export class StoredReminders implements ReminderDoor {
     const schedule = scheduleFromWire(texts, now.tick.due);
     const content = { schedule: encodePlan({ ...plan, schedule }), data: now.content.data };
     return book.write({ ...now, tick: { ...now.tick, at: schedule.first, due: schedule.first }, content });
+  }
+
+  #checkHosted(type: string): void {
+    try {
+      this.#behind.checkHosted(type);
+    } catch (error) {
+      if (!isLimpetError(error, "ACTOR_TYPE_UNKNOWN")) throw error;
+      throw new LimpetError("REMINDER_NOT_HOSTED", `nobody would ever get this reminder: ${error.message}`);
+    }
   }
 
   async get(name: ReminderName): Promise<ReminderFound | undefined> {

@@ -83,7 +83,7 @@ export interface ReminderPage<Reminder> {
 
 export interface ReminderDoor {
   /**
-   * Resolves when it is stored; false: it was to be new, and there is one. Rejects with REMINDER_INVALID, and with ACTOR_TYPE_UNKNOWN
+   * Resolves when it is stored; false: it was to be new, and there is one. Rejects with REMINDER_INVALID, and with REMINDER_NOT_HOSTED
    * when no other process could have the type either.
    */
   set(name: ReminderName, wish: ReminderWish): Promise<boolean>;

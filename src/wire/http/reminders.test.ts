@@ -195,8 +195,8 @@ test("what is refused behind the door is told with its code", async (t) => {
   const { reminders, code } = await open(t);
   reminders.set = () => Promise.reject(new LimpetError("REMINDER_INVALID", 'dueTime: "soon" is not a duration'));
   assert.deepEqual(await code("POST", PATH, '{"dueTime":"soon"}'), [400, "REMINDER_INVALID"]);
-  reminders.set = () => Promise.reject(new LimpetError("ACTOR_TYPE_UNKNOWN", "there is no Cart"));
-  assert.deepEqual(await code("POST", PATH, '{"dueTime":"1s"}'), [404, "ACTOR_TYPE_UNKNOWN"]);
+  reminders.set = () => Promise.reject(new LimpetError("REMINDER_NOT_HOSTED", "there is no Cart"));
+  assert.deepEqual(await code("POST", PATH, '{"dueTime":"1s"}'), [403, "REMINDER_NOT_HOSTED"]);
   reminders.cancel = () => Promise.reject(new LimpetError("STORE_UNAVAILABLE", "it does not answer"));
   assert.deepEqual(await code("DELETE", PATH), [503, "STORE_UNAVAILABLE"]);
 });
