@@ -5,6 +5,7 @@ import { clusterCases } from "./cluster/cases.ts";
 import { reminderCases } from "./reminders/cases.ts";
 import { simulationCases } from "./simulation/cases.ts";
 import { stickyCases } from "./sticky/cases.ts";
+import { workflowCases } from "./workflows/cases.ts";
 
 export const AREAS: Readonly<Record<string, readonly BenchCase[]>> = {
   actors: actorCases,
@@ -12,6 +13,6 @@ export const AREAS: Readonly<Record<string, readonly BenchCase[]>> = {
   simulation: simulationCases,
   sticky: stickyCases,
   reminders: reminderCases,
-  workflows: [],
+  workflows: workflowCases,
   sharding: [],
 };
