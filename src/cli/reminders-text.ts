@@ -85,14 +85,15 @@ export const deadShape = (scope: ReminderScope): Column[] => [
   ...nameColumns(scope),
   { title: "SCHEDULE" },
   { title: "TICK", align: "right" },
+  { title: "TRIES", align: "right" },
   { title: "ERROR" },
 ];
 
 export function deadRow(scope: ReminderScope, one: DeadReminderSummary, now: number): string[] {
   const [line = ""] = one.error.split("\n");
   const error = line.length > SHOWN_ERROR ? `${line.slice(0, SHOWN_ERROR)}…` : line;
-  const { diedAt, schedule, number } = one;
-  return [when(diedAt, now), ...nameCells(scope, one), safe(schedule), String(number), safe(error)];
+  const { diedAt, schedule, number, attempt } = one;
+  return [when(diedAt, now), ...nameCells(scope, one), safe(schedule), String(number), String(attempt), safe(error)];
 }
 
 /** The latest first. */

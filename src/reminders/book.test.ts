@@ -228,7 +228,7 @@ describe("a schedule for people", () => {
   for (const [options, text] of [
     [{ due: "5m" }, "once"],
     [{ every: "15m" }, "every 15m"],
-    [{ every: "P1M2DT3H" }, "every 1 months 2 days 3h (UTC)"],
+    [{ every: "P1M2DT3H" }, "every 1 month 2 days 3h (UTC)"],
     [{ every: "R5/PT10S" }, "every 10s, 5 times"],
     [{ cron: "0 9 * * 1", timezone: "Europe/Paris" }, "cron 0 9 * * 1 (Europe/Paris)"],
     [{ every: "1h", until: "2030-02-01T00:00:00Z" }, "every 1h until 2030-02-01T00:00:00.000Z"],

@@ -184,11 +184,13 @@ export function showSchedule({ every, cron, timezone, until, times }: Schedule):
   if (every === undefined) return "once";
   const { months = 0, days = 0, ms = 0 } = every;
   const parts = [
-    months > 0 ? `${months} months` : "",
-    days > 0 ? `${days} days` : "",
+    months > 0 ? counted(months, "month") : "",
+    days > 0 ? counted(days, "day") : "",
     ms > 0 ? formatDuration(ms) : "",
   ];
   return `every ${parts.filter((part) => part !== "").join(" ")}${zone}${count}${end}`;
 }
+
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
 
 const showKey = ({ namespace, type, id, name }: ReminderKey): string => JSON.stringify([namespace, type, id, name]);
