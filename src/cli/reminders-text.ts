@@ -85,7 +85,7 @@ export const deadShape = (scope: ReminderScope): Column[] => [
   ...nameColumns(scope),
   { title: "SCHEDULE" },
   { title: "TICK", align: "right" },
-  { title: "TRIES", align: "right" },
+  { title: "TRIED", align: "right" },
   { title: "ERROR" },
 ];
 

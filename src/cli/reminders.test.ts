@@ -144,7 +144,7 @@ test("those that were given up are shown with their error, the latest first", as
   assert.equal(overview.stderr, "limpet reminders --dead shows those that were given up, and why.\n");
   const { code, stdout, stderr } = await run("--dead");
   assert.deepEqual(stdout.trimEnd().split("\n"), [
-    "GIVEN UP                           TYPE  ID     NAME  SCHEDULE  TICK  TRIES  ERROR",
+    "GIVEN UP                           TYPE  ID     NAME  SCHEDULE  TICK  TRIED  ERROR",
     `2030-01-01T11:59:00.000Z (1m ago)  Cart  alice  ship  every 1h     3     10  ${"x".repeat(100)}…`,
     "2030-01-01T11:58:00.000Z (2m ago)  Cart  alice  pay   every 1h     3     10  RangeError: no tea",
   ]);
