@@ -101,6 +101,15 @@ export type ReminderFate =
 
 export type Settlement = { readonly generation: number; readonly token: string } & ReminderFate;
 
+/** The next tick of a row that was claimed, or another try, and what it carries from now on. `leaseMs`: it stays with the same claimer. */
+export interface Rewriting {
+  readonly generation: number;
+  readonly token: string;
+  readonly tick: Tick;
+  readonly leaseMs: number | undefined;
+  readonly data: string;
+}
+
 export interface StoredReminder extends ReminderContent {
   readonly key: ReminderKey;
   readonly generation: number;
@@ -158,6 +167,8 @@ export interface Reminders {
   claim(request: ClaimRequest): Promise<Claim>;
   /** Whether each counted. No generation twice in one batch. */
   settle(batch: readonly Settlement[]): Promise<boolean[]>;
+  /** As `settle` with the next tick. The row keeps its generation: whoever has claimed it goes on with that. */
+  rewrite(batch: readonly Rewriting[]): Promise<boolean[]>;
   /** Longer leases. Gives the generations that are not held by that token any more. */
   renew(generations: readonly number[], token: string, leaseMs: number): Promise<number[]>;
   get(key: ReminderKey): Promise<StoredReminder | undefined>;

@@ -9,6 +9,7 @@ import type {
   ReminderQuery,
   Reminders,
   ReminderWrite,
+  Rewriting,
   Settlement,
   StoredReminder,
 } from "../ports/reminders.ts";
@@ -56,6 +57,15 @@ export class RemindersClient implements Reminders {
     return this.#ask("settle", async (truth) => {
       const counted = await truth.settle(batch);
       this.#tell((watcher) => watcher.settled?.(this.#station, batch, counted));
+      return counted;
+    });
+  }
+
+  async rewrite(batch: readonly Rewriting[]): Promise<boolean[]> {
+    return this.#ask("settle", async (truth) => {
+      const counted = await truth.rewrite(batch);
+      const settlements = batch.map(({ data: _, ...next }): Settlement => ({ kind: "next", ...next }));
+      this.#tell((watcher) => watcher.settled?.(this.#station, settlements, counted));
       return counted;
     });
   }

@@ -101,6 +101,44 @@ export function reminderSettlingContract({ opened }: RemindersHarness): void {
       assert.deepEqual((await it.stored(it.key("tea"))).tick, paused);
     });
 
+    test("one that is rewritten carries something else, keeps its generation, and may stay with its claimer", async () => {
+      const it = place();
+      const { generation, token, tick } = await claimed(it);
+      const large = "x".repeat(100_000);
+      for (const data of ["other", large, `${large}y`, "short again"]) {
+        const lease = { leaseMs: HOUR, generation, token };
+        assert.deepEqual(await it.reminders.rewrite([{ tick: { ...tick, attempt: 1 }, data, ...lease }]), [true]);
+        const stored = await it.stored(it.key("tea"));
+        assert.deepEqual([stored.data, stored.bytes, stored.generation], [data, data.length, generation]);
+        assert.deepEqual([stored.schedule, stored.tick.attempt], ["once", 1]);
+        assertAbout(stored.leasedUntil, (await it.now()) + HOUR);
+      }
+      const next = { at: 5_000, due: 4_000, number: 2, attempt: 0 };
+      const freed = { generation, token, tick: next, leaseMs: undefined, data: large };
+      assert.deepEqual(await it.reminders.rewrite([freed]), [true]);
+      const [again] = (await it.claim()).reminders;
+      assert.deepEqual([again?.generation, again?.tick, again?.data], [generation, next, large]);
+    });
+
+    test("a row is rewritten by who has it, and not when others have followed or it was cancelled", async () => {
+      const it = place();
+      const { generation, token, tick } = await claimed(it);
+      const other = await claimed(it, "milk");
+      const rewriting = { generation, token, tick: { ...tick, number: 2 }, leaseMs: HOUR, data: "new" };
+      for (const wrong of [{ token: "other" }, { generation: generation + 1_000_000 }]) {
+        assert.deepEqual(await it.reminders.rewrite([{ ...rewriting, ...wrong }]), [false]);
+      }
+      const milk = { ...rewriting, ...other, data: "milk" };
+      assert.deepEqual(await it.reminders.rewrite([milk, rewriting]), [true, true]);
+      assert.deepEqual(await it.reminders.rewrite([{ ...rewriting, tick, data: "late" }]), [false]);
+      assert.equal((await it.stored(it.key("tea"))).data, "new");
+      assert.equal((await it.stored(it.key("milk"))).data, "milk");
+      await it.cancel(it.key("tea"));
+      assert.deepEqual(await it.reminders.rewrite([rewriting]), [false]);
+      assert.equal(await it.reminders.get(it.key("tea")), undefined);
+      assert.deepEqual(await it.reminders.rewrite([]), []);
+    });
+
     test("a settlement that arrives late, when others have followed, does not set the row back", async () => {
       const it = place();
       const { generation, token, tick } = await claimed(it);

@@ -11,6 +11,7 @@ import {
   type ReminderQuery,
   type Reminders,
   type ReminderWrite,
+  type Rewriting,
   type Settlement,
   type StoredReminder,
   type Tick,
@@ -47,6 +48,16 @@ export class MemoryReminders implements Reminders {
   async settle(batch: readonly Settlement[]): Promise<boolean[]> {
     this.#checkOpen();
     return this.settleNow(batch);
+  }
+
+  async rewrite(batch: readonly Rewriting[]): Promise<boolean[]> {
+    this.#checkOpen();
+    return batch.map(({ data, ...next }) => {
+      const row = this.#byGeneration.get(next.generation);
+      if (row === undefined || !this.#settle({ kind: "next", ...next })) return false;
+      row.content = { ...row.content, data };
+      return true;
+    });
   }
 
   /** For commits, which bring their own. */

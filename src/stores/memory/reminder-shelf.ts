@@ -8,7 +8,7 @@ import { DueOrder } from "./due-order.ts";
 export interface Row {
   readonly generation: number;
   readonly key: ReminderKey;
-  readonly content: ReminderContent;
+  content: ReminderContent;
   tick: Tick;
   /** That of the tick. */
   at: number;

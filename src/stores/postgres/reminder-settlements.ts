@@ -5,7 +5,7 @@ import type { Statement } from "./connections.ts";
 import { MILLIS } from "./reminder-tables.ts";
 import { briefly } from "./while-held.ts";
 
-export type StepKind = Settlement["kind"] | "renew";
+export type StepKind = Settlement["kind"] | "renew" | "rewrite";
 
 /**
  * - `patient`: waits for rows that somebody holds, in the order of generations, but briefly.
@@ -48,18 +48,21 @@ const own = (array: string, type: string) => `(${array}::${type}[])[width_bucket
  * A tick before the one the row has comes too late. The time is in an index, so of all kinds this is the one that leaves work for
  * vacuum. `$8`, how long the lease is, is negative when nobody keeps the row; then others are told of it if it is due within `$9`.
  */
-const next = (schema: string, rows: string) => `
+const next = (schema: string, rows: string, more = "") => `
     WITH ${clock}, settled AS (
       UPDATE ${schema}.reminders r
       SET (at, due, number, attempt, leased_until, token) = (
         SELECT ($4::bigint[])[p.place], ($5::bigint[])[p.place], ($6::bigint[])[p.place], ($7::bigint[])[p.place],
                CASE WHEN ($8::bigint[])[p.place] < 0 THEN 0 ELSE (SELECT now FROM clock) + ($8::bigint[])[p.place] END,
                CASE WHEN ($8::bigint[])[p.place] < 0 THEN NULL ELSE r.token END
-        FROM (SELECT width_bucket(r.generation, $1::bigint[]) AS place OFFSET 0) p)
+        FROM (SELECT width_bucket(r.generation, $1::bigint[]) AS place OFFSET 0) p)${more}
       WHERE ${rows} AND (${own("$6", "bigint")}, ${own("$7", "bigint")}) >= (r.number, r.attempt)
       RETURNING r.generation,
         CASE WHEN r.token IS NULL AND r.at <= (SELECT now FROM clock) + $9::bigint THEN r.namespace END AS free_in
     )${answer}`;
+
+/** The same, and `$10` is what the rows carry from now on. Apart from the other, which is asked all the time and leaves the data alone. */
+const rewrite = (schema: string, rows: string) => next(schema, rows, `, data = ${own("$10", "text")}`);
 
 const DEAD_ROW = "namespace, type, id, name, generation, at, due, number, attempt, schedule, data, error, died_at";
 
@@ -84,7 +87,7 @@ const dead = (schema: string, rows: string) => `
       SELECT generation, NULL::text AS free_in FROM gone
     )${answer}`;
 
-const KINDS = { done, release, renew, next, dead } as const;
+const KINDS = { done, release, renew, next, rewrite, dead } as const;
 
 /** Tokens are few, so each travels once: `$2` has them, and `$3` the place there of each row's. */
 const isHeld = `r.token = ($2::text[])[${own("$3", "bigint")}]`;

@@ -2,7 +2,7 @@
 // waited for briefly, and then left out so that it does not hinder the others.
 import { setTimeout as pause } from "node:timers/promises";
 import { invariant } from "../../kernel/errors.ts";
-import { type Settlement, TOLD_AHEAD_MS } from "../../ports/reminders.ts";
+import { type Rewriting, type Settlement, TOLD_AHEAD_MS } from "../../ports/reminders.ts";
 import { bigints, texts } from "./arrays.ts";
 import type { Connections, Statement } from "./connections.ts";
 import { doubted, StoreFault } from "./faults.ts";
@@ -10,6 +10,7 @@ import { type Manner, readHeld, type StepKind, settleReminders } from "./reminde
 import { isLocked } from "./while-held.ts";
 
 type Next = Extract<Settlement, { kind: "next" }>;
+type Rewritten = Next & { readonly data: string };
 type Dead = Extract<Settlement, { kind: "dead" }>;
 type AnswerRow = [count: number, generations: string[] | null, freeIn: string[] | null];
 type HeldRow = [generation: number, number: number, attempt: number];
@@ -50,11 +51,25 @@ export class ReminderSteps {
     this.#readHeld = readHeld(schema);
   }
 
-  async settle(batch: readonly Settlement[]): Promise<Settled> {
+  settle(batch: readonly Settlement[]): Promise<Settled> {
+    return this.#takeAll(batch, stepsOf(batch));
+  }
+
+  rewrite(batch: readonly Rewriting[]): Promise<Settled> {
+    const items = batch.map((one): Item => {
+      const { generation, token } = one;
+      const settlement: Rewritten = { kind: "next", ...one };
+      return { generation, token, settlement };
+    });
+    items.sort((a, b) => a.generation - b.generation);
+    return this.#takeAll(batch, [{ kind: "rewrite", items }]);
+  }
+
+  async #takeAll(batch: readonly Pick<Item, "generation">[], steps: readonly Step[]): Promise<Settled> {
     const counted = new Set<number>();
     const freeIn = new Set<string>();
     // They do not depend on each other, and each is on disk for itself.
-    const ends = await Promise.allSettled(stepsOf(batch).map((step) => this.#take(step, counted, freeIn)));
+    const ends = await Promise.allSettled(steps.map((step) => this.#take(step, counted, freeIn)));
     const failed = ends.find((end) => end.status === "rejected");
     if (failed !== undefined) throw counted.size > 0 ? doubted(failed.reason) : failed.reason;
     for (const end of ends) {
@@ -152,7 +167,7 @@ function whoseOf(items: readonly Item[]): unknown[] {
 function valuesOf({ kind, items, leaseMs }: Step): unknown[] {
   const values = whoseOf(items);
   if (kind === "renew") return [...values, leaseMs];
-  if (kind !== "next" && kind !== "dead") return values;
+  if (kind !== "next" && kind !== "rewrite" && kind !== "dead") return values;
   const ends = items.map(({ settlement }) => settlement as Next | Dead);
   values.push(
     bigints(ends.map(({ tick }) => tick.at)),
@@ -161,7 +176,9 @@ function valuesOf({ kind, items, leaseMs }: Step): unknown[] {
     bigints(ends.map(({ tick }) => tick.attempt)),
   );
   if (kind === "dead") return [...values, texts(ends.map((end) => (end as Dead).error))];
-  return [...values, bigints(ends.map((end) => (end as Next).leaseMs ?? -1)), TOLD_AHEAD_MS];
+  values.push(bigints(ends.map((end) => (end as Next).leaseMs ?? -1)), TOLD_AHEAD_MS);
+  if (kind === "rewrite") values.push(texts(ends.map((end) => (end as Rewritten).data)));
+  return values;
 }
 
 const stillHeld = () => new StoreFault("STORE_UNAVAILABLE", "locked", "another transaction holds a reminder");

@@ -11,6 +11,7 @@ import {
   type ReminderQuery,
   type Reminders,
   type ReminderWrite,
+  type Rewriting,
   type Settlement,
   type StoredReminder,
   TOLD_AHEAD_MS,
@@ -21,7 +22,7 @@ import { Claims } from "./reminder-claims.ts";
 import { ReminderEars } from "./reminder-ears.ts";
 import { ReminderListing } from "./reminder-listing.ts";
 import { Announcer, type Topic } from "./reminder-news.ts";
-import { ReminderSteps } from "./reminder-steps.ts";
+import { ReminderSteps, type Settled } from "./reminder-steps.ts";
 import { ReminderWrites } from "./reminder-writes.ts";
 import type { PostgresSettings } from "./settings.ts";
 
@@ -75,9 +76,17 @@ export class PostgresReminders implements Reminders {
   }
 
   settle(batch: readonly Settlement[]): Promise<boolean[]> {
+    return this.#step(batch, () => this.#steps.settle(batch));
+  }
+
+  rewrite(batch: readonly Rewriting[]): Promise<boolean[]> {
+    return this.#step(batch, () => this.#steps.rewrite(batch));
+  }
+
+  #step(batch: readonly unknown[], take: () => Promise<Settled>): Promise<boolean[]> {
     return this.#connections.during(async () => {
       if (batch.length === 0) return [];
-      const { counted, freeIn } = await this.#steps.settle(batch);
+      const { counted, freeIn } = await take();
       for (const namespace of freeIn) this.announce(namespace);
       return counted;
     });

@@ -62,12 +62,12 @@ type Kind = Question["kind"];
 const COORDINATION_WRITES: ReadonlySet<Kind> = new Set(["campaign", "resign", "note", "leave"]);
 const OTHER_WRITES: ReadonlySet<Kind> = new Set([
   ...(["take", "commit"] as const),
-  ...(["remind", "claim", "settle", "renew", "revive", "forget"] as const),
+  ...(["remind", "claim", "settle", "rewrite", "renew", "revive", "forget"] as const),
   ...WORKFLOW_WRITES,
 ]);
 /** Whoever asked these must know that they may have been done. The others are harmless to do twice without knowing. */
 const DOUBTFUL: ReadonlySet<Kind> = new Set([
-  ...(["commit", "remind", "settle", "revive", "forget"] as const),
+  ...(["commit", "remind", "settle", "rewrite", "revive", "forget"] as const),
   ...WORKFLOW_DOUBTFUL,
 ]);
 /** These are known by their ids when they come again. */

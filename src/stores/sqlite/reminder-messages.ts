@@ -9,6 +9,7 @@ import {
   type ReminderOutcome,
   type ReminderQuery,
   type ReminderWrite,
+  type Rewriting,
   type Settlement,
   type Tick,
 } from "../../ports/reminders.ts";
@@ -32,6 +33,7 @@ export interface Riders {
 export type ReminderChange =
   | ({ readonly kind: "remind" } & Packed)
   | ({ readonly kind: "settle" } & Packed)
+  | ({ readonly kind: "rewrite" } & Packed)
   | { readonly kind: "claim"; readonly request: ClaimRequest }
   | {
       readonly kind: "renew";
@@ -162,6 +164,28 @@ export function unpackSettlements(packed: Packed): Settlement[] {
     if (kind === "dead") return { kind, generation, token, tick, error: stringAt(from.number()) };
     const leaseMs = from.number();
     return { kind, generation, token, tick, leaseMs: leaseMs === NO_LEASE ? undefined : leaseMs };
+  });
+}
+
+/** What they carry is large compared with their tokens, so each has its own. */
+export function packRewritings(batch: readonly Rewriting[]): Packed {
+  const numbers: number[] = [];
+  const strings: string[] = [];
+  for (const { generation, token, tick, leaseMs, data } of batch) {
+    numbers.push(generation, tick.at, tick.due, tick.number, tick.attempt, leaseMs ?? NO_LEASE);
+    strings.push(token, data);
+  }
+  return { count: batch.length, numbers, strings };
+}
+
+export function unpackRewritings(packed: Packed): Rewriting[] {
+  const from = new Reader(packed);
+  return Array.from({ length: packed.count }, (): Rewriting => {
+    const generation = from.number();
+    const tick = from.tick();
+    const leaseMs = from.number();
+    const [token, data] = [from.string(), from.string()];
+    return { generation, token, tick, leaseMs: leaseMs === NO_LEASE ? undefined : leaseMs, data };
   });
 }
 

@@ -2,7 +2,14 @@
 // Every method runs inside a write transaction that somebody else began, and may run again after it was rolled back.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { ReminderContent, ReminderKey, ReminderWrite, Settlement, Tick } from "../../ports/reminders.ts";
+import type {
+  ReminderContent,
+  ReminderKey,
+  ReminderWrite,
+  Rewriting,
+  Settlement,
+  Tick,
+} from "../../ports/reminders.ts";
 import type { RemindAnswer } from "./reminder-messages.ts";
 import { ReminderTypes } from "./reminder-types.ts";
 
@@ -34,6 +41,7 @@ export class ReminderStatements {
   readonly #leased: StatementSync;
   readonly #held: StatementSync;
   readonly #moveOn: StatementSync;
+  readonly #rewrite: StatementSync;
   readonly #bury: StatementSync;
   readonly #dead: StatementSync;
   readonly #unbury: StatementSync;
@@ -77,6 +85,7 @@ export class ReminderStatements {
     );
     // The row, which is short because large data is apart, and its place in the order of moments.
     this.#moveOn = db.prepare("UPDATE reminders SET at = ?, due = ?, number = ?, attempt = ? WHERE generation = ?");
+    this.#rewrite = db.prepare("UPDATE reminders SET data = ?, data_bytes = ? WHERE generation = ?");
     this.#bury = db.prepare(
       `INSERT OR REPLACE INTO dead_reminders
          (type_ref, id, name, generation, at, due, number, attempt, died_at, schedule, error, data)
@@ -145,6 +154,20 @@ export class ReminderStatements {
     if (gone.length > 0) this.#deleteThese.run(JSON.stringify(gone.map(([generation]) => generation)));
     for (const [generation, , , , dataBytes] of gone) if (dataBytes > 0) this.#dropData.run(generation);
     if (free.length > 0) this.#dropLeases.run(JSON.stringify(free));
+    return counted;
+  }
+
+  rewrite(batch: readonly Rewriting[], now: number): boolean[] {
+    const settlements = batch.map(({ data: _, ...next }): Settlement => ({ kind: "next", ...next }));
+    const held = this.held(settlements);
+    const counted = this.settle(settlements, now, held);
+    for (const [i, { generation, data }] of batch.entries()) {
+      if (counted[i] !== true) continue;
+      const bytes = bytesApart(data);
+      if (held.get(generation)![4] > 0) this.#dropData.run(generation);
+      this.#rewrite.run(bytes > 0 ? null : data, bytes, generation);
+      if (bytes > 0) this.#putData.run(generation, data);
+    }
     return counted;
   }
 

@@ -10,11 +10,13 @@ import type {
   ReminderQuery,
   Reminders,
   ReminderWrite,
+  Rewriting,
   Settlement,
   StoredReminder,
 } from "../../ports/reminders.ts";
 import {
   type ClaimAnswer,
+  packRewritings,
   packSettlements,
   packWrites,
   type RemindAnswer,
@@ -42,6 +44,10 @@ export class SqliteReminders implements Reminders {
 
   async settle(batch: readonly Settlement[]): Promise<boolean[]> {
     return (await this.#link.ask({ kind: "settle", ...packSettlements(batch) })) as boolean[];
+  }
+
+  async rewrite(batch: readonly Rewriting[]): Promise<boolean[]> {
+    return (await this.#link.ask({ kind: "rewrite", ...packRewritings(batch) })) as boolean[];
   }
 
   async renew(generations: readonly number[], token: string, leaseMs: number): Promise<number[]> {

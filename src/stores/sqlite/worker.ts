@@ -32,6 +32,7 @@ import {
   type ClaimAnswer,
   packLeases,
   type Rider,
+  unpackRewritings,
   unpackRiders,
   unpackSettlements,
   unpackWrites,
@@ -63,6 +64,7 @@ function rowsOf(question: Write, value: unknown): number {
       return question.changes.length;
     case "remind":
     case "settle":
+    case "rewrite":
       return question.count;
     case "claim":
       return (value as ClaimAnswer).count;
@@ -179,6 +181,8 @@ class Desk {
         return this.#reminders.write(unpackWrites(question), Date.now());
       case "settle":
         return this.#reminders.settle(unpackSettlements(question), Date.now());
+      case "rewrite":
+        return this.#reminders.rewrite(unpackRewritings(question), Date.now());
       case "claim":
         return this.#claims.claim(question.request, Date.now());
       case "renew":
