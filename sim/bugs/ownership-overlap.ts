@@ -134,9 +134,9 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     if (holders.length > 0 && heard.length * 2 <= holders.length) return false;`,
       },
       {
-        file: "src/placement/namespace-controller.ts",
-        before: "const holders = this.#connections.holdersOf(controller.type);",
-        after: `const holders = this.#connections.holdersOf(controller.type).filter(({ state }) => state !== "expected");`,
+        file: "src/placement/type-rounds.ts",
+        before: "const holders = this.#world.connections.holdersOf(controller.type);",
+        after: `const holders = this.#world.connections.holdersOf(controller.type).filter(({ state }) => state !== "expected");`,
       },
     ],
   },
@@ -217,7 +217,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
       {
         file: "src/placement/namespace-controller.ts",
         before: `for (const wish of controller.tick(now)) if (wish.kind === "late") this.#evict(wish.incarnations, now, effects);`,
-        after: "this.#grant(controller, controller.tick(now), effects);",
+        after: "this.#rounds.grant(controller, controller.tick(now), effects);",
       },
     ],
   },

@@ -59,7 +59,7 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/placement/namespace-controller.ts",
+        file: "src/placement/type-rounds.ts",
         before: `send(this.#order("lock", number, types, []));`,
         after: "",
       },

@@ -1,29 +1,16 @@
 // Everything the leader decides for one namespace. Hosts come and go (connection-controller.ts), types change hands
-// (actor-type-controller.ts); this is where one leads to the other, and where what has to be told is gathered: types that change
-// at the same moment travel in the same order. Nothing here knows another namespace.
+// (type-rounds.ts), sticky actors are given to whoever asks first (sticky-desk.ts); this is where one leads to the other. Nothing here
+// knows another namespace.
 //
 // A driver feeds it inputs with the time and performs the effects it returns, in their order. Pure.
 import { LIMITS } from "../kernel/limits.ts";
-import { ActorTypeController, type ChangeReason, type TypeSettings, type TypeWish } from "./actor-type-controller.ts";
+import type { ActorTypeController, ChangeReason } from "./actor-type-controller.ts";
 import { type Admission, ConnectionController, type HostRecord, type KnownMember } from "./connection-controller.ts";
-import {
-  type Hello,
-  type HostMessage,
-  NOWHERE,
-  type Operation,
-  type PlacementOrder,
-  type SchedulerMessage,
-  type StickyRules,
-  type TypeTable,
-} from "./messages.ts";
+import { type Hello, type HostMessage, NOWHERE, type StickyRules, type TypeTable } from "./messages.ts";
 import { StickyDesk, type StickyEffect } from "./sticky-desk.ts";
-import { sameVersion, type TableVersion } from "./versions.ts";
+import { type RoundSettings, TypeRounds } from "./type-rounds.ts";
 
-export interface NamespaceSettings extends TypeSettings {
-  readonly namespace: string;
-  readonly term: number;
-  readonly leaseMs: number;
-  readonly replicationFactor: number;
+export interface NamespaceSettings extends RoundSettings {
   /** `fast` trusts a closed connection; commits stay fenced either way. */
   readonly failover: "lease" | "fast";
 }
@@ -59,46 +46,38 @@ export type Effect =
 
 const NO_RULES: StickyRules = new Map();
 
-/** More rounds than a leader ever begins. Terms share no numbers, so an old acknowledgement never fits a new round. */
-const ROUNDS_OF_A_TERM = 2 ** 24;
-
-interface TableWish {
-  readonly type: string;
-  readonly wish: TypeWish;
-}
-
 export class NamespaceController {
   readonly #settings: NamespaceSettings;
   readonly #connections: ConnectionController;
-  readonly #types = new Map<string, ActorTypeController>();
+  readonly #rounds: TypeRounds;
   readonly sticky: StickyDesk;
-  #lastRound: number;
 
   /** `members` are those an earlier leader left behind; they are waited for until `waitUntil` at most. */
   constructor(settings: NamespaceSettings, members: readonly KnownMember[], waitUntil: number) {
     this.#settings = settings;
-    this.#lastRound = settings.term * ROUNDS_OF_A_TERM;
     this.#connections = new ConnectionController(settings.leaseMs);
+    this.#rounds = new TypeRounds(settings, {
+      connections: this.#connections,
+      settled: (type, tookMs, effects) => this.#settled(type, tookMs, effects),
+    });
     this.sticky = new StickyDesk({
       host: (incarnation) => this.#connections.host(incarnation),
-      table: (type) => this.#types.get(type)?.table,
+      table: (type) => this.#rounds.get(type)?.table,
     });
     for (const member of members) {
       this.#connections.expect(member, waitUntil);
       this.sticky.owners.expect(member.incarnation, member.types);
-      for (const type of member.types) this.#controller(type);
+      for (const type of member.types) this.#rounds.of(type);
     }
   }
 
   /** When `tick` has something to do. */
   get deadline(): number {
-    let first = Math.min(this.#connections.deadline, this.sticky.owners.deadline);
-    for (const { deadline } of this.#types.values()) if (deadline < first) first = deadline;
-    return first;
+    return Math.min(this.#connections.deadline, this.sticky.owners.deadline, this.#rounds.deadline);
   }
 
   view(): { readonly hosts: readonly HostRecord[]; readonly types: readonly ActorTypeController[] } {
-    return { hosts: [...this.#connections.hosts], types: [...this.#types.values()] };
+    return { hosts: [...this.#connections.hosts], types: [...this.#rounds.all] };
   }
 
   // ——— Inputs.
@@ -130,8 +109,8 @@ export class NamespaceController {
     effects.push({ kind: "host", event: host.held.size > 0 ? "returned" : "joined", host, why: "" });
     this.#agree(hello.incarnation, hello, now, effects);
     this.sticky.arrived(host);
-    for (const type of host.types) this.#controller(type);
-    this.#greet(stream, host, effects);
+    for (const type of host.types) this.#rounds.of(type);
+    this.#rounds.greet(stream, host, effects);
     this.#note(host, effects);
     this.#changed(new Set([...host.types, ...host.held]), "join", now);
     this.#forget(host, effects);
@@ -182,12 +161,8 @@ export class NamespaceController {
   /** Whom a table names although it was removed may take itself for an owner, even if it reports no types any more. */
   #admit(stream: number, hello: Hello, now: number): Admission {
     const { incarnation } = hello;
-    const names = (table: TypeTable | undefined): boolean =>
-      table?.hosts.some((host) => host.incarnation === incarnation) === true;
-    const removed =
-      this.#connections.host(incarnation) === undefined &&
-      [...this.#types.values()].some(({ finished, table }) => names(finished) || names(table));
-    if (removed) return { kind: "removed", reason: "this incarnation is no member of the cluster any more" };
+    const isRemoved = this.#connections.host(incarnation) === undefined && this.#rounds.names(incarnation);
+    if (isRemoved) return { kind: "removed", reason: "this incarnation is no member of the cluster any more" };
     return this.#connections.hello(stream, hello, now);
   }
 
@@ -200,7 +175,7 @@ export class NamespaceController {
         this.#report(host, message, now, effects);
         break;
       case "ack":
-        this.#ack(host, message.operation, message.round, message.types, now, effects);
+        this.#rounds.acked(host, message, now, effects);
         break;
       case "renew":
         if (this.#connections.renew(host, message.actors, now)) {
@@ -275,7 +250,7 @@ export class NamespaceController {
     const effects: Effect[] = [];
     this.sticky.tick(now);
     for (const host of this.#connections.expired(now)) this.#remove(host, "lost", "its lease is over", now, effects);
-    for (const controller of this.#types.values()) {
+    for (const controller of this.#rounds.all) {
       for (const wish of controller.tick(now)) if (wish.kind === "late") this.#evict(wish.incarnations, now, effects);
     }
     return this.#finish(effects, now);
@@ -349,128 +324,43 @@ export class NamespaceController {
     }
     if (host.held.size > 0 || host.saving !== undefined) effects.push({ kind: "drop", incarnation: host.incarnation });
     const touched = new Set([...host.types, ...host.held]);
-    for (const type of touched) {
-      const controller = this.#types.get(type);
-      if (controller !== undefined) this.#grant(controller, controller.gone(host.incarnation, now), effects);
-    }
+    this.#rounds.gone(host, touched, now, effects);
     this.#changed(touched, reason, now);
-  }
-
-  #ack(
-    host: HostRecord,
-    operation: Operation,
-    round: number,
-    types: readonly string[],
-    now: number,
-    effects: Effect[],
-  ): void {
-    const wishes: TableWish[] = [];
-    for (const type of types) {
-      const controller = this.#types.get(type);
-      if (controller === undefined) continue;
-      for (const wish of controller.acked(host.incarnation, operation, round, now)) wishes.push({ type, wish });
-    }
-    this.#tell(wishes, effects);
   }
 
   // ——— Types.
 
-  #controller(type: string): ActorTypeController {
-    let controller = this.#types.get(type);
-    if (controller === undefined) {
-      controller = new ActorTypeController(type, this.#settings.term, this.#settings);
-      this.#types.set(type, controller);
-    }
-    return controller;
-  }
-
   /** Works out anew who should host these types, and opens those that had to wait and need not any more. */
   #changed(types: ReadonlySet<string>, reason: ChangeReason, now: number): void {
     for (const type of types) {
-      const controller = this.#controller(type);
+      const controller = this.#rounds.of(type);
       controller.sticky = this.sticky.owners.isSticky(type);
-      if (controller.phase === "closed" && this.#connections.isKnown(type)) this.#open(controller, now);
+      if (controller.phase === "closed" && this.#connections.isKnown(type)) this.#rounds.open(controller, now);
       if (this.#connections.isAwaited(type)) controller.hold();
       else controller.want(this.#connections.eligible(type), reason, now);
     }
   }
 
-  #open(controller: ActorTypeController, now: number): void {
-    const holders = this.#connections.holdersOf(controller.type);
-    const versions = holders.map(({ unlocked }) => unlocked.get(controller.type));
-    const [first] = versions;
-    const agreed =
-      first !== undefined && versions.every((version) => version !== undefined && sameVersion(version, first));
-    const lastNumber = Math.max(0, ...versions.map((version: TableVersion | undefined) => version?.number ?? 0));
-    controller.open(
-      new Set(holders.map(({ incarnation }) => incarnation)),
-      agreed ? first : undefined,
-      lastNumber,
-      now,
-    );
-  }
-
-  #grant(controller: ActorTypeController, wishes: readonly TypeWish[], effects: Effect[]): void {
-    this.#tell(
-      wishes.map((wish) => ({ type: controller.type, wish })),
-      effects,
-    );
-  }
-
-  /** The last step of every input: rounds that can begin do, in one breath. */
+  /** The last step of every input: rounds that can begin do. */
   #finish(effects: Effect[], now: number): Effect[] {
-    const wishes: TableWish[] = [];
-    const number = this.#lastRound + 1;
-    for (const [type, controller] of this.#types) {
-      for (const wish of controller.begin(number, now)) wishes.push({ type, wish });
-    }
-    if (wishes.length > 0) this.#lastRound = number;
-    this.#tell(wishes, effects);
-    if (wishes.length > 0) this.sticky.stir();
+    if (this.#rounds.begin(now, effects)) this.sticky.stir();
     // Whoever hears of an owner has been told before of the table in which it is.
     effects.push(...this.sticky.finish(now));
     return effects;
-  }
-
-  /** Wishes become orders: those of the same kind and round together. */
-  #tell(wishes: readonly TableWish[], effects: Effect[]): void {
-    const tables = wishes.flatMap(({ wish }) => (wish.kind === "begin" ? [wish.table] : []));
-    if (tables.length > 0) {
-      const types = tables.map(({ type }) => type);
-      const streams = this.#connections.streams();
-      for (const { wish } of wishes)
-        if (wish.kind === "begin") effects.push({ kind: "began", table: wish.table, reason: wish.reason });
-      effects.push({ kind: "send", streams, message: this.#order("lock", this.#lastRound, types, []) });
-      effects.push({ kind: "send", streams, message: this.#order("update", this.#lastRound, types, tables) });
-    }
-    const unlocks = new Map<number, string[]>();
-    for (const { type, wish } of wishes) {
-      if (wish.kind === "unlock") unlocks.set(wish.round, [...(unlocks.get(wish.round) ?? []), type]);
-    }
-    for (const [round, types] of unlocks) {
-      effects.push({
-        kind: "send",
-        streams: this.#connections.streams(),
-        message: this.#order("unlock", round, types, []),
-      });
-    }
-    for (const { type, wish } of wishes) {
-      if (wish.kind === "settled") this.#settled(type, wish.tookMs, effects);
-    }
   }
 
   /** A finished round has shown who holds nothing of the type any more. */
   #settled(type: string, tookMs: number, effects: Effect[]): void {
     effects.push({ kind: "settled", type, tookMs });
     for (const host of this.#connections.holdersOf(type)) {
-      if (!host.types.has(type) && !this.#mayHold(host, type)) this.#forget(host, effects);
+      if (!host.types.has(type) && !this.#rounds.mayHold(host, type)) this.#forget(host, effects);
     }
   }
 
   /** Its note need not name what it neither wants to hold nor can. What is being noted now is looked at when that is done. */
   #forget(host: HostRecord, effects: Effect[]): void {
     if (host.saving !== undefined) return;
-    const left = new Set([...host.held].filter((type) => host.types.has(type) || this.#mayHold(host, type)));
+    const left = new Set([...host.held].filter((type) => host.types.has(type) || this.#rounds.mayHold(host, type)));
     if (left.size === host.held.size) return;
     host.held = left;
     this.#connections.refresh(host);
@@ -480,51 +370,5 @@ export class NamespaceController {
       host.saving = left;
       effects.push({ kind: "save", host, types: [...left].sort(), isKnown: true });
     }
-  }
-
-  #mayHold({ incarnation }: HostRecord, type: string): boolean {
-    const controller = this.#types.get(type);
-    return controller === undefined || controller.phase === "closed" || controller.mayHold(incarnation);
-  }
-
-  // ——— What a stream hears first.
-
-  /**
-   * The last finished table of every type, then what is under way. A table that gives its address to an earlier host is
-   * kept from it: it would take itself for an owner that nobody waits for. As that host is gone, another one is to follow.
-   */
-  #greet(stream: number, host: HostRecord, effects: Effect[]): void {
-    const { term, leaseMs } = this.#settings;
-    const send = (message: SchedulerMessage): void => void effects.push({ kind: "send", streams: [stream], message });
-    const isMeant = ({ hosts }: TypeTable): boolean =>
-      hosts.every(({ address, incarnation }) => address !== host.address || incarnation === host.incarnation);
-    send({ kind: "welcome", term, leaseMs });
-    const finished = [...this.#types.values()].flatMap(({ finished }) => finished ?? []);
-    const tables = finished.filter(isMeant);
-    const told = new Set(tables.map(({ type }) => type));
-    const undecided = [...this.#types.keys()].filter((type) => !told.has(type));
-    send(this.#order("lock", 0, [], []));
-    send(this.#order("update", 0, undecided, tables));
-    send(this.#order("unlock", 0, [], []));
-    const rounds = new Map<number, { tables: TypeTable[]; unlocked: string[] }>();
-    for (const controller of this.#types.values()) {
-      const underWay = controller.catchUp();
-      if (underWay === undefined || !isMeant(underWay.table)) continue;
-      const round = rounds.get(underWay.round) ?? { tables: [], unlocked: [] };
-      round.tables.push(underWay.table);
-      if (underWay.unlocked) round.unlocked.push(controller.type);
-      rounds.set(underWay.round, round);
-    }
-    for (const [number, { tables, unlocked }] of rounds) {
-      const types = tables.map(({ type }) => type);
-      send(this.#order("lock", number, types, []));
-      send(this.#order("update", number, types, tables));
-      if (unlocked.length > 0) send(this.#order("unlock", number, unlocked, []));
-    }
-  }
-
-  #order(operation: Operation, round: number, types: readonly string[], tables: readonly TypeTable[]): PlacementOrder {
-    const { namespace, term, replicationFactor } = this.#settings;
-    return { kind: "order", operation, namespace, term, round, types, tables, replicationFactor };
   }
 }

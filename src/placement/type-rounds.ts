@@ -1,0 +1,204 @@
+// All types of a namespace: their rounds, and the orders that tell hosts of them. Types that change at the same moment travel in the same
+// order, and a stream that is new hears first what everybody else knows. Pure.
+import { ActorTypeController, type TypeSettings, type TypeWish } from "./actor-type-controller.ts";
+import type { ConnectionController, HostRecord } from "./connection-controller.ts";
+import type { Operation, PlacementOrder, SchedulerMessage, TypeTable } from "./messages.ts";
+import type { Effect } from "./namespace-controller.ts";
+import { sameVersion, type TableVersion } from "./versions.ts";
+
+export interface RoundSettings extends TypeSettings {
+  readonly namespace: string;
+  readonly term: number;
+  readonly leaseMs: number;
+  readonly replicationFactor: number;
+}
+
+export interface RoundWorld {
+  readonly connections: ConnectionController;
+  /** A finished round has shown who holds nothing of the type any more. */
+  settled(type: string, tookMs: number, effects: Effect[]): void;
+}
+
+/** More rounds than a leader ever begins. Terms share no numbers, so an old acknowledgement never fits a new round. */
+const ROUNDS_OF_A_TERM = 2 ** 24;
+
+interface TableWish {
+  readonly type: string;
+  readonly wish: TypeWish;
+}
+
+export class TypeRounds {
+  readonly #settings: RoundSettings;
+  readonly #world: RoundWorld;
+  readonly #types = new Map<string, ActorTypeController>();
+  #lastRound: number;
+
+  constructor(settings: RoundSettings, world: RoundWorld) {
+    this.#settings = settings;
+    this.#world = world;
+    this.#lastRound = settings.term * ROUNDS_OF_A_TERM;
+  }
+
+  get all(): Iterable<ActorTypeController> {
+    return this.#types.values();
+  }
+
+  get deadline(): number {
+    let first = Number.POSITIVE_INFINITY;
+    for (const { deadline } of this.#types.values()) if (deadline < first) first = deadline;
+    return first;
+  }
+
+  get(type: string): ActorTypeController | undefined {
+    return this.#types.get(type);
+  }
+
+  /** The one of this type, made if there is none. */
+  of(type: string): ActorTypeController {
+    let controller = this.#types.get(type);
+    if (controller === undefined) {
+      controller = new ActorTypeController(type, this.#settings.term, this.#settings);
+      this.#types.set(type, controller);
+    }
+    return controller;
+  }
+
+  /** Everybody who may hold actors of the type was heard of. */
+  open(controller: ActorTypeController, now: number): void {
+    const holders = this.#world.connections.holdersOf(controller.type);
+    const versions = holders.map(({ unlocked }) => unlocked.get(controller.type));
+    const [first] = versions;
+    const agreed =
+      first !== undefined && versions.every((version) => version !== undefined && sameVersion(version, first));
+    const lastNumber = Math.max(0, ...versions.map((version: TableVersion | undefined) => version?.number ?? 0));
+    controller.open(
+      new Set(holders.map(({ incarnation }) => incarnation)),
+      agreed ? first : undefined,
+      lastNumber,
+      now,
+    );
+  }
+
+  /** Whether a table names it, so that it may take itself for an owner. */
+  names(incarnation: string): boolean {
+    const names = (table: TypeTable | undefined): boolean =>
+      table?.hosts.some((host) => host.incarnation === incarnation) === true;
+    return [...this.#types.values()].some(({ finished, table }) => names(finished) || names(table));
+  }
+
+  mayHold({ incarnation }: HostRecord, type: string): boolean {
+    const controller = this.#types.get(type);
+    return controller === undefined || controller.phase === "closed" || controller.mayHold(incarnation);
+  }
+
+  acked(
+    { incarnation }: HostRecord,
+    {
+      operation,
+      round,
+      types,
+    }: { readonly operation: Operation; readonly round: number; readonly types: readonly string[] },
+    now: number,
+    effects: Effect[],
+  ): void {
+    const wishes: TableWish[] = [];
+    for (const type of types) {
+      const controller = this.#types.get(type);
+      if (controller === undefined) continue;
+      for (const wish of controller.acked(incarnation, operation, round, now)) wishes.push({ type, wish });
+    }
+    this.#tell(wishes, effects);
+  }
+
+  gone({ incarnation }: HostRecord, types: Iterable<string>, now: number, effects: Effect[]): void {
+    for (const type of types) {
+      const controller = this.#types.get(type);
+      if (controller !== undefined) this.grant(controller, controller.gone(incarnation, now), effects);
+    }
+  }
+
+  grant({ type }: ActorTypeController, wishes: readonly TypeWish[], effects: Effect[]): void {
+    this.#tell(
+      wishes.map((wish) => ({ type, wish })),
+      effects,
+    );
+  }
+
+  /** Rounds that can begin do, in one breath. False: none could. */
+  begin(now: number, effects: Effect[]): boolean {
+    const wishes: TableWish[] = [];
+    const number = this.#lastRound + 1;
+    for (const [type, controller] of this.#types) {
+      for (const wish of controller.begin(number, now)) wishes.push({ type, wish });
+    }
+    if (wishes.length > 0) this.#lastRound = number;
+    this.#tell(wishes, effects);
+    return wishes.length > 0;
+  }
+
+  /** Wishes become orders: those of the same kind and round together. */
+  #tell(wishes: readonly TableWish[], effects: Effect[]): void {
+    const streams = wishes.length > 0 ? this.#world.connections.streams() : [];
+    const begun = wishes.flatMap(({ wish }) => (wish.kind === "begin" ? [wish] : []));
+    if (begun.length > 0) {
+      const tables = begun.map(({ table }) => table);
+      const types = tables.map(({ type }) => type);
+      for (const { table, reason } of begun) effects.push({ kind: "began", table, reason });
+      effects.push({ kind: "send", streams, message: this.#order("lock", this.#lastRound, types, []) });
+      effects.push({ kind: "send", streams, message: this.#order("update", this.#lastRound, types, tables) });
+    }
+    const unlocks = new Map<number, string[]>();
+    for (const { type, wish } of wishes) {
+      if (wish.kind === "unlock") unlocks.set(wish.round, [...(unlocks.get(wish.round) ?? []), type]);
+    }
+    for (const [round, types] of unlocks) {
+      effects.push({ kind: "send", streams, message: this.#order("unlock", round, types, []) });
+    }
+    for (const { type, wish } of wishes) if (wish.kind === "settled") this.#world.settled(type, wish.tookMs, effects);
+  }
+
+  // ——— What a stream hears first.
+
+  /**
+   * The last finished table of every type, then what is under way. A table that gives its address to an earlier host is
+   * kept from it: it would take itself for an owner that nobody waits for. As that host is gone, another one is to follow.
+   */
+  greet(stream: number, host: HostRecord, effects: Effect[]): void {
+    const { term, leaseMs } = this.#settings;
+    const send = (message: SchedulerMessage): void => void effects.push({ kind: "send", streams: [stream], message });
+    const isMeant = ({ hosts }: TypeTable): boolean =>
+      hosts.every(({ address, incarnation }) => address !== host.address || incarnation === host.incarnation);
+    send({ kind: "welcome", term, leaseMs });
+    const finished = [...this.#types.values()].flatMap(({ finished }) => finished ?? []);
+    const tables = finished.filter(isMeant);
+    const told = new Set(tables.map(({ type }) => type));
+    const undecided = [...this.#types.keys()].filter((type) => !told.has(type));
+    send(this.#order("lock", 0, [], []));
+    send(this.#order("update", 0, undecided, tables));
+    send(this.#order("unlock", 0, [], []));
+    for (const [number, { tables, unlocked }] of this.#underWay(isMeant)) {
+      const types = tables.map(({ type }) => type);
+      send(this.#order("lock", number, types, []));
+      send(this.#order("update", number, types, tables));
+      if (unlocked.length > 0) send(this.#order("unlock", number, unlocked, []));
+    }
+  }
+
+  #underWay(isMeant: (table: TypeTable) => boolean): Map<number, { tables: TypeTable[]; unlocked: string[] }> {
+    const rounds = new Map<number, { tables: TypeTable[]; unlocked: string[] }>();
+    for (const controller of this.#types.values()) {
+      const underWay = controller.catchUp();
+      if (underWay === undefined || !isMeant(underWay.table)) continue;
+      const round = rounds.get(underWay.round) ?? { tables: [], unlocked: [] };
+      round.tables.push(underWay.table);
+      if (underWay.unlocked) round.unlocked.push(controller.type);
+      rounds.set(underWay.round, round);
+    }
+    return rounds;
+  }
+
+  #order(operation: Operation, round: number, types: readonly string[], tables: readonly TypeTable[]): PlacementOrder {
+    const { namespace, term, replicationFactor } = this.#settings;
+    return { kind: "order", operation, namespace, term, round, types, tables, replicationFactor };
+  }
+}
