@@ -6,6 +6,7 @@ import type { Process } from "../src/world/process.ts";
 import type { Life, Turn } from "./observer.ts";
 import type { CallHow, PlannedHost } from "./plan.ts";
 import { type Carried, optionsOf, tellReminder, tickWord } from "./reminding.ts";
+import { SCRIPT_TYPES, type ScriptInput } from "./scripts.ts";
 import type { Stage } from "./stage.ts";
 
 /** Types with state; every one behaves the same, and each has tables of its own. */
@@ -115,8 +116,14 @@ export function applicationOf(
     }
   }
 
-  /** Sets or cancels a reminder in the turn of a call. */
-  async function change(actor: Actor<object>, op: string, { remind, forget }: CallHow): Promise<void> {
+  /** Sets or cancels a reminder in the turn of a call, starts or signals a workflow. */
+  async function change(actor: Actor<object>, op: string, how: CallHow): Promise<void> {
+    const { remind, forget, starts, signals } = how;
+    if (starts !== undefined) {
+      const input: ScriptInput = { word: op, steps: starts.steps };
+      await actor.workflows.start(SCRIPT_TYPES[0], { id: starts.workflow, input });
+    }
+    if (signals !== undefined) await actor.workflows.signal(signals.workflow, signals.name, op);
     if (remind !== undefined) await actor.reminders.set(remind.name, optionsOf(op, remind));
     if (forget !== undefined) await actor.reminders.cancel(forget);
   }

@@ -4,11 +4,23 @@ import type { Candidate, Standing } from "../src/ports/coordination.ts";
 import type { ReminderTick } from "../src/ports/reminder-book.ts";
 import type { Claim, ClaimRequest, ReminderOutcome, ReminderWrite, Settlement } from "../src/ports/reminders.ts";
 import type { Commit, CommitVerdict, Taken, TakeRequest } from "../src/ports/store.ts";
+import type {
+  Append,
+  AppendOutcome,
+  Arrival,
+  ArrivalOutcome,
+  Closing,
+  RunStart,
+  StartOutcome,
+  TaskClaim,
+  TaskClaims,
+  TaskReturn,
+} from "../src/ports/workflows.ts";
 import type { Question } from "../src/world/database.ts";
 import type { Process } from "../src/world/process.ts";
 import type { StoryLine } from "../src/world/story.ts";
 import type { WorldHost } from "../src/world/world-host.ts";
-import type { PlannedCall } from "./plan.ts";
+import type { PlannedCall, PlannedDeed } from "./plan.ts";
 
 /** One activation of an actor, from its first word to its last. */
 export interface Life {
@@ -57,6 +69,38 @@ export interface Operation {
   outcome: { readonly value: unknown } | { readonly error: unknown } | undefined;
 }
 
+/** One attempt at an activity of a workflow. */
+export interface ActivityRun {
+  readonly number: number;
+  readonly process: Process;
+  readonly workflowId: string;
+  readonly runId: string;
+  /** The same for every attempt at this activity. */
+  readonly key: string;
+  readonly word: string;
+  readonly attempt: number;
+  /** What it gives when it is done: no other attempt gives the same. */
+  readonly result: string;
+  readonly beganAt: number;
+}
+
+/** Something that was done with a workflow. */
+export interface DeedOperation {
+  /** Unique in the run. */
+  readonly token: string;
+  readonly planned: PlannedDeed;
+  readonly namespace: string;
+  readonly process: Process;
+  readonly beganAt: number;
+  /** When its caller knew that it is durable, though it may wait for more. */
+  acceptedAt: number | undefined;
+  /** Of what it has started. */
+  runId: string | undefined;
+  endedAt: number | undefined;
+  /** Undefined while nobody knows, and for ever when its caller has ended. */
+  outcome: { readonly value: unknown } | { readonly error: unknown } | undefined;
+}
+
 export interface Observer {
   started?(host: WorldHost, process: Process): void;
   /** However it ended. */
@@ -78,6 +122,17 @@ export interface Observer {
   reminded?(process: Process, batch: readonly ReminderWrite[], outcomes: readonly ReminderOutcome[]): void;
   claimed?(process: Process, request: ClaimRequest, claim: Claim): void;
   settled?(process: Process, batch: readonly Settlement[], counted: readonly boolean[]): void;
+  /** An attempt at an activity begins, and ends. `isDone`: it has not thrown. What came of it may still come to nothing. */
+  activityBegan?(run: ActivityRun): void;
+  activityEnded?(run: ActivityRun, isDone: boolean): void;
+  /** Runs were started, other than by a commit or a step. */
+  begun?(process: Process, batch: readonly RunStart[], outcomes: readonly StartOutcome[]): void;
+  arrived?(process: Process, batch: readonly Arrival[], outcomes: readonly ArrivalOutcome[]): void;
+  appended?(process: Process, batch: readonly Append[], outcomes: readonly AppendOutcome[]): void;
+  closed?(process: Process, closing: Closing, isDone: boolean): void;
+  polled?(process: Process, request: TaskClaim, claims: TaskClaims): void;
+  gaveBack?(process: Process, batch: readonly TaskReturn[], counted: readonly boolean[]): void;
+  didDeed?(operation: DeedOperation): void;
   /** The store has done something for a process, which has not heard of it yet. */
   stored?(process: Process, question: Question): void;
   /** A message of the virtual network was sent: `Said` of src/world/virtual-control.ts or virtual-links.ts. */

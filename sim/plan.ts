@@ -51,6 +51,10 @@ export interface CallHow {
   readonly forget?: string;
   /** Whoever calls does it, without a turn of the actor. */
   readonly outside?: boolean;
+  /** The turn starts a workflow of this id, for `remind`. */
+  readonly starts?: { readonly workflow: string; readonly steps: readonly ScriptStep[] };
+  /** The turn signals this workflow, for `remind`. */
+  readonly signals?: { readonly workflow: string; readonly name: string };
 }
 
 export interface PlannedReminder {
@@ -101,6 +105,80 @@ export interface ReminderPlan {
   readonly job?: { readonly every: number; readonly missed: Missed; readonly slowMs: number };
 }
 
+/** One step of a scripted workflow. */
+export type ScriptStep =
+  | {
+      readonly do: "activity";
+      /** `work`: every worker can do it. `errand`: some can, so that it may have to wait in a queue. */
+      readonly name: "work" | "errand";
+      readonly ms: number;
+      /** So many attempts throw, of so many that are made. */
+      readonly fails?: number;
+      readonly attempts?: number;
+      /** It never comes to an end by itself, and is given up after so long. */
+      readonly hangsMs?: number;
+    }
+  | { readonly do: "sleep"; readonly ms: number }
+  /** `within`: left out, it waits until one comes. */
+  | { readonly do: "signal"; readonly name: string; readonly within?: number }
+  /** Until so many bells have rung. */
+  | { readonly do: "bells"; readonly count: number; readonly within: number }
+  | {
+      readonly do: "child";
+      readonly steps: readonly ScriptStep[];
+      readonly onParentClose: "terminate" | "cancel" | "abandon";
+      readonly waits: boolean;
+    }
+  | { readonly do: "tell"; readonly workflow: string; readonly name: string }
+  | { readonly do: "actor"; readonly type: string; readonly id: string }
+  /** Everything that is worked out once: chance, time, versions, memo, attributes. */
+  | { readonly do: "note" }
+  | { readonly do: "all" | "race"; readonly parts: readonly (readonly ScriptStep[])[] }
+  /** It goes on as a new run. */
+  | { readonly do: "again" };
+
+/** What somebody does with a workflow. */
+export type WorkflowDeed =
+  | {
+      readonly kind: "start";
+      readonly steps: readonly ScriptStep[];
+      readonly ifRunning?: "fail" | "existing" | "terminate";
+      readonly ifEnded?: "start" | "start unless completed" | "fail";
+      /** Only workers of this build run it. */
+      readonly build?: string;
+      readonly delayMs?: number;
+      readonly timeoutMs?: number;
+      /** When it is asked to end it does one thing more. */
+      readonly cleans?: boolean;
+      /** Whoever starts it waits for its end. */
+      readonly waits?: boolean;
+    }
+  | { readonly kind: "signal"; readonly name: string }
+  | { readonly kind: "update"; readonly ms: number; readonly isRefused?: boolean }
+  | { readonly kind: "query" | "cancel" | "terminate" | "result" };
+
+export interface PlannedDeed {
+  readonly at: number;
+  readonly from: string;
+  readonly workflow: string;
+  readonly deed: WorkflowDeed;
+}
+
+/** What a host can do for workflows. */
+export interface PlannedWorker {
+  /** Types of workflows. */
+  readonly types: readonly string[];
+  readonly errands: boolean;
+  readonly build: string;
+}
+
+export interface WorkflowPlan {
+  /** By the name of the host. Others only ask. */
+  readonly workers: Readonly<Record<string, PlannedWorker>>;
+  /** Whether the database tells those who watch. Where there are reminders, they decide. */
+  readonly tells: boolean;
+}
+
 export interface Plan {
   /** Of the world. */
   readonly seed: number;
@@ -113,6 +191,10 @@ export interface Plan {
   readonly stickyChunk?: number;
   /** Reminders are on. Their settings are among those of hosts, and setting them among the calls. */
   readonly reminders?: ReminderPlan;
+  /** Workflows are on. Settings of their workers are among those of hosts. */
+  readonly workflows?: WorkflowPlan;
+  /** What is done with them. */
+  readonly deeds?: readonly PlannedDeed[];
   readonly latency: { readonly leastMs: number; readonly moreMs: number };
   /** How long things go wrong. Then everything is healed. */
   readonly chaosMs: number;

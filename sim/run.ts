@@ -5,10 +5,12 @@ import { beginNumbers } from "./application.ts";
 import { planCalls } from "./callers.ts";
 import { CHECKERS } from "./checkers/all.ts";
 import type { Checker } from "./checkers/checker.ts";
+import { planDeeds } from "./deeds.ts";
 import { FAULTS } from "./faults/all.ts";
 import { demand } from "./heal.ts";
 import { Marks } from "./marks.ts";
 import type { Plan } from "./plan.ts";
+import { beginScripts } from "./scripts.ts";
 import { Stage, type Violation } from "./stage.ts";
 
 export interface Outcome {
@@ -33,6 +35,7 @@ const OVER = Symbol("over");
 
 export async function run(plan: Plan, prepare: (stage: Stage) => void = () => {}): Promise<Outcome> {
   beginNumbers();
+  beginScripts();
   // Nobody but the simulator changes a limit, and every run sets it.
   Object.assign(LIMITS, { stickyChunk: plan.stickyChunk ?? STICKY_CHUNK });
   const stage = new Stage(plan);
@@ -60,6 +63,7 @@ export async function run(plan: Plan, prepare: (stage: Stage) => void = () => {}
     timeline.plan(planned.at, KIND.script, undefined, () => fault.happen(stage, planned));
   }
   planCalls(stage);
+  planDeeds(stage);
   try {
     await until(plan.chaosMs);
     await demand(stage, checkers, until);
@@ -75,6 +79,6 @@ export async function run(plan: Plan, prepare: (stage: Stage) => void = () => {}
     simulatedMs: timeline.now,
     faults: stage.faults,
     marks: stage.marks,
-    operations: stage.operations.length,
+    operations: stage.operations.length + stage.deeds.length,
   };
 }

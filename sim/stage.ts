@@ -9,8 +9,9 @@ import { KIND } from "../src/world/timeline.ts";
 import { World } from "../src/world/world.ts";
 import type { WorldHost } from "../src/world/world-host.ts";
 import { applicationOf, setJob } from "./application.ts";
-import type { Observer, Operation, ReminderRun } from "./observer.ts";
+import type { ActivityRun, DeedOperation, Observer, Operation, ReminderRun } from "./observer.ts";
 import type { Plan, PlannedHost } from "./plan.ts";
+import { scriptsOf } from "./scripts.ts";
 
 export interface Violation {
   readonly checker: string;
@@ -39,6 +40,10 @@ export type TrapEvent =
   | { readonly kind: "claimed"; readonly process: Process; readonly count: number }
   /** A handler has begun there. */
   | { readonly kind: "reminds"; readonly process: Process }
+  /** Tasks of workflows were claimed, and the process has not heard of it yet. */
+  | { readonly kind: "polled"; readonly process: Process; readonly count: number }
+  /** An activity has begun there. */
+  | { readonly kind: "works"; readonly process: Process }
   | { readonly kind: "sent"; readonly process: Process; readonly to: number; readonly message: unknown };
 
 /** Enough to see what is wrong. */
@@ -56,6 +61,8 @@ export class Stage {
   readonly excused = new Map<string, number>();
   readonly faults = new Map<string, number>();
   readonly operations: Operation[] = [];
+  /** The same for workflows. */
+  readonly deeds: DeedOperation[] = [];
   /** False once everything is being healed: nothing goes wrong any more. */
   isChaos = true;
   #traps = new Set<Trap>();
@@ -70,7 +77,7 @@ export class Stage {
     this.chance = this.world.chance.child("stage");
     this.world.network.latency = { ...plan.latency };
     this.world.database.latency = { ...plan.latency };
-    this.world.database.tellsNews = plan.reminders?.tells ?? true;
+    this.world.database.tellsNews = plan.reminders?.tells ?? plan.workflows?.tells ?? true;
     this.players = plan.hosts.map((planned) => {
       const { name, machine, dedicated, clock } = planned;
       const host = this.world.addHost({ name, machine, dedicated, clock });
@@ -106,6 +113,26 @@ export class Stage {
       },
       settled: (station, batch, counted) => {
         for (const one of this.observers) one.settled?.(process(station), batch, counted);
+      },
+      started: (station, batch, outcomes) => {
+        for (const one of this.observers) one.begun?.(process(station), batch, outcomes);
+      },
+      arrived: (station, batch, outcomes) => {
+        for (const one of this.observers) one.arrived?.(process(station), batch, outcomes);
+      },
+      appended: (station, batch, outcomes) => {
+        for (const one of this.observers) one.appended?.(process(station), batch, outcomes);
+      },
+      ended: (station, closing, isDone) => {
+        for (const one of this.observers) one.closed?.(process(station), closing, isDone);
+      },
+      polled: (station, request, claims) => {
+        for (const one of this.observers) one.polled?.(process(station), request, claims);
+        const count = claims.tasks.length;
+        if (count > 0) this.#spring({ kind: "polled", process: process(station), count });
+      },
+      gaveBack: (station, batch, counted) => {
+        for (const one of this.observers) one.gaveBack?.(process(station), batch, counted);
       },
     });
     this.world.network.watchers.push({
@@ -185,6 +212,17 @@ export class Stage {
     this.#spring({ kind: "reminds", process: run.process });
   }
 
+  /** An activity of a workflow begins. */
+  works(run: ActivityRun): void {
+    this.world.timeline.noteText(run.result);
+    for (const one of this.observers) one.activityBegan?.(run);
+    this.#spring({ kind: "works", process: run.process });
+  }
+
+  worked(run: ActivityRun, isDone: boolean): void {
+    for (const one of this.observers) one.activityEnded?.(run, isDone);
+  }
+
   #spring(event: TrapEvent): void {
     if (this.#traps.size === 0) return;
     for (const trap of this.#traps) {
@@ -202,14 +240,19 @@ export class Stage {
     const player = this.player(planned.name);
     const box: { process: Process | undefined } = { process: undefined };
     const schedulers = this.#dedicated();
+    const worker = this.plan.workflows?.workers[planned.name];
     const options = {
       actors: applicationOf(this, box, planned.namespace, player.types),
+      ...(worker === undefined ? {} : scriptsOf(this, box, worker)),
       settings: {
         namespace: planned.namespace,
         // Where there are none, nobody needs to look for them.
-        reminders: this.plan.reminders !== undefined,
+        reminders: this.plan.reminders !== undefined || this.plan.workflows !== undefined,
         ...this.plan.settings,
         ...settings,
+        ...(worker === undefined
+          ? {}
+          : { worker: { ...workerOf({ ...this.plan.settings, ...settings }), build: worker.build } }),
         ...(planned.watches && schedulers.length > 0 ? { schedulers } : {}),
       },
       clock,
@@ -286,3 +329,5 @@ export class Stage {
     return sum + 15_000;
   }
 }
+
+const workerOf = ({ worker }: Plan["settings"]): object => (typeof worker === "object" ? worker : {});

@@ -7,6 +7,7 @@ import { herd } from "./faults/control-plane.ts";
 import type { Fault } from "./faults/fault.ts";
 import type { CallHow, Plan, PlannedCall, PlannedHost, StickyRule } from "./plan.ts";
 import { drawReminders } from "./swarm-reminders.ts";
+import { drawWorkflows } from "./swarm-workflows.ts";
 
 /** How likely each kind of trouble is on. */
 const FEWEST_ON = 0.02;
@@ -30,10 +31,16 @@ export function drawPlan(seed: number): Plan {
   const hosts = [...shape.hosts, ...waiting];
   const calls = drawCalls(shape, chance.child("calls"));
   const drawn = drawReminders({ ...shape, calls }, chance.child("reminders"));
-  const plan = { ...shape, hosts, calls, ...drawn?.plan, settings: { ...shape.settings, ...drawn?.settings } };
+  const flows = drawWorkflows({ ...shape, calls }, chance.child("workflows"));
+  const settings = { ...shape.settings, ...drawn?.settings, ...flows?.settings };
+  const plan = { ...shape, hosts, calls, ...drawn?.plan, ...flows?.plan, settings };
   const faults = FAULTS.filter(isOn).flatMap((fault) => fault.draw(chance.child(fault.name), plan));
-  // Troubles that pick from the calls pick the same with reminders and without.
-  return { ...plan, calls: [...calls, ...(drawn?.calls ?? [])], faults: faults.sort((a, b) => a.at - b.at) };
+  // Troubles that pick from the calls pick the same with reminders and workflows and without.
+  return {
+    ...plan,
+    calls: [...calls, ...(drawn?.calls ?? []), ...(flows?.calls ?? [])],
+    faults: faults.sort((a, b) => a.at - b.at),
+  };
 }
 
 /** Hosts that nobody starts before a fault does, or everything is healed. */

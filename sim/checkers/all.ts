@@ -31,6 +31,8 @@ import { stickyStays } from "./sticky-stays.ts";
 import { takeBeforeRead } from "./take-before-read.ts";
 import { turnExclusion } from "./turn-exclusion.ts";
 import { unmoved } from "./unmoved.ts";
+import { workflowHistory } from "./workflow-history.ts";
+import { workflowOneDecision } from "./workflow-one-decision.ts";
 
 export const CHECKERS: readonly CheckerKind[] = [
   singleCommitter,
@@ -64,4 +66,6 @@ export const CHECKERS: readonly CheckerKind[] = [
   remindersOnTheGrid,
   remindersVoid,
   remindersLeftNothing,
+  workflowHistory,
+  workflowOneDecision,
 ];

@@ -186,6 +186,8 @@ export class ReminderRows implements Observer {
   }
 
   #wrote(process: Process, write: ReminderWrite): void {
+    // Those of workflows have rules of their own.
+    if (write.key.type.startsWith("$$")) return;
     const name = keyName(write.key);
     const before = this.#current.get(name);
     this.#current.delete(name);

@@ -1,7 +1,9 @@
 // What actors write down: the token of an operation, or, for a call it makes on its way, that token with `>` and the id behind it.
-// Of a tick of a reminder that an operation has set it is that token with `!` and the number behind it.
+// Of a tick of a reminder that an operation has set it is that token with `!` and the number behind it. What a workflow says has a `~`
+// behind it.
 import type { Operation } from "../observer.ts";
 import { isTickWord, setterOf } from "../reminding.ts";
+import { isScriptWord } from "../scripts.ts";
 import type { Stage } from "../stage.ts";
 import { rowsOf } from "./reminder-rows.ts";
 
@@ -34,6 +36,8 @@ export const isOnTheWay = (word: string): boolean => word.includes(">");
 
 /** How often an actor was called with this word. */
 export function mostRuns(stage: Stage, word: string, { type, id }: Named): number {
+  // A workflow calls at least once, as it does an activity.
+  if (isScriptWord(word)) return Number.POSITIVE_INFINITY;
   const operation = operationOf(stage, word);
   if (operation === undefined) return 0;
   const { call } = operation;

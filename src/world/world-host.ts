@@ -4,6 +4,8 @@ import { type ClusterSettings, type LimpetSettings, resolveSettings } from "../c
 import { invariant, LimpetError } from "../kernel/errors.ts";
 import type { Prng } from "../kernel/prng.ts";
 import { type App, openApp } from "../nodes/app.ts";
+import type { ActivityFunction } from "../workflows/context.ts";
+import type { AnyWorkflow } from "../workflows/definition.ts";
 import type { ClockTroubles } from "./local-clock.ts";
 import { addressOf } from "./network.ts";
 import { type Process, SCHEDULER_PORT } from "./process.ts";
@@ -14,6 +16,8 @@ export interface HostOptions {
   /** Hosts on one machine know when another one has crashed. Each has its own, unless said otherwise. */
   readonly machine?: string | undefined;
   readonly actors?: readonly ActorClass[] | undefined;
+  readonly workflows?: readonly AnyWorkflow[] | undefined;
+  readonly activities?: Readonly<Record<string, ActivityFunction>> | undefined;
   readonly settings?: LimpetSettings | undefined;
   /** No actors: a scheduler of its own, which goes before those inside of hosts. */
   readonly dedicated?: boolean | undefined;
@@ -89,11 +93,11 @@ export class WorldHost {
   }
 
   #open(process: Process): Promise<App> {
-    const { actors = this.#world.actors, settings, dedicated = false } = this.#options;
+    const { actors = this.#world.actors, workflows, activities, settings, dedicated = false } = this.#options;
     const cluster = { name: this.name, keys: [KEY], ...clusterOf(this.#world.settings), ...clusterOf(settings) };
     const code = { ...this.#world.settings, ...settings, cluster };
     const resolved = resolveSettings({ code, file: false, env: {} });
-    return openApp({ actors: dedicated ? [] : actors }, resolved, {
+    return openApp(dedicated ? {} : { actors, workflows, activities }, resolved, {
       clock: process.clock,
       random: this.#chance.child(`process ${process.number}`),
       log: this.#world.story.logOf(this.name),

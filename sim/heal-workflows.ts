@@ -1,0 +1,65 @@
+// Workflows after the chaos: whoever waits for a signal gets one, and then every run goes on and comes to its end.
+import { OPTIONS } from "../src/config/options.ts";
+import { type Duration, parseDuration } from "../src/kernel/durations.ts";
+import type { StoredRun } from "../src/ports/workflows.ts";
+import { doDeed } from "./deeds.ts";
+import type { Plan } from "./plan.ts";
+import { SIGNALS } from "./scripts.ts";
+import type { Stage } from "./stage.ts";
+
+type Until = (ms: number, isDone?: () => boolean) => Promise<void>;
+
+const LOOK_MS = 1_000;
+const PAGE = 100_000;
+/** What failed for long is tried again this late at the latest; a store that tells is asked at least every half of it. */
+const LATE_MS = 60_000;
+/** What a script may take by itself. */
+const LONGEST_SCRIPT_MS = 120_000;
+
+export async function demandWorkflows(stage: Stage, until: Until): Promise<void> {
+  if (stage.plan.workflows === undefined) return;
+  const deadline = stage.now + boundOf(stage.plan) + stage.boundMs;
+  let open = await openRuns(stage);
+  for (let round = 0; open.length > 0 && stage.now < deadline; round++) {
+    ring(stage, open, round);
+    await until(stage.now + LOOK_MS);
+    open = await openRuns(stage);
+  }
+  for (const { namespace, workflowId, runId, task, events } of open) {
+    const { state, attempt, problem, arrived, taken, at } = task!;
+    const now = stage.world.database.now;
+    const how = `${state}${at === undefined ? "" : ` ${at - now} ms`}, attempt ${attempt}, ${taken} of ${arrived} arrivals taken`;
+    const why = problem === undefined ? "" : `, ${problem}`;
+    stage.violation(
+      "workflow progress",
+      `${workflowId} (run ${runId}) of ${namespace} does not end after healing: ${how}, ${events} events${why}`,
+    );
+  }
+}
+
+function boundOf({ settings }: Plan): number {
+  const { lease, stickyTtl } = typeof settings.worker === "object" ? settings.worker : {};
+  const leaseMs = parseDuration(lease ?? (OPTIONS.workerLease.default as Duration), "lease");
+  const stickyMs = parseDuration(stickyTtl ?? (OPTIONS.workerStickyTtl.default as Duration), "stickyTtl");
+  return 2 * leaseMs + stickyMs + LATE_MS + LONGEST_SCRIPT_MS;
+}
+
+async function openRuns(stage: Stage): Promise<StoredRun[]> {
+  const namespaces = new Set(stage.plan.hosts.map(({ namespace }) => namespace));
+  const pages = await Promise.all(
+    [...namespaces].map((namespace) =>
+      stage.world.database.truth.workflows.list({ namespace, status: "running", limit: PAGE }),
+    ),
+  );
+  return pages.flat();
+}
+
+/** Whoever waits for a signal without end hears one in every round. */
+function ring(stage: Stage, open: readonly StoredRun[], round: number): void {
+  for (const [i, { namespace, workflowId }] of open.entries()) {
+    const here = stage.players.filter(({ planned }) => planned.namespace === namespace && !planned.dedicated);
+    const from = here[(i + round) % here.length]!.planned.name;
+    const deed = { kind: "signal", name: SIGNALS[round % SIGNALS.length]! } as const;
+    void doDeed(stage, { at: stage.now, from, workflow: workflowId, deed }, `ring-${round}-${i}`);
+  }
+}
