@@ -5,13 +5,23 @@
 // hold actors of a type says what it holds, and until all of them have, or their leases are over, nothing of the type is
 // granted and whoever asks waits. So what is not known here is held by nobody.
 //
-// Owners are kept by *place*: one for each host and type, and a new one whenever the host says anew what it holds. An id leads to
-// a place; if that place is over the id is free. So a host that goes, or a claim that is not repeated, costs one step and not
-// one for each id. What leads nowhere is swept away bit by bit. Pure.
+// Owners are kept by *place* (sticky-places.ts): one for each host and type, and a new one whenever the host says anew what it holds. So a
+// host that goes, or a claim that is not repeated, costs one step and not one for each id. Pure.
 import { formatDuration } from "../kernel/durations.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { LostRule } from "../kernel/lost-rule.ts";
 import type { StickyRefusal, StickyRules, TableHost } from "./messages.ts";
+import {
+  allOf,
+  give,
+  keepInherited,
+  newPlace,
+  newType,
+  type Place,
+  placeOf,
+  type StickyType,
+  sweep,
+} from "./sticky-places.ts";
 
 export type Acquisition =
   | { readonly kind: "granted" }
@@ -36,40 +46,8 @@ export interface ToldHosts {
   named(name: string): TableHost | undefined;
 }
 
-interface Place {
-  readonly host: TableHost;
-  ids: number;
-  /** Those that it was given without having asked, until it has shown that it knows. */
-  inherited: Set<string> | undefined;
-  /** Held; kept for a host that is lost, until then; or over. */
-  state: "held" | "kept" | "over";
-  until: number;
-}
-
 type IsHosted = (type: string) => boolean;
 
-interface Holding {
-  place: Place;
-  /** By the wall clock of its host. */
-  since: number;
-}
-
-interface StickyType {
-  readonly lost: LostRule;
-  readonly holdings: Map<string, Holding>;
-  /** By incarnation. */
-  readonly places: Map<string, Place>;
-  /** What hosts had begun to say when their streams ended, by incarnation: it counts beside what they said before. */
-  readonly interrupted: Map<string, Place[]>;
-  /** Of hosts that are lost. */
-  readonly kept: Set<Place>;
-  /** Ids that lead to a place that is over. */
-  garbage: number;
-  sweeping: MapIterator<[string, Holding]> | undefined;
-}
-
-/** Ids looked at in one sweep. */
-const SWEEP = 5_000;
 const SWEEP_EVERY_MS = 10;
 /** Garbage that is not worth a sweep. */
 const LITTLE = 1_000;
@@ -172,7 +150,7 @@ export class StickyOwners {
       place = newPlace(host);
       claiming.set(type, place);
     }
-    const before = this.#allOf(known, host.incarnation);
+    const before = allOf(known, host.incarnation);
     const conflicts: string[] = [];
     for (let i = 0; i < ids.length; i++) {
       const id = ids[i]!;
@@ -192,7 +170,7 @@ export class StickyOwners {
     this.#heardOf(incarnation);
     for (const [type, known] of this.#types) {
       const claimed = claiming.get(type);
-      for (const before of this.#allOf(known, incarnation)) {
+      for (const before of allOf(known, incarnation)) {
         keepInherited(known, before, now);
         this.#end(known, before);
       }
@@ -202,17 +180,11 @@ export class StickyOwners {
     }
   }
 
-  /** Where what it holds leads to, but for what it says now. */
-  #allOf({ places, interrupted }: StickyType, incarnation: string): Place[] {
-    const place = places.get(incarnation);
-    return [...(place === undefined ? [] : [place]), ...(interrupted.get(incarnation) ?? [])];
-  }
-
   /** It lets go of these. Gives how many it had. */
   released({ incarnation }: TableHost, type: string, ids: readonly string[]): number {
     const known = this.#types.get(type);
     if (known === undefined) return 0;
-    const all = [...this.#allOf(known, incarnation), this.#claiming.get(incarnation)?.get(type)];
+    const all = [...allOf(known, incarnation), this.#claiming.get(incarnation)?.get(type)];
     let released = 0;
     for (const id of ids) {
       const owner = known.holdings.get(id)?.place;
@@ -234,7 +206,7 @@ export class StickyOwners {
     this.#claiming.delete(incarnation);
     const cleared = new Map<string, number>();
     for (const [type, known] of this.#types) {
-      const places = [...this.#allOf(known, incarnation), claiming?.get(type)];
+      const places = [...allOf(known, incarnation), claiming?.get(type)];
       known.places.delete(incarnation);
       known.interrupted.delete(incarnation);
       for (const place of places) {
@@ -395,85 +367,14 @@ export class StickyOwners {
 
   #sweepAll(now: number): void {
     this.#sweepAt = Number.POSITIVE_INFINITY;
-    for (const known of this.#types.values()) this.#sweep(known, now);
-  }
-
-  #sweep(known: StickyType, now: number): void {
-    if (known.garbage === 0) {
-      known.sweeping = undefined;
-      return;
+    for (const known of this.#types.values()) {
+      if (sweep(known) || known.garbage > LITTLE) this.#sweepAt = now + SWEEP_EVERY_MS;
     }
-    known.sweeping ??= known.holdings.entries();
-    for (let looked = 0; looked < SWEEP; looked++) {
-      const next = known.sweeping.next();
-      if (next.done) {
-        known.sweeping = undefined;
-        break;
-      }
-      const [id, { place }] = next.value;
-      if (place.state !== "over") continue;
-      known.holdings.delete(id);
-      place.ids--;
-      known.garbage--;
-    }
-    if (known.sweeping !== undefined || known.garbage > LITTLE) this.#sweepAt = now + SWEEP_EVERY_MS;
   }
 }
 
 const GRANTED: Acquisition = { kind: "granted" };
 const LATER: Acquisition = { kind: "later" };
-
-function give(known: StickyType, id: string, place: Place, since: number): void {
-  place.ids++;
-  const holding = known.holdings.get(id);
-  if (holding === undefined) {
-    known.holdings.set(id, { place, since });
-    return;
-  }
-  holding.place.ids--;
-  if (holding.place.state === "over") known.garbage--;
-  if (holding.place.state === "kept" && holding.place.ids === 0) known.kept.delete(holding.place);
-  holding.place = place;
-  holding.since = since;
-}
-
-/** What a host was given without having asked, and does not say that it holds, it may never have heard of: it is kept for it. */
-function keepInherited(known: StickyType, place: Place, now: number): void {
-  const ids = [...(place.inherited ?? [])].filter((id) => known.holdings.get(id)?.place === place);
-  if (ids.length === 0) return;
-  const kept = newPlace(place.host);
-  kept.state = "kept";
-  kept.until = known.lost === "never" ? Number.POSITIVE_INFINITY : now + known.lost;
-  known.kept.add(kept);
-  for (const id of ids) give(known, id, kept, known.holdings.get(id)!.since);
-}
-
-function placeOf({ places }: StickyType, host: TableHost): Place {
-  let place = places.get(host.incarnation);
-  if (place === undefined) {
-    place = newPlace(host);
-    places.set(host.incarnation, place);
-  }
-  return place;
-}
-
-const newPlace = ({ address, incarnation, name }: TableHost): Place => ({
-  host: { address, incarnation, name },
-  ids: 0,
-  inherited: undefined,
-  state: "held",
-  until: 0,
-});
-
-const newType = (lost: LostRule): StickyType => ({
-  lost,
-  holdings: new Map(),
-  places: new Map(),
-  interrupted: new Map(),
-  kept: new Set(),
-  garbage: 0,
-  sweeping: undefined,
-});
 
 const refused = (code: StickyRefusal, why: string): Acquisition => ({ kind: "refused", code, why });
 
