@@ -29,6 +29,10 @@ export class HeldRun {
   readonly retries: ReminderWrite[] = [];
   /** Eager activities that run, each with what ends it. */
   readonly running = new Map<number, AbortController>();
+  /** What is to run and does not, because the worker stops: whoever has the task next begins it. */
+  readonly leftover = new Set<number>();
+  /** It is somebody else's, or will be: nothing that is known of it here counts. */
+  isAbandoned = false;
   /** Activities that were scheduled, and those of them that wait in a queue. */
   readonly queuedNames = new Map<number, { readonly name: string; readonly queue: string | undefined }>();
   readonly queued = new Set<number>();
@@ -118,6 +122,7 @@ export class HeldRun {
 
   /** Whoever runs for it runs for nobody now. */
   abandon(reason: unknown): void {
+    this.isAbandoned = true;
     for (const controller of this.running.values()) controller.abort(reason);
     this.running.clear();
   }

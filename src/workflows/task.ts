@@ -3,6 +3,7 @@
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { tellError } from "../kernel/told-error.ts";
 import { encodeValue, fromWire, toWire } from "../kernel/values.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { ReminderWrite } from "../ports/reminders.ts";
 import type { Append, AppendOutcome, Page, StoredArrival, TaskFate, Workflows } from "../ports/workflows.ts";
 import { pauseAfter } from "./activity-options.ts";
@@ -15,6 +16,7 @@ import { type QueuedActivity, readMessage, writeError, writeResult } from "./mes
 import type { Dispatcher, Outgoing } from "./outgoing.ts";
 
 export interface TaskWorld {
+  readonly clock: Clock;
   readonly store: Workflows;
   readonly dispatcher: Dispatcher;
   readonly activities: ActivityRunner;
@@ -38,6 +40,9 @@ export interface TaskWorld {
 
 /** Arrivals that one step takes. */
 const STEP = 500;
+/** Between attempts at a call to an actor that nobody could answer. */
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 10_000;
 
 /** `rests`: nothing is to be done now. `lost`: it is somebody else's. */
 export type TaskEnd = "rests" | "closed" | "lost";
@@ -56,12 +61,12 @@ export async function workOn(run: HeldRun, arrived: number, world: TaskWorld): P
       known = outcome.arrived;
       if (step.fate.kind === "close") return "closed";
       if (step.fate.kind === "rest") return "rests";
-      // Others begin what this worker has no time for any more.
-      if (!world.isDraining()) step.startActivities();
-      else if (run.running.size === 0) return giveBack(run, world);
+      step.startActivities();
+      if (run.leftover.size > 0 && run.running.size === 0 && run.items.length === 0) return giveBack(run, world);
     }
     if (known <= run.taken && run.items.length === 0) {
       await run.nudged();
+      if (run.isAbandoned) return "lost";
       // Whoever nudges need not know whether something has arrived: one look says it.
       if (run.items.length === 0) known = Number.MAX_SAFE_INTEGER;
     }
@@ -254,7 +259,10 @@ class StepInMaking {
     if (end === undefined) {
       checkLength(run, this.#events);
       const isBusy = this.#eager.length > 0 || run.running.size > 0 || run.items.length > 0;
-      return isBusy ? { kind: "keep", leaseMs: this.#world.leaseMs } : { kind: "rest" };
+      // A run that rests with something that nobody does would rest for ever.
+      return isBusy || run.leftover.size > 0 || run.isAbandoned
+        ? { kind: "keep", leaseMs: this.#world.leaseMs }
+        : { kind: "rest" };
     }
     const more = this.#world.dispatcher.atEnd(run, end, this.#at);
     outgoing.reminders.push(...more.reminders);
@@ -280,8 +288,13 @@ class StepInMaking {
 
   /** What was decided in it is durable, and may be done. */
   startActivities(): void {
-    for (const decision of this.#eager)
-      if (this.#run.execution.isAwaited(decision.n)) startActivity(this.#run, decision, this.#world);
+    const run = this.#run;
+    for (const decision of this.#eager) {
+      if (!run.execution.isAwaited(decision.n)) continue;
+      // Others begin what this worker has no time for any more.
+      if (this.#world.isDraining()) run.leftover.add(decision.n);
+      else startActivity(run, decision, this.#world);
+    }
   }
 }
 
@@ -304,26 +317,48 @@ function startActivity(run: HeldRun, decision: Decision, world: TaskWorld): void
   run.running.set(decision.n, controller);
   const done =
     decision.kind === "ActorCalled"
-      ? callActor(decision, world)
+      ? callActor(decision, controller.signal, world)
       : runActivity(run, decision as Extract<Decision, { kind: "ActivityScheduled" }>, controller.signal, world);
   void done.then((news) => {
     if (run.running.get(decision.n) !== controller) return;
     run.running.delete(decision.n);
-    run.items.push({ news, notBefore: undefined });
+    if (news === undefined) run.leftover.add(decision.n);
+    else run.items.push({ news, notBefore: undefined });
     run.nudge();
   });
 }
 
+/**
+ * What an actor answers is recorded, and so is what it throws. That nobody could ask it, or that its answer was lost, is not its answer:
+ * the call is made again. Undefined: others make it, because this worker stops.
+ */
 async function callActor(
   { n, type, id, method, input }: Extract<Decision, { kind: "ActorCalled" }>,
+  signal: AbortSignal,
   world: TaskWorld,
-): Promise<News> {
-  try {
-    const result = await world.callActor(type, id, method, fromWire(input) as unknown[]);
-    return { kind: "ActivityCompleted", of: n, result: toWire(result, "the result", "RESULT_INVALID") };
-  } catch (thrown) {
-    return { kind: "ActivityFailed", of: n, error: tellError(thrown), attempts: 1 };
+): Promise<News | undefined> {
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+    try {
+      const result = await world.callActor(type, id, method, fromWire(input) as unknown[]);
+      return { kind: "ActivityCompleted", of: n, result: toWire(result, "the result", "RESULT_INVALID") };
+    } catch (thrown) {
+      const isAnswer = !isLimpetError(thrown) || thrown.retry === "never";
+      if (isAnswer) return { kind: "ActivityFailed", of: n, error: tellError(thrown), attempts: 1 };
+    }
+    if (!world.isDraining()) await pause(pauseMs, signal, world.clock);
+    if (signal.aborted || world.isDraining()) return undefined;
   }
+}
+
+/** Ends early when nobody waits any more. */
+async function pause(ms: number, signal: AbortSignal, clock: Clock): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const end = (): void => resolve();
+  const timer = clock.after(ms, end);
+  signal.addEventListener("abort", end);
+  await promise;
+  timer.cancel();
+  signal.removeEventListener("abort", end);
 }
 
 async function runActivity(
