@@ -289,31 +289,40 @@ export class WorkflowClient {
     const run = await this.#find(workflowId, runId);
     const message = { kind: "UpdateRequested", id, name, input: payload(input, "the input") } as const;
     await this.#world.arrive(this.#to(workflowId, run.runId, id, message));
-    const { clock, store } = this.#world;
-    // The answer is in the history: it is looked for in what is new there, less and less often.
-    for (let after = run.events, pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS)) {
-      const { pages } = await store.history(run.ref, after, HISTORY_BYTES);
-      for (const { from, count, data } of pages) {
-        after = from + count - 1;
-        for (const event of readPage(data).events) {
-          if (!("id" in event) || event.id !== id) continue;
-          if (event.kind === "UpdateCompleted") return fromWire(event.result);
-          if (event.kind === "UpdateFailed") throw rebuildTold(event.error);
-          if (event.kind === "UpdateRejected") throw refused(event.error);
-        }
-      }
-      if (pages.length === 0) {
-        const { status } = await this.#find(workflowId, run.runId);
-        const isOver = status !== "running" && (await store.history(run.ref, after, 1)).pages.length === 0;
-        if (isOver)
-          throw new LimpetError(
-            "WORKFLOW_CLOSED",
-            `workflow ${workflowId} ended (${status}) before the update was done`,
-          );
-      }
-      await new Promise<void>((resolve) => clock.after(pauseMs, resolve));
+    // The answer is in the history: it is looked for in what is new there, less and less often. That the store is away for a while
+    // says nothing about the update, which is durable by now.
+    const look = { ref: run.ref, runId: run.runId, after: run.events };
+    for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS)) {
+      const answer = await this.#answerOf(workflowId, id, look).catch(unlessAway);
+      if (answer?.kind === "UpdateCompleted") return fromWire(answer.result);
+      if (answer?.kind === "UpdateFailed") throw rebuildTold(answer.error);
+      if (answer?.kind === "UpdateRejected") throw refused(answer.error);
+      await new Promise<void>((resolve) => this.#world.clock.after(pauseMs, resolve));
       signal?.throwIfAborted();
     }
+  }
+
+  /** What became of an update, if that is among the events behind `look.after`, which moves on. */
+  async #answerOf(
+    workflowId: string,
+    id: string,
+    look: { readonly ref: number; readonly runId: string; after: number },
+  ): Promise<HistoryEvent | undefined> {
+    const { store } = this.#world;
+    const { pages } = await store.history(look.ref, look.after, HISTORY_BYTES);
+    for (const { from, count, data } of pages) {
+      look.after = from + count - 1;
+      for (const event of readPage(data).events) {
+        if (!("id" in event) || event.id !== id) continue;
+        if (event.kind !== "UpdateAccepted" && event.kind !== "UpdateApplied") return event;
+      }
+    }
+    if (pages.length > 0) return undefined;
+    const { status } = await this.#find(workflowId, look.runId);
+    const isOver = status !== "running" && (await store.history(look.ref, look.after, 1)).pages.length === 0;
+    if (isOver)
+      throw new LimpetError("WORKFLOW_CLOSED", `workflow ${workflowId} ended (${status}) before the update was done`);
+    return undefined;
   }
 
   async #terminate(workflowId: string, runId: string | undefined, reason: string): Promise<void> {
@@ -355,6 +364,11 @@ export class WorkflowClient {
     }
     return events;
   }
+}
+
+/** Whoever can wait looks again. */
+function unlessAway(error: unknown): undefined {
+  if (!isLimpetError(error, "STORE_UNAVAILABLE")) throw error;
 }
 
 function unlessClosed(error: unknown): void {
