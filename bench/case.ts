@@ -51,6 +51,8 @@ export interface CaseBase {
   readonly fresh?: boolean | undefined;
   /** Hardly differs from round to round: once in quick runs, three times in full ones. */
   readonly steady?: boolean | undefined;
+  /** Takes so long that one round has to do. */
+  readonly once?: boolean | undefined;
   /** Left out of quick runs. */
   readonly slow?: boolean | undefined;
   /** Says why our side cannot run here and now, or undefined when it can. */

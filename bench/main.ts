@@ -115,7 +115,8 @@ async function runArea(
   return failed;
 }
 
-function roundsOf({ steady }: BenchCase, { quick, rounds }: Arguments, elapsedMs: number): number {
+function roundsOf({ steady, once }: BenchCase, { quick, rounds }: Arguments, elapsedMs: number): number {
+  if (once) return 1;
   if (quick && (steady || elapsedMs > HURRY_MS)) return 1;
   return steady ? Math.min(rounds, 3) : rounds;
 }

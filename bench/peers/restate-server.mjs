@@ -9,6 +9,8 @@ import { serve } from "@restatedev/restate-sdk";
 import { freePort } from "../free-port.ts";
 import { until } from "../until.ts";
 
+const LIMIT_MS = 120_000;
+
 const binary = () =>
   createRequire(import.meta.url).resolve(
     `@restatedev/restate-server-${process.platform}-${process.arch}/bin/restate-server`,
@@ -49,6 +51,16 @@ export class RestateServer {
     return this.#post(this.#ingress, path, body);
   }
 
+  /** Resolves when the code of an invocation is not in memory any more. */
+  async untilSuspended(invocation) {
+    const query = `SELECT status FROM sys_invocation WHERE id = '${invocation}'`;
+    await until(
+      "an invocation is suspended",
+      async () => (await this.#post(this.#admin, "/query", { query })).rows[0]?.status === "suspended",
+      LIMIT_MS,
+    );
+  }
+
   async close() {
     this.#agent.destroy();
     this.#child.kill("SIGTERM");
@@ -66,7 +78,7 @@ export class RestateServer {
   /** With as little as it takes: `fetch` costs more than what is measured here. */
   #post(port, path, body) {
     const { promise, resolve, reject } = Promise.withResolvers();
-    const headers = { "content-type": "application/json" };
+    const headers = { "content-type": "application/json", accept: "application/json" };
     const asked = request(
       { host: "127.0.0.1", port, path, method: "POST", agent: this.#agent, headers },
       (response) => {

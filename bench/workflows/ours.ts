@@ -1,20 +1,48 @@
-// Limpet: the workflow whose steps are measured, in a process that starts and runs it.
-import { type App, limpet, workflow } from "../../src/index.ts";
+// Limpet: the workflows that are measured, in a process that starts and runs them.
+import { type App, limpet, signal, workflow } from "../../src/index.ts";
 import type { Settings } from "../case.ts";
-import type { Engine } from "./ten-steps.ts";
+import { monotonicMs } from "../reminders/moments.ts";
+import type { Engine } from "./engine.ts";
 
-const nothing = async (step: number): Promise<number> => step;
+let told: (step: number) => void = () => {};
+
+/** Takes a step that does nothing. */
+const step = async (number: number): Promise<number> => {
+  told(number);
+  return number;
+};
 
 const steps = workflow("steps", async (ctx, count: number) => {
   let done = 0;
-  while (done < count) done = (await ctx.activity(nothing, done)) + 1;
+  while (done < count) done = (await ctx.activity(step, done)) + 1;
   return done;
 });
 
-const open = (store: string): Promise<App> => limpet({ workflows: [steps], activities: { nothing }, store });
+export const go = signal<number>("go");
+/** When the code of the workflow went on after it was woken, by the number with which it was. */
+export const woken = new Map<number, (moment: number) => void>();
 
-async function startEngine({ postgres, folder }: Settings): Promise<Engine> {
-  const app = await open(postgres || `sqlite:${folder}/limpet.db`);
+/** Takes its steps, and then waits again and again. */
+export const waiter = workflow("waiter", async (ctx, count: number) => {
+  for (let done = 0; done < count; ) done = (await ctx.activity(step, done)) + 1;
+  for (;;) {
+    const wake = await ctx.signal(go);
+    woken.get(wake)?.(monotonicMs());
+    // So that a replay does not go through all of these, too.
+    woken.delete(wake);
+  }
+});
+
+export const storeOf = ({ postgres, folder }: Settings): string => postgres || `${folder}/limpet.db`;
+
+type WorkerOptions = NonNullable<Exclude<Parameters<typeof limpet>[0], undefined>["worker"]>;
+
+export const open = (store: string, worker: WorkerOptions = true): Promise<App> =>
+  limpet({ workflows: [steps, waiter], activities: { step }, store, worker });
+
+export async function startEngine(settings: Settings, stepped: (step: number) => void): Promise<Engine> {
+  told = stepped;
+  const app = await open(storeOf(settings));
   return {
     async run(id, count) {
       const handle = await app.workflows.start(steps, { id: `workflow-${id}`, input: count });
@@ -23,5 +51,3 @@ async function startEngine({ postgres, folder }: Settings): Promise<Engine> {
     close: () => app.stop(),
   };
 }
-
-export { startEngine };

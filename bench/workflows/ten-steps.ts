@@ -1,30 +1,21 @@
 // How fast workflows of ten steps that do nothing run, one after the other in each of so many callers: from the call that starts one until
 // its result is known.
-import type { Make, Measurement, Settings } from "../case.ts";
+import type { Make, Measurement } from "../case.ts";
 import { quantile } from "../sticky/latencies.ts";
+import type { StartEngine } from "./engine.ts";
 import { IN_FLIGHT, p50At, p99At, rateAt } from "./figures.ts";
 
-export const STEPS = 10;
-
-export interface Engine {
-  /** Starts a workflow of this many steps, and resolves with its result: how many steps it took. */
-  run(workflow: number, steps: number): Promise<number>;
-  close(): Promise<void>;
-}
-
-interface Pass {
-  readonly rate: number;
-  readonly took: Float64Array;
-}
+const STEPS = 10;
+const WARM_IN_FLIGHT = 50;
 
 export const makeTenSteps =
-  (start: (settings: Settings) => Promise<Engine>): Make =>
+  (start: StartEngine): Make =>
   async (settings) => {
     const { durationMs, warmupMs } = settings;
-    const engine = await start(settings);
+    const engine = await start(settings, () => {});
     let next = 0;
 
-    const pass = async (inFlight: number, ms: number): Promise<Pass> => {
+    const pass = async (inFlight: number, ms: number) => {
       const took: number[] = [];
       const begin = performance.now();
       const caller = async () => {
@@ -39,7 +30,7 @@ export const makeTenSteps =
       return { rate: took.length / ((performance.now() - begin) / 1_000), took: Float64Array.from(took) };
     };
 
-    await pass(50, warmupMs);
+    await pass(WARM_IN_FLIGHT, warmupMs);
     return {
       async run(): Promise<Measurement> {
         const figures: Record<string, number> = {};

@@ -1,0 +1,14 @@
+// A worker that has nothing to do, and tells how much memory it takes.
+import { setTimeout as pause } from "node:timers/promises";
+import { heapBytes } from "../actors/heap.ts";
+import { beTheOther } from "../cluster/other-process.ts";
+import { openSleepers } from "./sleeper.ts";
+
+/** It looks at the store several times before it is asked. */
+const SETTLE_MS = 2_000;
+
+await beTheOther<{ store: string }>(async ({ store }) => {
+  const app = await openSleepers(store);
+  await pause(SETTLE_MS);
+  return { answer: () => heapBytes(), stop: () => app.stop() };
+});

@@ -1,0 +1,20 @@
+// The workflow that sleeps until a moment, and what happens when it is woken.
+import { type App, limpet, workflow } from "../../src/index.ts";
+
+export interface Night {
+  readonly item: number;
+  /** Milliseconds since 1970. */
+  readonly until: number;
+}
+
+let told: (item: number) => void = () => {};
+export const whenAwake = (listener: (item: number) => void): void => {
+  told = listener;
+};
+
+export const sleeper = workflow("sleeper", async (ctx, { item, until }: Night) => {
+  await ctx.until(new Date(until));
+  told(item);
+});
+
+export const openSleepers = (store: string): Promise<App> => limpet({ workflows: [sleeper], store });
