@@ -31,8 +31,15 @@ import { stickyStays } from "./sticky-stays.ts";
 import { takeBeforeRead } from "./take-before-read.ts";
 import { turnExclusion } from "./turn-exclusion.ts";
 import { unmoved } from "./unmoved.ts";
+import { workflowAnswers } from "./workflow-answers.ts";
+import { workflowCausality } from "./workflow-causality.ts";
 import { workflowHistory } from "./workflow-history.ts";
+import { workflowMatching } from "./workflow-matching.ts";
+import { workflowOnce } from "./workflow-once.ts";
 import { workflowOneDecision } from "./workflow-one-decision.ts";
+import { workflowReplay } from "./workflow-replay.ts";
+import { workflowSignals } from "./workflow-signals.ts";
+import { workflowWakeUps } from "./workflow-wake-ups.ts";
 
 export const CHECKERS: readonly CheckerKind[] = [
   singleCommitter,
@@ -68,4 +75,11 @@ export const CHECKERS: readonly CheckerKind[] = [
   remindersLeftNothing,
   workflowHistory,
   workflowOneDecision,
+  workflowCausality,
+  workflowReplay,
+  workflowOnce,
+  workflowWakeUps,
+  workflowSignals,
+  workflowMatching,
+  workflowAnswers,
 ];

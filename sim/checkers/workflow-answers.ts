@@ -1,0 +1,97 @@
+// What somebody is told of a workflow is true: its result is what its history ends with, an update that was done is in it, and an error
+// is one that can happen to what was asked.
+import { type ErrorCode, LimpetError } from "../../src/kernel/errors.ts";
+import type { DeedOperation } from "../observer.ts";
+import { SCRIPT_TYPES } from "../scripts.ts";
+import type { CheckerKind } from "./checker.ts";
+import { runsOf, type SeenRun } from "./workflow-runs.ts";
+
+/** What may happen to whoever asks a store, or gives up. */
+const TROUBLES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  ...(["STORE_UNAVAILABLE", "COMMIT_UNKNOWN", "STOPPING", "NOT_READY", "CALL_TIMEOUT"] as const),
+  ...(["WORKFLOW_UNKNOWN", "WORKFLOW_CLOSED"] as const),
+]);
+
+/** How a run ended, by what whoever waits for it is told. */
+const ENDS: { readonly [code: string]: string } = {
+  WORKFLOW_FAILED: "failed",
+  WORKFLOW_CANCELLED: "cancelled",
+  WORKFLOW_TERMINATED: "terminated",
+  WORKFLOW_TIMED_OUT: "timed out",
+};
+
+const ofType: readonly string[] = SCRIPT_TYPES;
+
+export const workflowAnswers: CheckerKind = {
+  name: "workflow answers",
+  rule: "results, updates and errors that callers hear of are those of the history",
+  make(stage, report) {
+    if (stage.plan.workflows === undefined) return {};
+    const runs = runsOf(stage);
+    const ofDeed = ({ namespace, planned }: DeedOperation): readonly SeenRun[] => runs.of(namespace, planned.workflow);
+
+    const hasCode = ({ planned }: DeedOperation): boolean => {
+      const worker = stage.plan.workflows?.workers[planned.from];
+      return ofType.every((type) => worker?.types.includes(type));
+    };
+
+    function checkValue(operation: DeedOperation, value: unknown): void {
+      const { token, planned } = operation;
+      const { deed } = planned;
+      const isResult = deed.kind === "result" || (deed.kind === "start" && deed.waits === true);
+      const all = ofDeed(operation).flatMap(({ events }) => events.map(({ event }) => event));
+      if (isResult) {
+        const text = JSON.stringify(value);
+        const isTrue = all.some((event) => event.kind === "WorkflowCompleted" && JSON.stringify(event.result) === text);
+        if (!isTrue) report(`${token} was told that the result of ${planned.workflow} is ${text}, and it is not`);
+      } else if (deed.kind === "update") {
+        const isDone = all.some((event) => event.kind === "UpdateCompleted" && event.id === token);
+        if (!isDone || value !== `poked ${token}`)
+          report(`${token} was told that its update of ${planned.workflow} gave ${value}, and it did not`);
+      } else if (deed.kind === "terminate") {
+        const isOver = ofDeed(operation).some(({ stored }) => stored.status === "terminated");
+        if (!isOver) report(`${token} was told that ${planned.workflow} is terminated, and it is not`);
+      }
+    }
+
+    function problem(operation: DeedOperation, error: unknown): string | undefined {
+      const { deed } = operation.planned;
+      if (!(error instanceof LimpetError)) {
+        const isGivenUp = deed.kind === "update" && error instanceof Error && error.message === "given up";
+        return isGivenUp ? undefined : "is not of the catalogue";
+      }
+      const { code } = error;
+      if (TROUBLES.has(code)) return undefined;
+      const status = ENDS[code];
+      if (status !== undefined && (deed.kind === "result" || deed.kind === "start")) {
+        const isTrue = ofDeed(operation).some(({ stored }) => stored.status === status);
+        return isTrue ? undefined : "is not how it ended";
+      }
+      if (code === "WORKFLOW_EXISTS" && deed.kind === "start") return undefined;
+      if (code === "UPDATE_REJECTED" && deed.kind === "update")
+        return deed.isRefused ? undefined : "is said of an update that nobody refuses";
+      // It ended before it was begun.
+      if (code === "UPDATE_UNKNOWN" && deed.kind === "update") return undefined;
+      if (code === "QUERY_UNKNOWN" && deed.kind === "query") return undefined;
+      // Whoever has the code answers; others find nobody, since workers elsewhere are not among those of a simulation.
+      if (code === "REQUEST_INVALID" && deed.kind === "query" && !hasCode(operation)) return undefined;
+      // What the code of an update waited for was cancelled or came to nothing.
+      if (deed.kind === "update" && (code === "WORKFLOW_CANCELLED" || code === "ACTIVITY_FAILED")) return undefined;
+      return "is not what can happen to such a deed";
+    }
+
+    return {
+      didDeed(operation) {
+        const { outcome, token, planned } = operation;
+        if (outcome === undefined) return;
+        if ("value" in outcome) return checkValue(operation, outcome.value);
+        const why = problem(operation, outcome.error);
+        const { code } = outcome.error as { code?: string };
+        if (why !== undefined)
+          report(
+            `${token}, ${planned.deed.kind} of ${planned.workflow}, was told ${code ?? ""} ${outcome.error}, which ${why}`,
+          );
+      },
+    };
+  },
+};

@@ -1,0 +1,79 @@
+// The history is all there is: code that is told it again, from the beginning, decides the same again, to the last word.
+import { type Decision, isDecision, readPage, type Step } from "../../src/workflows/events.ts";
+import { Execution, type ExecutionNeeds, type NewDecision } from "../../src/workflows/execution.ts";
+import { SCRIPTS } from "../scripts.ts";
+import type { CheckerKind } from "./checker.ts";
+import { labelOfRun, runsOf, type SeenRun } from "./workflow-runs.ts";
+
+/** Longer ones are replayed to their end and to their middle, shorter ones to every step. */
+const SHORT = 8;
+
+/** Remembers all that is decided, and not only what is new. */
+class Replay extends Execution {
+  readonly decisions: Decision[] = [];
+
+  override decide(decision: NewDecision): number {
+    const n = super.decide(decision);
+    if (n > 0) this.decisions.push({ ...decision, n } as Decision);
+    return n;
+  }
+}
+
+/** Who runs an activity is no decision of the code; and times are compared with those of the history, which JSON has written. */
+function wordsOf(decision: Decision): string {
+  const { eager: _, ...rest } = decision as Decision & { readonly eager?: true };
+  return JSON.stringify(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** By itself: nothing that its code has decided is left out. */
+const isOver = ({ stored }: SeenRun): boolean => stored.status === "completed" || stored.status === "continued";
+
+export const workflowReplay: CheckerKind = {
+  name: "workflow replay",
+  rule: "a history that is replayed gives the same decisions and the same end",
+  make(stage, report) {
+    if (stage.plan.workflows === undefined) return {};
+    const needs: ExecutionNeeds = {
+      settle: () => new Promise<void>((resolve) => process.nextTick(resolve)),
+      ...{ namespace: "", queue: "default", nameOf: () => undefined },
+    };
+
+    async function check(run: SeenRun): Promise<void> {
+      const steps = run.pages.map(({ data }) => readPage(data));
+      const recorded = steps.flatMap(({ events }) => events).filter(isDecision);
+      const lengths = steps.length <= SHORT ? steps.map((_, i) => i + 1) : [steps.length >> 1, steps.length];
+      for (const length of lengths) await replay(run, steps.slice(0, length), recorded, length === steps.length);
+    }
+
+    async function replay(run: SeenRun, steps: Step[], recorded: readonly Decision[], isWhole: boolean): Promise<void> {
+      const definition = SCRIPTS.find(({ name }) => name === run.type)!;
+      const again = new Replay(definition, { ...needs, namespace: run.namespace });
+      const who = `${labelOfRun(run)}, replayed to step ${steps.length},`;
+      try {
+        await again.replay(steps);
+      } catch (error) {
+        report(`${who} fails: ${error}`);
+        return;
+      }
+      const told = steps.flatMap(({ events }) => events).filter(isDecision).length;
+      // What it decides beyond these steps is in those that follow; chance and time may have been others then.
+      const wrong = again.decisions.findIndex((one, i) => {
+        const other = recorded[i];
+        if (other === undefined) return isWhole && isOver(run);
+        return i < told ? wordsOf(one) !== wordsOf(other) : one.kind !== other.kind;
+      });
+      if (wrong >= 0) {
+        const other = recorded[wrong] === undefined ? "no more" : wordsOf(recorded[wrong]);
+        report(`${who} decides ${wordsOf(again.decisions[wrong]!)}, and the history has ${other}`);
+      } else if (again.decisions.length < told) {
+        report(`${who} makes ${again.decisions.length} of ${told} decisions`);
+      }
+    }
+
+    return {
+      healed() {
+        for (const run of runsOf(stage).all) void check(run);
+      },
+    };
+  },
+};

@@ -1,0 +1,101 @@
+// A signal that was accepted is seen, once and in its order. Only a run that is over for good need not see what it has not taken.
+import type { Arrival, ArrivalOutcome } from "../../src/ports/workflows.ts";
+import type { End } from "../../src/workflows/events.ts";
+import { readMessage } from "../../src/workflows/messages.ts";
+import type { ScriptInput } from "../scripts.ts";
+import type { CheckerKind } from "./checker.ts";
+import { labelOfRun, runsOf, type SeenRun } from "./workflow-runs.ts";
+
+interface Sent {
+  readonly word: string;
+  readonly name: string;
+  /** Where it arrived. */
+  readonly runId: string;
+}
+
+type Continued = Extract<End, { kind: "WorkflowContinuedAsNew" }>;
+
+const wordsOf = ({ events }: SeenRun): string[] =>
+  events.flatMap(({ event }) => (event.kind === "SignalReceived" ? [String(event.input)] : []));
+
+const continuedOf = ({ events }: SeenRun): Continued | undefined =>
+  events.map(({ event }) => event).find((event): event is Continued => event.kind === "WorkflowContinuedAsNew");
+
+/** What its code has seen, as far as it says. */
+function seenBy(run: SeenRun): readonly string[] {
+  for (const { event } of run.events) {
+    if (event.kind === "WorkflowContinuedAsNew") return (event.input as ScriptInput).seen ?? [];
+    if (event.kind === "WorkflowCompleted") return event.result as string[];
+  }
+  return [];
+}
+
+const hasSeen = (seen: readonly string[], word: string): boolean => seen.some((one) => one.endsWith(` ${word}`));
+
+export const workflowSignals: CheckerKind = {
+  name: "workflow signals",
+  rule: "an accepted signal is seen once and in its order, also by a workflow that goes on as a new run",
+  make(stage, report) {
+    if (stage.plan.workflows === undefined) return {};
+    const runs = runsOf(stage);
+    const sent: Sent[] = [];
+
+    /** A run that goes on as a new one hands over what it has not seen. */
+    function checkHandOver(run: SeenRun): void {
+      const end = continuedOf(run);
+      if (end === undefined) return;
+      const next = runs.byRunId.get(end.runId);
+      const seen = seenBy(run);
+      const waiting = sent.filter(({ runId }) => runId === run.runId).map(({ word }) => word);
+      for (const word of new Set([...wordsOf(run), ...waiting])) {
+        if (hasSeen(seen, word) || (next !== undefined && wordsOf(next).includes(word))) continue;
+        // Whoever ended it may have been faster than anybody who could have looked.
+        if (next !== undefined && hasGone(next)) continue;
+        report(`signal ${word} has arrived at ${labelOfRun(run)}, which went on as ${end.runId} without it`);
+      }
+    }
+
+    /** Ended before it could take what was handed over to it. */
+    const hasGone = (run: SeenRun): boolean => run.stored.status !== "running" && continuedOf(run) === undefined;
+
+    /** In the order in which its code has seen them. */
+    function checkOrder(run: SeenRun): void {
+      const seen = seenBy(run).map((one) => one.slice(one.lastIndexOf(" ") + 1));
+      const positions = new Map(seen.map((word, i) => [word, i]));
+      const mine = stage.deeds
+        .filter(({ namespace, planned }) => namespace === run.namespace && planned.workflow === run.workflowId)
+        .filter(({ planned, acceptedAt }) => planned.deed.kind === "signal" && acceptedAt !== undefined)
+        .filter(({ token }) => positions.has(token));
+      for (const one of mine) {
+        for (const other of mine) {
+          const areAlike = nameOf(one.planned.deed) === nameOf(other.planned.deed);
+          if (!areAlike || one.acceptedAt! >= other.beganAt) continue;
+          if (positions.get(one.token)! > positions.get(other.token)!)
+            report(`${labelOfRun(run)} has seen ${other.token} before ${one.token}, which had been accepted before`);
+        }
+      }
+    }
+
+    return {
+      arrived(_process: unknown, batch: readonly Arrival[], outcomes: readonly ArrivalOutcome[]) {
+        for (const [i, { data }] of batch.entries()) {
+          const outcome = outcomes[i]!;
+          const { message } = readMessage(data);
+          if (outcome.kind !== "arrived" || message.kind !== "SignalReceived") continue;
+          sent.push({ word: String(message.input), name: message.name, runId: outcome.runId });
+        }
+      },
+      healed() {
+        for (const run of runs.all) {
+          checkHandOver(run);
+          checkOrder(run);
+          const seen = seenBy(run);
+          const twice = seen.find((word, i) => seen.indexOf(word) !== i);
+          if (twice !== undefined) report(`${labelOfRun(run)} has seen "${twice}" twice`);
+        }
+      },
+    };
+  },
+};
+
+const nameOf = (deed: { readonly kind: string; readonly name?: string }): string | undefined => deed.name;
