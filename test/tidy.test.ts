@@ -35,7 +35,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   config: INNER,
   nodes: [...INNER, ...ROOMS, ...OUTER],
   world: [...INNER, ...ROOMS, ...OUTER, "nodes"],
-  entry: [...INNER, ...ROOMS, ...OUTER, "nodes", "world"],
+  testing: [...INNER, ...ROOMS, ...OUTER, "nodes", "world"],
+  entry: [...INNER, ...ROOMS, ...OUTER, "nodes", "world", "testing"],
   cli: [...INNER, ...ROOMS, ...OUTER, "nodes", "entry"],
 };
 

@@ -42,6 +42,11 @@ export class VirtualClock implements Clock {
     await this.#timeline.run(until);
   }
 
+  /** Lets what was begun go on, without any time passing. */
+  settled(): Promise<void> {
+    return this.#settle();
+  }
+
   /** Time does not pass until this is done: a process is being started. */
   hold(work: Promise<unknown>): void {
     this.#holds.add(work);

@@ -1,0 +1,157 @@
+// What a test puts in the place of an activity, and what it was asked. Types follow from the activity: what stands in for it takes what it
+// takes and gives what it gives.
+import { LimpetError } from "../kernel/errors.ts";
+import type { ActivityContext, ActivityFunction } from "../workflows/context.ts";
+
+export type ActivityInput<F extends ActivityFunction> = Parameters<F>[0];
+export type ActivityResult<F extends ActivityFunction> = Awaited<ReturnType<F>>;
+
+/** What runs instead of the activity. */
+export type ActivityStandIn<F extends ActivityFunction> = (
+  input: ActivityInput<F>,
+  activity: ActivityContext,
+) => ActivityResult<F> | Promise<ActivityResult<F>>;
+
+/** One attempt. */
+export interface ActivityCall<F extends ActivityFunction> {
+  readonly input: ActivityInput<F>;
+  readonly workflowId: string;
+  readonly runId: string;
+  readonly attempt: number;
+  readonly idempotencyKey: string;
+  /** On the clock of the test, milliseconds since 1970. */
+  readonly at: number;
+  /** `running`: it has not answered yet, or its process ended first. */
+  readonly outcome: "running" | "completed" | "failed";
+  readonly result: ActivityResult<F> | undefined;
+  readonly error: unknown;
+}
+
+export interface FailureOptions {
+  /** So many attempts fail, then it goes on as before. Default: all of them. */
+  readonly times?: number;
+  /** What they throw. */
+  readonly error?: unknown;
+}
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
+export class ActivityMock<F extends ActivityFunction> {
+  readonly name: string;
+  readonly #now: () => number;
+  readonly #restored: () => void;
+  readonly #calls: Writable<ActivityCall<F>>[] = [];
+  #standIn: ActivityStandIn<F> | undefined;
+  #failures = 0;
+  #error: unknown;
+
+  constructor(name: string, standIn: ActivityStandIn<F> | undefined, now: () => number, restored: () => void) {
+    this.name = name;
+    this.#standIn = standIn;
+    this.#now = now;
+    this.#restored = restored;
+  }
+
+  /** Every attempt, in the order in which they began; also those of processes that crashed. */
+  get calls(): readonly ActivityCall<F>[] {
+    return this.#calls;
+  }
+
+  /** From now on it does this. */
+  does(standIn: ActivityStandIn<F>): this {
+    this.#standIn = standIn;
+    return this;
+  }
+
+  /** From now on it gives this. */
+  returns(result: ActivityResult<F>): this {
+    return this.does(() => result);
+  }
+
+  /** The next attempts fail. */
+  fails({ times = Number.POSITIVE_INFINITY, error }: FailureOptions = {}): this {
+    if (!(times >= 0)) throw new LimpetError("OPTION_INVALID", `fails: times is ${times}; count them from 0`);
+    this.#failures = times;
+    this.#error = error ?? new LimpetError("ACTIVITY_FAILED", `${this.name} fails, as the test wants it to`);
+    return this;
+  }
+
+  /** From now on it never answers: for time limits, and for ending what waits for it. */
+  hangs(): this {
+    return this.does(() => new Promise(() => {}));
+  }
+
+  /** The activity itself runs again, and nothing is recorded any more. */
+  restore(): void {
+    this.#restored();
+  }
+
+  /** One attempt. */
+  async run(real: ActivityFunction, input: ActivityInput<F>, activity: ActivityContext): Promise<unknown> {
+    const { workflowId, runId, attempt, idempotencyKey } = activity;
+    const call: Writable<ActivityCall<F>> = {
+      ...{ input, workflowId, runId, attempt, idempotencyKey, at: this.#now() },
+      ...{ outcome: "running", result: undefined, error: undefined },
+    };
+    this.#calls.push(call);
+    try {
+      if (this.#failures > 0) {
+        this.#failures--;
+        throw this.#error;
+      }
+      call.result = await (this.#standIn ?? (real as ActivityStandIn<F>))(input, activity);
+      call.outcome = "completed";
+      return call.result;
+    } catch (error) {
+      call.outcome = "failed";
+      call.error = error;
+      throw error;
+    }
+  }
+}
+
+/** The mocks of one test, by the names of their activities. */
+export class ActivityMocks {
+  readonly #activities: Map<string, ActivityFunction>;
+  readonly #mocks = new Map<string, ActivityMock<ActivityFunction>>();
+  readonly #now: () => number;
+
+  constructor(activities: Readonly<Record<string, ActivityFunction>>, now: () => number) {
+    this.#activities = new Map(Object.entries(activities));
+    this.#now = now;
+  }
+
+  /** Other code has come. What stands in for an activity goes on to do so. */
+  know(activities: Readonly<Record<string, ActivityFunction>>): void {
+    for (const [name, activity] of Object.entries(activities)) this.#activities.set(name, activity);
+  }
+
+  /** The one that is there already gets what it is to do; its calls stay. */
+  mock(of: ActivityFunction | string, standIn: ActivityStandIn<ActivityFunction> | undefined): never {
+    const name = this.#nameOf(of);
+    const known = this.#mocks.get(name);
+    if (known !== undefined) return (standIn === undefined ? known : known.does(standIn)) as never;
+    const mock = new ActivityMock(name, standIn, this.#now, () => this.#mocks.delete(name));
+    this.#mocks.set(name, mock);
+    return mock as never;
+  }
+
+  #nameOf(of: ActivityFunction | string): string {
+    const found =
+      typeof of === "string"
+        ? this.#activities.has(of) && of
+        : [...this.#activities].find(([, activity]) => activity === of)?.[0];
+    if (typeof found === "string") return found;
+    const shown = typeof of === "string" ? of : of.name || "a function without a name";
+    const known = [...this.#activities.keys()].join(", ") || "none";
+    throw new LimpetError(
+      "ACTIVITY_UNKNOWN",
+      `mock: ${shown} is not among the activities of this test; it has ${known}`,
+    );
+  }
+
+  standInFor(name: string, activity: ActivityFunction): ActivityFunction {
+    const mock = this.#mocks.get(name);
+    return mock === undefined ? activity : (input, context) => mock.run(activity, input, context);
+  }
+}

@@ -1,0 +1,123 @@
+// Workflows, as a test asks for them: a client that outlives the processes it asks. What it was asking for when one of them crashed it asks
+// the next, and it sees to it that nothing is done twice by that.
+import { isLimpetError } from "../kernel/errors.ts";
+import type { Arrival } from "../ports/workflows.ts";
+import {
+  closed,
+  type StartOptions,
+  type UpdateOptions,
+  type WorkflowClient,
+  type WorkflowHandle,
+} from "../workflows/client.ts";
+import type { AnyWorkflow } from "../workflows/definition.ts";
+import type { TestMachine } from "./test-machine.ts";
+import type { TestProcess } from "./test-process.ts";
+
+type Handle = WorkflowHandle<never>;
+
+/** Whoever has it sees a client like any other. */
+export const lastingClient = (machine: TestMachine): WorkflowClient =>
+  new LastingClient(machine) as Record<keyof WorkflowClient, unknown> as WorkflowClient;
+
+const clientOf = ({ app }: TestProcess): WorkflowClient => app.workflows;
+
+class LastingClient {
+  readonly #machine: TestMachine;
+
+  constructor(machine: TestMachine) {
+    this.#machine = machine;
+  }
+
+  get #now(): WorkflowClient {
+    return clientOf(this.#machine.process);
+  }
+
+  async start(of: AnyWorkflow | string, options: StartOptions<unknown>): Promise<Handle> {
+    // The name is checked, and an id that nobody gave is made, once for all attempts.
+    const id = this.#now.prepare(typeof of === "string" ? of : of.name, options).start.workflowId;
+    const before = options.id === undefined ? undefined : await this.#latestRun(id);
+    let isFirst = true;
+    const started = await this.#machine.ask(async (process) => {
+      const client = clientOf(process);
+      const latest = isFirst ? before : await this.#latestRun(id);
+      isFirst = false;
+      if (latest !== before) return client.get(id, latest);
+      return client.start(of as string, { ...options, id });
+    }, "ask again");
+    return this.#handle(id, started.runId);
+  }
+
+  async #latestRun(id: string): Promise<string | undefined> {
+    try {
+      return (await this.#machine.ask((process) => clientOf(process).get(id).describe(), "ask again")).runId;
+    } catch (error) {
+      if (isLimpetError(error, "WORKFLOW_UNKNOWN")) return undefined;
+      throw error;
+    }
+  }
+
+  get(of: AnyWorkflow | string, idOrRun?: string, runId?: string): Handle {
+    const { id, runId: run } = this.#now.get(of as AnyWorkflow, idOrRun as string, runId);
+    return this.#handle(id, run);
+  }
+
+  list(query: Parameters<WorkflowClient["list"]>[0]): ReturnType<WorkflowClient["list"]> {
+    return this.#machine.ask((process) => clientOf(process).list(query), "ask again");
+  }
+
+  count(query: Parameters<WorkflowClient["count"]>[0]): Promise<number> {
+    return this.#machine.ask((process) => clientOf(process).count(query), "ask again");
+  }
+
+  prepare(type: string, options: StartOptions<unknown>): ReturnType<WorkflowClient["prepare"]> {
+    return this.#now.prepare(type, options);
+  }
+
+  signalTo(workflowId: string, runId: string | undefined, name: string, input: unknown): Arrival {
+    return this.#now.signalTo(workflowId, runId, name, input);
+  }
+
+  cancelTo(workflowId: string, runId: string | undefined, reason: string): Arrival {
+    return this.#now.cancelTo(workflowId, runId, reason);
+  }
+
+  #handle(id: string, runId: string | undefined): Handle {
+    const ask = <T>(question: (handle: Handle) => Promise<T>): Promise<T> =>
+      this.#machine.ask((process) => question(clientOf(process).get(id, runId)), "ask again");
+    return {
+      id,
+      runId,
+      result: (options) => ask((handle) => handle.result(options)),
+      signal: async (name, input) =>
+        this.#arrive(this.#now.signalTo(id, runId, typeof name === "string" ? name : name.signal, input)),
+      query: (name: never, input?: unknown) => ask((handle) => handle.query(name, input as never)),
+      update: (name: never, input?: unknown, options: UpdateOptions = {}) =>
+        ask((handle) => handle.update(name, input as never, options)),
+      cancel: async (reason = "") => this.#arrive(this.#now.cancelTo(id, runId, reason)),
+      terminate: (reason) => this.#terminate(ask, reason),
+      describe: () => ask((handle) => handle.describe()),
+      history: () => ask((handle) => handle.history()),
+    };
+  }
+
+  /** The same arrival each time: one that comes twice counts once. */
+  async #arrive(arrival: Arrival): Promise<void> {
+    await this.#machine.ask(async (process) => {
+      const [outcome] = await process.store.workflows.arrive([arrival]);
+      if (outcome!.kind === "closed") throw closed(arrival.workflowId, outcome!.status);
+      process.workflows.worker.nudgeAll();
+      process.workflows.remote.nudge();
+    }, "ask again");
+  }
+
+  async #terminate(ask: <T>(question: (handle: Handle) => Promise<T>) => Promise<T>, reason?: string): Promise<void> {
+    let attempts = 0;
+    await ask(async (handle) => {
+      attempts++;
+      await handle.terminate(reason).catch((error: unknown) => {
+        // The attempt before has done it.
+        if (attempts === 1 || !isLimpetError(error, "WORKFLOW_CLOSED")) throw error;
+      });
+    });
+  }
+}

@@ -1,0 +1,94 @@
+// Holds a history that was recorded against the code as it is now: whether runs that are under way in production would go on with it.
+// Nothing runs but the code of the workflow.
+import { LimpetError } from "../kernel/errors.ts";
+import { systemSettle } from "../nodes/system.ts";
+import { installGuards } from "../nodes/workflow-guards.ts";
+import type { RunHistoryEvent } from "../workflows/client.ts";
+import type { AnyWorkflow } from "../workflows/definition.ts";
+import { describeDecision } from "../workflows/divergence.ts";
+import type { HistoryEvent, Step } from "../workflows/events.ts";
+import { Execution } from "../workflows/execution.ts";
+import type { Activities } from "./test-app.ts";
+
+/** What `limpet workflows <id> --events --json` prints, as text or parsed; or what a handle's `history()` gives. */
+export type RecordedHistory = string | readonly RunHistoryEvent[] | { readonly events: readonly RunHistoryEvent[] };
+
+export interface ReplayOptions {
+  /** As they are given to `limpet()`. One that is not among them has the name of its function. */
+  readonly activities?: Activities;
+  /** What `ctx.info` says. */
+  readonly namespace?: string;
+  readonly queue?: string;
+}
+
+/** Where the code is after the last event. */
+export interface ReplayedRun {
+  readonly workflowId: string;
+  readonly runId: string;
+  readonly events: number;
+  /** The code has come to its end. */
+  readonly isOver: boolean;
+  /** For people. */
+  readonly waitsFor: readonly string[];
+  /** What the code decides at this point and the history does not have: the run would go on with it. */
+  readonly decides: readonly string[];
+}
+
+/**
+ * Replays a recorded run with this code. Rejects with WORKFLOW_DIVERGED when the code does not do what the history says it did, as a
+ * worker would find, and with WORKFLOW_MISUSED when it does what no workflow may.
+ */
+export async function replayHistory(
+  workflow: AnyWorkflow,
+  history: RecordedHistory,
+  { activities = {}, namespace = "default", queue = "default" }: ReplayOptions = {},
+): Promise<ReplayedRun> {
+  const events = eventsOf(history);
+  const [first] = events;
+  if (first?.event.kind !== "WorkflowStarted") throw unreadable("it does not begin with WorkflowStarted");
+  const { type, workflowId, runId } = first.event;
+  if (type !== workflow.name) {
+    throw new LimpetError("WORKFLOW_TYPE_UNKNOWN", `this is the history of a workflow ${type}, not ${workflow.name}`);
+  }
+  installGuards();
+  const names = new Map<object, string>(Object.entries(activities).map(([name, activity]) => [activity, name]));
+  const nameOf = (activity: object): string | undefined =>
+    names.get(activity) ?? ((typeof activity === "function" && activity.name) || undefined);
+  const execution = new Execution(workflow, { settle: systemSettle, namespace, queue, nameOf });
+  await execution.replay(events.map(({ at, event }): Step => ({ at, events: [event] })));
+  return {
+    ...{ workflowId, runId, events: events.length },
+    isOver: execution.end !== undefined,
+    waitsFor: execution.waitsFor,
+    decides: execution.fresh.map(describeDecision),
+  };
+}
+
+function eventsOf(history: RecordedHistory): readonly RunHistoryEvent[] {
+  const read = typeof history === "string" ? parsed(history) : history;
+  const list: unknown = Array.isArray(read) ? read : (read as { readonly events?: unknown } | null)?.events;
+  if (!Array.isArray(list)) throw unreadable("it is neither a list of events nor an object that has one");
+  for (const [i, each] of list.entries()) {
+    if (!isRecorded(each)) throw unreadable(`what stands at place ${i} is not an event with its number and time`);
+    // A part of a history says nothing: code is replayed from the beginning.
+    if (each.number !== i + 1) throw unreadable(`event ${i + 1} is missing`);
+  }
+  return list as readonly RunHistoryEvent[];
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw unreadable("it is no JSON", cause);
+  }
+}
+
+function isRecorded(value: unknown): value is { number: number; at: number; event: HistoryEvent } {
+  if (typeof value !== "object" || value === null) return false;
+  const { number, at, event } = value as Partial<RunHistoryEvent>;
+  return typeof number === "number" && typeof at === "number" && typeof event?.kind === "string";
+}
+
+const unreadable = (why: string, cause?: unknown): LimpetError =>
+  new LimpetError("ARGUMENT_INVALID", `this history cannot be replayed: ${why}`, { cause });

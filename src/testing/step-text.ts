@@ -1,0 +1,29 @@
+// How what a process writes is told to people: one line for a transaction. Pure.
+import type { ReminderWrite, Settlement } from "../ports/reminders.ts";
+import type { Append, Arrival, Closing, RunStart } from "../ports/workflows.ts";
+import { type HistoryEvent, readPage } from "../workflows/events.ts";
+import { readMessage } from "../workflows/messages.ts";
+
+const nameIn = (event: object): string =>
+  "name" in event && typeof event.name === "string" ? ` ${event.name}` : "change" in event ? ` ${event.change}` : "";
+
+const eventText = (event: HistoryEvent): string => `${event.kind}${nameIn(event)}`;
+
+const eventsText = (data: string): string => readPage(data).events.map(eventText).join(", ");
+
+export const startText = ({ workflowId, first }: RunStart): string => `${workflowId}: ${eventsText(first.data)}`;
+
+export function arrivalText({ workflowId, data }: Arrival): string {
+  const { message } = readMessage(data);
+  return `to ${workflowId}: ${message.kind}${nameIn(message)}`;
+}
+
+export const appendText = ({ page, fate }: Append, workflowId: string): string =>
+  `${workflowId}: ${page === undefined ? "nothing new" : eventsText(page.data)}${fate.kind === "rest" ? ", rests" : ""}`;
+
+export const closingText = ({ workflowId, status }: Closing): string => `${workflowId}: ${status}`;
+
+export const reminderText = (write: ReminderWrite): string =>
+  `reminder ${write.key.type}/${write.key.id}/${write.key.name} ${write.kind === "set" ? "set" : "cancelled"}`;
+
+export const settlementText = ({ kind }: Settlement): string => `reminder ${kind}`;

@@ -1,0 +1,78 @@
+// One process of a test, from its start to its end. It is the same app that runs in production; only its clock, its store and what it runs
+// as activities come from the test.
+import type { Settings } from "../config/settings.ts";
+import { invariant } from "../kernel/errors.ts";
+import { type App, type Definitions, openApp } from "../nodes/app.ts";
+import { systemRandom } from "../nodes/system.ts";
+import type { WorkflowNode } from "../nodes/workflow-node.ts";
+import type { Log } from "../ports/log.ts";
+import type { Store } from "../ports/store.ts";
+import type { VirtualClock } from "../world/virtual-clock.ts";
+import type { ActivityMocks } from "./activity-mock.ts";
+import type { DurableSteps } from "./durable-steps.ts";
+import { Life, mortalClock, never } from "./life.ts";
+import { MortalStore } from "./mortal-store.ts";
+
+/** What the processes of one test share: the world around them. */
+export interface Surroundings {
+  readonly clock: VirtualClock;
+  readonly store: Store;
+  readonly log: Log;
+  readonly settings: Settings;
+  readonly checksReplay: boolean;
+  readonly steps: DurableSteps;
+  readonly mocks: ActivityMocks;
+}
+
+const HOUR_MS = 3_600_000;
+
+export class TestProcess {
+  readonly life = new Life();
+  /** As it sees it. */
+  readonly store: Store;
+  readonly #mortal: MortalStore;
+  #app: App | undefined;
+  #workflows: WorkflowNode | undefined;
+
+  /** `ended`: it has ended at a step at which it was to. */
+  constructor({ store, steps }: Surroundings, ended: (process: TestProcess) => void) {
+    const { life } = this;
+    this.#mortal = new MortalStore({ store, life, step: (text) => steps.next(text), end: () => ended(this) });
+    this.store = this.#mortal.view;
+  }
+
+  /** Never resolves when it ends before it is open. */
+  async open(definitions: Definitions, around: Surroundings): Promise<void> {
+    const { clock, log, settings, checksReplay, mocks } = around;
+    const { life } = this;
+    this.#app = await openApp(definitions, settings, {
+      ...{ log, checksReplay, random: systemRandom, pingMs: HOUR_MS },
+      clock: mortalClock(clock, life),
+      store: this.store,
+      standIn: (name, activity) => (life.isOver ? never : mocks.standInFor(name, activity)),
+      opened: (workflows) => {
+        this.#workflows = workflows;
+      },
+    });
+  }
+
+  get app(): App {
+    invariant(this.#app !== undefined, "whoever asks for the app has waited until it is open");
+    return this.#app;
+  }
+
+  get workflows(): WorkflowNode {
+    invariant(this.#workflows !== undefined, "whoever asks for its workflows has waited until it is open");
+    return this.#workflows;
+  }
+
+  /** It ends with everything in its memory. */
+  end(): void {
+    this.life.end();
+  }
+
+  /** Others need not wait for what it had leases on. */
+  giveBack(): Promise<void> {
+    return this.#mortal.giveBack();
+  }
+}
