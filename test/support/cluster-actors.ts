@@ -135,6 +135,8 @@ export interface Role {
   readonly trace: string;
   readonly dedicated: boolean;
   readonly types: readonly ActorTypeName[];
+  /** A module with further `actors`, and the `workflows` and `activities` of this process: each kind of them, or none. */
+  readonly module?: string | undefined;
   /** As `limpet()` takes them. */
   readonly settings: object;
   /** Connections to these ports of this machine go to other ports. */
