@@ -261,7 +261,7 @@ export class WorkflowNode {
   ): Promise<void> {
     const { namespace } = this.#settings;
     try {
-      await this.#arrive({ namespace, workflowId, runId, key, data });
+      await this.#arrive({ namespace, workflowId, runId, key, data, goesAlong: false });
     } catch (error) {
       if (!(error instanceof LimpetError) || (error.code !== "WORKFLOW_CLOSED" && error.code !== "WORKFLOW_UNKNOWN"))
         throw error;

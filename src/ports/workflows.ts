@@ -52,13 +52,13 @@ export interface RunStart extends WorkflowKey {
   readonly memo: string;
   /** The task is ready so much later. */
   readonly delayMs: number;
-  /** When a run is open: it stays and this one is not started, or it is ended for this one. */
-  readonly ifOpen: "keep" | "terminate";
-  /** When there were runs and none is open. */
+  /** When there were runs and none is open. One that is open stays, and this one is not started. */
   readonly ifClosed: "start" | "start unless completed" | "keep";
   /** A lease that its task has from the start: whoever starts it runs it. */
   readonly lease: TaskLease | undefined;
   readonly reminders: readonly ReminderWrite[];
+  /** Who is told in the same step when it is not started because another run is there. Only as part of a step. */
+  readonly refusal: Arrival | undefined;
 }
 
 export type StartOutcome =
@@ -71,6 +71,8 @@ export interface Arrival extends WorkflowKey {
   /** Two arrivals with the same key are one, as long as the first is in the inbox. */
   readonly key: string;
   readonly data: string;
+  /** It is for the workflow, not for this run alone: when another run continues it before this was taken, it goes along. */
+  readonly goesAlong: boolean;
 }
 
 export type ArrivalOutcome =
@@ -84,9 +86,13 @@ export type TaskFate =
   | { readonly kind: "keep"; readonly leaseMs: number }
   /** Until something arrives. If something has arrived beyond what was taken, it is ready at once. */
   | { readonly kind: "rest" }
+  /** "continued": by the run of the same workflow that is among the starts. What has arrived since and goes along is for that one. */
   | { readonly kind: "close"; readonly status: Exclude<RunStatus, "running">; readonly result: string };
 
-/** One step of a run: all of it is done, or none. In this order: the page, the fate, the starts, the arrivals. */
+/**
+ * One step of a run: all of it is done, or none. In this order: the page, the fate, the starts, the refusals of those that were not
+ * started, the arrivals, and what goes along.
+ */
 export interface Append {
   readonly ref: number;
   readonly token: string;
@@ -125,6 +131,10 @@ export interface TaskClaim {
   readonly types: readonly string[];
   /** The build of this worker; tasks of runs that are bound to another one are left alone. */
   readonly build: string;
+  /** Other builds whose runs it can go on with. */
+  readonly compatible: readonly string[];
+  /** Runs that are bound to no build are bound to this one by being claimed. */
+  readonly binds: boolean;
   readonly limit: number;
   readonly lease: TaskLease;
   /** This worker keeps runs in memory, and affinity counts at all. */
@@ -265,7 +275,7 @@ export interface StickyCounts {
 /**
  * Rejections are `LimpetError`s as those of the store (ports/store.ts). Everything may be sent again when its answer was lost: a start and
  * an arrival are known by their ids; a step that was done, with nothing done to its run since, is `done` all the same (its token stays on
- * the row until another claim, and on the run when it closed it).
+ * the row until another claim, and on the run when it closed it). It is known by its page and its fate: another one in its place is `lost`.
  */
 export interface Workflows {
   /** Answers stand in the order of the starts. No workflow twice in one batch. */

@@ -2,9 +2,11 @@
 // It opens the store once and gives each test a namespace of its own, so a slow store is slow only once.
 import { after, before, describe } from "node:test";
 import { workflowArrivalsContract } from "./contract/workflows-arrivals.contract.ts";
+import { workflowBuildsContract } from "./contract/workflows-builds.contract.ts";
 import { workflowClaimsContract } from "./contract/workflows-claims.contract.ts";
 import { workflowClosingContract } from "./contract/workflows-closing.contract.ts";
 import { workflowCommitsContract } from "./contract/workflows-commits.contract.ts";
+import { workflowContinuingContract } from "./contract/workflows-continuing.contract.ts";
 import { workflowCrowdContract } from "./contract/workflows-crowd.contract.ts";
 import { workflowEndsContract } from "./contract/workflows-ends.contract.ts";
 import { workflowLeasesContract } from "./contract/workflows-leases.contract.ts";
@@ -25,7 +27,9 @@ export const workflowParts = {
   arrivals: workflowArrivalsContract,
   steps: workflowStepsContract,
   together: workflowTogetherContract,
+  continuing: workflowContinuingContract,
   claims: workflowClaimsContract,
+  builds: workflowBuildsContract,
   sticky: workflowStickyContract,
   leases: workflowLeasesContract,
   ends: workflowEndsContract,

@@ -8,13 +8,14 @@ import { fromWire, toWire } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { Arrival, RunQuery, RunStart, RunStatus, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
+import { arrivalOf } from "./arrivals.ts";
 import type { AttributeValue } from "./context.ts";
 import type { AnyWorkflow, InputOf, QueryName, ResultOf, SignalName, UpdateName } from "./definition.ts";
 import { checked, checkWorkflowId } from "./definition.ts";
 import type { EndWatch, RunEnd } from "./end-watch.ts";
 import type { HistoryEvent, Started } from "./events.ts";
 import { readPage, writePage } from "./events.ts";
-import { type Message, writeError, writeMessage } from "./messages.ts";
+import { type Message, writeError } from "./messages.ts";
 import type { Dispatcher } from "./outgoing.ts";
 
 export interface StartOptions<Input> {
@@ -192,7 +193,7 @@ export class WorkflowClient {
   }
 
   #to(workflowId: string, runId: string | undefined, key: string, message: Message): Arrival {
-    return { namespace: this.#world.namespace, workflowId, runId, key, data: writeMessage(message) };
+    return arrivalOf({ namespace: this.#world.namespace, workflowId, runId, key }, message);
   }
 
   /** A workflow that was started somewhere. */

@@ -5,11 +5,12 @@ import { toWire } from "../kernel/values.ts";
 import type { ReminderBook } from "../ports/reminder-book.ts";
 import type { ReminderKey, ReminderWrite } from "../ports/reminders.ts";
 import type { Arrival, RunStart } from "../ports/workflows.ts";
+import { arrivalOf } from "./arrivals.ts";
 import type { Decision, End, ParentClosePolicy, Started } from "./events.ts";
 import { writePage } from "./events.ts";
 import type { Execution } from "./execution.ts";
 import type { HeldRun } from "./held-run.ts";
-import { activityType, type QueuedActivity, TIMEOUT_TYPE, TIMER_TYPE, writeMessage } from "./messages.ts";
+import { activityType, type Message, type QueuedActivity, TIMEOUT_TYPE, TIMER_TYPE } from "./messages.ts";
 
 /** Numbered changes of the engine that replay can see; runs keep the number they were begun with. */
 export const ENGINE_FLAGS = 1;
@@ -107,8 +108,8 @@ export class Dispatcher {
     }
   }
 
-  #tell(workflowId: string, key: string, message: Parameters<typeof writeMessage>[0], runId?: string): Arrival {
-    return { namespace: this.#needs.namespace, workflowId, runId, key, data: writeMessage(message) };
+  #tell(workflowId: string, key: string, message: Message, runId?: string): Arrival {
+    return arrivalOf({ namespace: this.#needs.namespace, workflowId, runId, key }, message);
   }
 
   /** An activity is put into its queue, again or for the first time. */
@@ -131,7 +132,6 @@ export class Dispatcher {
     how: {
       readonly queue: string;
       readonly at: number;
-      readonly ifOpen?: RunStart["ifOpen"];
       readonly ifClosed?: RunStart["ifClosed"];
       readonly build?: string | undefined;
       readonly delayMs?: number;
@@ -155,9 +155,9 @@ export class Dispatcher {
       attributes: JSON.stringify(told.attributes ?? {}),
       memo: JSON.stringify(told.memo ?? {}),
       delayMs: how.delayMs ?? 0,
-      ifOpen: how.ifOpen ?? "keep",
       ifClosed: how.ifClosed ?? "start",
       lease: undefined,
+      refusal: undefined,
       reminders: Number.isFinite(timeoutAt) ? [this.#set(this.#key(TIMEOUT_TYPE, runId, 0), timeoutAt, data)] : [],
     };
   }

@@ -5,11 +5,12 @@ import { rebuildTold } from "../kernel/told-error.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { Arrival, RunStart, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
+import { arrivalOf } from "./arrivals.ts";
 import { closed, type WorkflowClient } from "./client.ts";
 import { checked, checkWorkflowId } from "./definition.ts";
 import type { Started, Wire } from "./events.ts";
 import { readPage } from "./events.ts";
-import { type Message, writeMessage } from "./messages.ts";
+import type { Message } from "./messages.ts";
 import type { Dispatcher } from "./outgoing.ts";
 import { Refused, tooLarge } from "./remote-refusal.ts";
 
@@ -137,7 +138,7 @@ export class RemoteControl {
     const { namespace } = this.#world;
     if (run.status !== "running") throw notActive(run);
     const { workflowId, runId } = run;
-    await this.#world.arrive({ namespace, workflowId, runId, key, data: writeMessage(message) });
+    await this.#world.arrive(arrivalOf({ namespace, workflowId, runId, key }, message));
   }
 
   /** Undefined: in time nothing came of it; it may still. */

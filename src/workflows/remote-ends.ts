@@ -1,8 +1,7 @@
-// How runs whose code is elsewhere end: what their row keeps, and what of their inbox goes on with the next run. Pure.
-import type { Arrival, StoredArrival, TaskFate } from "../ports/workflows.ts";
+// How runs whose code is elsewhere end: what their row keeps. Pure.
+import type { TaskFate } from "../ports/workflows.ts";
 import type { End } from "./events.ts";
-import { readMessage, writeError, writeResult } from "./messages.ts";
-import type { RemoteRun } from "./remote-run.ts";
+import { writeError, writeResult } from "./messages.ts";
 
 export function closeBy(end: End): Extract<TaskFate, { kind: "close" }> {
   switch (end.kind) {
@@ -15,17 +14,4 @@ export function closeBy(end: End): Extract<TaskFate, { kind: "close" }> {
     case "WorkflowFailed":
       return { kind: "close", status: "failed", result: writeError(end.error) };
   }
-}
-
-/** Signals and updates that came too late for this run are heard by the next. */
-export function carriedOver(
-  inbox: readonly StoredArrival[],
-  end: End,
-  { workflowId }: RemoteRun,
-  namespace: string,
-): Arrival[] {
-  if (end.kind !== "WorkflowContinuedAsNew") return [];
-  const isForAnyRun = ({ data }: StoredArrival): boolean =>
-    ["SignalReceived", "UpdateRequested", "CancelRequested"].includes(readMessage(data).message.kind);
-  return inbox.filter(isForAnyRun).map(({ key, data }) => ({ namespace, workflowId, runId: end.runId, key, data }));
 }

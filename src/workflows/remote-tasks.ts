@@ -14,14 +14,15 @@ import type {
   StoredRun,
   Workflows,
 } from "../ports/workflows.ts";
+import { arrivalOf } from "./arrivals.ts";
 import type { HistoryEvent } from "./events.ts";
 import { isDecision, writePage } from "./events.ts";
 import { HISTORY_MOST_BYTES, HISTORY_MOST_EVENTS } from "./history-budget.ts";
-import { readMessage, writeError, writeMessage } from "./messages.ts";
+import { readMessage, writeError } from "./messages.ts";
 import type { Dispatcher } from "./outgoing.ts";
 import { takeArrivals } from "./remote-arrivals.ts";
 import { type Command, decide } from "./remote-commands.ts";
-import { carriedOver, closeBy } from "./remote-ends.ts";
+import { closeBy } from "./remote-ends.ts";
 import { checkLease, notFound, notLeased } from "./remote-leases.ts";
 import { Refused } from "./remote-refusal.ts";
 import type { AcceptedUpdate, RemoteRun } from "./remote-run.ts";
@@ -100,6 +101,7 @@ export class RemoteTasks {
     for (;;) {
       const { tasks, next, now } = await store.claim({
         ...{ namespace, queue: worker.queue, build: worker.build, types: worker.workflowTypes, limit: 1, staleMs },
+        ...{ compatible: [], binds: worker.build !== "" },
         lease: { token: random.id(), worker: worker.id, leaseMs },
         isSticky: isSticky && worker.sticky !== "never",
       });
@@ -235,12 +237,11 @@ export class RemoteTasks {
       isDone = await this.#write(run, { ...append, ...outgoing, attributes, affinity });
     } else {
       const more = this.#world.dispatcherOf(stored.queue).atEnd(run, end, at);
-      const inbox = end.kind === "WorkflowContinuedAsNew" ? await this.#world.store.inbox(ref, task.taken, TAKE) : [];
       isDone = await this.#write(run, {
         ...{ ...append, attributes, fate: closeBy(end) },
         reminders: [...outgoing.reminders, ...more.reminders],
         starts: [...outgoing.starts, ...more.starts],
-        arrivals: [...outgoing.arrivals, ...more.arrivals, ...carriedOver(inbox, end, run, this.#world.namespace)],
+        arrivals: [...outgoing.arrivals, ...more.arrivals],
       });
     }
     if (!isDone) throw notLeased(holder.taskId);
@@ -277,7 +278,7 @@ export class RemoteTasks {
   #lookAgain(run: RemoteRun): Append["arrivals"][number] {
     const { workflowId, runId, last } = run;
     const { namespace } = this.#world;
-    return { namespace, workflowId, runId, key: `look ${last}`, data: writeMessage({ kind: "LookAgain" }) };
+    return arrivalOf({ namespace, workflowId, runId, key: `look ${last}` }, { kind: "LookAgain" });
   }
 
   /** The task could not be done: somebody may have it after a pause, and at once if the run was asked to end. */

@@ -230,7 +230,7 @@ export class Worker {
         this.#isNudged = false;
         const { namespace, queue, build } = this.#settings;
         const claims = await this.#world.store.claim({
-          ...{ namespace, queue, build, types: this.types },
+          ...{ namespace, queue, build, types: this.types, compatible: [], binds: false },
           limit: Math.min(this.#room, 200),
           lease: this.#lease(),
           isSticky: this.cache.isOn,

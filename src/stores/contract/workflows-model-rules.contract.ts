@@ -26,14 +26,14 @@ export interface ModelRun {
   readonly workflowId: string;
   readonly runId: string;
   readonly type: string;
-  readonly build: string | undefined;
+  build: string | undefined;
   status: RunStatus;
   result: string | undefined;
   closedAt: number | undefined;
   closedBy: string | undefined;
   isWatched: boolean;
   events: string[];
-  inbox: [number: number, key: string][];
+  inbox: [number: number, key: string, goesAlong: boolean][];
   task: ModelTask | undefined;
 }
 
@@ -41,6 +41,7 @@ interface Claimer {
   readonly worker: string;
   readonly types: readonly string[];
   readonly build: string;
+  readonly compatible: readonly string[];
   readonly isSticky: boolean;
   readonly stale: number;
 }
@@ -74,15 +75,14 @@ export class WorkflowModel {
 
   /** `ref` is the one a new run has. */
   start(start: RunStart, ref: number): StartOutcome {
-    const { workflowId, runId, type, build, first, lease, delayMs, ifOpen, ifClosed } = start;
+    const { workflowId, runId, type, build, first, lease, delayMs, ifClosed } = start;
     const outcome = (run: ModelRun, isNew: boolean) => ({ ref: run.ref, runId: run.runId, status: run.status, isNew });
     const known = this.#runs.find((run) => run.runId === runId);
     if (known !== undefined) return outcome(known, true);
     const latest = this.#latest(workflowId);
-    if (latest?.task !== undefined && ifOpen === "keep") return outcome(latest, false);
-    if (latest?.task !== undefined) this.#end(latest, "terminated", "");
-    else if (latest !== undefined && ifClosed === "keep") return outcome(latest, false);
-    else if (latest?.status === "completed" && ifClosed === "start unless completed") return outcome(latest, false);
+    if (latest?.task !== undefined) return outcome(latest, false);
+    if (latest !== undefined && ifClosed === "keep") return outcome(latest, false);
+    if (latest?.status === "completed" && ifClosed === "start unless completed") return outcome(latest, false);
     const task: ModelTask = {
       ...{ state: lease === undefined ? "ready" : "leased", token: lease?.token, worker: lease?.worker },
       at: this.clock + (lease?.leaseMs ?? delayMs) / MINUTE,
@@ -96,13 +96,13 @@ export class WorkflowModel {
     return outcome(run, true);
   }
 
-  arrive({ workflowId, key }: Arrival): ArrivalOutcome {
+  arrive({ workflowId, key, goesAlong }: Pick<Arrival, "workflowId" | "key" | "goesAlong">): ArrivalOutcome {
     const run = this.#latest(workflowId);
     if (run?.task === undefined) return { kind: "closed", status: run?.status };
     const { ref, runId, task, inbox } = run;
     const known = inbox.find(([, one]) => one === key);
     if (known !== undefined) return { kind: "arrived", ref, runId, number: known[0] };
-    inbox.push([++task.arrived, key]);
+    inbox.push([++task.arrived, key, goesAlong]);
     if (task.state === "idle") Object.assign(task, { state: "ready", at: this.clock });
     return { kind: "arrived", ref, runId, number: task.arrived };
   }
@@ -121,7 +121,10 @@ export class WorkflowModel {
     const begin = () => starts.map((start, i) => this.start(start, refs[i]!));
     if (task === undefined || run.events.length !== last) {
       const isTheirs = run.task === undefined ? run.closedBy === token : run.task.token === token;
-      if (!isTheirs || run.events.length !== last + (page?.count ?? 0)) return lost;
+      const [own, written] = [page?.data.split("\n") ?? [], run.events.slice(last)];
+      if (!isTheirs || run.events.length !== last + own.length || own.join() !== written.join()) return lost;
+      if (fate.kind !== "close" ? run.task === undefined : run.status !== fate.status) return lost;
+      if (run.task !== undefined && (run.task.state === "leased") !== (fate.kind === "keep")) return lost;
       const found = starts.map((start) => {
         const mine = this.#runs.find(({ runId }) => runId === start.runId);
         const one = mine ?? this.#latest(start.workflowId);
@@ -142,7 +145,14 @@ export class WorkflowModel {
     }
     const { arrived } = task;
     const begun = begin();
+    for (const [i, { refusal }] of starts.entries()) {
+      if (refusal !== undefined && !begun[i]!.isNew) this.arrive(refusal);
+    }
     for (const arrival of arrivals) this.arrive(arrival);
+    if (run.status === "continued") {
+      const { workflowId } = run;
+      for (const [, key, goesAlong] of run.inbox) if (goesAlong) this.arrive({ workflowId, key, goesAlong });
+    }
     return { kind: "done" as const, isNew: true, starts: begun, arrived, isWatched: run.isWatched };
   }
 
@@ -159,13 +169,13 @@ export class WorkflowModel {
   }
 
   /** What a claimer may have, in order; and when there may be more at the latest. */
-  matches({ worker, types, build, isSticky, stale }: Claimer): { ready: Ready[]; later: number[] } {
+  matches({ worker, types, build, compatible, isSticky, stale }: Claimer): { ready: Ready[]; later: number[] } {
     const ready: Ready[] = [];
     const later: number[] = [];
     for (const run of this.#runs) {
       const { task } = run;
       if (task?.at === undefined || !types.includes(run.type)) continue;
-      if (run.build !== undefined && run.build !== build) continue;
+      if (run.build !== undefined && ![build, ...compatible].includes(run.build)) continue;
       const { at, sticky } = task;
       const isActive = isSticky && sticky !== undefined && sticky.until > this.clock;
       const isMine = isActive && sticky.worker === worker;
@@ -179,8 +189,11 @@ export class WorkflowModel {
     return { ready: ready.sort((a, b) => a.order - b.order || a.at - b.at), later };
   }
 
-  claim({ task }: ModelRun, worker: string, token: string, lease: number): ModelTask {
+  /** `build`: the one that it is bound to by it, if it is bound to none. */
+  claim(run: ModelRun, worker: string, token: string, lease: number, build: string | undefined): ModelTask {
+    const { task } = run;
     const { attempt } = task!;
+    run.build ??= build;
     return Object.assign(task!, { state: "leased", at: this.clock + lease, token, worker, attempt: attempt + 1 });
   }
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import type { Append, AppendOutcome } from "../../ports/workflows.ts";
+import type { Append, AppendOutcome, Arrival } from "../../ports/workflows.ts";
 import { type ModelRun, WorkflowModel } from "./workflows-model-rules.contract.ts";
 import { freshId, type HeldTask, MINUTE, page, Site, type WorkflowsHarness } from "./workflows-shared.contract.ts";
 
@@ -43,26 +43,31 @@ const steps = {
     ...{
       lease: maybe(leaseFor),
       delay: fc.constantFrom(0, 0, 15, 35),
-      ifOpen: fc.constantFrom("keep", "keep", "terminate"),
     },
     ifClosed: fc.constantFrom("start", "start", "start unless completed", "keep"),
     isAgain: fc.constantFrom(false, false, false, true),
   }),
   arrive: fc.record({
     kind: fc.constant("arrive" as const),
-    batch: fc.array(fc.record({ which, key: fc.nat(6) }), { minLength: 1, maxLength: 4 }),
+    batch: fc.array(fc.record({ which, key: fc.nat(6), goesAlong: fc.boolean() }), { minLength: 1, maxLength: 4 }),
   }),
   append: fc.record({
     kind: fc.constant("append" as const),
     batch: fc.array(append, { minLength: 1, maxLength: 3 }),
     starts: maybe(fc.nat(2)),
     sends: maybe(fc.record({ which, key: fc.nat(6) })),
+    /** One that is continued is mostly continued by a run. */
+    goesOn: fc.constantFrom(true, true, true, false),
+    /** Who is told when nothing is started. */
+    refusesTo: maybe(fc.record({ which, key: fc.nat(6) })),
   }),
   again: fc.record({ kind: fc.constant("again" as const) }),
   claim: fc.record({
     ...{ kind: fc.constant("claim" as const), worker, lease: leaseFor, limit: fc.integer({ min: 1, max: 4 }) },
     ...{ types: fc.constantFrom(["A", "B"], ["A", "B"], ["A"], ["B"]), build: fc.constantFrom("b1", "b1", "b2") },
     isSticky: fc.constantFrom(true, true, true, false),
+    binds: fc.boolean(),
+    compatible: fc.constantFrom([], [], ["b2"], ["b1", "b3"]),
   }),
   renew: fc.record({
     kind: fc.constant("renew" as const),
@@ -133,7 +138,9 @@ class Story {
       case "start":
         return this.#start(step);
       case "arrive": {
-        const batch = step.batch.map(({ which, key }) => this.#site.arrivalOf(idOf(which), `${key}`));
+        const batch = step.batch.map(({ which, key, goesAlong }) =>
+          this.#site.arrivalOf(idOf(which), `${key}`, { goesAlong }),
+        );
         const outcomes = await workflows.arrive(batch);
         return assert.deepEqual(
           outcomes,
@@ -191,10 +198,10 @@ class Story {
     }
   }
 
-  async #start({ which, build, lease, delay, ifOpen, ifClosed, isAgain }: Of<"start">): Promise<void> {
+  async #start({ which, build, lease, delay, ifClosed, isAgain }: Of<"start">): Promise<void> {
     const own = lease === undefined ? undefined : { token: freshId(), worker: "w1", leaseMs: lease * MINUTE };
     const fresh = this.#site.startOf(idOf(which), {
-      ...{ type: typeOf(which), build, lease: own, ifOpen, ifClosed, first: page(`${++this.#events}`) },
+      ...{ type: typeOf(which), build, lease: own, ifClosed, first: page(`${++this.#events}`) },
       delayMs: lease === undefined ? delay * MINUTE : 0,
     });
     const start =
@@ -206,7 +213,7 @@ class Story {
       this.#memories.push({ ref: outcome.ref, token: start.lease.token, last: 1, taken: 0 });
   }
 
-  async #append({ batch, starts, sends }: Of<"append">): Promise<void> {
+  async #append({ batch, starts, sends, goesOn, refusesTo }: Of<"append">): Promise<void> {
     const appends: Append[] = [];
     for (const { of, events, off, takes, fate, affinity } of batch) {
       const memory = this.#remembered(of);
@@ -235,9 +242,14 @@ class Story {
     const isAmong = (id: string) => appends.some(({ ref }) => this.#model.run(ref)?.workflowId === id);
     const [child, target] = [`run ${starts}`, sends && idOf(sends.which)];
     const mayBring = first.page !== undefined || first.fate.kind !== "keep";
+    const own = this.#model.run(first.ref)?.workflowId;
+    const isContinued = first.fate.kind === "close" && first.fate.status === "continued" && own !== undefined;
+    const told = refusesTo && idOf(refusesTo.which);
+    const refusal = told === undefined || isAmong(told) ? undefined : this.#site.arrivalOf(told, `${refusesTo?.key}`);
+    const begun = isContinued && goesOn ? [this.#childOf(Number(own.at(-1)), refusal)] : [];
     const withMore: Append = {
       ...first,
-      starts: mayBring && starts !== undefined && !isAmong(child) ? [this.#childOf(starts)] : [],
+      starts: mayBring && starts !== undefined && !isAmong(child) ? [...begun, this.#childOf(starts, refusal)] : begun,
       arrivals:
         mayBring && target !== undefined && !isAmong(target) ? [this.#site.arrivalOf(target, `${sends?.key}`)] : [],
     };
@@ -245,8 +257,8 @@ class Story {
     await this.#send(this.#lastBatch);
   }
 
-  #childOf(which: number) {
-    return this.#site.startOf(idOf(which), { type: typeOf(which), first: page(`${++this.#events}`) });
+  #childOf(which: number, refusal: Arrival | undefined) {
+    return this.#site.startOf(idOf(which), { type: typeOf(which), first: page(`${++this.#events}`), refusal });
   }
 
   async #send(batch: readonly Append[]): Promise<void> {
@@ -271,13 +283,13 @@ class Story {
     this.#memories.push({ ref, token, last: last + (some?.count ?? 0), taken });
   }
 
-  async #claim({ worker, lease, limit, types, build, isSticky }: Of<"claim">): Promise<void> {
+  async #claim({ worker, lease, limit, types, build, isSticky, binds, compatible }: Of<"claim">): Promise<void> {
     const token = freshId();
     const held = { token, worker, leaseMs: lease * MINUTE };
     const { now, tasks, next } = await this.#site.claim({
-      ...{ types, build, limit, isSticky, lease: held, staleMs: STALE * MINUTE },
+      ...{ types, build, limit, isSticky, lease: held, staleMs: STALE * MINUTE, binds, compatible },
     });
-    const { ready, later } = this.#model.matches({ worker, types, build, isSticky, stale: STALE });
+    const { ready, later } = this.#model.matches({ worker, types, build, compatible, isSticky, stale: STALE });
     const wanted = ready.slice(0, limit).map(({ order, at }) => [order, at]);
     const got = tasks.map(({ ref }) => ready.find(({ run }) => run.ref === ref));
     assert.deepEqual(
@@ -288,7 +300,7 @@ class Story {
     for (const [i, task] of tasks.entries()) {
       const { run, mode } = got[i]!;
       const { workflowId, runId, type, events } = run;
-      const { attempt, taken, arrived } = this.#model.claim(run, worker, token, lease);
+      const { attempt, taken, arrived } = this.#model.claim(run, worker, token, lease, binds ? build : undefined);
       const key = { namespace: this.#site.namespace, workflowId, ref: run.ref, runId, type, token };
       assert.deepEqual(task, { ...key, attempt, mode, last: events.length, taken, arrived });
       this.#memories.push({ ref: run.ref, token, last: events.length, taken });
@@ -311,22 +323,27 @@ class Story {
       moment === undefined ? undefined : Math.round((moment - now) / MINUTE) + this.#model.clock;
     const listed = await it.workflows.list({ namespace: it.namespace, limit: 1_000 });
     const stored = listed.map(({ ref, workflowId, runId, status, result, events, task, closedAt, ...run }) => ({
-      ...{ ref, workflowId, runId, status, result, events, closedAt: minute(closedAt) },
+      ...{ ref, workflowId, runId, status, result, events, closedAt: minute(closedAt), build: run.build },
       sticky: run.stickyWorker && [run.stickyWorker, minute(run.stickyUntil)],
       task: task && [task.state, minute(task.at), task.attempt, task.arrived, task.taken, task.worker],
     }));
-    const expected = this.#model.all().map(({ ref, workflowId, runId, status, result, events, task, closedAt }) => ({
-      ...{ ref, workflowId, runId, status, result, events: events.length, closedAt },
-      sticky: task?.sticky && [task.sticky.worker, task.sticky.until],
-      task: task && [task.state, task.at, task.attempt, task.arrived, task.taken, task.worker],
-    }));
+    const expected = this.#model
+      .all()
+      .map(({ ref, workflowId, runId, status, result, events, task, closedAt, build }) => ({
+        ...{ ref, workflowId, runId, status, result, events: events.length, closedAt, build },
+        sticky: task?.sticky && [task.sticky.worker, task.sticky.until],
+        task: task && [task.state, task.at, task.attempt, task.arrived, task.taken, task.worker],
+      }));
     assert.deepEqual(stored, expected);
     for (const run of this.#model.all()) await this.#compare(run);
   }
 
   async #compare({ ref, events, task, inbox }: ModelRun): Promise<void> {
     assert.deepEqual(await this.#site.events(ref), events);
-    if (task !== undefined) assert.deepEqual(await this.#site.inbox(ref), inbox);
+    if (task !== undefined) {
+      const waiting = inbox.map(([number, key]) => [number, key]);
+      assert.deepEqual(await this.#site.inbox(ref), waiting);
+    }
   }
 }
 

@@ -113,10 +113,10 @@ export class Site {
         attributes: "{}",
         memo: "{}",
         delayMs: 0,
-        ifOpen: "keep",
         ifClosed: "start",
         lease: undefined,
         reminders: [],
+        refusal: undefined,
       },
       ...options,
     };
@@ -160,7 +160,7 @@ export class Site {
   }
 
   arrivalOf(workflowId: string, key: string = freshId(), options: Partial<Arrival> = {}): Arrival {
-    return { ...this.key(workflowId), runId: undefined, key, data: `data of ${key}`, ...options };
+    return { ...this.key(workflowId), runId: undefined, key, data: `data of ${key}`, goesAlong: true, ...options };
   }
 
   async arrive(workflowId: string, key: string = freshId(), options: Partial<Arrival> = {}): Promise<ArrivalOutcome> {
@@ -194,7 +194,8 @@ export class Site {
     const { worker = "w1", ...rest } = request;
     const { namespace } = this;
     const usual = { queue: "main", types: ["Order"], build: "b1", limit: 1_000, isSticky: true, staleMs: HOUR };
-    return this.workflows.claim({ namespace, ...usual, lease: lease(worker), ...rest });
+    const builds = { compatible: [], binds: false };
+    return this.workflows.claim({ namespace, ...usual, ...builds, lease: lease(worker), ...rest });
   }
 
   /** Claims and gives the ids. */

@@ -118,21 +118,20 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
   describe("starting what was started", () => {
     test("one whose answer was lost is started once, whatever it was told to do", async () => {
       const it = site();
-      for (const ifOpen of ["keep", "terminate"] as const) {
-        for (const ifClosed of ["start", "start unless completed", "keep"] as const) {
-          const id = `${ifOpen}/${ifClosed}`;
-          const start = it.startOf(id, { ifOpen, ifClosed, lease: lease(), reminders: [setOf(it.place.key(id))] });
-          const first = await it.send(start);
-          await it.place.cancel(it.place.key(id));
-          assert.deepEqual(await it.send(start), first);
-          assert.deepEqual(await it.send(start), first);
-          const held = { ref: first.ref, token: start.lease!.token, last: 1, taken: 0 };
-          assert.equal((await it.append(held, { fate: closeAs("failed") })).kind, "done");
-          assert.deepEqual(await it.send(start), { ...first, status: "failed" });
-        }
+      for (const ifClosed of ["start", "start unless completed", "keep"] as const) {
+        const start = it.startOf(ifClosed, {
+          ...{ ifClosed, lease: lease(), reminders: [setOf(it.place.key(ifClosed))] },
+        });
+        const first = await it.send(start);
+        await it.place.cancel(it.place.key(ifClosed));
+        assert.deepEqual(await it.send(start), first);
+        assert.deepEqual(await it.send(start), first);
+        const held = { ref: first.ref, token: start.lease!.token, last: 1, taken: 0 };
+        assert.equal((await it.append(held, { fate: closeAs("failed") })).kind, "done");
+        assert.deepEqual(await it.send(start), { ...first, status: "failed" });
       }
       assert.deepEqual(await it.reminders(), []);
-      assert.equal((await it.workflows.list({ namespace: it.namespace, limit: 100 })).length, 6);
+      assert.equal((await it.workflows.list({ namespace: it.namespace, limit: 100 })).length, 3);
     });
 
     test("an earlier run that is sent again is found, although there are later ones", async () => {
@@ -142,7 +141,6 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       await it.append({ ref: first.ref, token: start.lease!.token, last: 1, taken: 0 }, { fate: closeAs() });
       const second = await it.start("a");
       assert.deepEqual(await it.send(start), { ...first, status: "completed" });
-      assert.deepEqual(await it.send({ ...start, ifOpen: "terminate" }), { ...first, status: "completed" });
       assert.equal((await it.stored("a")).ref, second.ref);
       assert.equal(await it.status("a"), "running");
     });
@@ -170,36 +168,6 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.ids(), ["a"]);
     });
 
-    test("one that is open is ended for the new one when it is to be terminated", async () => {
-      const it = site();
-      const held = await it.held("a");
-      const second = await it.start("a", { ifOpen: "terminate", ifClosed: "keep" });
-      assert.ok(second.isNew && second.ref > held.ref);
-      const runs = await it.workflows.list({ namespace: it.namespace, workflowId: "a", limit: 10 });
-      assert.deepEqual(
-        runs.map(({ ref, status }) => [ref, status]),
-        [
-          [second.ref, "running"],
-          [held.ref, "terminated"],
-        ],
-      );
-      assert.deepEqual([runs[1]?.task, runs[1]?.result], [undefined, ""]);
-      assertAbout(runs[1]?.closedAt, await it.now());
-      assert.equal((await it.append(held)).kind, "lost");
-      assert.equal((await it.theTask()).ref, second.ref);
-    });
-
-    test("what had arrived for the one that was terminated does not go over to the new one", async () => {
-      const it = site();
-      await it.start("a");
-      await it.arrive("a", "old");
-      const { ref } = await it.start("a", { ifOpen: "terminate" });
-      const task = await it.theTask();
-      assert.deepEqual([task.ref, task.arrived], [ref, 0]);
-      assert.deepEqual(await it.inbox(ref), []);
-      assert.deepEqual(await it.arrive("a", "new"), { kind: "arrived", ref, runId: task.runId, number: 1 });
-    });
-
     const ends: Exclude<RunStatus, "running">[] = [
       ...(["completed", "failed", "cancelled", "terminated", "timed out", "continued"] as const),
     ];
@@ -207,15 +175,12 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       test(`after one that is ${status} another is started, or not, as it was asked`, async () => {
         const it = site();
         for (const ifClosed of ["start", "start unless completed", "keep"] as const) {
-          for (const ifOpen of ["keep", "terminate"] as const) {
-            const id = `${ifClosed}/${ifOpen}`;
-            const { ref } = await it.closed(id, {}, closeAs(status));
-            const again = await it.start(id, { ifClosed, ifOpen });
-            const isStarted = ifClosed === "start" || (ifClosed === "start unless completed" && status !== "completed");
-            assert.deepEqual([again.isNew, again.status], isStarted ? [true, "running"] : [false, status], id);
-            assert.equal(again.ref === ref, !isStarted);
-            assert.equal((await it.workflows.list({ ...it.key(id), limit: 9 })).length, isStarted ? 2 : 1);
-          }
+          const { ref } = await it.closed(ifClosed, {}, closeAs(status));
+          const again = await it.start(ifClosed, { ifClosed });
+          const isStarted = ifClosed === "start" || (ifClosed === "start unless completed" && status !== "completed");
+          assert.deepEqual([again.isNew, again.status], isStarted ? [true, "running"] : [false, status], ifClosed);
+          assert.equal(again.ref === ref, !isStarted);
+          assert.equal((await it.workflows.list({ ...it.key(ifClosed), limit: 9 })).length, isStarted ? 2 : 1);
         }
       });
     }
@@ -251,7 +216,6 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       const [it, other] = [site(), site()];
       await it.start("a");
       assert.equal((await other.start("a")).isNew, true);
-      assert.equal((await other.start("a", { ifOpen: "terminate" })).isNew, true);
       assert.equal(await it.status("a"), "running");
     });
 

@@ -131,17 +131,6 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual([await it.status("b"), await it.ids()], ["failed", []]);
     });
 
-    test("a start that ends an open run does so with the step", async () => {
-      const it = site();
-      const [held, other] = [await it.held("a"), await it.held("b")];
-      const starts = [it.startOf("b", { ifOpen: "terminate" })];
-      assert.equal((await it.append({ ...held, token: freshId() }, { starts })).kind, "lost");
-      assert.equal((await it.stored("b")).ref, other.ref);
-      assert.equal((await it.append(held, { starts })).kind, "done");
-      assert.equal((await it.append(other, { page: page("2") })).kind, "lost");
-      assert.equal(await it.status("b", starts[0]?.runId), "running");
-    });
-
     test("a child with a lease is its parent's worker's from the start", async () => {
       const it = site();
       const held = await it.held("a");

@@ -73,7 +73,7 @@ export class MemoryWorkflows implements Workflows {
     this.#checkOpen();
     const now = this.#now();
     const { found, next } = this.#board.match(request, this.#workers, now);
-    return { now, tasks: found.map((match) => this.#steps.claim(match, request.lease)), next };
+    return { now, tasks: found.map((match) => this.#steps.claim(match, request)), next };
   }
 
   async renew(tasks: readonly { readonly ref: number; readonly token: string }[], leaseMs: number): Promise<number[]> {
@@ -104,7 +104,8 @@ export class MemoryWorkflows implements Workflows {
   async inbox(ref: number, after: number, limit: number): Promise<StoredArrival[]> {
     this.#checkOpen();
     const inbox = this.#runs.get(ref)?.inbox.values() ?? [];
-    return [...inbox].filter(({ number }) => number > after).slice(0, limit);
+    const rest = [...inbox].filter(({ number }) => number > after).slice(0, limit);
+    return rest.map(({ number, key, data }) => ({ number, key, data }));
   }
 
   async find({ runId, ...key }: WorkflowKey & { readonly runId?: string | undefined }): Promise<StoredRun | undefined> {

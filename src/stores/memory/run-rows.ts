@@ -31,12 +31,16 @@ export interface Task {
   stickyUntil: number;
 }
 
+export interface InboxArrival extends StoredArrival {
+  readonly goesAlong: boolean;
+}
+
 export interface Run extends WorkflowKey {
   readonly ref: number;
   readonly runId: string;
   readonly type: string;
   readonly queue: string;
-  readonly build: string | undefined;
+  build: string | undefined;
   status: RunStatus;
   attributes: string;
   memo: string;
@@ -49,7 +53,7 @@ export interface Run extends WorkflowKey {
   bytes: number;
   readonly pages: (Page & { readonly from: number })[];
   /** By key, in the order of their numbers. */
-  readonly inbox: Map<string, StoredArrival>;
+  readonly inbox: Map<string, InboxArrival>;
   isWatched: boolean;
   /** There while it is open. */
   task: Task | undefined;

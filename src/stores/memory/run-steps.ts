@@ -36,12 +36,8 @@ export class RunSteps {
     const known = this.#runs.find(start, start.runId);
     if (known !== undefined) return outcomeOf(known, true);
     const latest = this.#runs.find(start, undefined);
-    if (isOpen(latest)) {
-      if (start.ifOpen === "keep") return outcomeOf(latest, false);
-      this.#end(latest, "terminated", "");
-    } else if (latest !== undefined && !mayFollow(latest.status, start.ifClosed)) {
-      return outcomeOf(latest, false);
-    }
+    if (isOpen(latest)) return outcomeOf(latest, false);
+    if (latest !== undefined && !mayFollow(latest.status, start.ifClosed)) return outcomeOf(latest, false);
     const run = this.#runs.insert(start, this.#now());
     addPage(run, start.first);
     this.#open(run, start);
@@ -49,32 +45,38 @@ export class RunSteps {
     return outcomeOf(run, true);
   }
 
-  arrive({ runId, key, data, ...workflow }: Arrival): ArrivalOutcome {
+  arrive({ runId, key, data, goesAlong, ...workflow }: Arrival): ArrivalOutcome {
     const run = this.#runs.find(workflow, runId);
     if (!isOpen(run)) return { kind: "closed", status: run?.status };
     const { ref, task, inbox } = run;
     const known = inbox.get(key);
     if (known !== undefined) return { kind: "arrived", ref, runId: run.runId, number: known.number };
     const number = ++task.arrived;
-    inbox.set(key, { number, key, data });
+    inbox.set(key, { number, key, data, goesAlong });
     if (task.state === "idle") this.#makeReady(task, this.#now());
     return { kind: "arrived", ref, runId: run.runId, number };
   }
 
   append(append: Append): AppendOutcome {
-    const { ref, token, last, page, starts, arrivals } = append;
+    const { ref, token, last, taken, fate, starts, arrivals } = append;
     const run = this.#runs.get(ref);
     const task = this.#held(ref, token);
     if (run === undefined) return { kind: "lost" };
     if (task === undefined || run.last !== last) {
-      const wasDone = (run.task?.token ?? run.closedBy) === token && run.last === last + (page?.count ?? 0);
-      if (!wasDone) return { kind: "lost" };
+      if (!wasDone(run, append)) return { kind: "lost" };
       const started = starts.map((start) => this.#startedBefore(start));
       return { kind: "done", arrived: run.task?.arrived ?? 0, starts: started, isWatched: run.isWatched };
     }
+    const left = fate.kind === "close" && fate.status === "continued" ? leftOver(run, taken) : [];
     this.#step(run as OpenRun, append);
     const started = starts.map((start) => this.start(start));
+    for (const [i, { refusal }] of starts.entries()) {
+      if (refusal !== undefined && !started[i]!.isNew) this.arrive(refusal);
+    }
     for (const arrival of arrivals) this.arrive(arrival);
+    // The run that continues this one is the open one by now.
+    const { namespace, workflowId } = run;
+    for (const one of left) this.arrive({ ...one, namespace, workflowId, runId: undefined });
     return { kind: "done", arrived: task.arrived, starts: started, isWatched: run.isWatched };
   }
 
@@ -87,8 +89,9 @@ export class RunSteps {
     return true;
   }
 
-  claim({ task, mode }: Match, { token, worker, leaseMs }: TaskClaim["lease"]): ClaimedTask {
+  claim({ task, mode }: Match, { lease: { token, worker, leaseMs }, binds, build }: TaskClaim): ClaimedTask {
     const now = this.#now();
+    if (binds) task.run.build ??= build;
     this.#move(task, () => {
       Object.assign(task, { state: "leased", at: now + leaseMs, token, worker, mode, claimedAt: now });
       task.attempt++;
@@ -204,6 +207,19 @@ export class RunSteps {
     const ended: Partial<Run> = { status, result, closedAt: this.#now(), task: undefined };
     Object.assign(run, ended);
   }
+}
+
+/** What has arrived and was not taken, of what goes along. */
+const leftOver = ({ inbox }: Run, taken: number) =>
+  [...inbox.values()].filter((one) => one.number > taken && one.goesAlong);
+
+/** This very step was the last that was done: it has its token, its page ends the history, and its task is as this one leaves it. */
+function wasDone(run: Run, { token, last, page, fate }: Append): boolean {
+  const { task, pages } = run;
+  if ((task?.token ?? run.closedBy) !== token || run.last !== last + (page?.count ?? 0)) return false;
+  if (page !== undefined && pages.at(-1)?.data !== page.data) return false;
+  if (fate.kind === "close") return task === undefined && run.status === fate.status;
+  return task !== undefined && (task.state === "leased") === (fate.kind === "keep");
 }
 
 const outcomeOf = ({ ref, runId, status }: Run, isNew: boolean): StartOutcome => ({ ref, runId, status, isNew });

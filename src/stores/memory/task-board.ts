@@ -76,12 +76,12 @@ class Search {
 
   /** At tasks with affinity for one worker, or for none. */
   look(owner: string | undefined, order: Iterable<Task>): void {
-    const { limit, build, lease, isSticky } = this.#claim;
+    const { limit, lease, isSticky } = this.#claim;
     const isMine = isSticky && owner === lease.worker;
     const heldUntil = isSticky && owner !== undefined && !isMine ? this.#workers.livesUntil(this.#claim, owner) : 0;
     let [preferred, others] = [0, 0];
     for (const task of order) {
-      if (task.run.build !== undefined && task.run.build !== build) continue;
+      if (!this.#mayRun(task.run.build)) continue;
       // The first one behind those that can be had says when there may be more, and no other is looked at.
       const isBehind = task.at > this.#now || others === limit;
       if (isBehind) this.#later(Math.max(task.at, this.#now));
@@ -97,6 +97,11 @@ class Search {
         this.#others.push({ task, mode: owner === undefined ? "cold_replay" : "forced_cold_replay" });
       }
     }
+  }
+
+  #mayRun(bound: string | undefined): boolean {
+    const { build, compatible } = this.#claim;
+    return bound === undefined || bound === build || compatible.includes(bound);
   }
 
   end(): Matches {

@@ -65,4 +65,11 @@ const reminders: Migration = { number: 3, name: "reminders", sql: reminderTables
 
 const workflows: Migration = { number: 4, name: "workflows", sql: workflowTables };
 
-export const MIGRATIONS: readonly Migration[] = [actors, coordination, reminders, workflows];
+/** What arrives may be for the workflow, and not for one run of it alone. */
+const goingAlong: Migration = {
+  number: 5,
+  name: "going along",
+  sql: (schema) => `ALTER TABLE ${schema}.workflow_inbox ADD COLUMN goes_along boolean NOT NULL DEFAULT false;`,
+};
+
+export const MIGRATIONS: readonly Migration[] = [actors, coordination, reminders, workflows, goingAlong];

@@ -1,5 +1,5 @@
 // One step of many runs, as a statement: pages, tasks, ends, and what leaves the inbox.
-import type { Append } from "../../ports/workflows.ts";
+import type { Append, RunStatus } from "../../ports/workflows.ts";
 import { bigints, texts } from "./arrays.ts";
 import type { Statement } from "./connections.ts";
 import { MILLIS } from "./reminder-tables.ts";
@@ -56,7 +56,8 @@ const close = (schema: string) => `gone AS (
              g.is_watched, g.namespace, ${own("$16", "text", "g")}, ($2::text[])[${own("$3", "bigint", "g")}], ${own("$17", "text", "g")}
       FROM gone g
     ), emptied AS (
-      DELETE FROM ${schema}.workflow_inbox b WHERE b.ref = ANY (ARRAY(SELECT g.ref FROM gone g WHERE g.arrived > 0))
+      DELETE FROM ${schema}.workflow_inbox b
+      WHERE b.ref = ANY (ARRAY(SELECT g.ref FROM gone g WHERE g.arrived > 0 AND ${own("$16", "text", "g")} <> 'continued'))
     )`;
 
 /** Only what was taken by this very step: the row tells how far that was before. */
@@ -135,9 +136,19 @@ export function appendValues(steps: readonly Append[], { closes }: AppendParts):
 export const readSteps = (schema: string): Statement => ({
   name: "limpet_read_steps",
   text: `
-    SELECT t.ref, t.token, t.last, t.arrived, t.is_watched FROM ${schema}.workflow_tasks t WHERE t.ref = ANY ($1::bigint[])
+    SELECT t.ref, t.token, t.last, t.arrived, t.is_watched, t.state, NULL FROM ${schema}.workflow_tasks t
+    WHERE t.ref = ANY ($1::bigint[])
     UNION ALL
-    SELECT e.ref, e.token, e.events, NULL, e.is_watched FROM ${schema}.workflow_ends e WHERE e.ref = ANY ($1::bigint[])`,
+    SELECT e.ref, e.token, e.events, NULL, e.is_watched, NULL, e.status FROM ${schema}.workflow_ends e WHERE e.ref = ANY ($1::bigint[])`,
+});
+
+/** Those of these pages that are there, and none other in their place. */
+export const findPages = (schema: string): Statement => ({
+  name: "limpet_find_pages",
+  text: `
+    SELECT i.ref FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS i (ref, first, data)
+    CROSS JOIN LATERAL (SELECT p.data FROM ${schema}.workflow_pages p WHERE p.ref = i.ref AND p.first = i.first LIMIT 1) p
+    WHERE p.data = i.data`,
 });
 
 export type StepRow = [
@@ -147,7 +158,19 @@ export type StepRow = [
   /** Null: it is over. */
   arrived: number | null,
   isWatched: boolean,
+  /** Null: it is over. */
+  state: number | null,
+  /** Null: it is open. */
+  status: RunStatus | null,
 ];
+
+/** The row is as this step left it: the token is its own, the last event is, and so is what has become of the task. */
+export function isAfter({ token, last, page, fate }: Append, row: StepRow): boolean {
+  const [, holder, reached, , , state, status] = row;
+  if (holder !== token || reached !== last + (page?.count ?? 0)) return false;
+  if (fate.kind === "close") return status === fate.status;
+  return state !== null && (state === LEASED) === (fate.kind === "keep");
+}
 
 /** Attributes and memo as they are from now on; those that are null stay as they were. */
 export const rewriteRuns = (schema: string): Statement => ({

@@ -1,13 +1,13 @@
 // What arrives at runs: one statement for a whole batch.
 import { setTimeout as pause } from "node:timers/promises";
 import type { Arrival, ArrivalOutcome, RunStatus } from "../../ports/workflows.ts";
-import { texts } from "./arrays.ts";
+import { bigints, texts } from "./arrays.ts";
 import type { Connections, Runner, Statement } from "./connections.ts";
 import { doubted, StoreFault } from "./faults.ts";
 import { MILLIS } from "./reminder-tables.ts";
 import { whileHeld } from "./while-held.ts";
 import type { Deeds } from "./workflow-deeds.ts";
-import { IDLE, READY } from "./workflow-tables.ts";
+import { IDLE, own, READY } from "./workflow-tables.ts";
 
 /** The run that each of `w` is for: a certain one, or the latest, which is the open one if there is any. */
 const aimed = (schema: string) => `CROSS JOIN LATERAL (
@@ -31,9 +31,10 @@ export const arriveAtRuns = (schema: string): Statement => ({
     WITH clock AS MATERIALIZED (
       SELECT ${MILLIS} AS now
     ), found AS MATERIALIZED (
-      SELECT w.place, r.ref, r.run_id, t.arrived, e.status, b.number AS there, w.key COLLATE "C" AS key, w.data
-      FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
-        WITH ORDINALITY AS w (namespace, workflow_id, run_id, key, data, place)
+      SELECT w.place, r.ref, r.run_id, t.arrived, e.status, b.number AS there, w.key COLLATE "C" AS key, w.data,
+             w.goes_along
+      FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[])
+        WITH ORDINALITY AS w (namespace, workflow_id, run_id, key, data, goes_along, place)
       ${aimed(schema)}
       LEFT JOIN LATERAL (SELECT t.arrived FROM ${schema}.workflow_tasks t WHERE t.ref = r.ref LIMIT 1) t ON true
       LEFT JOIN LATERAL (SELECT e.status FROM ${schema}.workflow_ends e WHERE e.ref = r.ref LIMIT 1) e ON true
@@ -62,8 +63,8 @@ export const arriveAtRuns = (schema: string): Statement => ({
     ), reached AS MATERIALIZED (
       SELECT ARRAY(SELECT t.ref FROM touched t) AS refs
     ), put AS (
-      INSERT INTO ${schema}.workflow_inbox (ref, number, key, data)
-      SELECT n.ref, n.number, n.key, n.data FROM numbered n
+      INSERT INTO ${schema}.workflow_inbox (ref, number, key, data, goes_along)
+      SELECT n.ref, n.number, n.key, n.data, n.goes_along = 1 FROM numbered n
       WHERE n.is_fresh AND n.ref = ANY ((SELECT refs FROM reached)::bigint[])
     )
     SELECT n.place, n.ref, n.run_id, n.status, n.there, n.ref = ANY ((SELECT refs FROM reached)::bigint[]), n.number, NULL::text
@@ -71,6 +72,19 @@ export const arriveAtRuns = (schema: string): Statement => ({
     UNION ALL
     SELECT DISTINCT NULL::bigint, NULL::bigint, NULL, NULL, NULL::bigint, NULL::boolean, NULL::bigint, t.ready_in FROM touched t
     WHERE t.ready_in IS NOT NULL`,
+});
+
+/** What goes along from runs that are over to those that continue them; and nothing of it stays. */
+export const takeAlong = (schema: string): Statement => ({
+  name: "limpet_take_along",
+  text: `
+    WITH gone AS (
+      DELETE FROM ${schema}.workflow_inbox b WHERE b.ref = ANY ($1::bigint[])
+      RETURNING b.ref, b.number, b.key, b.data, b.goes_along
+    )
+    SELECT r.namespace, r.workflow_id, g.key, g.data FROM gone g CROSS JOIN LATERAL (
+      SELECT r.namespace, r.workflow_id FROM ${schema}.workflow_runs r WHERE r.ref = g.ref LIMIT 1) r
+    WHERE g.goes_along AND g.number > ${own("$2", "bigint", "g")} ORDER BY g.ref, g.number`,
 });
 
 /** Which runs arrivals are for; those for none are left out. */
@@ -105,6 +119,7 @@ export class WorkflowArrivals {
   readonly #deeds: () => Deeds;
   readonly #arrive: Statement;
   readonly #aim: Statement;
+  readonly #along: Statement;
 
   /** `heldMs`: how long rows that others hold are tried again. */
   constructor(connections: Connections, schema: string, heldMs: number, deeds: () => Deeds) {
@@ -113,6 +128,7 @@ export class WorkflowArrivals {
     this.#deeds = deeds;
     this.#arrive = arriveAtRuns(schema);
     this.#aim = aimAtRuns(schema);
+    this.#along = takeAlong(schema);
   }
 
   async arrive(batch: readonly Arrival[]): Promise<ArrivalOutcome[]> {
@@ -131,6 +147,19 @@ export class WorkflowArrivals {
   /** As part of a transaction. */
   arriveAll(runner: Runner, arrivals: readonly Arrival[], deeds: Deeds): Promise<void> {
     return this.#all(runner, pendingOf(arrivals), deeds);
+  }
+
+  /** What goes along from runs that are over, each with all up to a number taken, in the order in which it came. */
+  async takeAlong(
+    runner: Runner,
+    runs: readonly { readonly ref: number; readonly taken: number }[],
+  ): Promise<Arrival[]> {
+    if (runs.length === 0) return [];
+    const values = [bigints(runs.map(({ ref }) => ref)), bigints(runs.map(({ taken }) => taken))];
+    const rows = await runner.run(this.#along, values, "doubtful");
+    return (rows as unknown as [string, string, string, string][]).map(([namespace, workflowId, key, data]) => {
+      return { namespace, workflowId, runId: undefined, key, data, goesAlong: true };
+    });
   }
 
   /** The runs they are for. */
@@ -177,4 +206,5 @@ const valuesOf = (arrivals: readonly Arrival[]): Buffer[] => [
   texts(arrivals.map(({ runId }) => runId)),
   texts(arrivals.map(({ key }) => key)),
   texts(arrivals.map(({ data }) => data)),
+  bigints(arrivals.map(({ goesAlong }) => (goesAlong ? 1 : 0))),
 ];

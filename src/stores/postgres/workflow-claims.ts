@@ -8,7 +8,7 @@ import { bigints, texts } from "./arrays.ts";
 import type { Connections, Statement } from "./connections.ts";
 import { MILLIS } from "./reminder-tables.ts";
 import { poolOf } from "./workflow-pools.ts";
-import { COLD, FORCED, HIT, IDLE, LEASED, MODES, READY, STATE_OF_KEY } from "./workflow-tables.ts";
+import { COLD, FORCED, HIT, IDLE, LEASED, MODES, own, READY, STATE_OF_KEY } from "./workflow-tables.ts";
 
 /**
  * The first tasks of a lane that are looked at although they may not be claimed: to tell when they can, and to be passed over from then
@@ -25,7 +25,7 @@ const isFree = `(t.state = ${READY} OR t.leased_until <= ${now})`;
 const mayHave = (lane: string) => `(NOT ${lane}.is_held OR t.sticky_until <= ${now})`;
 /** The index finds tasks by a number; this is what the number stands for. As a value it cannot be joined, and is read by key. */
 const isOurs = (schema: string) => `(
-          SELECT r.namespace = $1 AND r.queue = $2 AND r.type = l.type AND (r.build IS NULL OR r.build = $3)
+          SELECT r.namespace = $1 AND r.queue = $2 AND r.type = l.type AND (r.build IS NULL OR r.build = ANY ($3::text[]))
           FROM ${schema}.workflow_runs r WHERE r.ref = t.ref)`;
 
 /**
@@ -104,32 +104,51 @@ export const claimTasks = (schema: string): Statement => ({
     )
     SELECT NULL::bigint, array_to_string(ARRAY(SELECT m.ref FROM mine m), ','), NULL::text, NULL::text, NULL::integer, NULL::smallint, ${now},
            CASE WHEN (SELECT is_ready FROM more) THEN ${now}
-                ELSE least((SELECT min(p.until) FROM passed p), (SELECT at FROM later)) END, NULL::bigint
+                ELSE least((SELECT min(p.until) FROM passed p), (SELECT at FROM later)) END, NULL::bigint,
+           NULL::boolean
     UNION ALL
-    SELECT c.ref, r.workflow_id, r.run_id, r.type, c.attempt, c.mode, c.last, c.taken, c.arrived
+    SELECT c.ref, r.workflow_id, r.run_id, r.type, c.attempt, c.mode, c.last, c.taken, c.arrived, r.build IS NULL
     FROM claimed c CROSS JOIN LATERAL (
-      SELECT r.workflow_id, r.run_id, r.type FROM ${schema}.workflow_runs r WHERE r.ref = c.ref LIMIT 1) r`,
+      SELECT r.workflow_id, r.run_id, r.type, r.build FROM ${schema}.workflow_runs r WHERE r.ref = c.ref LIMIT 1) r`,
 });
 
-type ClockRow = [ref: null, order: string, null, null, null, null, now: number, next: number | null, null];
-type ClaimedRow = [number, string, string, string, number, number, number, number, number];
+/**
+ * Binds runs to a build, which puts their tasks into another pool. They are leased already, so nobody else can have them meanwhile; and
+ * whoever has them hears of it afterwards.
+ */
+export const bindRuns = (schema: string): Statement => ({
+  name: "limpet_bind_runs",
+  text: `
+    WITH bound AS (
+      UPDATE ${schema}.workflow_runs r SET build = $3 WHERE r.ref = ANY ($1::bigint[])
+    )
+    UPDATE ${schema}.workflow_tasks t SET pool = ${own("$2", "bigint")} WHERE t.ref = ANY ($1::bigint[])`,
+});
+
+type ClockRow = [ref: null, order: string, null, null, null, null, now: number, next: number | null, null, null];
+type ClaimedRow = [number, string, string, string, number, number, number, number, number, isFree: boolean];
 
 export class WorkflowClaims {
   readonly #connections: Connections;
   readonly #claim: Statement;
+  readonly #bind: Statement;
 
   constructor(connections: Connections, schema: string) {
     this.#connections = connections;
     this.#claim = claimTasks(schema);
+    this.#bind = bindRuns(schema);
   }
 
-  async claim({ namespace, queue, types, build, limit, lease, isSticky, staleMs }: TaskClaim): Promise<TaskClaims> {
-    // A run is bound to this build, or to none.
+  async claim(request: TaskClaim): Promise<TaskClaims> {
+    const { namespace, queue, types, build, compatible, limit, lease, isSticky, staleMs } = request;
+    const builds = [...new Set([build, ...compatible])];
+    // A run is bound to one of these, or to none.
     const pools = [...new Set(types)].flatMap((type) =>
-      [undefined, build].map((one) => ({ type, pool: poolOf({ namespace, queue, type, build: one }) })),
+      [undefined, ...builds].map((one) => ({ type, pool: poolOf({ namespace, queue, type, build: one }) })),
     );
     const values = [
-      ...[namespace, queue, build, texts(pools.map(({ type }) => type)), bigints(pools.map(({ pool }) => pool)), limit],
+      ...[namespace, queue, texts(builds)],
+      ...[texts(pools.map(({ type }) => type)), bigints(pools.map(({ pool }) => pool)), limit],
       ...[lease.worker, lease.token, lease.leaseMs, isSticky, staleMs],
     ];
     const rows = await this.#connections.run(this.#claim, values, "harmless");
@@ -137,8 +156,16 @@ export class WorkflowClaims {
     const [, order, , , , , clock, next] = first;
     const places = new Map(order.split(",").map((ref, i) => [Number(ref), i]));
     claimed.sort((a, b) => places.get(a[0])! - places.get(b[0])!);
+    if (request.binds) await this.#bindTo(request, claimed);
     const tasks = claimed.map((row) => taskOf(row, namespace, lease.token));
     return { now: clock, tasks, next: next ?? undefined };
+  }
+
+  async #bindTo({ namespace, queue, build }: TaskClaim, claimed: readonly ClaimedRow[]): Promise<void> {
+    const free = claimed.filter((row) => row[9]).sort(([a], [b]) => a - b);
+    if (free.length === 0) return;
+    const pools = free.map(([, , , type]) => poolOf({ namespace, queue, type, build }));
+    await this.#connections.run(this.#bind, [bigints(free.map(([ref]) => ref)), bigints(pools), build], "harmless");
   }
 }
 

@@ -6,14 +6,14 @@ import type pg from "pg";
 import type { RunQuery } from "../../ports/workflows.ts";
 import type { Statement } from "./connections.ts";
 import { nodesOf, type Plan, PlanServer } from "./plan-kit.test.ts";
-import { appendPages, readSteps, rewriteRuns } from "./workflow-appends.ts";
-import { aimAtRuns, arriveAtRuns } from "./workflow-arrivals.ts";
-import { claimTasks } from "./workflow-claims.ts";
+import { appendPages, findPages, readSteps, rewriteRuns } from "./workflow-appends.ts";
+import { aimAtRuns, arriveAtRuns, takeAlong } from "./workflow-arrivals.ts";
+import { bindRuns, claimTasks } from "./workflow-claims.ts";
 import { readInbox, readPages } from "./workflow-history.ts";
 import { closeRun, isOpen, renewTasks, returnTasks, wakeTask, watchTasks } from "./workflow-leases.ts";
 import { findRun, findRunById, listRuns, pruneRuns, readEnds } from "./workflow-listing.ts";
 import { poolOf } from "./workflow-pools.ts";
-import { endOpenRuns, recallStarts, startRuns } from "./workflow-starts.ts";
+import { recallStarts, startRuns } from "./workflow-starts.ts";
 import { lockTasks } from "./workflow-steps.ts";
 import { countSticky, forgetWorker, listWorkers, seeWorker } from "./workflow-workers.ts";
 
@@ -51,14 +51,16 @@ const ours = (): [Statement, RegExp | undefined][] => [
     ]),
   ),
   [readSteps(SCHEMA), REF],
+  [findPages(SCHEMA), /^workflow_pages_pkey$/],
   [rewriteRuns(SCHEMA), REF],
   [lockTasks(SCHEMA), REF],
   [startRuns(SCHEMA), RUNS],
-  [endOpenRuns(SCHEMA), RUNS],
   [recallStarts(SCHEMA), RUNS],
   [arriveAtRuns(SCHEMA), RUNS],
   [aimAtRuns(SCHEMA), RUNS],
+  [takeAlong(SCHEMA), /^workflow_(inbox_pkey|inbox_ref_key_key|runs_pkey)$/],
   [claimTasks(SCHEMA), /^workflow_(tasks_due|tasks_pkey|runs_pkey|workers_pkey)$/],
+  [bindRuns(SCHEMA), REF],
   [renewTasks(SCHEMA), REF],
   [returnTasks(SCHEMA), REF],
   [watchTasks(SCHEMA), REF],
@@ -133,7 +135,7 @@ describe("statements of workflows", () => {
   /** Pages that a claim of ten tasks visits. It is rolled back. */
   async function cost(type: string): Promise<number> {
     const pools = [undefined, "b"].map((build) => poolOf({ namespace: "n", queue: "q", type, build }));
-    const values = ["n", "q", "b", [type, type], pools, 10, "w", "t", 1_000, true, 1_000_000];
+    const values = ["n", "q", ["b"], [type, type], pools, 10, "w", "t", 1_000, true, 1_000_000];
     const filled = claimTasks(SCHEMA).text.replace(/\$(\d+)/g, (_, n) => {
       const value = values[Number(n) - 1]!;
       return Array.isArray(value) ? `'{${value.join(",")}}'` : typeof value === "string" ? `'${value}'` : `${value}`;

@@ -1,4 +1,4 @@
-// Starting runs: one statement for a whole batch. Those that end an open run for theirs, or bring reminders, go in a transaction.
+// Starting runs: one statement for a whole batch. Those that bring reminders go in a transaction.
 import { setTimeout as pause } from "node:timers/promises";
 import { invariant } from "../../kernel/errors.ts";
 import { TOLD_AHEAD_MS } from "../../ports/reminders.ts";
@@ -80,30 +80,6 @@ export const startRuns = (schema: string): Statement => ({
     FROM decided d`,
 });
 
-/** Ends the open runs of these workflows, unless they are the ones that are to be started. */
-export const endOpenRuns = (schema: string): Statement => ({
-  name: "limpet_end_open_runs",
-  text: `
-    WITH clock AS MATERIALIZED (
-      SELECT ${MILLIS} AS now
-    ), found AS MATERIALIZED (
-      SELECT w.place, l.ref FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w (namespace, workflow_id, run_id, place)
-      ${earlier(schema)}
-      ${latest(schema)}
-      WHERE k.ref IS NULL AND l.ref IS NOT NULL AND le.status IS NULL
-    ), gone AS (
-      DELETE FROM ${schema}.workflow_tasks t WHERE t.ref = ANY (ARRAY(SELECT f.ref FROM found f))
-      RETURNING t.ref, t.last, t.bytes, t.arrived, t.is_watched, t.namespace
-    ), ended AS (
-      INSERT INTO ${schema}.workflow_ends (ref, closed_at, events, bytes, is_watched, namespace, status, result)
-      SELECT g.ref, (SELECT now FROM clock), g.last, g.bytes, g.is_watched, g.namespace, 'terminated', '' FROM gone g
-    ), emptied AS (
-      DELETE FROM ${schema}.workflow_inbox b WHERE b.ref = ANY (ARRAY(SELECT g.ref FROM gone g WHERE g.arrived > 0))
-    )
-    SELECT f.place, (SELECT g.namespace FROM gone g WHERE g.ref = f.ref AND g.is_watched) FROM found f
-    WHERE f.ref = ANY (ARRAY(SELECT g.ref FROM gone g))`,
-});
-
 /** What became of starts that were made earlier. */
 export const recallStarts = (schema: string): Statement => ({
   name: "limpet_recall_starts",
@@ -131,8 +107,6 @@ const TRIES = 50;
 /** A start, and what has become of it. */
 interface Pending {
   readonly start: RunStart;
-  /** Its open run was ended for this one, so nothing is in its way. */
-  isCleared: boolean;
   outcome: StartOutcome | undefined;
 }
 
@@ -142,7 +116,6 @@ export class WorkflowStarts {
   readonly #heldMs: number;
   readonly #deeds: () => Deeds;
   readonly #start: Statement;
-  readonly #endOpen: Statement;
   readonly #recall: Statement;
 
   /** `heldMs`: how long rows that others hold are tried again. */
@@ -152,7 +125,6 @@ export class WorkflowStarts {
     this.#heldMs = heldMs;
     this.#deeds = deeds;
     this.#start = startRuns(schema);
-    this.#endOpen = endOpenRuns(schema);
     this.#recall = recallStarts(schema);
   }
 
@@ -196,15 +168,10 @@ export class WorkflowStarts {
   }
 
   async #round(runner: Runner, starts: readonly RunStart[], deeds: Deeds): Promise<StartOutcome[]> {
-    const all = starts.map((start): Pending => ({ start, isCleared: false, outcome: undefined }));
+    const all = starts.map((start): Pending => ({ start, outcome: undefined }));
     const made: RunStart[] = [];
     let left: readonly Pending[] = all;
     for (let tries = 1; left.length > 0; tries++) {
-      await this.#clear(
-        runner,
-        left.filter(({ start }) => start.ifOpen === "terminate"),
-        deeds,
-      );
       made.push(...(await this.#once(runner, left)));
       left = left.filter(({ outcome }) => outcome === undefined);
       if (left.length === 0) break;
@@ -222,20 +189,11 @@ export class WorkflowStarts {
     return all.map(({ outcome }) => outcome!);
   }
 
-  async #clear(runner: Runner, pending: readonly Pending[], deeds: Deeds): Promise<void> {
-    if (pending.length === 0) return;
-    const values = namesOf(pending.map(({ start }) => start));
-    for (const row of await runner.run(this.#endOpen, values, "doubtful")) {
-      const [place, watchedIn] = row as [number, string | null];
-      pending[place - 1]!.isCleared = true;
-      if (watchedIn !== null) deeds.news(watchedIn);
-    }
-  }
-
   /** Decides those that it can; gives those that were started by it. */
   async #once(runner: Runner, pending: readonly Pending[]): Promise<RunStart[]> {
     const made: RunStart[] = [];
-    for (const row of await runner.run(this.#start, valuesOf(pending), "doubtful")) {
+    const values = valuesOf(pending.map(({ start }) => start));
+    for (const row of await runner.run(this.#start, values, "doubtful")) {
       const [place, known, knownStatus, latestRef, latestRun, latestStatus, ref, isStarted] =
         row as unknown as DecidedRow;
       const one = pending[place - 1]!;
@@ -243,8 +201,6 @@ export class WorkflowStarts {
       if (known !== null) {
         one.outcome = { ref: known, runId: start.runId, status: knownStatus ?? "running", isNew: true };
       } else if (ref === null) {
-        // One that was to be ended and is open was started this very moment by somebody else.
-        if (start.ifOpen === "terminate" && latestStatus === null) continue;
         one.outcome = { ref: latestRef!, runId: latestRun!, status: latestStatus ?? "running", isNew: false };
       } else if (isStarted) {
         one.outcome = { ref, runId: start.runId, status: "running", isNew: true };
@@ -255,7 +211,7 @@ export class WorkflowStarts {
   }
 }
 
-const isPlain = ({ ifOpen, reminders }: RunStart): boolean => ifOpen === "keep" && reminders.length === 0;
+const isPlain = ({ reminders }: RunStart): boolean => reminders.length === 0;
 
 /** The length keeps the words apart. */
 const nameOf = ({ namespace, workflowId }: RunStart): string => `${namespace.length}:${namespace}${workflowId}`;
@@ -266,8 +222,7 @@ const namesOf = (starts: readonly RunStart[]): Buffer[] => [
   texts(starts.map(({ runId }) => runId)),
 ];
 
-function valuesOf(pending: readonly Pending[]): Buffer[] {
-  const starts = pending.map(({ start }) => start);
+function valuesOf(starts: readonly RunStart[]): Buffer[] {
   return [
     ...namesOf(starts),
     texts(starts.map(({ type }) => type)),
@@ -281,7 +236,7 @@ function valuesOf(pending: readonly Pending[]): Buffer[] {
     texts(starts.map(({ memo }) => memo)),
     texts(starts.map(({ attributes }) => tagsText(attributes))),
     bigints(starts.map(({ delayMs }) => delayMs)),
-    bigints(pending.map(({ start, isCleared }) => (isCleared ? START : IF_CLOSED[start.ifClosed]))),
+    bigints(starts.map(({ ifClosed }) => IF_CLOSED[ifClosed])),
     texts(starts.map(({ lease }) => lease?.token)),
     texts(starts.map(({ lease }) => lease?.worker)),
     bigints(starts.map(({ lease }) => lease?.leaseMs ?? 0)),

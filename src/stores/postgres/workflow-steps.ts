@@ -2,7 +2,7 @@
 // reminders, starts or arrivals, or change what is searched for, go together in one transaction of several statements.
 import { setTimeout as pause } from "node:timers/promises";
 import { invariant } from "../../kernel/errors.ts";
-import type { Append, AppendOutcome, StartOutcome } from "../../ports/workflows.ts";
+import type { Append, AppendOutcome, Arrival, StartOutcome } from "../../ports/workflows.ts";
 import { bigints, texts } from "./arrays.ts";
 import type { Connections, Runner, Statement } from "./connections.ts";
 import { doubted } from "./faults.ts";
@@ -12,6 +12,8 @@ import {
   type AppendRow,
   appendPages,
   appendValues,
+  findPages,
+  isAfter,
   readSteps,
   rewriteRuns,
   type StepRow,
@@ -41,12 +43,14 @@ export class WorkflowSteps {
   readonly #options: StepOptions;
   readonly #statements = new Map<string, Statement>();
   readonly #read: Statement;
+  readonly #find: Statement;
   readonly #rewrite: Statement;
   readonly #lock: Statement;
 
   constructor(options: StepOptions) {
     this.#options = options;
     this.#read = readSteps(options.schema);
+    this.#find = findPages(options.schema);
     this.#rewrite = rewriteRuns(options.schema);
     this.#lock = lockTasks(options.schema);
   }
@@ -122,11 +126,7 @@ export class WorkflowSteps {
         counting.flatMap((step) => step.starts),
         deeds,
       );
-      await arrivals.arriveAll(
-        runner,
-        counting.flatMap((step) => step.arrivals),
-        deeds,
-      );
+      await arrivals.arriveAll(runner, await this.#allToSend(runner, counting, begun), deeds);
       await deeds.remind(
         runner,
         schema,
@@ -144,6 +144,15 @@ export class WorkflowSteps {
     }
     await this.#classify(pending.filter(({ outcome }) => outcome === undefined));
     deeds.tell();
+  }
+
+  /** Refusals of what was not started, what steps send, and what goes along with runs that are continued. */
+  async #allToSend(runner: Runner, steps: readonly Append[], begun: readonly StartOutcome[]): Promise<Arrival[]> {
+    const starts = steps.flatMap((step) => step.starts);
+    const refusals = starts.flatMap(({ refusal }, i) => (refusal === undefined || begun[i]!.isNew ? [] : refusal));
+    const sent = steps.flatMap((step) => step.arrivals);
+    const continued = steps.filter(isContinued);
+    return [...refusals, ...sent, ...(await this.#options.arrivals.takeAlong(runner, continued))];
   }
 
   /** How many have arrived at those that were done, and whether their end is waited for. */
@@ -187,16 +196,33 @@ export class WorkflowSteps {
     const refs = bigints(left.map(({ step }) => step.ref));
     const rows = (await connections.run(this.#read, [refs], "harmless")) as unknown as StepRow[];
     const found = new Map(rows.map((row) => [row[0], row]));
+    const likely = left.filter(({ step }) => found.has(step.ref) && isAfter(step, found.get(step.ref)!));
+    const written = await this.#written(likely.map(({ step }) => step));
     for (const one of left) {
       const { step } = one;
-      const row = found.get(step.ref);
-      if (row === undefined || !isAfter(step, row)) {
+      const row = found.get(step.ref)!;
+      if (!written.has(step.ref)) {
         one.outcome = { kind: "lost" };
         continue;
       }
       const begun: StartOutcome[] = await starts.recall(step.starts);
       one.outcome = { kind: "done", arrived: row[3] ?? step.taken, starts: begun, isWatched: row[4] };
     }
+  }
+
+  /** Those of them whose pages are in the history, or that have none. */
+  async #written(steps: readonly Append[]): Promise<Set<number>> {
+    const written = new Set(steps.filter(({ page }) => page === undefined).map(({ ref }) => ref));
+    const paged = steps.filter(({ page }) => page !== undefined);
+    if (paged.length === 0) return written;
+    const values = [
+      bigints(paged.map(({ ref }) => ref)),
+      bigints(paged.map(({ last }) => last + 1)),
+      texts(paged.map(({ page }) => page?.data)),
+    ];
+    const rows = await this.#options.connections.run(this.#find, values, "harmless");
+    for (const [ref] of rows) written.add(ref as number);
+    return written;
   }
 
   #statement(parts: AppendParts): Statement {
@@ -214,16 +240,15 @@ export const lockTasks = (schema: string): Statement => ({
     SELECT t.ref FROM ${schema}.workflow_tasks t WHERE t.ref = ANY ($1::bigint[]) ORDER BY t.ref FOR UPDATE`,
 });
 
+const isContinued = ({ fate }: Append): boolean => fate.kind === "close" && fate.status === "continued";
+
 const isPlain = (step: Append): boolean =>
+  !isContinued(step) &&
   step.reminders.length === 0 &&
   step.starts.length === 0 &&
   step.arrivals.length === 0 &&
   step.attributes === undefined &&
   step.memo === undefined;
-
-/** The row is as this step left it: the token is its own, and so is the last event. */
-const isAfter = ({ token, last, page }: Append, [, holder, reached]: StepRow): boolean =>
-  holder === token && reached === last + (page?.count ?? 0);
 
 async function halving<T>(items: readonly T[], write: (some: readonly T[]) => Promise<void>): Promise<void> {
   const middle = Math.ceil(items.length / 2);

@@ -14,7 +14,7 @@ const REMINDER_TABLES = [
   ...["reminder_types", "reminder_generations", "reminders", "reminder_leases", "reminder_data", "dead_reminders"],
 ];
 const WORKFLOW_TABLES = ["kinds", "runs", "tasks", "pages", "inbox", "workers"].map((name) => `workflow_${name}`);
-const NEWEST = 4;
+const NEWEST = 5;
 
 /** As if the steps behind this one had never been. */
 function asOf(version: 2 | 3, file: string): DatabaseSync {

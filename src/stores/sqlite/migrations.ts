@@ -190,6 +190,8 @@ const STEPS = [
      seen_at REAL NOT NULL,
      PRIMARY KEY (namespace, worker)
    ) STRICT, WITHOUT ROWID;`,
+  // 5. What arrives may be for the workflow, and not for one run of it alone.
+  "ALTER TABLE workflow_inbox ADD COLUMN goes_along INTEGER NOT NULL DEFAULT 0;",
 ] as const;
 
 export function migrate(db: DatabaseSync, transactions: Transactions, file: string): void {

@@ -26,6 +26,8 @@ interface Candidate {
   readonly at: number;
   readonly type: string;
   readonly mode: ReplayMode;
+  /** It is bound to a build. */
+  readonly isBound: boolean;
 }
 
 /** What a look through one group has found so far. */
@@ -66,6 +68,7 @@ export class WorkflowClaims {
   readonly #behind: StatementSync;
   readonly #moveOn: StatementSync;
   readonly #lease: StatementSync;
+  readonly #bind: readonly StatementSync[];
   readonly #task: StatementSync;
 
   constructor(db: DatabaseSync, workers: WorkflowWorkers) {
@@ -95,6 +98,8 @@ export class WorkflowClaims {
       `UPDATE workflow_tasks SET state = ${LEASED}, token = ?, worker = ?, at = ?3, until = ?3, mode = ?, claimed_at = ?,
          attempt = attempt + 1 WHERE ref = ?`,
     );
+    // Once in the life of a run.
+    this.#bind = ["tasks", "runs"].map((table) => db.prepare(`UPDATE workflow_${table} SET build = ? WHERE ref = ?`));
     this.#task = asArrays(
       `SELECT workflow_id, run_id, attempt, last, taken, t.arrived
        FROM workflow_tasks t CROSS JOIN workflow_runs r ON r.ref = t.ref WHERE t.ref = ?`,
@@ -112,13 +117,14 @@ export class WorkflowClaims {
   }
 
   /** All groups of which this worker may have something. */
-  #groups({ namespace, queue, types, build, isSticky, staleMs, lease }: TaskClaim, now: number): Group[] {
+  #groups(request: TaskClaim, now: number): Group[] {
+    const { namespace, queue, types, build, compatible, isSticky, staleMs, lease } = request;
     const live = isSticky ? this.#workers.live(namespace, now - staleMs) : new Map<string, number>();
     live.delete(lease.worker);
     const kinds = this.#kinds.all(JSON.stringify(types), namespace, queue) as unknown as [number, string][];
     const groups: Group[] = [];
     for (const [kind, type] of kinds) {
-      for (const one of [null, build]) {
+      for (const one of new Set([null, build, ...compatible])) {
         groups.push({ kind, type, build: one, owner: null, heldUntil: undefined });
         for (const owner of this.#owners(kind, one)) {
           const seenAt = live.get(owner);
@@ -174,7 +180,9 @@ export class WorkflowClaims {
     return early.length > 0;
   }
 
-  #take({ ref, type, mode }: Candidate, { namespace, lease }: TaskClaim, now: number): ClaimedTask {
+  #take({ ref, type, mode, isBound }: Candidate, request: TaskClaim, now: number): ClaimedTask {
+    const { namespace, lease, binds, build } = request;
+    if (binds && !isBound) for (const bind of this.#bind) bind.run(build, ref);
     this.#lease.run(lease.token, lease.worker, now + lease.leaseMs, modeCode(mode), now, ref);
     const row = this.#task.get(ref) as unknown as TaskRow;
     const [workflowId, runId, attempt, last, taken, arrived] = row;
@@ -199,7 +207,7 @@ function sift(rows: readonly DueRow[], group: Group, search: Search, walk: Walk)
     if (isLeft || found.length > request.limit) {
       if (++walk.passedOver >= PASSED_OVER) return true;
     } else {
-      found.push({ ref, at, type: group.type, mode });
+      found.push({ ref, at, type: group.type, mode, isBound: group.build !== null });
     }
     if ((mayHit ? walk.hits : walk.others).length > request.limit) return true;
   }

@@ -6,7 +6,6 @@ const MODES = ["sticky_hit_expected", "cold_replay", "forced_cold_replay"] as co
 const STATES = ["idle", "ready", "leased"] as const;
 
 export const RUNNING = 0;
-export const TERMINATED = STATUSES.indexOf("terminated");
 export const COMPLETED = STATUSES.indexOf("completed");
 export const ALL_STATUSES: readonly number[] = STATUSES.map((_, code) => code);
 

@@ -1,17 +1,18 @@
 // What waits for the holder of a run's task: numbered, and known by its key while it is there.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { StoredArrival } from "../../ports/workflows.ts";
+import type { Arrival, StoredArrival } from "../../ports/workflows.ts";
 
 export class WorkflowInbox {
   readonly #insert: StatementSync;
   readonly #numberOf: StatementSync;
   readonly #read: StatementSync;
+  readonly #left: StatementSync;
   readonly #drop: StatementSync;
 
   constructor(db: DatabaseSync) {
     // Two trees with one row each, both by the run: a second one with the same key meets the first.
     this.#insert = db.prepare(
-      "INSERT INTO workflow_inbox (ref, number, key, data) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+      "INSERT INTO workflow_inbox (ref, number, key, data, goes_along) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
     );
     this.#numberOf = db.prepare("SELECT number FROM workflow_inbox WHERE ref = ? AND key = ?");
     this.#numberOf.setReturnArrays(true);
@@ -20,12 +21,16 @@ export class WorkflowInbox {
       "SELECT number, key, data FROM workflow_inbox WHERE ref = ? AND number > ? ORDER BY number LIMIT ?",
     );
     this.#read.setReturnArrays(true);
+    this.#left = db.prepare(
+      "SELECT key, data FROM workflow_inbox WHERE ref = ? AND number > ? AND goes_along = 1 ORDER BY number",
+    );
+    this.#left.setReturnArrays(true);
     this.#drop = db.prepare("DELETE FROM workflow_inbox WHERE ref = ? AND number <= ?");
   }
 
   /** False: one with this key is there. */
-  put(ref: number, number: number, key: string, data: string): boolean {
-    return this.#insert.run(ref, number, key, data).changes === 1;
+  put(ref: number, number: number, { key, data, goesAlong }: Arrival): boolean {
+    return this.#insert.run(ref, number, key, data, goesAlong ? 1 : 0).changes === 1;
   }
 
   numberOf(ref: number, key: string): number {
@@ -35,6 +40,12 @@ export class WorkflowInbox {
   read(ref: number, after: number, limit: number): StoredArrival[] {
     const rows = this.#read.all(ref, after, limit) as unknown as [number, string, string][];
     return rows.map(([number, key, data]) => ({ number, key, data }));
+  }
+
+  /** What goes along to the next run when this one has taken all up to that number. */
+  left(ref: number, taken: number): Pick<Arrival, "key" | "data" | "goesAlong">[] {
+    const rows = this.#left.all(ref, taken) as unknown as [string, string][];
+    return rows.map(([key, data]) => ({ key, data, goesAlong: true }));
   }
 
   /** All up to this number. */

@@ -44,15 +44,15 @@ const reminder: fc.Arbitrary<ReminderWrite> = record({
   key: record({ namespace: text, type: text, id: text, name: text }),
 });
 const page = record({ count, data: text });
+const arrival: fc.Arbitrary<Arrival> = record({
+  ...{ namespace: text, workflowId: text, runId: maybe(text), key: text, data: text, goesAlong: fc.boolean() },
+});
 const start: fc.Arbitrary<RunStart> = record({
   ...{ namespace: text, workflowId: text, runId: text, type: text, queue: text, build: maybe(text), first: page },
   ...{ attributes: text, memo: text, delayMs: count, reminders: few(reminder) },
-  ifOpen: fc.constantFrom("keep" as const, "terminate" as const),
   ifClosed: fc.constantFrom("start" as const, "start unless completed" as const, "keep" as const),
   lease: maybe(record({ token: text, worker: text, leaseMs: count })),
-});
-const arrival: fc.Arbitrary<Arrival> = record({
-  ...{ namespace: text, workflowId: text, runId: maybe(text), key: text, data: text },
+  refusal: maybe(arrival),
 });
 const ends = ["completed", "failed", "cancelled", "terminated", "timed out", "continued"] as const;
 const fate: fc.Arbitrary<TaskFate> = fc.oneof(
@@ -112,7 +112,16 @@ test("what became of starts and steps is read as it was written", () => {
 test("claimed tasks are read as they were written", () => {
   const lease = { token: "t", worker: "w", leaseMs: 1 };
   const common = { namespace: "n", types: ["A", "B"], lease };
-  const request = { ...common, queue: "q", build: "b", limit: 9, isSticky: true, staleMs: 1 };
+  const request = {
+    ...common,
+    queue: "q",
+    build: "b",
+    limit: 9,
+    isSticky: true,
+    staleMs: 1,
+    binds: true,
+    compatible: [],
+  };
   const task: fc.Arbitrary<ClaimedTask> = record({
     ...{ namespace: fc.constant("n"), workflowId: text, runId: text, token: fc.constant("t") },
     ...{ ref: count, type: fc.constantFrom("A", "B"), attempt: count, last: count, taken: count, arrived: count },

@@ -42,7 +42,7 @@ export interface CommitErrands extends PackedErrands {
 
 const HAS_BUILD = 1;
 const HAS_LEASE = 2;
-const TERMINATES = 4;
+const HAS_REFUSAL = 4;
 const IF_CLOSED = ["start", "start unless completed", "keep"] as const;
 /** Where in the flags the choice of these stands. */
 const IF_CLOSED_UNIT = 8;
@@ -50,17 +50,18 @@ const IF_CLOSED_UNIT = 8;
 export function packStarts(batch: readonly RunStart[]): PackedStarts {
   const to = new FlatWriter();
   for (const start of batch) {
-    const { build, lease, ifOpen, ifClosed, first, delayMs, reminders } = start;
+    const { build, lease, refusal, ifClosed, first, delayMs, reminders } = start;
     const flags =
       (build === undefined ? 0 : HAS_BUILD) |
       (lease === undefined ? 0 : HAS_LEASE) |
-      (ifOpen === "terminate" ? TERMINATES : 0) |
+      (refusal === undefined ? 0 : HAS_REFUSAL) |
       (IF_CLOSED.indexOf(ifClosed) * IF_CLOSED_UNIT);
     to.next().numbers(flags, first.count, delayMs, reminders.length);
     to.strings(start.namespace, start.workflowId, start.runId, start.type, start.queue);
     to.strings(first.data, start.attributes, start.memo);
     if (build !== undefined) to.strings(build);
     if (lease !== undefined) to.numbers(lease.leaseMs).strings(lease.token, lease.worker);
+    if (refusal !== undefined) writeArrival(to, refusal);
   }
   return { starts: to.packed(), reminders: packWrites(batch.flatMap(({ reminders }) => reminders)) };
 }
@@ -78,7 +79,7 @@ export function unpackStarts({ starts, reminders }: PackedStarts): RunStart[] {
     return {
       ...key,
       ...{ type, queue, build, first: { count, data }, attributes, memo, delayMs, lease },
-      ifOpen: flags & TERMINATES ? "terminate" : "keep",
+      refusal: flags & HAS_REFUSAL ? readArrival(from) : undefined,
       ifClosed: IF_CLOSED[Math.floor(flags / IF_CLOSED_UNIT)] as RunStart["ifClosed"],
       reminders: writes.take(brought),
     };
@@ -106,23 +107,29 @@ export function unpackStartOutcomes(answer: Packed, batch: readonly RunStart[]):
   return new FlatReader(answer).all((from, place) => readOutcome(from, batch[place] as RunStart));
 }
 
+const IS_CERTAIN = 1;
+const GOES_ALONG = 2;
+
+function writeArrival(to: FlatWriter, { namespace, workflowId, runId, key, data, goesAlong }: Arrival): void {
+  to.numbers((runId === undefined ? 0 : IS_CERTAIN) | (goesAlong ? GOES_ALONG : 0));
+  to.strings(namespace, workflowId, key, data);
+  if (runId !== undefined) to.strings(runId);
+}
+
+function readArrival(from: FlatReader): Arrival {
+  const flags = from.number();
+  const [namespace, workflowId, key, data] = [from.string(), from.string(), from.string(), from.string()];
+  const runId = flags & IS_CERTAIN ? from.string() : undefined;
+  return { namespace, workflowId, runId, key, data, goesAlong: (flags & GOES_ALONG) !== 0 };
+}
+
 export function packArrivals(batch: readonly Arrival[]): Packed {
   const to = new FlatWriter();
-  for (const { namespace, workflowId, runId, key, data } of batch) {
-    to.next().numbers(runId === undefined ? 0 : 1);
-    to.strings(namespace, workflowId, key, data);
-    if (runId !== undefined) to.strings(runId);
-  }
+  for (const arrival of batch) writeArrival(to.next(), arrival);
   return to.packed();
 }
 
-export function unpackArrivals(packed: Packed): Arrival[] {
-  return new FlatReader(packed).all((from): Arrival => {
-    const isCertain = from.number() === 1;
-    const [namespace, workflowId, key, data] = [from.string(), from.string(), from.string(), from.string()];
-    return { namespace, workflowId, key, data, runId: isCertain ? from.string() : undefined };
-  });
-}
+export const unpackArrivals = (packed: Packed): Arrival[] => new FlatReader(packed).all(readArrival);
 
 const HAS_PAGE = 1;
 const HAS_AFFINITY = 2;

@@ -8,6 +8,7 @@ export class WorkflowPages {
   readonly #insert: StatementSync;
   readonly #firstBeyond: StatementSync;
   readonly #read: StatementSync;
+  readonly #at: StatementSync;
   readonly #drop: StatementSync;
 
   constructor(db: DatabaseSync) {
@@ -25,6 +26,8 @@ export class WorkflowPages {
       "SELECT first, count, data FROM workflow_pages WHERE ref = ? AND first >= ? ORDER BY first",
     );
     this.#read.setReturnArrays(true);
+    this.#at = db.prepare("SELECT data FROM workflow_pages WHERE ref = ? AND first = ?");
+    this.#at.setReturnArrays(true);
     this.#drop = db.prepare("DELETE FROM workflow_pages WHERE ref = ?");
   }
 
@@ -32,6 +35,12 @@ export class WorkflowPages {
   put(ref: number, first: number, { count, data }: Page): number {
     this.#insert.run(ref, first, count, data);
     return Buffer.byteLength(data);
+  }
+
+  /** This page, and no other, begins with that event. */
+  isAt(ref: number, first: number, { data }: Page): boolean {
+    const row = this.#at.get(ref, first) as unknown as [string] | undefined;
+    return row?.[0] === data;
   }
 
   read(ref: number, after: number, bytes: number): RunPages {

@@ -23,6 +23,7 @@ export interface RunEnd {
 
 /** What is left of the task of a run that is over. */
 export interface EndedRow {
+  readonly status: number;
   readonly token: string | null;
   readonly last: number;
   readonly arrived: number;
@@ -30,13 +31,14 @@ export interface EndedRow {
 }
 
 type HeadRow = [ref: number, status: number, runId: string];
-type EndRow = [token: string | null, last: number, arrived: number, watched: number];
+type EndRow = [status: number, token: string | null, last: number, arrived: number, watched: number];
 
 export class WorkflowRuns {
   readonly #tasks: WorkflowTasks;
   readonly #inbox: WorkflowInbox;
   readonly #latest: StatementSync;
   readonly #byRunId: StatementSync;
+  readonly #key: StatementSync;
   readonly #insert: StatementSync;
   readonly #describe: StatementSync;
   readonly #end: StatementSync;
@@ -58,6 +60,7 @@ export class WorkflowRuns {
     this.#byRunId = asArrays(
       "SELECT ref, status, run_id FROM workflow_runs WHERE +namespace = ? AND +workflow_id = ? AND run_id = ?",
     );
+    this.#key = asArrays("SELECT namespace, workflow_id FROM workflow_runs WHERE ref = ?");
     // A row at the end of the table and an entry in three indexes.
     this.#insert = db.prepare(
       `INSERT INTO workflow_runs (kind, status, started_at, namespace, workflow_id, run_id, build, attributes, memo)
@@ -72,7 +75,7 @@ export class WorkflowRuns {
          watched = ? WHERE ref = ?`,
     );
     this.#ended = asArrays(
-      "SELECT closed_by, events, arrived, watched FROM workflow_runs WHERE ref = ? AND status <> 0",
+      "SELECT status, closed_by, events, arrived, watched FROM workflow_runs WHERE ref = ? AND status <> 0",
     );
   }
 
@@ -87,6 +90,11 @@ export class WorkflowRuns {
   /** A certain run, or the latest. */
   find(key: WorkflowKey & { readonly runId: string | undefined }): RunHead | undefined {
     return key.runId === undefined ? this.latest(key) : this.byRunId(key, key.runId);
+  }
+
+  keyOf(ref: number): WorkflowKey {
+    const [namespace, workflowId] = this.#key.get(ref) as unknown as [string, string];
+    return { namespace, workflowId };
   }
 
   put(start: RunStart, kind: number, now: number): number {
@@ -110,7 +118,9 @@ export class WorkflowRuns {
 
   ended(ref: number): EndedRow | undefined {
     const row = this.#ended.get(ref) as unknown as EndRow | undefined;
-    return row && { token: row[0], last: row[1], arrived: row[2], isWatched: row[3] === 1 };
+    if (row === undefined) return undefined;
+    const [status, token, last, arrived, watched] = row;
+    return { status, token, last, arrived, isWatched: watched === 1 };
   }
 }
 

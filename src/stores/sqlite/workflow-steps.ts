@@ -12,7 +12,7 @@ import type {
   StartOutcome,
 } from "../../ports/workflows.ts";
 import type { ReminderStatements } from "./reminder-statements.ts";
-import { COMPLETED, codeOf, LEASED, RUNNING, statusOf, TERMINATED } from "./workflow-codes.ts";
+import { COMPLETED, codeOf, LEASED, RUNNING, statusOf } from "./workflow-codes.ts";
 import type { WorkflowInbox } from "./workflow-inbox.ts";
 import type { WorkflowKinds } from "./workflow-kinds.ts";
 import type { WorkflowPages } from "./workflow-pages.ts";
@@ -77,8 +77,6 @@ export class WorkflowSteps {
       const same = this.#startedAs(start, latest);
       if (same !== undefined) return outcomeOf(same, true);
       if (!mayStart(start, latest.status)) return outcomeOf(latest, false);
-      const task = latest.status === RUNNING ? tasks.read(latest.ref) : undefined;
-      if (task !== undefined) runs.end(latest.ref, task, { status: TERMINATED, result: "", token: null, now });
     }
     const kind = kinds.make(start.namespace, start.queue, start.type);
     const ref = runs.put(start, kind, now);
@@ -92,36 +90,45 @@ export class WorkflowSteps {
     return latest.runId === start.runId ? latest : this.#tables.runs.byRunId(start, start.runId);
   }
 
-  #arrive({ key, data, ...run }: Arrival, now: number): ArrivalOutcome {
+  #arrive(arrival: Arrival, now: number): ArrivalOutcome {
     const { runs, tasks, inbox } = this.#tables;
-    const head = runs.find(run);
+    const head = runs.find(arrival);
     const task = head?.status === RUNNING ? tasks.read(head.ref) : undefined;
     if (head === undefined || task === undefined) {
       return { kind: "closed", status: head === undefined ? undefined : statusOf(head.status) };
     }
     const { ref, runId } = head;
     const number = task.arrived + 1;
-    if (!inbox.put(ref, number, key, data)) return { kind: "arrived", ref, runId, number: inbox.numberOf(ref, key) };
+    if (!inbox.put(ref, number, arrival)) {
+      return { kind: "arrived", ref, runId, number: inbox.numberOf(ref, arrival.key) };
+    }
     tasks.arrive(ref, task, number, now);
     return { kind: "arrived", ref, runId, number };
   }
 
   #append(step: Append, writes: ReminderWrite[], now: number): AppendOutcome {
-    const { runs, tasks } = this.#tables;
-    const { ref } = step;
+    const { runs, tasks, inbox } = this.#tables;
+    const { ref, fate } = step;
     const task = tasks.read(ref);
     if (task === undefined) return this.#appendToEnded(step);
     const { isWatched } = task;
     if (task.state !== LEASED || task.token !== step.token || task.last !== step.last) {
-      if (!isDone(step, task)) return { kind: "lost" };
+      const isAsLeft = fate.kind !== "close" && (task.state === LEASED) === (fate.kind === "keep");
+      if (!isAsLeft || !this.#isLast(step, task)) return { kind: "lost" };
       return { kind: "done", arrived: task.arrived, starts: this.#startedBefore(step), isWatched };
     }
+    const left = fate.kind === "close" && fate.status === "continued" ? inbox.left(ref, step.taken) : [];
     this.#write(step, task, now);
     if (step.attributes !== undefined || step.memo !== undefined) runs.describe(ref, step.attributes, step.memo);
     for (const write of step.reminders) writes.push(write);
     // The run itself may be among those that are started anew, so this comes when its fate is sealed.
     const starts = step.starts.map((start) => this.#start(start, writes, now));
+    for (const [i, { refusal }] of step.starts.entries()) {
+      if (refusal !== undefined && !starts[i]!.isNew) this.#arrive(refusal, now);
+    }
     for (const arrival of step.arrivals) this.#arrive(arrival, now);
+    // The run that continues this one is the open one by now.
+    for (const one of left) this.#arrive({ ...runs.keyOf(ref), runId: undefined, ...one }, now);
     return { kind: "done", arrived: task.arrived, starts, isWatched };
   }
 
@@ -145,9 +152,19 @@ export class WorkflowSteps {
   /** The run is over: perhaps this very step has closed it. */
   #appendToEnded(step: Append): AppendOutcome {
     const run = this.#tables.runs.ended(step.ref);
-    if (run === undefined || !isDone(step, run)) return { kind: "lost" };
+    const isAsLeft = step.fate.kind === "close" && run?.status === codeOf(step.fate.status);
+    if (run === undefined || !isAsLeft || !this.#isLast(step, run)) return { kind: "lost" };
     const { arrived, isWatched } = run;
     return { kind: "done", arrived, starts: this.#startedBefore(step), isWatched };
+  }
+
+  /**
+   * This very step was done, and nothing was done to its run since: whoever did the last one had this token, and what this one would
+   * append is what the history ends with.
+   */
+  #isLast({ ref, token, last, page }: Append, did: { readonly token: string | null; readonly last: number }): boolean {
+    if (did.token !== token || did.last !== last + (page?.count ?? 0)) return false;
+    return page === undefined || this.#tables.pages.isAt(ref, last + 1, page);
   }
 
   /** What became of the starts of a step that was done before: those that are not there met a run that stayed. */
@@ -163,16 +180,8 @@ export class WorkflowSteps {
   }
 }
 
-/**
- * This very step was done, and nothing was done to its run since: whoever did the last one had this token, and the history ends where this
- * one would have ended it. Whoever holds a task does one step after the other, so no other step looks like it.
- */
-function isDone({ token, last, page }: Append, did: { readonly token: string | null; readonly last: number }): boolean {
-  return did.token === token && did.last === last + (page?.count ?? 0);
-}
-
-function mayStart({ ifOpen, ifClosed }: RunStart, latest: number): boolean {
-  if (latest === RUNNING) return ifOpen === "terminate";
+function mayStart({ ifClosed }: RunStart, latest: number): boolean {
+  if (latest === RUNNING) return false;
   return ifClosed === "start" || (ifClosed === "start unless completed" && latest !== COMPLETED);
 }
 

@@ -146,7 +146,8 @@ describe("workflows in a SQLite file", { timeout: 60_000 }, () => {
       await it.workflows.close(it.closing("terminated"));
       await it.start("replaced");
       await it.arrive("replaced");
-      await it.start("replaced", { ifOpen: "terminate" });
+      await it.workflows.close(it.closing("replaced"));
+      await it.start("replaced");
       await it.workflows.close(it.closing("replaced"));
       assert.equal(await it.workflows.prune(it.namespace, Date.now() + HOUR, 100), 5);
       assert.deepEqual(rows(), before);

@@ -57,16 +57,23 @@ export class SqliteWorkflows implements Workflows {
   // Field by field, here and below: what else a caller's object may carry need not survive the crossing.
   async close({ namespace, workflowId, runId, status, page, result, arrivals }: Closing): Promise<boolean> {
     const { count, data } = page;
-    const told = arrivals.map((one) => ({ ...keyOf(one), runId: one.runId, key: one.key, data: one.data }));
+    const told = arrivals.map((one) => ({
+      ...keyOf(one),
+      runId: one.runId,
+      key: one.key,
+      data: one.data,
+      goesAlong: one.goesAlong,
+    }));
     const closing = { namespace, workflowId, runId, status, page: { count, data }, result, arrivals: told };
     return (await this.#link.ask({ kind: "close-run", closing })) as boolean;
   }
 
   async claim(asked: TaskClaim): Promise<TaskClaims> {
-    const { namespace, queue, types, build, limit, isSticky, staleMs } = asked;
+    const { namespace, queue, build, binds, limit, isSticky, staleMs } = asked;
     const { token, worker, leaseMs } = asked.lease;
     const lease = { token, worker, leaseMs };
-    const request = { namespace, queue, types: [...new Set(types)], build, limit, lease, isSticky, staleMs };
+    const [types, compatible] = [[...new Set(asked.types)], [...asked.compatible]];
+    const request = { namespace, queue, types, build, compatible, binds, limit, lease, isSticky, staleMs };
     return unpackClaims((await this.#link.ask({ kind: "claim-tasks", request })) as ClaimsAnswer, request);
   }
 

@@ -1,0 +1,231 @@
+// Runs that are continued by another: what had arrived for the workflow goes along, in one step with the end of the old run. And starts
+// that are refused as part of a step, which somebody is told of.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { ClaimedTask } from "../../ports/workflows.ts";
+import {
+  closeAs,
+  further,
+  type HeldTask,
+  heldOf,
+  LARGE,
+  page,
+  REST,
+  Site,
+  type WorkflowsHarness,
+  withSecond,
+} from "./workflows-shared.contract.ts";
+
+const CONTINUED = closeAs("continued", "the next run");
+
+export function workflowContinuingContract(harness: WorkflowsHarness): void {
+  const site = () => new Site(harness.opened().store);
+
+  /** Ends a run and begins the next one of its workflow. The ref of that. */
+  async function goOn(it: Site, id: string, held: HeldTask, arrivals = [] as string[]): Promise<number> {
+    const starts = [it.startOf(id)];
+    const told = arrivals.map((key) => it.arrivalOf(id, key, { runId: starts[0]!.runId }));
+    const outcome = await it.append(held, { page: page("on"), fate: CONTINUED, starts, arrivals: told });
+    assert.ok(outcome.kind === "done" && outcome.starts[0]?.isNew);
+    return outcome.starts[0].ref;
+  }
+
+  /** A task that somebody sends something to at this very moment may be passed over by a claim. */
+  async function theNext(it: Site): Promise<ClaimedTask> {
+    for (;;) {
+      const { tasks } = await it.claim();
+      if (tasks[0] !== undefined) return tasks[0];
+    }
+  }
+
+  describe("a run that is continued", () => {
+    test("what had arrived for the workflow goes along, in its order, with what it says", async () => {
+      const it = site();
+      const held = await it.held("a");
+      for (const key of ["z", "m", "a"]) await it.arrive("a", key, { data: key === "m" ? LARGE : key });
+      const ref = await goOn(it, "a", held);
+      const inbox = await it.workflows.inbox(ref, 0, 10);
+      assert.deepEqual(inbox, [
+        { number: 1, key: "z", data: "z" },
+        { number: 2, key: "m", data: LARGE },
+        { number: 3, key: "a", data: "a" },
+      ]);
+      assert.deepEqual(await it.inbox(held.ref), []);
+      const task = await it.theTask();
+      assert.deepEqual([task.ref, task.arrived, task.taken], [ref, 3, 0]);
+    });
+
+    test("what was for that run alone is dropped with it", async () => {
+      const it = site();
+      const held = await it.held("a");
+      await it.arrive("a", "timer 1", { goesAlong: false });
+      await it.arrive("a", "signal");
+      await it.arrive("a", "timer 2", { goesAlong: false });
+      const ref = await goOn(it, "a", held);
+      assert.deepEqual(await it.inbox(ref), [[1, "signal"]]);
+      assert.deepEqual(await it.arrive("a", "timer 1", { goesAlong: false, runId: (await it.stored("a")).runId }), {
+        ...{ kind: "arrived", ref, runId: (await it.stored("a")).runId, number: 2 },
+      });
+    });
+
+    test("what was taken does not come again", async () => {
+      const it = site();
+      const held = await it.held("a");
+      for (const key of ["1", "2", "3"]) await it.arrive("a", key);
+      const ref = await goOn(it, "a", { ...held, taken: 2 });
+      assert.deepEqual(await it.inbox(ref), [[1, "3"]]);
+    });
+
+    test("what the step sends to the next run stands before it, and the same key is there once", async () => {
+      const it = site();
+      const held = await it.held("a");
+      for (const key of ["left over", "new"]) await it.arrive("a", key);
+      const ref = await goOn(it, "a", held, ["older", "left over"]);
+      assert.deepEqual(await it.inbox(ref), [
+        [1, "older"],
+        [2, "left over"],
+        [3, "new"],
+      ]);
+      assert.equal((await it.task("a")).arrived, 3);
+    });
+
+    test("a step that is sent again brings nothing twice", async () => {
+      const it = site();
+      const held = await it.held("a");
+      await it.arrive("a", "signal");
+      const starts = [it.startOf("a")];
+      const step = it.appendOf(held, { page: page("on"), fate: CONTINUED, starts });
+      const first = await it.step(step);
+      const task = await it.theTask();
+      await it.append(heldOf(task), { taken: 1, page: page("took it") });
+      assert.deepEqual([first.kind, (await it.step(step)).kind], ["done", "done"]);
+      assert.deepEqual(await it.inbox(task.ref), []);
+      assert.deepEqual([(await it.task("a")).arrived, (await it.task("a")).state], [1, "idle"]);
+    });
+
+    test("a step that is lost moves nothing", async () => {
+      const it = site();
+      const held = await it.held("a");
+      await it.arrive("a", "signal");
+      const lost = it.appendOf(further(held, 1), { fate: CONTINUED, starts: [it.startOf("a")] });
+      assert.equal((await it.step(lost)).kind, "lost");
+      assert.deepEqual(await it.inbox(held.ref), [[1, "signal"]]);
+    });
+
+    test("one that is continued by nothing leaves nothing", async () => {
+      const it = site();
+      const held = await it.held("a");
+      await it.arrive("a", "signal");
+      assert.equal((await it.append(held, { fate: CONTINUED })).kind, "done");
+      assert.deepEqual(await it.inbox(held.ref), []);
+      const { ref } = await it.start("a");
+      assert.deepEqual(await it.inbox(ref), []);
+    });
+
+    test("an end of another kind takes nothing along", async () => {
+      const it = site();
+      const held = await it.held("a");
+      await it.arrive("a", "signal");
+      await it.append(held, { fate: closeAs("completed"), starts: [it.startOf("a")] });
+      assert.deepEqual(await it.inbox((await it.stored("a")).ref), []);
+    });
+
+    test("through many runs and with senders who never pause, everything arrives once and in the order of each", async () => {
+      await withSecond(harness, async (second) => {
+        const it = site();
+        const there = second === undefined ? it : new Site(second, it.namespace);
+        let held = await it.held("a");
+        const senders = [it, there, it].map(async (from, sender) => {
+          for (let i = 0; i < 20; i++) assert.equal((await from.arrive("a", `${sender}.${i}`)).kind, "arrived");
+        });
+        const seen: string[] = [];
+        const take = async () => {
+          const inbox = await it.workflows.inbox(held.ref, held.taken, 3);
+          seen.push(...inbox.map(({ key }) => key));
+          return { ...held, taken: inbox.at(-1)?.number ?? held.taken };
+        };
+        const all = Promise.all(senders).then(() => true);
+        for (let isOver = false, isEmpty = false; !isOver || !isEmpty; ) {
+          isOver = await Promise.race([all, new Promise<boolean>((resolve) => setImmediate(resolve, false))]);
+          const before = held.taken;
+          held = await take();
+          isEmpty = held.taken === before;
+          await goOn(it, "a", held);
+          if (isOver) isEmpty &&= (await it.task("a")).arrived === 0;
+          held = heldOf(await theNext(it));
+        }
+        assert.deepEqual([seen.length, new Set(seen).size], [60, 60]);
+        for (const sender of [0, 1, 2]) {
+          const mine = seen.filter((key) => key.startsWith(`${sender}.`));
+          assert.deepEqual(
+            mine,
+            Array.from({ length: 20 }, (_, i) => `${sender}.${i}`),
+          );
+        }
+      });
+    });
+  });
+
+  describe("a start that is refused as part of a step", () => {
+    test("is told of in the same step, and one that is not refused is not", async () => {
+      const it = site();
+      await it.start("taken");
+      const held = await it.held("parent");
+      const starts = ["taken", "free"].map((id) => it.startOf(id, { refusal: it.arrivalOf("parent", `no ${id}`) }));
+      const outcome = await it.append(held, { page: page("2"), starts, fate: REST });
+      assert.ok(outcome.kind === "done");
+      assert.deepEqual(
+        outcome.starts.map(({ isNew }) => isNew),
+        [false, true],
+      );
+      assert.deepEqual(await it.inbox(held.ref), [[1, "no taken"]]);
+      assert.equal((await it.task("parent")).state, "ready");
+    });
+
+    test("is told of once, however often the step is sent", async () => {
+      const it = site();
+      await it.start("taken");
+      const held = await it.held("parent");
+      const starts = [it.startOf("taken", { refusal: it.arrivalOf("parent", "no") })];
+      const step = it.appendOf(held, { page: page("2"), starts });
+      assert.equal((await it.step(step)).kind, "done");
+      assert.equal((await it.step(step)).kind, "done");
+      assert.equal((await it.task("parent")).arrived, 1);
+    });
+
+    test("one after a run that was to stay is refused as well", async () => {
+      const it = site();
+      await it.closed("over");
+      const held = await it.held("parent");
+      const refusal = it.arrivalOf("parent", "no");
+      await it.append(held, { page: page("2"), starts: [it.startOf("over", { ifClosed: "keep", refusal })] });
+      assert.deepEqual(await it.inbox(held.ref), [[1, "no"]]);
+    });
+  });
+
+  describe("a step that is not the one that was done", () => {
+    test("is lost, although it is as long, builds on the same event and has the same token", async () => {
+      const it = site();
+      for (const fate of [REST, { kind: "keep", leaseMs: 1_000 } as const, closeAs()]) {
+        const held = await it.held(`${fate.kind}`);
+        assert.equal((await it.append(held, { page: page("2"), fate })).kind, "done");
+        assert.equal((await it.append(held, { page: page("2"), fate })).kind, "done", "the same one again");
+        assert.equal((await it.append(held, { page: page("b"), fate })).kind, "lost", fate.kind);
+        assert.deepEqual(await it.events(held.ref), ["started", "2"]);
+      }
+    });
+
+    test("is lost when its page is the same and its task would be left in another way", async () => {
+      const it = site();
+      const fates = [REST, { kind: "keep", leaseMs: 1_000 } as const, closeAs(), closeAs("failed")];
+      for (const [i, fate] of fates.entries()) {
+        const held = await it.held(`${i}`);
+        await it.append(held, { page: page("2"), fate });
+        for (const other of fates) {
+          const { kind } = await it.append(held, { page: page("2"), fate: other });
+          assert.equal(kind, other === fate ? "done" : "lost", `${i}: ${other.kind}`);
+        }
+      }
+    });
+  });
+}

@@ -1,0 +1,10 @@
+// How something is sent to a run. What a workflow is told or asked by others is for whichever run of it is open; what comes of the decisions
+// of one run is for that run alone.
+import type { Arrival } from "../ports/workflows.ts";
+import { type Message, writeMessage } from "./messages.ts";
+
+export function arrivalOf(to: Omit<Arrival, "data" | "goesAlong">, message: Message, notBefore?: number): Arrival {
+  const { namespace, workflowId, runId, key } = to;
+  const goesAlong = !("of" in message) && message.kind !== "LookAgain";
+  return { namespace, workflowId, runId, key, data: writeMessage(message, notBefore), goesAlong };
+}
