@@ -89,6 +89,8 @@ export class Catalog implements Surroundings {
   #resident = 0;
   #sweeping: Timer | undefined;
   #closed = false;
+  /** On the monotonic clock. */
+  #drainUntil: number | undefined;
   #stopping = false;
   #whenEmpty: (() => void) | undefined;
 
@@ -413,19 +415,21 @@ export class Catalog implements Surroundings {
   /** Refuses new calls from this process. Actors go on, also with calls of their own. */
   close(): void {
     this.#closed = true;
+    this.#drainUntil ??= this.clock.monotonic() + this.#settings.drainTimeoutMs;
   }
 
   /** Refuses new calls, lets what runs come to its end, and lets every actor go. */
   async stop(): Promise<void> {
     if (this.#stopping) return;
-    this.#closed = true;
+    this.close();
     this.#stopping = true;
     this.#sweeping?.cancel();
     for (const activation of this.#all()) activation.deactivate("stop");
     if (this.#resident === 0) return;
-    const { drainTimeoutMs } = this.#settings;
+    // Since it was closed the rest of the process was stopped, which counts.
+    const leftMs = Math.max(this.#drainUntil! - this.clock.monotonic(), 0);
     await new Promise<void>((resolve) => {
-      const late = this.clock.after(drainTimeoutMs, () => {
+      const late = this.clock.after(leftMs, () => {
         this.log.warn("stopped with turns still running", { actors: this.#resident });
         for (const activation of [...this.#all()]) this.#abort(activation);
         resolve();

@@ -146,6 +146,9 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
   }
 }
 
+/** Of the time in which a process stops: what is delivered or worked on has so much of it, and actors have what is left. */
+const DRAIN_FIRST = 0.5;
+
 function checkClasses(actors: readonly ActorClass[]): void {
   if (!Array.isArray(actors)) {
     throw new LimpetError("OPTION_INVALID", "actors must be a list of classes: limpet({ actors: [Cart] })");
@@ -192,7 +195,7 @@ function reminderSettings(settings: Settings): ReminderSettings {
     concurrency: settings.reminderConcurrency,
     direct: settings.reminderDirect,
     patienceMs: settings.storeTimeout,
-    drainMs: settings.drainTimeout,
+    drainMs: settings.drainTimeout * DRAIN_FIRST,
   };
 }
 
@@ -209,7 +212,7 @@ function workflowSettings(settings: Settings, random: Random): WorkflowSettings 
     cacheBytes: settings.workerCacheMegabytes * 1024 * 1024,
     isSticky: settings.workerSticky,
     stickyMs: settings.workerStickyTtl,
-    drainMs: settings.drainTimeout,
+    drainMs: settings.drainTimeout * DRAIN_FIRST,
     patienceMs: settings.storeTimeout,
   };
 }
@@ -220,6 +223,7 @@ class LimpetApp implements App {
   readonly jobs: AppJobs;
   readonly workflows: WorkflowClient;
   readonly #flows: WorkflowNode;
+  readonly #reminders: ReminderNode;
   readonly url: string | undefined;
   readonly #catalog: Catalog;
   readonly #door: Awaited<ReturnType<typeof openHttpDoor>> | undefined;
@@ -242,6 +246,7 @@ class LimpetApp implements App {
     this.jobs = appJobs(reminders);
     this.workflows = flows.client;
     this.#flows = flows;
+    this.#reminders = reminders;
     this.#door = door;
     this.#meter = meter;
     this.#closeStore = closeStore;
@@ -272,8 +277,9 @@ class LimpetApp implements App {
   }
 
   async #stop(): Promise<void> {
-    this.#catalog.close();
-    await this.#flows.stop();
+    this.host.close();
+    // Activities and reminders may still call actors.
+    await Promise.all([this.#flows.stop(), this.#reminders.stop()]);
     await Promise.all([this.host.stop(), this.#door?.close()]);
     await this.#closeStore();
   }

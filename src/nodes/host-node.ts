@@ -232,12 +232,17 @@ export class HostNode implements Host {
     this.#pinging = this.#clock.after(this.#pingMs, () => void ping(), "background");
   }
 
-  /** Refuses new calls, hands over what other hosts can take, lets the rest end, and leaves the cluster. */
-  async stop(): Promise<void> {
+  /** Refuses new calls, and says so to whoever asks. */
+  close(): void {
     this.#problem = "this process is stopping";
     this.#pinging?.cancel();
     this.#pinging = undefined;
     this.#catalog.close();
+  }
+
+  /** Hands over what other hosts can take, lets the rest end, and leaves the cluster. */
+  async stop(): Promise<void> {
+    this.close();
     await this.#reminderNode.stop();
     await this.#cluster?.leave();
     await this.#catalog.stop();

@@ -1,6 +1,9 @@
 // A process stops while things are not as they should be.
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { Actor } from "../actors/actor.ts";
+import { testLimpet } from "../testing.ts";
+import { workflow } from "../workflows/definition.ts";
 import { eventually, LEASES, settled, Tally, TestApps } from "./cluster-kit.test.ts";
 
 it("a call that waits for a lease ends when its process stops", async () => {
@@ -31,4 +34,27 @@ it("hosts that stop one right after the other, the leader first, leave nothing t
   await second.stop();
   const counts = await Promise.all(ids.map((id) => last.actor(Tally, id, { timeout: "10s" }).add()));
   assert.deepEqual(new Set(counts), new Set([2]));
+});
+
+it("takes no longer than the drain timeout in all, whatever hangs: an activity, a job, a turn", async () => {
+  class Endless extends Actor {
+    async go() {
+      await new Promise(() => {});
+    }
+  }
+  const never = (): Promise<void> => new Promise(() => {});
+  const stuck = workflow("stuck", async (ctx) => ctx.activity(never, undefined));
+  const app = await testLimpet({ actors: [Endless], workflows: [stuck], activities: { never }, drainTimeout: "10s" });
+  const call = assert.rejects(app.actor(Endless, "e", { timeout: "1h" }).go(), { code: "CALL_CANCELLED" });
+  await app.workflows.start(stuck, { input: undefined });
+  let isRunning = false;
+  await app.jobs.set("report", { due: 0 }, () => {
+    isRunning = true;
+    return never();
+  });
+  await app.advance("1s");
+  assert.ok(isRunning);
+  // Time goes on by that much and no further, so this would hang.
+  await app.stop();
+  await call;
 });
