@@ -198,7 +198,7 @@ export const OPTIONS: { readonly [K in SettingKey]: Option } = {
     env: "LIMPET_DRAIN_TIMEOUT",
     flag: "drain-timeout",
     placeholder: "duration",
-    help: "How long a stop waits for running turns.",
+    help: "How long a stop waits for what runs: activities, reminders and turns, all together.",
     breaks: "Too low: running turns are cut off and their callers see an error. Too high: stops and deploys take long.",
     min: 1,
   },
