@@ -109,7 +109,7 @@ export function stuckText(stuck: ReadonlyMap<string, number>, hosted: readonly s
     const some = `${plural(count, "reminder")} of ${type} ${count === 1 ? "is" : "are"} overdue, and nobody has`;
     const them = count === 1 ? "it" : "them";
     if (type.startsWith(WORKFLOW_MARK)) {
-      const kind = type.slice(WORKFLOW_MARK.length);
+      const kind = type.slice(WORKFLOW_MARK.length).replaceAll("/", " ");
       return safe(`${some} ${them}: that is the ${kind} of a workflow. limpet workflows --workers shows who could.`);
     }
     if (type.startsWith(JOB_MARK)) {

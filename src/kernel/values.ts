@@ -166,6 +166,20 @@ export function fromWire(value: unknown): unknown {
   return fromFields(fields);
 }
 
+/** The same value, which shares nothing with what it is read from: whoever gets it may change it. */
+export function readWire(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(readWire);
+  const fields = value as Record<string, unknown>;
+  if (Object.hasOwn(fields, "$")) {
+    const { v } = fields;
+    return fromTagged(fields.$ as Tag, typeof v === "object" ? structuredClone(v) : v);
+  }
+  const out = {};
+  for (const key of Object.keys(fields)) putOwn(out, key, readWire(fields[key]));
+  return out;
+}
+
 function fromFields(fields: Record<string, unknown>): object {
   for (const key of Object.keys(fields)) {
     const item = fields[key];

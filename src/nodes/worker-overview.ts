@@ -4,20 +4,20 @@ import type { StoredReminder } from "../ports/reminders.ts";
 import type { Unserved, WorkerOverview, WorkerSummary, WorkflowCounts } from "../ports/workflow-door.ts";
 import type { StoredRun, StoredWorker } from "../ports/workflows.ts";
 import { STUCK_MS } from "../workflows/explain-run.ts";
+import { ACTIVITY_MARK, readActivityType } from "../workflows/messages.ts";
 import { lastMinuteOf } from "../workflows/minute-counts.ts";
 import { readCache, readWorker } from "../workflows/remote-worker.ts";
 import type { WorkflowsBehind } from "./workflow-door.ts";
 
 /** Runs and queued activities that are looked at to find some that nobody has. */
 const LOOKED_AT = 1_000;
-const ACTIVITY = "$$activity ";
 
 export async function overviewOf(behind: WorkflowsBehind, counts: WorkflowCounts): Promise<WorkerOverview> {
   const { store, reminders, namespace, plane, isSticky, stickyMs } = behind;
   const now = behind.now();
   const running = { namespace, status: "running", startedBefore: now - STUCK_MS, limit: LOOKED_AT } as const;
   // Activities that wait have types of their own, all of which begin with the same word.
-  const after = { type: ACTIVITY, id: "", name: "" };
+  const after = { type: ACTIVITY_MARK, id: "", name: "" };
   const [rows, sticky, runs, queued] = await Promise.all([
     plane.workers.rows(),
     store.stickiness(namespace),
@@ -68,10 +68,10 @@ export function unservedRuns(runs: readonly StoredRun[], workers: readonly Worke
 export function unservedActivities(rows: readonly StoredReminder[], now: number): Unserved[] {
   const groups = new Groups("activity");
   for (const { key, tick, leasedUntil } of rows) {
-    if (!key.type.startsWith(ACTIVITY)) continue;
+    const type = readActivityType(key.type);
+    if (type === undefined) continue;
     if (now - tick.at <= STUCK_MS || (leasedUntil !== undefined && leasedUntil > now)) continue;
-    const [, queue = "", ...name] = key.type.split(" ");
-    groups.add(name.join(" "), queue, undefined, tick.at);
+    groups.add(type.name, type.queue, undefined, tick.at);
   }
   return groups.all;
 }

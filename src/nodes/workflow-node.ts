@@ -9,13 +9,14 @@ import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
 import type { ReminderTick } from "../ports/reminder-book.ts";
-import type { Reminders } from "../ports/reminders.ts";
+import type { Reminders, ReminderWrite } from "../ports/reminders.ts";
 import type { Settle } from "../ports/settle.ts";
 import type { WorkflowBook } from "../ports/workflow-book.ts";
 import type { WorkflowDoor } from "../ports/workflow-door.ts";
 import type { Arrival, RunStart, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
-import { pauseAfter } from "../workflows/activity-options.ts";
 import { ActivityRunner, type StandIn } from "../workflows/activity-runner.ts";
+import { ActivityTasks } from "../workflows/activity-tasks.ts";
+import { ActivityWorker } from "../workflows/activity-worker.ts";
 import { closed, type StartOptions, WorkflowClient } from "../workflows/client.ts";
 import type { ActivityFunction } from "../workflows/context.ts";
 import type { AnyWorkflow } from "../workflows/definition.ts";
@@ -23,18 +24,17 @@ import { EndWatch } from "../workflows/end-watch.ts";
 import { readPage, type Started, writePage } from "../workflows/events.ts";
 import { type WorkflowInstruments, workflowInstruments } from "../workflows/instruments.ts";
 import {
-  activityType,
+  type ActivityWatch,
   type Message,
-  type QueuedActivity,
   type RunTimer,
   TIMEOUT_TYPE,
   TIMER_TYPE,
+  WATCH_TYPE,
   writeError,
   writeMessage,
 } from "../workflows/messages.ts";
 import { Dispatcher } from "../workflows/outgoing.ts";
 import { RemotePlane } from "../workflows/remote-plane.ts";
-import { failureNews } from "../workflows/task.ts";
 import { Worker, type WorkerSettings } from "../workflows/worker.ts";
 import { batchWorkflows } from "./batched-workflows.ts";
 import type { ReminderNode } from "./reminder-node.ts";
@@ -78,11 +78,11 @@ export class WorkflowNode {
   readonly #store: Workflows;
   readonly #dispatcher: Dispatcher;
   readonly #activities: ActivityRunner;
+  readonly #tasks: ActivityTasks;
+  readonly #activityWorker: ActivityWorker;
   readonly #instruments: WorkflowInstruments;
   readonly #ends: EndWatch;
-  readonly #stopping = new AbortController();
   #servesTimers = false;
-  #servesElsewhere = false;
   #unwatch: (() => void) | undefined;
   #unwatchReminders: (() => void) | undefined;
 
@@ -93,15 +93,31 @@ export class WorkflowNode {
   ) {
     const { clock, random, log, settle, catalog, reminders } = world;
     this.#instruments = workflowInstruments(world.meter, settings.namespace);
-    const { namespace, queue } = settings;
+    const { namespace, queue, concurrency } = settings;
     this.#settings = settings;
     this.#world = world;
     this.#store = batchWorkflows(world.store, clock, settings.patienceMs);
-    this.#activities = new ActivityRunner(clock, activities, (outcome) => this.#instruments.activity(outcome), standIn);
+    const counted = (outcome: "completed" | "failed"): void => this.#instruments.activity(outcome);
+    this.#activities = new ActivityRunner(clock, activities, counted, standIn, concurrency);
     const book = reminders.book;
     this.#dispatcher = new Dispatcher({ namespace, queue, book });
     this.#ends = new EndWatch(clock, this.#store);
     const now = (): number => Math.floor(reminders.storeNow());
+    const { reminderStore } = world;
+    const isOpen = (run: { readonly workflowId: string; readonly runId: string }) => this.#isOpen(run);
+    this.#tasks = new ActivityTasks({
+      ...{ store: reminderStore, namespace, now, isOpen },
+      tell: (run, key, data) => this.#tellText(run, key, data),
+      freed: (at) => {
+        this.#activityWorker.expect(at);
+        this.remote.nudge();
+      },
+    });
+    this.#activityWorker = new ActivityWorker(settings, {
+      ...{ clock, random, log, now, isOpen, tasks: this.#tasks, runner: this.#activities },
+      renew: (generations, token, leaseMs) => reminderStore.renew(generations, token, leaseMs),
+      isThere: async (key) => (await reminderStore.get(key)) !== undefined,
+    });
     this.worker = new Worker(workflows, settings, {
       ...{
         clock,
@@ -117,9 +133,9 @@ export class WorkflowNode {
         return catalog.send(catalog.target(type), id, method, [...args], undefined, { timeoutMs: undefined });
       },
       instruments: this.#instruments,
-      reminded: (writes) => book.written(writes),
+      reminded: (writes) => this.#reminded(writes),
       written: (append, outcome) => {
-        book.written(append.reminders);
+        this.#reminded(append.reminders);
         const { fate } = append;
         this.#instruments.step();
         if (fate.kind === "close") {
@@ -139,20 +155,23 @@ export class WorkflowNode {
     });
     const { isSticky, stickyMs } = settings;
     this.remote = new RemotePlane({
-      ...{ clock, random, log, store: this.#store, reminders: world.reminderStore, book, client: this.client },
+      ...{ clock, random, log, store: this.#store, reminders: reminderStore, book, client: this.client },
+      activityTasks: this.#tasks,
       ...{ namespace, queue, isSticky, stickyMs, now },
       start: (start, started, at) => this.#start(start, started, at),
       arrive: (arrival) => this.#arrive(arrival),
-      tell: (run, key, data) => this.#tellText(run, key, data),
       hasType: (type) => this.worker.has(type),
       queryHere: (run, name, input) => this.#query(run, name, input),
       ended: (ref, end) => this.#ends.ended(ref, end),
-      nudge: () => this.worker.nudge(),
+      nudge: () => {
+        this.worker.nudge();
+        this.#activityWorker.nudge();
+      },
       serve: () => this.#serveElsewhere(),
     });
     this.door = new StoredWorkflows({
       ...{ namespace, isSticky, stickyMs, now, client: this.client, plane: this.remote },
-      ...{ store: this.#store, reminders: world.reminderStore },
+      ...{ store: this.#store, reminders: reminderStore },
       waitsOf: (run) => this.waitsOf(run),
       woken: () => this.worker.nudgeAll(),
     });
@@ -180,15 +199,16 @@ export class WorkflowNode {
   }
 
   async start(): Promise<void> {
-    const { reminders } = this.#world;
-    const { queue, namespace } = this.#settings;
+    const { namespace } = this.#settings;
     if (this.worker.types.length > 0) {
       installGuards();
       this.#serveTimers();
       await this.worker.start();
     }
-    for (const name of this.#activities.names) {
-      reminders.serve(activityType(queue, name), (data) => this.#activityDue(data as QueuedActivity));
+    if (this.#activities.names.length > 0) {
+      this.#serveTimers();
+      this.#activityWorker.start();
+      this.#hearOfReminders();
     }
     this.#unwatch = this.#store.watch(namespace, () => {
       this.worker.nudgeAll();
@@ -200,10 +220,22 @@ export class WorkflowNode {
   /** Somebody elsewhere asks for work here. */
   #serveElsewhere(): void {
     this.#serveTimers();
-    if (this.#servesElsewhere) return;
-    this.#servesElsewhere = true;
+    this.#hearOfReminders();
+  }
+
+  /** Activities that others put into queues. */
+  #hearOfReminders(): void {
     const { reminderStore } = this.#world;
-    this.#unwatchReminders = reminderStore.watch(this.#settings.namespace, () => this.remote.nudge());
+    this.#unwatchReminders ??= reminderStore.watch(this.#settings.namespace, () => {
+      this.#activityWorker.nudge();
+      this.remote.nudge();
+    });
+  }
+
+  /** These are durable, written here. */
+  #reminded(writes: readonly ReminderWrite[]): void {
+    this.#world.reminders.book.written(writes);
+    this.#activityWorker.written(writes);
   }
 
   /** Timers of runs go off here, whether the code of the runs is here or elsewhere. */
@@ -213,20 +245,20 @@ export class WorkflowNode {
     const { reminders } = this.#world;
     reminders.serve(TIMER_TYPE, (data, tick) => this.#timerFired(data as RunTimer, tick));
     reminders.serve(TIMEOUT_TYPE, (data) => this.#timedOut(data as RunTimer));
+    reminders.serve(WATCH_TYPE, (data) => this.#lookAfter(data as ActivityWatch));
   }
 
   async stop(): Promise<void> {
-    this.#stopping.abort(new LimpetError("STOPPING", "the worker stops"));
     this.#unwatch?.();
     this.#unwatchReminders?.();
     this.remote.stop();
-    await this.worker.stop();
+    await Promise.all([this.worker.stop(), this.#activityWorker.stop()]);
   }
 
   async #start(start: RunStart, started: Started, at: number): Promise<StartOutcome> {
     const here = await this.worker.startHere(start, started, at);
     const outcome = here ?? (await this.#store.start([start]))[0]!;
-    this.#world.reminders.book.written(start.reminders);
+    this.#reminded(start.reminders);
     if (here === undefined) {
       this.worker.nudge();
       this.remote.nudge();
@@ -286,31 +318,15 @@ export class WorkflowNode {
     this.#ends.ended(run.ref, { status: "timed out", result });
   }
 
-  /** An activity that waited in a queue. Whatever comes of it is told to its run, or it is put into the queue again. */
-  async #activityDue(activity: QueuedActivity): Promise<void> {
-    const { n, options, attempts } = activity;
-    const attempt = attempts + 1;
-    let details = activity.heartbeat;
-    try {
-      const result = await this.#activities.run({
-        ...activity,
-        options,
-        attempt,
-        lastHeartbeat: activity.heartbeat,
-        signal: this.#stopping.signal,
-        heartbeat: (said) => {
-          details = said;
-        },
-      });
-      await this.#tell(activity, `activity ${n}`, { kind: "ActivityCompleted", of: n, result });
-    } catch (thrown) {
-      if (this.#stopping.signal.aborted) throw thrown;
-      const pause = pauseAfter(options, attempt, thrown as { name?: string; code?: unknown });
-      if (pause === undefined) return this.#tell(activity, `activity ${n}`, failureNews(n, thrown, attempt));
-      const again = { ...activity, attempts: attempt, ...(details !== undefined && { heartbeat: details }) };
-      const { book } = this.#world.reminders;
-      await book.write(this.#dispatcher.queue(again, this.#world.reminders.storeNow() + pause));
-    }
+  /** An activity has limits that nobody else might notice. */
+  async #lookAfter(watch: ActivityWatch): Promise<void> {
+    const again = await this.#tasks.lookAfter(watch);
+    if (again !== undefined) await this.#world.reminders.book.write(this.#dispatcher.watch(watch, again));
+  }
+
+  async #isOpen({ workflowId, runId }: { workflowId: string; runId: string }): Promise<boolean> {
+    const run = await this.#store.find({ namespace: this.#settings.namespace, workflowId, runId });
+    return run?.status === "running";
   }
 
   /** What the code of a run waits for, as it says itself; undefined: it is not here, or cannot be asked. */

@@ -49,19 +49,19 @@ const invalid = (what: string, value: unknown): LimpetError =>
 export const startToCloseOf = (told: ActivityOptionsTold | undefined): number =>
   told?.startToClose ?? START_TO_CLOSE_MS;
 
-/** The pause before the next attempt, after so many; undefined: there is none. */
+/** The pause before the next attempt, after so many, the last of which failed with an error of these names; undefined: there is none. */
 export function pauseAfter(
   told: ActivityOptionsTold | undefined,
   attempts: number,
-  error: { readonly name?: string; readonly code?: unknown },
+  names: readonly string[],
 ): number | undefined {
   if (told?.attempts !== undefined && attempts >= told.attempts) return undefined;
-  const { nonRetryable = [] } = told ?? {};
-  if (nonRetryable.includes(String(error.name)) || nonRetryable.includes(String(error.code))) return undefined;
+  if (told?.nonRetryable?.some((name) => names.includes(name))) return undefined;
   if (told?.delays !== undefined) {
     if (told.attempts === undefined && attempts > told.delays.length) return undefined;
     return told.delays[Math.min(attempts, told.delays.length) - 1] ?? 0;
   }
   const { initial = FIRST_PAUSE_MS, factor = FACTOR, longest = LONGEST_PAUSE_MS } = told ?? {};
-  return Math.min(initial * factor ** (attempts - 1), Math.max(longest, initial));
+  // After many attempts the factor is beyond all numbers, and no pause at all stays none.
+  return initial === 0 ? 0 : Math.min(initial * factor ** (attempts - 1), Math.max(longest, initial));
 }

@@ -1,11 +1,12 @@
 // Runs one attempt of an activity: the function of the user, with its time limits and what it may say meanwhile.
 import { LimpetError } from "../kernel/errors.ts";
-import { fromWire, toWire } from "../kernel/values.ts";
+import { readWire, toWire } from "../kernel/values.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
-import { startToCloseOf } from "./activity-options.ts";
 import type { ActivityFunction } from "./context.ts";
+import { checked } from "./definition.ts";
 import type { ActivityOptionsTold, Wire } from "./events.ts";
 import { runOutside } from "./inside.ts";
+import { checkPayload } from "./payload-size.ts";
 
 export interface Attempt {
   readonly workflowId: string;
@@ -15,6 +16,8 @@ export interface Attempt {
   readonly input: Wire;
   readonly options: ActivityOptionsTold | undefined;
   readonly attempt: number;
+  /** How long it may take, from when this is asked. */
+  limitMs(): number;
   readonly lastHeartbeat: Wire | undefined;
   /** From outside: nobody waits for it any more. */
   readonly signal: AbortSignal;
@@ -33,13 +36,20 @@ export class ActivityRunner {
   readonly #activities: ReadonlyMap<string, ActivityFunction>;
   readonly #names: ReadonlyMap<object, string>;
   readonly #standIn: StandIn | undefined;
+  readonly #most: number;
+  #running = 0;
+  readonly #waiting: (() => void)[] = [];
 
   constructor(
     clock: Clock,
     activities: Readonly<Record<string, ActivityFunction>>,
     counted: Counted,
     standIn?: StandIn | undefined,
+    /** So many run at once; others wait for their turn. */
+    most = Number.POSITIVE_INFINITY,
   ) {
+    this.#most = most;
+    for (const name of Object.keys(activities)) checked("activity", name);
     this.#clock = clock;
     this.#counted = counted;
     this.#standIn = standIn;
@@ -66,7 +76,11 @@ export class ActivityRunner {
     if (real === undefined) throw new LimpetError("ACTIVITY_UNKNOWN", `no activity ${name} in this worker`);
     const fn = this.#standIn?.(name, real) ?? real;
     const limits = new Limits(this.#clock, attempt);
+    if (this.#running < this.#most) this.#running++;
+    // A run may ask for thousands at once. Whoever leaves hands on its place.
+    else await new Promise<void>((resolve) => void this.#waiting.push(resolve));
     try {
+      attempt.signal.throwIfAborted();
       const context = {
         workflowId: attempt.workflowId,
         runId: attempt.runId,
@@ -74,15 +88,18 @@ export class ActivityRunner {
         attempt: attempt.attempt,
         idempotencyKey: `${attempt.runId}:${attempt.n}`,
         signal: limits.signal,
-        lastHeartbeat: attempt.lastHeartbeat === undefined ? undefined : fromWire(attempt.lastHeartbeat),
+        lastHeartbeat: attempt.lastHeartbeat === undefined ? undefined : readWire(attempt.lastHeartbeat),
         heartbeat: (details?: unknown) => {
           limits.heard();
-          attempt.heartbeat?.(toWire(details, "the details", "ARGUMENT_INVALID"));
+          const said = toWire(details, "the details", "ARGUMENT_INVALID");
+          checkPayload(said, "the details");
+          attempt.heartbeat?.(said);
         },
       };
-      limits.begin(startToCloseOf(options), options?.heartbeat);
-      const result = await Promise.race([runOutside(async () => fn(fromWire(attempt.input), context)), limits.over]);
+      limits.begin(attempt.limitMs(), options?.heartbeat);
+      const result = await Promise.race([runOutside(async () => fn(readWire(attempt.input), context)), limits.over]);
       const wire = toWire(result, "the result", "RESULT_INVALID");
+      checkPayload(wire, "the result");
       this.#counted("completed");
       return wire;
     } catch (error) {
@@ -90,6 +107,9 @@ export class ActivityRunner {
       throw error;
     } finally {
       limits.end();
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#running--;
+      else next();
     }
   }
 }

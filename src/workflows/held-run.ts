@@ -1,13 +1,22 @@
 // One run in the memory of a worker: its execution, how far its history is known, and what its eager activities are up to.
 
 import type { ReminderWrite } from "../ports/reminders.ts";
-import type { Decision, HistoryEvent, News, ParentClosePolicy } from "./events.ts";
+import type { ActivityOptionsTold, Decision, HistoryEvent, News, ParentClosePolicy } from "./events.ts";
 import type { Execution } from "./execution.ts";
 
 /** Something that is to be recorded, and what it was said to be not earlier than. */
 export interface Item {
   readonly news: News;
   readonly notBefore: number | undefined;
+  /** What is written with it. */
+  readonly reminders?: readonly ReminderWrite[];
+}
+
+/** An activity that was scheduled, and when. */
+export interface ScheduledActivity {
+  readonly name: string;
+  readonly options: ActivityOptionsTold | undefined;
+  readonly at: number;
 }
 
 export class HeldRun {
@@ -21,12 +30,12 @@ export class HeldRun {
   token: string | undefined;
   /** What was decided when it was started here, and is still to be done. */
   first: readonly Decision[] = [];
+  /** How often its task was claimed since it last came to an end: more than once, and whoever had it before is gone. */
+  attempt = 1;
   /** The time of its last step. */
   at = 0;
   /** What comes from inside of this process: results of eager activities. */
   readonly items: Item[] = [];
-  /** Activities that are put into a queue with the next step. */
-  readonly retries: ReminderWrite[] = [];
   /** Eager activities that run, each with what ends it. */
   readonly running = new Map<number, AbortController>();
   /** What is to run and does not, because the worker stops: whoever has the task next begins it. */
@@ -34,7 +43,7 @@ export class HeldRun {
   /** It is somebody else's, or will be: nothing that is known of it here counts. */
   isAbandoned = false;
   /** Activities that were scheduled, and those of them that wait in a queue. */
-  readonly queuedNames = new Map<number, { readonly name: string; readonly queue: string | undefined }>();
+  readonly scheduled = new Map<number, ScheduledActivity>();
   readonly queued = new Set<number>();
   readonly children = new Map<number, { readonly workflowId: string; readonly onParentClose: ParentClosePolicy }>();
   /** Ids of signals and updates that were taken, so that one that is sent again counts once. */
@@ -87,10 +96,10 @@ export class HeldRun {
   }
 
   /** What the history tells about it beyond the code: activities that wait in a queue, signals that were seen. */
-  note(event: HistoryEvent): void {
+  note(event: HistoryEvent, at = this.at): void {
     switch (event.kind) {
       case "ActivityScheduled":
-        this.queuedNames.set(event.n, { name: event.name, queue: event.options?.queue });
+        this.scheduled.set(event.n, { name: event.name, options: event.options, at });
         if (event.eager !== true) this.queued.add(event.n);
         break;
       case "ChildWorkflowScheduled":
@@ -108,7 +117,7 @@ export class HeldRun {
       case "ActivityTimedOut":
       case "ActivityCancelled":
         this.queued.delete(event.of);
-        this.queuedNames.delete(event.of);
+        this.scheduled.delete(event.of);
         break;
       case "SignalReceived":
       case "UpdateAccepted":

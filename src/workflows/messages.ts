@@ -35,6 +35,15 @@ export interface QueuedActivity {
   readonly heartbeat?: Wire;
 }
 
+/** Somebody looks after the limits of an activity that waits in a queue. */
+export interface ActivityWatch {
+  readonly workflowId: string;
+  readonly runId: string;
+  readonly n: number;
+  /** Of the reminder by which the activity waits. */
+  readonly type: string;
+}
+
 export interface RunTimer {
   readonly workflowId: string;
   readonly runId: string;
@@ -44,7 +53,17 @@ export interface RunTimer {
 /** Reminders of workflows have types that neither actors nor jobs can have. */
 export const TIMER_TYPE = "$$timer";
 export const TIMEOUT_TYPE = "$$timeout";
-export const activityType = (queue: string, name: string): string => `$$activity ${queue} ${name}`;
+export const WATCH_TYPE = "$$watch";
+/** No name has a slash in it. */
+export const activityType = (queue: string, name: string): string => `${ACTIVITY_MARK}${queue}/${name}`;
+export const ACTIVITY_MARK = "$$activity/";
+
+/** Undefined: that is not the type of an activity. */
+export function readActivityType(type: string): { readonly queue: string; readonly name: string } | undefined {
+  if (!type.startsWith(ACTIVITY_MARK)) return undefined;
+  const [queue = "", name = ""] = type.slice(ACTIVITY_MARK.length).split("/");
+  return { queue, name };
+}
 
 /** How a run ended, as its row keeps it. */
 export const writeResult = (result: Wire): string => JSON.stringify({ result });

@@ -5,12 +5,21 @@ import { toWire } from "../kernel/values.ts";
 import type { ReminderBook } from "../ports/reminder-book.ts";
 import type { ReminderKey, ReminderWrite } from "../ports/reminders.ts";
 import type { Arrival, RunStart } from "../ports/workflows.ts";
+import { firstLook } from "./activity-limits.ts";
 import { arrivalOf } from "./arrivals.ts";
-import type { Decision, End, ParentClosePolicy, Started } from "./events.ts";
+import type { Decision, End, HistoryEvent, News, ParentClosePolicy, Started } from "./events.ts";
 import { writePage } from "./events.ts";
 import type { Execution } from "./execution.ts";
 import type { HeldRun } from "./held-run.ts";
-import { activityType, type Message, type QueuedActivity, TIMEOUT_TYPE, TIMER_TYPE } from "./messages.ts";
+import {
+  type ActivityWatch,
+  activityType,
+  type Message,
+  type QueuedActivity,
+  TIMEOUT_TYPE,
+  TIMER_TYPE,
+  WATCH_TYPE,
+} from "./messages.ts";
 
 /** Numbered changes of the engine that replay can see; runs keep the number they were begun with. */
 export const ENGINE_FLAGS = 1;
@@ -22,7 +31,7 @@ export interface Outgoing {
 }
 
 /** A run as far as this has to know it: one that is in memory here, or one of a worker elsewhere. */
-export interface DecidingRun extends Pick<HeldRun, "workflowId" | "runId" | "queued" | "queuedNames" | "children"> {
+export interface DecidingRun extends Pick<HeldRun, "workflowId" | "runId" | "queued" | "scheduled" | "children"> {
   readonly execution: Pick<
     Execution,
     "started" | "startedAt" | "awaited" | "isAwaited" | "memo" | "attributes" | "signals"
@@ -37,6 +46,11 @@ export interface OutgoingNeeds {
 
 /** A delivery that fails is tried until it works: what it brings must not be lost. */
 const PERSISTENT = { attempts: Number.MAX_SAFE_INTEGER, pause: "1s", longestPause: "1m" } as const;
+
+/** Nothing more comes of an activity. */
+const ENDS: ReadonlySet<string> = new Set<News["kind"]>([
+  ...(["ActivityCompleted", "ActivityFailed", "ActivityTimedOut", "ActivityCancelled"] as const),
+]);
 
 export class Dispatcher {
   readonly #needs: OutgoingNeeds;
@@ -68,7 +82,7 @@ export class Dispatcher {
         if (decision.eager !== true) {
           const { n, name, input, options } = decision;
           const told = { workflowId, runId, n, name, input, attempts: 0, scheduledAt: now };
-          outgoing.reminders.push(this.queue({ ...told, ...(options !== undefined && { options }) }, undefined));
+          outgoing.reminders.push(...this.queue({ ...told, ...(options !== undefined && { options }) }, undefined));
         }
         break;
       case "ActivityCancelRequested":
@@ -112,18 +126,35 @@ export class Dispatcher {
     return arrivalOf({ namespace: this.#needs.namespace, workflowId, runId, key }, message);
   }
 
-  /** An activity is put into its queue, again or for the first time. */
-  queue(activity: QueuedActivity, at: number | undefined): ReminderWrite {
-    const queue = activity.options?.queue ?? this.#needs.queue;
-    const key = this.#key(activityType(queue, activity.name), activity.runId, activity.n);
-    return this.#set(key, at, activity);
+  /** An activity is put into its queue. Whoever looks after its limits, if it has any, does so from the same moment on. */
+  queue(activity: QueuedActivity, at: number | undefined): ReminderWrite[] {
+    const { workflowId, runId, n, name, options } = activity;
+    const type = activityType(options?.queue ?? this.#needs.queue, name);
+    const row = this.#set(this.#key(type, runId, n), at, activity);
+    const look = firstLook(activity);
+    return look === undefined ? [row] : [row, this.watch({ workflowId, runId, n, type }, look)];
+  }
+
+  watch(watch: ActivityWatch, at: number): ReminderWrite {
+    return this.#set(this.#key(WATCH_TYPE, watch.runId, watch.n), at, watch);
+  }
+
+  /** Nobody need look after an activity whose end is recorded, and nobody begins it again. */
+  after(run: DecidingRun, news: HistoryEvent): ReminderWrite[] {
+    if (!ENDS.has(news.kind) || !("of" in news) || !run.queued.has(news.of)) return [];
+    const writes = this.#cancelActivity(run, news.of);
+    // The worker that had it takes its row away, which is enough if nobody looks after it.
+    return writes.length > 1 ? writes : [];
   }
 
   #cancelActivity(run: DecidingRun, n: number): ReminderWrite[] {
-    const activity = run.queuedNames.get(n);
+    const activity = run.scheduled.get(n);
     if (activity === undefined) return [];
-    const type = activityType(activity.queue ?? this.#needs.queue, activity.name);
-    return [{ kind: "cancel", key: this.#key(type, run.runId, n) }];
+    const { name, options, at } = activity;
+    const type = activityType(options?.queue ?? this.#needs.queue, name);
+    const row: ReminderWrite = { kind: "cancel", key: this.#key(type, run.runId, n) };
+    if (firstLook({ options, scheduledAt: at }) === undefined) return [row];
+    return [row, { kind: "cancel", key: this.#key(WATCH_TYPE, run.runId, n) }];
   }
 
   /** How a run is begun. */

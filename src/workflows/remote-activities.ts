@@ -1,33 +1,28 @@
-// Activities that workers elsewhere run: rows of the reminders table, claimed by whoever asks, kept by heartbeats, and settled by what
-// they tell. A task is named by the key of its row and the token of its claim; who has lost the claim can change nothing. That an attempt
-// was begun is noted on the row, so that one whose worker died counts.
-
-import { decodeValue, encodeValue } from "../kernel/values.ts";
-import type { Clock } from "../ports/clock.ts";
+// Activities that workers elsewhere run, as a door hands them out: named by the key of their row and the token of the claim on it, so that
+// any process can serve the next request about one, and who has lost the claim can change nothing.
+import { isLimpetError } from "../kernel/errors.ts";
 import type { Random } from "../ports/random.ts";
-import type { ClaimedReminder, ReminderKey, Reminders, ReminderWrite, StoredReminder } from "../ports/reminders.ts";
-import { pauseAfter, startToCloseOf } from "./activity-options.ts";
-import type { News, Wire } from "./events.ts";
-import { activityType, type QueuedActivity, writeMessage } from "./messages.ts";
-import type { Dispatcher } from "./outgoing.ts";
-import { toldFrom } from "./remote-commands.ts";
+import type { ReminderKey, Reminders } from "../ports/reminders.ts";
+import type { ActivityFailure } from "./activity-failure.ts";
+import { deadlineOf } from "./activity-limits.ts";
+import { type ActivityTasks, type HeldActivity, readActivity } from "./activity-tasks.ts";
+import type { Wire } from "./events.ts";
+import { activityType, type QueuedActivity } from "./messages.ts";
 import { Refused } from "./remote-refusal.ts";
 import type { Attempt } from "./remote-waiting.ts";
 import type { RemoteWorker } from "./remote-worker.ts";
 
 export interface ActivitiesWorld {
-  readonly clock: Clock;
   readonly random: Random;
   readonly store: Reminders;
+  readonly tasks: ActivityTasks;
   readonly namespace: string;
   /** The longest lease without a heartbeat. */
   readonly leaseMs: number;
+  /** The store's clock. */
   now(): number;
-  dispatcherOf(queue: string): Dispatcher;
-  /** A run that is over need not hear of it. */
-  tell(run: { readonly workflowId: string; readonly runId: string }, key: string, data: string): Promise<void>;
-  /** These are durable. */
-  written(writes: readonly ReminderWrite[]): void;
+  /** How its run has ended; undefined: it is open. */
+  endOf(run: { readonly workflowId: string; readonly runId: string }): Promise<string | undefined>;
 }
 
 export interface ActivityTask {
@@ -47,14 +42,6 @@ export interface ActivityHolder {
   readonly worker: string;
 }
 
-export interface ActivityFailure {
-  readonly message: string;
-  readonly type: string | undefined;
-  readonly isFinal: boolean;
-  readonly isTimeout: boolean;
-  readonly isCancelled: boolean;
-}
-
 /** Where the row of a task is, whose claim it is, and which attempt. */
 interface Name {
   readonly key: ReminderKey;
@@ -72,168 +59,112 @@ export class RemoteActivities {
   }
 
   async claim(worker: RemoteWorker): Promise<Attempt<ActivityTask>> {
-    const { store, namespace, random, leaseMs } = this.#world;
+    const { tasks, random } = this.#world;
     const { queue, activityTypes } = worker;
     const types = activityTypes.map((name) => activityType(queue, name));
     for (;;) {
-      const token = random.id();
-      const { now, reminders, next } = await store.claim({ namespace, types, limit: 1, aheadMs: 0, leaseMs, token });
-      const row = reminders[0];
-      if (row === undefined) return { found: undefined, nextMs: next === undefined ? undefined : next - now };
-      const found = await this.#begin(row, token, worker, now);
-      if (found !== undefined) return { found };
+      const wish = { types, limit: 1, token: random.id() };
+      const { held, nextMs } = await tasks.claim({
+        ...wish,
+        leaseOf: (activity, now) => this.#leaseOf(activity, now, now),
+      });
+      if (held[0] !== undefined) return { found: this.#taskOf(held[0], worker) };
+      // One whose time was over may have been in the way of another.
+      if (nextMs !== 0) return { found: undefined, nextMs };
     }
   }
 
-  /** Undefined: its time is over already. */
-  async #begin(
-    row: ClaimedReminder,
-    token: string,
-    worker: RemoteWorker,
-    now: number,
-  ): Promise<ActivityTask | undefined> {
-    const activity = readActivity(row);
-    const attempt = activity.attempts + row.tick.attempt + 1;
-    const problem = lateness(activity, row.tick.attempt, now);
-    if (problem !== undefined) {
-      await this.#over(activity, timedOut(activity, problem));
-      await this.#world.store.settle([{ generation: row.generation, token, kind: "done" }]);
-      return undefined;
-    }
-    const leaseMs = this.#leaseOf(activity);
-    const tick = { ...row.tick, attempt: row.tick.attempt + 1 };
-    const [isMine] = await this.#world.store.settle([
-      { generation: row.generation, token, kind: "next", tick, leaseMs },
-    ]);
-    if (isMine !== true) return undefined;
-    const { queue } = worker;
-    const name = { key: row.key, queue, token, worker: worker.id, attempt };
-    return {
-      ...{ id: writeName(name), attemptId: `${token}-${attempt}`, activity, queue, attempt, worker: worker.id },
-      ...{ leaseUntil: now + leaseMs, startedAt: now },
-    };
+  #taskOf({ key, token, tick, activity, attempt }: HeldActivity, { id: worker, queue }: RemoteWorker): ActivityTask {
+    const id = writeName({ key, queue, token, worker, attempt });
+    const startedAt = tick.due;
+    const leaseUntil = startedAt + this.#leaseOf(activity, startedAt, startedAt);
+    return { id, attemptId: `${token}-${attempt}`, activity, queue, attempt, worker, leaseUntil, startedAt };
   }
 
-  /** Without a heartbeat for so long it is somebody else's. */
-  #leaseOf({ options }: QueuedActivity): number {
-    const limit = options?.startToClose === undefined ? this.#world.leaseMs : startToCloseOf(options);
-    return Math.min(limit, options?.heartbeat ?? Number.POSITIVE_INFINITY, this.#world.leaseMs);
+  /** Without a heartbeat for so long it is somebody else's, and so it is when its time is over. */
+  #leaseOf(activity: QueuedActivity, startedAt: number, now: number): number {
+    const { startToClose = Number.POSITIVE_INFINITY, heartbeat = Number.POSITIVE_INFINITY } = activity.options ?? {};
+    const until = Math.min(startedAt + startToClose, deadlineOf(activity));
+    return Math.max(Math.min(this.#world.leaseMs, heartbeat, until - now), 0);
   }
 
   /** Nobody reads the answer that it was in. */
   async giveBack({ id }: ActivityTask): Promise<void> {
-    const { key, token } = readName(id);
+    const { key, token, attempt } = readName(id);
     const row = await this.#world.store.get(key);
-    if (row === undefined) return;
+    const activity = row && readActivity(row);
+    if (row === undefined || activity === undefined) return;
     const { generation, tick } = row;
-    const before = { ...tick, attempt: Math.max(tick.attempt - 1, 0) };
-    await this.#world.store.settle([{ generation, token, kind: "next", tick: before, leaseMs: undefined }]);
+    await this.#world.tasks.release({ key, generation, token, tick, activity, attempt });
   }
 
   async complete(holder: ActivityHolder, result: Wire): Promise<void> {
-    const { row, token, activity } = await this.#held(holder);
-    await this.#over(activity, { kind: "ActivityCompleted", of: activity.n, result });
-    await this.#world.store.settle([{ generation: row.generation, token, kind: "done" }]);
+    await this.#asHolder(holder, (held) => this.#world.tasks.complete(held, result));
   }
 
   /** It is tried again, after a pause, or its run is told. True: it is tried again. */
   async fail(holder: ActivityHolder, failure: ActivityFailure): Promise<boolean> {
-    const { row, token, queue, attempt, activity } = await this.#held(holder);
-    const { store, dispatcherOf } = this.#world;
-    const { message, type, isFinal } = failure;
-    const pauseMs = isFinal || failure.isCancelled ? undefined : pauseAfter(activity.options, attempt, errorOf(type));
-    if (pauseMs !== undefined) {
-      // The row is set anew, and the claim on it is void with that.
-      const again = dispatcherOf(queue).queue({ ...activity, attempts: attempt }, this.#world.now() + pauseMs);
-      await store.write([again]);
-      this.#world.written([again]);
-      return true;
-    }
-    const { n } = activity;
-    const error = toldFrom(message, type);
-    const news: News = failure.isCancelled
-      ? { kind: "ActivityCancelled", of: n, error }
-      : failure.isTimeout
-        ? { kind: "ActivityTimedOut", of: n, error }
-        : { kind: "ActivityFailed", of: n, error, attempts: attempt };
-    await this.#over(activity, news);
-    await store.settle([{ generation: row.generation, token, kind: "done" }]);
-    return false;
+    return this.#asHolder(holder, (held) => this.#world.tasks.fail(held, failure));
   }
 
   /** It is still at work. What it says of itself is there for the next attempt. */
   async heartbeat(holder: ActivityHolder, details: Wire | undefined): Promise<{ readonly leaseUntil: number }> {
-    const { row, token, activity } = await this.#held(holder);
-    const leaseMs = this.#leaseOf(activity);
-    const { key, tick, schedule } = row;
-    if (details !== undefined) {
-      const data = encodeValue({ ...activity, heartbeat: details }, "details", "ARGUMENT_INVALID");
-      const content = { schedule, data };
-      await this.#world.store.write([{ kind: "set", key, tick, content, lease: { token, leaseMs }, isNew: false }]);
-    }
-    return { leaseUntil: this.#world.now() + leaseMs };
+    return this.#asHolder(holder, async (held) => {
+      const { activity, tick } = held;
+      const end = await this.#world.endOf(activity);
+      if (end !== undefined) {
+        throw over("the workflow is over", { task_id: holder.taskId, run_closed_reason: end });
+      }
+      const now = this.#world.now();
+      const leaseMs = this.#leaseOf(activity, tick.due, now);
+      if (details !== undefined) await this.#world.tasks.note(held, details, leaseMs);
+      return { leaseUntil: now + leaseMs };
+    });
   }
 
-  /** Its run hears of it; one that is over need not. */
-  async #over(activity: QueuedActivity, news: News): Promise<void> {
-    await this.#world.tell(activity, `activity ${activity.n}`, writeMessage(news));
+  async #asHolder<T>(holder: ActivityHolder, fn: (held: HeldActivity) => Promise<T>): Promise<T> {
+    const held = await this.#held(holder);
+    try {
+      return await fn(held);
+    } catch (error) {
+      // In that moment.
+      if (isLimpetError(error, "LEASE_LOST")) throw notLeased(holder.taskId);
+      throw error;
+    }
   }
 
   /** Throws unless that worker has that attempt, still. Its lease is longer by that. */
-  async #held(
-    holder: ActivityHolder,
-  ): Promise<Name & { readonly row: StoredReminder; readonly activity: QueuedActivity }> {
+  async #held(holder: ActivityHolder): Promise<HeldActivity> {
     const { store, namespace } = this.#world;
-    const name = readName(holder.taskId);
-    const { key, token } = name;
+    const { key, token, worker, attempt } = readName(holder.taskId);
     const extras = { task_id: holder.taskId };
-    if (holder.attemptId !== `${token}-${name.attempt}`) {
+    if (holder.attemptId !== `${token}-${attempt}`) {
       throw new Refused(409, "attempt_not_found", "this is not an attempt of this task", extras);
     }
-    if (holder.worker !== name.worker) {
+    if (holder.worker !== worker) {
       throw new Refused(409, "lease_owner_mismatch", "the task is held by another worker", extras);
     }
     const row = key.namespace === namespace ? await store.get(key) : undefined;
-    if (row === undefined) {
-      const more = { ...extras, cancel_requested: true, can_continue: false };
-      throw new Refused(404, "task_not_found", "the activity is over, or its workflow does not wait for it", more);
+    const activity = row && readActivity(row);
+    if (row === undefined || activity === undefined) {
+      throw over("the activity is over, or its workflow does not wait for it", extras);
     }
-    const activity = readActivity(row);
-    if (row.leasedUntil === undefined || row.leasedUntil <= this.#world.now()) {
+    const { generation, tick, leasedUntil } = row;
+    const now = this.#world.now();
+    if (leasedUntil === undefined || leasedUntil <= now) {
       throw new Refused(409, "lease_expired", "the lease of the task is over", extras);
     }
-    const lost = await store.renew([row.generation], token, this.#leaseOf(activity));
-    if (lost.length > 0) throw new Refused(409, "task_not_leased", "another attempt has begun", extras);
-    return { ...name, row, activity };
+    const lost = await store.renew([generation], token, this.#leaseOf(activity, tick.due, now));
+    if (lost.length > 0) throw notLeased(holder.taskId);
+    return { key, generation, token, tick, activity, attempt };
   }
 }
 
-const readActivity = ({ data }: { readonly data: string | undefined }): QueuedActivity =>
-  // What it carries is in its JSON-ready form inside, and stays so.
-  decodeValue(data ?? "null") as QueuedActivity;
+const notLeased = (taskId: string): Refused =>
+  new Refused(409, "task_not_leased", "another attempt has begun", { task_id: taskId });
 
-/** What is wrong with beginning it now; `begun`: attempts that were begun and not heard of again. */
-function lateness(
-  { options, scheduledAt, attempts, name }: QueuedActivity,
-  begun: number,
-  now: number,
-): string | undefined {
-  const { scheduleToStart, scheduleToClose, attempts: most } = options ?? {};
-  if (scheduleToClose !== undefined && now - scheduledAt > scheduleToClose) return `${name} was not done in time`;
-  if (scheduleToStart !== undefined && begun === 0 && attempts === 0 && now - scheduledAt > scheduleToStart) {
-    return `${name} was not begun in time`;
-  }
-  if (begun > 0 && most !== undefined && attempts + begun >= most) return `${name} was not heard of again`;
-  return undefined;
-}
-
-const timedOut = ({ n }: QueuedActivity, problem: string): News => ({
-  kind: "ActivityTimedOut",
-  of: n,
-  error: toldFrom(problem, "ActivityTimedOut"),
-});
-
-const errorOf = (type: string | undefined): { name?: string } => (type === undefined ? {} : { name: type });
+const over = (message: string, extras: Readonly<Record<string, unknown>>): Refused =>
+  new Refused(404, "task_not_found", message, { ...extras, cancel_requested: true, can_continue: false });
 
 function writeName({ key, queue, token, worker, attempt }: Name): string {
   const { namespace, type, id, name } = key;

@@ -16,6 +16,7 @@ import type {
   StoredRun,
   Workflows,
 } from "../ports/workflows.ts";
+import type { ActivityTasks } from "./activity-tasks.ts";
 import type { WorkflowClient } from "./client.ts";
 import type { Started, Wire } from "./events.ts";
 import { MinuteCounts } from "./minute-counts.ts";
@@ -36,6 +37,7 @@ export interface PlaneWorld {
   readonly log: Log;
   readonly store: Workflows;
   readonly reminders: Reminders;
+  readonly activityTasks: ActivityTasks;
   readonly book: ReminderBook;
   readonly client: WorkflowClient;
   readonly namespace: string;
@@ -48,8 +50,6 @@ export interface PlaneWorld {
   start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
   /** Throws WORKFLOW_CLOSED or WORKFLOW_UNKNOWN. */
   arrive(arrival: Arrival): Promise<{ readonly ref: number; readonly runId: string }>;
-  /** One that is over need not hear of it. */
-  tell(run: { readonly workflowId: string; readonly runId: string }, key: string, data: string): Promise<void>;
   /** The code of such workflows is in this process. */
   hasType(type: string): boolean;
   queryHere(run: StoredRun, name: string, input: unknown): Promise<unknown>;
@@ -114,9 +114,11 @@ export class RemotePlane {
       claimed: (mode) => this.claims.add(mode),
     });
     this.activities = new RemoteActivities({
-      ...{ clock, random, store: world.reminders, namespace, leaseMs: ACTIVITY_LEASE_MS, now, dispatcherOf },
-      tell: (run, key, data) => world.tell(run, key, data),
-      written: (writes) => book.written(writes),
+      ...{ random, store: world.reminders, tasks: world.activityTasks, namespace, leaseMs: ACTIVITY_LEASE_MS, now },
+      endOf: async ({ workflowId, runId }) => {
+        const run = await store.find({ namespace, workflowId, runId });
+        return run?.status === "running" ? undefined : (run?.status ?? "unknown");
+      },
     });
     this.control = new RemoteControl({
       ...{ clock, random, store, namespace, client: world.client, now, dispatcherOf },

@@ -7,6 +7,7 @@
 import { fromWire, putOwn } from "../kernel/values.ts";
 import type { Decision, HistoryEvent, News, ParallelGroup, Started, Step, WaitOpened, Wire } from "./events.ts";
 import { isDecision } from "./events.ts";
+import type { ScheduledActivity } from "./held-run.ts";
 import type { DecidingRun } from "./outgoing.ts";
 
 export type StepDecision = Extract<
@@ -48,8 +49,9 @@ export class RemoteRun implements DecidingRun {
   /** There is something that its worker has not seen. */
   isDue = false;
   isOver = false;
+  /** All of them, also those that are over. */
   readonly queued = new Set<number>();
-  readonly queuedNames: DecidingRun["queuedNames"] = new Map();
+  readonly scheduled: Map<number, ScheduledActivity> = new Map();
   readonly children: DecidingRun["children"] = new Map();
   readonly #seen = new Set<string>();
   readonly #failedGroups = new Set<string>();
@@ -146,7 +148,7 @@ export class RemoteRun implements DecidingRun {
     this.isDue = false;
     switch (decision.kind) {
       case "ActivityScheduled":
-        this.queuedNames.set(decision.n, { name: decision.name, queue: decision.options?.queue });
+        this.scheduled.set(decision.n, { name: decision.name, options: decision.options, at: this.at });
         this.queued.add(decision.n);
         this.#openStep(decision, decided);
         break;
@@ -238,8 +240,6 @@ export class RemoteRun implements DecidingRun {
 
   #stepOver(n: number, isFailure: boolean): void {
     if (!this.open.delete(n)) return;
-    this.queued.delete(n);
-    this.queuedNames.delete(n);
     this.children.delete(n);
     const { group } = this.steps.get(n)!;
     if (group === undefined) {

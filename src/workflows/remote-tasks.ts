@@ -162,15 +162,22 @@ export class RemoteTasks {
     const needsWorker = run.needsWorker;
     if (needsWorker && took.events.length === 0 && took.taken === 0) return true;
     const fate = needsWorker ? ({ kind: "keep", leaseMs } as const) : ({ kind: "rest" } as const);
-    const append = this.#append({ ref, token, last }, took.events, took.at, {
-      taken: Math.max(taken, took.taken),
-      fate,
-    });
+    const dispatcher = this.#world.dispatcherOf(stored.queue);
+    const append = {
+      ...this.#append({ ref, token, last }, took.events, took.at, { taken: Math.max(taken, took.taken), fate }),
+      reminders: took.events.flatMap((event) => dispatcher.after(run, event)),
+    };
     if (took.end !== undefined) {
       const { status, error } = took.end;
       const end = took.events.findLast(isDecision) ?? ({ kind: "WorkflowFailed", n: 0, error } as const);
-      const outgoing = this.#world.dispatcherOf(stored.queue).atEnd(run, end as never, took.at);
-      await this.#write(run, { ...append, ...outgoing, fate: { kind: "close", status, result: writeError(error) } });
+      const outgoing = dispatcher.atEnd(run, end as never, took.at);
+      const reminders = [...append.reminders, ...outgoing.reminders];
+      await this.#write(run, {
+        ...append,
+        ...outgoing,
+        reminders,
+        fate: { kind: "close", status, result: writeError(error) },
+      });
       return false;
     }
     const isDone = await this.#write(run, { ...append, affinity: affinityLeft(stored, this.#world.now()) });

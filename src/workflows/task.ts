@@ -6,13 +6,13 @@ import { encodeValue, fromWire, toWire } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ReminderWrite } from "../ports/reminders.ts";
 import type { Append, AppendOutcome, Page, StoredArrival, TaskFate, Workflows } from "../ports/workflows.ts";
-import { pauseAfter } from "./activity-options.ts";
 import type { ActivityRunner } from "./activity-runner.ts";
+import { isEager, runEagerly, takenOver } from "./eager-activities.ts";
 import type { Decision, End, HistoryEvent, News, Started, Step } from "./events.ts";
 import { isDecision, writePage } from "./events.ts";
 import type { HeldRun, Item } from "./held-run.ts";
 import { HISTORY_MOST_BYTES, HISTORY_MOST_EVENTS } from "./history-budget.ts";
-import { type QueuedActivity, readMessage, writeError, writeResult } from "./messages.ts";
+import { readMessage, writeError, writeResult } from "./messages.ts";
 import type { Dispatcher, Outgoing } from "./outgoing.ts";
 
 export interface TaskWorld {
@@ -90,8 +90,8 @@ export function firstStep(
 ): { readonly page: Page; readonly reminders: readonly ReminderWrite[]; readonly isSimple: boolean } {
   const events: HistoryEvent[] = [started];
   for (const decision of run.execution.fresh) {
-    const isEager = decision.kind === "ActivityScheduled" && isHere(decision, world);
-    events.push(isEager ? { ...decision, eager: true } : decision);
+    const isHere = decision.kind === "ActivityScheduled" && isEager(decision, world);
+    events.push(isHere ? { ...decision, eager: true } : decision);
   }
   const decisions = events.filter(isDecision);
   const isSimple = run.execution.end === undefined && !decisions.some(({ kind }) => !SIMPLE.has(kind));
@@ -105,11 +105,7 @@ export function firstStep(
 
 const SIMPLE: ReadonlySet<string> = new Set<Decision["kind"]>(["ActivityScheduled", "ActorCalled", "TimerScheduled"]);
 
-function isHere({ name, options }: Extract<Decision, { kind: "ActivityScheduled" }>, world: TaskWorld): boolean {
-  return (options?.queue === undefined || options.queue === world.queue) && world.activities.has(name);
-}
-
-/** Eager activities whose results are not in the history run again: whoever ran them is gone. */
+/** Eager activities whose results are not in the history are tried again: whoever ran them is gone. */
 function resume(run: HeldRun, world: TaskWorld): void {
   const { execution, first } = run;
   run.first = [];
@@ -119,7 +115,10 @@ function resume(run: HeldRun, world: TaskWorld): void {
     ...execution.recordedAwaited("ActivityScheduled", "ActorCalled"),
     ...first.filter(isActivity),
   ]) {
-    if (!run.running.has(decision.n) && !run.queued.has(decision.n)) startActivity(run, decision, world);
+    if (run.running.has(decision.n) || run.queued.has(decision.n)) continue;
+    const item = decision.kind === "ActivityScheduled" ? takenOver(run, decision, world) : undefined;
+    if (item === undefined) startActivity(run, decision, world);
+    else run.items.push(item);
   }
 }
 
@@ -129,6 +128,7 @@ class StepInMaking {
   readonly #world: TaskWorld;
   readonly #events: HistoryEvent[] = [];
   readonly #eager: Decision[] = [];
+  readonly #reminders: ReminderWrite[] = [];
   #at: number;
   #taken: number;
   #terminated: string | undefined;
@@ -166,12 +166,13 @@ class StepInMaking {
     }
   }
 
-  async tell({ news, notBefore }: Item): Promise<void> {
+  async tell({ news, notBefore, reminders = [] }: Item): Promise<void> {
     const run = this.#run;
     if (run.execution.end !== undefined || !isWanted(run, news)) return;
     if (notBefore !== undefined) this.#at = Math.max(this.#at, notBefore);
     this.#events.push(news);
-    run.note(news);
+    this.#reminders.push(...reminders, ...this.#world.dispatcher.after(run, news));
+    run.note(news, this.#at);
     await run.execution.tell(news, this.#at);
     this.#collect();
   }
@@ -179,18 +180,18 @@ class StepInMaking {
   #collect(): void {
     const run = this.#run;
     for (const decision of run.execution.takeFresh()) {
-      const isEager = decision.kind === "ActivityScheduled" && isHere(decision, this.#world);
-      const event = isEager ? ({ ...decision, eager: true } as const) : decision;
+      const isHere = decision.kind === "ActivityScheduled" && isEager(decision, this.#world);
+      const event = isHere ? ({ ...decision, eager: true } as const) : decision;
       this.#events.push(event);
-      run.note(event);
-      if (isEager || event.kind === "ActorCalled") this.#eager.push(event);
+      run.note(event, this.#at);
+      if (isHere || event.kind === "ActorCalled") this.#eager.push(event);
     }
   }
 
   /** False: nothing happened, and the task stays here all the same. */
   get isWorthWriting(): boolean {
-    const { retries, running, taken } = this.#run;
-    return this.#events.length > 0 || retries.length > 0 || this.#taken > taken || running.size === 0;
+    const { running, taken } = this.#run;
+    return this.#events.length > 0 || this.#taken > taken || running.size === 0;
   }
 
   async write(): Promise<AppendOutcome> {
@@ -222,7 +223,6 @@ class StepInMaking {
     const { execution } = run;
     const decisions = this.#events.filter(isDecision);
     const outgoing = this.#world.dispatcher.of(run, decisions, this.#at);
-    const retries = run.retries.splice(0);
     const end = execution.end;
     this.fate = this.#fateOf(end, outgoing);
     const hasAttributes = decisions.some(({ kind }) => kind === "SearchAttributesUpserted");
@@ -237,7 +237,7 @@ class StepInMaking {
       affinity: this.fate.kind === "close" ? undefined : this.#world.affinity,
       attributes: hasAttributes ? encodeValue(execution.attributes, "attributes", "WORKFLOW_INVALID") : undefined,
       memo: hasMemo ? encodeValue(execution.memo, "memo", "WORKFLOW_INVALID") : undefined,
-      reminders: [...outgoing.reminders, ...retries],
+      reminders: [...this.#reminders, ...outgoing.reminders],
       starts: outgoing.starts,
       arrivals: outgoing.arrivals,
     };
@@ -318,12 +318,12 @@ function startActivity(run: HeldRun, decision: Decision, world: TaskWorld): void
   const done =
     decision.kind === "ActorCalled"
       ? callActor(decision, controller.signal, world)
-      : runActivity(run, decision as Extract<Decision, { kind: "ActivityScheduled" }>, controller.signal, world);
-  void done.then((news) => {
+      : runEagerly(run, decision as Extract<Decision, { kind: "ActivityScheduled" }>, controller.signal, world);
+  void done.then((item) => {
     if (run.running.get(decision.n) !== controller) return;
     run.running.delete(decision.n);
-    if (news === undefined) run.leftover.add(decision.n);
-    else run.items.push({ news, notBefore: undefined });
+    if (item === undefined) run.leftover.add(decision.n);
+    else run.items.push(item);
     run.nudge();
   });
 }
@@ -336,19 +336,21 @@ async function callActor(
   { n, type, id, method, input }: Extract<Decision, { kind: "ActorCalled" }>,
   signal: AbortSignal,
   world: TaskWorld,
-): Promise<News | undefined> {
+): Promise<Item | undefined> {
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
     try {
       const result = await world.callActor(type, id, method, fromWire(input) as unknown[]);
-      return { kind: "ActivityCompleted", of: n, result: toWire(result, "the result", "RESULT_INVALID") };
+      return told({ kind: "ActivityCompleted", of: n, result: toWire(result, "the result", "RESULT_INVALID") });
     } catch (thrown) {
       const isAnswer = !isLimpetError(thrown) || thrown.retry === "never";
-      if (isAnswer) return { kind: "ActivityFailed", of: n, error: tellError(thrown), attempts: 1 };
+      if (isAnswer) return told({ kind: "ActivityFailed", of: n, error: tellError(thrown), attempts: 1 });
     }
     if (!world.isDraining()) await pause(pauseMs, signal, world.clock);
     if (signal.aborted || world.isDraining()) return undefined;
   }
 }
+
+const told = (news: News): Item => ({ news, notBefore: undefined });
 
 /** Ends early when nobody waits any more. */
 async function pause(ms: number, signal: AbortSignal, clock: Clock): Promise<void> {
@@ -359,35 +361,4 @@ async function pause(ms: number, signal: AbortSignal, clock: Clock): Promise<voi
   await promise;
   timer.cancel();
   signal.removeEventListener("abort", end);
-}
-
-async function runActivity(
-  run: HeldRun,
-  { n, name, input, options }: Extract<Decision, { kind: "ActivityScheduled" }>,
-  signal: AbortSignal,
-  world: TaskWorld,
-): Promise<News> {
-  const { workflowId, runId } = run;
-  try {
-    const attempt = { workflowId, runId, n, name, input, options, attempt: 1, lastHeartbeat: undefined, signal };
-    return { kind: "ActivityCompleted", of: n, result: await world.activities.run(attempt) };
-  } catch (thrown) {
-    const error = tellError(thrown);
-    const pause = pauseAfter(options, 1, thrown as { name?: string; code?: unknown });
-    if (pause === undefined) return failureNews(n, thrown, 1);
-    const queued: QueuedActivity = { workflowId, runId, n, name, input, attempts: 1, scheduledAt: run.at };
-    run.retries.push(
-      world.dispatcher.queue({ ...queued, ...(options !== undefined && { options }) }, world.now() + pause),
-    );
-    return { kind: "ActivityRetryScheduled", of: n, attempts: 1, pause, error };
-  }
-}
-
-export function failureNews(n: number, thrown: unknown, attempts: number): News {
-  const said = thrown instanceof Error ? thrown.message : String(thrown);
-  const code = isLimpetError(thrown, "ACTIVITY_TIMED_OUT") ? "ACTIVITY_TIMED_OUT" : "ACTIVITY_FAILED";
-  const error = tellError(new LimpetError(code, said, { cause: thrown }));
-  return code === "ACTIVITY_TIMED_OUT"
-    ? { kind: "ActivityTimedOut", of: n, error }
-    : { kind: "ActivityFailed", of: n, error, attempts };
 }

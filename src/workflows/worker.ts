@@ -295,6 +295,7 @@ export class Worker {
     try {
       run = await this.#runOf(task);
       run.token = task.token;
+      run.attempt = task.attempt;
       await this.#hold(run, task.arrived);
     } catch (error) {
       await this.#failed(task, error);

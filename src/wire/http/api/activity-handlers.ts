@@ -1,6 +1,8 @@
 // Activities: asked for, kept by heartbeats, and brought to an end by workers in other languages.
 import { toWire } from "../../../kernel/values.ts";
-import type { ActivityFailure, ActivityHolder, ActivityTask } from "../../../workflows/remote-activities.ts";
+import { type ActivityFailure, failureElsewhere } from "../../../workflows/activity-failure.ts";
+import { checkPayload } from "../../../workflows/payload-size.ts";
+import type { ActivityHolder, ActivityTask } from "../../../workflows/remote-activities.ts";
 import { invalidField, Refused } from "../../../workflows/remote-refusal.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
 import { flag, object, oneOf, text, words } from "./fields.ts";
@@ -82,13 +84,13 @@ function failureOf({ fields }: ApiCall): ActivityFailure {
   const failure = object(fields, "failure");
   if (failure === undefined) throw invalidField("failure", "is required");
   const kind = oneOf(failure, "kind", KINDS);
-  return {
-    message: words(failure, "message") ?? "the worker did not say why",
-    type: words(failure, "type", 255) ?? words(failure, "class", 255),
+  const message = words(failure, "message") ?? "the worker did not say why";
+  const type = words(failure, "type", 255) ?? words(failure, "class", 255);
+  const isCancelled = kind === "cancellation" || flag(failure, "cancelled") === true;
+  return failureElsewhere(message, type, {
+    kind: isCancelled ? "cancelled" : kind === "timeout" ? "timed out" : "failed",
     isFinal: flag(failure, "non_retryable") === true || flag(failure, "retryable") === false,
-    isTimeout: kind === "timeout",
-    isCancelled: kind === "cancellation" || flag(failure, "cancelled") === true,
-  };
+  });
 }
 
 /** Nobody waits for it any more: that is no error, but what it asks for. */
@@ -102,6 +104,7 @@ export async function activityHeartbeat(call: ApiCall): Promise<ApiAnswer> {
   try {
     const isSaid = Object.keys(said).length > 0;
     const wire = isSaid ? toWire(said, "details", "ARGUMENT_INVALID") : undefined;
+    if (wire !== undefined) checkPayload(wire, "details");
     const { leaseUntil } = await call.plane.activities.heartbeat(holder, wire);
     return ok({
       ...{ task_id: holder.taskId, activity_attempt_id: holder.attemptId, ...GOES_ON, reason: null },
@@ -113,7 +116,8 @@ export async function activityHeartbeat(call: ApiCall): Promise<ApiAnswer> {
       throw error;
     return ok({
       ...{ task_id: holder.taskId, activity_attempt_id: holder.attemptId, cancel_requested: true, can_continue: false },
-      ...{ reason: "task_not_found", stop_reason: "task_not_found", run_closed_reason: null, run_closed_at: null },
+      ...{ reason: "task_not_found", stop_reason: "task_not_found", run_closed_at: null },
+      run_closed_reason: error.extras.run_closed_reason ?? null,
       ...{ heartbeat_recorded: false, lease_owner: null, lease_expires_at: null, last_heartbeat_at: at },
     });
   }

@@ -140,7 +140,7 @@ function activityOptions(fields: Fields): ActivityOptionsTold {
     return seconds === undefined ? undefined : seconds * 1_000;
   };
   const told = {
-    queue: optionalText(fields, "queue"),
+    queue: fields.queue == null ? undefined : nameOf(fields, "queue"),
     // Whoever says nothing of retries wants none.
     attempts: retry === undefined ? 1 : optionalWhole(retry, "max_attempts", 1, 1_000_000),
     delays: retry === undefined ? undefined : delaysOf(retry),

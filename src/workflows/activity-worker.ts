@@ -1,0 +1,322 @@
+// Runs the activities of this process that wait in its queue: claims them, keeps them while they are at work, and tells what came of them.
+// Any number of processes do this on one store.
+//
+// - Leases get longer while the process lives. Whoever loses one hears of it through the signal of its activity: because nobody waits for
+//   it any more, or because somebody else has begun another attempt.
+// - What an activity says of itself is written soon, and not more often than that; the next attempt gets it.
+// - What came of it is told until the store has heard it, or somebody else has the activity.
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
+import type { Clock, Timer } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import type { Random } from "../ports/random.ts";
+import type { ReminderKey, ReminderWrite } from "../ports/reminders.ts";
+import { failureOf } from "./activity-failure.ts";
+import { attemptMs } from "./activity-limits.ts";
+import type { ActivityRunner } from "./activity-runner.ts";
+import type { ActivityTasks, HeldActivity } from "./activity-tasks.ts";
+import type { Wire } from "./events.ts";
+import { activityType, type QueuedActivity } from "./messages.ts";
+
+export interface ActivityWorkerSettings {
+  readonly queue: string;
+  readonly leaseMs: number;
+  readonly pollMs: number;
+  readonly concurrency: number;
+  readonly drainMs: number;
+}
+
+export interface ActivityWorkerWorld {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly tasks: ActivityTasks;
+  readonly runner: ActivityRunner;
+  /** The store's clock. */
+  now(): number;
+  /** Those of these leases that are lost. */
+  renew(generations: readonly number[], token: string, leaseMs: number): Promise<number[]>;
+  /** Whether nobody has taken the row away. */
+  isThere(key: ReminderKey): Promise<boolean>;
+  /** Whether its run is open still. */
+  isOpen(activity: QueuedActivity): Promise<boolean>;
+}
+
+/** Leases are renewed so often while they last. */
+const RENEWALS = 3;
+/** What an activity says of itself is written so often at most. */
+const NOTE_MS = 1_000;
+/** Claimed in one go. */
+const LARGEST_CLAIM = 200;
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5_000;
+
+/** One attempt that is under way. */
+class Running {
+  held: HeldActivity;
+  readonly leaseMs: number;
+  /** On the monotonic clock. */
+  renewAt: number;
+  readonly stop = new AbortController();
+  /** Nothing that it says counts any more. */
+  isLost = false;
+  /** What it said last, and whether that is written or about to be. */
+  said: Wire | undefined;
+  isNoting = false;
+  /** What came of it is about to be told. */
+  isEnding = false;
+
+  constructor(held: HeldActivity, leaseMs: number, now: number) {
+    this.held = held;
+    this.leaseMs = leaseMs;
+    this.renewAt = now + leaseMs / RENEWALS;
+  }
+
+  lose(reason: LimpetError): void {
+    this.isLost = true;
+    this.stop.abort(reason);
+  }
+}
+
+export class ActivityWorker {
+  readonly #settings: ActivityWorkerSettings;
+  readonly #world: ActivityWorkerWorld;
+  readonly #types: readonly string[];
+  /** One for all claims: what is claimed here a second time is known by that. */
+  readonly #token: string;
+  readonly #running = new Map<number, Running>();
+  readonly #working = new Set<Promise<void>>();
+  #isOpen = false;
+  #isClaiming = false;
+  #isNudged = false;
+  #poll: Timer | undefined;
+  #renewal: Timer | undefined;
+  #renewalAt = 0;
+
+  constructor(settings: ActivityWorkerSettings, world: ActivityWorkerWorld) {
+    this.#settings = settings;
+    this.#world = world;
+    this.#token = world.random.id();
+    this.#types = world.runner.names.map((name) => activityType(settings.queue, name));
+  }
+
+  start(): void {
+    if (this.#types.length === 0) return;
+    this.#isOpen = true;
+    this.nudge();
+  }
+
+  /** Takes no more, lets those that run come to their end, and gives back what is not done then. */
+  async stop(): Promise<void> {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#poll?.cancel();
+    const late = Promise.withResolvers<void>();
+    const timer = this.#world.clock.after(this.#settings.drainMs, late.resolve);
+    await Promise.race([Promise.allSettled([...this.#working]), late.promise]);
+    timer.cancel();
+    for (const one of this.#running.values()) one.stop.abort(new LimpetError("STOPPING", "the worker stops"));
+    await Promise.allSettled([...this.#working]);
+    this.#renewal?.cancel();
+  }
+
+  // ——— Getting them.
+
+  /** There may be some. */
+  nudge(): void {
+    this.#isNudged = true;
+    if (!this.#isClaiming && this.#isOpen) void this.#claim();
+  }
+
+  /** These are durable: there may be work, and some that run here may be wanted no more. */
+  written(writes: readonly ReminderWrite[]): void {
+    if (writes.length === 0 || !this.#isOpen) return;
+    if (writes.some(({ kind, key }) => kind === "set" && this.#types.includes(key.type))) this.nudge();
+    if (this.#running.size === 0) return;
+    for (const write of writes) if (write.kind === "cancel") this.#cancelled(write.key);
+  }
+
+  #cancelled({ type, id, name }: ReminderKey): void {
+    for (const one of this.#running.values()) {
+      const { key } = one.held;
+      if (key.id === id && key.name === name && key.type === type) one.lose(unwanted());
+    }
+  }
+
+  /** Something of ours is due then. */
+  expect(at: number): void {
+    const ms = at - this.#world.now();
+    if (ms <= 0) this.nudge();
+    else if (ms < this.#settings.pollMs && this.#isOpen) this.#world.clock.after(Math.ceil(ms), () => this.nudge());
+  }
+
+  get #room(): number {
+    return this.#settings.concurrency - this.#running.size;
+  }
+
+  readonly #leaseOf = ({ options }: QueuedActivity): number =>
+    Math.min(this.#settings.leaseMs, options?.heartbeat ?? Number.POSITIVE_INFINITY);
+
+  async #claim(): Promise<void> {
+    this.#isClaiming = true;
+    this.#poll?.cancel();
+    let pauseMs = this.#settings.pollMs;
+    try {
+      while (this.#isNudged && this.#isOpen && this.#room > 0) {
+        this.#isNudged = false;
+        const wish = { types: this.#types, limit: Math.min(this.#room, LARGEST_CLAIM), token: this.#token };
+        const { held, nextMs } = await this.#world.tasks.claim({ ...wish, leaseOf: this.#leaseOf });
+        for (const one of held) this.#begin(one);
+        if (held.length > 0 || nextMs === 0) this.#isNudged = true;
+        if (nextMs !== undefined) pauseMs = Math.max(0, Math.min(pauseMs, nextMs));
+      }
+    } catch (err) {
+      this.#world.log.warn("activity.claim.failed", { err });
+    } finally {
+      this.#isClaiming = false;
+    }
+    if (!this.#isOpen) return;
+    // One that comes to its end says so itself.
+    this.#poll = this.#world.clock.after(Math.max(Math.ceil(pauseMs), 10), () => this.nudge());
+  }
+
+  #begin(held: HeldActivity): void {
+    // Its lease ran out unnoticed, and it came back here.
+    this.#running.get(held.generation)?.lose(new LimpetError("LEASE_LOST", "another attempt has begun"));
+    const one = new Running(held, this.#leaseOf(held.activity), this.#world.clock.monotonic());
+    this.#running.set(held.generation, one);
+    this.#renewLater();
+    const work = this.#run(one)
+      .catch((err) => this.#world.log.error("activity.lost", { ...held.key, err }))
+      .finally(() => {
+        if (this.#running.get(held.generation) === one) this.#running.delete(held.generation);
+        this.#working.delete(work);
+        this.nudge();
+      });
+    this.#working.add(work);
+  }
+
+  // ——— Running them.
+
+  async #run(one: Running): Promise<void> {
+    const { tasks, runner, now } = this.#world;
+    const { activity, attempt } = one.held;
+    let end: () => Promise<unknown>;
+    try {
+      const result = await runner.run({
+        ...{ ...activity, options: activity.options, attempt, signal: one.stop.signal },
+        limitMs: () => attemptMs(activity, now()),
+        lastHeartbeat: activity.heartbeat,
+        heartbeat: (details) => {
+          one.said = details;
+          this.#note(one);
+        },
+      });
+      end = () => tasks.complete(one.held, result);
+    } catch (thrown) {
+      const failure = failureOf(thrown);
+      const isStopped = one.stop.signal.aborted && isLimpetError(one.stop.signal.reason, "STOPPING");
+      end = () => (isStopped ? tasks.release(one.held) : tasks.fail(this.#withWords(one), failure));
+    }
+    one.isEnding = true;
+    await this.#tell(one, end);
+  }
+
+  /** The next attempt gets what this one said last, written or not. */
+  #withWords({ held, said }: Running): HeldActivity {
+    return said === undefined ? held : { ...held, activity: { ...held.activity, heartbeat: said } };
+  }
+
+  async #tell(one: Running, end: () => Promise<unknown>): Promise<void> {
+    const { clock, log } = this.#world;
+    for (let failures = 0; !one.isLost; failures++) {
+      try {
+        await end();
+        return;
+      } catch (err) {
+        if (isLimpetError(err, "LEASE_LOST")) return;
+        log.warn("activity.end.failed", { ...one.held.key, err });
+        // Whoever stops does not wait for a store that is away: the lease will end.
+        if (!this.#isOpen && one.stop.signal.aborted) return;
+      }
+      const ms = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures, 20), LONGEST_PAUSE_MS);
+      await new Promise<void>((resolve) => clock.after(ms, resolve));
+    }
+  }
+
+  // ——— What they say meanwhile.
+
+  #note(one: Running): void {
+    if (one.isNoting || one.isLost || one.isEnding) return;
+    one.isNoting = true;
+    void this.#writeNote(one);
+  }
+
+  async #writeNote(one: Running): Promise<void> {
+    const { clock, tasks, log } = this.#world;
+    const { said } = one;
+    const pause = new Promise<void>((resolve) => clock.after(NOTE_MS, resolve, "background"));
+    try {
+      const held = await tasks.note(one.held, said, one.leaseMs);
+      one.held = held;
+      one.renewAt = clock.monotonic() + one.leaseMs / RENEWALS;
+    } catch (err) {
+      if (isLimpetError(err, "LEASE_LOST")) return this.#lost(one);
+      log.warn("activity.heartbeat.failed", { ...one.held.key, err });
+    }
+    await pause;
+    one.isNoting = false;
+    if (one.said !== said) this.#note(one);
+  }
+
+  // ——— Leases.
+
+  /** One timer, for the first of them. */
+  #renewLater(): void {
+    if (this.#running.size === 0) return;
+    const { clock } = this.#world;
+    const first = Math.min(...[...this.#running.values()].map(({ renewAt }) => renewAt));
+    if (this.#renewal !== undefined && this.#renewalAt <= first) return;
+    this.#renewal?.cancel();
+    this.#renewalAt = first;
+    this.#renewal = clock.after(Math.max(Math.ceil(first - clock.monotonic()), 1), () => {
+      this.#renewal = undefined;
+      void this.#renew().finally(() => this.#renewLater());
+    });
+  }
+
+  async #renew(): Promise<void> {
+    const { clock, log } = this.#world;
+    const now = clock.monotonic();
+    const due = [...this.#running.values()].filter(({ renewAt, isLost }) => renewAt <= now && !isLost);
+    for (const one of this.#running.values()) if (one.renewAt <= now) one.renewAt = now + one.leaseMs / RENEWALS;
+    try {
+      for (const [leaseMs, some] of Map.groupBy(due, (one) => one.leaseMs)) await this.#renewSome(some, leaseMs);
+      await this.#checkRuns(due);
+    } catch (err) {
+      log.warn("activity.renewal.failed", { err });
+    }
+  }
+
+  async #renewSome(some: readonly Running[], leaseMs: number): Promise<void> {
+    const generations = some.map(({ held }) => held.generation);
+    const gone = new Set(await this.#world.renew(generations, this.#token, leaseMs));
+    await Promise.all(some.filter(({ held }) => gone.has(held.generation)).map((one) => this.#lost(one)));
+  }
+
+  /** One that was ended from outside takes nothing of its own away. */
+  async #checkRuns(some: readonly Running[]): Promise<void> {
+    for (const ones of Map.groupBy(some, ({ held }) => held.activity.runId).values()) {
+      if (await this.#world.isOpen(ones[0]!.held.activity)) continue;
+      for (const one of ones) one.lose(unwanted());
+    }
+  }
+
+  async #lost(one: Running): Promise<void> {
+    if (one.isLost || one.isEnding) return;
+    const isThere = await this.#world.isThere(one.held.key);
+    one.lose(isThere ? new LimpetError("LEASE_LOST", "somebody else may have the activity") : unwanted());
+  }
+}
+
+const unwanted = (): LimpetError =>
+  new LimpetError("WORKFLOW_CANCELLED", "the workflow does not wait for the activity any more");

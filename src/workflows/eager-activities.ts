@@ -1,0 +1,80 @@
+// Activities that the worker of a run runs itself, without a queue: the first attempt, at once, its result a step of the run's task. Every
+// later attempt waits in the queue like all others, from the same step on in which the failure is recorded: so it survives this worker.
+import { failureOf, timeoutOf } from "./activity-failure.ts";
+import { afterFailure, attemptMs, notHeard } from "./activity-limits.ts";
+import type { ActivityRunner } from "./activity-runner.ts";
+import type { Decision, Wire } from "./events.ts";
+import type { HeldRun, Item } from "./held-run.ts";
+import type { QueuedActivity } from "./messages.ts";
+import type { Dispatcher } from "./outgoing.ts";
+
+export interface EagerWorld {
+  readonly dispatcher: Dispatcher;
+  readonly activities: ActivityRunner;
+  readonly queue: string;
+  /** The store's clock. */
+  now(): number;
+}
+
+type Scheduled = Extract<Decision, { kind: "ActivityScheduled" }>;
+
+/** One that says how long it may be silent is expected to be long: in a queue it survives its worker, with what it has said of itself. */
+export const isEager = ({ name, options }: Scheduled, { queue, activities }: EagerWorld): boolean =>
+  (options?.queue === undefined || options.queue === queue) && options?.heartbeat === undefined && activities.has(name);
+
+/** What is to be recorded of its first attempt. It does not throw. */
+export async function runEagerly(
+  run: HeldRun,
+  decision: Scheduled,
+  signal: AbortSignal,
+  world: EagerWorld,
+): Promise<Item> {
+  const activity = activityOf(run, decision);
+  const { n, options } = activity;
+  let said: Wire | undefined;
+  try {
+    const result = await world.activities.run({
+      ...{ ...activity, options, attempt: 1, lastHeartbeat: undefined, signal },
+      limitMs: () => attemptMs(activity, world.now()),
+      heartbeat: (details) => {
+        said = details;
+      },
+    });
+    return { news: { kind: "ActivityCompleted", of: n, result }, notBefore: undefined };
+  } catch (thrown) {
+    return failed({ ...activity, ...(said !== undefined && { heartbeat: said }) }, failureOf(thrown), world);
+  }
+}
+
+/** What becomes of one whose worker is gone, without its result. Undefined: it can run here. */
+export function takenOver(run: HeldRun, decision: Scheduled, world: EagerWorld): Item | undefined {
+  const activity = activityOf(run, decision);
+  const { n, name } = activity;
+  const error = timeoutOf(notHeard(name));
+  // Whoever had the task has begun it, and was not heard of again: if it was the activity that ended its process, it ends no other one.
+  if (run.attempt > 1) {
+    const names = ["LimpetError", error.errorCode];
+    return failed(activity, { kind: "timed out", names, isFinal: false, error }, world);
+  }
+  if (world.activities.has(name)) return undefined;
+  // It was begun where it is known, and there somebody can begin it again.
+  const news = { kind: "ActivityRetryScheduled", of: n, attempts: 0, pause: 0, error } as const;
+  return { news, notBefore: undefined, reminders: world.dispatcher.queue(activity, undefined) };
+}
+
+function failed(activity: QueuedActivity, failure: ReturnType<typeof failureOf>, world: EagerWorld): Item {
+  const now = world.now();
+  const after = afterFailure(activity, 1, failure, now);
+  if ("news" in after) return { news: after.news, notBefore: undefined };
+  const { pauseMs: pause } = after;
+  const { n: of } = activity;
+  const news = { kind: "ActivityRetryScheduled", of, attempts: 1, pause, error: failure.error } as const;
+  const reminders = world.dispatcher.queue({ ...activity, attempts: 1 }, now + pause);
+  return { news, notBefore: undefined, reminders };
+}
+
+function activityOf(run: HeldRun, { n, name, input, options }: Scheduled): QueuedActivity {
+  const { workflowId, runId } = run;
+  const scheduledAt = run.scheduled.get(n)?.at ?? run.at;
+  return { workflowId, runId, n, name, input, attempts: 0, scheduledAt, ...(options !== undefined && { options }) };
+}
