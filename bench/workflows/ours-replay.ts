@@ -1,7 +1,7 @@
 // Limpet: runs that are woken, out of memory (nothing is kept there) or in it.
 import type { App } from "../../src/index.ts";
 import { monotonicMs } from "../reminders/moments.ts";
-import { go, open, storeOf, waiter, woken } from "./ours.ts";
+import { go, isAtRest, open, storeOf, waiter, woken } from "./ours.ts";
 import { makeReplay, type Sleeper } from "./replay.ts";
 
 let wakes = 0;
@@ -16,17 +16,12 @@ export async function record(app: App, steps: number): Promise<Sleeper> {
     const begin = monotonicMs();
     await handle.signal(go, number);
     const took = (await promise) - begin;
-    await isAtRest(app);
+    while (!isAtRest(app)) await new Promise(setImmediate);
     return took;
   };
   // It is somewhere in its steps until it hears this.
   await wake();
   return { wake };
-}
-
-/** Nothing is worked on any more: every run is as its store says. */
-async function isAtRest(app: App): Promise<void> {
-  while (!/^limpet_workflows_working\{.*\} 0$/m.test(app.metrics())) await new Promise(setImmediate);
 }
 
 export const replay = makeReplay(async (settings) => {

@@ -40,6 +40,9 @@ type WorkerOptions = NonNullable<Exclude<Parameters<typeof limpet>[0], undefined
 export const open = (store: string, worker: WorkerOptions = true): Promise<App> =>
   limpet({ workflows: [steps, waiter], activities: { step }, store, worker });
 
+/** Nothing is worked on. */
+export const isAtRest = (app: App): boolean => /^limpet_workflows_working\{.*\} 0$/m.test(app.metrics());
+
 export async function startEngine(settings: Settings, stepped: (step: number) => void): Promise<Engine> {
   told = stepped;
   const app = await open(storeOf(settings));
