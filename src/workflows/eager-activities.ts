@@ -40,7 +40,7 @@ export async function runEagerly(
         said = details;
       },
     });
-    return { news: { kind: "ActivityCompleted", of: n, result }, notBefore: undefined };
+    return { news: { kind: "ActivityCompleted", of: n, result } };
   } catch (thrown) {
     return failed({ ...activity, ...(said !== undefined && { heartbeat: said }) }, failureOf(thrown), world);
   }
@@ -59,18 +59,18 @@ export function takenOver(run: HeldRun, decision: Scheduled, world: EagerWorld):
   if (world.activities.has(name)) return undefined;
   // It was begun where it is known, and there somebody can begin it again.
   const news = { kind: "ActivityRetryScheduled", of: n, attempts: 0, pause: 0, error } as const;
-  return { news, notBefore: undefined, reminders: world.dispatcher.queue(activity, undefined) };
+  return { news, reminders: world.dispatcher.queue(activity, undefined) };
 }
 
 function failed(activity: QueuedActivity, failure: ReturnType<typeof failureOf>, world: EagerWorld): Item {
   const now = world.now();
   const after = afterFailure(activity, 1, failure, now);
-  if ("news" in after) return { news: after.news, notBefore: undefined };
+  if ("news" in after) return { news: after.news };
   const { pauseMs: pause } = after;
   const { n: of } = activity;
   const news = { kind: "ActivityRetryScheduled", of, attempts: 1, pause, error: failure.error } as const;
   const reminders = world.dispatcher.queue({ ...activity, attempts: 1 }, now + pause);
-  return { news, notBefore: undefined, reminders };
+  return { news, reminders };
 }
 
 function activityOf(run: HeldRun, { n, name, input, options }: Scheduled): QueuedActivity {

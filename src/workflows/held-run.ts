@@ -4,10 +4,9 @@ import type { ReminderWrite } from "../ports/reminders.ts";
 import type { ActivityOptionsTold, Decision, HistoryEvent, News, ParentClosePolicy } from "./events.ts";
 import type { Execution } from "./execution.ts";
 
-/** Something that is to be recorded, and what it was said to be not earlier than. */
+/** Something that is to be recorded. */
 export interface Item {
   readonly news: News;
-  readonly notBefore: number | undefined;
   /** What is written with it. */
   readonly reminders?: readonly ReminderWrite[];
 }

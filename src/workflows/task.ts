@@ -12,7 +12,7 @@ import type { Decision, End, HistoryEvent, News, Started, Step } from "./events.
 import { isDecision, writePage } from "./events.ts";
 import type { HeldRun, Item } from "./held-run.ts";
 import { HISTORY_MOST_BYTES, HISTORY_MOST_EVENTS } from "./history-budget.ts";
-import { readMessage, writeError, writeResult } from "./messages.ts";
+import { readMessage, type Sent, writeError, writeResult } from "./messages.ts";
 import type { Dispatcher, Outgoing } from "./outgoing.ts";
 
 export interface TaskWorld {
@@ -51,8 +51,7 @@ export async function workOn(run: HeldRun, arrived: number, world: TaskWorld): P
   resume(run, world);
   for (let known = arrived; ; ) {
     const step = new StepInMaking(run, world);
-    if (known > run.taken)
-      for (const arrival of await world.store.inbox(run.ref, run.taken, STEP)) await step.take(arrival);
+    if (known > run.taken) await step.takeAll(await world.store.inbox(run.ref, run.taken, STEP));
     for (const item of run.items.splice(0)) await step.tell(item);
     known = 0;
     if (step.isWorthWriting) {
@@ -143,16 +142,22 @@ class StepInMaking {
     this.#collect();
   }
 
-  async take({ number, data }: StoredArrival): Promise<void> {
+  /** All of them are seen at one moment, which is that of the step: a replay knows no other. */
+  async takeAll(arrivals: readonly StoredArrival[]): Promise<void> {
+    const all = arrivals.map(({ number, data }) => ({ number, sent: readMessage(data) }));
+    for (const { sent } of all) this.#at = Math.max(this.#at, sent.notBefore ?? 0);
+    for (const { number, sent } of all) await this.#take(number, sent);
+  }
+
+  async #take(number: number, { message }: Sent): Promise<void> {
     this.#taken = number;
-    const { message, notBefore } = readMessage(data);
     if (message.kind === "LookAgain") return;
     if (message.kind === "TerminateRequested") {
       this.#terminated ??= message.reason;
       return;
     }
     const news = message.kind === "UpdateRequested" ? this.#accept(message) : message;
-    await this.tell({ news, notBefore });
+    await this.tell({ news });
   }
 
   /** Whether it is done is for the workflow to say. */
@@ -166,10 +171,9 @@ class StepInMaking {
     }
   }
 
-  async tell({ news, notBefore, reminders = [] }: Item): Promise<void> {
+  async tell({ news, reminders = [] }: Item): Promise<void> {
     const run = this.#run;
     if (run.execution.end !== undefined || !isWanted(run, news)) return;
-    if (notBefore !== undefined) this.#at = Math.max(this.#at, notBefore);
     this.#events.push(news);
     this.#reminders.push(...reminders, ...this.#world.dispatcher.after(run, news));
     run.note(news, this.#at);
@@ -350,7 +354,7 @@ async function callActor(
   }
 }
 
-const told = (news: News): Item => ({ news, notBefore: undefined });
+const told = (news: News): Item => ({ news });
 
 /** Ends early when nobody waits any more. */
 async function pause(ms: number, signal: AbortSignal, clock: Clock): Promise<void> {
