@@ -2,6 +2,7 @@
 import { OPTIONS } from "../src/config/options.ts";
 import { type Duration, parseDuration } from "../src/kernel/durations.ts";
 import type { StoredRun } from "../src/ports/workflows.ts";
+import { runsOf, type SeenRun } from "./checkers/workflow-runs.ts";
 import { doDeed } from "./deeds.ts";
 import type { Plan } from "./plan.ts";
 import { SIGNALS } from "./scripts.ts";
@@ -24,8 +25,11 @@ export async function demandWorkflows(stage: Stage, until: Until): Promise<void>
     ring(stage, open, round);
     await until(stage.now + LOOK_MS);
     open = await openRuns(stage);
+    // Nobody need wait for what never comes.
+    if (open.every(({ runId }) => waitsForNobody(stage, runsOf(stage).byRunId.get(runId)))) break;
   }
   for (const { namespace, workflowId, runId, task, events } of open) {
+    if (waitsForNobody(stage, runsOf(stage).byRunId.get(runId))) continue;
     const { state, attempt, problem, arrived, taken, at } = task!;
     const now = stage.world.database.now;
     const how = `${state}${at === undefined ? "" : ` ${at - now} ms`}, attempt ${attempt}, ${taken} of ${arrived} arrivals taken`;
@@ -36,6 +40,21 @@ export async function demandWorkflows(stage: Stage, until: Until): Promise<void>
     );
   }
 }
+
+/** It has called an actor of a type that no host there has any more; or a child of it has. Such a call is made again and again. */
+function waitsForNobody(stage: Stage, run: SeenRun | undefined): boolean {
+  if (run === undefined) return false;
+  const answered = new Set(run.events.map(({ event }) => ("of" in event ? event.of : 0)));
+  return run.events.some(({ event }) => {
+    if (!("n" in event) || answered.has(event.n)) return false;
+    if (event.kind === "ActorCalled") return !isHosted(stage, run.namespace, event.type);
+    if (event.kind !== "ChildWorkflowScheduled") return false;
+    return waitsForNobody(stage, runsOf(stage).of(run.namespace, event.workflowId).at(-1));
+  });
+}
+
+const isHosted = (stage: Stage, namespace: string, type: string): boolean =>
+  stage.players.some(({ planned, types }) => planned.namespace === namespace && types.includes(type));
 
 function boundOf({ settings }: Plan): number {
   const { lease, stickyTtl } = typeof settings.worker === "object" ? settings.worker : {};

@@ -2,6 +2,7 @@
 // nothing of what else is drawn from the seed.
 import type { WorkerSettings } from "../src/config/worker-options.ts";
 import type { Prng } from "../src/kernel/prng.ts";
+import { LEDGERS } from "./application.ts";
 import type {
   Plan,
   PlannedCall,
@@ -41,14 +42,19 @@ export function drawWorkflows({ hosts, calls, chaosMs }: Plan, chance: Prng): Dr
   const callers = hosts.filter(({ dedicated }) => !dedicated);
   if (!chance.chance(WORKFLOWS) || callers.length === 0) return undefined;
   const workers = drawWorkers(callers, chance.child("workers"));
-  const types = [...new Set(callers.flatMap((host) => host.types))];
-  const known = calls.filter(({ type }) => type !== "Echo");
-  const actors = chance.chance(0.6)
-    ? Array.from({ length: 3 }, (_, i) => {
-        const call = known.length > 0 && chance.chance(0.6) ? chance.pick(known) : undefined;
-        return { type: call?.type ?? chance.pick(["Ledger", ...types]), id: call?.id ?? `desk-${i}` };
-      }).filter(({ type }) => types.includes(type))
-    : [];
+  // Those that are there in every namespace, and have a state.
+  const spaces = new Set(callers.map(({ namespace }) => namespace));
+  const types = LEDGERS.filter((type) =>
+    [...spaces].every((space) => callers.some((host) => host.namespace === space && host.types.includes(type))),
+  );
+  const known = calls.filter(({ type }) => (types as string[]).includes(type));
+  const actors =
+    types.length > 0 && chance.chance(0.6)
+      ? Array.from({ length: 3 }, (_, i) => {
+          const call = known.length > 0 && chance.chance(0.6) ? chance.pick(known) : undefined;
+          return { type: call?.type ?? chance.pick(types), id: call?.id ?? `desk-${i}` };
+        })
+      : [];
   const ids = Array.from({ length: 1 + chance.below(8) }, (_, i) => `flow-${i}`);
   const draw: Draw = {
     ...{ chance, ids, actors },

@@ -163,6 +163,7 @@ export class WorkflowRuns implements Observer {
   }
 
   appended(process: Process, batch: readonly Append[], outcomes: readonly AppendOutcome[]): void {
+    const fresh: Append[] = [];
     for (const [i, append] of batch.entries()) {
       const outcome = outcomes[i]!;
       const run = this.byRef.get(append.ref);
@@ -170,9 +171,12 @@ export class WorkflowRuns implements Observer {
       const isAgain = this.#done.has(step);
       if (outcome.kind === "done") this.#done.add(step);
       if (run !== undefined) this.#look(run, { kind: "append", process, append, outcome, isAgain });
-      if (outcome.kind !== "done" || isAgain) continue;
-      for (const start of append.starts) this.#started(process, start);
-      for (const arrival of append.arrivals) this.#arrived(process, arrival);
+      if (outcome.kind === "done" && !isAgain) fresh.push(append);
+    }
+    // All steps of a batch are done by now: what a run has written itself is looked at first.
+    for (const { starts, arrivals } of fresh) {
+      for (const start of starts) this.#started(process, start);
+      for (const arrival of arrivals) this.#arrived(process, arrival);
     }
   }
 
