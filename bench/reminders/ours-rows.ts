@@ -39,6 +39,8 @@ export class PostgresBacklog implements Backlog {
   readonly client: pg.Client;
   readonly #actors: number;
   readonly #spanMs: number;
+  /** When the first one was due. */
+  #first = 0;
 
   private constructor(client: pg.Client, actors: number, spanMs: number) {
     this.client = client;
@@ -56,17 +58,18 @@ export class PostgresBacklog implements Backlog {
   async load(count: number): Promise<void> {
     await this.client.query("BEGIN");
     const [at, apartMs] = [Date.now() - this.#spanMs, this.#spanMs / count];
+    this.#first = at;
     await insertRows(this.client, { count, from: 0, at, apartMs, actors: this.#actors });
     await this.client.query("ANALYZE limpet.reminders");
     await this.client.query(TELL);
     await this.client.query("COMMIT");
   }
 
-  /** Those that are not due do not count. */
+  /** Those that are not due do not count, and nobody looks at what is gone since earlier backlogs. */
   async left(): Promise<number> {
     const { rows } = await this.client.query<{ n: string }>(
-      `SELECT count(*) AS n FROM limpet.reminders WHERE queue = ${QUEUE} AND at <= $1`,
-      [Date.now()],
+      `SELECT count(*) AS n FROM limpet.reminders WHERE queue = ${QUEUE} AND at >= $1 AND at <= $2`,
+      [this.#first, Date.now()],
     );
     return Number(rows[0]!.n);
   }

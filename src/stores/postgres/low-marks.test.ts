@@ -2,10 +2,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Connections, Statement } from "./connections.ts";
-import { isLongAgo, LowMarks } from "./low-marks.ts";
+import { isLongAgo, LowMarks, type Mark } from "./low-marks.ts";
 
-const NONE = Number.MIN_SAFE_INTEGER;
 const NOW = 1_000_000;
+
+const at = (moment: number, generation = 0): Mark => ({ at: moment, generation });
+const NONE = at(Number.MIN_SAFE_INTEGER);
 
 /** A table in which so many are dead, and what a sweep finds below the marks. */
 class Table {
@@ -40,7 +42,7 @@ describe("low marks", () => {
     const lows = new LowMarks(table.connections, `"limpet"`);
     const asked = lows.of("n", ["A", "B"]);
     assert.deepEqual(asked, { areUsed: false, marks: [NONE, NONE], stragglers: 0 });
-    lows.saw("n", "A", NOW - 9_000, NOW, asked);
+    lows.saw("n", "A", at(NOW - 9_000, 7), NOW, asked);
     await lows.look();
     assert.deepEqual(marks(lows, "A", "B"), [NONE, NONE]);
   });
@@ -49,61 +51,73 @@ describe("low marks", () => {
     const { lows } = await crowded();
     const asked = lows.of("n", ["A", "B"]);
     assert.deepEqual(asked, { areUsed: true, marks: [NONE, NONE], stragglers: 0 });
-    lows.saw("n", "A", NOW - 9_000, NOW, asked);
-    assert.deepEqual(marks(lows, "A", "B"), [NOW - 9_000, NONE]);
+    lows.saw("n", "A", at(NOW - 9_000, 7), NOW, asked);
+    assert.deepEqual(marks(lows, "A", "B"), [at(NOW - 9_000, 7), NONE]);
     assert.deepEqual(lows.of("other", ["A"]).marks, [NONE]);
   });
 
   test("but never later than a moment ago, for what is on its way", async () => {
     const { lows } = await crowded();
     const asked = lows.of("n", ["A", "B"]);
-    lows.saw("n", "A", null, NOW, asked);
-    lows.saw("n", "B", NOW + 50_000, NOW, asked);
-    assert.deepEqual(marks(lows, "A", "B"), [NOW - 2_000, NOW - 2_000]);
+    lows.saw("n", "A", undefined, NOW, asked);
+    lows.saw("n", "B", at(NOW + 50_000, 7), NOW, asked);
+    assert.deepEqual(marks(lows, "A", "B"), [at(NOW - 2_000), at(NOW - 2_000)]);
     assert.deepEqual([isLongAgo(NOW - 2_000, NOW), isLongAgo(NOW - 2_001, NOW)], [false, true]);
   });
 
   test("a claim that saw less does not set the mark back", async () => {
     const { lows } = await crowded();
     const asked = lows.of("n", ["A"]);
-    lows.saw("n", "A", NOW - 3_000, NOW, asked);
-    lows.saw("n", "A", NOW - 8_000, NOW, asked);
-    assert.deepEqual(marks(lows, "A"), [NOW - 3_000]);
+    lows.saw("n", "A", at(NOW - 3_000, 7), NOW, asked);
+    lows.saw("n", "A", at(NOW - 8_000, 7), NOW, asked);
+    assert.deepEqual(marks(lows, "A"), [at(NOW - 3_000, 7)]);
+  });
+
+  test("among rows of the same millisecond, it begins at the first that is alive", async () => {
+    const { lows } = await crowded();
+    const asked = lows.of("n", ["A"]);
+    lows.saw("n", "A", at(NOW - 3_000, 50), NOW, asked);
+    lows.saw("n", "A", at(NOW - 3_000, 90), NOW, asked);
+    lows.saw("n", "A", at(NOW - 3_000, 70), NOW, asked);
+    assert.deepEqual(marks(lows, "A"), [at(NOW - 3_000, 90)]);
+    // Which of them is new is not told.
+    lows.straggler("n", "A", NOW - 3_000);
+    assert.deepEqual(marks(lows, "A"), [at(NOW - 3_000)]);
   });
 
   test("a row of long ago sets the mark of its type back, or those of all", async () => {
     const { lows } = await crowded();
     const asked = lows.of("n", ["A", "B"]);
-    for (const type of ["A", "B"]) lows.saw("n", type, NOW - 3_000, NOW, asked);
+    for (const type of ["A", "B"]) lows.saw("n", type, at(NOW - 3_000, 7), NOW, asked);
     lows.straggler("n", "A", NOW - 60_000);
-    assert.deepEqual(marks(lows, "A", "B"), [NOW - 60_000, NOW - 3_000]);
+    assert.deepEqual(marks(lows, "A", "B"), [at(NOW - 60_000), at(NOW - 3_000, 7)]);
     lows.straggler("n", undefined, NOW - 70_000);
-    assert.deepEqual(marks(lows, "A", "B"), [NOW - 70_000, NOW - 70_000]);
+    assert.deepEqual(marks(lows, "A", "B"), [at(NOW - 70_000), at(NOW - 70_000)]);
     lows.straggler("other", undefined, NOW - 90_000);
-    assert.deepEqual(marks(lows, "A", "B"), [NOW - 70_000, NOW - 70_000]);
+    assert.deepEqual(marks(lows, "A", "B"), [at(NOW - 70_000), at(NOW - 70_000)]);
   });
 
   test("a claim that began before such a row was written does not hide it", async () => {
     const { lows } = await crowded();
     const asked = lows.of("n", ["A"]);
     lows.straggler("n", "A", NOW - 60_000);
-    lows.saw("n", "A", NOW - 3_000, NOW, asked);
+    lows.saw("n", "A", at(NOW - 3_000, 7), NOW, asked);
     assert.deepEqual(marks(lows, "A"), [NONE]);
   });
 
   test("a sweep finds what nobody told of", async () => {
     const { table, lows } = await crowded();
     const asked = lows.of("n", ["A", "B"]);
-    for (const type of ["A", "B"]) lows.saw("n", type, NOW - 3_000, NOW, asked);
+    for (const type of ["A", "B"]) lows.saw("n", type, at(NOW - 3_000, 7), NOW, asked);
     table.first.set("B", NOW - 60_000);
-    assert.deepEqual(marks(lows, "A", "B"), [NOW - 3_000, NOW - 3_000]);
+    assert.deepEqual(marks(lows, "A", "B"), [at(NOW - 3_000, 7), at(NOW - 3_000, 7)]);
     await lows.sweep();
-    assert.deepEqual(marks(lows, "A", "B"), [NOW - 3_000, NOW - 60_000]);
+    assert.deepEqual(marks(lows, "A", "B"), [at(NOW - 3_000, 7), at(NOW - 60_000)]);
   });
 
   test("when the dead are gone the marks are, too", async () => {
     const { table, lows } = await crowded();
-    lows.saw("n", "A", NOW - 3_000, NOW, lows.of("n", ["A"]));
+    lows.saw("n", "A", at(NOW - 3_000, 7), NOW, lows.of("n", ["A"]));
     table.dead = 0;
     await lows.look();
     assert.deepEqual(lows.of("n", ["A"]), { areUsed: false, marks: [NONE], stragglers: 0 });
@@ -111,10 +125,10 @@ describe("low marks", () => {
 
   test("a store that does not answer changes nothing", async () => {
     const { table, lows } = await crowded();
-    lows.saw("n", "A", NOW - 3_000, NOW, lows.of("n", ["A"]));
+    lows.saw("n", "A", at(NOW - 3_000, 7), NOW, lows.of("n", ["A"]));
     table.isAway = true;
     await lows.look();
-    assert.deepEqual(marks(lows, "A"), [NOW - 3_000]);
+    assert.deepEqual(marks(lows, "A"), [at(NOW - 3_000, 7)]);
   });
 
   test("the dead are counted by the claims, and not by each of them", async () => {

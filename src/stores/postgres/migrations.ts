@@ -1,6 +1,6 @@
 // The tables, as numbered steps. A step that was released is never changed: a later step changes what it made.
 import { coordinationTables } from "./coordination-tables.ts";
-import { reminderTables } from "./reminder-tables.ts";
+import { reminderOrder, reminderTables } from "./reminder-tables.ts";
 import { workflowTables } from "./workflow-tables.ts";
 
 export interface Migration {
@@ -72,4 +72,6 @@ const goingAlong: Migration = {
   sql: (schema) => `ALTER TABLE ${schema}.workflow_inbox ADD COLUMN goes_along boolean NOT NULL DEFAULT false;`,
 };
 
-export const MIGRATIONS: readonly Migration[] = [actors, coordination, reminders, workflows, goingAlong];
+const order: Migration = { number: 6, name: "order of reminders", sql: reminderOrder };
+
+export const MIGRATIONS: readonly Migration[] = [actors, coordination, reminders, workflows, goingAlong, order];

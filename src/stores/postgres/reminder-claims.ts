@@ -3,7 +3,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import type { Claim, ClaimedReminder, ClaimRequest } from "../../ports/reminders.ts";
 import { bigints, texts } from "./arrays.ts";
 import type { Connections, Row, Statement } from "./connections.ts";
-import type { LowMarks } from "./low-marks.ts";
+import { askedOf, atOrBehind, IN_ORDER, type LowMarks } from "./low-marks.ts";
 import { inQueue, queueOf } from "./reminder-queue.ts";
 import { MILLIS } from "./reminder-tables.ts";
 
@@ -12,14 +12,15 @@ const LEASES_SEEN = 256;
 
 const isFree = `r.leased_until <= (SELECT now FROM clock)`;
 const ofType = inQueue("$1", "a");
-const isNear = `r.at >= a.low AND r.at <= (SELECT now FROM clock) + $6`;
+const isSoon = `r.at <= (SELECT now FROM clock) + $6`;
+const isNear = `${atOrBehind("a")} AND ${isSoon}`;
 
 /** Of one type: the index gives the rows in their order, and each is locked as it comes, or passed over if somebody else has it. */
 const lockOne = (schema: string) => `locked AS MATERIALIZED (
       SELECT l.* FROM asked a CROSS JOIN LATERAL (
         SELECT r.ctid AS place, r.at, octet_length(r.data) AS bytes FROM ${schema}.reminders r
         WHERE ${ofType} AND ${isNear} AND ${isFree}
-        ORDER BY r.at LIMIT $5 + 1 FOR UPDATE SKIP LOCKED) l
+        ORDER BY ${IN_ORDER} LIMIT $5 + 1 FOR UPDATE SKIP LOCKED) l
     ), unseen AS MATERIALIZED (
       SELECT false AS are_due
     )`;
@@ -32,12 +33,12 @@ const lockOne = (schema: string) => `locked AS MATERIALIZED (
 const lockSome = (schema: string) => `near AS MATERIALIZED (
       SELECT n.place, n.at FROM asked a CROSS JOIN LATERAL (
         SELECT r.ctid AS place, r.at FROM ${schema}.reminders r WHERE ${ofType} AND ${isNear} AND ${isFree}
-        ORDER BY r.at LIMIT 2 * $5 + 2) n
+        ORDER BY ${IN_ORDER} LIMIT 2 * $5 + 2) n
       ORDER BY n.at LIMIT 2 * $5 + 2
     ), locked AS MATERIALIZED (
       SELECT l.* FROM near n CROSS JOIN LATERAL (
         SELECT r.ctid AS place, r.at, octet_length(r.data) AS bytes FROM ${schema}.reminders r
-        WHERE r.ctid = n.place AND ${isFree} AND r.at <= (SELECT now FROM clock) + $6 FOR UPDATE SKIP LOCKED) l
+        WHERE r.ctid = n.place AND ${isFree} AND ${isSoon} FOR UPDATE SKIP LOCKED) l
       LIMIT $5 + 1
     ), unseen AS MATERIALIZED (
       SELECT count(*) = 2 * $5 + 2 AS are_due FROM near
@@ -61,7 +62,7 @@ export const claimReminders = (schema: string, several: boolean): Statement => (
     WITH clock AS MATERIALIZED (
       SELECT ${MILLIS} AS now
     ), asked AS MATERIALIZED (
-      SELECT a.* FROM unnest($2::text[], $3::bigint[], $4::bigint[]) AS a (type, queue, low)
+      SELECT a.* FROM ${askedOf("$2", "$3", "$4", "$10")}
     ), ${(several ? lockSome : lockOne)(schema)}, total AS MATERIALIZED (
       SELECT coalesce(sum(l.bytes), 0) <= ${LIMITS.claimBytes} AS fits, count(*) FROM locked l
     ), mine AS MATERIALIZED (
@@ -83,9 +84,12 @@ export const claimReminders = (schema: string, several: boolean): Statement => (
            NULL::text, NULL::text
     FROM clock
     UNION ALL
-    SELECT NULL, a.type, NULL, NULL, behind.at, leased.until, CASE WHEN $9::boolean THEN (
-        SELECT r.at FROM ${schema}.reminders r WHERE ${ofType} AND r.at >= a.low ORDER BY r.at LIMIT 1) END, NULL, NULL, NULL
+    SELECT NULL, a.type, NULL, NULL, behind.at, leased.until, first.at, first.generation, NULL, NULL
     FROM asked a
+    LEFT JOIN LATERAL (
+      SELECT r.at, r.generation FROM ${schema}.reminders r
+      WHERE $9::boolean AND ${ofType} AND ${atOrBehind("a")} ORDER BY ${IN_ORDER} LIMIT 1
+    ) first ON true
     LEFT JOIN LATERAL (
       SELECT r.at FROM ${schema}.reminders r
       WHERE NOT (SELECT is_due FROM more) AND ${ofType} AND r.at > (SELECT now FROM clock) + $6 ORDER BY r.at LIMIT 1
@@ -94,14 +98,23 @@ export const claimReminders = (schema: string, several: boolean): Statement => (
       SELECT min(l.leased_until) AS until FROM (
         SELECT r.leased_until FROM ${schema}.reminders r
         WHERE NOT (SELECT is_due FROM more) AND ${ofType} AND ${isNear} AND r.leased_until > (SELECT now FROM clock)
-        ORDER BY r.at LIMIT ${LEASES_SEEN}) l
+        ORDER BY ${IN_ORDER} LIMIT ${LEASES_SEEN}) l
     ) leased ON true
     UNION ALL
     SELECT * FROM claimed`,
 });
 
 type ClockRow = [null, null, null, null, now: number, isMore: number];
-type TypeRow = [null, type: string, null, null, behind: number | null, until: number | null, first: number | null];
+type TypeRow = [
+  null,
+  type: string,
+  null,
+  null,
+  behind: number | null,
+  until: number | null,
+  firstAt: number | null,
+  firstGeneration: number | null,
+];
 type ClaimedRow = [
   generation: number,
   type: string | null,
@@ -133,15 +146,17 @@ export class Claims {
     const lows = this.#lows.of(namespace, asked);
     const statement = asked.length > 1 ? this.#several : this.#one;
     const queues = asked.map((type) => queueOf(namespace, type));
-    const arrays = [texts(asked), bigints(queues), bigints(lows.marks)];
-    const values = [namespace, ...arrays, limit, aheadMs, leaseMs, token, lows.areUsed];
+    const arrays = [texts(asked), bigints(queues), bigints(lows.marks.map(({ at }) => at))];
+    const generations = bigints(lows.marks.map(({ generation }) => generation));
+    const values = [namespace, ...arrays, limit, aheadMs, leaseMs, token, lows.areUsed, generations];
     // A claim that is not heard of is over when its lease is, so it does no harm.
     const rows = await this.#connections.run(statement, values, "harmless");
     const [, , , , now, isMore] = rows[0] as unknown as ClockRow;
     let next = isMore === 1 ? now : Number.POSITIVE_INFINITY;
     for (const row of rows.slice(1, asked.length + 1)) {
-      const [, type, , , behind, until, first] = row as unknown as TypeRow;
+      const [, type, , , behind, until, at, generation] = row as unknown as TypeRow;
       next = Math.min(next, (behind ?? Number.POSITIVE_INFINITY) - aheadMs, until ?? Number.POSITIVE_INFINITY);
+      const first = at === null || generation === null ? undefined : { at, generation };
       if (lows.areUsed) this.#lows.saw(namespace, type, first, now, lows);
     }
     const reminders = rows.slice(asked.length + 1).map((row) => claimedOf(namespace, asked[0]!, row));
