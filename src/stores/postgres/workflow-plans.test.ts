@@ -6,6 +6,7 @@ import type pg from "pg";
 import type { RunQuery } from "../../ports/workflows.ts";
 import type { Statement } from "./connections.ts";
 import { nodesOf, type Plan, PlanServer } from "./plan-kit.test.ts";
+import { appendOne } from "./workflow-append-one.ts";
 import { appendPages, findPages, readSteps, rewriteRuns } from "./workflow-appends.ts";
 import { aimAtRuns, arriveAtRuns, takeAlong } from "./workflow-arrivals.ts";
 import { bindRuns, claimTasks } from "./workflow-claims.ts";
@@ -47,6 +48,12 @@ const ours = (): [Statement, RegExp | undefined][] => [
   ...[false, true].flatMap((closes) =>
     [false, true].map((takes): [Statement, RegExp] => [
       appendPages(SCHEMA, { closes, takes }),
+      /^workflow_(tasks_pkey|inbox_pkey|inbox_ref_key_key)$/,
+    ]),
+  ),
+  ...(["keep", "rest", "close"] as const).flatMap((fate) =>
+    [false, true].map((takes): [Statement, RegExp] => [
+      appendOne(SCHEMA, fate, takes),
       /^workflow_(tasks_pkey|inbox_pkey|inbox_ref_key_key)$/,
     ]),
   ),

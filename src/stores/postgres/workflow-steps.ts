@@ -4,11 +4,11 @@ import { setTimeout as pause } from "node:timers/promises";
 import { invariant } from "../../kernel/errors.ts";
 import type { Append, AppendOutcome, Arrival, StartOutcome } from "../../ports/workflows.ts";
 import { bigints, texts } from "./arrays.ts";
-import type { Connections, Runner, Statement } from "./connections.ts";
+import type { Connections, Row, Runner, Statement } from "./connections.ts";
 import { doubted } from "./faults.ts";
 import { isLocked } from "./while-held.ts";
+import { appendOne, appendOneValues } from "./workflow-append-one.ts";
 import {
-  type AppendParts,
   type AppendRow,
   appendPages,
   appendValues,
@@ -158,11 +158,7 @@ export class WorkflowSteps {
   /** How many have arrived at those that were done, and whether their end is waited for. */
   async #step(runner: Runner, pending: readonly Pending[], deeds: Deeds) {
     const steps = pending.map(({ step }) => step);
-    const parts = {
-      closes: steps.some(({ fate }) => fate.kind === "close"),
-      takes: steps.some(({ taken }) => taken > 0),
-    };
-    const rows = await runner.run(this.#statement(parts), appendValues(steps, parts), "doubtful");
+    const rows = steps.length === 1 ? await this.#runOne(runner, steps[0]!) : await this.#runAll(runner, steps);
     const done = new Map<number, { arrived: number; isWatched: boolean }>();
     let count = 0;
     for (const row of rows as unknown as AppendRow[]) {
@@ -175,6 +171,23 @@ export class WorkflowSteps {
       for (const { ref, taken } of steps) if (!done.has(ref)) done.set(ref, { arrived: taken, isWatched: false });
     }
     return done;
+  }
+
+  #runOne(runner: Runner, step: Append): Promise<Row[]> {
+    const { kind } = step.fate;
+    const takes = step.taken > 0;
+    const statement = this.#statement(`one ${kind} ${takes}`, () => appendOne(this.#options.schema, kind, takes));
+    return runner.run(statement, appendOneValues(step), "doubtful");
+  }
+
+  #runAll(runner: Runner, steps: readonly Append[]): Promise<Row[]> {
+    const parts = {
+      closes: steps.some(({ fate }) => fate.kind === "close"),
+      takes: steps.some(({ taken }) => taken > 0),
+    };
+    const name = `all ${parts.closes} ${parts.takes}`;
+    const statement = this.#statement(name, () => appendPages(this.#options.schema, parts));
+    return runner.run(statement, appendValues(steps, parts), "doubtful");
   }
 
   async #describe(runner: Runner, steps: readonly Append[]): Promise<void> {
@@ -225,9 +238,8 @@ export class WorkflowSteps {
     return written;
   }
 
-  #statement(parts: AppendParts): Statement {
-    const name = `${parts.closes} ${parts.takes}`;
-    const statement = this.#statements.get(name) ?? appendPages(this.#options.schema, parts);
+  #statement(name: string, make: () => Statement): Statement {
+    const statement = this.#statements.get(name) ?? make();
     this.#statements.set(name, statement);
     return statement;
   }
