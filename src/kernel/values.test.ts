@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { copyValue, decodeValue, encodeValue } from "./values.ts";
+import { copyValue, decodeValue, encodeValue, readWire, toWire } from "./values.ts";
 
 /** Everything that may be kept, nested. */
 const storable: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
@@ -57,6 +57,25 @@ describe("values", () => {
         if (typeof value === "object" && value !== null) assert.notEqual(copied, value);
       }),
     );
+  });
+
+  it("that are read from their JSON-ready form share nothing with it", () => {
+    const value = {
+      at: new Date(5),
+      list: [{ n: 1n }, new Map([["k", [new Set([1])]]])],
+      none: undefined,
+      $: { a: [1] },
+    };
+    const wire = toWire(value, "value", "ARGUMENT_INVALID");
+    const text = JSON.stringify(wire);
+    const read = readWire(wire) as typeof value;
+    assert.deepStrictEqual(read, value);
+    read.at.setTime(9);
+    (read.list[1] as Map<string, unknown[]>).get("k")!.push("more");
+    read.$.a.push(2);
+    read.list.pop();
+    assert.equal(JSON.stringify(wire), text);
+    assert.deepStrictEqual(readWire(wire), value);
   });
 
   it("that are plain JSON are encoded as plain JSON", () => {

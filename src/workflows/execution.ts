@@ -7,7 +7,7 @@
 import { LimpetError } from "../kernel/errors.ts";
 import type { ToldError } from "../kernel/told-error.ts";
 import { rebuildTold, tellError } from "../kernel/told-error.ts";
-import { fromWire, toWire } from "../kernel/values.ts";
+import { readWire, toWire } from "../kernel/values.ts";
 import type { Settle } from "../ports/settle.ts";
 import type { AnyWorkflow } from "./definition.ts";
 import { describeDecision, isSameDecision } from "./divergence.ts";
@@ -136,12 +136,12 @@ export class Execution {
   async begin(started: Started, at: number): Promise<void> {
     this.started = started;
     this.startedAt = at;
-    this.memo = { ...(fromWire(started.memo ?? {}) as object) };
-    this.attributes = { ...(fromWire(started.attributes ?? {}) as object) };
+    this.memo = { ...(readWire(started.memo ?? {}) as object) };
+    this.attributes = { ...(readWire(started.attributes ?? {}) as object) };
     this.#now = at;
     await this.#run(() => {
       const context = new RunContext(this);
-      void runInside({ workflow: this.#name, isShielded: false }, () => this.#main(context, fromWire(started.input)));
+      void runInside({ workflow: this.#name, isShielded: false }, () => this.#main(context, readWire(started.input)));
     });
   }
 
@@ -251,7 +251,7 @@ export class Execution {
     switch (news.kind) {
       case "ActivityCompleted":
       case "ChildRunCompleted":
-        this.#waits.resolve(news.of, fromWire(news.result));
+        this.#waits.resolve(news.of, readWire(news.result));
         break;
       case "ActivityFailed":
       case "ActivityTimedOut":
@@ -263,10 +263,10 @@ export class Execution {
         this.#waits.resolve(news.of, undefined);
         break;
       case "SignalReceived":
-        this.#signalled(news.name, fromWire(news.input));
+        this.#signalled(news.name, readWire(news.input));
         break;
       case "UpdateAccepted":
-        this.#update(news.id, news.name, fromWire(news.input));
+        this.#update(news.id, news.name, readWire(news.input));
         break;
       case "CancelRequested":
         this.#cancel(news.reason);
@@ -419,11 +419,11 @@ export class Execution {
     const recorded = this.#recorded[this.#decided + 1];
     if (recorded?.kind === "SideEffectRecorded") {
       this.decide(recorded);
-      return fromWire(recorded.result);
+      return readWire(recorded.result);
     }
     const result = toWire(fn(), "the value", "WORKFLOW_INVALID");
     this.decide({ kind: "SideEffectRecorded", result });
-    return fromWire(result);
+    return readWire(result);
   }
 
   #versionsPassed = new Map<string, number>();

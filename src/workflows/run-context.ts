@@ -3,7 +3,7 @@ import { parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { checkId, checkMethod, checkType } from "../kernel/names.ts";
 import { Prng } from "../kernel/prng.ts";
-import { toWire } from "../kernel/values.ts";
+import { copyValue, toWire } from "../kernel/values.ts";
 import { tellActivityOptions } from "./activity-options.ts";
 import type {
   ActivityOptions,
@@ -15,9 +15,11 @@ import type {
   WorkflowContext,
 } from "./context.ts";
 import { type AnyWorkflow, checked, checkWorkflowId } from "./definition.ts";
+import type { Wire } from "./events.ts";
 import { Continued, type Execution } from "./execution.ts";
 import { HISTORY_SUGGESTED_BYTES, HISTORY_SUGGESTED_EVENTS } from "./history-budget.ts";
 import { runInside } from "./inside.ts";
+import { checkPayload } from "./payload-size.ts";
 
 type Named = string | { readonly signal: string } | { readonly query: string } | { readonly update: string };
 
@@ -57,7 +59,7 @@ export class RunContext implements WorkflowContext {
     return this.#run.ask({
       kind: "ActivityScheduled",
       name: checked("activity", name),
-      input: toWire(input, "the input", "ARGUMENT_INVALID"),
+      input: payload(input, "the input"),
       ...(told !== undefined && { options: told }),
     }) as Promise<never>;
   }
@@ -73,7 +75,7 @@ export class RunContext implements WorkflowContext {
         if (typeof method !== "string" || method === "then") return undefined;
         checkMethod(method);
         return (...args: unknown[]) => {
-          const input = toWire(args, "the arguments", "ARGUMENT_INVALID");
+          const input = given(args, "the arguments");
           return run.ask({ kind: "ActorCalled", type, id, method, input });
         };
       },
@@ -137,7 +139,7 @@ export class RunContext implements WorkflowContext {
       kind: "ChildWorkflowScheduled",
       type,
       workflowId,
-      input: toWire(options.input, "the input", "ARGUMENT_INVALID"),
+      input: given(options.input, "the input"),
       ...(options.queue !== undefined && { queue: options.queue }),
       onParentClose: options.onParentClose ?? "terminate",
     });
@@ -152,7 +154,7 @@ export class RunContext implements WorkflowContext {
     const run = this.#run;
     return {
       signal(name, input) {
-        const wire = toWire(input, "the input", "ARGUMENT_INVALID");
+        const wire = given(input, "the input");
         run.decide({ kind: "SignalSent", workflowId, name: nameOf("signal", name), input: wire });
       },
       cancel() {
@@ -226,4 +228,14 @@ export class RunContext implements WorkflowContext {
 
 function nameOf(what: "signal" | "query" | "update", name: Named): string {
   return checked(what, typeof name === "string" ? name : (name as Record<string, string>)[what]);
+}
+
+/** As it is now: what the code does with it afterwards is its own affair. */
+const given = (value: unknown, what: string): Wire =>
+  toWire(copyValue(value, what, "ARGUMENT_INVALID"), what, "ARGUMENT_INVALID");
+
+function payload(value: unknown, what: string): Wire {
+  const wire = given(value, what);
+  checkPayload(wire, what);
+  return wire;
 }

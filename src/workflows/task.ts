@@ -2,7 +2,7 @@
 // step, each step one transaction. While eager activities of the run are at work the task stays here, and their results are steps of it.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { tellError } from "../kernel/told-error.ts";
-import { encodeValue, fromWire, toWire } from "../kernel/values.ts";
+import { encodeValue, readWire, toWire } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ReminderWrite } from "../ports/reminders.ts";
 import type { Append, AppendOutcome, Page, StoredArrival, TaskFate, Workflows } from "../ports/workflows.ts";
@@ -164,7 +164,7 @@ class StepInMaking {
   #accept({ id, name, input }: { readonly id: string; readonly name: string; readonly input: unknown }): News {
     const { execution, workflowId } = this.#run;
     try {
-      if (execution.validate(name, fromWire(input))) return { kind: "UpdateAccepted", id, name, input };
+      if (execution.validate(name, readWire(input))) return { kind: "UpdateAccepted", id, name, input };
       throw new LimpetError("UPDATE_UNKNOWN", `workflow ${workflowId} has no update called ${name}`);
     } catch (thrown) {
       return { kind: "UpdateRejected", id, name, error: tellError(thrown) };
@@ -343,7 +343,7 @@ async function callActor(
 ): Promise<Item | undefined> {
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
     try {
-      const result = await world.callActor(type, id, method, fromWire(input) as unknown[]);
+      const result = await world.callActor(type, id, method, readWire(input) as unknown[]);
       return told({ kind: "ActivityCompleted", of: n, result: toWire(result, "the result", "RESULT_INVALID") });
     } catch (thrown) {
       const isAnswer = !isLimpetError(thrown) || thrown.retry === "never";

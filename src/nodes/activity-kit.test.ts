@@ -1,0 +1,79 @@
+// Several processes on one store in memory and one clock, for tests of activities: each can end at any moment, with everything it has.
+import { type LimpetSettings, resolveSettings } from "../config/settings.ts";
+import { type Log, silentLog } from "../ports/log.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+import { Life, mortalClock } from "../testing/life.ts";
+import { MortalStore, type MortalWorld } from "../testing/mortal-store.ts";
+import type { ActivityFunction } from "../workflows/context.ts";
+import type { AnyWorkflow } from "../workflows/definition.ts";
+import { VirtualClock } from "../world/virtual-clock.ts";
+import { type App, openApp } from "./app.ts";
+import { systemRandom } from "./system.ts";
+
+export interface TestProcessOptions {
+  readonly workflows?: readonly AnyWorkflow[];
+  readonly activities?: Readonly<Record<string, ActivityFunction>>;
+  readonly queue?: string;
+  readonly worker?: LimpetSettings["worker"];
+  readonly log?: Log;
+  readonly checksReplay?: boolean;
+}
+
+export class TestProcesses implements AsyncDisposable {
+  readonly clock = new VirtualClock();
+  readonly store = new MemoryStore(() => this.clock.now());
+  readonly #apps = new Map<App, Life>();
+
+  /** Since the beginning, in seconds. */
+  get seconds(): number {
+    return this.clock.monotonic() / 1_000;
+  }
+
+  async open({
+    workflows,
+    activities,
+    queue = "default",
+    worker,
+    log,
+    checksReplay = true,
+  }: TestProcessOptions): Promise<App> {
+    const life = new Life();
+    const world: MortalWorld = { store: this.store, life, step: () => "writes", end: () => {} };
+    const settings = resolveSettings({
+      code: {
+        reminders: { pollInterval: "10s", fetchAhead: "10s", lease: "30s" },
+        worker: { pollInterval: "10s", lease: "30s", queue, ...(worker as object) },
+        drainTimeout: "10s",
+      },
+      file: false,
+      env: {},
+    });
+    const app = await openApp({ workflows, activities }, settings, {
+      ...{ clock: mortalClock(this.clock, life), store: new MortalStore(world).view, random: systemRandom },
+      ...{ log: log ?? silentLog, checksReplay, pingMs: 3_600_000 },
+    });
+    this.#apps.set(app, life);
+    return app;
+  }
+
+  /** It ends with everything in its memory, and nobody is told. */
+  kill(app: App): void {
+    this.#apps.get(app)!.end();
+    this.#apps.delete(app);
+  }
+
+  /** In good order, while time passes. */
+  async stop(app: App): Promise<void> {
+    this.#apps.delete(app);
+    await Promise.all([app.stop(), this.clock.advance("1m")]);
+  }
+
+  advance(duration: string): Promise<void> {
+    return this.clock.advance(duration);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const stopped = Promise.all([...this.#apps.keys()].map((app) => app.stop()));
+    await Promise.all([stopped, this.clock.advance("1m")]);
+  }
+}
