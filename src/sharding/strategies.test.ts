@@ -1,0 +1,168 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { hashedShards } from "./hashed-shards.ts";
+import { leastShards } from "./least-shards.ts";
+import { shardOf } from "./shards.ts";
+import { checkedMoves, compareBuilds, type Move, type Region, type Strategy } from "./strategy.ts";
+import { toldShards } from "./told-shards.ts";
+
+const NONE: ReadonlySet<number> = new Set();
+
+const region = (name: string, shards: readonly number[] = [], build = "1"): Region => ({
+  ...{ incarnation: `${name}!`, address: `${name}:7401`, name, build, shards },
+});
+
+const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
+
+/** What the regions have when those have moved. */
+function after(regions: readonly Region[], moves: readonly Move[], strategy: Strategy): Region[] {
+  const moved = new Map(moves.map(({ shard, to }) => [shard, to ?? strategy.home(shard, regions, undefined)]));
+  const homes = regions.flatMap(({ incarnation, shards }) =>
+    shards.map((shard) => [shard, moved.get(shard) ?? incarnation] as const),
+  );
+  return regions.map((one) => ({
+    ...one,
+    shards: homes.filter(([, home]) => home === one.incarnation).map(([shard]) => shard),
+  }));
+}
+
+describe("the shard of an id", () => {
+  it("is the same for ever", () => {
+    assert.deepEqual(
+      ["a", "alice", "order-17"].map((id) => shardOf(id, 1_000)),
+      [835, 68, 482],
+    );
+  });
+
+  it("spreads ids evenly", () => {
+    const counts = new Array<number>(100).fill(0);
+    for (let i = 0; i < 100_000; i++) counts[shardOf(`id-${i}`, 100)]!++;
+    assert.ok(Math.min(...counts) > 800 && Math.max(...counts) < 1_200, `${counts}`);
+  });
+});
+
+describe("least shards", () => {
+  it("gives a shard to the host with the fewest", () => {
+    const regions = [region("a", [1, 2]), region("b", [3]), region("c", [4, 5])];
+    assert.equal(leastShards().home(9, regions, "a!"), "b!");
+  });
+
+  it("avoids hosts of an older build, and moves nothing while there are several", () => {
+    const regions = [region("a", [], "1.9"), region("b", range(0, 50), "1.10")];
+    assert.equal(leastShards().home(99, regions, "a!"), "b!");
+    assert.deepEqual(leastShards().moves(regions, NONE), []);
+  });
+
+  it("moves no more in one round than both limits allow, and at least one", () => {
+    const regions = [region("a", range(0, 100)), region("b")];
+    assert.equal(leastShards({ absoluteLimit: 7, relativeLimit: 1 }).moves(regions, NONE).length, 7);
+    assert.equal(leastShards({ absoluteLimit: 1_000, relativeLimit: 0.1 }).moves(regions, NONE).length, 10);
+    assert.equal(leastShards({ absoluteLimit: 1_000, relativeLimit: 0 }).moves(regions, NONE).length, 1);
+  });
+
+  it("leaves alone what moves already", () => {
+    const regions = [region("a", [1, 2, 3]), region("b")];
+    const moves = leastShards({ relativeLimit: 1 }).moves(regions, new Set([3]));
+    assert.deepEqual(moves, [{ shard: 2, to: "b!" }]);
+  });
+
+  it("reaches balance in a few rounds and then rests", () => {
+    const counts = fc.array(fc.integer({ min: 0, max: 60 }), { minLength: 2, maxLength: 8 });
+    fc.assert(
+      fc.property(counts, (sizes) => {
+        const next = sizes.reduce((sum, size) => sum + size, 0);
+        const upTo = (i: number): number => sizes.slice(0, i).reduce((sum, size) => sum + size, 0);
+        let regions = sizes.map((_, i) => region(`h${i}`, range(upTo(i), upTo(i + 1))));
+        const strategy = leastShards({ relativeLimit: 0.3 });
+        for (let round = 0; round < 200; round++) {
+          const moves = strategy.moves(regions, NONE);
+          if (moves.length === 0) break;
+          regions = after(regions, moves, strategy);
+        }
+        const sorted = regions.map(({ shards }) => shards.length).sort((a, b) => a - b);
+        assert.ok(sorted.at(-1)! - sorted[0]! <= 1, `${sorted}`);
+        assert.equal(regions.flatMap(({ shards }) => shards).length, next);
+      }),
+    );
+  });
+});
+
+describe("hashed shards", () => {
+  it("live on the same host whatever their type, when the types have the same hosts", () => {
+    const [one, other] = [
+      [region("a"), region("b"), region("c")],
+      [region("c", [5]), region("a"), region("b", [7])],
+    ];
+    for (const shard of range(0, 200)) {
+      assert.equal(hashedShards().home(shard, one, undefined), hashedShards().home(shard, other, "a!"));
+    }
+  });
+
+  it("move only to a host that is new", () => {
+    const strategy = hashedShards({ limit: 1_000 });
+    const empty = [region("a"), region("b")];
+    const placed = empty.map((one) => ({
+      ...one,
+      shards: range(0, 300).filter((shard) => strategy.home(shard, empty, undefined) === one.incarnation),
+    }));
+    assert.deepEqual(strategy.moves(placed, NONE), []);
+    const moves = strategy.moves([...placed, region("c")], NONE);
+    assert.ok(moves.length > 60 && moves.length < 140, `${moves.length}`);
+    assert.ok(moves.every(({ to }) => to === "c!"));
+  });
+});
+
+describe("told shards", () => {
+  it("live where somebody said, otherwise where they are asked for, and move when that changes", () => {
+    const told = new Map([[1, "b"]]);
+    const strategy = toldShards(told);
+    const regions = [region("a", [1, 2]), region("b")];
+    assert.equal(strategy.home(1, regions, "a!"), "b!");
+    assert.equal(strategy.home(2, regions, "b!"), "b!");
+    assert.equal(strategy.home(2, regions, "stranger"), "a!");
+    assert.deepEqual(strategy.moves(regions, NONE), [{ shard: 1, to: "b!" }]);
+    told.set(1, "nobody");
+    assert.deepEqual(strategy.moves(regions, NONE), []);
+  });
+});
+
+describe("what a strategy says", () => {
+  it("is followed as far as it makes sense", () => {
+    const regions = [region("a", [1, 2, 3]), region("b", [4])];
+    const said = [
+      { shard: 1, to: "b!" },
+      { shard: 1, to: "b!" },
+      { shard: 2, to: "a!" },
+      { shard: 3, to: "nobody" },
+      { shard: 4 },
+      { shard: 77, to: "a!" },
+      undefined,
+      "nonsense",
+    ];
+    assert.deepEqual(checkedMoves(said, regions, NONE, 10), [
+      { shard: 1, to: "b!" },
+      { shard: 4, to: undefined },
+    ]);
+    assert.deepEqual(checkedMoves(said, regions, new Set([1]), 10), [{ shard: 4, to: undefined }]);
+    assert.equal(checkedMoves(said, regions, NONE, 1).length, 1);
+    for (const nonsense of [undefined, null, 7, "x", {}])
+      assert.deepEqual(checkedMoves(nonsense, regions, NONE, 9), []);
+  });
+
+  it("does no harm, whatever it is", () => {
+    fc.assert(
+      fc.property(fc.anything(), fc.array(fc.anything()), (one, many) => {
+        const regions = [region("a", [1]), region("b")];
+        for (const said of [one, many]) assert.ok(checkedMoves(said, regions, NONE, 10).length <= 1);
+      }),
+    );
+  });
+});
+
+it("builds are compared with their numbers as numbers", () => {
+  const order = ["", "1", "1.2", "1.9", "1.10", "1.10-rc", "2", "10"];
+  for (const [i, a] of order.entries()) {
+    for (const [j, b] of order.entries()) assert.equal(Math.sign(compareBuilds(a, b)), Math.sign(i - j), `${a} ${b}`);
+  }
+});

@@ -1,0 +1,297 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { type ShardEffect, type ShardSettings, TypeShards } from "./type-shards.ts";
+
+const SETTINGS: ShardSettings = {
+  ...{ shards: 100, movesAtOnce: 3, rebalanceMs: 10_000, handOffMs: 5_000, chooseMs: 1_000 },
+};
+
+const host = (incarnation: string) => ({ incarnation, address: `${incarnation}:1`, name: incarnation, build: "1" });
+
+function shardsOf(
+  hosts: readonly string[],
+  homes: readonly (readonly [number, string])[] = [],
+  settings = SETTINGS,
+): TypeShards {
+  const shards = new TypeShards(settings, homes, 0);
+  shards.setRegions(hosts.map(host), 0);
+  return shards;
+}
+
+const kinds = (effects: readonly ShardEffect[]): string[] => effects.map(({ kind }) => kind);
+
+/** As far as its home is durable. */
+function settle(shards: TypeShards, shard: number, home: string, asker = home): ShardEffect[] {
+  shards.asked(shard, asker, 0);
+  shards.chosen(shard, home);
+  return shards.saved(shard, home, 0);
+}
+
+function moveOf(effects: readonly ShardEffect[]): number {
+  const found = effects.find((one) => one.kind === "gather");
+  assert.ok(found !== undefined);
+  return found.move;
+}
+
+describe("the home of a shard", () => {
+  it("is chosen when it is asked for first, saved, and told then: to who asked and to itself", () => {
+    const shards = shardsOf(["a", "b"]);
+    assert.deepEqual(shards.asked(7, "a", 0), [{ kind: "choose", shard: 7, asker: "a" }]);
+    assert.deepEqual(shards.asked(7, "c", 0), []);
+    assert.deepEqual(shards.chosen(7, "b"), [{ kind: "save", shard: 7, host: "b" }]);
+    assert.deepEqual(shards.asked(7, "d", 0), []);
+    assert.deepEqual(shards.saved(7, "b", 0), [{ kind: "home", shard: 7, host: "b", to: ["a", "c", "d", "b"] }]);
+    assert.deepEqual(shards.asked(7, "e", 0), [{ kind: "home", shard: 7, host: "b", to: ["e"] }]);
+  });
+
+  it("is known to the next leader, which tells it at once", () => {
+    const shards = shardsOf(["a"], [[7, "b"]]);
+    assert.deepEqual(shards.asked(7, "a", 0), [{ kind: "home", shard: 7, host: "b", to: ["a"] }]);
+  });
+
+  it("is with the host that has the fewest when a strategy says nothing sensible, or nothing at all", () => {
+    const shards = shardsOf(["a", "b"], [[1, "a"]]);
+    shards.asked(7, "a", 0);
+    assert.deepEqual(shards.chosen(7, "stranger"), [{ kind: "save", shard: 7, host: "b" }]);
+    shards.asked(8, "a", 0);
+    assert.ok(!kinds(shards.tick(999)).includes("save"));
+    assert.deepEqual(kinds(shards.tick(1_000)), ["save"]);
+    assert.deepEqual(shards.chosen(8, "b"), [], "what comes too late changes nothing");
+  });
+
+  it("is nowhere while nobody hosts the type; who asks is told, and may ask again", () => {
+    const shards = shardsOf([]);
+    assert.deepEqual(shards.asked(7, "a", 0), [{ kind: "nobody", shard: 7, to: ["a"] }]);
+    shards.setRegions([host("b")], 0);
+    assert.deepEqual(kinds(shards.asked(7, "a", 0)), ["choose"]);
+  });
+
+  it("is free when its host is gone, and is noted so", () => {
+    const shards = shardsOf(["a", "b"]);
+    settle(shards, 7, "a");
+    assert.deepEqual(shards.gone("a", 0), [{ kind: "save", shard: 7, host: undefined }]);
+    assert.deepEqual(shards.asked(7, "b", 0), [{ kind: "choose", shard: 7, asker: "b" }]);
+  });
+
+  it("is chosen anew when the one that was chosen is gone before that is durable", () => {
+    const shards = shardsOf(["a", "b"]);
+    shards.asked(7, "b", 0);
+    shards.chosen(7, "a");
+    assert.deepEqual(shards.gone("a", 0), []);
+    assert.deepEqual(shards.saved(7, "a", 0), [{ kind: "choose", shard: 7, asker: "b" }]);
+  });
+});
+
+describe("a move", () => {
+  it("begins when everybody keeps calls back, ends when the home has let go, and nobody is told where meanwhile", () => {
+    const shards = shardsOf(["a", "b"]);
+    settle(shards, 7, "a");
+    const effects = shards.proposed([{ shard: 7, to: "b" }], 100);
+    const move = moveOf(effects);
+    assert.deepEqual(shards.told(7, move, ["a", "b", "c"]), []);
+    assert.deepEqual(shards.asked(7, "c", 100), []);
+    assert.deepEqual(shards.gathered(7, move, "a"), []);
+    assert.deepEqual(shards.gathered(7, move, "c"), []);
+    assert.deepEqual(shards.gathered(7, move, "b"), [{ kind: "stop", shard: 7, move, host: "a", to: "b" }]);
+    assert.deepEqual(shards.asked(7, "b", 100), []);
+    assert.deepEqual(shards.stopped(7, move, "b", false, 150), [], "only its home can say so");
+    assert.deepEqual(shards.stopped(7, move, "a", false, 150), [{ kind: "save", shard: 7, host: "b" }]);
+    assert.deepEqual(shards.saved(7, "b", 160), [
+      { kind: "home", shard: 7, host: "b", to: ["c", "b"] },
+      { kind: "moved", shard: 7, from: "a", to: "b", reason: "balance", tookMs: 60, wasForced: false },
+    ]);
+  });
+
+  it("does not wait for whoever is gone or hears nothing, nor for ever for who says nothing", () => {
+    for (const end of ["gone", "deaf", "late"]) {
+      const shards = shardsOf(["a", "b", "c"]);
+      settle(shards, 7, "a");
+      const move = moveOf(shards.proposed([{ shard: 7, to: "b" }], 0));
+      shards.told(7, move, ["a", "c"]);
+      shards.gathered(7, move, "a");
+      const effects = end === "gone" ? shards.gone("c", 1) : end === "deaf" ? shards.deaf("c") : shards.tick(5_000);
+      assert.ok(kinds(effects).includes("stop"), end);
+    }
+  });
+
+  it("goes elsewhere when its new home is gone meanwhile", () => {
+    const shards = shardsOf(["a", "b", "c"]);
+    settle(shards, 7, "a");
+    const move = moveOf(shards.proposed([{ shard: 7, to: "b" }], 0));
+    shards.told(7, move, []);
+    shards.gone("b", 1);
+    assert.deepEqual(kinds(shards.stopped(7, move, "a", false, 2)), ["choose"]);
+  });
+
+  it("is over at once when the home that was to let go is gone", () => {
+    for (const phase of ["gathering", "stopping"]) {
+      const shards = shardsOf(["a", "b"]);
+      settle(shards, 7, "a");
+      const move = moveOf(shards.proposed([{ shard: 7, to: "b" }], 0));
+      shards.told(7, move, phase === "gathering" ? ["b"] : []);
+      assert.deepEqual(shards.gone("a", 1), [{ kind: "save", shard: 7, host: "b" }], phase);
+    }
+  });
+
+  it("is made for no more shards at the same time than allowed, and the rest follow", () => {
+    const shards = shardsOf(["a", "b"]);
+    for (let shard = 0; shard < 10; shard++) settle(shards, shard, "a");
+    const moves = Array.from({ length: 10 }, (_, shard) => ({ shard, to: "b" }));
+    assert.equal(shards.proposed(moves, 0).length, 3);
+    assert.equal(shards.moving.size, 3);
+    assert.equal(shards.proposed(moves, 0).length, 0);
+  });
+
+  it("is made for all shards of a host that leaves, a few at a time, until it has none", () => {
+    const shards = shardsOf(["a", "b"]);
+    for (let shard = 0; shard < 10; shard++) settle(shards, shard, "a");
+    let effects = shards.setRegions([host("b")], 0);
+    let moved = 0;
+    while (effects.length > 0) {
+      const next: ShardEffect[] = [];
+      for (const effect of effects) {
+        if (effect.kind === "gather") next.push(...shards.told(effect.shard, effect.move, []));
+        if (effect.kind === "stop") next.push(...shards.stopped(effect.shard, effect.move, effect.host, false, 1));
+        if (effect.kind === "choose") next.push(...shards.chosen(effect.shard, "b"));
+        if (effect.kind === "save") next.push(...shards.saved(effect.shard, effect.host, 2));
+        if (effect.kind === "moved") moved++;
+      }
+      assert.ok(shards.moving.size <= 3);
+      effects = next;
+    }
+    assert.equal(moved, 10);
+    assert.deepEqual(new Set(shards.homes.values()), new Set(["b"]));
+  });
+
+  it("is made by hand whatever the limit, but not to where it is, nor twice", () => {
+    const shards = shardsOf(["a", "b"], [], { ...SETTINGS, movesAtOnce: 0 });
+    settle(shards, 7, "a");
+    assert.equal(shards.moveByHand(7, "a", 0), undefined);
+    assert.equal(shards.moveByHand(7, "stranger", 0), undefined);
+    assert.equal(shards.moveByHand(8, "b", 0), undefined);
+    assert.deepEqual(kinds(shards.moveByHand(7, "b", 0)!), ["gather"]);
+    assert.equal(shards.moveByHand(7, "b", 0), undefined);
+  });
+
+  it("is not proposed while balancing is paused", () => {
+    const shards = shardsOf(["a", "b"]);
+    settle(shards, 7, "a");
+    shards.pause(true, 0);
+    assert.deepEqual(shards.tick(20_000), []);
+    assert.deepEqual(shards.proposed([{ shard: 7, to: "b" }], 20_000), []);
+    shards.pause(false, 20_001);
+    assert.deepEqual(kinds(shards.tick(20_001)), ["propose"]);
+  });
+});
+
+describe("whatever happens", () => {
+  it("nobody is told of a home that is not durable, nor of two at a time while the first may run actors", () => {
+    const step = fc.record({
+      what: fc.constantFrom(
+        "ask",
+        "choose",
+        "save",
+        "told",
+        "gathered",
+        "stopped",
+        "gone",
+        "deaf",
+        "join",
+        "leave",
+        "move",
+        "tick",
+      ),
+      shard: fc.integer({ min: 0, max: 3 }),
+      who: fc.integer({ min: 0, max: 3 }),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
+        const shards = shardsOf(["h0", "h1"]);
+        const durable = new Map<number, string | undefined>();
+        const saving: { shard: number; host: string | undefined }[] = [];
+        /** Who may run actors of a shard: told that it is the home, and neither stopped nor gone since. */
+        const running = new Map<number, string>();
+        const live = new Map([
+          ["h0", true],
+          ["h1", true],
+        ]);
+        const moves = new Map<number, number>();
+        let now = 0;
+        const perform = (effects: readonly ShardEffect[]): void => {
+          for (const effect of effects) {
+            if (effect.kind === "save") saving.push(effect);
+            if (effect.kind === "gather" || effect.kind === "stop") moves.set(effect.shard, effect.move);
+            if (effect.kind !== "home") continue;
+            assert.equal(durable.get(effect.shard), effect.host);
+            const other = running.get(effect.shard);
+            assert.ok(
+              other === undefined || other === effect.host,
+              `${effect.shard} runs on ${other} and ${effect.host}`,
+            );
+            running.set(effect.shard, effect.host);
+          }
+        };
+        const regions = () => [...live].filter(([, stays]) => stays).map(([name]) => host(name));
+        for (const { what, shard, who } of steps) {
+          now += 100;
+          const name = `h${who}`;
+          const move = moves.get(shard) ?? 0;
+          if (what === "ask") perform(shards.asked(shard, name, now));
+          if (what === "choose") perform(shards.chosen(shard, name));
+          if (what === "told") perform(shards.told(shard, move, [...live.keys()]));
+          if (what === "gathered") perform(shards.gathered(shard, move, name));
+          if (what === "deaf") perform(shards.deaf(name));
+          if (what === "tick") now += 3_000;
+          if (what === "tick") perform(shards.tick(now));
+          if (what === "move") perform(shards.moveByHand(shard, name, now) ?? []);
+          if (what === "save" && saving.length > 0) {
+            const one = saving.shift()!;
+            durable.set(one.shard, one.host);
+            perform(shards.saved(one.shard, one.host, now));
+          }
+          if (what === "stopped") {
+            const effects = shards.stopped(shard, move, name, false, now);
+            if (effects.length > 0) running.delete(shard);
+            perform(effects);
+          }
+          if (what === "gone") {
+            live.delete(name);
+            for (const [one, runner] of running) if (runner === name) running.delete(one);
+            perform(shards.gone(name, now));
+          }
+          if (what === "join" || what === "leave") {
+            if (what === "join") live.set(name, true);
+            else if (live.has(name)) live.set(name, false);
+            perform(shards.setRegions(regions(), now));
+          }
+        }
+        // Everybody who is asked for has a home in the end, if there is anybody.
+        live.set("h9", true);
+        perform(shards.setRegions(regions(), now));
+        for (let i = 0; i < 400; i++) {
+          now += 1_000;
+          perform(shards.tick(now));
+          for (const shard of [0, 1, 2, 3]) {
+            const move = moves.get(shard) ?? 0;
+            for (const name of [...live.keys()]) {
+              perform(shards.gathered(shard, move, name));
+              const effects = shards.stopped(shard, move, name, false, now);
+              if (effects.length > 0) running.delete(shard);
+              perform(effects);
+            }
+            perform(shards.asked(shard, "h9", now));
+            perform(shards.chosen(shard, "h9"));
+          }
+          for (const one of saving.splice(0)) {
+            durable.set(one.shard, one.host);
+            perform(shards.saved(one.shard, one.host, now));
+          }
+        }
+        for (const shard of [0, 1, 2, 3])
+          assert.ok(live.get(shards.homeOf(shard)!) === true, `${shard} at ${shards.homeOf(shard)}`);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

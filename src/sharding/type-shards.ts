@@ -1,0 +1,398 @@
+// The shards of one type, as the leader decides about them: who is the home of each, and which are on their way.
+//
+//   (none) → choosing → saving → home
+//   home → gathering → stopping → choosing → saving → home
+//
+// - choosing: a strategy was asked where it shall live. Who asks for it meanwhile waits for the answer.
+// - saving: that is being made durable. Nobody is told before it is, so a later leader knows at least what anybody was told.
+// - gathering: it is to move. Everybody keeps calls for it back, and says so.
+// - stopping: its home lets its actors come to their end. When it says that none is left the shard has no home.
+//
+// A home counts until it has let go, has left, or is lost and its lease is over. So nobody is told of a new one while the one before may
+// run actors. What is not answered, because a leader is gone, is asked of the next; it knows the homes and begins moves anew.
+// Pure. A driver tells hosts, asks the strategy and writes.
+import type { Move, Region } from "./strategy.ts";
+
+export interface ShardHost {
+  readonly incarnation: string;
+  readonly address: string;
+  readonly name: string;
+  readonly build: string;
+}
+
+export type MoveReason = "balance" | "leave" | "by hand";
+
+export type ShardEffect =
+  /** Tell these where it lives. */
+  | { readonly kind: "home"; readonly shard: number; readonly host: string; readonly to: readonly string[] }
+  /** Tell these that it cannot be said where it lives, because nobody could be its home. */
+  | { readonly kind: "nobody"; readonly shard: number; readonly to: readonly string[] }
+  /** Tell everybody to keep back what is for it; answered by `gathered`. */
+  | { readonly kind: "gather"; readonly shard: number; readonly move: number }
+  /** Tell its home to let go; answered by `stopped`. `to`: where it is likely to live next. */
+  | {
+      readonly kind: "stop";
+      readonly shard: number;
+      readonly move: number;
+      readonly host: string;
+      readonly to: string | undefined;
+    }
+  /** Ask the strategy for the home of one; answered by `chosen`. */
+  | { readonly kind: "choose"; readonly shard: number; readonly asker: string | undefined }
+  /** Ask it what should move; answered by `proposed`. */
+  | { readonly kind: "propose" }
+  /** Make it durable; answered by `saved`. Undefined: it has none. */
+  | { readonly kind: "save"; readonly shard: number; readonly host: string | undefined }
+  /** For people and figures. */
+  | {
+      readonly kind: "moved";
+      readonly shard: number;
+      readonly from: string;
+      readonly to: string | undefined;
+      readonly reason: MoveReason;
+      readonly tookMs: number;
+      /** Its home did not let go in time: what still ran there was given up. */
+      readonly wasForced: boolean;
+    };
+
+export interface ShardSettings {
+  readonly shards: number;
+  /** Shards that move at the same time. */
+  readonly movesAtOnce: number;
+  /** How often the strategy is asked whether some should move. */
+  readonly rebalanceMs: number;
+  /** How long a home may take to let go of one, and how long others may take to say that they keep calls back. */
+  readonly handOffMs: number;
+  /** How long a strategy may think. */
+  readonly chooseMs: number;
+}
+
+interface Busy {
+  phase: "choosing" | "saving" | "gathering" | "stopping";
+  /** Who waits to hear where it lives. */
+  readonly askers: Set<string>;
+  /** While it is chosen and saved. */
+  to: string | undefined;
+  /** Who has not said yet that it keeps calls back. */
+  waiting: Set<string>;
+  until: number;
+  move:
+    | {
+        readonly number: number;
+        readonly reason: MoveReason;
+        readonly from: string;
+        readonly startedAt: number;
+        forced: boolean;
+      }
+    | undefined;
+}
+
+/** After hosts came or went it is soon looked whether shards should move; others may come or go in the same moment. */
+const SOON_MS = 500;
+
+export class TypeShards {
+  readonly #settings: ShardSettings;
+  readonly #homes = new Map<number, string>();
+  readonly #busy = new Map<number, Busy>();
+  /** Those that may be homes. */
+  #regions = new Map<string, ShardHost>();
+  /** Those that are homes and are to be none. */
+  readonly #leaving = new Set<string>();
+  #lastMove = 0;
+  #lookAt: number;
+  #isPaused = false;
+  #isProposing = false;
+
+  /** `homes`: what the leader before left behind. */
+  constructor(settings: ShardSettings, homes: Iterable<readonly [number, string]>, now: number) {
+    this.#settings = settings;
+    for (const [shard, host] of homes) this.#homes.set(shard, host);
+    this.#lookAt = now + settings.rebalanceMs;
+  }
+
+  get deadline(): number {
+    let first = this.#lookAt;
+    for (const { until } of this.#busy.values()) if (until < first) first = until;
+    return first;
+  }
+
+  homeOf(shard: number): string | undefined {
+    return this.#homes.get(shard);
+  }
+
+  get homes(): ReadonlyMap<number, string> {
+    return this.#homes;
+  }
+
+  /** Those that are on their way, for people. */
+  get moving(): ReadonlySet<number> {
+    return new Set([...this.#busy].filter(([, { move }]) => move !== undefined).map(([shard]) => shard));
+  }
+
+  get isPaused(): boolean {
+    return this.#isPaused;
+  }
+
+  /** As strategies see it: shards that move are counted where they will be. */
+  regions(): Region[] {
+    const byHost = new Map([...this.#regions.keys()].map((incarnation) => [incarnation, [] as number[]]));
+    for (const [shard, host] of this.#homes) byHost.get(this.#busy.get(shard)?.to ?? host)?.push(shard);
+    for (const [shard, { to }] of this.#busy)
+      if (to !== undefined && !this.#homes.has(shard)) byHost.get(to)?.push(shard);
+    return [...this.#regions.values()].map((host) => ({ ...host, shards: byHost.get(host.incarnation)! }));
+  }
+
+  // ——— Hosts.
+
+  /** Who may be a home from now on. Whoever was one and may not be any more hands its shards over. */
+  setRegions(hosts: readonly ShardHost[], now: number): ShardEffect[] {
+    const before = this.#regions;
+    this.#regions = new Map(hosts.map((host) => [host.incarnation, host]));
+    for (const incarnation of this.#regions.keys()) this.#leaving.delete(incarnation);
+    for (const incarnation of before.keys()) if (!this.#regions.has(incarnation)) this.#leaving.add(incarnation);
+    this.#lookAt = Math.min(this.#lookAt, now + SOON_MS);
+    const effects: ShardEffect[] = [];
+    // What could not be placed for want of hosts can be now.
+    for (const [shard, busy] of this.#busy) if (busy.phase === "choosing") this.#choose(shard, busy, now, effects);
+    this.#handOver(now, effects);
+    return effects;
+  }
+
+  /** Nothing of it is left, or its lease is over: what it was the home of has none. */
+  gone(incarnation: string, now: number): ShardEffect[] {
+    const effects: ShardEffect[] = [];
+    this.#regions.delete(incarnation);
+    this.#leaving.delete(incarnation);
+    for (const [shard, host] of this.#homes) if (host === incarnation) this.#freed(shard, now, effects);
+    for (const [shard, busy] of this.#busy) {
+      busy.askers.delete(incarnation);
+      if (busy.waiting.delete(incarnation)) this.#gathered(shard, busy, effects);
+      // What was chosen for it is chosen anew. What is being saved comes back, and is then seen to be nowhere.
+      if (busy.to === incarnation && busy.phase !== "saving") busy.to = undefined;
+    }
+    return effects;
+  }
+
+  /** It hears nothing at the moment: it asks again on its next stream, and is not waited for. */
+  deaf(incarnation: string): ShardEffect[] {
+    const effects: ShardEffect[] = [];
+    for (const [shard, busy] of this.#busy) {
+      busy.askers.delete(incarnation);
+      if (busy.waiting.delete(incarnation)) this.#gathered(shard, busy, effects);
+    }
+    return effects;
+  }
+
+  // ——— Where a shard lives.
+
+  asked(shard: number, asker: string, now: number): ShardEffect[] {
+    const home = this.#homes.get(shard);
+    const busy = this.#busy.get(shard);
+    if (busy !== undefined) {
+      busy.askers.add(asker);
+      return [];
+    }
+    if (home !== undefined) return [{ kind: "home", shard, host: home, to: [asker] }];
+    const effects: ShardEffect[] = [];
+    this.#choose(shard, this.#begin(shard, "choosing", new Set([asker])), now, effects);
+    return effects;
+  }
+
+  #begin(shard: number, phase: Busy["phase"], askers: Set<string>): Busy {
+    const busy: Busy = {
+      phase,
+      askers,
+      to: undefined,
+      waiting: new Set(),
+      until: Number.POSITIVE_INFINITY,
+      move: undefined,
+    };
+    this.#busy.set(shard, busy);
+    return busy;
+  }
+
+  #choose(shard: number, busy: Busy, now: number, effects: ShardEffect[]): void {
+    busy.phase = "choosing";
+    if (busy.to !== undefined && this.#regions.has(busy.to)) {
+      this.#save(shard, busy, busy.to, effects);
+      return;
+    }
+    busy.to = undefined;
+    if (this.#regions.size === 0) {
+      busy.until = Number.POSITIVE_INFINITY;
+      if (busy.askers.size > 0) effects.push({ kind: "nobody", shard, to: [...busy.askers] });
+      if (busy.move === undefined) this.#busy.delete(shard);
+      return;
+    }
+    busy.until = now + this.#settings.chooseMs;
+    const [asker] = busy.askers;
+    effects.push({ kind: "choose", shard, asker });
+  }
+
+  /** What the strategy says; undefined: nothing that can be followed. */
+  chosen(shard: number, host: string | undefined): ShardEffect[] {
+    const busy = this.#busy.get(shard);
+    if (busy?.phase !== "choosing" || this.#regions.size === 0) return [];
+    const effects: ShardEffect[] = [];
+    this.#save(shard, busy, host !== undefined && this.#regions.has(host) ? host : this.#emptiest(), effects);
+    return effects;
+  }
+
+  #emptiest(): string {
+    return this.regions().reduce((best, region) => (region.shards.length < best.shards.length ? region : best))
+      .incarnation;
+  }
+
+  #save(shard: number, busy: Busy, host: string, effects: ShardEffect[]): void {
+    Object.assign(busy, { phase: "saving", to: host, until: Number.POSITIVE_INFINITY });
+    effects.push({ kind: "save", shard, host });
+  }
+
+  /** That it lives there, or nowhere, is durable. */
+  saved(shard: number, host: string | undefined, now: number): ShardEffect[] {
+    const busy = this.#busy.get(shard);
+    if (busy?.phase !== "saving" || busy.to !== host || host === undefined) return [];
+    const effects: ShardEffect[] = [];
+    if (!this.#regions.has(host)) {
+      this.#choose(shard, busy, now, effects);
+      return effects;
+    }
+    this.#homes.set(shard, host);
+    this.#busy.delete(shard);
+    const { move, askers } = busy;
+    // Its new home hears of it as well: remembered actors come to life there without being called.
+    effects.push({ kind: "home", shard, host, to: [...new Set([...askers, host])] });
+    if (move !== undefined) this.#moved(shard, move, host, now, effects);
+    this.#handOver(now, effects);
+    return effects;
+  }
+
+  #moved(
+    shard: number,
+    move: NonNullable<Busy["move"]>,
+    to: string | undefined,
+    now: number,
+    effects: ShardEffect[],
+  ): void {
+    const { reason, from, startedAt, forced } = move;
+    effects.push({ kind: "moved", shard, from, to, reason, tookMs: now - startedAt, wasForced: forced });
+  }
+
+  /** It has no home any more. Whoever waits for it waits for the next one; if nobody does it gets one when it is asked for. */
+  #freed(shard: number, now: number, effects: ShardEffect[]): void {
+    this.#homes.delete(shard);
+    const busy = this.#busy.get(shard);
+    if (busy !== undefined) this.#choose(shard, busy, now, effects);
+    else effects.push({ kind: "save", shard, host: undefined });
+  }
+
+  // ——— Moving.
+
+  /** What the strategy would have moved, checked; as many of them as may. */
+  proposed(moves: readonly Move[], now: number): ShardEffect[] {
+    this.#isProposing = false;
+    const effects: ShardEffect[] = [];
+    if (this.#isPaused) return effects;
+    for (const { shard, to } of moves) this.#move(shard, to, "balance", now, effects);
+    return effects;
+  }
+
+  /** Somebody wants it to live there. False: it has no home, moves already, or is there. */
+  moveByHand(shard: number, to: string, now: number): ShardEffect[] | undefined {
+    const effects: ShardEffect[] = [];
+    return this.#regions.has(to) && this.#move(shard, to, "by hand", now, effects) ? effects : undefined;
+  }
+
+  pause(isPaused: boolean, now: number): void {
+    this.#isPaused = isPaused;
+    if (!isPaused) this.#lookAt = Math.min(this.#lookAt, now);
+  }
+
+  #move(shard: number, to: string | undefined, reason: MoveReason, now: number, effects: ShardEffect[]): boolean {
+    const from = this.#homes.get(shard);
+    const isFull = reason !== "by hand" && this.#busyMoves() >= this.#settings.movesAtOnce;
+    if (from === undefined || from === to || this.#busy.has(shard) || isFull) return false;
+    const busy = this.#begin(shard, "gathering", new Set());
+    busy.to = to;
+    busy.move = { number: ++this.#lastMove, reason, from, startedAt: now, forced: false };
+    busy.until = now + this.#settings.handOffMs;
+    effects.push({ kind: "gather", shard, move: busy.move.number });
+    return true;
+  }
+
+  #busyMoves(): number {
+    let count = 0;
+    for (const { move } of this.#busy.values()) if (move !== undefined) count++;
+    return count;
+  }
+
+  /** These were told to keep calls back. */
+  told(shard: number, move: number, hosts: Iterable<string>): ShardEffect[] {
+    const busy = this.#busy.get(shard);
+    if (busy?.phase !== "gathering" || busy.move?.number !== move) return [];
+    const effects: ShardEffect[] = [];
+    busy.waiting = new Set(hosts);
+    this.#gathered(shard, busy, effects);
+    return effects;
+  }
+
+  /** It keeps calls back. */
+  gathered(shard: number, move: number, host: string): ShardEffect[] {
+    const busy = this.#busy.get(shard);
+    const effects: ShardEffect[] = [];
+    if (busy?.phase !== "gathering" || busy.move?.number !== move || !busy.waiting.delete(host)) return effects;
+    this.#gathered(shard, busy, effects);
+    return effects;
+  }
+
+  #gathered(shard: number, busy: Busy, effects: ShardEffect[]): void {
+    if (busy.phase !== "gathering" || busy.waiting.size > 0) return;
+    const { number, from } = busy.move!;
+    busy.phase = "stopping";
+    // The home gives up by itself what does not come to its end in time. Longer than that it is not waited for, but for its lease.
+    busy.until = Number.POSITIVE_INFINITY;
+    effects.push({ kind: "stop", shard, move: number, host: from, to: busy.to });
+  }
+
+  /** None of its actors is left at its home. `wasForced`: some were given up. */
+  stopped(shard: number, move: number, host: string, wasForced: boolean, now: number): ShardEffect[] {
+    const busy = this.#busy.get(shard);
+    if (busy?.phase !== "stopping" || busy.move?.number !== move || busy.move.from !== host) return [];
+    const effects: ShardEffect[] = [];
+    busy.move.forced = wasForced;
+    this.#homes.delete(shard);
+    this.#choose(shard, busy, now, effects);
+    return effects;
+  }
+
+  /** Those that leave hand over what they have, as many as may move at once. */
+  #handOver(now: number, effects: ShardEffect[]): void {
+    if (this.#leaving.size === 0 || this.#regions.size === 0) return;
+    for (const [shard, host] of this.#homes) {
+      if (this.#leaving.has(host) && !this.#busy.has(shard)) this.#move(shard, undefined, "leave", now, effects);
+    }
+  }
+
+  // ——— Time.
+
+  tick(now: number): ShardEffect[] {
+    const effects: ShardEffect[] = [];
+    for (const [shard, busy] of this.#busy) {
+      if (busy.until > now) continue;
+      if (busy.phase === "choosing") effects.push(...this.chosen(shard, undefined));
+      if (busy.phase !== "gathering") continue;
+      // Who has not said that it keeps calls back sends them to where the shard was, and hears there that it is not any more.
+      busy.waiting.clear();
+      this.#gathered(shard, busy, effects);
+    }
+    if (now >= this.#lookAt) {
+      this.#lookAt = now + this.#settings.rebalanceMs;
+      this.#handOver(now, effects);
+      if (!this.#isPaused && !this.#isProposing && this.#regions.size > 1 && this.#homes.size > 0) {
+        this.#isProposing = true;
+        effects.push({ kind: "propose" });
+      }
+    }
+    return effects;
+  }
+}
