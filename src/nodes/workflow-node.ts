@@ -17,6 +17,7 @@ import type { Arrival, RunStart, StartOutcome, StoredRun, Workflows } from "../p
 import { ActivityRunner, type StandIn } from "../workflows/activity-runner.ts";
 import { ActivityTasks } from "../workflows/activity-tasks.ts";
 import { ActivityWorker } from "../workflows/activity-worker.ts";
+import { CANCEL_KEY } from "../workflows/arrivals.ts";
 import { closed, type StartOptions, WorkflowClient } from "../workflows/client.ts";
 import type { ActivityFunction } from "../workflows/context.ts";
 import type { AnyWorkflow } from "../workflows/definition.ts";
@@ -269,6 +270,7 @@ export class WorkflowNode {
   async #arrive(arrival: Arrival): Promise<{ readonly ref: number; readonly runId: string }> {
     const [outcome] = await this.#store.arrive([arrival]);
     if (outcome!.kind === "closed") throw closed(arrival.workflowId, outcome!.status);
+    if (arrival.key === CANCEL_KEY) await this.#store.wake(arrival);
     if (!this.worker.nudgeRun(outcome!.ref)) {
       this.worker.nudge();
       this.remote.nudge();

@@ -3,6 +3,9 @@
 import type { Arrival } from "../ports/workflows.ts";
 import { type Message, writeMessage } from "./messages.ts";
 
+/** However often a run is asked to end, it is asked once. Whoever is asked is not left waiting, also when its code could not go on. */
+export const CANCEL_KEY = "cancel";
+
 export function arrivalOf(to: Omit<Arrival, "data" | "goesAlong">, message: Message, notBefore?: number): Arrival {
   const { namespace, workflowId, runId, key } = to;
   const goesAlong = !("of" in message) && message.kind !== "LookAgain";

@@ -8,7 +8,7 @@ import { fromWire, toWire } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { Arrival, RunQuery, RunStart, RunStatus, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
-import { arrivalOf } from "./arrivals.ts";
+import { arrivalOf, CANCEL_KEY } from "./arrivals.ts";
 import type { AttributeValue } from "./context.ts";
 import type { AnyWorkflow, InputOf, QueryName, ResultOf, SignalName, UpdateName } from "./definition.ts";
 import { checked, checkWorkflowId } from "./definition.ts";
@@ -189,7 +189,7 @@ export class WorkflowClient {
 
   cancelTo(workflowId: string, runId: string | undefined, reason: string): Arrival {
     checkWorkflowId(workflowId);
-    return this.#to(workflowId, runId, "cancel", { kind: "CancelRequested", reason });
+    return this.#to(workflowId, runId, CANCEL_KEY, { kind: "CancelRequested", reason });
   }
 
   #to(workflowId: string, runId: string | undefined, key: string, message: Message): Arrival {

@@ -5,7 +5,7 @@ import { rebuildTold } from "../kernel/told-error.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { Arrival, RunStart, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
-import { arrivalOf } from "./arrivals.ts";
+import { arrivalOf, CANCEL_KEY } from "./arrivals.ts";
 import { closed, type WorkflowClient } from "./client.ts";
 import { checked, checkWorkflowId } from "./definition.ts";
 import type { Started, Wire } from "./events.ts";
@@ -118,7 +118,7 @@ export class RemoteControl {
 
   async cancel(name: RunName, reason: string): Promise<StoredRun> {
     const run = await this.find(name);
-    await this.#send(run, "cancel", { kind: "CancelRequested", reason });
+    await this.#send(run, CANCEL_KEY, { kind: "CancelRequested", reason });
     return run;
   }
 
