@@ -102,7 +102,7 @@ export class WorkflowNode {
     this.#activities = new ActivityRunner(clock, activities, counted, standIn, concurrency);
     const book = reminders.book;
     this.#dispatcher = new Dispatcher({ namespace, queue, book });
-    this.#ends = new EndWatch(clock, this.#store);
+    this.#ends = new EndWatch(clock, this.#store, (ref) => this.worker.holds(ref));
     const now = (): number => Math.floor(reminders.storeNow());
     const { reminderStore } = world;
     const isOpen = (run: { readonly workflowId: string; readonly runId: string }) => this.#isOpen(run);
@@ -135,6 +135,7 @@ export class WorkflowNode {
       },
       instruments: this.#instruments,
       reminded: (writes) => this.#reminded(writes),
+      left: (ref) => this.#ends.left(ref),
       written: (append, outcome) => {
         this.#reminded(append.reminders);
         const { fate } = append;
@@ -153,6 +154,7 @@ export class WorkflowNode {
       start: (start, started, at) => this.#start(start, started, at),
       arrive: (arrival) => this.#arrive(arrival),
       query: (run, name, input) => this.#query(run, name, input),
+      isHere: (ref) => this.worker.holds(ref),
     });
     const { isSticky, stickyMs } = settings;
     this.remote = new RemotePlane({

@@ -112,6 +112,8 @@ export interface ClientWorld {
   /** Something arrives at a run. */
   arrive(arrival: Arrival): Promise<{ readonly ref: number; readonly runId: string }>;
   query(run: StoredRun, name: string, input: unknown): Promise<unknown>;
+  /** The run is worked on in this process, so its end will be told. */
+  isHere(ref: number): boolean;
 }
 
 const HISTORY_BYTES = 4 * 1024 * 1024;
@@ -134,15 +136,15 @@ export class WorkflowClient {
     const { ifRunning = "fail" } = options;
     const { start, started, at } = this.prepare(typeof of === "string" ? of : of.name, options);
     const { workflowId } = start;
-    let { runId, isNew, status } = await this.#world.start(start, started, at);
+    let { ref, runId, isNew, status } = await this.#world.start(start, started, at);
     for (let tries = 0; !isNew && status === "running" && ifRunning === "terminate" && tries < TERMINATIONS; tries++) {
       await this.#terminate(workflowId, runId, "another run of it was started").catch(unlessClosed);
-      ({ runId, isNew, status } = await this.#world.start(start, started, at));
+      ({ ref, runId, isNew, status } = await this.#world.start(start, started, at));
     }
     if (!isNew && ifRunning !== "existing") {
       throw new LimpetError("WORKFLOW_EXISTS", `there is a workflow ${workflowId} already, as run ${runId}`);
     }
-    return this.#handle(workflowId, runId);
+    return this.#handle(workflowId, runId, ref);
   }
 
   /** What is to be written to start one. */
@@ -217,11 +219,12 @@ export class WorkflowClient {
     return store.count({ ...query, namespace, limit: query.limit ?? 1_000_000 });
   }
 
-  #handle(id: string, runId: string | undefined): WorkflowHandle<never> {
+  /** `ref`: of that run, where it is known. */
+  #handle(id: string, runId: string | undefined, ref?: number): WorkflowHandle<never> {
     return {
       id,
       runId,
-      result: (options) => this.#result(id, runId, options),
+      result: (options) => this.#result({ id, runId, ref }, options),
       signal: async (name, input) => {
         await this.#world.arrive(this.signalTo(id, runId, typeof name === "string" ? name : name.signal, input));
       },
@@ -252,8 +255,7 @@ export class WorkflowClient {
   }
 
   async #result(
-    workflowId: string,
-    runId: string | undefined,
+    { id, runId, ref }: { readonly id: string; readonly runId: string | undefined; readonly ref: number | undefined },
     options: { readonly signal?: AbortSignal; readonly timeout?: Duration } = {},
   ): Promise<never> {
     const { clock, ends } = this.#world;
@@ -262,21 +264,23 @@ export class WorkflowClient {
       options.timeout === undefined
         ? undefined
         : clock.after(parseDuration(options.timeout, "timeout"), () =>
-            timeout.abort(new LimpetError("CALL_TIMEOUT", `workflow ${workflowId} has not ended in time; it goes on`)),
+            timeout.abort(new LimpetError("CALL_TIMEOUT", `workflow ${id} has not ended in time; it goes on`)),
           );
     const signal = options.signal === undefined ? timeout.signal : AbortSignal.any([options.signal, timeout.signal]);
     try {
-      for (let run = await this.#find(workflowId, runId); ; ) {
-        const end =
-          run.status === "running"
-            ? await ends.wait(run.ref, signal)
-            : { status: run.status, result: run.result ?? "{}" };
-        if (end.status !== "continued") return readEnd(workflowId, end) as never;
-        run = await this.#find(workflowId, JSON.parse(end.result).result as string);
-      }
+      // What is worked on here need not be looked for.
+      const isHere = ref !== undefined && this.#world.isHere(ref);
+      let end = isHere ? await ends.wait(ref, signal) : await this.#end(id, runId, signal);
+      while (end.status === "continued") end = await this.#end(id, JSON.parse(end.result).result as string, signal);
+      return readEnd(id, end) as never;
     } finally {
       timer?.cancel();
     }
+  }
+
+  async #end(workflowId: string, runId: string | undefined, signal: AbortSignal): Promise<RunEnd> {
+    const { ref, status, result } = await this.#find(workflowId, runId);
+    return status === "running" ? this.#world.ends.wait(ref, signal) : { status, result: result ?? "{}" };
   }
 
   async #update(

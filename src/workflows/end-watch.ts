@@ -1,5 +1,6 @@
 // Waits for the ends of runs, wherever they run. One that ends in this process is told at once; the others are looked at together, when
-// the store says that something may have ended, and now and then.
+// the store says that something may have ended, and now and then. A run that is worked on here will most likely end here, and soon: the
+// store is asked about it when that takes long, because somebody elsewhere may end it.
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { RunStatus, Workflows } from "../ports/workflows.ts";
 
@@ -10,30 +11,36 @@ export interface RunEnd {
 
 const FIRST_LOOK_MS = 20;
 const LONGEST_PAUSE_MS = 1_000;
+/** So long nobody asks about a run that is worked on here. */
+const HERE_MS = 1_000;
 /** Runs that one look asks for. */
 const LOOK = 1_000;
 
 interface Waiter {
+  readonly since: number;
   readonly resolve: (end: RunEnd) => void;
 }
 
 export class EndWatch {
   readonly #clock: Clock;
   readonly #store: Workflows;
+  readonly #isHere: (ref: number) => boolean;
   readonly #waiters = new Map<number, Set<Waiter>>();
   #pauseMs = FIRST_LOOK_MS;
   #timer: Timer | undefined;
   #isLooking = false;
 
-  constructor(clock: Clock, store: Workflows) {
+  /** `isHere`: the run is worked on in this process. When it is not any more without having ended, `left` is called. */
+  constructor(clock: Clock, store: Workflows, isHere: (ref: number) => boolean) {
     this.#clock = clock;
     this.#store = store;
+    this.#isHere = isHere;
   }
 
   /** Rejects when the signal is aborted, with its reason. */
   wait(ref: number, signal?: AbortSignal): Promise<RunEnd> {
     const { promise, resolve, reject } = Promise.withResolvers<RunEnd>();
-    const waiter: Waiter = { resolve };
+    const waiter: Waiter = { since: this.#clock.monotonic(), resolve };
     const waiters = this.#waiters.get(ref) ?? new Set();
     waiters.add(waiter);
     this.#waiters.set(ref, waiters);
@@ -56,6 +63,13 @@ export class EndWatch {
     for (const { resolve } of waiters) resolve(end);
   }
 
+  /** It may end elsewhere from now on. */
+  left(ref: number): void {
+    if (!this.#waiters.has(ref)) return;
+    this.#pauseMs = FIRST_LOOK_MS;
+    this.#lookLater();
+  }
+
   /** Something may have ended elsewhere. */
   nudge(): void {
     this.#pauseMs = FIRST_LOOK_MS;
@@ -69,11 +83,17 @@ export class EndWatch {
     this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
   }
 
+  #uncertain(): number[] {
+    const since = this.#clock.monotonic() - HERE_MS;
+    const isLong = (waiters: ReadonlySet<Waiter>) => waiters.values().some((each) => each.since < since);
+    return [...this.#waiters].filter(([ref, waiters]) => !this.#isHere(ref) || isLong(waiters)).map(([ref]) => ref);
+  }
+
   async #look(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;
     try {
-      const refs = [...this.#waiters.keys()];
+      const refs = this.#uncertain();
       for (let from = 0; from < refs.length; from += LOOK) {
         for (const { ref, status, result } of await this.#store.watchEnds(refs.slice(from, from + LOOK))) {
           this.ended(ref, { status, result });

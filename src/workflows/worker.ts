@@ -49,6 +49,8 @@ export interface WorkerWorld extends Omit<TaskWorld, "queue" | "leaseMs" | "affi
   readonly instruments: WorkflowInstruments;
   /** These are durable now. */
   reminded(reminders: readonly ReminderWrite[]): void;
+  /** A run is not worked on here any more, and may not be over. */
+  left(ref: number): void;
 }
 
 /** A worker that was not seen for so many heartbeats has nothing in memory any more, as far as others are concerned. */
@@ -197,6 +199,11 @@ export class Worker {
     if (!this.#isClaiming && this.#isOpen) void this.#claim();
   }
 
+  /** Whether its task is here. */
+  holds(ref: number): boolean {
+    return this.#held.has(ref);
+  }
+
   /** Something may have arrived at a run that is here; true: it is. */
   nudgeRun(ref: number): boolean {
     const run = this.#held.get(ref);
@@ -318,6 +325,7 @@ export class Worker {
       throw error;
     } finally {
       this.#held.delete(run.ref);
+      this.#world.left(run.ref);
     }
   }
 
