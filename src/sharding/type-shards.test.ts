@@ -115,6 +115,11 @@ describe("a move", () => {
     }
   });
 
+  it("that an earlier leader began and that is over is answered with where the shard lives", () => {
+    const shards = shardsOf(["a", "b"], [[7, "a"]]);
+    assert.deepEqual(shards.stopped(7, 3, "a", false, 0), [{ kind: "home", shard: 7, host: "a", to: ["a"] }]);
+  });
+
   it("goes elsewhere when its new home is gone meanwhile", () => {
     const shards = shardsOf(["a", "b", "c"]);
     settle(shards, 7, "a");
@@ -252,7 +257,7 @@ describe("whatever happens", () => {
           }
           if (what === "stopped") {
             const effects = shards.stopped(shard, move, name, false, now);
-            if (effects.length > 0) running.delete(shard);
+            if (shards.homeOf(shard) === undefined) running.delete(shard);
             perform(effects);
           }
           if (what === "gone") {
@@ -277,7 +282,7 @@ describe("whatever happens", () => {
             for (const name of [...live.keys()]) {
               perform(shards.gathered(shard, move, name));
               const effects = shards.stopped(shard, move, name, false, now);
-              if (effects.length > 0) running.delete(shard);
+              if (shards.homeOf(shard) === undefined) running.delete(shard);
               perform(effects);
             }
             perform(shards.asked(shard, "h9", now));

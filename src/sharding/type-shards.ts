@@ -357,7 +357,9 @@ export class TypeShards {
   /** None of its actors is left at its home. `wasForced`: some were given up. */
   stopped(shard: number, move: number, host: string, wasForced: boolean, now: number): ShardEffect[] {
     const busy = this.#busy.get(shard);
-    if (busy?.phase !== "stopping" || busy.move?.number !== move || busy.move.from !== host) return [];
+    // Of a move that an earlier leader began, or that came to its end otherwise: it has to hear where the shard lives.
+    if (busy?.phase !== "stopping" || busy.move?.number !== move || busy.move.from !== host)
+      return this.asked(shard, host, now);
     const effects: ShardEffect[] = [];
     busy.move.forced = wasForced;
     this.#homes.delete(shard);
