@@ -1,0 +1,57 @@
+// What is durable about shards: how many a type has, where each lives, and which of its actors are to be brought back to life.
+// One contract suite (stores/shards.contract.ts) says what every implementation must do.
+//
+// - How ids become shards is settled by the first host that says it. A host that says something else is told what is settled, and cannot
+//   join: two hosts that map ids to shards in different ways would run one actor in two places.
+// - Homes are written by the leader of the current term alone; a write of an older term changes nothing. They outlive leaders: the next
+//   one knows at least what anybody was told.
+// - Remembered actors are a set for each shard. Whoever runs the shard adds and takes out.
+
+/** How ids of a type become shards. */
+export interface ShardRule {
+  readonly namespace: string;
+  readonly type: string;
+  readonly shards: number;
+  /** Changes whenever the same id may lead to another shard. */
+  readonly version: string;
+}
+
+export interface ShardHomeRow {
+  readonly namespace: string;
+  readonly type: string;
+  readonly shard: number;
+  /** The host that is its home. */
+  readonly incarnation: string;
+}
+
+/** Undefined: it has none. */
+export type ShardHomeChange = Omit<ShardHomeRow, "incarnation"> & { readonly incarnation: string | undefined };
+
+export interface RememberedChange {
+  readonly namespace: string;
+  readonly type: string;
+  readonly shard: number;
+  readonly id: string;
+  /** False: it is forgotten. */
+  readonly isKept: boolean;
+}
+
+/** Rejections are `LimpetError`s as those of the store (ports/store.ts). Everything may be sent again when its answer was lost. */
+export interface Shards {
+  /** Gives the rule that is settled: this one, if there was none. */
+  settle(rule: ShardRule): Promise<ShardRule>;
+  /** Forgets the rule, homes and remembered actors of a type, so that it can be settled anew. Only while nobody hosts the type. */
+  reset(namespace: string, type: string): Promise<void>;
+  /** Of all types, in order of namespace, type and shard. */
+  homes(): Promise<ShardHomeRow[]>;
+  /** In one atomic step, as if each followed the one before it. False: `term` is over, and nothing was changed. */
+  noteHomes(term: number, changes: readonly ShardHomeChange[]): Promise<boolean>;
+  /** In one atomic step, as if each followed the one before it. */
+  remember(changes: readonly RememberedChange[]): Promise<void>;
+  /** Ids of a shard behind `after`, in their order, `limit` at most. */
+  remembered(
+    shard: Omit<RememberedChange, "id" | "isKept">,
+    after: string | undefined,
+    limit: number,
+  ): Promise<string[]>;
+}
