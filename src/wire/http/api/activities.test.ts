@@ -121,6 +121,111 @@ describe("an activity", () => {
   });
 });
 
+describe("an activity and time", () => {
+  it("that nobody asks for is over in time", async () => {
+    for (const limit of ["schedule_to_start_timeout", "schedule_to_close_timeout"]) {
+      const { app, api } = await scheduled({ [limit]: 20 });
+      await using _ = app;
+      await app.advance("19s");
+      assert.equal((await api.poll("w1", "workflow", NOW)).body.task, null);
+      await app.advance("2s");
+      assert.equal((await last(api)).event_type, "ActivityTimedOut", limit);
+    }
+  });
+
+  it("that takes too long is somebody else's, though it is heard of", async () => {
+    const policy = { max_attempts: 2, backoff_seconds: [0] };
+    const { app, api } = await scheduled({ start_to_close_timeout: 20, heartbeat_timeout: 15, retry_policy: policy });
+    await using _ = app;
+    const task = await api.task("w1", "activity", NOW);
+    await app.advance("12s");
+    const beat = await api.activity(task, "heartbeat", {});
+    assert.equal(beat.body.lease_expires_at, (task.deadlines as Json).start_to_close);
+    await app.advance("9s");
+    assert.deepEqual(said(await api.activity(task, "heartbeat", {})), [409, "lease_expired"]);
+    assert.equal((await api.task("w2", "activity", NOW)).attempt_number, 2);
+    assert.deepEqual(said(await api.activity(task, "complete", { result: envelope(1) })), [409, "task_not_leased"]);
+  });
+
+  it("whose worker is gone is over when that was its last attempt, though nobody asks for work", async () => {
+    const { app, api } = await scheduled({ heartbeat_timeout: 20 });
+    await using _ = app;
+    await api.task("w1", "activity", NOW);
+    await app.advance("21s");
+    const { event_type, payload } = await last(api);
+    assert.equal(event_type, "ActivityTimedOut");
+    assert.match(String(payload.message), /not heard of again/);
+  });
+
+  it("may be done to the end by who has it when its result comes late, once", async () => {
+    const { app, api } = await scheduled({ schedule_to_close_timeout: 20 });
+    await using _ = app;
+    const task = await api.task("w1", "activity", NOW);
+    await app.advance("21s");
+    assert.equal((await last(api)).event_type, "ActivityTimedOut");
+    const late = await api.activity(task, "complete", { result: envelope(1) });
+    assert.deepEqual([...said(late), late.body.cancel_requested], [404, "task_not_found", true]);
+    const beat = await api.activity(task, "heartbeat", {});
+    assert.deepEqual([beat.status, beat.body.cancel_requested], [200, true]);
+  });
+});
+
+describe("a worker that has an activity", () => {
+  it("hears with its heartbeat that its run was ended, and how", async () => {
+    const { app, api } = await scheduled();
+    await using _ = app;
+    const task = await api.task("w1", "activity", NOW);
+    await api.post("/workflows/o-1/terminate", { reason: "enough" });
+    const { status, body } = await api.activity(task, "heartbeat", {});
+    assert.deepEqual([status, body.cancel_requested, body.run_closed_reason], [200, true, "terminated"]);
+  });
+
+  it("hears with its heartbeat that a workflow of ours has cancelled it", async (t) => {
+    const order = workflow("mixed", async (ctx) => ctx.activity<string>("charge", undefined, { queue: "orders" }));
+    const api = await openApi(t, { workflows: [order] });
+    await api.worker("w1");
+    const handle = await api.app.workflows.start(order, { id: "m-1", input: undefined });
+    const task = await api.task("w1", "activity");
+    assert.equal((await api.activity(task, "heartbeat", {})).body.cancel_requested, false);
+    await handle.cancel("enough");
+    await assert.rejects(handle.result());
+    const { status, body } = await api.activity(task, "heartbeat", { details: { page: 1 } });
+    assert.deepEqual([status, body.cancel_requested, body.heartbeat_recorded], [200, true, false]);
+    // What it said did not bring it back.
+    assert.equal((await api.poll("w1", "activity", NOW)).body.task, null);
+  });
+
+  it("may fail for a workflow of ours, which is told as by an activity of ours", async (t) => {
+    const order = workflow("mixed", async (ctx) => {
+      try {
+        return await ctx.activity<string>("charge", undefined, {
+          queue: "orders",
+          retry: { nonRetryable: ["Stolen"] },
+        });
+      } catch (thrown) {
+        const { code, message, cause } = thrown as { code: string; message: string; cause: Error };
+        return [code, message, cause.name].join(" ");
+      }
+    });
+    const api = await openApi(t, { workflows: [order] });
+    await api.worker("w1");
+    const handle = await api.app.workflows.start(order, { id: "m-1", input: undefined });
+    const failure = { message: "gone", type: "Stolen" };
+    const told = await api.activity(await api.task("w1", "activity"), "fail", { failure });
+    assert.equal(told.body.retry_scheduled, false);
+    assert.equal(await handle.result(), "ACTIVITY_FAILED gone Stolen");
+  });
+
+  it("must not say too much of itself", async () => {
+    const { app, api } = await scheduled();
+    await using _ = app;
+    const task = await api.task("w1", "activity", NOW);
+    const beat = await api.activity(task, "heartbeat", { details: "x".repeat(2 * 1024 * 1024) });
+    assert.equal(beat.status, 413);
+    assert.equal((await api.activity(task, "complete", { result: envelope(1) })).status, 200);
+  });
+});
+
 describe("activities of workflows in our own processes", () => {
   it("can be done by workers elsewhere", async (t) => {
     const order = workflow("mixed", async (ctx, input: { id: string }) => {
