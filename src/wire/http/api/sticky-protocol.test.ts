@@ -1,0 +1,329 @@
+// Warm runs of workers elsewhere: what they say of themselves, what their tasks say of stickiness, and what operators see of it.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { type TestApp, type TestOptions, testLimpet } from "../../../testing.ts";
+import { Api, envelope, type Json, type Told } from "./api-kit.test.ts";
+
+const WAIT = { type: "open_condition_wait", condition_key: "k", condition_definition_fingerprint: "f" };
+const DONE = { type: "complete_workflow", result: envelope("done") };
+
+/** The two ways in which workers say that they keep runs in memory, and what they say when a task is done. */
+const SPELLINGS: readonly [name: string, registers: Json, claims: (task: Json) => Json][] = [
+  ["fields of its own", { sticky_cache_enabled: true, sticky_cache_capacity: 100 }, () => ({})],
+  [
+    "a capability",
+    {
+      capabilities: ["sticky_execution"],
+      capability_manifest: { sticky_execution: { supported: true, minimum_protocol_version: "1.18" } },
+    },
+    ({ workflow_id, run_id }) => ({ sticky_cache: { worker_id: "w1", workflow_id, run_id, ttl_seconds: 300 } }),
+  ],
+];
+const [[, OWN]] = SPELLINGS as [(typeof SPELLINGS)[0]];
+
+const said = ({ status, body }: Told): [number, unknown] => [status, body.reason];
+
+class Elsewhere extends Api implements AsyncDisposable {
+  readonly test: TestApp;
+
+  constructor(test: TestApp) {
+    super(test);
+    this.test = test;
+  }
+
+  static async open(options: TestOptions = {}): Promise<Elsewhere> {
+    return new Elsewhere(await testLimpet({ http: { port: 0 }, ...options }));
+  }
+
+  /** The task there is at this moment. */
+  now(worker: string): Promise<Json> {
+    return this.task(worker, "workflow", { timeout_seconds: 0 });
+  }
+
+  async nothing(worker: string): Promise<boolean> {
+    return (await this.poll(worker, "workflow", { timeout_seconds: 0 })).body.task === null;
+  }
+
+  /** A run that rests with `w1`. */
+  async rests(id = "o-1", registers: Json = OWN, claims: (task: Json) => Json = () => ({})): Promise<void> {
+    await this.worker("w1", registers);
+    await this.start(id);
+    const task = await this.now("w1");
+    assert.equal((await this.complete(task, [WAIT], claims(task))).status, 200);
+  }
+
+  signal(id = "o-1"): Promise<Told> {
+    return this.post(`/workflows/${id}/signal/go`);
+  }
+
+  async metrics(): Promise<{ sticky_execution: Json; sticky_execution_workers: Json }> {
+    return (await this.get("/system/operator-metrics")).body as never;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.test.stop();
+  }
+}
+
+const modeOf = (task: Json): unknown => (task.sticky_execution as Json).replay_mode;
+
+describe("the protocol of workers elsewhere", () => {
+  for (const [spelling, registers, claims] of SPELLINGS) {
+    it(`lets a worker opt in at registration by ${spelling}`, async () => {
+      await using api = await Elsewhere.open();
+      assert.equal((await api.worker("w1", registers)).status, 201);
+      const { sticky_cache } = (await api.get("/workers/w1")).body as Record<string, Json>;
+      assert.deepEqual([sticky_cache!.enabled, sticky_cache!.capacity], [true, 100]);
+    });
+
+    it(`records the worker that completes a task as the owner until sticky_until, with ${spelling}`, async () => {
+      await using api = await Elsewhere.open();
+      await api.rests("o-1", registers, claims);
+      const { sticky_worker_id, sticky_until } = (await api.get("/workflows/o-1")).body;
+      assert.equal(sticky_worker_id, "w1");
+      assert.equal(Date.parse(String(sticky_until)), api.test.clock.now() + 300_000);
+    });
+
+    it(`tells with every task whom it is kept for and what is to be expected, with ${spelling}`, async () => {
+      await using api = await Elsewhere.open();
+      await api.rests("o-1", registers, claims);
+      const { sticky_until } = (await api.get("/workflows/o-1")).body;
+      await api.signal();
+      const { sticky_execution } = await api.now("w1");
+      assert.deepEqual(sticky_execution, {
+        ...{ sticky_worker_id: "w1", sticky_until },
+        ...{ replay_mode: "sticky_hit_expected", cache_directive: "resume_if_present" },
+      });
+    });
+  }
+
+  it("has no affinity for workers that never said that they keep runs, or keep none", async () => {
+    for (const registers of [
+      {},
+      { sticky_cache_enabled: false },
+      { sticky_cache_enabled: true, sticky_cache_capacity: 0 },
+    ]) {
+      await using api = await Elsewhere.open();
+      await api.rests("o-1", registers);
+      assert.equal((await api.get("/workflows/o-1")).body.sticky_worker_id, null);
+      await api.signal();
+      assert.equal(modeOf(await api.now("w1")), "cold_replay");
+    }
+  });
+
+  it("gives a task whose run its worker lost with the whole history, so that it can replay it cold", async () => {
+    await using api = await Elsewhere.open();
+    await api.rests();
+    await api.signal();
+    const task = await api.now("w1");
+    assert.equal((task.sticky_execution as Json).cache_directive, "resume_if_present");
+    const [first] = task.history_events as Json[];
+    assert.deepEqual([first?.sequence, first?.event_type], [1, "WorkflowStarted"]);
+    assert.equal((await api.complete(task, [DONE])).body.run_status, "completed");
+  });
+
+  it("shows sticky_replay_mode and sticky_claimed_at with the task of a run", async () => {
+    await using api = await Elsewhere.open();
+    await api.rests();
+    await api.signal();
+    await api.test.advance("7s");
+    assert.equal(((await api.get("/workflows/o-1")).body.workflow_task as Json).status, "ready");
+    await api.now("w1");
+    const { sticky_replay_mode, sticky_claimed_at } = (await api.get("/workflows/o-1")).body.workflow_task as Json;
+    assert.equal(sticky_replay_mode, "sticky_hit_expected");
+    assert.equal(Date.parse(String(sticky_claimed_at)), api.test.clock.now());
+  });
+
+  it("keeps what a worker says of its cache on heartbeat: capacity, size, hits, misses, forced cold replays, evictions", async () => {
+    await using api = await Elsewhere.open();
+    await api.worker("w1", OWN);
+    const sticky_cache = {
+      ...{ enabled: true, capacity: 100, size: 72, hit_count: 940, miss_count: 31 },
+      ...{ forced_cold_replay_count: 8, eviction_count: 15 },
+    };
+    assert.equal((await api.post("/worker/heartbeat", { worker_id: "w1", sticky_cache })).status, 200);
+    assert.deepEqual((await api.get("/workers/w1")).body.sticky_cache, sticky_cache);
+  });
+});
+
+describe("tasks of workers elsewhere", () => {
+  it("are held for their owner while it lives, and are anybody's when its affinity has expired", async () => {
+    await using api = await Elsewhere.open();
+    await api.rests();
+    await api.worker("w2", OWN);
+    await api.signal();
+    for (let passed = 0; passed < 300; passed += 10) {
+      assert.ok(await api.nothing("w2"), `${passed} seconds`);
+      await api.test.advance("10s");
+      await api.post("/worker/heartbeat", { worker_id: "w1" });
+      await api.post("/worker/heartbeat", { worker_id: "w2" });
+    }
+    assert.equal(modeOf(await api.now("w2")), "forced_cold_replay");
+  });
+
+  for (const [what, happens, build_id] of [
+    ["is stale: no heartbeat for 30 seconds", (api) => api.test.advance("31s"), undefined],
+    ["is missing: it has left", (api) => api.send("DELETE", "/worker/registrations/w1"), undefined],
+    [
+      "is draining: its build gets no more work, as it hears with its next heartbeat",
+      async (api) => {
+        await api.post("/task-queues/orders/build-ids/drain");
+        assert.equal((await api.post("/worker/heartbeat", { worker_id: "w1" })).body.status, "draining");
+      },
+      "b2",
+    ],
+  ] as [string, (api: Elsewhere) => Promise<unknown>, string | undefined][]) {
+    it(`are forced to cold replay elsewhere when their owner ${what}`, async () => {
+      await using api = await Elsewhere.open();
+      await api.rests();
+      await api.worker("w2", { ...OWN, build_id });
+      await api.signal();
+      assert.ok(await api.nothing("w2"));
+      await happens(api);
+      await api.worker("w2", { ...OWN, build_id });
+      assert.equal(modeOf(await api.now("w2")), "forced_cold_replay");
+    });
+  }
+
+  it("never go to another build than the one they are bound to, whoever had them in memory", async () => {
+    await using api = await Elsewhere.open();
+    await api.rests("o-1", { ...OWN, build_id: "b1" });
+    await api.send("DELETE", "/worker/registrations/w1");
+    await api.signal();
+    await api.worker("w2", { ...OWN, build_id: "b2" });
+    assert.ok(await api.nothing("w2"));
+    await api.worker("w3", { ...OWN, build_id: "b1" });
+    assert.equal(modeOf(await api.now("w3")), "forced_cold_replay");
+  });
+
+  it("are replayed cold by force when a restarted worker comes back under a new id", async () => {
+    await using api = await Elsewhere.open();
+    await api.rests();
+    await api.send("DELETE", "/worker/registrations/w1");
+    await api.worker("w1-again", OWN);
+    await api.signal();
+    const task = await api.now("w1-again");
+    assert.deepEqual([modeOf(task), (task.sticky_execution as Json).sticky_worker_id], ["forced_cold_replay", "w1"]);
+  });
+
+  it("are completed by whoever has the lease, and by no owner without one", async () => {
+    await using api = await Elsewhere.open();
+    await api.rests();
+    await api.worker("w2", OWN);
+    await api.signal();
+    const mine = await api.now("w1");
+    await api.test.advance("6m");
+    await api.worker("w1", OWN);
+    await api.worker("w2", OWN);
+    const theirs = await api.now("w2");
+    assert.deepEqual(said(await api.complete(mine, [DONE])), [409, "lease_owner_mismatch"]);
+    assert.equal((await api.complete(theirs, [DONE])).status, 200);
+  });
+
+  it("never go to code with another fingerprint under the id of their owner", async () => {
+    await using api = await Elsewhere.open();
+    const finger = (print: string): Json => ({ ...OWN, workflow_definition_fingerprints: { order: print } });
+    await api.rests("o-1", finger("sha256:a"));
+    assert.deepEqual(said(await api.worker("w1", finger("sha256:b"))), [409, "workflow_definition_changed"]);
+  });
+
+  it("never go to another queue than their own", async () => {
+    await using api = await Elsewhere.open();
+    await api.rests();
+    await api.worker("w2", { ...OWN, task_queue: "returns" });
+    await api.send("DELETE", "/worker/registrations/w1");
+    await api.signal();
+    const { task } = (await api.poll("w2", "workflow", { task_queue: "returns", timeout_seconds: 0 })).body;
+    assert.equal(task ?? null, null);
+  });
+
+  it("have no affinity at all where sticky execution is disabled, whatever their workers say", async () => {
+    for (const [, registers, claims] of SPELLINGS) {
+      await using api = await Elsewhere.open({ worker: { sticky: false } });
+      await api.rests("o-1", registers, claims);
+      assert.equal((await api.get("/workflows/o-1")).body.sticky_worker_id, null);
+      await api.signal();
+      assert.equal(modeOf(await api.now("w1")), "cold_replay");
+      assert.equal((await api.metrics()).sticky_execution.enabled, false);
+    }
+  });
+});
+
+describe("operator metrics", () => {
+  it("sticky_execution.active_sticky_runs, ready_sticky_tasks and leased_sticky_tasks count what there is", async () => {
+    await using api = await Elsewhere.open();
+    const numbers = async (): Promise<unknown[]> => {
+      const { active_sticky_runs, ready_sticky_tasks, leased_sticky_tasks } = (await api.metrics()).sticky_execution;
+      return [active_sticky_runs, ready_sticky_tasks, leased_sticky_tasks];
+    };
+    assert.deepEqual(await numbers(), [0, 0, 0]);
+    for (const id of ["o-1", "o-2", "o-3"]) await api.rests(id);
+    assert.deepEqual(await numbers(), [3, 0, 0]);
+    for (const id of ["o-1", "o-2"]) await api.signal(id);
+    assert.deepEqual(await numbers(), [3, 2, 0]);
+    await api.now("w1");
+    assert.deepEqual(await numbers(), [3, 1, 1]);
+    await api.test.advance("6m");
+    assert.deepEqual(await numbers(), [0, 0, 0]);
+  });
+
+  it("…_last_minute count how tasks came to their workers, and their rates, for a minute", async () => {
+    await using api = await Elsewhere.open();
+    for (const id of ["o-1", "o-2", "o-3", "o-4"]) await api.rests(id);
+    await api.test.advance("61s");
+    await api.worker("w1", OWN);
+    for (const id of ["o-1", "o-2"]) {
+      await api.signal(id);
+      assert.equal(modeOf(await api.now("w1")), "sticky_hit_expected");
+    }
+    // Of one of the two it had nothing any more, as it says.
+    await api.post("/worker/heartbeat", { worker_id: "w1", sticky_cache: { miss_count: 1 } });
+    await api.send("DELETE", "/worker/registrations/w1");
+    await api.worker("w2", OWN);
+    await api.signal("o-3");
+    assert.equal(modeOf(await api.now("w2")), "forced_cold_replay");
+    await api.start("o-5");
+    for (;;) if (modeOf(await api.now("w2")) === "cold_replay") break;
+    const { sticky_execution } = await api.metrics();
+    assert.deepEqual(
+      ["hit_expected", "miss", "cold_replay"].map((name) => sticky_execution[`${name}_last_minute`]),
+      [2, 1, 1],
+    );
+    const forced = Number(sticky_execution.forced_cold_replay_last_minute);
+    assert.ok(forced >= 1);
+    const tasks = 3 + forced;
+    assert.equal(sticky_execution.hit_rate_last_minute, 1 / tasks);
+    assert.equal(sticky_execution.miss_rate_last_minute, (1 + forced) / tasks);
+    await api.test.advance("61s");
+    const later = (await api.metrics()).sticky_execution;
+    for (const name of ["hit_expected", "miss", "forced_cold_replay", "cold_replay", "hit_rate", "miss_rate"])
+      assert.equal(later[`${name}_last_minute`], 0, name);
+  });
+
+  it("sticky_execution.capacity_pressure_tasks and sticky_execution_workers tell of caches near or above their capacity", async () => {
+    await using api = await Elsewhere.open();
+    const cache = (size: number): Json => ({
+      ...{ enabled: true, capacity: 100, size, hit_count: 940, miss_count: 31 },
+      ...{ forced_cold_replay_count: 8, eviction_count: 15 },
+    });
+    await api.worker("w1", OWN);
+    await api.worker("w2", OWN);
+    await api.post("/worker/heartbeat", { worker_id: "w1", sticky_cache: cache(72) });
+    await api.post("/worker/heartbeat", { worker_id: "w2", sticky_cache: cache(101) });
+    const { sticky_execution, sticky_execution_workers } = await api.metrics();
+    assert.equal(sticky_execution.capacity_pressure_tasks, 101);
+    assert.deepEqual(sticky_execution_workers, {
+      ...{ worker_count: 2, cache_capacity: 200, cache_size: 173, hit_count: 1880, miss_count: 62 },
+      ...{ forced_cold_replay_count: 16, eviction_count: 30, capacity_pressure_worker_count: 1 },
+    });
+  });
+
+  it("say whether it is enabled, and for how long affinity lasts", async () => {
+    await using api = await Elsewhere.open({ worker: { stickyTtl: "90s" } });
+    const { enabled, ttl_seconds } = (await api.metrics()).sticky_execution;
+    assert.deepEqual([enabled, ttl_seconds], [true, 90]);
+    await api.rests();
+    const { sticky_until } = (await api.get("/workflows/o-1")).body;
+    assert.equal(Date.parse(String(sticky_until)), api.test.clock.now() + 90_000);
+  });
+});
