@@ -10,9 +10,9 @@ export interface RetryOptions {
   readonly initial?: Duration;
   readonly factor?: number;
   readonly longest?: Duration;
-  /** Or the pauses one by one; the last one counts for all that follow. */
+  /** Or the pauses one by one; the last one counts for all that follow. Without `attempts` it is tried once more than there are pauses. */
   readonly delays?: readonly Duration[];
-  /** Names or codes of errors that trying again will not cure. */
+  /** Names, classes or codes of errors that trying again will not cure. */
   readonly nonRetryable?: readonly string[];
 }
 
@@ -20,11 +20,11 @@ export interface ActivityOptions {
   readonly retry?: RetryOptions;
   /** One attempt may take so long. Default 10m. */
   readonly startToClose?: Duration;
-  /** So long it may wait for a worker. */
+  /** So long it may wait for a worker before it is begun for the first time. Noticed also when there is no worker. */
   readonly scheduleToStart?: Duration;
-  /** All attempts together may take so long. */
+  /** All attempts together may take so long, pauses included. */
   readonly scheduleToClose?: Duration;
-  /** An attempt that is not heard of for so long has failed. */
+  /** An attempt that is not heard of for so long has failed. Such an activity goes through a queue, and what it says survives its process. */
   readonly heartbeat?: Duration;
   /** Workers of this queue run it. Default: those of the workflow's own. */
   readonly queue?: string;
