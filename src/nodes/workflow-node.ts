@@ -22,7 +22,8 @@ import { closed, type StartOptions, WorkflowClient } from "../workflows/client.t
 import type { ActivityFunction } from "../workflows/context.ts";
 import type { AnyWorkflow } from "../workflows/definition.ts";
 import { EndWatch } from "../workflows/end-watch.ts";
-import { readPage, type Started, writePage } from "../workflows/events.ts";
+import { endFromOutside } from "../workflows/ending.ts";
+import type { Started } from "../workflows/events.ts";
 import { type WorkflowInstruments, workflowInstruments } from "../workflows/instruments.ts";
 import {
   type ActivityWatch,
@@ -103,7 +104,7 @@ export class WorkflowNode {
     const book = reminders.book;
     this.#dispatcher = new Dispatcher({ namespace, queue, book });
     this.#ends = new EndWatch(clock, this.#store, (ref) => this.worker.holds(ref));
-    const now = (): number => Math.floor(reminders.storeNow());
+    const now = this.#now;
     const { reminderStore } = world;
     const isOpen = (run: { readonly workflowId: string; readonly runId: string }) => this.#isOpen(run);
     this.#tasks = new ActivityTasks({
@@ -201,6 +202,8 @@ export class WorkflowNode {
     };
   }
 
+  readonly #now = (): number => Math.floor(this.#world.reminders.storeNow());
+
   async start(): Promise<void> {
     const { namespace } = this.#settings;
     if (this.worker.types.length > 0) {
@@ -287,7 +290,7 @@ export class WorkflowNode {
     message: Message,
     notBefore?: number,
   ): Promise<void> {
-    await this.#tellText({ workflowId, runId }, key, writeMessage(message, notBefore));
+    await this.#tellText({ workflowId, runId }, key, writeMessage(message, { notBefore }));
   }
 
   async #tellText(
@@ -313,12 +316,9 @@ export class WorkflowNode {
     const run = await this.#store.find({ namespace, workflowId, runId });
     if (run === undefined || run.status !== "running") return;
     const error = tellError(new LimpetError("WORKFLOW_TIMED_OUT", `workflow ${workflowId} took too long`));
-    const started = readPage((await this.#store.history(run.ref, 0, 1)).pages[0]!.data).events[0] as Started;
-    const reason = error.message;
-    const page = writePage({ at: this.#world.reminders.storeNow(), events: [{ kind: "WorkflowTimedOut", reason }] });
-    const arrivals = this.#dispatcher.ofLostChild(started, error);
+    const world = { store: this.#store, dispatcher: this.#dispatcher, now: this.#now };
+    if (!(await endFromOutside(run, "timed out", error, world))) return;
     const result = writeError(error);
-    await this.#store.close({ namespace, workflowId, runId, status: "timed out", page, result, arrivals });
     this.#ends.ended(run.ref, { status: "timed out", result });
   }
 
@@ -354,8 +354,8 @@ export class WorkflowNode {
       return fromWire(answer);
     }
     const warm = this.worker.cache.peek(run.ref);
-    if (warm !== undefined && warm.last === run.events) return warm.execution.query(name, input);
+    if (warm !== undefined && warm.last === run.events) return warm.execution.handlers.query(name, input);
     const cold = await this.worker.replayer.replay({ ref: run.ref, type: run.type, last: run.events, taken: 0 });
-    return cold.execution.query(name, input);
+    return cold.execution.handlers.query(name, input);
   }
 }

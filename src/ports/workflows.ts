@@ -182,7 +182,8 @@ export interface Closing extends WorkflowKey {
   readonly status: "terminated" | "timed out";
   readonly page: Page;
   readonly result: string;
-  /** What others are told of it, in the same step. */
+  /** What follows from it and others are told of it, in the same step. */
+  readonly reminders: readonly ReminderWrite[];
   readonly arrivals: readonly Arrival[];
 }
 

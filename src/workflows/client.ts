@@ -13,8 +13,9 @@ import type { AttributeValue } from "./context.ts";
 import type { AnyWorkflow, InputOf, QueryName, ResultOf, SignalName, UpdateName } from "./definition.ts";
 import { checked, checkWorkflowId } from "./definition.ts";
 import type { EndWatch, RunEnd } from "./end-watch.ts";
+import { endFromOutside } from "./ending.ts";
 import type { HistoryEvent, Started } from "./events.ts";
-import { readPage, writePage } from "./events.ts";
+import { readPage } from "./events.ts";
 import { type Message, writeError } from "./messages.ts";
 import type { Dispatcher } from "./outgoing.ts";
 
@@ -331,28 +332,13 @@ export class WorkflowClient {
   }
 
   async #terminate(workflowId: string, runId: string | undefined, reason: string): Promise<void> {
-    const { store, namespace, dispatcher, ends } = this.#world;
     const run = await this.#find(workflowId, runId);
-    const error = new LimpetError(
-      "WORKFLOW_TERMINATED",
-      reason === "" ? `workflow ${workflowId} was terminated` : reason,
-    );
-    const told = tellError(error);
-    const page = writePage({ at: this.#world.now(), events: [{ kind: "WorkflowTerminated", reason: error.message }] });
-    const result = writeError(told);
-    const started = readPage((await store.history(run.ref, 0, 1)).pages[0]!.data).events[0] as Started;
-    const arrivals = dispatcher.ofLostChild(started, told);
-    const isDone = await store.close({
-      namespace,
-      workflowId,
-      runId: run.runId,
-      status: "terminated",
-      page,
-      result,
-      arrivals,
-    });
-    if (!isDone) throw closed(workflowId, (await this.#find(workflowId, run.runId)).status);
-    ends.ended(run.ref, { status: "terminated", result });
+    const said = reason === "" ? `workflow ${workflowId} was terminated` : reason;
+    const error = tellError(new LimpetError("WORKFLOW_TERMINATED", said));
+    if (!(await endFromOutside(run, "terminated", error, this.#world))) {
+      throw closed(workflowId, (await this.#find(workflowId, run.runId)).status);
+    }
+    this.#world.ends.ended(run.ref, { status: "terminated", result: writeError(error) });
   }
 
   async #history(workflowId: string, runId: string | undefined): Promise<RunHistoryEvent[]> {

@@ -182,6 +182,8 @@ export interface Started {
   readonly flags: number;
   readonly memo?: Wire;
   readonly attributes?: Wire;
+  /** The build that it was bound to when it was started; the runs that continue it are, too. */
+  readonly build?: string;
   readonly parent?: {
     readonly workflowId: string;
     readonly runId: string;

@@ -161,18 +161,18 @@ describe("queries and updates", () => {
   it("a query is answered from where the run is, and decides nothing", async () => {
     const run = await DrivenRun.begin(account);
     await run.tell({ kind: "UpdateAccepted", id: "u1", name: "add", input: 5 });
-    assert.equal(run.execution.query("total", undefined), 0);
+    assert.equal(run.execution.handlers.query("total", undefined), 0);
     const decided = await run.complete(1);
     assert.deepEqual(decided, [{ kind: "UpdateCompleted", n: 2, id: "u1", result: 5 }]);
-    assert.equal((await run.replay()).query("total", undefined), 5);
-    assert.throws(() => run.execution.query("sum", undefined), hasCode("QUERY_UNKNOWN", /total/));
+    assert.equal((await run.replay()).handlers.query("total", undefined), 5);
+    assert.throws(() => run.execution.handlers.query("sum", undefined), hasCode("QUERY_UNKNOWN", /total/));
   });
 
   it("an update is refused by its validator before anything of it happens", async () => {
     const run = await DrivenRun.begin(account);
-    assert.throws(() => run.execution.validate("add", -1), hasCode("ARGUMENT_INVALID"));
-    assert.equal(run.execution.validate("add", 1), true);
-    assert.equal(run.execution.validate("take", 1), false);
+    assert.throws(() => run.execution.handlers.validate("add", -1), hasCode("ARGUMENT_INVALID"));
+    assert.equal(run.execution.handlers.validate("add", 1), true);
+    assert.equal(run.execution.handlers.validate("take", 1), false);
   });
 
   it("an update that throws has failed, and the run goes on", async () => {
@@ -252,7 +252,10 @@ describe("children, other workflows and actors", () => {
       input: 2,
       runId: "r.2",
     });
-    assert.deepEqual([...run.execution.signals], [["other", ["kept"]]]);
+    assert.deepEqual(
+      run.execution.unheard.map(({ name, input }) => [name, input]),
+      [["other", "kept"]],
+    );
     assert.deepEqual([run.execution.memo, run.execution.attributes], [{ round: 1 }, { round: 1 }]);
   });
 });

@@ -11,10 +11,13 @@ import { readWire, toWire } from "../kernel/values.ts";
 import type { Settle } from "../ports/settle.ts";
 import type { AnyWorkflow } from "./definition.ts";
 import { describeDecision, isSameDecision } from "./divergence.ts";
+import { checkFlags } from "./engine-flags.ts";
 import type { Decision, End, HistoryEvent, News, Started, Step } from "./events.ts";
 import { isDecision, isEnd } from "./events.ts";
 import { runInside } from "./inside.ts";
+import { RecordedDecisions } from "./recorded-decisions.ts";
 import { RunContext } from "./run-context.ts";
+import { RunHandlers, type Signal } from "./run-handlers.ts";
 import { Waits } from "./waits.ts";
 
 export interface ExecutionNeeds {
@@ -28,11 +31,6 @@ export interface ExecutionNeeds {
 /** Without its number: that is given when it is decided. */
 type Numbered<D> = D extends { readonly n: number } ? Omit<D, "n"> : never;
 export type NewDecision = Numbered<Decision>;
-
-export interface UpdateHandler {
-  readonly handle: (input: unknown) => unknown;
-  readonly validate: ((input: unknown) => void) | undefined;
-}
 
 /** Thrown by `ctx.continueAsNew`: the code goes no further. */
 export class Continued {
@@ -55,24 +53,22 @@ export class Execution {
   events = 0;
   bytes = 0;
   isCancelled = false;
-  readonly signals = new Map<string, unknown[]>();
-  readonly queries = new Map<string, (input: unknown) => unknown>();
-  readonly updates = new Map<string, UpdateHandler>();
-  readonly versions = new Map<string, number>();
+  /** What its code does when it is told or asked something. */
+  readonly handlers = new RunHandlers({
+    name: () => this.#name,
+    give: (name, input) => this.#waits.signalled(name, input),
+    conclude: (decision) => this.#conclude(decision),
+    endBy: (thrown) => this.#endBy(thrown),
+  });
   memo: Record<string, unknown> = {};
   attributes: Record<string, unknown> = {};
-  readonly #signalHandlers = new Map<string, (input: unknown) => unknown>();
   readonly #waits = new Waits((decision) => this.decide(decision));
-  #handlersRunning = 0;
   #now = 0;
   #decided = 0;
   #fresh: Decision[] = [];
-  /** What the history says was decided, by number; only while it is replayed. */
-  #recorded: (Decision | undefined)[] = [];
+  readonly #recorded = new RecordedDecisions();
   /** Decisions of the history that were still waited for at its end. */
   #replayed: readonly Decision[] = [];
-  /** Events of the history that are still to come. */
-  #ahead = 0;
   #end: End | undefined;
   #broken: LimpetError | undefined;
   #isRunning = false;
@@ -108,7 +104,7 @@ export class Execution {
   }
 
   get isReplaying(): boolean {
-    return this.#ahead > 0;
+    return this.#recorded.isReplaying;
   }
 
   /** What a result or a timer would be told to; false: nobody waits for it any more. */
@@ -134,6 +130,7 @@ export class Execution {
   // ——— What it is told.
 
   async begin(started: Started, at: number): Promise<void> {
+    checkFlags(started);
     this.started = started;
     this.startedAt = at;
     this.memo = { ...(readWire(started.memo ?? {}) as object) };
@@ -153,27 +150,16 @@ export class Execution {
 
   /** Goes through a history from its beginning. */
   async replay(steps: readonly Step[]): Promise<void> {
-    this.#recorded = [];
-    for (const { events } of steps) {
-      this.#ahead += events.length;
-      for (const event of events) {
-        if (!isDecision(event)) continue;
-        this.#recorded[event.n] = event;
-        if (event.kind === "VersionMarkerRecorded") this.versions.set(event.change, event.version);
-      }
-    }
+    this.#recorded.begin(steps);
     for (const { at, events } of steps) {
       for (const event of events) {
-        this.#ahead--;
+        this.#recorded.pass();
         this.events++;
         await this.#pass(event, at);
         if (this.#broken !== undefined) throw this.#broken;
       }
     }
-    this.#replayed = this.#recorded.filter(
-      (decision) => decision !== undefined && this.#waits.has(decision.n),
-    ) as Decision[];
-    this.#recorded = [];
+    this.#replayed = this.#recorded.end(({ n }) => this.#waits.has(n));
   }
 
   async #pass(event: HistoryEvent, at: number): Promise<void> {
@@ -263,10 +249,10 @@ export class Execution {
         this.#waits.resolve(news.of, undefined);
         break;
       case "SignalReceived":
-        this.#signalled(news.name, readWire(news.input));
+        this.handlers.signalled({ id: news.id, name: news.name, input: readWire(news.input) });
         break;
       case "UpdateAccepted":
-        this.#update(news.id, news.name, readWire(news.input));
+        this.handlers.update(news.id, news.name, readWire(news.input));
         break;
       case "CancelRequested":
         this.#cancel(news.reason);
@@ -277,80 +263,20 @@ export class Execution {
     }
   }
 
-  // ——— Signals, updates, queries.
+  // ——— Signals.
 
-  #signalled(name: string, input: unknown): void {
-    const handler = this.#signalHandlers.get(name);
-    if (handler !== undefined) {
-      this.#handleSignal(handler, input);
-    } else if (!this.#waits.signalled(name, input)) {
-      const list = this.signals.get(name);
-      if (list === undefined) this.signals.set(name, [input]);
-      else list.push(input);
-    }
-  }
-
-  #handleSignal(handler: (input: unknown) => unknown, input: unknown): void {
-    void this.#handle(async () => handler(input)).catch((thrown) => this.#conclude(this.#endBy(thrown)));
-  }
-
-  handleSignals(name: string, handler: (input: unknown) => unknown): void {
-    this.#signalHandlers.set(name, handler);
-    const before = this.signals.get(name) ?? [];
-    this.signals.delete(name);
-    for (const input of before) this.#handleSignal(handler, input);
+  /** Those that nobody has waited for. */
+  get unheard(): readonly Signal[] {
+    return this.handlers.unheard;
   }
 
   nextSignal(name: string, withinMs: number | undefined): Promise<unknown> {
-    const list = this.signals.get(name);
-    if (list !== undefined && list.length > 0) return Promise.resolve(list.shift());
-    return this.#waits.forSignal(name, this.#timer(withinMs));
+    const come = this.handlers.next(name);
+    return come !== undefined ? Promise.resolve(come.input) : this.#waits.forSignal(name, this.#timer(withinMs));
   }
 
   #timer(ms: number | undefined): number | undefined {
     return ms === undefined ? undefined : this.decide({ kind: "TimerScheduled", at: this.#now + ms });
-  }
-
-  /** Throws what the validator throws; undefined: there is no such update. */
-  validate(name: string, input: unknown): boolean {
-    const update = this.updates.get(name);
-    if (update === undefined) return false;
-    runInside({ workflow: this.#name, isShielded: false }, () => update.validate?.(input));
-    return true;
-  }
-
-  #update(id: string, name: string, input: unknown): void {
-    const update = this.updates.get(name);
-    const done = this.#handle(async () => {
-      if (update === undefined) throw new LimpetError("UPDATE_UNKNOWN", `${this.#name} has no update called ${name}`);
-      return toWire(await update.handle(input), "the result", "RESULT_INVALID");
-    });
-    void done.then(
-      (result) => this.#conclude({ kind: "UpdateCompleted", id, result }),
-      (thrown) => this.#conclude({ kind: "UpdateFailed", id, error: tellError(thrown) }),
-    );
-  }
-
-  async #handle<T>(fn: () => Promise<T>): Promise<T> {
-    this.#handlersRunning++;
-    try {
-      return await runInside({ workflow: this.#name, isShielded: false }, fn);
-    } finally {
-      this.#handlersRunning--;
-    }
-  }
-
-  get handlersRunning(): number {
-    return this.#handlersRunning;
-  }
-
-  query(name: string, input: unknown): unknown {
-    const handler = this.queries.get(name);
-    if (handler === undefined) {
-      const known = [...this.queries.keys()].join(", ") || "none";
-      throw new LimpetError("QUERY_UNKNOWN", `${this.#name} answers no query called ${name}; it answers: ${known}`);
-    }
-    return runInside({ workflow: this.#name, isShielded: false }, () => handler(input));
   }
 
   // ——— Cancelling.
@@ -368,14 +294,11 @@ export class Execution {
     this.#checkRunning(decision.kind);
     const n = ++this.#decided;
     const numbered = { ...decision, n } as Decision;
-    const recorded = this.#recorded[n];
-    if (recorded === undefined) {
-      if (this.isReplaying && isEnd(numbered) && this.#recorded.length > n)
-        this.#diverge(numbered, this.#recorded.at(-1)!);
-      this.#fresh.push(numbered);
-    } else if (!isSameDecision(recorded, numbered)) {
-      this.#diverge(numbered, recorded);
-    }
+    const recorded = this.#recorded.at(n);
+    const last = this.isReplaying && isEnd(numbered) ? this.#recorded.beyond(n) : undefined;
+    if (recorded === undefined && last !== undefined) this.#diverge(numbered, last);
+    if (recorded === undefined) this.#fresh.push(numbered);
+    else if (!isSameDecision(recorded, numbered)) this.#diverge(numbered, recorded);
     if (isEnd(numbered)) this.#end = numbered;
     return n;
   }
@@ -416,7 +339,7 @@ export class Execution {
 
   /** Worked out now, or as it was recorded. */
   sideEffect(fn: () => unknown): unknown {
-    const recorded = this.#recorded[this.#decided + 1];
+    const recorded = this.#recorded.at(this.#decided + 1);
     if (recorded?.kind === "SideEffectRecorded") {
       this.decide(recorded);
       return readWire(recorded.result);
@@ -426,21 +349,13 @@ export class Execution {
     return readWire(result);
   }
 
-  #versionsPassed = new Map<string, number>();
-
   version(change: string, min: number, max: number): number {
-    const passed = this.#versionsPassed.get(change);
-    const recorded = passed ?? this.versions.get(change);
-    const version = recorded ?? (this.isReplaying ? min : max);
+    const { version, isToRecord } = this.#recorded.version(change, min, max);
     if (version < min || version > max) {
       const said = `this run follows version ${version} of ${change}, the code knows ${min} to ${max}`;
       throw this.#break(new LimpetError("WORKFLOW_DIVERGED", `${this.#name}: ${said}`));
     }
-    if (passed === undefined) {
-      this.#versionsPassed.set(change, version);
-      const isMarked = recorded !== undefined || !this.isReplaying;
-      if (isMarked) this.decide({ kind: "VersionMarkerRecorded", change, version });
-    }
+    if (isToRecord) this.decide({ kind: "VersionMarkerRecorded", change, version });
     return version;
   }
 }

@@ -10,14 +10,16 @@ export type Message =
   /** Its parent is over. */
   | { readonly kind: "TerminateRequested"; readonly reason: string };
 
-/** The time before which the message cannot have been sent; the run's own clock does not lag behind it. */
 export interface Sent {
   readonly message: Message;
-  readonly notBefore?: number;
+  /** The time before which it cannot have been sent; the run's own clock does not lag behind it. */
+  readonly notBefore?: number | undefined;
+  /** It counts for the child that this decision of this run has started, and for no other run. */
+  readonly onlyFor?: { readonly runId: string; readonly n: number } | undefined;
 }
 
-export const writeMessage = (message: Message, notBefore?: number): string =>
-  JSON.stringify(notBefore === undefined ? { message } : { message, notBefore });
+export const writeMessage = (message: Message, more: Omit<Sent, "message"> = {}): string =>
+  JSON.stringify({ message, ...more } satisfies Sent);
 
 export const readMessage = (text: string): Sent => JSON.parse(text) as Sent;
 

@@ -1,15 +1,16 @@
 // What follows from what a run has decided: timers and queued activities, runs that are started, what others are told. All of it is
 // written in the same transaction as the decisions.
-import type { ToldError } from "../kernel/told-error.ts";
 import { toWire } from "../kernel/values.ts";
 import type { ReminderBook } from "../ports/reminder-book.ts";
 import type { ReminderKey, ReminderWrite } from "../ports/reminders.ts";
 import type { Arrival, RunStart } from "../ports/workflows.ts";
 import { firstLook } from "./activity-limits.ts";
 import { arrivalOf } from "./arrivals.ts";
-import type { Decision, End, HistoryEvent, News, ParentClosePolicy, Started } from "./events.ts";
+import { ENGINE_FLAGS } from "./engine-flags.ts";
+import type { Decision, End, HistoryEvent, News, Started } from "./events.ts";
 import { writePage } from "./events.ts";
 import type { Execution } from "./execution.ts";
+import { refusalOf, toChildren, toParent } from "./family.ts";
 import type { HeldRun } from "./held-run.ts";
 import {
   type ActivityWatch,
@@ -21,9 +22,6 @@ import {
   WATCH_TYPE,
 } from "./messages.ts";
 
-/** Numbered changes of the engine that replay can see; runs keep the number they were begun with. */
-export const ENGINE_FLAGS = 1;
-
 export interface Outgoing {
   readonly reminders: ReminderWrite[];
   readonly starts: RunStart[];
@@ -34,7 +32,7 @@ export interface Outgoing {
 export interface DecidingRun extends Pick<HeldRun, "workflowId" | "runId" | "queued" | "scheduled" | "children"> {
   readonly execution: Pick<
     Execution,
-    "started" | "startedAt" | "awaited" | "isAwaited" | "memo" | "attributes" | "signals"
+    "started" | "startedAt" | "awaited" | "isAwaited" | "memo" | "attributes" | "unheard"
   >;
 }
 
@@ -57,6 +55,11 @@ export class Dispatcher {
 
   constructor(needs: OutgoingNeeds) {
     this.#needs = needs;
+  }
+
+  /** The same for runs of another queue. */
+  forQueue(queue: string): Dispatcher {
+    return queue === this.#needs.queue ? this : new Dispatcher({ ...this.#needs, queue });
   }
 
   #key(type: string, runId: string, n: number): ReminderKey {
@@ -101,7 +104,8 @@ export class Dispatcher {
         const { n, type, input, onParentClose, queue } = decision;
         const parent = { workflowId, runId, n, onClose: onParentClose };
         const child = { type, workflowId: decision.workflowId, runId: `${runId}-${n}`, input, parent };
-        outgoing.starts.push(this.start(child, { ifClosed: "start", queue: queue ?? this.#needs.queue, at: now }));
+        const start = this.start(child, { ifClosed: "start", queue: queue ?? this.#needs.queue, at: now });
+        outgoing.starts.push({ ...start, refusal: refusalOf(this.#needs.namespace, parent, decision.workflowId) });
         break;
       }
       case "SignalSent": {
@@ -195,7 +199,7 @@ export class Dispatcher {
 
   /** What follows from the end of a run: nothing of it goes on without it, and who waits for it is told. */
   atEnd(run: DecidingRun, end: End, now: number): Outgoing {
-    const { execution, runId, workflowId } = run;
+    const { execution, runId } = run;
     const { started } = execution;
     const outgoing: Outgoing = { reminders: [], starts: [], arrivals: [] };
     for (const n of execution.awaited("TimerScheduled")) {
@@ -205,42 +209,11 @@ export class Dispatcher {
     if (started.runTimeoutAt !== undefined || started.timeoutAt !== undefined) {
       outgoing.reminders.push({ kind: "cancel", key: this.#key(TIMEOUT_TYPE, runId, 0) });
     }
-    if (end.kind === "WorkflowContinuedAsNew") {
-      this.#goOn(outgoing, run, end, now);
-      return outgoing;
-    }
-    for (const [n, child] of run.children) {
-      if (!execution.isAwaited(n)) continue;
-      const told = this.atParentEnd(
-        child.workflowId,
-        `${runId}-${n}`,
-        child.onParentClose,
-        `its parent ${workflowId} is over`,
-      );
-      if (told !== undefined) outgoing.arrivals.push(told);
-    }
-    const { parent } = started;
-    if (parent !== undefined) {
-      const message =
-        end.kind === "WorkflowCompleted"
-          ? ({ kind: "ChildRunCompleted", of: parent.n, result: end.result } as const)
-          : ({ kind: "ChildRunFailed", of: parent.n, error: end.error } as const);
-      outgoing.arrivals.push(this.#tell(parent.workflowId, `child ${parent.n}`, message, parent.runId));
-    }
+    const { namespace } = this.#needs;
+    outgoing.arrivals.push(...toChildren(namespace, run, run.children));
+    if (end.kind === "WorkflowContinuedAsNew") this.#goOn(outgoing, run, end, now);
+    else outgoing.arrivals.push(...toParent(namespace, started, end));
     return outgoing;
-  }
-
-  /** A run was ended from outside: its parent is told. */
-  ofLostChild({ parent }: Started, error: ToldError): Arrival[] {
-    if (parent === undefined) return [];
-    const message = { kind: "ChildRunFailed", of: parent.n, error } as const;
-    return [this.#tell(parent.workflowId, `child ${parent.n}`, message, parent.runId)];
-  }
-
-  atParentEnd(workflowId: string, runId: string, policy: ParentClosePolicy, reason: string): Arrival | undefined {
-    if (policy === "abandon") return undefined;
-    const kind = policy === "cancel" ? "CancelRequested" : "TerminateRequested";
-    return this.#tell(workflowId, "parent", { kind, reason }, runId);
   }
 
   /** The next run of the workflow, with what was not waited for. */
@@ -261,20 +234,15 @@ export class Dispatcher {
       memo: toWire(execution.memo, "memo", "WORKFLOW_INVALID"),
       attributes: toWire(execution.attributes, "attributes", "WORKFLOW_INVALID"),
       continuedFrom: started.runId,
+      ...(started.build !== undefined && { build: started.build }),
       ...(parent !== undefined && { parent }),
       ...(timeoutAt !== undefined && { timeoutAt }),
       ...(runTimeoutAt !== undefined && { runTimeoutAt: now + (runTimeoutAt - execution.startedAt) }),
     };
-    outgoing.starts.push(this.start(told, { queue: this.#needs.queue, at: now }));
-    let number = 0;
-    for (const [name, inputs] of execution.signals) {
-      for (const input of inputs) {
-        const id = `${started.runId}:left ${number++}`;
-        const wire = toWire(input, "the input", "WORKFLOW_INVALID");
-        outgoing.arrivals.push(
-          this.#tell(workflowId, id, { kind: "SignalReceived", id, name, input: wire }, end.runId),
-        );
-      }
+    outgoing.starts.push(this.start(told, { queue: this.#needs.queue, at: now, build: started.build }));
+    for (const { id, name, input } of execution.unheard) {
+      const wire = toWire(input, "the input", "WORKFLOW_INVALID");
+      outgoing.arrivals.push(this.#tell(workflowId, id, { kind: "SignalReceived", id, name, input: wire }, end.runId));
     }
   }
 }

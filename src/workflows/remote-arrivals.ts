@@ -4,6 +4,7 @@ import { type ToldError, tellError } from "../kernel/told-error.ts";
 import type { StoredArrival } from "../ports/workflows.ts";
 import type { HistoryEvent, News } from "./events.ts";
 import { writePage } from "./events.ts";
+import { isMeant } from "./family.ts";
 import { type Message, readMessage } from "./messages.ts";
 import type { RemoteRun } from "./remote-run.ts";
 
@@ -36,7 +37,9 @@ export function takeArrivals(
   let end: EndFromOutside | undefined;
   for (const { number, data } of arrivals) {
     taken = number;
-    const { message, notBefore } = readMessage(data);
+    const sent = readMessage(data);
+    const { message, notBefore } = sent;
+    if (!isMeant(run.started, sent)) continue;
     if (message.kind === "LookAgain") isNudged = true;
     const more = happened(run, message, isKnown);
     if (more.length === 0) continue;

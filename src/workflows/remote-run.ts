@@ -84,7 +84,7 @@ export class RemoteRun implements DecidingRun {
       isAwaited: (n) => this.open.has(n),
       memo: fromWire(structuredClone(this.#memo)) as Record<string, unknown>,
       attributes: fromWire(structuredClone(this.#attributes)) as Record<string, unknown>,
-      signals: new Map(),
+      unheard: [],
     };
   }
 

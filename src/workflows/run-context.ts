@@ -102,7 +102,7 @@ export class RunContext implements WorkflowContext {
   }
 
   onSignal(name: Named, handler: (input: never) => unknown): void {
-    this.#run.handleSignals(nameOf("signal", name), handler as (input: unknown) => unknown);
+    this.#run.handlers.onSignal(nameOf("signal", name), handler as (input: unknown) => unknown);
   }
 
   condition(test: () => boolean, options?: { readonly within?: string | number }): Promise<boolean> {
@@ -111,7 +111,7 @@ export class RunContext implements WorkflowContext {
   }
 
   onQuery(name: Named, handler: (input: never) => unknown): void {
-    this.#run.queries.set(nameOf("query", name), handler as (input: unknown) => unknown);
+    this.#run.handlers.onQuery(nameOf("query", name), handler as (input: unknown) => unknown);
   }
 
   onUpdate(
@@ -119,7 +119,7 @@ export class RunContext implements WorkflowContext {
     handler: (input: never) => unknown,
     options?: { readonly validate?: (input: never) => void },
   ): void {
-    this.#run.updates.set(nameOf("update", name), {
+    this.#run.handlers.onUpdate(nameOf("update", name), {
       handle: handler as (input: unknown) => unknown,
       validate: options?.validate as ((input: unknown) => void) | undefined,
     });

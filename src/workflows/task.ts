@@ -10,6 +10,7 @@ import type { ActivityRunner } from "./activity-runner.ts";
 import { isEager, runEagerly, takenOver } from "./eager-activities.ts";
 import type { Decision, End, HistoryEvent, News, Started, Step } from "./events.ts";
 import { isDecision, writePage } from "./events.ts";
+import { isMeant } from "./family.ts";
 import type { HeldRun, Item } from "./held-run.ts";
 import { HISTORY_MOST_BYTES, HISTORY_MOST_EVENTS } from "./history-budget.ts";
 import { readMessage, type Sent, writeError, writeResult } from "./messages.ts";
@@ -61,6 +62,8 @@ export async function workOn(run: HeldRun, arrived: number, world: TaskWorld): P
       if (step.fate.kind === "close") return "closed";
       if (step.fate.kind === "rest") return "rests";
       step.startActivities();
+      // That something could not be started has arrived with this very step.
+      if (outcome.starts.some(({ isNew }) => !isNew)) known = Number.MAX_SAFE_INTEGER;
       if (run.leftover.size > 0 && run.running.size === 0 && run.items.length === 0) return giveBack(run, world);
     }
     if (known <= run.taken && run.items.length === 0) {
@@ -146,12 +149,17 @@ class StepInMaking {
   async takeAll(arrivals: readonly StoredArrival[]): Promise<void> {
     const all = arrivals.map(({ number, data }) => ({ number, sent: readMessage(data) }));
     for (const { sent } of all) this.#at = Math.max(this.#at, sent.notBefore ?? 0);
-    for (const { number, sent } of all) await this.#take(number, sent);
+    for (const { number, sent } of all) {
+      // What it does not hear any more is not taken: it goes along to the run that continues it.
+      if (this.#run.execution.end !== undefined || this.#terminated !== undefined) break;
+      await this.#take(number, sent);
+    }
   }
 
-  async #take(number: number, { message }: Sent): Promise<void> {
+  async #take(number: number, sent: Sent): Promise<void> {
     this.#taken = number;
-    if (message.kind === "LookAgain") return;
+    const { message } = sent;
+    if (message.kind === "LookAgain" || !isMeant(this.#run.execution.started, sent)) return;
     if (message.kind === "TerminateRequested") {
       this.#terminated ??= message.reason;
       return;
@@ -164,7 +172,7 @@ class StepInMaking {
   #accept({ id, name, input }: { readonly id: string; readonly name: string; readonly input: unknown }): News {
     const { execution, workflowId } = this.#run;
     try {
-      if (execution.validate(name, readWire(input))) return { kind: "UpdateAccepted", id, name, input };
+      if (execution.handlers.validate(name, readWire(input))) return { kind: "UpdateAccepted", id, name, input };
       throw new LimpetError("UPDATE_UNKNOWN", `workflow ${workflowId} has no update called ${name}`);
     } catch (thrown) {
       return { kind: "UpdateRejected", id, name, error: tellError(thrown) };
@@ -251,14 +259,17 @@ class StepInMaking {
     const run = this.#run;
     if (this.#diverged !== undefined) {
       const error = tellError(this.#diverged);
-      if (end === undefined) this.#events.push({ kind: "WorkflowFailed", n: run.execution.decided + 1, error });
+      const failed = { kind: "WorkflowFailed", n: run.execution.decided + 1, error } as const;
+      if (end === undefined) this.#events.push(failed);
+      this.#endWith(failed, outgoing);
       return { kind: "close", status: "failed", result: writeError(error) };
     }
     if (end === undefined && this.#terminated !== undefined) {
       const reason = this.#terminated;
       this.#events.push({ kind: "WorkflowTerminated", reason });
-      const error = new LimpetError("WORKFLOW_TERMINATED", reason);
-      return { kind: "close", status: "terminated", result: writeError(tellError(error)) };
+      const error = tellError(new LimpetError("WORKFLOW_TERMINATED", reason));
+      this.#endWith({ kind: "WorkflowFailed", n: 0, error }, outgoing);
+      return { kind: "close", status: "terminated", result: writeError(error) };
     }
     if (end === undefined) {
       checkLength(run, this.#events);
@@ -268,10 +279,7 @@ class StepInMaking {
         ? { kind: "keep", leaseMs: this.#world.leaseMs }
         : { kind: "rest" };
     }
-    const more = this.#world.dispatcher.atEnd(run, end, this.#at);
-    outgoing.reminders.push(...more.reminders);
-    outgoing.starts.push(...more.starts);
-    outgoing.arrivals.push(...more.arrivals);
+    this.#endWith(end, outgoing);
     switch (end.kind) {
       case "WorkflowCompleted":
         return { kind: "close", status: "completed", result: writeResult(end.result) };
@@ -282,6 +290,14 @@ class StepInMaking {
       case "WorkflowFailed":
         return { kind: "close", status: "failed", result: writeError(end.error) };
     }
+  }
+
+  /** What follows from the end of the run. */
+  #endWith(end: End, outgoing: Outgoing): void {
+    const more = this.#world.dispatcher.atEnd(this.#run, end, this.#at);
+    outgoing.reminders.push(...more.reminders);
+    outgoing.starts.push(...more.starts);
+    outgoing.arrivals.push(...more.arrivals);
   }
 
   #abort(n: number): void {

@@ -4,7 +4,6 @@
 // What a task may write is decided by the store alone: a worker that lost its lease writes nothing. So everything here is allowed to be
 // late, to happen twice, or to stop in the middle.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
-import { tellError } from "../kernel/told-error.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
@@ -13,11 +12,10 @@ import type { Settle } from "../ports/settle.ts";
 import type { ClaimedTask, ReplayMode, RunStart, StartOutcome, TaskLease, WorkerRow } from "../ports/workflows.ts";
 import type { AnyWorkflow } from "./definition.ts";
 import { fingerprintOf } from "./definition.ts";
+import { endOfBroken } from "./ending.ts";
 import type { Started, Step } from "./events.ts";
-import { writePage } from "./events.ts";
 import { HeldRun } from "./held-run.ts";
 import type { WorkflowInstruments } from "./instruments.ts";
-import { readMessage, writeError } from "./messages.ts";
 import { MinuteCounts } from "./minute-counts.ts";
 import { Replayer } from "./replayer.ts";
 import { RunCache } from "./run-cache.ts";
@@ -364,29 +362,11 @@ export class Worker {
 
   /** A run whose code cannot go on can still be asked to end. */
   async #endBroken(task: ClaimedTask): Promise<boolean> {
-    const { store } = this.#world;
-    const inbox = await store.inbox(task.ref, task.taken, 1_000);
-    for (const { number, data } of inbox) {
-      const { message } = readMessage(data);
-      if (message.kind !== "CancelRequested" && message.kind !== "TerminateRequested") continue;
-      const isCancel = message.kind === "CancelRequested";
-      const error = tellError(new LimpetError(isCancel ? "WORKFLOW_CANCELLED" : "WORKFLOW_TERMINATED", message.reason));
-      const last = { kind: "WorkflowTerminated", reason: message.reason } as const;
-      const page = writePage({ at: this.#world.now(), events: isCancel ? [message, last] : [last] });
-      const fate = { kind: "close", status: isCancel ? "cancelled" : "terminated", result: writeError(error) } as const;
-      const nothing = {
-        affinity: undefined,
-        attributes: undefined,
-        memo: undefined,
-        reminders: [],
-        starts: [],
-        arrivals: [],
-      };
-      const { ref, token } = task;
-      const [outcome] = await store.append([{ ref, token, last: task.last, page, taken: number, fate, ...nothing }]);
-      return outcome!.kind === "done";
-    }
-    return false;
+    const end = await endOfBroken(task, this.#world);
+    if (end === undefined) return false;
+    const [outcome] = await this.#world.store.append([end]);
+    if (outcome!.kind === "done") this.#world.written(end, outcome!);
+    return outcome!.kind === "done";
   }
 
   /** Starts a run and its first task in one step, here. Undefined: there is no room, or this worker does not know it. */

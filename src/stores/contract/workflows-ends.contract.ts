@@ -1,7 +1,7 @@
 // The end of runs: closing from outside, waiting for the end, and removing what ended long ago.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { assertAbout } from "./reminders-shared.contract.ts";
+import { assertAbout, setOf } from "./reminders-shared.contract.ts";
 import {
   closeAs,
   freshId,
@@ -86,6 +86,17 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.ids(), ["parent"]);
       assert.equal(await it.workflows.close(it.closing("child", { arrivals: [it.arrivalOf("parent")] })), false);
       assert.equal((await it.task("parent")).arrived, 2);
+    });
+
+    test("reminders are set and cancelled with it, and only if it is done", async () => {
+      const it = site();
+      const key = it.place.key("timer");
+      await it.start("a", { reminders: [setOf(key)] });
+      const reminders = [{ kind: "cancel", key } as const, setOf(it.place.key("later"))];
+      assert.equal(await it.workflows.close(it.closing("a", { reminders, runId: freshId() })), false);
+      assert.deepEqual(await it.reminders(), ["timer"]);
+      assert.equal(await it.workflows.close(it.closing("a", { reminders })), true);
+      assert.deepEqual(await it.reminders(), ["later"]);
     });
 
     test("a workflow that was closed can be started anew", async () => {

@@ -251,6 +251,7 @@ export class Site {
       status: "terminated",
       page: page("terminated"),
       result: "why",
+      reminders: [],
       arrivals: [],
     } as const;
     return { ...this.key(workflowId), ...usual, ...options };

@@ -80,11 +80,12 @@ export class RunSteps {
     return { kind: "done", arrived: task.arrived, starts: started, isWatched: run.isWatched };
   }
 
-  close({ runId, status, page, result, arrivals, ...key }: Closing): boolean {
+  close({ runId, status, page, result, reminders, arrivals, ...key }: Closing): boolean {
     const run = this.#runs.find(key, runId);
     if (!isOpen(run)) return false;
     addPage(run, page);
     this.#end(run, status, result);
+    this.#reminders.writeNow(reminders);
     for (const arrival of arrivals) this.arrive(arrival);
     return true;
   }

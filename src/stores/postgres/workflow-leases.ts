@@ -101,6 +101,7 @@ export interface LeaseOptions {
 
 export class WorkflowLeases {
   readonly #connections: Connections;
+  readonly #schema: string;
   readonly #heldMs: number;
   readonly #arrivals: WorkflowArrivals;
   readonly #deeds: () => Deeds;
@@ -113,6 +114,7 @@ export class WorkflowLeases {
 
   constructor({ connections, schema, heldMs, arrivals, deeds }: LeaseOptions) {
     this.#connections = connections;
+    this.#schema = schema;
     this.#heldMs = heldMs;
     this.#arrivals = arrivals;
     this.#deeds = deeds;
@@ -177,17 +179,20 @@ export class WorkflowLeases {
 
   /** Others are told of it in the same transaction. */
   async #closeOnce(closing: Closing): Promise<Row[]> {
-    const { namespace, workflowId, runId, status, page, result, arrivals } = closing;
+    const { namespace, workflowId, runId, status, page, result, reminders, arrivals } = closing;
     const values = [namespace, workflowId, runId ?? null, page.count, page.data, status, result];
     let deeds = this.#deeds();
     const work = async (runner: Runner) => {
       deeds = this.#deeds();
       const done = await runner.run(this.#close, values, "doubtful");
       if (done[0]?.[0] === true) deeds.news(namespace);
-      if (done.length > 0) await this.#arrivals.arriveAll(runner, arrivals, deeds);
+      if (done.length === 0) return done;
+      await this.#arrivals.arriveAll(runner, arrivals, deeds);
+      await deeds.remind(runner, this.#schema, reminders);
       return done;
     };
-    const rows = await (arrivals.length === 0 ? work(this.#connections) : this.#connections.transaction(work));
+    const isAlone = arrivals.length + reminders.length === 0;
+    const rows = await (isAlone ? work(this.#connections) : this.#connections.transaction(work));
     deeds.tell();
     return rows;
   }

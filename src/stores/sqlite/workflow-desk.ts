@@ -1,5 +1,6 @@
 // The part of the worker thread that knows workflows: it has their statements and answers what is asked of them.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { unpackWrites } from "./reminder-messages.ts";
 import type { ReminderStatements } from "./reminder-statements.ts";
 import { WorkflowClaims } from "./workflow-claims.ts";
 import { LEASED, READY, RUNNING, statusOf } from "./workflow-codes.ts";
@@ -79,7 +80,7 @@ export class WorkflowDesk {
       case "append":
         return packStepOutcomes(this.#steps.append(unpackSteps(question), now));
       case "close-run":
-        return this.#steps.close(question.closing, now);
+        return this.#steps.close({ ...question.closing, reminders: unpackWrites(question.reminders) }, now);
       case "claim-tasks":
         return packClaims(this.#claims.claim(question.request, now), question.request);
       case "renew-tasks":

@@ -17,7 +17,7 @@ export type WorkflowChange =
   | ({ readonly kind: "start-runs" } & PackedStarts)
   | { readonly kind: "arrive"; readonly arrivals: Packed }
   | ({ readonly kind: "append" } & PackedSteps)
-  | { readonly kind: "close-run"; readonly closing: Closing }
+  | { readonly kind: "close-run"; readonly closing: Omit<Closing, "reminders">; readonly reminders: Packed }
   | { readonly kind: "claim-tasks"; readonly request: TaskClaim }
   | {
       readonly kind: "renew-tasks";

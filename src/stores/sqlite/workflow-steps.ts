@@ -53,7 +53,7 @@ export class WorkflowSteps {
     return outcomes;
   }
 
-  close({ status, page, result, arrivals, ...key }: Closing, now: number): boolean {
+  close({ status, page, result, reminders, arrivals, ...key }: Closing, now: number): boolean {
     const { runs, pages, tasks } = this.#tables;
     const run = runs.find(key);
     const task = run?.status === RUNNING ? tasks.read(run.ref) : undefined;
@@ -61,6 +61,7 @@ export class WorkflowSteps {
     const bytes = task.bytes + pages.put(run.ref, task.last + 1, page);
     const end: RunEnd = { status: codeOf(status), result, token: null, now };
     runs.end(run.ref, { ...task, last: task.last + page.count, bytes }, end);
+    this.#remind(reminders, now);
     this.arrive(arrivals, now);
     return true;
   }

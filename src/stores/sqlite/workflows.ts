@@ -22,7 +22,7 @@ import type {
   WorkflowKey,
   Workflows,
 } from "../../ports/workflows.ts";
-import type { Packed } from "./reminder-messages.ts";
+import { type Packed, packWrites } from "./reminder-messages.ts";
 import type { WorkerLink } from "./worker-link.ts";
 import type { CountAnswer, RunsAnswer, StickinessAnswer } from "./workflow-messages.ts";
 import {
@@ -55,17 +55,13 @@ export class SqliteWorkflows implements Workflows {
   }
 
   // Field by field, here and below: what else a caller's object may carry need not survive the crossing.
-  async close({ namespace, workflowId, runId, status, page, result, arrivals }: Closing): Promise<boolean> {
+  async close({ namespace, workflowId, runId, status, page, result, reminders, arrivals }: Closing): Promise<boolean> {
     const { count, data } = page;
-    const told = arrivals.map((one) => ({
-      ...keyOf(one),
-      runId: one.runId,
-      key: one.key,
-      data: one.data,
-      goesAlong: one.goesAlong,
-    }));
+    const told = arrivals.map((one) => {
+      return { ...keyOf(one), runId: one.runId, key: one.key, data: one.data, goesAlong: one.goesAlong };
+    });
     const closing = { namespace, workflowId, runId, status, page: { count, data }, result, arrivals: told };
-    return (await this.#link.ask({ kind: "close-run", closing })) as boolean;
+    return (await this.#link.ask({ kind: "close-run", closing, reminders: packWrites(reminders) })) as boolean;
   }
 
   async claim(asked: TaskClaim): Promise<TaskClaims> {

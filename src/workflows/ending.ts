@@ -1,0 +1,77 @@
+// Ends runs without their code: from outside, whatever their worker does, or by their worker when the code cannot go on. What follows from
+// such an end is worked out from the history: children and the parent hear of it, and nothing of the run goes on without it.
+import { LimpetError } from "../kernel/errors.ts";
+import { type ToldError, tellError } from "../kernel/told-error.ts";
+import type { Append, ClaimedTask, Closing, StoredRun, Workflows } from "../ports/workflows.ts";
+import type { EndedFromOutside, HistoryEvent } from "./events.ts";
+import { writePage } from "./events.ts";
+import { isMeant, toChildren } from "./family.ts";
+import { readMessage, writeError } from "./messages.ts";
+import type { Dispatcher, Outgoing } from "./outgoing.ts";
+import type { RemoteRun } from "./remote-run.ts";
+import { RemoteRuns } from "./remote-runs.ts";
+
+export interface EndingWorld {
+  readonly store: Workflows;
+  readonly dispatcher: Dispatcher;
+  /** The store's clock. */
+  now(): number;
+}
+
+/** Arrivals that are looked through for a word that the run is to end. */
+const LOOK = 1_000;
+
+/** False: it was over already. */
+export async function endFromOutside(
+  run: Pick<StoredRun, "namespace" | "workflowId" | "runId" | "ref" | "queue">,
+  status: Closing["status"],
+  error: ToldError,
+  { store, dispatcher, now }: EndingWorld,
+): Promise<boolean> {
+  const { namespace, workflowId, runId, ref } = run;
+  const runs = new RemoteRuns(store, Number.POSITIVE_INFINITY);
+  const known = await runs.get(ref, undefined);
+  if (known === undefined) return false;
+  const at = now();
+  const kind = status === "terminated" ? "WorkflowTerminated" : "WorkflowTimedOut";
+  const event: EndedFromOutside = { kind, reason: error.message };
+  const { reminders, arrivals } = follows(known, error, dispatcher.forQueue(run.queue), at);
+  const told = new Set(known.children.keys());
+  const page = writePage({ at, events: [event] });
+  const closing = { namespace, workflowId, runId, status, page, result: writeError(error), reminders, arrivals };
+  if (!(await store.close(closing))) return false;
+  // Its worker may have gone on while it was read. Now nobody adds anything to it any more.
+  const { children } = (await runs.get(ref, undefined)) ?? known;
+  const missed = new Map([...children].filter(([n]) => !told.has(n)));
+  if (missed.size > 0) await store.arrive(toChildren(namespace, run, missed));
+  return true;
+}
+
+function follows(run: RemoteRun, error: ToldError, dispatcher: Dispatcher, at: number): Outgoing {
+  return dispatcher.atEnd(run, { kind: "WorkflowFailed", n: 0, error }, at);
+}
+
+/** The end of a run whose code cannot go on, if somebody has asked for it; whoever has its task may write it. */
+export async function endOfBroken(task: ClaimedTask, world: EndingWorld): Promise<Append | undefined> {
+  const { store, dispatcher, now } = world;
+  const run = await new RemoteRuns(store, 0).get(task.ref, task.last);
+  if (run === undefined) return undefined;
+  for (const { number, data } of await store.inbox(task.ref, task.taken, LOOK)) {
+    const sent = readMessage(data);
+    const { message } = sent;
+    if (message.kind !== "CancelRequested" && message.kind !== "TerminateRequested") continue;
+    if (!isMeant(run.started, sent)) continue;
+    const isCancel = message.kind === "CancelRequested";
+    const error = tellError(new LimpetError(isCancel ? "WORKFLOW_CANCELLED" : "WORKFLOW_TERMINATED", message.reason));
+    const last = { kind: "WorkflowTerminated", reason: message.reason } as const;
+    const events: HistoryEvent[] = isCancel ? [message, last] : [last];
+    const at = Math.max(run.at, now());
+    return {
+      ...{ ref: task.ref, token: task.token, last: task.last, taken: number, page: writePage({ at, events }) },
+      fate: { kind: "close", status: isCancel ? "cancelled" : "terminated", result: writeError(error) },
+      ...{ affinity: undefined, attributes: undefined, memo: undefined },
+      ...follows(run, error, dispatcher, at),
+    };
+  }
+  return undefined;
+}

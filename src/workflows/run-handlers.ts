@@ -1,0 +1,123 @@
+// What the code of a run does when it is told or asked something: signals that nobody has waited for yet, and the functions that handle
+// signals, updates and queries. What comes of them is decided by the run.
+import { LimpetError } from "../kernel/errors.ts";
+import { tellError } from "../kernel/told-error.ts";
+import { toWire } from "../kernel/values.ts";
+import type { NewDecision } from "./execution.ts";
+import { runInside } from "./inside.ts";
+
+export interface UpdateHandler {
+  readonly handle: (input: unknown) => unknown;
+  readonly validate: ((input: unknown) => void) | undefined;
+}
+
+/** A signal that has come. */
+export interface Signal {
+  readonly id: string;
+  readonly name: string;
+  readonly input: unknown;
+}
+
+export interface HandlersNeeds {
+  /** Of the run, for people. */
+  name(): string;
+  /** Gives it to whoever waits for one of that name; false: nobody does. */
+  give(name: string, input: unknown): boolean;
+  /** Nobody is there to hear what it throws. */
+  conclude(decision: NewDecision): void;
+  /** How the run ends when a handler of a signal throws. */
+  endBy(thrown: unknown): NewDecision;
+}
+
+type Handler = (input: unknown) => unknown;
+
+export class RunHandlers {
+  readonly #needs: HandlersNeeds;
+  readonly #unheard = new Map<string, (Signal & { readonly place: number })[]>();
+  #came = 0;
+  readonly #signals = new Map<string, Handler>();
+  readonly #queries = new Map<string, Handler>();
+  readonly #updates = new Map<string, UpdateHandler>();
+
+  constructor(needs: HandlersNeeds) {
+    this.#needs = needs;
+  }
+
+  /** Signals that nobody has waited for, in the order in which they came. */
+  get unheard(): Signal[] {
+    const all = [...this.#unheard.values()].flat().sort((a, b) => a.place - b.place);
+    return all.map(({ id, name, input }) => ({ id, name, input }));
+  }
+
+  signalled(signal: Signal): void {
+    const { name, input } = signal;
+    const handler = this.#signals.get(name);
+    if (handler !== undefined) {
+      this.#handleSignal(handler, input);
+    } else if (!this.#needs.give(name, input)) {
+      const list = this.#unheard.get(name);
+      const kept = { ...signal, place: this.#came++ };
+      if (list === undefined) this.#unheard.set(name, [kept]);
+      else list.push(kept);
+    }
+  }
+
+  /** The next one that has come already. */
+  next(name: string): { readonly input: unknown } | undefined {
+    return this.#unheard.get(name)?.shift();
+  }
+
+  #handleSignal(handler: Handler, input: unknown): void {
+    const { conclude, endBy } = this.#needs;
+    void this.#inside(async () => handler(input)).catch((thrown) => conclude(endBy(thrown)));
+  }
+
+  onSignal(name: string, handler: Handler): void {
+    this.#signals.set(name, handler);
+    const before = this.#unheard.get(name) ?? [];
+    this.#unheard.delete(name);
+    for (const { input } of before) this.#handleSignal(handler, input);
+  }
+
+  onUpdate(name: string, handler: UpdateHandler): void {
+    this.#updates.set(name, handler);
+  }
+
+  /** Throws what the validator throws; false: there is no such update. */
+  validate(name: string, input: unknown): boolean {
+    const update = this.#updates.get(name);
+    if (update === undefined) return false;
+    this.#inside(() => update.validate?.(input));
+    return true;
+  }
+
+  update(id: string, name: string, input: unknown): void {
+    const update = this.#updates.get(name);
+    const done = this.#inside(async () => {
+      if (update === undefined) throw this.#unknown("UPDATE_UNKNOWN", `has no update called ${name}`, this.#updates);
+      return toWire(await update.handle(input), "the result", "RESULT_INVALID");
+    });
+    void done.then(
+      (result) => this.#needs.conclude({ kind: "UpdateCompleted", id, result }),
+      (thrown) => this.#needs.conclude({ kind: "UpdateFailed", id, error: tellError(thrown) }),
+    );
+  }
+
+  onQuery(name: string, handler: Handler): void {
+    this.#queries.set(name, handler);
+  }
+
+  query(name: string, input: unknown): unknown {
+    const handler = this.#queries.get(name);
+    if (handler === undefined) throw this.#unknown("QUERY_UNKNOWN", `answers no query called ${name}`, this.#queries);
+    return this.#inside(() => handler(input));
+  }
+
+  #unknown(code: "QUERY_UNKNOWN" | "UPDATE_UNKNOWN", said: string, known: ReadonlyMap<string, unknown>): LimpetError {
+    return new LimpetError(code, `${this.#needs.name()} ${said}; there are: ${[...known.keys()].join(", ") || "none"}`);
+  }
+
+  #inside<T>(fn: () => T): T {
+    return runInside({ workflow: this.#needs.name(), isShielded: false }, fn);
+  }
+}
