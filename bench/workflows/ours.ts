@@ -46,11 +46,20 @@ export const isAtRest = (app: App): boolean => /^limpet_workflows_working\{.*\} 
 export async function startEngine(settings: Settings, stepped: (step: number) => void): Promise<Engine> {
   told = stepped;
   const app = await open(storeOf(settings));
+  let runs = 0;
   return {
     async run(id, count) {
       const handle = await app.workflows.start(steps, { id: `workflow-${id}`, input: count });
-      return handle.result();
+      const result = await handle.result();
+      runs++;
+      return result;
     },
-    close: () => app.stop(),
+    async close() {
+      await app.stop();
+      const again = await open(storeOf(settings));
+      const stored = await again.workflows.count({ type: steps.name, status: "completed" });
+      await again.stop();
+      if (stored !== runs) throw new Error(`${runs} workflows have ended, and ${stored} are stored`);
+    },
   };
 }
