@@ -32,6 +32,10 @@ function seenBy(run: SeenRun): readonly string[] {
 
 const hasSeen = (seen: readonly string[], word: string): boolean => seen.some((one) => one.endsWith(` ${word}`));
 
+/** It ended with its first step, or before: what was handed over to it may be behind what has ended it. */
+const isBrief = ({ pages, stored }: SeenRun): boolean =>
+  pages.length <= 2 || stored.status === "terminated" || stored.status === "timed out";
+
 export const workflowSignals: CheckerKind = {
   name: "workflow signals",
   rule: "an accepted signal is seen once and in its order, also by a workflow that goes on as a new run",
@@ -40,23 +44,28 @@ export const workflowSignals: CheckerKind = {
     const runs = runsOf(stage);
     const sent: Sent[] = [];
 
-    /** A run that goes on as a new one hands over what it has not seen. */
-    function checkHandOver(run: SeenRun): void {
-      const end = continuedOf(run);
-      if (end === undefined) return;
-      const next = runs.byRunId.get(end.runId);
-      const seen = seenBy(run);
-      const waiting = sent.filter(({ runId }) => runId === run.runId).map(({ word }) => word);
-      for (const word of new Set([...wordsOf(run), ...waiting])) {
-        if (hasSeen(seen, word) || (next !== undefined && wordsOf(next).includes(word))) continue;
-        // Whoever ended it may have been faster than anybody who could have looked.
-        if (next !== undefined && hasGone(next)) continue;
-        report(`signal ${word} has arrived at ${labelOfRun(run)}, which went on as ${end.runId} without it`);
+    /** What follows it, one after the other. */
+    function* followersOf(run: SeenRun): Generator<SeenRun> {
+      for (let end = continuedOf(run); end !== undefined; ) {
+        const next = runs.byRunId.get(end.runId);
+        if (next === undefined) return;
+        yield next;
+        end = continuedOf(next);
       }
     }
 
-    /** Ended before it could take what was handed over to it. */
-    const hasGone = (run: SeenRun): boolean => run.stored.status !== "running" && continuedOf(run) === undefined;
+    /** A run that goes on as a new one hands over what it has not seen. */
+    function checkHandOver(run: SeenRun): void {
+      const followers = [...followersOf(run)];
+      const last = followers.at(-1);
+      if (last === undefined || isBrief(last)) return;
+      const seen = seenBy(run);
+      const waiting = sent.filter(({ runId }) => runId === run.runId).map(({ word }) => word);
+      for (const word of new Set([...wordsOf(run), ...waiting])) {
+        if (hasSeen(seen, word) || followers.some((next) => wordsOf(next).includes(word))) continue;
+        report(`signal ${word} has arrived at ${labelOfRun(run)}, which went on as ${last.runId} without it`);
+      }
+    }
 
     /** In the order in which its code has seen them. */
     function checkOrder(run: SeenRun): void {

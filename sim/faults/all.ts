@@ -14,11 +14,12 @@ import * as store from "./store.ts";
 import * as streams from "./streams.ts";
 import * as types from "./types.ts";
 import * as userCode from "./user-code.ts";
+import * as workflows from "./workflows.ts";
 
 const FAMILIES: readonly object[] = [
   ...[processes, awkwardMoments, operators, types, userCode],
   ...[lines, partitions, streams],
-  ...[clocks, store, databaseWays, controlPlane, sticky, reminders],
+  ...[clocks, store, databaseWays, controlPlane, sticky, reminders, workflows],
 ];
 
 /** A family exports its faults, and perhaps what others need of it. */

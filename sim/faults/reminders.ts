@@ -4,38 +4,12 @@ import type { Question } from "../../src/world/database.ts";
 import { makeCall } from "../callers.ts";
 import { rowsOf } from "../checkers/reminder-rows.ts";
 import type { PlannedCall, PlannedReminder } from "../plan.ts";
-import type { Player, Stage, TrapEvent } from "../stage.ts";
+import type { TrapEvent } from "../stage.ts";
+import { asks, atWorkWhere, databaseLeaves, dies, done, type Hit, hangs, leaves, sleeps } from "./at-work.ts";
 import { between } from "./between.ts";
-import { type Fault, fault, lengths, type Strike, severity, times } from "./fault.ts";
-import { atMoment, crashAndRestart, isWorking, playerOf, stopAndRestart } from "./players.ts";
+import { type Fault, fault, lengths, severity, times } from "./fault.ts";
+import { crashAndRestart, playerOf } from "./players.ts";
 
-interface AtWork {
-  /** Which of these moments it is, of all that come from then on. */
-  readonly nth: number;
-  readonly ms: number;
-  readonly quietly: boolean;
-}
-
-type Hit = (stage: Stage, player: Player, planned: AtWork, strike: Strike) => void;
-
-const dies: Hit = (stage, player, { nth, quietly, ms }, strike) => {
-  strike(player.host.name, { nth, quietly });
-  crashAndRestart(stage, player, quietly, ms);
-};
-const hangs: Hit = (stage, player, { nth, ms }, strike) => {
-  strike(player.host.name, { nth, ms });
-  stage.sleep(player, ms, "pause");
-};
-const sleeps: Hit = (stage, player, { nth, ms }, strike) => {
-  strike(player.host.name, { nth, ms });
-  stage.sleep(player, ms, "suspend");
-};
-/** It is stopped, and gives back what it has not begun. */
-const leaves: Hit = (stage, player, { nth, ms }, strike) => {
-  if (!isWorking(player)) return;
-  strike(player.host.name, { nth, ms });
-  stopAndRestart(stage, player, ms);
-};
 /** Those that have leases on reminders which somebody else handles at this moment. */
 const deliverersDie: Hit = (stage, player, { nth, quietly, ms }, strike) => {
   const { process } = player.host;
@@ -50,23 +24,7 @@ const deliverersDie: Hit = (stage, player, { nth, quietly, ms }, strike) => {
 
 const handles = ({ kind }: TrapEvent): boolean => kind === "reminds";
 const claims = ({ kind }: TrapEvent): boolean => kind === "claimed";
-const asks = (question: Question) => (event: TrapEvent) => event.kind === "asks" && event.question === question;
-const done = (question: Question) => (event: TrapEvent) => event.kind === "done" && event.question === question;
-
-function atWork(name: string, says: string, isIt: (event: TrapEvent) => boolean, hit: Hit): Fault {
-  return fault<AtWork>({
-    name,
-    says,
-    draw(chance, plan) {
-      if (plan.reminders === undefined) return [];
-      const [ms, nth] = [lengths(chance, 10, 60_000), lengths(chance, 1, 8)];
-      return times(chance, plan, 4, () => ({ nth: nth(), ms: ms(), quietly: chance.chance(0.5) }));
-    },
-    happen(stage, planned, strike) {
-      atMoment(stage, planned.nth, isIt, (player) => hit(stage, player, planned, strike));
-    },
-  });
-}
+const atWork = atWorkWhere(({ reminders }) => reminders !== undefined);
 
 export const diesAtClaim = atWork(
   "dies at claim",
@@ -200,15 +158,6 @@ export const lateReminders = fault<Held>({
     stage.undoAfter(ms, () => void heldUp.delete(isHeld));
   },
 });
-
-/** Whoever set it does not know, asks again, and is told for certain that nothing was done: this time. */
-const databaseLeaves: Hit = (stage, player, { nth, ms }, strike) => {
-  const { database } = stage.world;
-  if (database.troubles.isDown) return;
-  strike(player.host.name, { nth, ms });
-  database.goDown();
-  stage.undoAfter(ms, () => database.comeBack());
-};
 
 export const awayAfterWriting = atWork(
   "away after writing",

@@ -1,0 +1,63 @@
+// Troubles at a moment inside of a process that no clock knows: when it asks the store for something, when that is done, when somebody's
+// code begins to run. Several families share them.
+import type { Question } from "../../src/world/database.ts";
+import type { Plan } from "../plan.ts";
+import type { Player, Stage, TrapEvent } from "../stage.ts";
+import { type Fault, fault, lengths, type Strike, times } from "./fault.ts";
+import { atMoment, crashAndRestart, isWorking, stopAndRestart } from "./players.ts";
+
+export interface AtWork {
+  /** Which of these moments it is, of all that come from then on. */
+  readonly nth: number;
+  readonly ms: number;
+  readonly quietly: boolean;
+}
+
+export type Hit = (stage: Stage, player: Player, planned: AtWork, strike: Strike) => void;
+
+export const dies: Hit = (stage, player, { nth, quietly, ms }, strike) => {
+  strike(player.host.name, { nth, quietly });
+  crashAndRestart(stage, player, quietly, ms);
+};
+export const hangs: Hit = (stage, player, { nth, ms }, strike) => {
+  strike(player.host.name, { nth, ms });
+  stage.sleep(player, ms, "pause");
+};
+export const sleeps: Hit = (stage, player, { nth, ms }, strike) => {
+  strike(player.host.name, { nth, ms });
+  stage.sleep(player, ms, "suspend");
+};
+/** It is stopped, and gives back what it has not begun. */
+export const leaves: Hit = (stage, player, { nth, ms }, strike) => {
+  if (!isWorking(player)) return;
+  strike(player.host.name, { nth, ms });
+  stopAndRestart(stage, player, ms);
+};
+/** Whoever wrote something does not know, asks again, and is told for certain that nothing was done: this time. */
+export const databaseLeaves: Hit = (stage, player, { nth, ms }, strike) => {
+  const { database } = stage.world;
+  if (database.troubles.isDown) return;
+  strike(player.host.name, { nth, ms });
+  database.goDown();
+  stage.undoAfter(ms, () => database.comeBack());
+};
+
+export const asks = (question: Question) => (event: TrapEvent) => event.kind === "asks" && event.question === question;
+export const done = (question: Question) => (event: TrapEvent) => event.kind === "done" && event.question === question;
+
+/** How troubles at such moments are made, where a plan has what they are about. */
+export const atWorkWhere =
+  (isThere: (plan: Plan) => boolean) =>
+  (name: string, says: string, isIt: (event: TrapEvent) => boolean, hit: Hit): Fault =>
+    fault<AtWork>({
+      name,
+      says,
+      draw(chance, plan) {
+        if (!isThere(plan)) return [];
+        const [ms, nth] = [lengths(chance, 10, 60_000), lengths(chance, 1, 8)];
+        return times(chance, plan, 4, () => ({ nth: nth(), ms: ms(), quietly: chance.chance(0.5) }));
+      },
+      happen(stage, planned, strike) {
+        atMoment(stage, planned.nth, isIt, (player) => hit(stage, player, planned, strike));
+      },
+    });

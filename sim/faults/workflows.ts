@@ -1,0 +1,249 @@
+// Troubles of workflows: at the moments at which a worker has a task and has not said what became of it, on the way to the store, and by
+// those who start and signal the same workflow all at once.
+import type { Question } from "../../src/world/database.ts";
+import { doDeed } from "../deeds.ts";
+import type { PlannedDeed, WorkflowDeed } from "../plan.ts";
+import { BELL, SIGNALS } from "../scripts.ts";
+import type { TrapEvent } from "../stage.ts";
+import { asks, atWorkWhere, databaseLeaves, dies, done, hangs, leaves, sleeps } from "./at-work.ts";
+import { between } from "./between.ts";
+import { type Fault, fault, lengths, severity, times } from "./fault.ts";
+
+const polls = ({ kind }: TrapEvent): boolean => kind === "polled";
+const works = ({ kind }: TrapEvent): boolean => kind === "works";
+const atWork = atWorkWhere(({ workflows }) => workflows !== undefined);
+
+export const diesAtPoll = atWork(
+  "worker dies at poll",
+  "a worker ends when tasks have been leased to it, and it does not know yet",
+  polls,
+  dies,
+);
+export const hangsAtPoll = atWork(
+  "worker hangs at poll",
+  "a worker hangs when tasks have been leased to it, and it does not know yet",
+  polls,
+  hangs,
+);
+export const stoppedAtPoll = atWork(
+  "worker stopped at poll",
+  "a worker is stopped in an orderly way when tasks have been leased to it, and it does not know yet",
+  polls,
+  leaves,
+);
+export const diesBeforeStep = atWork(
+  "worker dies before a step",
+  "a worker ends when it was about to write a step of a run",
+  asks("append"),
+  dies,
+);
+export const hangsBeforeStep = atWork(
+  "worker hangs before a step",
+  "a worker hangs when it was about to write a step of a run, and writes it when it wakes up",
+  asks("append"),
+  hangs,
+);
+export const sleepsBeforeStep = atWork(
+  "worker sleeps before a step",
+  "a machine sleeps when its worker was about to write a step, and its clock does not notice",
+  asks("append"),
+  sleeps,
+);
+export const diesAfterStep = atWork(
+  "worker dies after a step",
+  "a worker ends when the store has a step of a run, and it does not know that",
+  done("append"),
+  dies,
+);
+export const hangsAfterStep = atWork(
+  "worker hangs after a step",
+  "a worker hangs when the store has a step of a run, and it does not know that",
+  done("append"),
+  hangs,
+);
+export const awayAfterStep = atWork(
+  "away after a step",
+  "the database goes away when steps of runs were written, before it has said so",
+  done("append"),
+  databaseLeaves,
+);
+export const diesAtWork = atWork(
+  "worker dies at work",
+  "a worker ends when an activity of a workflow has begun in it",
+  works,
+  dies,
+);
+export const hangsAtWork = atWork(
+  "worker hangs at work",
+  "a worker hangs when an activity of a workflow has begun in it",
+  works,
+  hangs,
+);
+export const stoppedAtWork = atWork(
+  "worker stopped at work",
+  "a worker is stopped in an orderly way when an activity of a workflow has begun in it",
+  works,
+  leaves,
+);
+export const diesAfterStart = atWork(
+  "starter dies",
+  "a process ends when it has started workflows, and it does not know yet",
+  done("start"),
+  dies,
+);
+export const hangsBeforeExtending = atWork(
+  "worker hangs before extending",
+  "a worker hangs when it is about to ask whether the tasks it has are still its own",
+  asks("extend"),
+  hangs,
+);
+
+// ——— On the way to the store.
+
+const ABOUT_WORKFLOWS: readonly Question[] = ["start", "arrive", "append", "poll", "extend", "give back", "await"];
+
+interface Unheard {
+  readonly questions: readonly Question[];
+  readonly share: number;
+  readonly ms: number;
+}
+
+export const unheardWorkflows = fault<Unheard>({
+  name: "workflows unheard",
+  says: "for a while the store does what it is asked about workflows, and some of its answers are lost",
+  draw(chance, plan) {
+    if (plan.workflows === undefined) return [];
+    const [share, ms] = [severity(chance, 0.1, 1), lengths(chance, 100, 20_000)];
+    return times(chance, plan, 3, () => {
+      const questions = ABOUT_WORKFLOWS.filter(() => chance.chance(0.5));
+      return { questions, share: share(), ms: ms() };
+    });
+  },
+  happen(stage, { questions, share, ms, at }, strike) {
+    strike("", { questions: questions.join(), share, ms });
+    const chance = stage.chance.child(`workflows unheard ${at}`);
+    const { unheard } = between(stage.world);
+    const isLost = (question: Question): boolean => questions.includes(question) && chance.chance(share);
+    unheard.add(isLost);
+    stage.undoAfter(ms, () => void unheard.delete(isLost));
+  },
+});
+
+interface Held extends Unheard {
+  readonly heldMs: number;
+}
+
+export const lateWorkflows = fault<Held>({
+  name: "workflows held up",
+  says: "for a while some of what is said about workflows arrives at the store long after it was given up",
+  draw(chance, plan) {
+    if (plan.workflows === undefined) return [];
+    const [share, heldMs, ms] = [severity(chance, 0.1, 1), lengths(chance, 300, 20_000), lengths(chance, 100, 20_000)];
+    return times(chance, plan, 3, () => {
+      const questions = (["append", "arrive", "start", "give back"] as const).filter(() => chance.chance(0.6));
+      return { questions, share: share(), heldMs: heldMs(), ms: ms() };
+    });
+  },
+  happen(stage, { questions, share, heldMs, ms, at }, strike) {
+    strike("", { questions: questions.join(), share, heldMs, ms });
+    const chance = stage.chance.child(`workflows held up ${at}`);
+    const { heldUp } = between(stage.world);
+    const isHeld = (question: Question): number | undefined =>
+      questions.includes(question) && chance.chance(share) ? heldMs : undefined;
+    heldUp.add(isHeld);
+    stage.undoAfter(ms, () => void heldUp.delete(isHeld));
+  },
+});
+
+interface Deaf {
+  readonly ms: number;
+}
+
+export const deafWorkers = fault<Deaf>({
+  name: "deaf workers",
+  says: "for a while the database tells nobody that there are tasks",
+  draw(chance, plan) {
+    if (plan.workflows === undefined) return [];
+    const ms = lengths(chance, 100, 30_000);
+    return times(chance, plan, 3, () => ({ ms: ms() }));
+  },
+  happen(stage, { ms }, strike) {
+    const { database } = stage.world;
+    strike("", { ms });
+    const tell = database.tellFollowers;
+    database.tellFollowers = () => {};
+    stage.undoAfter(ms, () => {
+      database.tellFollowers = tell;
+    });
+  },
+});
+
+// ——— Many at once.
+
+interface Storm {
+  readonly deeds: readonly (Omit<PlannedDeed, "at"> & { readonly afterMs: number })[];
+}
+
+/** A burst of deeds to the same one or two workflows. */
+function storm(name: string, says: string, mostApartMs: number, deed: (number: number) => WorkflowDeed): Fault {
+  return fault<Storm>({
+    name,
+    says,
+    draw(chance, plan) {
+      const { deeds: all = [] } = plan;
+      if (plan.workflows === undefined || all.length === 0) return [];
+      const apartMs = lengths(chance, 1, mostApartMs);
+      return times(chance, plan, 2, () => {
+        const targets = [chance.pick(all).workflow, chance.pick(all).workflow];
+        const apart = apartMs();
+        const deeds = Array.from({ length: 5 + chance.below(25) }, () => ({
+          ...{ afterMs: Math.floor(chance.between(0, apart)), from: chance.pick(all).from },
+          ...{ workflow: chance.pick(targets), deed: deed(chance.number()) },
+        }));
+        return { deeds };
+      });
+    },
+    happen(stage, { deeds, at }, strike) {
+      strike("", { deeds: deeds.length });
+      for (const [i, { afterMs, ...one }] of deeds.entries()) {
+        const token = `${name.replaceAll(" ", "-")}-${at}-${i}`;
+        stage.later(afterMs, () => void doDeed(stage, { ...one, at: stage.now }, token));
+      }
+    },
+  });
+}
+
+export const signalStorm = storm(
+  "signal storm",
+  "one or two workflows are signalled by many, all at once",
+  2_000,
+  (number) => ({ kind: "signal", name: [...SIGNALS, BELL][Math.floor(number * 3)]! }),
+);
+
+const AGAIN: WorkflowDeed = {
+  kind: "start",
+  ifRunning: "existing",
+  steps: [
+    { do: "activity", name: "work", ms: 5 },
+    { do: "signal", name: SIGNALS[0], within: 200 },
+    { do: "again" },
+    { do: "signal", name: SIGNALS[1], within: 200 },
+    { do: "again" },
+    { do: "bells", count: 3, within: 300 },
+  ],
+};
+
+/** Runs that go on as new ones while they are signalled. */
+export const startStorm = storm(
+  "start storm",
+  "one or two workflows are started, replaced, signalled and cancelled by many, all at once",
+  4_000,
+  (number) => {
+    if (number < 0.15)
+      return { kind: "start", ifRunning: "terminate", steps: AGAIN.kind === "start" ? AGAIN.steps : [] };
+    if (number < 0.4) return AGAIN;
+    if (number < 0.5) return { kind: "cancel" };
+    if (number < 0.55) return { kind: "update", ms: 10 };
+    return { kind: "signal", name: [...SIGNALS, BELL][Math.floor(number * 100) % 3]! };
+  },
+);
