@@ -6,7 +6,7 @@
 import { LIMITS } from "../kernel/limits.ts";
 import type { ActorTypeController, ChangeReason } from "./actor-type-controller.ts";
 import { type Admission, ConnectionController, type HostRecord, type KnownMember } from "./connection-controller.ts";
-import { type Hello, type HostMessage, NOWHERE, type StickyRules, type TypeTable } from "./messages.ts";
+import { type Hello, type HostMessage, NOWHERE, type ShardReport, type StickyRules, type TypeTable } from "./messages.ts";
 import { StickyDesk, type StickyEffect } from "./sticky-desk.ts";
 import { type RoundSettings, TypeRounds } from "./type-rounds.ts";
 
@@ -78,6 +78,11 @@ export class NamespaceController {
 
   view(): { readonly hosts: readonly HostRecord[]; readonly types: readonly ActorTypeController[] } {
     return { hosts: [...this.#connections.hosts], types: [...this.#rounds.all] };
+  }
+
+  /** Who speaks on that stream. */
+  speaker(stream: number): HostRecord | undefined {
+    return this.#connections.of(stream);
   }
 
   // ——— Inputs.
@@ -166,7 +171,7 @@ export class NamespaceController {
     return this.#connections.hello(stream, hello, now);
   }
 
-  message(stream: number, message: Exclude<HostMessage, Hello>, now: number): Effect[] {
+  message(stream: number, message: Exclude<HostMessage, Hello | ShardReport>, now: number): Effect[] {
     const host = this.#connections.of(stream);
     if (host === undefined) return [];
     const effects: Effect[] = [];
@@ -258,7 +263,7 @@ export class NamespaceController {
 
   // ——— Hosts.
 
-  #report(host: HostRecord, report: Pick<Hello, "types" | "sticky">, now: number, effects: Effect[]): void {
+  #report(host: HostRecord, report: Pick<Hello, "types" | "sticky" | "sharded">, now: number, effects: Effect[]): void {
     const { types } = report;
     const tooMany = types.length > LIMITS.typesPerHost;
     if (tooMany || (types.length > 0 && host.address === NOWHERE)) {
@@ -275,6 +280,7 @@ export class NamespaceController {
     const touched = new Set([...host.types, ...types]);
     host.types = new Set(types);
     host.sticky = report.sticky ?? new Map();
+    host.sharded = report.sharded ?? new Map();
     this.#connections.refresh(host);
     this.#note(host, effects);
     this.#changed(touched, "types", now);
@@ -330,11 +336,18 @@ export class NamespaceController {
 
   // ——— Types.
 
+  /** As its hosts say, who were told that they agree before they came. */
+  #shardsOf(type: string): number | undefined {
+    for (const { sharded } of this.#connections.hosts) if (sharded.has(type)) return sharded.get(type)!.shards;
+    return undefined;
+  }
+
   /** Works out anew who should host these types, and opens those that had to wait and need not any more. */
   #changed(types: ReadonlySet<string>, reason: ChangeReason, now: number): void {
     for (const type of types) {
       const controller = this.#rounds.of(type);
       controller.sticky = this.sticky.owners.isSticky(type);
+      controller.shards = this.#shardsOf(type) ?? controller.shards;
       if (controller.phase === "closed" && this.#connections.isKnown(type)) this.#rounds.open(controller, now);
       if (this.#connections.isAwaited(type)) controller.hold();
       else controller.want(this.#connections.eligible(type), reason, now);
