@@ -3,6 +3,7 @@
 import type { ShardedRule, StrategyRule } from "../kernel/sharded-rule.ts";
 import type { HostRecord } from "../placement/connection-controller.ts";
 import type { SchedulerMessage, ShardReport, TableHost, TypeTable } from "../placement/messages.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { ShardHomeChange, ShardHomeRow } from "../ports/shards.ts";
 import { hashedShards } from "../sharding/hashed-shards.ts";
@@ -13,6 +14,7 @@ import { type MoveReason, type ShardEffect, type ShardHost, TypeShards } from ".
 
 export interface ShardLeaderWorld {
   readonly namespace: string;
+  readonly clock: Clock;
   readonly log: Log;
   host(incarnation: string): HostRecord | undefined;
   hosts(): Iterable<HostRecord>;
@@ -199,7 +201,7 @@ export class ShardLeader {
       }
       case "save": {
         const { shard, host } = effect;
-        note({ namespace, type, shard, incarnation: host }, () => this.saved(type, shard, host));
+        note({ namespace, type, shard, incarnation: host }, () => this.#saved(type, shard, host));
         return [];
       }
       case "moved":
@@ -209,12 +211,10 @@ export class ShardLeader {
     }
   }
 
-  /** Set by the driver of time. */
-  now: () => number = () => 0;
-
-  saved(type: string, shard: number, host: string | undefined): void {
+  #saved(type: string, shard: number, host: string | undefined): void {
     const known = this.#types.get(type);
-    if (known !== undefined) this.#perform(type, known.shards.saved(shard, host, this.now()), this.now());
+    const now = this.#world.clock.monotonic();
+    if (known !== undefined) this.#perform(type, known.shards.saved(shard, host, now), now);
   }
 
   #tableHost(incarnation: string): TableHost | undefined {

@@ -2,6 +2,7 @@
 // actors of a shard that moves, and has those who wait go on.
 import type { Catalog } from "../actors/catalog.ts";
 import type { ShardedRules } from "../kernel/sharded-rule.ts";
+import { shardOf } from "../kernel/shards.ts";
 import type { HostTables } from "../placement/host-tables.ts";
 import type { HostMessage, ShardOrder } from "../placement/messages.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -9,7 +10,6 @@ import type { ControlStream } from "../ports/control.ts";
 import type { Log } from "../ports/log.ts";
 import { HERE, type Route, WAIT } from "../ports/placement.ts";
 import { ShardRegion } from "../sharding/shard-region.ts";
-import { shardOf } from "../sharding/shards.ts";
 
 export interface ShardMemberWorld {
   readonly clock: Clock;

@@ -6,7 +6,7 @@
 import { LIMITS } from "../kernel/limits.ts";
 import type { ActorTypeController, ChangeReason } from "./actor-type-controller.ts";
 import { type Admission, ConnectionController, type HostRecord, type KnownMember } from "./connection-controller.ts";
-import { type Hello, type HostMessage, NOWHERE, type ShardReport, type StickyRules, type TypeTable } from "./messages.ts";
+import { type Hello, type HostMessage, NOWHERE, type StickyRules, type TypeTable } from "./messages.ts";
 import { StickyDesk, type StickyEffect } from "./sticky-desk.ts";
 import { type RoundSettings, TypeRounds } from "./type-rounds.ts";
 
@@ -83,6 +83,18 @@ export class NamespaceController {
   /** Who speaks on that stream. */
   speaker(stream: number): HostRecord | undefined {
     return this.#connections.of(stream);
+  }
+
+  host(incarnation: string): HostRecord | undefined {
+    return this.#connections.host(incarnation);
+  }
+
+  get hosts(): Iterable<HostRecord> {
+    return this.#connections.hosts;
+  }
+
+  table(type: string): TypeTable | undefined {
+    return this.#rounds.get(type)?.table;
   }
 
   // ——— Inputs.
@@ -171,7 +183,7 @@ export class NamespaceController {
     return this.#connections.hello(stream, hello, now);
   }
 
-  message(stream: number, message: Exclude<HostMessage, Hello | ShardReport>, now: number): Effect[] {
+  message(stream: number, message: Exclude<HostMessage, Hello>, now: number): Effect[] {
     const host = this.#connections.of(stream);
     if (host === undefined) return [];
     const effects: Effect[] = [];
@@ -202,6 +214,12 @@ export class NamespaceController {
         break;
       case "goodbye":
         this.#remove(host, "leave", "it said goodbye", now, effects);
+        break;
+      case "shardAsk":
+      case "shardKept":
+      case "shardStopped":
+      case "shardLeave":
+        // Whoever decides about shards has heard it.
         break;
     }
     return this.#finish(effects, now);
