@@ -2,6 +2,7 @@
 // the next, and it sees to it that nothing is done twice by that.
 import { isLimpetError } from "../kernel/errors.ts";
 import type { Arrival } from "../ports/workflows.ts";
+import { sendTo } from "../workflows/arrivals.ts";
 import {
   closed,
   type StartOptions,
@@ -103,8 +104,8 @@ class LastingClient {
   /** The same arrival each time: one that comes twice counts once. */
   async #arrive(arrival: Arrival): Promise<void> {
     await this.#machine.ask(async (process) => {
-      const [outcome] = await process.store.workflows.arrive([arrival]);
-      if (outcome!.kind === "closed") throw closed(arrival.workflowId, outcome!.status);
+      const outcome = await sendTo(process.store.workflows, arrival);
+      if (outcome.kind === "closed") throw closed(arrival.workflowId, outcome.status);
       process.workflows.worker.nudgeAll();
       process.workflows.remote.nudge();
     }, "ask again");
