@@ -93,10 +93,6 @@ export class ActivityTasks {
       await store.settle([{ generation, token, kind: "dead", tick: row.tick, error }]);
       return undefined;
     }
-    if (!(await this.#world.isOpen(activity))) {
-      await store.settle([{ generation, token, kind: "done" }]);
-      return undefined;
-    }
     const problem = lateness(activity, row.tick.attempt, now);
     if (problem !== undefined) {
       await this.#tell(activity, timedOut(activity, problem));
@@ -105,8 +101,15 @@ export class ActivityTasks {
     }
     const tick = { ...row.tick, due: now, attempt: row.tick.attempt + 1 };
     const leaseMs = wish.leaseOf(activity, now);
-    const [isMine] = await store.settle([{ generation, token, kind: "next", tick, leaseMs }]);
+    const [isOpen, [isMine]] = await Promise.all([
+      this.#world.isOpen(activity),
+      store.settle([{ generation, token, kind: "next", tick, leaseMs }]),
+    ]);
     if (isMine !== true) return undefined;
+    if (!isOpen) {
+      await store.settle([{ generation, token, kind: "done" }]);
+      return undefined;
+    }
     const attempt = activity.attempts + tick.attempt;
     return { key, generation, token, tick, activity, attempt, leaseUntil: now + leaseMs };
   }
