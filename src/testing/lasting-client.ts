@@ -94,8 +94,8 @@ class LastingClient {
       query: (name: never, input?: unknown) => ask((handle) => handle.query(name, input as never)),
       update: (name: never, input?: unknown, options: UpdateOptions = {}) =>
         ask((handle) => handle.update(name, input as never, options)),
-      cancel: async (reason = "") => this.#arrive(this.#now.cancelTo(id, runId, reason)),
-      terminate: (reason) => this.#terminate(ask, reason),
+      cancel: (reason) => once(ask, (handle) => handle.cancel(reason)),
+      terminate: (reason) => once(ask, (handle) => handle.terminate(reason)),
       describe: () => ask((handle) => handle.describe()),
       history: () => ask((handle) => handle.history()),
     };
@@ -110,15 +110,17 @@ class LastingClient {
       process.workflows.remote.nudge();
     }, "ask again");
   }
+}
 
-  async #terminate(ask: <T>(question: (handle: Handle) => Promise<T>) => Promise<T>, reason?: string): Promise<void> {
-    let attempts = 0;
-    await ask(async (handle) => {
-      attempts++;
-      await handle.terminate(reason).catch((error: unknown) => {
-        // The attempt before has done it.
-        if (attempts === 1 || !isLimpetError(error, "WORKFLOW_CLOSED")) throw error;
-      });
+type Asks = <T>(question: (handle: Handle) => Promise<T>) => Promise<T>;
+
+/** What ends a run: that it is over when it is asked for again means that the attempt before has done it. */
+async function once(ask: Asks, end: (handle: Handle) => Promise<void>): Promise<void> {
+  let attempts = 0;
+  await ask(async (handle) => {
+    attempts++;
+    await end(handle).catch((error: unknown) => {
+      if (attempts === 1 || !isLimpetError(error, "WORKFLOW_CLOSED")) throw error;
     });
-  }
+  });
 }
