@@ -22,7 +22,7 @@ import type { CallTarget, HandleMaker, Send } from "./handle.ts";
 import { handleMaker } from "./handle.ts";
 import { type Incarnation, lostLease } from "./incarnation.ts";
 import { storeInstruments } from "./instruments.ts";
-import { REMIND, type RemindArguments, type Reminded } from "./remind.ts";
+import { REMIND, type RemindArguments } from "./remind.ts";
 import type { ActorClass, CallSettings } from "./remote.ts";
 import type { Surroundings } from "./surroundings.ts";
 import { cancelled, Turn } from "./turn.ts";
@@ -346,8 +346,8 @@ export class Catalog implements Surroundings {
     this.#commits.send(extras === undefined ? commit : { ...commit, ...extras }, caller);
   }
 
-  /** Delivers a tick to its actor, wherever it lives. */
-  remind(type: string, id: string, args: RemindArguments): Promise<Reminded> {
+  /** Delivers a tick to its actor, wherever it lives. Resolves with whether it is settled. */
+  remind(type: string, id: string, args: RemindArguments): Promise<boolean> {
     try {
       const target = this.target(type);
       const { clock, deadlines } = this;
@@ -355,7 +355,7 @@ export class Catalog implements Surroundings {
       const now = clock.monotonic();
       const turn = new Turn(target, id, REMIND, args, undefined, callTimeoutMs, now, deadlines, undefined);
       this.deliver(turn);
-      return turn.promise(undefined) as Promise<Reminded>;
+      return turn.promise(undefined) as Promise<boolean>;
     } catch (error) {
       return Promise.reject(error);
     }

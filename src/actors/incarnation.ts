@@ -14,7 +14,7 @@ import { type ActorReminders, TurnReminders } from "./actor-reminders.ts";
 import { type ActorWorkflows, TurnWorkflows } from "./actor-workflows.ts";
 import { chainHas } from "./cause.ts";
 import { Committing } from "./committing.ts";
-import { ownError, REMIND, type RemindArguments, SETTLED, UNSETTLED } from "./remind.ts";
+import { dataOf, ownError, REMIND, type RemindArguments, SETTLED, settlementOf, tickOf, UNSETTLED } from "./remind.ts";
 import type { ActorClass, AnyActor, CallSettings } from "./remote.ts";
 import { StateBuffer } from "./state/state-buffer.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -264,8 +264,8 @@ export class Incarnation implements ActorContext {
     return this.#activation.type.methodOf(instance, turn.method).apply(instance, turn.args as unknown[]);
   }
 
-  #remind([name, data, tick]: RemindArguments): unknown {
-    const result = this.#instance.onReminder(name, data, tick);
+  #remind(args: RemindArguments): unknown {
+    const result = this.#instance.onReminder(args[0], dataOf(args), tickOf(args));
     // What it returns is nobody's business.
     return result instanceof Promise ? result.then(() => undefined) : undefined;
   }
@@ -353,7 +353,7 @@ export class Incarnation implements ActorContext {
     }
     turn.phase = "committing";
     // A reminder that has been handled is settled together with what its handler changed.
-    const settle = turn.method === REMIND ? [(turn.args as RemindArguments)[3]] : undefined;
+    const settle = turn.method === REMIND ? [settlementOf(turn.args as RemindArguments)] : undefined;
     const sent = outgoing?.reminders && this.#around.reminders!.send(outgoing.reminders);
     const extras =
       settle === undefined && outgoing === undefined ? undefined : { settle, ...outgoing, reminders: sent?.writes };

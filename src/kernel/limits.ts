@@ -67,6 +67,8 @@ export const LIMITS = {
   members: 100_000,
   /** Changes of members that are written in one step. */
   memberChanges: 1_000,
+  /** Changes of the homes of shards, or of the actors remembered in them, that are written in one step. */
+  shardChanges: 1_000,
   /** Sticky actors of one type that one leader keeps track of. */
   stickyActors: 5_000_000,
   /** Questions for sticky actors that may wait for an answer, per type at a host, altogether at a leader. */

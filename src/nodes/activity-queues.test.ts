@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isLimpetError } from "../kernel/errors.ts";
+import { everyCrash } from "../testing/every-crash.ts";
 import type { ActivityContext, ActivityOptions } from "../workflows/context.ts";
 import { workflow } from "../workflows/definition.ts";
 import { TestProcesses } from "./activity-kit.test.ts";
@@ -236,6 +237,33 @@ describe("an activity whose process dies", () => {
     const result = second.workflows.get(asking, "a").result();
     await processes.advance("1m");
     assert.deepEqual(await result, [1, 1]);
+  });
+});
+
+describe("an activity in a queue, wherever its process crashes,", () => {
+  it("brings its result, with its attempts counted and what it said kept", async () => {
+    const said: unknown[] = [];
+    const act = async (_: unknown, { attempt, heartbeat, lastHeartbeat }: ActivityContext): Promise<number> => {
+      said.push(lastHeartbeat);
+      heartbeat({ attempt });
+      if (attempt < 3) throw new RangeError("not yet");
+      return attempt;
+    };
+    const options = { heartbeat: "1m", scheduleToClose: "1h", retry: { attempts: 10, initial: "10s" } } as const;
+    const definitions = { workflows: [asking], activities: { act } };
+    const crashes = await everyCrash(definitions, async (app) => {
+      said.length = 0;
+      const handle = await app.workflows.start(asking, { id: "a", input: options });
+      const result = handle.result();
+      await app.advance("10m");
+      const attempts = Number(await result);
+      assert.ok(attempts >= 3 && attempts <= 4, `${attempts} attempts`);
+      // One that was about to begin when its process crashed counts as well.
+      assert.ok(said.length >= 2 && said.length <= 5, `${said.length} beginnings`);
+      const left = await app.store.reminders.list({ namespace: "default", limit: 10 });
+      assert.deepEqual(left, []);
+    });
+    assert.ok(crashes > 20, `${crashes} crashes`);
   });
 });
 

@@ -12,18 +12,23 @@ import type {
 } from "../ports/workflows.ts";
 import { Batcher } from "../reminders/batcher.ts";
 
+/** While the store writes one batch, this process goes on with the runs of another. */
+const LANES = { lanes: 2, largest: 250 } as const;
+
 type Batched = Pick<Workflows, "start" | "arrive" | "append">;
 
 /** `patienceMs`: how long it is worth trying. */
 export function batchWorkflows(store: Workflows, clock: Clock, patienceMs: number): Workflows {
   const starts = new Batcher<RunStart, StartOutcome>({
     clock,
+    ...LANES,
     send: (batch) => store.start(batch),
     keyOf: ({ workflowId }) => workflowId,
   });
   const arrivals = new Batcher<Arrival, ArrivalOutcome>({ clock, send: (batch) => store.arrive(batch) });
   const steps = new Batcher<Append, AppendOutcome>({
     clock,
+    ...LANES,
     send: (batch) => store.append(batch),
     keyOf: ({ ref }) => String(ref),
   });

@@ -4,6 +4,7 @@ import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { checkId, checkNoJob, checkReminderName, checkType } from "../kernel/names.ts";
 import type { ReminderBook } from "../ports/reminder-book.ts";
+import { readData } from "../ports/reminder-book.ts";
 import {
   type DeadReminderSummary,
   MOST_COUNTED,
@@ -24,7 +25,7 @@ import type {
   ReminderWrite,
   StoredReminder,
 } from "../ports/reminders.ts";
-import { readData, showSchedule, UNREADABLE } from "../reminders/book.ts";
+import { showSchedule, UNREADABLE } from "../reminders/book.ts";
 import { decodePlan, encodePlan } from "../reminders/plan.ts";
 import { scheduleFromWire, scheduleToWire } from "../reminders/wire-formats.ts";
 

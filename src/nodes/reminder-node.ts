@@ -1,17 +1,17 @@
 // Everything by which a process takes part in reminders: the book that actors write into, the processor that delivers, and jobs, which
 // are reminders without an actor.
 import type { Catalog } from "../actors/catalog.ts";
-import { ownError } from "../actors/remind.ts";
+import { ownError, remindArguments } from "../actors/remind.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { checkJobName, JOB_MARK } from "../kernel/names.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
-import { type ReminderInfo, type ReminderTick, tickInfo } from "../ports/reminder-book.ts";
+import { type ReminderInfo, type ReminderTick, readData, tickInfo } from "../ports/reminder-book.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
 import type { OwnLease, ReminderContent, ReminderKey, Reminders } from "../ports/reminders.ts";
-import { Book, readData } from "../reminders/book.ts";
+import { Book } from "../reminders/book.ts";
 import { looksLikeInstant } from "../reminders/instant.ts";
 import { reminderInstruments } from "../reminders/instruments.ts";
 import { decodePlan } from "../reminders/plan.ts";
@@ -124,20 +124,24 @@ export class ReminderNode {
     return isHere ? this.#processor.ownLease(type, at) : undefined;
   }
 
-  async #deliver({ reminder, tick, settlement }: Delivery): Promise<{ readonly isSettled: boolean }> {
+  #deliver(delivery: Delivery): Promise<boolean> {
+    const { reminder, tick, settlement } = delivery;
     const { type, id, name } = reminder.key;
+    if (type.startsWith(JOB_MARK)) return this.#run(delivery);
+    return this.#world.catalog.remind(type, id, remindArguments(name, reminder.data, tick, settlement));
+  }
+
+  async #run({ reminder, tick }: Delivery): Promise<boolean> {
+    const name = reminder.key.type.slice(JOB_MARK.length);
     const data = readData(reminder.data);
-    if (!type.startsWith(JOB_MARK))
-      return this.#world.catalog.remind(type, id, [name, data, tickInfo(tick), settlement]);
-    const handler = this.#jobs.get(type.slice(JOB_MARK.length));
-    if (handler === undefined)
-      throw new LimpetError("NO_HOST", `this process has no job called ${type.slice(JOB_MARK.length)}`);
+    const handler = this.#jobs.get(name);
+    if (handler === undefined) throw new LimpetError("NO_HOST", `this process has no job called ${name}`);
     try {
       await handler(data, tickInfo(tick));
     } catch (error) {
       throw ownError(error);
     }
-    return { isSettled: false };
+    return false;
   }
 
   /** The store's clock, as far as it is known here. */

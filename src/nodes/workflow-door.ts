@@ -2,6 +2,7 @@
 // at a time is limited, so that looking at a long one does not stop the process.
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
+import { readData } from "../ports/reminder-book.ts";
 import type { Reminders } from "../ports/reminders.ts";
 import {
   type EventPage,
@@ -18,7 +19,6 @@ import {
   type WorkflowView,
 } from "../ports/workflow-door.ts";
 import type { StoredRun, Workflows } from "../ports/workflows.ts";
-import { readData } from "../reminders/book.ts";
 import { closed, type WorkflowClient } from "../workflows/client.ts";
 import { checkWorkflowId } from "../workflows/definition.ts";
 import { readPage, type Started } from "../workflows/events.ts";

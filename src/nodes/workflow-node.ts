@@ -17,7 +17,7 @@ import type { Arrival, RunStart, StartOutcome, StoredRun, Workflows } from "../p
 import { ActivityRunner, type StandIn } from "../workflows/activity-runner.ts";
 import { ActivityTasks } from "../workflows/activity-tasks.ts";
 import { ActivityWorker } from "../workflows/activity-worker.ts";
-import { CANCEL_KEY } from "../workflows/arrivals.ts";
+import { CANCEL_KEY, sendTo } from "../workflows/arrivals.ts";
 import { closed, type StartOptions, WorkflowClient } from "../workflows/client.ts";
 import type { ActivityFunction } from "../workflows/context.ts";
 import type { AnyWorkflow } from "../workflows/definition.ts";
@@ -273,14 +273,14 @@ export class WorkflowNode {
   }
 
   async #arrive(arrival: Arrival): Promise<{ readonly ref: number; readonly runId: string }> {
-    const [outcome] = await this.#store.arrive([arrival]);
-    if (outcome!.kind === "closed") throw closed(arrival.workflowId, outcome!.status);
+    const outcome = await sendTo(this.#store, arrival);
+    if (outcome.kind === "closed") throw closed(arrival.workflowId, outcome.status);
     if (arrival.key === CANCEL_KEY) await this.#store.wake(arrival);
-    if (!this.worker.nudgeRun(outcome!.ref)) {
+    if (!this.worker.nudgeRun(outcome.ref)) {
       this.worker.nudge();
       this.remote.nudge();
     }
-    return outcome!;
+    return outcome;
   }
 
   /** Of something that is due. A run that is over need not hear of it. */

@@ -1,4 +1,6 @@
 // Reminders, as actors and doors ask for them. Behind it are the store and the processor that delivers them.
+import { LimpetError } from "../kernel/errors.ts";
+import { decodeValue } from "../kernel/values.ts";
 import type { ReminderOptions } from "./reminder-options.ts";
 import type { ReminderKey, ReminderWrite, Tick } from "./reminders.ts";
 
@@ -54,3 +56,12 @@ export interface ReminderBook {
 }
 
 export const tickInfo = ({ due, number, attempt }: Tick): ReminderTick => ({ due, number, attempt });
+
+/** The data of a reminder as it is stored. Throws REMINDER_DAMAGED. */
+export function readData(text: string | undefined): unknown {
+  try {
+    return text === undefined ? undefined : decodeValue(text);
+  } catch (cause) {
+    throw new LimpetError("REMINDER_DAMAGED", "its data cannot be read: the row was damaged or edited", { cause });
+  }
+}

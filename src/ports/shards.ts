@@ -5,7 +5,8 @@
 //   join: two hosts that map ids to shards in different ways would run one actor in two places.
 // - Homes are written by the leader of the current term alone; a write of an older term changes nothing. They outlive leaders: the next
 //   one knows at least what anybody was told.
-// - Remembered actors are a set for each shard. Whoever runs the shard adds and takes out.
+// - Remembered actors are a set for each shard. Whoever runs the shard adds and takes out. There is no fence: a change that is sent twice,
+//   or late, is made when it arrives.
 
 /** How ids of a type become shards. */
 export interface ShardRule {
@@ -16,42 +17,46 @@ export interface ShardRule {
   readonly version: string;
 }
 
-export interface ShardHomeRow {
+export interface ShardKey {
   readonly namespace: string;
   readonly type: string;
   readonly shard: number;
+}
+
+export interface ShardHomeRow extends ShardKey {
   /** The host that is its home. */
   readonly incarnation: string;
 }
 
-/** Undefined: it has none. */
-export type ShardHomeChange = Omit<ShardHomeRow, "incarnation"> & { readonly incarnation: string | undefined };
+export interface ShardHomeChange extends ShardKey {
+  /** Undefined: it has none. */
+  readonly incarnation: string | undefined;
+}
 
-export interface RememberedChange {
-  readonly namespace: string;
-  readonly type: string;
-  readonly shard: number;
+export interface RememberedChange extends ShardKey {
   readonly id: string;
   /** False: it is forgotten. */
   readonly isKept: boolean;
 }
 
-/** Rejections are `LimpetError`s as those of the store (ports/store.ts). Everything may be sent again when its answer was lost. */
+/** Rejections are STORE_UNAVAILABLE; whether the step was taken is then unknown, and all of them may be repeated. */
 export interface Shards {
   /** Gives the rule that is settled: this one, if there was none. */
   settle(rule: ShardRule): Promise<ShardRule>;
-  /** Forgets the rule, homes and remembered actors of a type, so that it can be settled anew. Only while nobody hosts the type. */
+  /**
+   * Forgets the rule, homes and remembered actors of a type, so that it can be settled anew. Only while nobody hosts the type. There may be
+   * a lot to forget, so it is not one step: one that failed may have forgotten a part, and the rule goes last.
+   */
   reset(namespace: string, type: string): Promise<void>;
   /** Of all types, in order of namespace, type and shard. */
   homes(): Promise<ShardHomeRow[]>;
-  /** In one atomic step, as if each followed the one before it. False: `term` is over, and nothing was changed. */
+  /**
+   * At most LIMITS.shardChanges of them, in one atomic step, as if each followed the one before it. False: `term` is over, and nothing was
+   * changed. Which of two goes first that are under way at once is not said.
+   */
   noteHomes(term: number, changes: readonly ShardHomeChange[]): Promise<boolean>;
-  /** In one atomic step, as if each followed the one before it. */
+  /** At most LIMITS.shardChanges of them, in one atomic step, as if each followed the one before it. */
   remember(changes: readonly RememberedChange[]): Promise<void>;
-  /** Ids of a shard behind `after`, in their order, `limit` at most. */
-  remembered(
-    shard: Omit<RememberedChange, "id" | "isKept">,
-    after: string | undefined,
-    limit: number,
-  ): Promise<string[]>;
+  /** Ids of a shard behind `after`, by code point, `limit` at most. */
+  remembered(shard: ShardKey, after: string | undefined, limit: number): Promise<string[]>;
 }

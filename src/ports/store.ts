@@ -13,6 +13,7 @@
 import type { ActorKey } from "../kernel/names.ts";
 import type { Coordination } from "./coordination.ts";
 import type { Reminders, ReminderWrite, Settlement } from "./reminders.ts";
+import type { Shards } from "./shards.ts";
 import type { Arrival, RunStart, Workflows } from "./workflows.ts";
 
 export interface TakeRequest extends ActorKey {
@@ -123,6 +124,7 @@ export interface Store {
   readonly coordination: Coordination;
   readonly reminders: Reminders;
   readonly workflows: Workflows;
+  readonly shards: Shards;
   /** Answers stand in the order of the requests. No actor twice in one batch. */
   take(batch: readonly TakeRequest[]): Promise<(Taken | Held)[]>;
   /** Answers stand in the order of the commits. No actor twice in one batch. */

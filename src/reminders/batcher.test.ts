@@ -14,9 +14,10 @@ class Desk {
   answer: (batch: readonly string[]) => Promise<readonly string[]> = async (batch) => batch;
   readonly batcher: Batcher<string, string>;
 
-  constructor(keyOf?: (request: string) => string) {
+  constructor(keyOf?: (request: string) => string, width: { lanes?: number; largest?: number } = {}) {
     this.batcher = new Batcher<string, string>({
       clock: this.clock,
+      ...width,
       send: (batch) => {
         this.sent.push(batch);
         return this.answer(batch);
@@ -169,5 +170,54 @@ describe("a batcher", () => {
     desk.answer = () => new Promise(() => {});
     for (let i = 0; i < 100_000; i++) void desk.batcher.ask("a", 0);
     await assert.rejects(desk.ask("one more"), (error) => isLimpetError(error, "STORE_UNAVAILABLE"));
+  });
+
+  describe("with two lanes", () => {
+    /** Batches are answered when a test says so, by their number. */
+    class SlowDesk extends Desk {
+      readonly #answers: (() => void)[] = [];
+
+      constructor(keyOf?: (request: string) => string) {
+        super(keyOf, { lanes: 2, largest: 2 });
+        this.answer = (batch) => new Promise((resolve) => this.#answers.push(() => resolve(batch)));
+      }
+
+      async answered(batch: number): Promise<void> {
+        this.#answers[batch]!();
+        await this.clock.advance(0);
+      }
+    }
+
+    it("sends another batch while one is under way, once it is whole, and never a third", async () => {
+      const desk = new SlowDesk();
+      for (const request of ["a", "b", "c"]) desk.ask(request);
+      await desk.clock.advance(0);
+      assert.deepEqual(desk.sent, [["a", "b"]]);
+      for (const request of ["d", "e", "f"]) desk.ask(request);
+      await desk.clock.advance(0);
+      assert.deepEqual(desk.sent.slice(1), [["c", "d"]]);
+      await desk.answered(1);
+      assert.deepEqual(desk.sent.slice(2), [["e", "f"]]);
+    });
+
+    it("sends what has gathered, however little, when a batch was answered", async () => {
+      const desk = new SlowDesk();
+      for (const request of ["a", "b", "c"]) desk.ask(request);
+      await desk.clock.advance(0);
+      await desk.answered(0);
+      assert.deepEqual(desk.sent, [["a", "b"], ["c"]]);
+    });
+
+    it("never has two of the same key under way", async () => {
+      const desk = new SlowDesk((request) => request[0]!);
+      for (const request of ["a1", "b1", "a2", "a3", "c1"]) desk.ask(request);
+      await desk.clock.advance(0);
+      assert.deepEqual(desk.sent, [["a1", "b1"], ["c1"]]);
+      await desk.answered(1);
+      assert.equal(desk.sent.length, 2);
+      await desk.answered(0);
+      await desk.answered(2);
+      assert.deepEqual(desk.sent.slice(2), [["a2"], ["a3"]]);
+    });
   });
 });

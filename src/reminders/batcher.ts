@@ -1,4 +1,5 @@
-// Many requests, one question to the store: while one batch is under way the next one gathers. When the store does not answer, a batch
+// Many requests, one question to the store: while one batch is under way the next one gathers; where several may be under way, another one
+// is sent when a whole one has gathered, so that the store and this process work at the same time. When the store does not answer, a batch
 // is sent again until the patience of each request has run out; everything asked here may be asked twice (ports/reminders.ts). A
 // batch that fails for a reason that trying again will not cure is taken apart, so that one bad request fails alone.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
@@ -25,19 +26,32 @@ interface Waiting<Request, Answer> {
 export interface BatcherNeeds<Request, Answer> {
   readonly clock: Clock;
   send(batch: readonly Request[]): Promise<readonly Answer[]>;
-  /** Two of the same are never in one batch. */
+  /** Two of the same are never under way at once. */
   keyOf?(request: Request): string;
+  /** Batches that may be under way at once. Default: 1. */
+  readonly lanes?: number | undefined;
+  /** Requests in one batch, at most. Default: 1,000. */
+  readonly largest?: number | undefined;
   /** What is answered when an earlier attempt had no answer, and may have been done. */
   inDoubt?(request: Request, answer: Answer): Answer | Promise<Answer>;
 }
 
 export class Batcher<Request, Answer> {
   readonly #needs: BatcherNeeds<Request, Answer>;
+  readonly #lanes: number;
+  readonly #largest: number;
   #waiting: Waiting<Request, Answer>[] = [];
-  #isBusy = false;
+  /** Batches that are under way or about to be. */
+  #busy = 0;
+  /** One of them has not taken what it sends yet. */
+  #isOpening = false;
+  /** Of what is under way: the next of the same key waits until it is known. */
+  readonly #keys = new Set<string>();
 
   constructor(needs: BatcherNeeds<Request, Answer>) {
     this.#needs = needs;
+    this.#lanes = needs.lanes ?? 1;
+    this.#largest = needs.largest ?? LARGEST;
   }
 
   /** `until`: how long it is worth trying, on the monotonic clock. It is tried once at least. */
@@ -47,26 +61,49 @@ export class Batcher<Request, Answer> {
     }
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     this.#waiting.push({ request, until, resolve, reject, isAlone: false, isInDoubt: false });
-    if (!this.#isBusy) {
-      this.#isBusy = true;
-      // What comes in the same moment travels together.
-      this.#needs.clock.soon(() => void this.#work());
-    }
+    this.#open();
     return promise;
+  }
+
+  /** The first batch is sent whatever is in it, others when they are whole. */
+  #open(): void {
+    const least = this.#busy === 0 ? 1 : this.#largest;
+    if (this.#isOpening || this.#busy >= this.#lanes || this.#waiting.length < least) return;
+    this.#busy++;
+    this.#isOpening = true;
+    // What comes in the same moment travels together.
+    this.#needs.clock.soon(() => {
+      this.#isOpening = false;
+      void this.#work();
+    });
   }
 
   async #work(): Promise<void> {
     for (let failures = 0; this.#waiting.length > 0; ) {
       const batch = this.#next();
+      // Whoever has the others under way sends these, too.
+      if (batch.length === 0) break;
+      this.#open();
+      const keys = this.#hold(batch);
       try {
         const answers = await this.#needs.send(batch.map(({ request }) => request));
         failures = 0;
         for (const [i, waiting] of batch.entries()) waiting.resolve(this.#toldTo(waiting, answers[i]!));
       } catch (error) {
         if (this.#failed(batch, error)) await this.#pause(failures++);
+      } finally {
+        for (const key of keys) this.#keys.delete(key);
       }
     }
-    this.#isBusy = false;
+    this.#busy--;
+  }
+
+  #hold(batch: readonly Waiting<Request, Answer>[]): string[] {
+    const { keyOf } = this.#needs;
+    if (keyOf === undefined) return [];
+    const keys = batch.map(({ request }) => keyOf(request));
+    for (const key of keys) this.#keys.add(key);
+    return keys;
   }
 
   #toldTo({ request, isInDoubt }: Waiting<Request, Answer>, answer: Answer): Answer | Promise<Answer> {
@@ -76,16 +113,17 @@ export class Batcher<Request, Answer> {
   /** The oldest, each key once; or one that has to go alone. */
   #next(): Waiting<Request, Answer>[] {
     const { keyOf } = this.#needs;
-    if (this.#waiting[0]!.isAlone) return this.#waiting.splice(0, 1);
+    const isHeld = (request: Request) => keyOf !== undefined && this.#keys.has(keyOf(request));
+    if (this.#waiting[0]!.isAlone && !isHeld(this.#waiting[0]!.request)) return this.#waiting.splice(0, 1);
     const keys = new Set<string>();
     const batch: Waiting<Request, Answer>[] = [];
     const rest: Waiting<Request, Answer>[] = [];
     let looked = 0;
     for (const waiting of this.#waiting) {
-      if (batch.length === LARGEST) break;
+      if (batch.length === this.#largest) break;
       looked++;
       const key = keyOf?.(waiting.request);
-      const isFree = !waiting.isAlone && (key === undefined || !keys.has(key));
+      const isFree = !waiting.isAlone && (key === undefined || !(keys.has(key) || this.#keys.has(key)));
       (isFree ? batch : rest).push(waiting);
       // One that has to wait keeps those of its key that are behind it waiting, too.
       if (key !== undefined) keys.add(key);

@@ -3,10 +3,10 @@ import { formatDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { didYouMean } from "../kernel/nearest.ts";
-import { decodeValue, encodeValue } from "../kernel/values.ts";
+import { encodeValue } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
-import type { ReminderBook, ReminderInfo, SentReminders } from "../ports/reminder-book.ts";
+import { type ReminderBook, type ReminderInfo, readData, type SentReminders } from "../ports/reminder-book.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
 import {
   type ClaimedReminder,
@@ -166,14 +166,6 @@ export function infoOf(name: string, { at, number, attempt }: Tick, content: Rem
 
 /** In place of a schedule. */
 export const UNREADABLE = "cannot be read";
-
-export function readData(text: string | undefined): unknown {
-  try {
-    return text === undefined ? undefined : decodeValue(text);
-  } catch (cause) {
-    throw new LimpetError("REMINDER_DAMAGED", "its data cannot be read: the row was damaged or edited", { cause });
-  }
-}
 
 /** For people. */
 export function showSchedule({ every, cron, timezone, until, times }: Schedule): string {

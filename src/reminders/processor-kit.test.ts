@@ -65,7 +65,7 @@ export class Desk {
           this.delivered.push(`${reminder.key.name} ${tick.number}@${Math.floor(bench.now)}`);
           bench.began(delivery);
           try {
-            return { isSettled: (await this.handler(delivery)) === "settled" };
+            return (await this.handler(delivery)) === "settled";
           } finally {
             bench.ended(delivery);
           }

@@ -48,8 +48,8 @@ export interface ProcessorWorld {
   types(): readonly string[];
   /** Whether this is one of them. */
   delivers(type: string): boolean;
-  /** Resolves when it has been handled; rejects when that failed. `isSettled` in the answer: what became of it is stored already. */
-  deliver(reminder: Delivery): Promise<{ readonly isSettled: boolean }>;
+  /** Resolves when it has been handled, with whether what became of it is stored already; rejects when that failed. */
+  deliver(reminder: Delivery): Promise<boolean>;
 }
 
 /** One tick on its way to its actor. */
@@ -347,7 +347,7 @@ export class Processor {
       this.#slots.free(type);
     };
     deliver({ reminder, tick, plan, settlement: { generation: reminder.generation, token, ...fate } }).then(
-      ({ isSettled }) => {
+      (isSettled) => {
         ended();
         instruments.fired(1);
         if (isSettled) this.#isSettled(held, fate);

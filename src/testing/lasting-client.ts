@@ -2,6 +2,7 @@
 // the next, and it sees to it that nothing is done twice by that.
 import { isLimpetError } from "../kernel/errors.ts";
 import type { Arrival } from "../ports/workflows.ts";
+import { sendTo } from "../workflows/arrivals.ts";
 import {
   closed,
   type StartOptions,
@@ -93,8 +94,8 @@ class LastingClient {
       query: (name: never, input?: unknown) => ask((handle) => handle.query(name, input as never)),
       update: (name: never, input?: unknown, options: UpdateOptions = {}) =>
         ask((handle) => handle.update(name, input as never, options)),
-      cancel: async (reason = "") => this.#arrive(this.#now.cancelTo(id, runId, reason)),
-      terminate: (reason) => this.#terminate(ask, reason),
+      cancel: (reason) => once(ask, (handle) => handle.cancel(reason)),
+      terminate: (reason) => once(ask, (handle) => handle.terminate(reason)),
       describe: () => ask((handle) => handle.describe()),
       history: () => ask((handle) => handle.history()),
     };
@@ -103,21 +104,23 @@ class LastingClient {
   /** The same arrival each time: one that comes twice counts once. */
   async #arrive(arrival: Arrival): Promise<void> {
     await this.#machine.ask(async (process) => {
-      const [outcome] = await process.store.workflows.arrive([arrival]);
-      if (outcome!.kind === "closed") throw closed(arrival.workflowId, outcome!.status);
+      const outcome = await sendTo(process.store.workflows, arrival);
+      if (outcome.kind === "closed") throw closed(arrival.workflowId, outcome.status);
       process.workflows.worker.nudgeAll();
       process.workflows.remote.nudge();
     }, "ask again");
   }
+}
 
-  async #terminate(ask: <T>(question: (handle: Handle) => Promise<T>) => Promise<T>, reason?: string): Promise<void> {
-    let attempts = 0;
-    await ask(async (handle) => {
-      attempts++;
-      await handle.terminate(reason).catch((error: unknown) => {
-        // The attempt before has done it.
-        if (attempts === 1 || !isLimpetError(error, "WORKFLOW_CLOSED")) throw error;
-      });
+type Asks = <T>(question: (handle: Handle) => Promise<T>) => Promise<T>;
+
+/** What ends a run: that it is over when it is asked for again means that the attempt before has done it. */
+async function once(ask: Asks, end: (handle: Handle) => Promise<void>): Promise<void> {
+  let attempts = 0;
+  await ask(async (handle) => {
+    attempts++;
+    await end(handle).catch((error: unknown) => {
+      if (attempts === 1 || !isLimpetError(error, "WORKFLOW_CLOSED")) throw error;
     });
-  }
+  });
 }

@@ -1,6 +1,6 @@
 // A store, as one process of a test sees it: every durable step is told, the process may end right before one or right after, and what it
 // asks when it is over is never answered.
-import type { ReminderOutcome, Reminders, ReminderWrite, Settlement } from "../ports/reminders.ts";
+import type { ReminderOutcome, Reminders, ReminderWrite, Rewriting, Settlement } from "../ports/reminders.ts";
 import type { Commit, CommitOutcome, Store, Taken, TakeRequest } from "../ports/store.ts";
 import type {
   Append,
@@ -177,6 +177,11 @@ export class MortalStore {
         tell: (batch: readonly Settlement[]) =>
           batch.every(({ kind }) => kind === "release") ? undefined : batch.map(settlementText).join("; "),
         answered: (_: readonly boolean[], batch) => leases.settled(batch),
+      },
+      rewrite: {
+        tell: (batch: readonly Rewriting[]) => batch.map(() => "reminder rewritten").join("; "),
+        answered: (_: readonly boolean[], batch: readonly Rewriting[]) =>
+          leases.settled(batch.map(({ data: _, ...next }) => ({ kind: "next", ...next }))),
       },
     };
   }

@@ -40,6 +40,8 @@ export interface HeldActivity {
   readonly activity: QueuedActivity;
   /** 1 the first time. */
   readonly attempt: number;
+  /** Until then it is nobody else's, on the store's clock. */
+  readonly leaseUntil: number;
 }
 
 export interface ClaimWish {
@@ -52,6 +54,8 @@ export interface ClaimWish {
 
 /** Of a row that is claimed until it is clear whether it is begun. */
 const CLAIM_MS = 10_000;
+/** Clocks are not quite the same, and telling takes a moment: whoever has less left asks whether it has it still. */
+const MARGIN_MS = 2_000;
 
 export class ActivityTasks {
   readonly #world: ActivityTasksWorld;
@@ -89,10 +93,6 @@ export class ActivityTasks {
       await store.settle([{ generation, token, kind: "dead", tick: row.tick, error }]);
       return undefined;
     }
-    if (!(await this.#world.isOpen(activity))) {
-      await store.settle([{ generation, token, kind: "done" }]);
-      return undefined;
-    }
     const problem = lateness(activity, row.tick.attempt, now);
     if (problem !== undefined) {
       await this.#tell(activity, timedOut(activity, problem));
@@ -101,9 +101,17 @@ export class ActivityTasks {
     }
     const tick = { ...row.tick, due: now, attempt: row.tick.attempt + 1 };
     const leaseMs = wish.leaseOf(activity, now);
-    const [isMine] = await store.settle([{ generation, token, kind: "next", tick, leaseMs }]);
+    const [isOpen, [isMine]] = await Promise.all([
+      this.#world.isOpen(activity),
+      store.settle([{ generation, token, kind: "next", tick, leaseMs }]),
+    ]);
     if (isMine !== true) return undefined;
-    return { key, generation, token, tick, activity, attempt: activity.attempts + tick.attempt };
+    if (!isOpen) {
+      await store.settle([{ generation, token, kind: "done" }]);
+      return undefined;
+    }
+    const attempt = activity.attempts + tick.attempt;
+    return { key, generation, token, tick, activity, attempt, leaseUntil: now + leaseMs };
   }
 
   /** It was handed out to nobody, or its worker stops: that was no attempt. */
@@ -144,15 +152,17 @@ export class ActivityTasks {
     const { generation, token, tick } = held;
     const activity = { ...held.activity, heartbeat: details };
     const rewriting = { generation, token, tick, leaseMs, data: writeActivity(activity) };
+    const now = this.#world.now();
     const [isMine] = await this.#world.store.rewrite([rewriting]);
     if (isMine !== true) throw lost();
-    return { ...held, activity };
+    return { ...held, activity, leaseUntil: now + leaseMs };
   }
 
   async #end(held: HeldActivity, news: News): Promise<void> {
     const { store } = this.#world;
-    const { generation, token, activity } = held;
-    if ((await store.renew([generation], token, CLAIM_MS)).length > 0) throw lost();
+    const { generation, token, activity, leaseUntil } = held;
+    const isSure = this.#world.now() < leaseUntil - MARGIN_MS;
+    if (!isSure && (await store.renew([generation], token, CLAIM_MS)).length > 0) throw lost();
     await this.#tell(activity, news);
     // If this gets lost, the run itself takes the row away when it has heard of it.
     await store.settle([{ generation, token, kind: "done" }]);

@@ -299,8 +299,12 @@ export class ActivityWorker {
 
   async #renewSome(some: readonly Running[], leaseMs: number): Promise<void> {
     const generations = some.map(({ held }) => held.generation);
+    const leaseUntil = this.#world.now() + leaseMs;
     const gone = new Set(await this.#world.renew(generations, this.#token, leaseMs));
-    await Promise.all(some.filter(({ held }) => gone.has(held.generation)).map((one) => this.#lost(one)));
+    for (const one of some) {
+      if (gone.has(one.held.generation)) await this.#lost(one);
+      else one.held = { ...one.held, leaseUntil };
+    }
   }
 
   /** One that was ended from outside takes nothing of its own away. */

@@ -1,7 +1,8 @@
 // How something is sent to a run. What a workflow is told or asked by others is for whichever run of it is open; what comes of the decisions
 // of one run is for that run alone.
-import type { Arrival } from "../ports/workflows.ts";
+import type { Arrival, ArrivalOutcome, Workflows } from "../ports/workflows.ts";
 import { type Message, type Sent, writeMessage } from "./messages.ts";
+import { nextOf } from "./run-reader.ts";
 
 /** However often a run is asked to end, it is asked once. Whoever is asked is not left waiting, also when its code could not go on. */
 export const CANCEL_KEY = "cancel";
@@ -14,4 +15,17 @@ export function arrivalOf(
   const { namespace, workflowId, runId, key } = to;
   const goesAlong = !("of" in message) && message.kind !== "LookAgain";
   return { namespace, workflowId, runId, key, data: writeMessage(message, more), goesAlong };
+}
+
+/** Sends it. What was meant for a run that others continue by now follows them to the one that is open. */
+export async function sendTo(store: Pick<Workflows, "arrive" | "find">, arrival: Arrival): Promise<ArrivalOutcome> {
+  for (let to = arrival; ; ) {
+    const [outcome] = await store.arrive([to]);
+    const isContinued = outcome!.kind === "closed" && outcome!.status === "continued";
+    if (!isContinued || !to.goesAlong || to.runId === undefined) return outcome!;
+    const run = await store.find(to);
+    const next = run && nextOf(run);
+    if (next === undefined) return outcome!;
+    to = { ...to, runId: next };
+  }
 }

@@ -3,101 +3,25 @@
 import { type Duration, parseDuration } from "../kernel/durations.ts";
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import { rebuildTold, tellError } from "../kernel/told-error.ts";
-import { fromWire, toWire } from "../kernel/values.ts";
+import { tellError } from "../kernel/told-error.ts";
+import { toWire } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
-import type { Arrival, RunQuery, RunStart, RunStatus, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
+import type { Arrival, RunStart, RunStatus, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
 import { arrivalOf, CANCEL_KEY } from "./arrivals.ts";
-import type { AttributeValue } from "./context.ts";
-import type { AnyWorkflow, InputOf, QueryName, ResultOf, SignalName, UpdateName } from "./definition.ts";
+import type { AnyWorkflow, InputOf, ResultOf } from "./definition.ts";
 import { checked, checkWorkflowId } from "./definition.ts";
 import type { EndWatch, RunEnd } from "./end-watch.ts";
 import { endFromOutside } from "./ending.ts";
-import type { HistoryEvent, Started } from "./events.ts";
+import type { Started } from "./events.ts";
 import { readPage } from "./events.ts";
 import { type Message, writeError } from "./messages.ts";
 import type { Dispatcher } from "./outgoing.ts";
+import { describeRun, RunReader, readEnd } from "./run-reader.ts";
+import { UpdateCall } from "./update-call.ts";
+import type { StartOptions, UpdateOptions, WorkflowHandle, WorkflowList, WorkflowQuery } from "./workflow-handle.ts";
 
-export interface StartOptions<Input> {
-  /** Default: a new one. */
-  readonly id?: string;
-  readonly input: Input;
-  readonly queue?: string;
-  /** When a run of that id is open: "fail" (default), "existing" to get that one, "terminate" to end it and start anew. */
-  readonly ifRunning?: "fail" | "existing" | "terminate";
-  /** When runs of that id have ended: "start" another (default), "start unless completed", or "fail". */
-  readonly ifEnded?: "start" | "start unless completed" | "fail";
-  readonly memo?: Readonly<Record<string, unknown>>;
-  readonly attributes?: Readonly<Record<string, AttributeValue>>;
-  /** All runs of it together, and one run, may take so long. */
-  readonly timeout?: Duration;
-  readonly runTimeout?: Duration;
-  /** It begins so much later. */
-  readonly delay?: Duration;
-  /** Only workers of this build run it. */
-  readonly build?: string;
-}
-
-export interface UpdateOptions {
-  /** The same for every attempt at one update. Default: a new one. */
-  readonly id?: string;
-  /** Ends the waiting for its answer; the update itself goes on. */
-  readonly signal?: AbortSignal;
-}
-
-export interface RunDescription {
-  readonly workflowId: string;
-  readonly runId: string;
-  readonly type: string;
-  readonly queue: string;
-  readonly status: RunStatus;
-  readonly startedAt: number;
-  readonly closedAt: number | undefined;
-  readonly historyEvents: number;
-  readonly historyBytes: number;
-  readonly memo: Readonly<Record<string, unknown>>;
-  readonly attributes: Readonly<Record<string, AttributeValue>>;
-  /** Why its worker could not go on with it. */
-  readonly blocked: string | undefined;
-  readonly attempt: number;
-  readonly stickyWorker: string | undefined;
-  readonly stickyUntil: number | undefined;
-}
-
-export interface RunHistoryEvent {
-  readonly number: number;
-  readonly at: number;
-  readonly event: HistoryEvent;
-}
-
-export interface WorkflowList {
-  readonly runs: readonly RunDescription[];
-  /** For the next page; undefined: this was the last one. */
-  readonly before: number | undefined;
-}
-
-export type WorkflowQuery = Partial<Omit<RunQuery, "namespace">>;
-
-/** One workflow, by its id. */
-export interface WorkflowHandle<Result> {
-  readonly id: string;
-  /** A certain run of it; undefined: the open one, or else the latest. */
-  readonly runId: string | undefined;
-  /** Waits for its end. Throws what it ended with. */
-  result(options?: { readonly signal?: AbortSignal; readonly timeout?: Duration }): Promise<Result>;
-  signal<Input>(name: SignalName<Input> | string, input: Input): Promise<void>;
-  query<Answer, Input>(name: QueryName<Answer, Input>, input?: Input): Promise<Answer>;
-  query<Answer = unknown>(name: string, input?: unknown): Promise<Answer>;
-  update<Answer, Input>(name: UpdateName<Answer, Input>, input?: Input, options?: UpdateOptions): Promise<Answer>;
-  update<Answer = unknown>(name: string, input?: unknown, options?: UpdateOptions): Promise<Answer>;
-  /** Asks it to end. What it does about it is up to it. */
-  cancel(reason?: string): Promise<void>;
-  /** Ends it, now, whatever its code says. */
-  terminate(reason?: string): Promise<void>;
-  describe(): Promise<RunDescription>;
-  history(): Promise<RunHistoryEvent[]>;
-}
+export type * from "./workflow-handle.ts";
 
 export interface ClientWorld {
   readonly clock: Clock;
@@ -117,24 +41,23 @@ export interface ClientWorld {
   isHere(ref: number): boolean;
 }
 
-const HISTORY_BYTES = 4 * 1024 * 1024;
 /** Others may start one, too, each time. */
 const TERMINATIONS = 5;
-const FIRST_LOOK_MS = 5;
-const LONGEST_LOOK_MS = 500;
 
 export class WorkflowClient {
   readonly #world: ClientWorld;
+  readonly #reader: RunReader;
 
   constructor(world: ClientWorld) {
     this.#world = world;
+    this.#reader = new RunReader(world.store, world.namespace);
   }
 
   /** Starts a workflow. Resolves when that is durable. */
   start<W extends AnyWorkflow>(workflow: W, options: StartOptions<InputOf<W>>): Promise<WorkflowHandle<ResultOf<W>>>;
   start<Result = unknown>(type: string, options: StartOptions<unknown>): Promise<WorkflowHandle<Result>>;
   async start(of: AnyWorkflow | string, options: StartOptions<unknown>): Promise<WorkflowHandle<never>> {
-    const { ifRunning = "fail" } = options;
+    const { ifRunning = "fail", ifEnded = "start" } = options;
     const { start, started, at } = this.prepare(typeof of === "string" ? of : of.name, options);
     const { workflowId } = start;
     let { ref, runId, isNew, status } = await this.#world.start(start, started, at);
@@ -142,7 +65,7 @@ export class WorkflowClient {
       await this.#terminate(workflowId, runId, "another run of it was started").catch(unlessClosed);
       ({ ref, runId, isNew, status } = await this.#world.start(start, started, at));
     }
-    if (!isNew && ifRunning !== "existing") {
+    if (!isNew && (status === "running" ? ifRunning : ifEnded) !== "existing") {
       throw new LimpetError("WORKFLOW_EXISTS", `there is a workflow ${workflowId} already, as run ${runId}`);
     }
     return this.#handle(workflowId, runId, ref);
@@ -165,12 +88,13 @@ export class WorkflowClient {
       ...(options.attributes !== undefined && { attributes: payload(options.attributes, "attributes") }),
       ...(runTimeoutAt !== undefined && { runTimeoutAt }),
       ...(timeoutAt !== undefined && { timeoutAt }),
+      ...(options.build !== undefined && { build: options.build }),
     };
     const { ifEnded = "start" } = options;
     const start = dispatcher.start(told, {
       queue: checked("queue", options.queue ?? this.#world.queue),
       at,
-      ifClosed: ifEnded === "fail" ? "keep" : ifEnded,
+      ifClosed: ifEnded === "fail" || ifEnded === "existing" ? "keep" : ifEnded,
       build: options.build,
       delayMs: options.delay === undefined ? 0 : parseDuration(options.delay, "delay"),
     });
@@ -230,7 +154,7 @@ export class WorkflowClient {
         await this.#world.arrive(this.signalTo(id, runId, typeof name === "string" ? name : name.signal, input));
       },
       query: async (name: string | { readonly query: string }, input?: unknown) => {
-        const run = await this.#find(id, runId);
+        const run = await this.#reader.latest(id, runId);
         return (await this.#world.query(run, typeof name === "string" ? name : name.query, input)) as never;
       },
       update: (name: string | { readonly update: string }, input?: unknown, options?: UpdateOptions) =>
@@ -239,20 +163,9 @@ export class WorkflowClient {
         await this.#world.arrive(this.cancelTo(id, runId, reason));
       },
       terminate: (reason = "") => this.#terminate(id, runId, reason),
-      describe: async () => describeRun(await this.#find(id, runId)),
-      history: () => this.#history(id, runId),
+      describe: async () => describeRun(await this.#reader.find(id, runId)),
+      history: () => this.#reader.history(id, runId),
     };
-  }
-
-  async #find(workflowId: string, runId: string | undefined): Promise<StoredRun> {
-    const { store, namespace } = this.#world;
-    const run = await store.find({ namespace, workflowId, runId });
-    if (run === undefined)
-      throw new LimpetError(
-        "WORKFLOW_UNKNOWN",
-        `there is no workflow ${workflowId}${runId === undefined ? "" : ` with a run ${runId}`}`,
-      );
-    return run;
   }
 
   async #result(
@@ -280,7 +193,7 @@ export class WorkflowClient {
   }
 
   async #end(workflowId: string, runId: string | undefined, signal: AbortSignal): Promise<RunEnd> {
-    const { ref, status, result } = await this.#find(workflowId, runId);
+    const { ref, status, result } = await this.#reader.find(workflowId, runId);
     return status === "running" ? this.#world.ends.wait(ref, signal) : { status, result: result ?? "{}" };
   }
 
@@ -289,77 +202,29 @@ export class WorkflowClient {
     runId: string | undefined,
     name: string,
     input: unknown,
-    { id = this.#world.random.id(), signal }: UpdateOptions = {},
+    { id, signal }: UpdateOptions = {},
   ): Promise<unknown> {
     checked("update", name);
-    const run = await this.#find(workflowId, runId);
-    const message = { kind: "UpdateRequested", id, name, input: payload(input, "the input") } as const;
-    await this.#world.arrive(this.#to(workflowId, run.runId, id, message));
-    // The answer is in the history: it is looked for in what is new there, less and less often. That the store is away for a while
-    // says nothing about the update, which is durable by now.
-    const look = { ref: run.ref, runId: run.runId, after: run.events };
-    for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS)) {
-      const answer = await this.#answerOf(workflowId, id, look).catch(unlessAway);
-      if (answer?.kind === "UpdateCompleted") return fromWire(answer.result);
-      if (answer?.kind === "UpdateFailed") throw rebuildTold(answer.error);
-      if (answer?.kind === "UpdateRejected") throw refused(answer.error);
-      await new Promise<void>((resolve) => this.#world.clock.after(pauseMs, resolve));
-      signal?.throwIfAborted();
-    }
-  }
-
-  /** What became of an update, if that is among the events behind `look.after`, which moves on. */
-  async #answerOf(
-    workflowId: string,
-    id: string,
-    look: { readonly ref: number; readonly runId: string; after: number },
-  ): Promise<HistoryEvent | undefined> {
-    const { store } = this.#world;
-    const { pages } = await store.history(look.ref, look.after, HISTORY_BYTES);
-    for (const { from, count, data } of pages) {
-      look.after = from + count - 1;
-      for (const event of readPage(data).events) {
-        if (!("id" in event) || event.id !== id) continue;
-        if (event.kind !== "UpdateAccepted" && event.kind !== "UpdateApplied") return event;
-      }
-    }
-    if (pages.length > 0) return undefined;
-    const { status } = await this.#find(workflowId, look.runId);
-    const isOver = status !== "running" && (await store.history(look.ref, look.after, 1)).pages.length === 0;
-    if (isOver)
-      throw new LimpetError("WORKFLOW_CLOSED", `workflow ${workflowId} ended (${status}) before the update was done`);
-    return undefined;
+    const { clock, store, random } = this.#world;
+    const own = id ?? random.id();
+    const message = { kind: "UpdateRequested", id: own, name, input: payload(input, "the input") } as const;
+    const before = await this.#reader.find(workflowId, runId);
+    const { ref, runId: at } = await this.#world.arrive(this.#to(workflowId, before.runId, own, message));
+    // One that is sent again may have been answered long ago.
+    const after = id === undefined && ref === before.ref ? before.events : 0;
+    const world = { clock, store, reader: this.#reader };
+    return new UpdateCall(workflowId, own, { ref, runId: at, after }, world).answer(signal);
   }
 
   async #terminate(workflowId: string, runId: string | undefined, reason: string): Promise<void> {
-    const run = await this.#find(workflowId, runId);
+    const run = await this.#reader.latest(workflowId, runId);
     const said = reason === "" ? `workflow ${workflowId} was terminated` : reason;
     const error = tellError(new LimpetError("WORKFLOW_TERMINATED", said));
     if (!(await endFromOutside(run, "terminated", error, this.#world))) {
-      throw closed(workflowId, (await this.#find(workflowId, run.runId)).status);
+      throw closed(workflowId, (await this.#reader.find(workflowId, run.runId)).status);
     }
     this.#world.ends.ended(run.ref, { status: "terminated", result: writeError(error) });
   }
-
-  async #history(workflowId: string, runId: string | undefined): Promise<RunHistoryEvent[]> {
-    const run = await this.#find(workflowId, runId);
-    const events: RunHistoryEvent[] = [];
-    for (let after = 0; after < run.events; ) {
-      const { pages } = await this.#world.store.history(run.ref, after, HISTORY_BYTES);
-      if (pages.length === 0) break;
-      for (const { from, count, data } of pages) {
-        const step = readPage(data);
-        for (const [i, event] of step.events.entries()) events.push({ number: from + i, at: step.at, event });
-        after = from + count - 1;
-      }
-    }
-    return events;
-  }
-}
-
-/** Whoever can wait looks again. */
-function unlessAway(error: unknown): undefined {
-  if (!isLimpetError(error, "STORE_UNAVAILABLE")) throw error;
 }
 
 function unlessClosed(error: unknown): void {
@@ -380,47 +245,3 @@ export const closed = (workflowId: string, status: RunStatus | undefined): Limpe
   status === undefined
     ? new LimpetError("WORKFLOW_UNKNOWN", `there is no workflow ${workflowId}`)
     : new LimpetError("WORKFLOW_CLOSED", `workflow ${workflowId} is over (${status})`);
-
-function refused(told: unknown): Error {
-  const error = rebuildTold(told);
-  if (error instanceof LimpetError && error.code === "UPDATE_UNKNOWN") return error;
-  return new LimpetError("UPDATE_REJECTED", error?.message ?? "the update was refused", { cause: error });
-}
-
-function readEnd(workflowId: string, { status, result }: RunEnd): unknown {
-  const { result: value, error } = JSON.parse(result) as { result?: unknown; error?: unknown };
-  if (status === "completed") return fromWire(value);
-  const cause = rebuildTold(error);
-  switch (status) {
-    case "cancelled":
-      throw new LimpetError("WORKFLOW_CANCELLED", `workflow ${workflowId} was cancelled`, { cause });
-    case "terminated":
-      throw new LimpetError("WORKFLOW_TERMINATED", cause?.message ?? `workflow ${workflowId} was terminated`, {
-        cause,
-      });
-    case "timed out":
-      throw new LimpetError("WORKFLOW_TIMED_OUT", `workflow ${workflowId} took too long`, { cause });
-    default:
-      throw new LimpetError("WORKFLOW_FAILED", `workflow ${workflowId} failed: ${cause?.message}`, { cause });
-  }
-}
-
-function describeRun(run: StoredRun): RunDescription {
-  return {
-    workflowId: run.workflowId,
-    runId: run.runId,
-    type: run.type,
-    queue: run.queue,
-    status: run.status,
-    startedAt: run.startedAt,
-    closedAt: run.closedAt,
-    historyEvents: run.events,
-    historyBytes: run.bytes,
-    memo: fromWire(JSON.parse(run.memo)) as Record<string, unknown>,
-    attributes: fromWire(JSON.parse(run.attributes)) as Record<string, AttributeValue>,
-    blocked: run.task?.problem,
-    attempt: run.task?.attempt ?? 0,
-    stickyWorker: run.stickyWorker,
-    stickyUntil: run.stickyUntil,
-  };
-}

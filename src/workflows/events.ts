@@ -191,6 +191,8 @@ export interface Started {
     readonly onClose: ParentClosePolicy;
   };
   readonly continuedFrom?: string;
+  /** Ids of the last signals that the run before it had heard: one of them that is sent again does not count. */
+  readonly heard?: readonly string[];
   /** When the run, and when the workflow with all that it continues as, must be over. */
   readonly runTimeoutAt?: number;
   readonly timeoutAt?: number;

@@ -12,9 +12,10 @@ import type { Settle } from "../ports/settle.ts";
 import type { AnyWorkflow } from "./definition.ts";
 import { describeDecision, isSameDecision } from "./divergence.ts";
 import { checkFlags } from "./engine-flags.ts";
-import type { Decision, End, HistoryEvent, News, Started, Step } from "./events.ts";
+import type { Decision, End, HistoryEvent, News, Started, Step, Wire } from "./events.ts";
 import { isDecision, isEnd } from "./events.ts";
 import { runInside } from "./inside.ts";
+import { checkPayload } from "./payload-size.ts";
 import { RecordedDecisions } from "./recorded-decisions.ts";
 import { RunContext } from "./run-context.ts";
 import { RunHandlers, type Signal } from "./run-handlers.ts";
@@ -34,9 +35,9 @@ export type NewDecision = Numbered<Decision>;
 
 /** Thrown by `ctx.continueAsNew`: the code goes no further. */
 export class Continued {
-  readonly input: unknown;
+  readonly input: Wire;
 
-  constructor(input: unknown) {
+  constructor(input: Wire) {
     this.input = input;
   }
 }
@@ -205,7 +206,9 @@ export class Execution {
     let end: NewDecision;
     try {
       const result = await this.workflow.run(context, input);
-      end = { kind: "WorkflowCompleted", result: toWire(result, "the result", "RESULT_INVALID") };
+      const wire = toWire(result, "the result", "RESULT_INVALID");
+      checkPayload(wire, "the result");
+      end = { kind: "WorkflowCompleted", result: wire };
     } catch (thrown) {
       // Wrong code is no end of the run: it can be mended, and the run goes on.
       if (thrown instanceof LimpetError && thrown.code === "WORKFLOW_MISUSED") this.#break(thrown);
@@ -225,7 +228,7 @@ export class Execution {
 
   #endBy(thrown: unknown): NewDecision {
     if (thrown instanceof Continued) {
-      const input = toWire(thrown.input, "the input", "WORKFLOW_INVALID");
+      const { input } = thrown;
       return { kind: "WorkflowContinuedAsNew", type: this.workflow.name, input, runId: nextRunId(this.started.runId) };
     }
     const error = tellError(thrown);
@@ -345,6 +348,7 @@ export class Execution {
       return readWire(recorded.result);
     }
     const result = toWire(fn(), "the value", "WORKFLOW_INVALID");
+    checkPayload(result, "the value");
     this.decide({ kind: "SideEffectRecorded", result });
     return readWire(result);
   }

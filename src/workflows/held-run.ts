@@ -47,6 +47,8 @@ export class HeldRun {
   readonly children = new Map<number, { readonly workflowId: string; readonly onParentClose: ParentClosePolicy }>();
   /** Ids of signals and updates that were taken, so that one that is sent again counts once. */
   readonly seen = new Set<string>();
+  /** Of the signals among them, in their order; and the last ones that the run before this one had heard. */
+  readonly heard: string[] = [];
   #wake: (() => void) | undefined;
   #isNudged = false;
 
@@ -118,7 +120,12 @@ export class HeldRun {
         this.queued.delete(event.of);
         this.scheduled.delete(event.of);
         break;
+      case "WorkflowStarted":
+        this.#hear(...(event.heard ?? []));
+        break;
       case "SignalReceived":
+        this.#hear(event.id);
+        break;
       case "UpdateAccepted":
       case "UpdateRejected":
         this.seen.add(event.id);
@@ -126,6 +133,11 @@ export class HeldRun {
       default:
         break;
     }
+  }
+
+  #hear(...ids: readonly string[]): void {
+    this.heard.push(...ids);
+    for (const id of ids) this.seen.add(id);
   }
 
   /** Whoever runs for it runs for nobody now. */

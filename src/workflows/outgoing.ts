@@ -29,7 +29,8 @@ export interface Outgoing {
 }
 
 /** A run as far as this has to know it: one that is in memory here, or one of a worker elsewhere. */
-export interface DecidingRun extends Pick<HeldRun, "workflowId" | "runId" | "queued" | "scheduled" | "children"> {
+export interface DecidingRun
+  extends Pick<HeldRun, "workflowId" | "runId" | "queued" | "scheduled" | "children" | "heard"> {
   readonly execution: Pick<
     Execution,
     "started" | "startedAt" | "awaited" | "isAwaited" | "memo" | "attributes" | "unheard"
@@ -42,6 +43,8 @@ export interface OutgoingNeeds {
   readonly book: ReminderBook;
 }
 
+/** Signals whose ids the next run knows. Whoever sends one again does so soon, so that it is among these. */
+const HEARD = 100;
 /** A delivery that fails is tried until it works: what it brings must not be lost. */
 const PERSISTENT = { attempts: Number.MAX_SAFE_INTEGER, pause: "1s", longestPause: "1m" } as const;
 
@@ -226,6 +229,8 @@ export class Dispatcher {
     const { execution, workflowId } = run;
     const { started } = execution;
     const { timeoutAt, runTimeoutAt, parent } = started;
+    const left = new Set(execution.unheard.map(({ id }) => id));
+    const heard = run.heard.filter((id) => !left.has(id)).slice(-HEARD);
     const told = {
       type: end.type,
       workflowId,
@@ -234,6 +239,7 @@ export class Dispatcher {
       memo: toWire(execution.memo, "memo", "WORKFLOW_INVALID"),
       attributes: toWire(execution.attributes, "attributes", "WORKFLOW_INVALID"),
       continuedFrom: started.runId,
+      ...(heard.length > 0 && { heard }),
       ...(started.build !== undefined && { build: started.build }),
       ...(parent !== undefined && { parent }),
       ...(timeoutAt !== undefined && { timeoutAt }),

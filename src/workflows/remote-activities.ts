@@ -45,6 +45,7 @@ export interface ActivityHolder {
 /** Where the row of a task is, whose claim it is, and which attempt. */
 interface Name {
   readonly key: ReminderKey;
+  readonly workflowId: string;
   readonly queue: string;
   readonly token: string;
   readonly worker: string;
@@ -75,7 +76,8 @@ export class RemoteActivities {
   }
 
   #taskOf({ key, token, tick, activity, attempt }: HeldActivity, { id: worker, queue }: RemoteWorker): ActivityTask {
-    const id = writeName({ key, queue, token, worker, attempt });
+    const { workflowId } = activity;
+    const id = writeName({ key, workflowId, queue, token, worker, attempt });
     const startedAt = tick.due;
     const leaseUntil = startedAt + this.#leaseOf(activity, startedAt, startedAt);
     return { id, attemptId: `${token}-${attempt}`, activity, queue, attempt, worker, leaseUntil, startedAt };
@@ -95,7 +97,7 @@ export class RemoteActivities {
     const activity = row && readActivity(row);
     if (row === undefined || activity === undefined) return;
     const { generation, tick } = row;
-    await this.#world.tasks.release({ key, generation, token, tick, activity, attempt });
+    await this.#world.tasks.release({ key, generation, token, tick, activity, attempt, leaseUntil: 0 });
   }
 
   async complete(holder: ActivityHolder, result: Wire): Promise<void> {
@@ -112,9 +114,7 @@ export class RemoteActivities {
     return this.#asHolder(holder, async (held) => {
       const { activity, tick } = held;
       const end = await this.#world.endOf(activity);
-      if (end !== undefined) {
-        throw over("the workflow is over", { task_id: holder.taskId, run_closed_reason: end });
-      }
+      if (end !== undefined) throw over(holder.taskId, end);
       const now = this.#world.now();
       const leaseMs = this.#leaseOf(activity, tick.due, now);
       if (details !== undefined) await this.#world.tasks.note(held, details, leaseMs);
@@ -136,7 +136,7 @@ export class RemoteActivities {
   /** Throws unless that worker has that attempt, still. Its lease is longer by that. */
   async #held(holder: ActivityHolder): Promise<HeldActivity> {
     const { store, namespace } = this.#world;
-    const { key, token, worker, attempt } = readName(holder.taskId);
+    const { key, workflowId, token, worker, attempt } = readName(holder.taskId);
     const extras = { task_id: holder.taskId };
     if (holder.attemptId !== `${token}-${attempt}`) {
       throw new Refused(409, "attempt_not_found", "this is not an attempt of this task", extras);
@@ -147,37 +147,42 @@ export class RemoteActivities {
     const row = key.namespace === namespace ? await store.get(key) : undefined;
     const activity = row && readActivity(row);
     if (row === undefined || activity === undefined) {
-      throw over("the activity is over, or its workflow does not wait for it", extras);
+      throw over(holder.taskId, await this.#world.endOf({ workflowId, runId: key.id }));
     }
     const { generation, tick, leasedUntil } = row;
     const now = this.#world.now();
     if (leasedUntil === undefined || leasedUntil <= now) {
       throw new Refused(409, "lease_expired", "the lease of the task is over", extras);
     }
-    const lost = await store.renew([generation], token, this.#leaseOf(activity, tick.due, now));
-    if (lost.length > 0) throw notLeased(holder.taskId);
-    return { key, generation, token, tick, activity, attempt };
+    const leaseMs = this.#leaseOf(activity, tick.due, now);
+    if ((await store.renew([generation], token, leaseMs)).length > 0) throw notLeased(holder.taskId);
+    return { key, generation, token, tick, activity, attempt, leaseUntil: now + leaseMs };
   }
 }
 
 const notLeased = (taskId: string): Refused =>
   new Refused(409, "task_not_leased", "another attempt has begun", { task_id: taskId });
 
-const over = (message: string, extras: Readonly<Record<string, unknown>>): Refused =>
-  new Refused(404, "task_not_found", message, { ...extras, cancel_requested: true, can_continue: false });
+/** `end`: how its run has ended, if it has. */
+function over(taskId: string, end: string | undefined): Refused {
+  const message = "the activity is over, or its workflow does not wait for it";
+  const extras = { task_id: taskId, run_closed_reason: end ?? null, cancel_requested: true, can_continue: false };
+  return new Refused(404, "task_not_found", message, extras);
+}
 
-function writeName({ key, queue, token, worker, attempt }: Name): string {
+function writeName({ key, workflowId, queue, token, worker, attempt }: Name): string {
   const { namespace, type, id, name } = key;
-  return Buffer.from(JSON.stringify([namespace, type, id, name, queue, token, worker, attempt])).toString("base64url");
+  const parts = [namespace, type, id, name, workflowId, queue, token, worker, attempt];
+  return Buffer.from(JSON.stringify(parts)).toString("base64url");
 }
 
 function readName(taskId: string): Name {
   try {
     const parts: unknown = JSON.parse(Buffer.from(taskId, "base64url").toString());
-    if (Array.isArray(parts) && parts.length === 8 && parts.slice(0, 7).every((part) => typeof part === "string")) {
-      const [namespace, type, id, name, queue, token, worker, attempt] = parts;
+    if (Array.isArray(parts) && parts.length === 9 && parts.slice(0, 8).every((part) => typeof part === "string")) {
+      const [namespace, type, id, name, workflowId, queue, token, worker, attempt] = parts;
       if (type.startsWith(activityType(queue, "")))
-        return { key: { namespace, type, id, name }, queue, token, worker, attempt };
+        return { key: { namespace, type, id, name }, workflowId, queue, token, worker, attempt };
     }
   } catch {
     // Whatever it is, it is no task.

@@ -53,6 +53,7 @@ export class RemoteRun implements DecidingRun {
   readonly queued = new Set<number>();
   readonly scheduled: Map<number, ScheduledActivity> = new Map();
   readonly children: DecidingRun["children"] = new Map();
+  readonly heard: string[] = [];
   readonly #seen = new Set<string>();
   readonly #failedGroups = new Set<string>();
   #memo: Record<string, unknown> = {};
@@ -133,6 +134,7 @@ export class RemoteRun implements DecidingRun {
     this.started = started;
     this.startedAt = at;
     this.isDue = true;
+    this.#hear(...(started.heard ?? []));
     this.#memo = { ...(started.memo as object | undefined) };
     this.#attributes = { ...(started.attributes as object | undefined) };
   }
@@ -220,7 +222,7 @@ export class RemoteRun implements DecidingRun {
         this.#stepOver(event.of, true);
         break;
       case "SignalReceived":
-        this.#seen.add(event.id);
+        this.#hear(event.id);
         this.#received(event.name);
         break;
       case "UpdateAccepted":
@@ -236,6 +238,11 @@ export class RemoteRun implements DecidingRun {
       default:
         break;
     }
+  }
+
+  #hear(...ids: readonly string[]): void {
+    this.heard.push(...ids);
+    for (const id of ids) this.#seen.add(id);
   }
 
   #stepOver(n: number, isFailure: boolean): void {

@@ -75,7 +75,7 @@ export class RunContext implements WorkflowContext {
         if (typeof method !== "string" || method === "then") return undefined;
         checkMethod(method);
         return (...args: unknown[]) => {
-          const input = given(args, "the arguments");
+          const input = payload(args, "the arguments");
           return run.ask({ kind: "ActorCalled", type, id, method, input });
         };
       },
@@ -139,7 +139,7 @@ export class RunContext implements WorkflowContext {
       kind: "ChildWorkflowScheduled",
       type,
       workflowId,
-      input: given(options.input, "the input"),
+      input: payload(options.input, "the input"),
       ...(options.queue !== undefined && { queue: options.queue }),
       onParentClose: options.onParentClose ?? "terminate",
     });
@@ -154,7 +154,7 @@ export class RunContext implements WorkflowContext {
     const run = this.#run;
     return {
       signal(name, input) {
-        const wire = given(input, "the input");
+        const wire = payload(input, "the input");
         run.decide({ kind: "SignalSent", workflowId, name: nameOf("signal", name), input: wire });
       },
       cancel() {
@@ -195,7 +195,9 @@ export class RunContext implements WorkflowContext {
   }
 
   setMemo(entries: Readonly<Record<string, unknown>>): void {
-    this.#run.decide({ kind: "MemoUpserted", entries: toWire(entries, "memo", "WORKFLOW_INVALID") });
+    const wire = toWire(entries, "memo", "WORKFLOW_INVALID");
+    checkPayload(wire, "memo");
+    this.#run.decide({ kind: "MemoUpserted", entries: wire });
     this.#run.memo = { ...this.#run.memo, ...entries };
   }
 
@@ -204,16 +206,15 @@ export class RunContext implements WorkflowContext {
   }
 
   setAttributes(attributes: Readonly<Record<string, AttributeValue>>): void {
-    this.#run.decide({
-      kind: "SearchAttributesUpserted",
-      attributes: toWire(attributes, "attributes", "WORKFLOW_INVALID"),
-    });
+    const wire = toWire(attributes, "attributes", "WORKFLOW_INVALID");
+    checkPayload(wire, "attributes");
+    this.#run.decide({ kind: "SearchAttributesUpserted", attributes: wire });
     const merged = { ...this.#run.attributes, ...attributes };
     this.#run.attributes = Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null));
   }
 
   continueAsNew(input?: unknown): never {
-    throw new Continued(input);
+    throw new Continued(payload(input, "the input"));
   }
 
   get isCancelled(): boolean {

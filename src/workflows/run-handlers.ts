@@ -5,6 +5,7 @@ import { tellError } from "../kernel/told-error.ts";
 import { toWire } from "../kernel/values.ts";
 import type { NewDecision } from "./execution.ts";
 import { runInside } from "./inside.ts";
+import { checkPayload } from "./payload-size.ts";
 
 export interface UpdateHandler {
   readonly handle: (input: unknown) => unknown;
@@ -95,7 +96,9 @@ export class RunHandlers {
     const update = this.#updates.get(name);
     const done = this.#inside(async () => {
       if (update === undefined) throw this.#unknown("UPDATE_UNKNOWN", `has no update called ${name}`, this.#updates);
-      return toWire(await update.handle(input), "the result", "RESULT_INVALID");
+      const result = toWire(await update.handle(input), "the result", "RESULT_INVALID");
+      checkPayload(result, "the result");
+      return result;
     });
     void done.then(
       (result) => this.#needs.conclude({ kind: "UpdateCompleted", id, result }),

@@ -3,6 +3,7 @@ import { LimpetError } from "../kernel/errors.ts";
 import type { ActorKey } from "../kernel/names.ts";
 import type { Candidate, Standing } from "../ports/coordination.ts";
 import type { Claim, ClaimRequest, ReminderOutcome, ReminderWrite, Settlement } from "../ports/reminders.ts";
+import type { RememberedChange, ShardHomeChange, ShardRule } from "../ports/shards.ts";
 import type { Commit, CommitVerdict, Taken, TakeRequest } from "../ports/store.ts";
 import type {
   Append,
@@ -21,6 +22,8 @@ import type { Station } from "./network.ts";
 export type Question =
   | ("take" | "commit" | "read" | "ping")
   | ("campaign" | "resign" | "members" | "note")
+  /** Of shards: settling rules and taking them back; reading and noting homes; remembering actors and reading them. */
+  | ("rule" | "homes" | "note homes" | "remember" | "recall")
   /** Of reminders: setting, cancelling, and what people do with dead ones; claiming; settling; renewing. */
   | ("remind" | "claim" | "settle" | "renew")
   /** Of workflows: starting, what arrives, steps, ending from outside. */
@@ -39,6 +42,9 @@ export interface DatabaseWatcher {
   campaigned?(station: Station, candidate: Candidate, standing: Standing): void;
   /** A host has taken itself out of the members. */
   left?(station: Station, incarnations: readonly string[]): void;
+  ruled?(station: Station, asked: ShardRule, settled: ShardRule): void;
+  notedHomes?(station: Station, term: number, changes: readonly ShardHomeChange[], isCurrent: boolean): void;
+  remembered?(station: Station, changes: readonly RememberedChange[]): void;
   /** Those that a commit brings are told with the commit alone. */
   reminded?(station: Station, batch: readonly ReminderWrite[], outcomes: readonly ReminderOutcome[]): void;
   claimed?(station: Station, request: ClaimRequest, claim: Claim): void;
@@ -55,7 +61,7 @@ export interface DatabaseWatcher {
 }
 
 export const WRITES: ReadonlySet<Question> = new Set<Question>([
-  ...(["take", "commit", "campaign", "resign", "note"] as const),
+  ...(["take", "commit", "campaign", "resign", "note", "rule", "note homes", "remember"] as const),
   ...(["remind", "claim", "settle", "renew"] as const),
   ...(["start", "arrive", "append", "end", "poll", "extend", "give back", "wake", "await", "worker", "prune"] as const),
 ]);

@@ -6,6 +6,7 @@ import type { ActorKey } from "../kernel/names.ts";
 import type { Prng } from "../kernel/prng.ts";
 import type { Coordination } from "../ports/coordination.ts";
 import type { Reminders, ReminderWrite } from "../ports/reminders.ts";
+import type { Shards } from "../ports/shards.ts";
 import {
   type ActorQuery,
   type Commit,
@@ -23,6 +24,7 @@ import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { CoordinationClient } from "./database-coordination.ts";
 import { type DatabaseWatcher, failure, type Question, WRITES } from "./database-questions.ts";
 import { RemindersClient } from "./database-reminders.ts";
+import { ShardsClient } from "./database-shards.ts";
 import { WorkflowsClient } from "./database-workflows.ts";
 import { BEGINNING } from "./local-clock.ts";
 import type { Station } from "./network.ts";
@@ -192,6 +194,7 @@ class Client implements Store {
   readonly lanes = 1;
   readonly eager = 512;
   readonly coordination: Coordination;
+  readonly shards: Shards;
   readonly #reminders: RemindersClient;
   readonly #workflows: WorkflowsClient;
   readonly #database: Database;
@@ -204,6 +207,7 @@ class Client implements Store {
     this.#station = station;
     const ask: Ask = (question, work) => this.#ask(question, work);
     this.coordination = new CoordinationClient(database, station, ask);
+    this.shards = new ShardsClient(database, station, ask);
     this.#reminders = new RemindersClient(database, station, ask);
     this.#workflows = new WorkflowsClient(database, station, ask);
   }

@@ -18,6 +18,11 @@ export class MemoryCoordination implements Coordination {
     this.#checkOpen = checkOpen;
   }
 
+  /** Of the leadership as it is now. */
+  get term(): number {
+    return this.#roll.leadership.term;
+  }
+
   async campaign(candidate: Candidate, dead: readonly string[] = []): Promise<Standing> {
     this.#checkOpen();
     this.#roll = campaigned(this.#roll, candidate, dead, this.#now());
@@ -43,7 +48,7 @@ export class MemoryCoordination implements Coordination {
 
   async note(term: number, changes: readonly MemberChange[]): Promise<boolean> {
     this.#checkOpen();
-    if (term !== this.#roll.leadership.term) return false;
+    if (term !== this.term) return false;
     const members = new Map(this.#members);
     for (const change of changes) {
       if (change.kind === "drop") members.delete(change.incarnation);

@@ -2,8 +2,8 @@
 // the process ends, so it is for tests and for trying things out.
 import { invariant, LimpetError } from "../../kernel/errors.ts";
 import type { ActorKey } from "../../kernel/names.ts";
-import type { Coordination } from "../../ports/coordination.ts";
 import { bringsLease, type ReminderOutcome, type Reminders, type ReminderWrite } from "../../ports/reminders.ts";
+import type { Shards } from "../../ports/shards.ts";
 import type {
   ActorQuery,
   Commit,
@@ -17,6 +17,7 @@ import type {
 import { byCodePoint } from "./code-points.ts";
 import { MemoryCoordination } from "./memory-coordination.ts";
 import { MemoryReminders } from "./memory-reminders.ts";
+import { MemoryShards } from "./memory-shards.ts";
 import { MemoryWorkflows } from "./memory-workflows.ts";
 
 interface Row extends ActorKey {
@@ -36,8 +37,9 @@ export class MemoryStore implements Store {
   readonly location = "memory";
   readonly lanes = 1;
   readonly eager = 512;
-  readonly coordination: Coordination;
+  readonly coordination: MemoryCoordination;
   readonly workflows: MemoryWorkflows;
+  readonly shards: Shards;
   readonly #reminders: MemoryReminders;
   /** Rows by ref; the first one has ref 1. */
   readonly #rows: Row[] = [];
@@ -52,6 +54,10 @@ export class MemoryStore implements Store {
     this.coordination = new MemoryCoordination(now, () => this.#checkOpen());
     this.#reminders = new MemoryReminders(now, () => this.#checkOpen());
     this.workflows = new MemoryWorkflows(this.#reminders, now, () => this.#checkOpen());
+    this.shards = new MemoryShards(
+      () => this.coordination.term,
+      () => this.#checkOpen(),
+    );
   }
 
   get reminders(): Reminders {

@@ -1,6 +1,7 @@
 // The tables, as numbered steps. A step that was released is never changed: a later step changes what it made.
 import { coordinationTables } from "./coordination-tables.ts";
 import { reminderOrder, reminderTables } from "./reminder-tables.ts";
+import { shardTables } from "./shard-tables.ts";
 import { workflowTables } from "./workflow-tables.ts";
 
 export interface Migration {
@@ -74,4 +75,6 @@ const goingAlong: Migration = {
 
 const order: Migration = { number: 6, name: "order of reminders", sql: reminderOrder };
 
-export const MIGRATIONS: readonly Migration[] = [actors, coordination, reminders, workflows, goingAlong, order];
+const shards: Migration = { number: 7, name: "shards", sql: shardTables };
+
+export const MIGRATIONS: readonly Migration[] = [actors, coordination, reminders, workflows, goingAlong, order, shards];

@@ -3,6 +3,7 @@
 import type { ActorKey } from "../../kernel/names.ts";
 import type { Coordination } from "../../ports/coordination.ts";
 import type { Reminders } from "../../ports/reminders.ts";
+import type { Shards } from "../../ports/shards.ts";
 import type {
   ActorQuery,
   Commit,
@@ -21,6 +22,7 @@ import { Listing } from "./listing.ts";
 import { migrate } from "./migrate.ts";
 import { PostgresReminders } from "./reminders.ts";
 import { type PostgresOptions, type PostgresSettings, postgresSettings } from "./settings.ts";
+import { PostgresShards } from "./shards.ts";
 import { Takes } from "./take.ts";
 import { PostgresWorkflows } from "./workflows.ts";
 
@@ -39,6 +41,7 @@ class PostgresStore implements Store {
   /** A statement has a price of its own, so fewer than this go together on one connection. */
   readonly eager = 128;
   readonly coordination: Coordination;
+  readonly shards: Shards;
   readonly #connections: Connections;
   readonly #leadership: Connections;
   readonly #reminders: PostgresReminders;
@@ -64,6 +67,7 @@ class PostgresStore implements Store {
       announce: (namespace) => reminders.announce(namespace, "workflows"),
       watch: (namespace, listener) => reminders.listen(namespace, listener, "workflows"),
     });
+    this.shards = new PostgresShards(this.#connections, schema, heldMs);
     this.#takes = new Takes(this.#connections, schema, heldMs);
     this.#commits = new Commits(
       this.#connections,

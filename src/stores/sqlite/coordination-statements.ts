@@ -86,7 +86,7 @@ export class CoordinationStatements {
   }
 
   note(term: number, changes: readonly MemberChange[]): boolean {
-    if (!this.#isCurrent(term)) return false;
+    if (!this.isCurrent(term)) return false;
     let more = 0;
     for (const change of changes) {
       const { incarnation } = change.kind === "drop" ? change : change.member;
@@ -112,7 +112,7 @@ export class CoordinationStatements {
   }
 
   /** Everything here runs in one write transaction, so what is true now stays true until it ends. */
-  #isCurrent(term: number): boolean {
+  isCurrent(term: number): boolean {
     const [current] = this.#term.get() as unknown as [number];
     return current === term;
   }

@@ -6,6 +6,7 @@ import type { ActorKey } from "../../kernel/names.ts";
 import type { Candidate, MemberChange } from "../../ports/coordination.ts";
 import type { ActorQuery, Commit, CommitOutcome, StoredActor, Taken, TakeRequest } from "../../ports/store.ts";
 import { packRiders, type ReminderChange, type ReminderLook, type Riders } from "./reminder-messages.ts";
+import type { ShardHomesWrite, ShardLook, ShardWrite } from "./shard-messages.ts";
 import {
   WORKFLOW_DOUBTFUL,
   WORKFLOW_KNOWN,
@@ -40,11 +41,12 @@ export type CoordinationWrite =
   | { readonly kind: "campaign"; readonly candidate: Candidate; readonly dead: readonly string[] }
   | { readonly kind: "resign"; readonly incarnation: string }
   | { readonly kind: "note"; readonly term: number; readonly changes: readonly MemberChange[] }
-  | { readonly kind: "leave"; readonly incarnations: readonly string[] };
+  | { readonly kind: "leave"; readonly incarnations: readonly string[] }
+  | ShardHomesWrite;
 
-export type Write = ActorWrite | CoordinationWrite | ReminderChange | WorkflowChange;
+export type Write = ActorWrite | CoordinationWrite | ReminderChange | WorkflowChange | ShardWrite;
 /** What schedulers ask goes before everything else that waits: a leadership runs out while it waits. */
-export type Urgent = CoordinationWrite | { readonly kind: "members" };
+export type Urgent = CoordinationWrite | { readonly kind: "members" } | { readonly kind: "homes" };
 
 export type Question =
   | ActorWrite
@@ -53,16 +55,19 @@ export type Question =
   | ReminderLook
   | WorkflowChange
   | WorkflowLook
+  | ShardWrite
+  | ShardLook
   | { readonly kind: "list"; readonly query: ActorQuery }
   | { readonly kind: "find"; readonly key: ActorKey }
   | { readonly kind: "ping" }
   | { readonly kind: "close" };
 
 type Kind = Question["kind"];
-const COORDINATION_WRITES: ReadonlySet<Kind> = new Set(["campaign", "resign", "note", "leave"]);
+const COORDINATION_WRITES: ReadonlySet<Kind> = new Set(["campaign", "resign", "note", "leave", "note-homes"]);
 const OTHER_WRITES: ReadonlySet<Kind> = new Set([
   ...(["take", "commit"] as const),
   ...(["remind", "claim", "settle", "rewrite", "renew", "revive", "forget"] as const),
+  ...(["settle-rule", "reset-shards", "remember"] as const),
   ...WORKFLOW_WRITES,
 ]);
 /** Whoever asked these must know that they may have been done. The others are harmless to do twice without knowing. */
@@ -90,7 +95,7 @@ export function mayRepeat({ kind }: Write, error: unknown): boolean {
 }
 
 export const isUrgent = (question: Question): question is Urgent =>
-  question.kind === "members" || isCoordinationWrite(question);
+  question.kind === "members" || question.kind === "homes" || isCoordinationWrite(question);
 
 /** Answers to urgent questions come in the order of those, and answers to the others in theirs. */
 export type Answer =

@@ -192,6 +192,19 @@ const STEPS = [
    ) STRICT, WITHOUT ROWID;`,
   // 5. What arrives may be for the workflow, and not for one run of it alone.
   "ALTER TABLE workflow_inbox ADD COLUMN goes_along INTEGER NOT NULL DEFAULT 0;",
+  // 6. Shards. Each table is one tree, in the order in which it is read. A shard without a row has no home.
+  `CREATE TABLE shard_rules (
+     namespace TEXT NOT NULL, type TEXT NOT NULL, shards INTEGER NOT NULL, version TEXT NOT NULL,
+     PRIMARY KEY (namespace, type)
+   ) STRICT, WITHOUT ROWID;
+   CREATE TABLE shard_homes (
+     namespace TEXT NOT NULL, type TEXT NOT NULL, shard INTEGER NOT NULL, incarnation TEXT NOT NULL,
+     PRIMARY KEY (namespace, type, shard)
+   ) STRICT, WITHOUT ROWID;
+   CREATE TABLE remembered_actors (
+     namespace TEXT NOT NULL, type TEXT NOT NULL, shard INTEGER NOT NULL, id TEXT NOT NULL,
+     PRIMARY KEY (namespace, type, shard, id)
+   ) STRICT, WITHOUT ROWID;`,
 ] as const;
 
 export function migrate(db: DatabaseSync, transactions: Transactions, file: string): void {

@@ -7,6 +7,7 @@ import type { ActorKey } from "../../kernel/names.ts";
 import type { Coordination } from "../../ports/coordination.ts";
 import { type Log, silentLog } from "../../ports/log.ts";
 import type { Reminders } from "../../ports/reminders.ts";
+import type { Shards } from "../../ports/shards.ts";
 import type { ActorQuery, Commit, CommitOutcome, Store, StoredActor, Taken, TakeRequest } from "../../ports/store.ts";
 import type { Workflows } from "../../ports/workflows.ts";
 import { SqliteCoordination } from "./coordination.ts";
@@ -22,6 +23,7 @@ import {
   unpackTaken,
 } from "./messages.ts";
 import { SqliteReminders } from "./reminders.ts";
+import { SqliteShards } from "./shards.ts";
 import { WorkerLink } from "./worker-link.ts";
 import { SqliteWorkflows } from "./workflows.ts";
 
@@ -86,6 +88,7 @@ export class SqliteStore implements Store {
   readonly coordination: Coordination;
   readonly reminders: Reminders;
   readonly workflows: Workflows;
+  readonly shards: Shards;
   readonly #link: WorkerLink;
 
   constructor(location: string, link: WorkerLink) {
@@ -94,6 +97,7 @@ export class SqliteStore implements Store {
     this.coordination = new SqliteCoordination(link);
     this.reminders = new SqliteReminders(link);
     this.workflows = new SqliteWorkflows(link);
+    this.shards = new SqliteShards(link);
   }
 
   async take(batch: readonly TakeRequest[]): Promise<Taken[]> {

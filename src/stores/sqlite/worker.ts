@@ -38,6 +38,8 @@ import {
   unpackWrites,
 } from "./reminder-messages.ts";
 import { counts, ReminderStatements } from "./reminder-statements.ts";
+import { packHomes, type ResetAnswer, unpackHomeChanges, unpackRemembered } from "./shard-messages.ts";
+import { ShardStatements } from "./shard-statements.ts";
 import { toLimpetError } from "./sqlite-errors.ts";
 import type { Transactions } from "./transactions.ts";
 import { WorkflowDesk, workflowRows } from "./workflow-desk.ts";
@@ -65,7 +67,11 @@ function rowsOf(question: Write, value: unknown): number {
     case "remind":
     case "settle":
     case "rewrite":
+    case "note-homes":
+    case "remember":
       return question.count;
+    case "reset-shards":
+      return (value as ResetAnswer).forgotten;
     case "claim":
       return (value as ClaimAnswer).count;
     case "renew":
@@ -75,6 +81,7 @@ function rowsOf(question: Write, value: unknown): number {
     case "leave":
     case "revive":
     case "forget":
+    case "settle-rule":
       return 1;
     default:
       return workflowRows(question, value);
@@ -98,6 +105,7 @@ class Desk {
   readonly #claims: ReminderClaims;
   readonly #reminderListing: ReminderListing;
   readonly #workflows: WorkflowDesk;
+  readonly #shards: ShardStatements;
   readonly #inbox = new Inbox(() => receiveMessageOnPort(port)?.message as Question | undefined);
 
   constructor(db: DatabaseSync, transactions: Transactions) {
@@ -110,6 +118,7 @@ class Desk {
     this.#claims = new ReminderClaims(db);
     this.#reminderListing = new ReminderListing(db);
     this.#workflows = new WorkflowDesk(db, this.#reminders);
+    this.#shards = new ShardStatements(db);
   }
 
   /** Answers a question and all that have come meanwhile. */
@@ -177,6 +186,17 @@ class Desk {
         return this.#coordination.note(question.term, question.changes);
       case "leave":
         return this.#coordination.leave(question.incarnations);
+      case "note-homes": {
+        const isCurrent = this.#coordination.isCurrent(question.term);
+        if (isCurrent) this.#shards.noteHomes(unpackHomeChanges(question));
+        return isCurrent;
+      }
+      case "settle-rule":
+        return this.#shards.settle(question.rule);
+      case "reset-shards":
+        return this.#shards.reset(question.namespace, question.type, question.limit);
+      case "remember":
+        return this.#shards.remember(unpackRemembered(question));
       case "remind":
         return this.#reminders.write(unpackWrites(question), Date.now());
       case "settle":
@@ -221,6 +241,10 @@ class Desk {
     switch (question.kind) {
       case "members":
         return this.#transactions.read(() => this.#coordination.members());
+      case "homes":
+        return packHomes(this.#transactions.read(() => this.#shards.homes()));
+      case "remembered":
+        return this.#transactions.read(() => this.#shards.remembered(question.shard, question.after, question.limit));
       case "list":
         return this.#transactions.read(() => this.#listing.list(question.query));
       case "find":

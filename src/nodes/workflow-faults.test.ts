@@ -1,0 +1,456 @@
+// Bad input and faults: each has an answer that is defined, nothing is lost by it, and other runs are not affected.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
+import type { Store } from "../ports/store.ts";
+import type { Append, TaskClaim, Workflows } from "../ports/workflows.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+import { type TestApp, testLimpet } from "../testing.ts";
+import type { WorkflowHandle } from "../workflows/client.ts";
+import { signal, update, workflow } from "../workflows/definition.ts";
+import { type HistoryEvent, writePage } from "../workflows/events.ts";
+import { HISTORY_MOST_EVENTS, HISTORY_SUGGESTED_EVENTS } from "../workflows/history-budget.ts";
+import { VirtualClock } from "../world/virtual-clock.ts";
+
+const NAMESPACE = "default";
+const MiB = 1024 * 1024;
+const go = signal<unknown>("go");
+
+const hasCode =
+  (code: LimpetError["code"], about = /./) =>
+  (error: unknown): boolean =>
+    isLimpetError(error, code) && about.test(error.message);
+
+/** Another run that must not notice anything. */
+const healthy = workflow("healthy", async (ctx) => {
+  await ctx.activity("step");
+  await ctx.sleep("1m");
+  return "well";
+});
+const step = async (): Promise<string> => "done";
+
+async function isWell(app: TestApp): Promise<void> {
+  const handle = await app.workflows.start(healthy, { input: undefined });
+  await app.advance("2m");
+  assert.equal(await handle.result(), "well");
+}
+
+const blockedBy = async (handle: WorkflowHandle<unknown>): Promise<string> => String((await handle.describe()).blocked);
+
+/** A store whose workflows do something else than they should. */
+function storeWith(clock: VirtualClock, changes: (workflows: Workflows) => Partial<Workflows>): Store {
+  const store = new MemoryStore(() => clock.now());
+  const changed = changes(store.workflows);
+  const workflows = new Proxy(store.workflows, {
+    get(target, name) {
+      const own = changed[name as keyof Workflows];
+      if (own !== undefined) return own;
+      const value = Reflect.get(target, name) as unknown;
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  return new Proxy(store, {
+    get(target, name) {
+      if (name === "workflows") return workflows;
+      const value = Reflect.get(target, name) as unknown;
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
+const theft = (worker: string): TaskClaim => ({
+  ...{ namespace: NAMESPACE, queue: "default", build: "", types: ["held"], limit: 10, isSticky: false },
+  ...{ staleMs: 1, compatible: [], binds: false, lease: { token: `of ${worker}`, worker, leaseMs: 3_600_000 } },
+});
+
+const NOTHING = {
+  affinity: undefined,
+  attributes: undefined,
+  memo: undefined,
+  reminders: [],
+  starts: [],
+  arrivals: [],
+};
+
+describe("a worker that completes a task twice", () => {
+  it("has completed it once: what is sent again changes nothing", async () => {
+    const clock = new VirtualClock();
+    const twice = storeWith(clock, (workflows) => ({
+      append: async (batch) => {
+        await workflows.append(batch);
+        return workflows.append(batch);
+      },
+    }));
+    const ran: number[] = [];
+    const counts = workflow("counts", async (ctx) => {
+      for (let n = 0; n < 5; n++) await ctx.activity("note", n);
+      await ctx.signal(go);
+      return "counted";
+    });
+    const note = async (n: number): Promise<void> => void ran.push(n);
+    const activities = { note, step };
+    await using app = await testLimpet({ workflows: [counts, healthy], activities, clock, stateStore: twice });
+    const handle = await app.workflows.start(counts, { input: undefined });
+    await app.advance("1s");
+    await handle.signal(go, 1);
+    assert.equal(await handle.result(), "counted");
+    assert.deepEqual(ran, [0, 1, 2, 3, 4]);
+    const kinds = (await handle.history()).map(({ event }) => event.kind);
+    assert.equal(kinds.filter((kind) => kind === "ActivityCompleted").length, 5);
+    await isWell(app);
+  });
+});
+
+describe("a worker whose lease is gone", () => {
+  /** A run whose activity is under way, by a worker that cannot renew its lease. */
+  async function held(clock: VirtualClock) {
+    const store = storeWith(clock, () => ({
+      renew: async () => {
+        throw new LimpetError("STORE_UNAVAILABLE", "not now");
+      },
+    }));
+    const going = Promise.withResolvers<string>();
+    const holds = workflow("held", async (ctx) => ctx.activity("wait"));
+    const activities = { wait: () => going.promise, step };
+    const settings = { worker: { lease: "30s", pollInterval: "1h" } };
+    const app = await testLimpet({ workflows: [holds, healthy], activities, clock, stateStore: store, ...settings });
+    const handle = await app.workflows.start(holds, { id: "h", input: undefined });
+    await app.advance("10s");
+    return { app, handle, going, store };
+  }
+
+  it("because somebody has stolen it writes nothing: what the thief wrote stands", async () => {
+    const clock = new VirtualClock();
+    const { app, handle, going, store } = await held(clock);
+    await using _ = app;
+    await app.advance("25s");
+    const { tasks } = await store.workflows.claim(theft("thief"));
+    assert.equal(tasks.length, 1);
+    const [{ ref, token, last, taken }] = tasks as [(typeof tasks)[0]];
+    going.resolve("of the first");
+    await app.advance("1s");
+    assert.equal((await handle.describe()).historyEvents, last);
+    const events: HistoryEvent[] = [
+      { kind: "ActivityCompleted", of: 1, result: "of the thief" },
+      { kind: "WorkflowCompleted", n: 2, result: "of the thief" },
+    ];
+    const page = writePage({ at: clock.now(), events });
+    const fate = { kind: "close", status: "completed", result: JSON.stringify({ result: "of the thief" }) } as const;
+    const stolen: Append = { ref, token, last, page, taken, fate, ...NOTHING };
+    assert.equal((await store.workflows.append([stolen]))[0]?.kind, "done");
+    await app.advance("1m");
+    assert.equal(await handle.result(), "of the thief");
+    await isWell(app);
+  });
+
+  it("because it ran out, and nobody has taken it, completes its task all the same", async () => {
+    const { app, handle, going } = await held(new VirtualClock());
+    await using _ = app;
+    await app.advance("29s");
+    going.resolve("late");
+    assert.equal(await handle.result(), "late");
+  });
+});
+
+describe("a worker with commands that do not match the history", () => {
+  it("writes nothing, and the run says both sides; it goes on when matching code appears", async () => {
+    const make = (name: string) =>
+      workflow("made", async (ctx) => {
+        await ctx.activity(name);
+        await ctx.signal(go);
+        return name;
+      });
+    const activities = { a: step, b: step, step };
+    await using app = await testLimpet({ workflows: [make("a"), healthy], activities });
+    const handle = await app.workflows.start("made", { id: "m", input: undefined });
+    await app.advance("1s");
+    const before = await handle.history();
+    await app.restart({ workflows: [make("b"), healthy] });
+    await handle.signal(go, 1);
+    await app.advance("1m");
+    assert.match(await blockedBy(handle), /history has ActivityScheduled a .*decides ActivityScheduled b/);
+    assert.deepEqual(await handle.history(), before);
+    await isWell(app);
+    await app.restart({ workflows: [make("a"), healthy] });
+    await app.advance("10m");
+    assert.equal(await handle.result(), "a");
+  });
+});
+
+describe("a history at its limit", () => {
+  const listens = workflow("listens", async (ctx) => {
+    let heard = 0;
+    while ((await ctx.signal(go)) !== "end") heard++;
+    return [heard, ctx.info.continueAsNewSuggested];
+  });
+
+  /** A run that has heard so many signals. */
+  async function withHistory(app: TestApp, signals: number): Promise<WorkflowHandle<unknown>> {
+    const { start, started } = app.workflows.prepare("listens", { id: "l", input: undefined });
+    const heard = (n: number): HistoryEvent => ({ kind: "SignalReceived", id: `s${n}`, name: "go", input: n });
+    const events = [started, ...Array.from({ length: signals }, (_, n) => heard(n))];
+    const first = writePage({ at: app.clock.now(), events });
+    await app.store.workflows.start([{ ...start, first }]);
+    return app.workflows.get("l");
+  }
+
+  const open = (): Promise<TestApp> =>
+    testLimpet({ workflows: [listens, healthy], activities: { step }, checksReplay: false }) as Promise<TestApp>;
+
+  it("parks the run with the reason, and keeps what has arrived", async () => {
+    await using app = await open();
+    const handle = await withHistory(app, HISTORY_MOST_EVENTS - 2);
+    for (const what of ["one", "two", "three"]) await handle.signal(go, what);
+    await app.advance("1m");
+    assert.match(await blockedBy(handle), /no room for more; it should continue as new earlier/);
+    assert.equal((await handle.describe()).status, "running");
+    const { task } = (await app.store.workflows.find({ namespace: NAMESPACE, workflowId: "l" }))!;
+    assert.deepEqual([task!.arrived - task!.taken, task!.arrived], [3, 3]);
+    await isWell(app);
+  });
+
+  it("still lets the run be terminated, or cancelled without waiting for the next try", async () => {
+    for (const how of ["terminate", "cancel"] as const) {
+      await using app = await open();
+      const handle = await withHistory(app, HISTORY_MOST_EVENTS);
+      await handle.signal(go, "more");
+      await app.advance("1m");
+      await handle[how]("too long");
+      await app.advance("1m");
+      const code = how === "cancel" ? "WORKFLOW_CANCELLED" : "WORKFLOW_TERMINATED";
+      await assert.rejects(handle.result(), hasCode(code));
+    }
+  });
+
+  it("is told to the workflow in time: from the suggestion on it should continue as new", async () => {
+    for (const [events, isSuggested] of [
+      [HISTORY_SUGGESTED_EVENTS - 10, false],
+      [HISTORY_SUGGESTED_EVENTS, true],
+    ] as const) {
+      await using app = await open();
+      const handle = await withHistory(app, events);
+      await handle.signal(go, "end");
+      assert.deepEqual(await handle.result(), [events, isSuggested]);
+    }
+  });
+
+  it("counts bytes as well", async () => {
+    await using app = await open();
+    const handle = await app.workflows.start(listens, { id: "big", input: undefined });
+    for (let i = 0; i < 27; i++) {
+      await handle.signal(go, "x".repeat(2 * MiB - 100));
+      await app.advance(10);
+    }
+    await app.advance("1m");
+    assert.match(await blockedBy(handle), /no room for more/);
+    await isWell(app);
+  });
+});
+
+describe("a payload over 2 MiB", () => {
+  const big = "x".repeat(2 * MiB);
+  const answer = update<number, unknown>("answer");
+
+  it("is refused where a client hands it over, and nothing of it happens", async () => {
+    const listens = workflow("listens", async (ctx, _: unknown) => {
+      ctx.onUpdate(answer, () => 1);
+      return ctx.signal(go);
+    });
+    await using app = await testLimpet({ workflows: [listens] });
+    const tooLarge = hasCode("BODY_TOO_LARGE", /2097154 bytes; 2097152 are allowed/);
+    await assert.rejects(app.workflows.start(listens, { id: "b", input: big }), tooLarge);
+    await assert.rejects(app.workflows.get("b").describe(), hasCode("WORKFLOW_UNKNOWN"));
+    const handle = await app.workflows.start(listens, { id: "l", input: 1 });
+    await assert.rejects(handle.signal(go, big), tooLarge);
+    await assert.rejects(handle.update(answer, big), tooLarge);
+    await app.advance("1s");
+    assert.deepEqual(
+      (await handle.history()).map(({ event }) => event.kind),
+      ["WorkflowStarted"],
+    );
+    await handle.signal(go, big.slice(2));
+    assert.equal(((await handle.result()) as string).length, 2 * MiB - 2);
+  });
+
+  it("fails an activity that returns it, once and for all", async () => {
+    const returns = workflow("returns", async (ctx) => ctx.activity<string>("huge"));
+    await using app = await testLimpet({ workflows: [returns, healthy], activities: { huge: () => big, step } });
+    const huge = app.mock("huge");
+    const handle = await app.workflows.start(returns, { input: undefined });
+    const failed = assert.rejects(handle.result(), hasCode("WORKFLOW_FAILED", /2097154 bytes; 2097152 are allowed/));
+    await app.advance("1m");
+    await failed;
+    assert.equal(huge.calls.length, 1);
+    await isWell(app);
+  });
+
+  it("fails a workflow that hands it to anybody, notes it, records it or returns it", async () => {
+    const ways = {
+      activity: workflow("activity", async (ctx) => ctx.activity("step", big)),
+      child: workflow("child", async (ctx) => ctx.child("healthy", { input: big })),
+      next: workflow("next", async (ctx) => ctx.continueAsNew(big)),
+      memo: workflow("memo", async (ctx) => ctx.setMemo({ big })),
+      attributes: workflow("attributes", async (ctx) => ctx.setAttributes({ big })),
+      "side effect": workflow("side effect", async (ctx) => ctx.sideEffect(() => big)),
+      signal: workflow("signal", async (ctx) => ctx.workflow("another").signal(go, big)),
+      result: workflow("result", async () => big),
+    };
+    await using app = await testLimpet({ workflows: [...Object.values(ways), healthy], activities: { step } });
+    for (const [way, definition] of Object.entries(ways)) {
+      const handle = await app.workflows.start(definition, { id: way, input: undefined });
+      const failed = assert.rejects(
+        handle.result(),
+        hasCode("WORKFLOW_FAILED", /2097\d+ bytes; 2097152 are allowed/),
+        way,
+      );
+      await app.advance("1m");
+      await failed;
+    }
+    await isWell(app);
+  });
+});
+
+describe("what is no value", () => {
+  it("fails a workflow that continues with it, and not its process", async () => {
+    const wrong = workflow("wrong", async (ctx) => ctx.continueAsNew(() => {}));
+    await using app = await testLimpet({ workflows: [wrong, healthy], activities: { step } });
+    const handle = await app.workflows.start(wrong, { input: undefined });
+    const failed = assert.rejects(handle.result(), hasCode("WORKFLOW_FAILED"));
+    await app.advance("1m");
+    await failed;
+    await isWell(app);
+  });
+});
+
+describe("ten thousand signals to one run", () => {
+  it("are heard in their order, each once, and nobody else is held up by them", async () => {
+    const most = 10_000;
+    const hears = workflow("hears", async (ctx) => {
+      const heard: number[] = [];
+      for (let i = 0; i < most; i++) heard.push((await ctx.signal(go)) as number);
+      return heard.every((n, i) => n === i) ? heard.length : heard;
+    });
+    const options = { workflows: [hears, healthy], activities: { step }, checksReplay: false };
+    await using app = await testLimpet(options);
+    const handle = await app.workflows.start(hears, { input: undefined });
+    const well = app.workflows.start(healthy, { id: "well", input: undefined });
+    for (let n = 0; n < most; n += 100) {
+      await Promise.all(Array.from({ length: 100 }, (_, i) => handle.signal(go, n + i)));
+    }
+    assert.equal(await handle.result(), most);
+    await well;
+    await app.advance("2m");
+    assert.equal(await app.workflows.get("well").result(), "well");
+  });
+});
+
+describe("a poisoned workflow", () => {
+  it("that throws on every replay is blocked, tried less and less often, and others go on", async () => {
+    let isReplay = false;
+    const poisoned = workflow("poisoned", async (ctx) => {
+      if (isReplay) await new Promise(() => {});
+      await ctx.signal(go);
+    });
+    await using app = await testLimpet({ workflows: [poisoned, healthy], activities: { step }, checksReplay: false });
+    const handle = await app.workflows.start(poisoned, { id: "p", input: undefined });
+    await app.advance("1s");
+    isReplay = true;
+    app.dropWarmRuns();
+    await handle.signal(go, 1);
+    const attempts: number[] = [];
+    for (let minute = 0; minute < 30; minute++) {
+      await app.advance("1m");
+      attempts.push((await handle.describe()).attempt);
+    }
+    assert.match(await blockedBy(handle), /does not come from ctx/);
+    // Six in the first minute, then one in five.
+    assert.ok(attempts[0]! >= 5 && attempts[29]! <= attempts[0]! + 10, attempts.join(" "));
+    await isWell(app);
+    assert.equal(await app.workflows.count({ isBlocked: true }), 1);
+    isReplay = false;
+    await app.advance("10m");
+    assert.equal(await handle.result(), undefined);
+  });
+
+  it("can be terminated, and cancelled without waiting for the next try", async () => {
+    const poisoned = workflow("poisoned", async (ctx) => {
+      await ctx.signal(go);
+      await new Promise(() => {});
+    });
+    for (const how of ["terminate", "cancel"] as const) {
+      await using app = await testLimpet({ workflows: [poisoned] });
+      const handle = await app.workflows.start(poisoned, { input: undefined });
+      await handle.signal(go, 1);
+      await app.advance("30m");
+      await handle[how]("enough");
+      await app.advance("5s");
+      await assert.rejects(handle.result(), (error) => isLimpetError(error));
+      assert.equal((await handle.describe()).status, how === "cancel" ? "cancelled" : "terminated");
+    }
+  });
+
+  it("that is a child and is ended from outside is told to its parent", async () => {
+    const child = workflow("child", async (ctx) => {
+      await ctx.signal(go);
+      await new Promise(() => {});
+    });
+    const parent = workflow("parent", async (ctx, how: string) => {
+      try {
+        await ctx.child(child, { id: `child of ${how}`, input: undefined });
+        return "done";
+      } catch (error) {
+        return isLimpetError(error) ? error.code : "something else";
+      }
+    });
+    for (const [how, code] of [
+      ["terminate", "WORKFLOW_TERMINATED"],
+      ["cancel", "WORKFLOW_CANCELLED"],
+    ] as const) {
+      await using app = await testLimpet({ workflows: [parent, child] });
+      const handle = await app.workflows.start(parent, { input: how });
+      await app.advance("1s");
+      const inner = app.workflows.get(`child of ${how}`);
+      await inner.signal(go, 1);
+      await app.advance("1m");
+      await inner[how]("enough");
+      await app.advance("10m");
+      assert.equal((await handle.describe()).status, "completed", how);
+      assert.equal(await handle.result(), code);
+    }
+  });
+});
+
+describe("clocks that jump", () => {
+  const naps = workflow("naps", async (ctx) => {
+    const seen = [ctx.now()];
+    for (let i = 0; i < 3; i++) {
+      await ctx.sleep("1h");
+      seen.push(ctx.now());
+    }
+    return seen;
+  });
+
+  for (const [what, jumpMs] of [
+    ["ahead by a day", 86_400_000],
+    ["back by a day", -86_400_000],
+  ] as const) {
+    it(`${what}: no timer is lost, and the time of a run never goes back`, async () => {
+      const clock = new VirtualClock();
+      let jumped = 0;
+      const store = new MemoryStore(() => clock.now() + jumped);
+      await using app = await testLimpet({
+        workflows: [naps, healthy],
+        activities: { step },
+        clock,
+        stateStore: store,
+      });
+      const handle = await app.workflows.start(naps, { input: undefined });
+      await app.advance("30m");
+      jumped = jumpMs;
+      await app.advance("3d");
+      const seen = (await handle.result()) as number[];
+      assert.equal(seen.length, 4);
+      for (const [i, at] of seen.slice(1).entries()) assert.ok(at >= seen[i]! + 3_600_000, `nap ${i + 1}`);
+    });
+  }
+});

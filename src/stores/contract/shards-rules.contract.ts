@@ -1,0 +1,103 @@
+// How ids become shards is settled once, by whoever says it first; and can be taken back.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Ground, ODD_NAMES, type ShardsHarness, withSecond } from "./shards-shared.contract.ts";
+
+export function shardRulesContract(harness: ShardsHarness): void {
+  const ground = () => new Ground(harness.opened().store);
+
+  describe("rules", () => {
+    test("the first one is settled, and everybody after it is told that one", async () => {
+      await withSecond(harness, async (second) => {
+        const it = ground();
+        const first = it.rule(1_000, "a");
+        assert.deepEqual(await it.shards.settle(first), first);
+        for (const place of [it, it.at(second)]) {
+          assert.deepEqual(await place.shards.settle(first), first);
+          assert.deepEqual(await place.shards.settle(it.rule(1_001, "a")), first);
+          assert.deepEqual(await place.shards.settle(it.rule(1_000, "b")), first);
+        }
+      });
+    });
+
+    test("each type of each namespace has its own, whatever they are called", async () => {
+      const [it, elsewhere] = [ground(), ground()];
+      const rules = ODD_NAMES.map((name, i) => it.rule(i + 1, name, name));
+      for (const rule of rules) assert.deepEqual(await it.shards.settle(rule), rule);
+      for (const rule of rules) assert.deepEqual(await it.shards.settle({ ...rule, version: "other" }), rule);
+      const other = elsewhere.rule(7, "other", ODD_NAMES[0]);
+      assert.deepEqual(await elsewhere.shards.settle(other), other);
+    });
+
+    test("versions may be empty and long, and shards many", async () => {
+      const it = ground();
+      for (const [i, version] of ["", "v".repeat(1_000)].entries()) {
+        const rule = it.rule(100_000, version, `T${i}`);
+        await it.shards.settle(rule);
+        assert.deepEqual(await it.shards.settle({ ...rule, shards: 1 }), rule);
+      }
+    });
+
+    test("only what belongs to a rule is kept of it", async () => {
+      const it = ground();
+      const rule = it.rule();
+      const more = Object.assign(() => {}, rule);
+      assert.deepEqual({ ...(await it.shards.settle({ ...more, ...rule })) }, rule);
+      assert.deepEqual({ ...(await it.shards.settle(it.rule(2))) }, rule);
+    });
+  });
+
+  describe("a reset", () => {
+    test("forgets the rule, the homes and the remembered actors of a type, and nothing else", async () => {
+      const [it, elsewhere] = [ground(), ground()];
+      const kept: [Ground, string][] = [
+        [it, "Order"],
+        [it, "cart"],
+        [it, "Car"],
+        [it, "Cart2"],
+        [elsewhere, "Cart"],
+      ];
+      for (const [place, type] of [[it, "Cart"] as const, ...kept]) {
+        await place.shards.settle(place.rule(10, "1", type));
+        await place.note(place.home(1, "h", type), place.home(2, "h", type));
+        await place.remember(place.keep("a", 1, type), place.keep("b", 2, type));
+      }
+      await it.shards.reset(it.namespace, "Cart");
+      assert.deepEqual(await it.ids(1), []);
+      assert.deepEqual(await it.ids(2), []);
+      for (const [place, type] of kept) {
+        assert.deepEqual(await place.shards.settle(place.rule(11, "2", type)), place.rule(10, "1", type));
+        const homes = (await place.homes()).filter((home) => home.type === type);
+        assert.deepEqual(homes, [place.home(1, "h", type), place.home(2, "h", type)]);
+        assert.deepEqual(await place.ids(2, type), ["b"]);
+      }
+      assert.equal((await it.homes()).length, 2 * (kept.length - 1));
+      const anew = it.rule(20, "2");
+      assert.deepEqual(await it.shards.settle(anew), anew);
+      await it.note(it.home(1, "other"));
+      await it.remember(it.keep("c", 1));
+      assert.deepEqual(await it.ids(1), ["c"]);
+    });
+
+    test("of nothing, and of what was reset before, does nothing", async () => {
+      const it = ground();
+      await it.shards.reset(it.namespace, "Cart");
+      await it.shards.settle(it.rule(3));
+      await it.shards.reset(it.namespace, "Cart");
+      await it.shards.reset(it.namespace, "Cart");
+      assert.deepEqual(await it.shards.settle(it.rule(4)), it.rule(4));
+    });
+
+    test("forgets everything, however much is remembered", async () => {
+      const it = ground();
+      const count = 23_000;
+      for (let from = 0; from < count; from += 1_000) {
+        await it.remember(...Array.from({ length: 1_000 }, (_, i) => it.keep(`${from + i}`, i % 3)));
+      }
+      await it.remember(it.keep("stays", 1, "Order"));
+      await it.shards.reset(it.namespace, "Cart");
+      for (const shard of [0, 1, 2]) assert.deepEqual(await it.ids(shard), []);
+      assert.deepEqual(await it.ids(1, "Order"), ["stays"]);
+    });
+  });
+}

@@ -1,0 +1,96 @@
+// Shards within one process: apps that share a MemoryStore share them. Each step runs to its end before anything else does, so all of them
+// are atomic.
+import type {
+  RememberedChange,
+  ShardHomeChange,
+  ShardHomeRow,
+  ShardKey,
+  ShardRule,
+  Shards,
+} from "../../ports/shards.ts";
+import { byCodePoint } from "./code-points.ts";
+import { IdOrder } from "./id-order.ts";
+
+/** What there is of one type. */
+class Kept {
+  rule: ShardRule | undefined;
+  readonly homes = new Map<number, string>();
+  readonly remembered = new Map<number, IdOrder>();
+}
+
+export class MemoryShards implements Shards {
+  /** Namespace, then type: words are never joined. */
+  readonly #namespaces = new Map<string, Map<string, Kept>>();
+  readonly #term: () => number;
+  readonly #checkOpen: () => void;
+
+  /** `term` is that of the leadership as it is now; `checkOpen` throws once the store is closed. */
+  constructor(term: () => number, checkOpen: () => void) {
+    this.#term = term;
+    this.#checkOpen = checkOpen;
+  }
+
+  async settle({ namespace, type, shards, version }: ShardRule): Promise<ShardRule> {
+    this.#checkOpen();
+    const kept = this.#kept({ namespace, type });
+    kept.rule ??= { namespace, type, shards, version };
+    return kept.rule;
+  }
+
+  async reset(namespace: string, type: string): Promise<void> {
+    this.#checkOpen();
+    const types = this.#namespaces.get(namespace);
+    types?.delete(type);
+    if (types?.size === 0) this.#namespaces.delete(namespace);
+  }
+
+  async homes(): Promise<ShardHomeRow[]> {
+    this.#checkOpen();
+    const rows: ShardHomeRow[] = [];
+    for (const [namespace, types] of inOrder(this.#namespaces)) {
+      for (const [type, { homes }] of inOrder(types)) {
+        const shards = [...homes].sort(([a], [b]) => a - b);
+        for (const [shard, incarnation] of shards) rows.push({ namespace, type, shard, incarnation });
+      }
+    }
+    return rows;
+  }
+
+  async noteHomes(term: number, changes: readonly ShardHomeChange[]): Promise<boolean> {
+    this.#checkOpen();
+    if (term !== this.#term()) return false;
+    for (const change of changes) {
+      const { homes } = this.#kept(change);
+      if (change.incarnation === undefined) homes.delete(change.shard);
+      else homes.set(change.shard, change.incarnation);
+    }
+    return true;
+  }
+
+  async remember(changes: readonly RememberedChange[]): Promise<void> {
+    this.#checkOpen();
+    for (const change of changes) {
+      const { remembered } = this.#kept(change);
+      const ids = remembered.get(change.shard) ?? new IdOrder();
+      if (change.isKept) ids.add(change.id);
+      else ids.remove(change.id);
+      if (ids.isEmpty) remembered.delete(change.shard);
+      else remembered.set(change.shard, ids);
+    }
+  }
+
+  async remembered({ namespace, type, shard }: ShardKey, after: string | undefined, limit: number): Promise<string[]> {
+    this.#checkOpen();
+    const ids = this.#namespaces.get(namespace)?.get(type)?.remembered.get(shard);
+    return ids?.behind(after, limit) ?? [];
+  }
+
+  #kept({ namespace, type }: Omit<ShardKey, "shard">): Kept {
+    const types = this.#namespaces.get(namespace) ?? new Map<string, Kept>();
+    const kept = types.get(type) ?? new Kept();
+    this.#namespaces.set(namespace, types.set(type, kept));
+    return kept;
+  }
+}
+
+const inOrder = <T>(byName: ReadonlyMap<string, T>): [string, T][] => [...byName].sort(([a], [b]) => byCodePoint(a, b));

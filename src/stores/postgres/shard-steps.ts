@@ -1,0 +1,94 @@
+// The statements of shards. All of them find their rows by primary keys.
+import type { Statement } from "./connections.ts";
+import { briefly } from "./while-held.ts";
+
+export const readRule = (schema: string): Statement => ({
+  name: "limpet_read_rule",
+  text: `SELECT r.shards, r.version FROM ${schema}.shard_rules r WHERE r.namespace = $1 AND r.type = $2`,
+});
+
+/** Answers with what is settled, also when somebody else did that a moment ago: an update sees it, whatever its snapshot shows. */
+export const settleRule = (schema: string): Statement => ({
+  name: "limpet_settle_rule",
+  text: `
+    INSERT INTO ${schema}.shard_rules AS r (namespace, type, shards, version) VALUES ($1, $2, $3, $4)
+    ON CONFLICT (namespace, type) DO UPDATE SET shards = r.shards
+    RETURNING r.shards, r.version`,
+});
+
+/** One index, read in its order. */
+export const readHomes = (schema: string): Statement => ({
+  name: "limpet_read_homes",
+  text: `
+    SELECT h.namespace, h.type, h.shard, h.incarnation FROM ${schema}.shard_homes h
+    WHERE h.incarnation IS NOT NULL ORDER BY h.namespace, h.type, h.shard`,
+});
+
+/**
+ * The fence: the row of leadership is locked only if its term is still ours, which is looked at again after a wait, and no other term
+ * begins before this is committed. No two changes are of the same shard, so no row is touched twice.
+ */
+export const noteHomes = (schema: string): Statement => ({
+  name: "limpet_note_homes",
+  text: `
+    WITH led AS MATERIALIZED (
+      SELECT one FROM ${schema}.leadership WHERE one AND term = $1 FOR UPDATE
+    ), noted AS (
+      INSERT INTO ${schema}.shard_homes AS h (namespace, type, shard, incarnation)
+      SELECT c.namespace, c.type, c.shard, c.incarnation
+      FROM led, unnest($2::text[], $3::text[], $4::bigint[], $5::text[]) AS c (namespace, type, shard, incarnation)
+      ON CONFLICT (namespace, type, shard) DO UPDATE SET incarnation = excluded.incarnation
+      WHERE h.incarnation IS DISTINCT FROM excluded.incarnation
+    )
+    SELECT EXISTS (SELECT FROM led)`,
+});
+
+/**
+ * No two changes are of the same actor. Those who keep and forget the same actors at once could wait in a circle, as nobody locks all in one
+ * order; so they wait briefly. Nearly always one process alone changes a shard.
+ */
+export const remember = (schema: string): Statement => ({
+  name: "limpet_remember",
+  text: `
+    WITH kept AS (
+      INSERT INTO ${schema}.remembered_actors (namespace, type, shard, id)
+      SELECT k.* FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[]) AS k WHERE ${briefly}
+      ON CONFLICT DO NOTHING
+    )
+    DELETE FROM ${schema}.remembered_actors a
+    USING unnest($5::text[], $6::text[], $7::bigint[], $8::text[]) AS f (namespace, type, shard, id)
+    WHERE ${briefly} AND a.namespace = f.namespace AND a.type = f.type AND a.shard = f.shard AND a.id = f.id`,
+});
+
+/** A page is one range of the index, read in its order. No id is empty, so all of them are behind the empty text. */
+export const readRemembered = (schema: string): Statement => ({
+  name: "limpet_read_remembered",
+  text: `
+    SELECT a.id FROM ${schema}.remembered_actors a
+    WHERE a.namespace = $1 AND a.type = $2 AND a.shard = $3 AND a.id > $4 ORDER BY a.id LIMIT $5`,
+});
+
+/**
+ * In portions: a type may have millions, and no statement of ours may take that long. Rows are deleted where they lie, because the planner
+ * would rather go through all of the type for each one of the portion. None of them moves: they are never updated.
+ */
+export const forgetSome = (schema: string): Statement => ({
+  name: "limpet_forget_some",
+  text: `
+    WITH chosen AS MATERIALIZED (
+      SELECT a.ctid AS place FROM ${schema}.remembered_actors a
+      WHERE a.namespace = $1 AND a.type = $2 ORDER BY a.shard, a.id LIMIT $3
+    ), forgotten AS (
+      DELETE FROM ${schema}.remembered_actors a WHERE a.ctid = ANY (ARRAY(SELECT place FROM chosen))
+    )
+    SELECT count(*) FROM chosen`,
+});
+
+export const dropRule = (schema: string): Statement => ({
+  name: "limpet_drop_rule",
+  text: `
+    WITH homes AS (
+      DELETE FROM ${schema}.shard_homes h WHERE h.namespace = $1 AND h.type = $2
+    )
+    DELETE FROM ${schema}.shard_rules r WHERE r.namespace = $1 AND r.type = $2`,
+});

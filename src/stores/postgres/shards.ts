@@ -1,0 +1,129 @@
+// Shards in PostgreSQL. Each step is one statement, and harmless to do twice; only forgetting a whole type takes several.
+// Homes are written one step after the other, and so are remembered actors: each take no more than one connection of the store.
+import { invariant } from "../../kernel/errors.ts";
+import type {
+  RememberedChange,
+  ShardHomeChange,
+  ShardHomeRow,
+  ShardKey,
+  ShardRule,
+  Shards,
+} from "../../ports/shards.ts";
+import { lastOfActors, lastOfShards } from "../shard-changes.ts";
+import { bigints, texts } from "./arrays.ts";
+import type { Connections, Row, Statement } from "./connections.ts";
+import {
+  dropRule,
+  forgetSome,
+  noteHomes,
+  readHomes,
+  readRemembered,
+  readRule,
+  remember,
+  settleRule,
+} from "./shard-steps.ts";
+import { whileHeld } from "./while-held.ts";
+
+/** Actors that are forgotten by one statement of many. */
+const RESET_ROWS = 10_000;
+
+export class PostgresShards implements Shards {
+  readonly #connections: Connections;
+  readonly #heldMs: number;
+  readonly #statements;
+  /** Settle when the last write of their kind has. */
+  #noted: Promise<unknown> = Promise.resolve();
+  #remembered: Promise<unknown> = Promise.resolve();
+
+  constructor(connections: Connections, schema: string, heldMs: number) {
+    this.#connections = connections;
+    this.#heldMs = heldMs;
+    this.#statements = {
+      readRule: readRule(schema),
+      settleRule: settleRule(schema),
+      dropRule: dropRule(schema),
+      readHomes: readHomes(schema),
+      noteHomes: noteHomes(schema),
+      remember: remember(schema),
+      readRemembered: readRemembered(schema),
+      forgetSome: forgetSome(schema),
+    };
+  }
+
+  settle({ namespace, type, shards, version }: ShardRule): Promise<ShardRule> {
+    const { readRule, settleRule } = this.#statements;
+    return this.#connections.during(async () => {
+      // Nearly always it is settled: every host asks whenever it starts, and need not write for that.
+      const [found] = await this.#run(readRule, [namespace, type]);
+      const settled = found ?? only(await this.#run(settleRule, [namespace, type, shards, version]));
+      const [count, as] = settled as [number, string];
+      return { namespace, type, shards: count, version: as };
+    });
+  }
+
+  reset(namespace: string, type: string): Promise<void> {
+    const { forgetSome, dropRule } = this.#statements;
+    return this.#connections.during(async () => {
+      for (let count = RESET_ROWS; count === RESET_ROWS; ) {
+        [count] = only(await this.#run(forgetSome, [namespace, type, RESET_ROWS])) as [number];
+      }
+      await this.#run(dropRule, [namespace, type]);
+    });
+  }
+
+  async homes(): Promise<ShardHomeRow[]> {
+    const rows = await this.#connections.during(() => this.#run(this.#statements.readHomes, []));
+    return (rows as unknown as [string, string, number, string][]).map(([namespace, type, shard, incarnation]) => {
+      return { namespace, type, shard, incarnation };
+    });
+  }
+
+  async noteHomes(term: number, changes: readonly ShardHomeChange[]): Promise<boolean> {
+    const last = lastOfShards(changes);
+    const values = [term, ...keysOf(last), texts(last.map(({ incarnation }) => incarnation))];
+    const noting = this.#connections.during(() => {
+      const run = () => this.#run(this.#statements.noteHomes, values);
+      const noted = this.#noted.then(run, run);
+      this.#noted = noted;
+      return noted;
+    });
+    return only(await noting)[0] as boolean;
+  }
+
+  async remember(changes: readonly RememberedChange[]): Promise<void> {
+    const last = lastOfActors(changes);
+    const values = [true, false].flatMap((isKept) => {
+      const some = last.filter((change) => change.isKept === isKept);
+      return [...keysOf(some), texts(some.map(({ id }) => id))];
+    });
+    await this.#connections.during(() => {
+      const run = () => this.#run(this.#statements.remember, values);
+      const remembered = this.#remembered.then(run, run);
+      this.#remembered = remembered;
+      return remembered;
+    });
+  }
+
+  async remembered({ namespace, type, shard }: ShardKey, after: string | undefined, limit: number): Promise<string[]> {
+    const values = [namespace, type, shard, after ?? "", limit];
+    const rows = await this.#connections.during(() => this.#run(this.#statements.readRemembered, values));
+    return (rows as unknown as [string][]).map(([id]) => id);
+  }
+
+  /** Whoever else has the leadership, or one of the rows, in a transaction is done in a moment. */
+  #run(statement: Statement, values: unknown[]): Promise<Row[]> {
+    return whileHeld(this.#heldMs, () => this.#connections.run(statement, values, "harmless"));
+  }
+}
+
+const keysOf = (keys: readonly ShardKey[]): Buffer[] => [
+  texts(keys.map(({ namespace }) => namespace)),
+  texts(keys.map(({ type }) => type)),
+  bigints(keys.map(({ shard }) => shard)),
+];
+
+function only(rows: readonly Row[]): Row {
+  const [row] = rows;
+  invariant(row !== undefined, "a step of shards answers with one row");
+  return row;
+}

@@ -1,0 +1,103 @@
+// Shards in the file: rules, homes, remembered actors. Every method that writes runs inside a write transaction that somebody else began,
+// and may run again after it was rolled back. All rows are found by their keys.
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { RememberedChange, ShardHomeChange, ShardKey, ShardRule } from "../../ports/shards.ts";
+import type { HomeRow, ResetAnswer } from "./shard-messages.ts";
+
+export class ShardStatements {
+  readonly #rule: StatementSync;
+  readonly #settle: StatementSync;
+  readonly #dropRule: StatementSync;
+  readonly #homes: StatementSync;
+  readonly #saveHome: StatementSync;
+  readonly #dropHome: StatementSync;
+  readonly #dropHomes: StatementSync;
+  readonly #keep: StatementSync;
+  readonly #forget: StatementSync;
+  readonly #remembered: StatementSync;
+  readonly #place: StatementSync;
+  readonly #forgetTo: StatementSync;
+  readonly #forgetAll: StatementSync;
+
+  constructor(db: DatabaseSync) {
+    const asArrays = (sql: string): StatementSync => {
+      const statement = db.prepare(sql);
+      statement.setReturnArrays(true);
+      return statement;
+    };
+
+    this.#rule = asArrays("SELECT shards, version FROM shard_rules WHERE namespace = ? AND type = ?");
+    this.#settle = db.prepare("INSERT INTO shard_rules (namespace, type, shards, version) VALUES (?, ?, ?, ?)");
+    this.#dropRule = db.prepare("DELETE FROM shard_rules WHERE namespace = ? AND type = ?");
+
+    // Reads all, once for each term, in the order of the tree.
+    this.#homes = asArrays(
+      "SELECT namespace, type, shard, incarnation FROM shard_homes ORDER BY namespace, type, shard",
+    );
+    this.#saveHome = db.prepare(
+      "INSERT OR REPLACE INTO shard_homes (namespace, type, shard, incarnation) VALUES (?, ?, ?, ?)",
+    );
+    this.#dropHome = db.prepare("DELETE FROM shard_homes WHERE namespace = ? AND type = ? AND shard = ?");
+    this.#dropHomes = db.prepare("DELETE FROM shard_homes WHERE namespace = ? AND type = ?");
+
+    this.#keep = db.prepare("INSERT OR IGNORE INTO remembered_actors (namespace, type, shard, id) VALUES (?, ?, ?, ?)");
+    this.#forget = db.prepare(
+      "DELETE FROM remembered_actors WHERE namespace = ? AND type = ? AND shard = ? AND id = ?",
+    );
+    // A page is one range of the tree, read in its order. No id is empty, so all of them are behind the empty text.
+    this.#remembered = asArrays(
+      `SELECT id FROM remembered_actors WHERE namespace = ? AND type = ? AND shard = ? AND id > ? ORDER BY id LIMIT ?`,
+    );
+    this.#place = asArrays(
+      `SELECT shard, id FROM remembered_actors WHERE namespace = ? AND type = ? ORDER BY shard, id LIMIT 1 OFFSET ?`,
+    );
+    this.#forgetTo = db.prepare(
+      "DELETE FROM remembered_actors WHERE namespace = ? AND type = ? AND (shard, id) <= (?, ?)",
+    );
+    this.#forgetAll = db.prepare("DELETE FROM remembered_actors WHERE namespace = ? AND type = ?");
+  }
+
+  settle(rule: ShardRule): ShardRule {
+    const { namespace, type } = rule;
+    const settled = this.#rule.get(namespace, type) as unknown as [number, string] | undefined;
+    if (settled !== undefined) return { namespace, type, shards: settled[0], version: settled[1] };
+    this.#settle.run(namespace, type, rule.shards, rule.version);
+    return rule;
+  }
+
+  /** In portions, so that nobody waits long for the file. */
+  reset(namespace: string, type: string, limit: number): ResetAnswer {
+    const last = this.#place.get(namespace, type, limit - 1) as unknown as [number, string] | undefined;
+    if (last !== undefined) {
+      this.#forgetTo.run(namespace, type, ...last);
+      return { forgotten: limit, isDone: false };
+    }
+    const { changes } = this.#forgetAll.run(namespace, type);
+    this.#dropHomes.run(namespace, type);
+    this.#dropRule.run(namespace, type);
+    return { forgotten: Number(changes), isDone: true };
+  }
+
+  homes(): HomeRow[] {
+    return this.#homes.all() as unknown as HomeRow[];
+  }
+
+  /** Whoever asks leads: that was looked at in the same transaction. */
+  noteHomes(changes: readonly ShardHomeChange[]): void {
+    for (const { namespace, type, shard, incarnation } of changes) {
+      if (incarnation === undefined) this.#dropHome.run(namespace, type, shard);
+      else this.#saveHome.run(namespace, type, shard, incarnation);
+    }
+  }
+
+  remember(changes: readonly RememberedChange[]): void {
+    for (const { namespace, type, shard, id, isKept } of changes) {
+      (isKept ? this.#keep : this.#forget).run(namespace, type, shard, id);
+    }
+  }
+
+  remembered({ namespace, type, shard }: ShardKey, after: string | undefined, limit: number): string[] {
+    const rows = this.#remembered.all(namespace, type, shard, after ?? "", limit);
+    return (rows as unknown as [string][]).map(([id]) => id);
+  }
+}

@@ -1,0 +1,56 @@
+// Shards as the event loop sees them: each step is a question to the worker thread. What the leader asks about homes is answered ahead of
+// takes and commits.
+import type {
+  RememberedChange,
+  ShardHomeChange,
+  ShardHomeRow,
+  ShardKey,
+  ShardRule,
+  Shards,
+} from "../../ports/shards.ts";
+import type { Packed } from "./reminder-messages.ts";
+import { packHomeChanges, packRemembered, type ResetAnswer, unpackHomes } from "./shard-messages.ts";
+import type { WorkerLink } from "./worker-link.ts";
+
+/** Actors that are forgotten in one transaction: it keeps others waiting for some milliseconds. */
+const RESET_ROWS = 5_000;
+
+export class SqliteShards implements Shards {
+  readonly #link: WorkerLink;
+
+  constructor(link: WorkerLink) {
+    this.#link = link;
+  }
+
+  // Field by field, here and below: what else a caller's object may carry need not survive the crossing.
+  async settle({ namespace, type, shards, version }: ShardRule): Promise<ShardRule> {
+    return (await this.#link.ask({
+      kind: "settle-rule",
+      rule: { namespace, type, shards, version },
+    })) as ShardRule;
+  }
+
+  async reset(namespace: string, type: string): Promise<void> {
+    for (;;) {
+      const answer = await this.#link.ask({ kind: "reset-shards", namespace, type, limit: RESET_ROWS });
+      if ((answer as ResetAnswer).isDone) return;
+    }
+  }
+
+  async homes(): Promise<ShardHomeRow[]> {
+    return unpackHomes((await this.#link.ask({ kind: "homes" })) as Packed);
+  }
+
+  async noteHomes(term: number, changes: readonly ShardHomeChange[]): Promise<boolean> {
+    return (await this.#link.ask({ kind: "note-homes", term, ...packHomeChanges(changes) })) as boolean;
+  }
+
+  async remember(changes: readonly RememberedChange[]): Promise<void> {
+    await this.#link.ask({ kind: "remember", ...packRemembered(changes) });
+  }
+
+  async remembered({ namespace, type, shard }: ShardKey, after: string | undefined, limit: number): Promise<string[]> {
+    const question = { kind: "remembered", shard: { namespace, type, shard }, after, limit } as const;
+    return (await this.#link.ask(question)) as string[];
+  }
+}

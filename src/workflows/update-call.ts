@@ -1,0 +1,93 @@
+// Waits for what becomes of an update. The answer is in the history of the run: it is looked for in what is new there, less and less
+// often. That the store is away for a while says nothing about the update, which is durable by then.
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
+import { rebuildTold } from "../kernel/told-error.ts";
+import { fromWire } from "../kernel/values.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Workflows } from "../ports/workflows.ts";
+import { type HistoryEvent, readPage } from "./events.ts";
+import { HISTORY_BYTES, nextOf, type RunReader } from "./run-reader.ts";
+
+const FIRST_LOOK_MS = 5;
+const LONGEST_LOOK_MS = 500;
+
+export interface UpdateWorld {
+  readonly clock: Clock;
+  readonly store: Workflows;
+  readonly reader: RunReader;
+}
+
+/** Where it is looked for: in events of this run behind that number. */
+export interface Look {
+  readonly ref: number;
+  readonly runId: string;
+  readonly after: number;
+}
+
+export class UpdateCall {
+  readonly #workflowId: string;
+  readonly #id: string;
+  readonly #world: UpdateWorld;
+  #look: Look;
+  #isAccepted = false;
+
+  constructor(workflowId: string, id: string, look: Look, world: UpdateWorld) {
+    this.#workflowId = workflowId;
+    this.#id = id;
+    this.#look = look;
+    this.#world = world;
+  }
+
+  async answer(signal: AbortSignal | undefined): Promise<unknown> {
+    for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS)) {
+      const event = await this.#lookOnce().catch(unlessAway);
+      if (event?.kind === "UpdateCompleted") return fromWire(event.result);
+      if (event?.kind === "UpdateFailed") throw rebuildTold(event.error);
+      if (event?.kind === "UpdateRejected") throw refused(event.error);
+      await new Promise<void>((resolve) => this.#world.clock.after(pauseMs, resolve));
+      signal?.throwIfAborted();
+    }
+  }
+
+  async #lookOnce(): Promise<HistoryEvent | undefined> {
+    const { store } = this.#world;
+    const { ref } = this.#look;
+    const { pages } = await store.history(ref, this.#look.after, HISTORY_BYTES);
+    for (const { from, count, data } of pages) {
+      this.#look = { ...this.#look, after: from + count - 1 };
+      for (const event of readPage(data).events) {
+        if (!("id" in event) || event.id !== this.#id) continue;
+        this.#isAccepted = true;
+        if (event.kind !== "UpdateAccepted" && event.kind !== "UpdateApplied") return event;
+      }
+    }
+    if (pages.length === 0) await this.#checkThatItGoesOn();
+    return undefined;
+  }
+
+  /** One that its run had not heard when it was continued is for the run that continues it; one that it had heard is lost with it. */
+  async #checkThatItGoesOn(): Promise<void> {
+    const { store, reader } = this.#world;
+    const run = await reader.find(this.#workflowId, this.#look.runId);
+    const isOver = run.status !== "running" && (await store.history(run.ref, this.#look.after, 1)).pages.length === 0;
+    if (!isOver) return;
+    const next = nextOf(run);
+    if (next === undefined || this.#isAccepted) {
+      const how = next === undefined ? `ended (${run.status})` : "accepted the update, and continued as new";
+      throw new LimpetError("WORKFLOW_CLOSED", `workflow ${this.#workflowId} ${how} before the update was done`);
+    }
+    const { ref, runId } = await reader.find(this.#workflowId, next);
+    this.#look = { ref, runId, after: 0 };
+  }
+}
+
+/** Whoever can wait looks again. */
+function unlessAway(error: unknown): undefined {
+  if (!isLimpetError(error, "STORE_UNAVAILABLE")) throw error;
+}
+
+function refused(told: unknown): Error {
+  const error = rebuildTold(told);
+  if (error instanceof LimpetError && error.code === "UPDATE_UNKNOWN") return error;
+  return new LimpetError("UPDATE_REJECTED", error?.message ?? "the update was refused", { cause: error });
+}

@@ -1,0 +1,86 @@
+// What the code around workflows gives when it starts them, and what it gets: types alone.
+import type { Duration } from "../kernel/durations.ts";
+import type { RunQuery, RunStatus } from "../ports/workflows.ts";
+import type { AttributeValue } from "./context.ts";
+import type { QueryName, SignalName, UpdateName } from "./definition.ts";
+import type { HistoryEvent } from "./events.ts";
+
+export interface StartOptions<Input> {
+  /** Default: a new one. */
+  readonly id?: string;
+  readonly input: Input;
+  readonly queue?: string;
+  /** When a run of that id is open: "fail" (default), "existing" to get that one, "terminate" to end it and start anew. */
+  readonly ifRunning?: "fail" | "existing" | "terminate";
+  /** When runs of that id have ended: "start" another (default), "start unless completed", "fail", or "existing" to get the latest. */
+  readonly ifEnded?: "start" | "start unless completed" | "fail" | "existing";
+  readonly memo?: Readonly<Record<string, unknown>>;
+  readonly attributes?: Readonly<Record<string, AttributeValue>>;
+  /** All runs of it together, and one run, may take so long. */
+  readonly timeout?: Duration;
+  readonly runTimeout?: Duration;
+  /** It begins so much later. */
+  readonly delay?: Duration;
+  /** Only workers of this build run it. */
+  readonly build?: string;
+}
+
+export interface UpdateOptions {
+  /** The same for every attempt at one update. Default: a new one. */
+  readonly id?: string;
+  /** Ends the waiting for its answer; the update itself goes on. */
+  readonly signal?: AbortSignal;
+}
+
+export interface RunDescription {
+  readonly workflowId: string;
+  readonly runId: string;
+  readonly type: string;
+  readonly queue: string;
+  readonly status: RunStatus;
+  readonly startedAt: number;
+  readonly closedAt: number | undefined;
+  readonly historyEvents: number;
+  readonly historyBytes: number;
+  readonly memo: Readonly<Record<string, unknown>>;
+  readonly attributes: Readonly<Record<string, AttributeValue>>;
+  /** Why its worker could not go on with it. */
+  readonly blocked: string | undefined;
+  readonly attempt: number;
+  readonly stickyWorker: string | undefined;
+  readonly stickyUntil: number | undefined;
+}
+
+export interface RunHistoryEvent {
+  readonly number: number;
+  readonly at: number;
+  readonly event: HistoryEvent;
+}
+
+export interface WorkflowList {
+  readonly runs: readonly RunDescription[];
+  /** For the next page; undefined: this was the last one. */
+  readonly before: number | undefined;
+}
+
+export type WorkflowQuery = Partial<Omit<RunQuery, "namespace">>;
+
+/** One workflow, by its id. What is said to a run that was continued as new since is said to the one that continues it. */
+export interface WorkflowHandle<Result> {
+  readonly id: string;
+  /** A certain run of it; undefined: the open one, or else the latest. */
+  readonly runId: string | undefined;
+  /** Waits for its end. Throws what it ended with. */
+  result(options?: { readonly signal?: AbortSignal; readonly timeout?: Duration }): Promise<Result>;
+  signal<Input>(name: SignalName<Input> | string, input: Input): Promise<void>;
+  query<Answer, Input>(name: QueryName<Answer, Input>, input?: Input): Promise<Answer>;
+  query<Answer = unknown>(name: string, input?: unknown): Promise<Answer>;
+  update<Answer, Input>(name: UpdateName<Answer, Input>, input?: Input, options?: UpdateOptions): Promise<Answer>;
+  update<Answer = unknown>(name: string, input?: unknown, options?: UpdateOptions): Promise<Answer>;
+  /** Asks it to end. What it does about it is up to it. */
+  cancel(reason?: string): Promise<void>;
+  /** Ends it, now, whatever its code says. */
+  terminate(reason?: string): Promise<void>;
+  describe(): Promise<RunDescription>;
+  history(): Promise<RunHistoryEvent[]>;
+}
