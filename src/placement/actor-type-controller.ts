@@ -149,7 +149,7 @@ export class ActorTypeController {
       base: this.#base,
       hosts,
       sticky: this.sticky,
-      shards: this.shards,
+      ...(this.shards === undefined ? {} : { shards: this.shards }),
     };
     const members = new Set([...this.#holders, ...this.#wanted.keys()]);
     this.#round = {

@@ -332,6 +332,8 @@ export class TypeShards {
     if (busy?.phase !== "gathering" || busy.move?.number !== move) return [];
     const effects: ShardEffect[] = [];
     busy.waiting = new Set(hosts);
+    // All of them keep calls back until they hear where it lives.
+    for (const host of hosts) busy.askers.add(host);
     this.#gathered(shard, busy, effects);
     return effects;
   }
