@@ -38,7 +38,7 @@ import {
 import { Dispatcher } from "../workflows/outgoing.ts";
 import { RemotePlane } from "../workflows/remote-plane.ts";
 import { Worker, type WorkerSettings } from "../workflows/worker.ts";
-import { batchWorkflows } from "./batched-workflows.ts";
+import { batchActivities, batchWorkflows } from "./batched-workflows.ts";
 import type { ReminderNode } from "./reminder-node.ts";
 import { StoredWorkflows } from "./workflow-door.ts";
 import { installGuards } from "./workflow-guards.ts";
@@ -108,7 +108,13 @@ export class WorkflowNode {
     const { reminderStore } = world;
     const isOpen = (run: { readonly workflowId: string; readonly runId: string }) => this.#isOpen(run);
     this.#tasks = new ActivityTasks({
-      ...{ store: reminderStore, namespace, now, isOpen },
+      ...{
+        store: reminderStore,
+        namespace,
+        now,
+        isOpen,
+        ...batchActivities(reminderStore, clock, settings.patienceMs),
+      },
       tell: (run, key, data) => this.#tellText(run, key, data),
       freed: (at) => {
         this.#activityWorker.expect(at);
