@@ -85,6 +85,7 @@ export class WorkflowNode {
   readonly #instruments: WorkflowInstruments;
   readonly #ends: EndWatch;
   #servesTimers = false;
+  #isStarted = false;
   #unwatch: (() => void) | undefined;
   #unwatchReminders: (() => void) | undefined;
 
@@ -222,6 +223,10 @@ export class WorkflowNode {
       this.#activityWorker.start();
       this.#hearOfReminders();
     }
+    this.#isStarted = true;
+    // Their workers may all be elsewhere, or gone: somebody has to notice when a time is over.
+    const isAny = await this.#store.count({ namespace, status: "running", limit: 1 }).catch(() => 0);
+    if (isAny > 0) this.#serveTimers();
     this.#unwatch = this.#store.watch(namespace, () => {
       this.worker.nudgeAll();
       this.#ends.nudge();
@@ -268,6 +273,7 @@ export class WorkflowNode {
   }
 
   async #start(start: RunStart, started: Started, at: number): Promise<StartOutcome> {
+    if (this.#isStarted) this.#serveTimers();
     const here = await this.worker.startHere(start, started, at);
     const outcome = here ?? (await this.#store.start([start]))[0]!;
     this.#reminded(start.reminders);
