@@ -144,6 +144,7 @@ export class WorkflowNode {
       instruments: this.#instruments,
       reminded: (writes) => this.#reminded(writes),
       left: (ref) => this.#ends.left(ref),
+      isDrained: (of, build) => this.remote.workers.isDrained(of, build),
       written: (append, outcome) => {
         this.#reminded(append.reminders);
         const { fate } = append;
