@@ -28,6 +28,8 @@ export class RestateServer {
     const [ingress, admin, node] = [await freePort(), await freePort(), await freePort()];
     const environment = {
       ...process.env,
+      // It leaves folders behind there.
+      TMPDIR: folder,
       RESTATE_BASE_DIR: join(folder, "restate"),
       RESTATE_BIND_IP: "127.0.0.1",
       RESTATE_BIND_PORT: String(node),

@@ -6,7 +6,7 @@ import type { Handlers } from "./handlers.ts";
 import { ACTORS, hostsOf, idOf, nameOf, openHost, Sink, startHosts } from "./ours.ts";
 import { makeDueLater, makeDueNow, type Timed } from "./timing.ts";
 
-/** Set in a process that has no actors: the other one is told, and takes it on. */
+/** Set in a process that has no actors: what is due now it sends to the other one, which takes on what is due later. */
 async function fromOutside({ postgres }: Settings): Promise<Timed> {
   const handlers = await startHosts({ store: postgres }, 1);
   const app = await limpet({ actors: [], store: postgres });

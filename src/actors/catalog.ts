@@ -48,6 +48,8 @@ export interface Routes {
   route(turn: Turn): void;
   /** A sticky actor has left memory. */
   left(type: string, id: string, reason: EndReason | undefined): void;
+  /** Whether somebody runs actors of this type. */
+  reaches(type: string): boolean;
   mayBegin(now: number): boolean;
   mayCommit(now: number): boolean;
 }
@@ -257,6 +259,11 @@ export class Catalog implements Surroundings {
 
   mayBegin(now: number): boolean {
     return this.#routes === undefined || this.#routes.mayBegin(now);
+  }
+
+  /** Whether actors of this type run here, or on another host that is known. */
+  reaches(type: string): boolean {
+    return this.types.has(type) || this.#routes?.reaches(type) === true;
   }
 
   mayCommit(): boolean {

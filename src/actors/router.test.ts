@@ -52,6 +52,7 @@ function caller(answer: (caller: RemoteCaller, to: string) => void) {
     learn() {},
     mistaken() {},
     isHost: () => true,
+    hasHosts: () => true,
     left() {},
     mayBegin: () => true,
     mayCommit: () => true,

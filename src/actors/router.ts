@@ -69,6 +69,10 @@ export class Router implements Routes, Dispatcher, LinkService {
     this.#room.close();
   }
 
+  reaches(type: string): boolean {
+    return this.#placement.hasHosts(type);
+  }
+
   mayBegin(now: number): boolean {
     return this.#placement.mayBegin(now);
   }

@@ -74,6 +74,7 @@ test("with nothing set, the defaults hold", () => {
     worker: true,
     workerQueue: "default",
     workerBuild: "",
+    workerCompatibleBuilds: [],
     workerConcurrency: 1_000,
     workerLease: 30_000,
     workerPollInterval: 1_000,
@@ -135,6 +136,7 @@ test("every setting can come from every source", () => {
     worker: {
       queue: "q",
       build: "b",
+      compatibleBuilds: ["a"],
       concurrency: 3,
       lease: "8s",
       pollInterval: "2s",
@@ -152,7 +154,7 @@ test("every setting can come from every source", () => {
       "  lease: 20s, leaderLease: 400ms, roundTimeout: 1s, coalesce: 100ms, replicationFactor: 5, moveTimeout: 500ms,\n" +
       "  failover: fast }\n" +
       "reminders: { pollInterval: 1s, fetchAhead: 2s, batchSize: 7, lease: 9s, concurrency: 8, direct: no }\n" +
-      "worker: { queue: q, build: b, concurrency: 3, lease: 8s, pollInterval: 2s, sticky: no, stickyTtl: 1m, cacheRuns: 4,\n" +
+      "worker: { queue: q, build: b, compatibleBuilds: [a], concurrency: 3, lease: 8s, pollInterval: 2s, sticky: no, stickyTtl: 1m, cacheRuns: 4,\n" +
       "  cacheMegabytes: 5 }\n",
   );
   const env = {
@@ -194,6 +196,7 @@ test("every setting can come from every source", () => {
     LIMPET_WORKER: "yes",
     LIMPET_WORKER_QUEUE: "q",
     LIMPET_WORKER_BUILD: "b",
+    LIMPET_WORKER_COMPATIBLE_BUILDS: "a",
     LIMPET_WORKER_CONCURRENCY: "3",
     LIMPET_WORKER_LEASE: "8s",
     LIMPET_WORKER_POLL_INTERVAL: "2s",
@@ -241,6 +244,7 @@ test("every setting can come from every source", () => {
     worker: true,
     "worker-queue": "q",
     "worker-build": "b",
+    "worker-compatible-builds": "a",
     "worker-concurrency": "3",
     "worker-lease": "8s",
     "worker-poll-interval": "2s",
@@ -288,6 +292,7 @@ test("every setting can come from every source", () => {
     worker: true,
     workerQueue: "q",
     workerBuild: "b",
+    workerCompatibleBuilds: ["a"],
     workerConcurrency: 3,
     workerLease: 8_000,
     workerPollInterval: 2_000,

@@ -11,6 +11,7 @@ export interface WorkerValues {
   readonly worker: boolean;
   readonly workerQueue: string;
   readonly workerBuild: string;
+  readonly workerCompatibleBuilds: readonly string[];
   readonly workerConcurrency: number;
   readonly workerLease: number;
   readonly workerPollInterval: number;
@@ -24,8 +25,10 @@ export interface WorkerValues {
 export interface WorkerSettings {
   /** The queue whose workflows and activities it runs, and into which this process starts workflows. */
   readonly queue?: string | undefined;
-  /** The build of the code. Workflows that are bound to a build are run by workers of that build alone. */
+  /** The build of the code. A run that a worker with a build takes first is bound to it: workers of other builds leave it alone. */
   readonly build?: string | undefined;
+  /** Other builds whose runs this one can go on with. */
+  readonly compatibleBuilds?: readonly string[] | undefined;
   /** Runs it works on at once. */
   readonly concurrency?: number | undefined;
   /** How long a task is waited for when its worker dies; renewed while it lives. */
@@ -68,8 +71,19 @@ export const WORKER_OPTIONS = {
     env: "LIMPET_WORKER_BUILD",
     flag: "worker-build",
     placeholder: "name",
-    help: "The build of the code. Workflows that were bound to one are run by workers of that build alone.",
-    breaks: "When no worker of a build is left, what is bound to it waits.",
+    help: "The build of the code. A workflow that it takes first is bound to it: workers of other builds leave it alone.",
+    breaks: "When no worker of a build is left, or of one that is compatible with it, what is bound to it waits.",
+  },
+  workerCompatibleBuilds: {
+    kind: "list",
+    default: [],
+    path: "worker.compatibleBuilds",
+    env: "LIMPET_WORKER_COMPATIBLE_BUILDS",
+    flag: "worker-compatible-builds",
+    placeholder: "name",
+    help: "Other builds whose workflows this one can go on with.",
+    breaks:
+      "With one whose workflows decide something else: they are blocked here, until one of their own build takes them.",
   },
   workerConcurrency: {
     kind: "whole number",

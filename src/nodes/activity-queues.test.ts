@@ -69,6 +69,18 @@ describe("an activity for which there is no worker at all", () => {
     assert.match(String(await result), /not begun within/);
   });
 
+  it("is over in time although only a process without any workflows is left", async () => {
+    await using processes = new TestProcesses();
+    const first = await processes.open({ workflows: [asking] });
+    await ask(first, { scheduleToStart: "20s" });
+    await processes.advance("1s");
+    processes.kill(first);
+    await processes.open({});
+    await processes.advance("2m");
+    assert.deepEqual(await processes.store.reminders.list({ namespace: "default", limit: 10 }), []);
+    assert.equal((await processes.store.workflows.find({ namespace: "default", workflowId: "a" }))?.task?.arrived, 1);
+  });
+
   it("waits for one, and is not begun late by one that comes after its time", async () => {
     await using processes = new TestProcesses();
     const app = await processes.open({ workflows: [asking] });

@@ -205,6 +205,7 @@ function workflowSettings(settings: Settings, random: Random): WorkflowSettings 
     workerId: random.id(),
     queue: settings.workerQueue,
     build: settings.workerBuild,
+    compatible: settings.workerCompatibleBuilds,
     leaseMs: settings.workerLease,
     pollMs: settings.workerPollInterval,
     concurrency: settings.workerConcurrency,

@@ -1,6 +1,7 @@
 // What many runs ask of the store at the same time travels together: starts, arrivals and steps are gathered into batches, and tried
 // again when the store does not answer.
 import type { Clock } from "../ports/clock.ts";
+import type { Reminders, Rewriting, Settlement } from "../ports/reminders.ts";
 import type {
   Append,
   AppendOutcome,
@@ -14,6 +15,24 @@ import { Batcher } from "../reminders/batcher.ts";
 
 /** While the store writes one batch, this process goes on with the runs of another. */
 const LANES = { lanes: 2, largest: 250 } as const;
+
+/** What becomes of activities in queues. */
+export function batchActivities(
+  store: Pick<Reminders, "settle" | "rewrite">,
+  clock: Clock,
+  patienceMs: number,
+): {
+  settle(settlement: Settlement): Promise<boolean>;
+  rewrite(rewriting: Rewriting): Promise<boolean>;
+} {
+  const keyOf = ({ generation }: { readonly generation: number }): string => String(generation);
+  const settling = new Batcher<Settlement, boolean>({ clock, send: (batch) => store.settle(batch), keyOf });
+  const rewriting = new Batcher<Rewriting, boolean>({ clock, send: (batch) => store.rewrite(batch), keyOf });
+  return {
+    settle: (one) => settling.ask(one, clock.monotonic() + patienceMs),
+    rewrite: (one) => rewriting.ask(one, clock.monotonic() + patienceMs),
+  };
+}
 
 type Batched = Pick<Workflows, "start" | "arrive" | "append">;
 

@@ -124,6 +124,10 @@ export class Membership implements Placement {
     return this.#tables.hostAt(type, address) !== undefined;
   }
 
+  hasHosts(type: string): boolean {
+    return this.#tables.hosts(type).length > 0;
+  }
+
   left(type: string, id: string, reason: string | undefined): void {
     this.#sticky.left(type, id, reason);
   }

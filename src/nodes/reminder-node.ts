@@ -43,6 +43,9 @@ export interface ReminderWorld {
 
 export type JobHandler = (data: unknown, tick: ReminderTick) => unknown;
 
+/** What is due within this is due now. */
+const NOW_MS = 100;
+
 /** The one reminder of a job. */
 const RUN = { id: "job", name: "run" };
 
@@ -116,12 +119,18 @@ export class ReminderNode {
 
   #delivers(type: string): boolean {
     if (type.startsWith(JOB_MARK)) return this.#jobs.has(type.slice(JOB_MARK.length));
-    return this.#reachesActors() && this.#world.catalog.types.has(type);
+    return this.#reachesActors() && this.#world.catalog.reaches(type);
   }
 
+  /**
+   * Whoever has actors of the type takes on what is due soon. Others send only what is due now on its way: they may be here for a
+   * moment, and nobody else would look at it while their lease lasts.
+   */
   #ownLease(type: string, at: number): OwnLease | undefined {
-    const isHere = this.#settings.direct && this.#isStarted && this.#delivers(type);
-    return isHere ? this.#processor.ownLease(type, at) : undefined;
+    if (!this.#settings.direct || !this.#isStarted || !this.#delivers(type)) return undefined;
+    const isOurs = type.startsWith(JOB_MARK) || this.#world.catalog.types.has(type);
+    if (!isOurs && at > this.#storeClock.now() + NOW_MS) return undefined;
+    return this.#processor.ownLease(type, at);
   }
 
   #deliver(delivery: Delivery): Promise<boolean> {

@@ -5,6 +5,7 @@ import { invariant } from "../kernel/errors.ts";
 import type { ReplayMode, StoredRun, StoredTask } from "../ports/workflows.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { type TestApp, type TestOptions, testLimpet } from "../testing.ts";
+import type { WorkflowHandle } from "../workflows/client.ts";
 import { signal, workflow } from "../workflows/definition.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
 
@@ -121,3 +122,15 @@ function difference(now: Counts, before: Counts): Counts {
 }
 
 export const NO_TASKS: Counts = { hit: 0, cold: 0, forced: 0, warm: 0, missed: 0 };
+
+/** A run that rests in the memory of a worker. */
+export async function resting(
+  sites: StickySites,
+  id = "s",
+): Promise<{ readonly owner: Site; readonly handle: WorkflowHandle<number> }> {
+  const owner = await sites.open();
+  const handle = await owner.app.workflows.start(sums, { id, input: undefined });
+  await owner.app.advance(10);
+  owner.counts();
+  return { owner, handle };
+}

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { before, describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -60,5 +61,39 @@ describe("what is out of bounds inside of a workflow", () => {
     const { now } = Date;
     installGuards();
     assert.equal(Date.now, now);
+  });
+});
+
+describe("a promise that failed and that nobody waits for", () => {
+  const run = (code: string) => {
+    const testing = JSON.stringify(new URL("../testing.ts", import.meta.url));
+    const definition = JSON.stringify(new URL("../workflows/definition.ts", import.meta.url));
+    const script = `import { testLimpet } from ${testing}; import { workflow } from ${definition};
+      const activities = { fail: async () => { throw new Error("as it must") } };
+      const floating = workflow("floating", async (ctx) => {
+        const careless = async () => { await ctx.activity("fail", undefined, { retry: { attempts: 1 } }); };
+        void careless();
+        await ctx.sleep("1h");
+        return "went on";
+      });
+      const app = await testLimpet({ workflows: [floating], activities });
+      ${code}
+      await app.stop();`;
+    return spawnSync(process.execPath, ["--input-type=module-typescript", "-e", script], { encoding: "utf8" });
+  };
+
+  it("of a workflow does not end its process: it is told, and everything goes on", () => {
+    const { status, stdout, stderr } = run(`const handle = await app.workflows.start(floating, { input: undefined });
+      await app.advance("1h");
+      console.log(await handle.result());`);
+    assert.deepEqual([status, stdout], [0, "went on\n"], stderr);
+    assert.match(stderr, /workflow floating .* does not wait for a promise that has failed: as it must/);
+  });
+
+  it("of other code ends the process, as always", () => {
+    const { status, stderr } = run(`Promise.reject(new Error("of somebody else"));
+      await new Promise((resolve) => setTimeout(resolve, 1_000));`);
+    assert.equal(status, 1);
+    assert.match(stderr, /of somebody else/);
   });
 });

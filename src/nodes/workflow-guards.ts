@@ -56,4 +56,20 @@ export function installGuards(): void {
   const sleep = "use ctx.sleep()";
   for (const name of ["setTimeout", "setInterval", "setImmediate"]) guard(globalThis, name, `${name}()`, sleep);
   guard(globalThis, "fetch", "fetch()", "use an activity");
+  process.on("unhandledRejection", unheard);
+}
+
+/**
+ * A promise that failed and that nobody waits for ends a process. If it is one of a workflow, every process that goes on with the run would
+ * end, one after the other: so it is told, and nothing more. Others are as they always were: somebody listens for them, or they end
+ * the process.
+ */
+function unheard(reason: unknown): void {
+  const where = inside();
+  if (where !== undefined) {
+    const said = reason instanceof Error ? reason.message : String(reason);
+    process.emitWarning(`workflow ${where.workflow} does not wait for a promise that has failed: ${said}`);
+  } else if (process.listenerCount("unhandledRejection") === 1) {
+    throw reason;
+  }
 }

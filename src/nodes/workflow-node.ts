@@ -38,7 +38,7 @@ import {
 import { Dispatcher } from "../workflows/outgoing.ts";
 import { RemotePlane } from "../workflows/remote-plane.ts";
 import { Worker, type WorkerSettings } from "../workflows/worker.ts";
-import { batchWorkflows } from "./batched-workflows.ts";
+import { batchActivities, batchWorkflows } from "./batched-workflows.ts";
 import type { ReminderNode } from "./reminder-node.ts";
 import { StoredWorkflows } from "./workflow-door.ts";
 import { installGuards } from "./workflow-guards.ts";
@@ -85,6 +85,7 @@ export class WorkflowNode {
   readonly #instruments: WorkflowInstruments;
   readonly #ends: EndWatch;
   #servesTimers = false;
+  #isStarted = false;
   #unwatch: (() => void) | undefined;
   #unwatchReminders: (() => void) | undefined;
 
@@ -108,7 +109,13 @@ export class WorkflowNode {
     const { reminderStore } = world;
     const isOpen = (run: { readonly workflowId: string; readonly runId: string }) => this.#isOpen(run);
     this.#tasks = new ActivityTasks({
-      ...{ store: reminderStore, namespace, now, isOpen },
+      ...{
+        store: reminderStore,
+        namespace,
+        now,
+        isOpen,
+        ...batchActivities(reminderStore, clock, settings.patienceMs),
+      },
       tell: (run, key, data) => this.#tellText(run, key, data),
       freed: (at) => {
         this.#activityWorker.expect(at);
@@ -137,6 +144,7 @@ export class WorkflowNode {
       instruments: this.#instruments,
       reminded: (writes) => this.#reminded(writes),
       left: (ref) => this.#ends.left(ref),
+      isDrained: (of, build) => this.remote.workers.isDrained(of, build),
       written: (append, outcome) => {
         this.#reminded(append.reminders);
         const { fate } = append;
@@ -216,6 +224,10 @@ export class WorkflowNode {
       this.#activityWorker.start();
       this.#hearOfReminders();
     }
+    this.#isStarted = true;
+    // Their workers may all be elsewhere, or gone: somebody has to notice when a time is over.
+    const isAny = await this.#store.count({ namespace, status: "running", limit: 1 }).catch(() => 0);
+    if (isAny > 0) this.#serveTimers();
     this.#unwatch = this.#store.watch(namespace, () => {
       this.worker.nudgeAll();
       this.#ends.nudge();
@@ -262,6 +274,7 @@ export class WorkflowNode {
   }
 
   async #start(start: RunStart, started: Started, at: number): Promise<StartOutcome> {
+    if (this.#isStarted) this.#serveTimers();
     const here = await this.worker.startHere(start, started, at);
     const outcome = here ?? (await this.#store.start([start]))[0]!;
     this.#reminded(start.reminders);

@@ -37,6 +37,8 @@ export interface Placement {
   mistaken(type: string, id: string, address?: string): void;
   /** Does any host of the type have that address? */
   isHost(type: string, address: string): boolean;
+  /** Does any host run actors of the type, as far as is known here? */
+  hasHosts(type: string): boolean;
   /** It has left the memory of this host. */
   left(type: string, id: string, reason: string | undefined): void;
   /** May a turn begin at this moment of the monotonic clock? False once too much of the lease has passed. */

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { firstLook, lateness, lookAt } from "./activity-limits.ts";
+import { pauseAfter } from "./activity-options.ts";
 import type { ActivityOptionsTold } from "./events.ts";
 import type { QueuedActivity } from "./messages.ts";
 
@@ -71,5 +72,14 @@ describe("the limits of an activity that waits", () => {
     assert.match(String(lateness(activity({ scheduleToClose: 5 }), 1, NOW + 5)), /not done/);
     assert.match(String(lateness(activity({ attempts: 3 }, { attempts: 1 }), 2, NOW)), /not heard/);
     assert.equal(lateness(activity({ attempts: 3 }, { attempts: 2 }), 0, NOW), undefined);
+  });
+});
+
+describe("the pause before the next attempt", () => {
+  it("is never beyond all numbers, however often it was tried", () => {
+    assert.equal(pauseAfter({ initial: 0 }, 5_000, []), 0);
+    assert.equal(pauseAfter({ initial: 1, longest: 50 }, 5_000, []), 50);
+    assert.equal(pauseAfter(undefined, 5_000, ["Error"]), 60_000);
+    assert.equal(pauseAfter({ delays: [] }, 1, []), undefined);
   });
 });

@@ -91,6 +91,8 @@ export class ActivityRunner {
         lastHeartbeat: attempt.lastHeartbeat === undefined ? undefined : readWire(attempt.lastHeartbeat),
         heartbeat: (details?: unknown) => {
           limits.heard();
+          // Who says nothing of itself has said what it said before.
+          if (details === undefined) return;
           const said = toWire(details, "the details", "ARGUMENT_INVALID");
           checkPayload(said, "the details");
           attempt.heartbeat?.(said);

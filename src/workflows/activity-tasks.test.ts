@@ -21,6 +21,8 @@ class Queue {
   readonly #store = new MemoryStore(() => this.now);
   readonly tasks = new ActivityTasks({
     store: this.#store.reminders,
+    settle: async (one) => (await this.#store.reminders.settle([one]))[0]!,
+    rewrite: async (one) => (await this.#store.reminders.rewrite([one]))[0]!,
     namespace: "default",
     now: () => this.now,
     isOpen: async () => this.isOpen,

@@ -6,14 +6,25 @@
 // ever grow: a next try gets the next number.
 import { LimpetError } from "../kernel/errors.ts";
 import { decodeValue, encodeValue } from "../kernel/values.ts";
-import type { ClaimedReminder, ReminderContent, ReminderKey, Reminders, Tick } from "../ports/reminders.ts";
+import type {
+  ClaimedReminder,
+  ReminderContent,
+  ReminderKey,
+  Reminders,
+  Rewriting,
+  Settlement,
+  Tick,
+} from "../ports/reminders.ts";
 import type { ActivityFailure } from "./activity-failure.ts";
 import { afterFailure, lateness, lookAt, timedOut } from "./activity-limits.ts";
 import type { News, Wire } from "./events.ts";
 import { type ActivityWatch, type QueuedActivity, writeMessage } from "./messages.ts";
 
 export interface ActivityTasksWorld {
-  readonly store: Reminders;
+  readonly store: Pick<Reminders, "claim" | "renew" | "get" | "write">;
+  /** As the store does, many together, and again while it does not answer. */
+  settle(settlement: Settlement): Promise<boolean>;
+  rewrite(rewriting: Rewriting): Promise<boolean>;
   readonly namespace: string;
   /** The store's clock. */
   now(): number;
@@ -84,30 +95,30 @@ export class ActivityTasks {
 
   /** Undefined: its time is over, or nobody waits for it. */
   async #begin(row: ClaimedReminder, wish: ClaimWish, now: number): Promise<HeldActivity | undefined> {
-    const { store } = this.#world;
+    const { settle } = this.#world;
     const { generation, key } = row;
     const { token } = wish;
     const activity = readActivity(row);
     if (activity === undefined) {
       const error = "REMINDER_DAMAGED: what it carries cannot be read";
-      await store.settle([{ generation, token, kind: "dead", tick: row.tick, error }]);
+      await settle({ generation, token, kind: "dead", tick: row.tick, error });
       return undefined;
     }
     const problem = lateness(activity, row.tick.attempt, now);
     if (problem !== undefined) {
       await this.#tell(activity, timedOut(activity, problem));
-      await store.settle([{ generation, token, kind: "done" }]);
+      await settle({ generation, token, kind: "done" });
       return undefined;
     }
     const tick = { ...row.tick, due: now, attempt: row.tick.attempt + 1 };
     const leaseMs = wish.leaseOf(activity, now);
-    const [isOpen, [isMine]] = await Promise.all([
+    const [isOpen, isMine] = await Promise.all([
       this.#world.isOpen(activity),
-      store.settle([{ generation, token, kind: "next", tick, leaseMs }]),
+      settle({ generation, token, kind: "next", tick, leaseMs }),
     ]);
-    if (isMine !== true) return undefined;
+    if (!isMine) return undefined;
     if (!isOpen) {
-      await store.settle([{ generation, token, kind: "done" }]);
+      await settle({ generation, token, kind: "done" });
       return undefined;
     }
     const attempt = activity.attempts + tick.attempt;
@@ -119,8 +130,7 @@ export class ActivityTasks {
     const { at, number, attempt } = tick;
     const before = { at, due: at, number: number + 1, attempt: Math.max(attempt - 1, 0) };
     const settlement = { generation, token, kind: "next", tick: before, leaseMs: undefined } as const;
-    const [isFree] = await this.#world.store.settle([settlement]);
-    if (isFree === true) this.#world.freed(at);
+    if (await this.#world.settle(settlement)) this.#world.freed(at);
   }
 
   /** Throws LEASE_LOST when somebody else may have it, or nobody waits for it. */
@@ -141,8 +151,8 @@ export class ActivityTasks {
     const at = Math.ceil(now + after.pauseMs);
     const next = { at, due: at, number: tick.number + 1, attempt: 0 };
     const data = writeActivity({ ...activity, attempts: attempt });
-    const [isMine] = await this.#world.store.rewrite([{ generation, token, tick: next, leaseMs: undefined, data }]);
-    if (isMine !== true) throw lost();
+    const isMine = await this.#world.rewrite({ generation, token, tick: next, leaseMs: undefined, data });
+    if (!isMine) throw lost();
     this.#world.freed(at);
     return true;
   }
@@ -153,19 +163,18 @@ export class ActivityTasks {
     const activity = { ...held.activity, heartbeat: details };
     const rewriting = { generation, token, tick, leaseMs, data: writeActivity(activity) };
     const now = this.#world.now();
-    const [isMine] = await this.#world.store.rewrite([rewriting]);
-    if (isMine !== true) throw lost();
+    if (!(await this.#world.rewrite(rewriting))) throw lost();
     return { ...held, activity, leaseUntil: now + leaseMs };
   }
 
   async #end(held: HeldActivity, news: News): Promise<void> {
-    const { store } = this.#world;
+    const { store, settle } = this.#world;
     const { generation, token, activity, leaseUntil } = held;
     const isSure = this.#world.now() < leaseUntil - MARGIN_MS;
     if (!isSure && (await store.renew([generation], token, CLAIM_MS)).length > 0) throw lost();
     await this.#tell(activity, news);
     // If this gets lost, the run itself takes the row away when it has heard of it.
-    await store.settle([{ generation, token, kind: "done" }]);
+    await settle({ generation, token, kind: "done" });
   }
 
   async #tell(activity: QueuedActivity, news: News): Promise<void> {

@@ -43,6 +43,8 @@ export interface ActivityWorkerWorld {
 
 /** Leases are renewed so often while they last. */
 const RENEWALS = 3;
+/** Shorter ones would be lost before they are renewed. */
+const LEAST_LEASE_MS = 1_000;
 /** What an activity says of itself is written so often at most. */
 const NOTE_MS = 1_000;
 /** Claimed in one go. */
@@ -80,7 +82,7 @@ class Running {
 export class ActivityWorker {
   readonly #settings: ActivityWorkerSettings;
   readonly #world: ActivityWorkerWorld;
-  readonly #types: readonly string[];
+  readonly #types: ReadonlySet<string>;
   /** One for all claims: what is claimed here a second time is known by that. */
   readonly #token: string;
   readonly #running = new Map<number, Running>();
@@ -96,11 +98,11 @@ export class ActivityWorker {
     this.#settings = settings;
     this.#world = world;
     this.#token = world.random.id();
-    this.#types = world.runner.names.map((name) => activityType(settings.queue, name));
+    this.#types = new Set(world.runner.names.map((name) => activityType(settings.queue, name)));
   }
 
   start(): void {
-    if (this.#types.length === 0) return;
+    if (this.#types.size === 0) return;
     this.#isOpen = true;
     this.nudge();
   }
@@ -130,7 +132,7 @@ export class ActivityWorker {
   /** These are durable: there may be work, and some that run here may be wanted no more. */
   written(writes: readonly ReminderWrite[]): void {
     if (writes.length === 0 || !this.#isOpen) return;
-    if (writes.some(({ kind, key }) => kind === "set" && this.#types.includes(key.type))) this.nudge();
+    if (writes.some(({ kind, key }) => kind === "set" && this.#types.has(key.type))) this.nudge();
     if (this.#running.size === 0) return;
     for (const write of writes) if (write.kind === "cancel") this.#cancelled(write.key);
   }
@@ -154,7 +156,7 @@ export class ActivityWorker {
   }
 
   readonly #leaseOf = ({ options }: QueuedActivity): number =>
-    Math.min(this.#settings.leaseMs, options?.heartbeat ?? Number.POSITIVE_INFINITY);
+    Math.min(this.#settings.leaseMs, Math.max(options?.heartbeat ?? Number.POSITIVE_INFINITY, LEAST_LEASE_MS));
 
   async #claim(): Promise<void> {
     this.#isClaiming = true;
@@ -163,7 +165,7 @@ export class ActivityWorker {
     try {
       while (this.#isNudged && this.#isOpen && this.#room > 0) {
         this.#isNudged = false;
-        const wish = { types: this.#types, limit: Math.min(this.#room, LARGEST_CLAIM), token: this.#token };
+        const wish = { types: [...this.#types], limit: Math.min(this.#room, LARGEST_CLAIM), token: this.#token };
         const { held, nextMs } = await this.#world.tasks.claim({ ...wish, leaseOf: this.#leaseOf });
         for (const one of held) this.#begin(one);
         if (held.length > 0 || nextMs === 0) this.#isNudged = true;
@@ -184,7 +186,7 @@ export class ActivityWorker {
     this.#running.get(held.generation)?.lose(new LimpetError("LEASE_LOST", "another attempt has begun"));
     const one = new Running(held, this.#leaseOf(held.activity), this.#world.clock.monotonic());
     this.#running.set(held.generation, one);
-    this.#renewLater();
+    this.#renewBy(one.renewAt);
     const work = this.#run(one)
       .catch((err) => this.#world.log.error("activity.lost", { ...held.key, err }))
       .finally(() => {
@@ -271,16 +273,18 @@ export class ActivityWorker {
   // ——— Leases.
 
   /** One timer, for the first of them. */
-  #renewLater(): void {
-    if (this.#running.size === 0) return;
+  #renewBy(at: number): void {
+    if (this.#renewal !== undefined && this.#renewalAt <= at) return;
     const { clock } = this.#world;
-    const first = Math.min(...[...this.#running.values()].map(({ renewAt }) => renewAt));
-    if (this.#renewal !== undefined && this.#renewalAt <= first) return;
     this.#renewal?.cancel();
-    this.#renewalAt = first;
-    this.#renewal = clock.after(Math.max(Math.ceil(first - clock.monotonic()), 1), () => {
+    this.#renewalAt = at;
+    this.#renewal = clock.after(Math.max(Math.ceil(at - clock.monotonic()), 1), () => {
       this.#renewal = undefined;
-      void this.#renew().finally(() => this.#renewLater());
+      void this.#renew().finally(() => {
+        let first = Number.POSITIVE_INFINITY;
+        for (const { renewAt } of this.#running.values()) first = Math.min(first, renewAt);
+        if (first < Number.POSITIVE_INFINITY) this.#renewBy(first);
+      });
     });
   }
 

@@ -35,3 +35,15 @@ export function describeDecision(decision: Decision): string {
   const subject = subjectOf(decision);
   return `${decision.kind}${subject === "" ? "" : ` ${subject}`} as decision ${decision.n}`;
 }
+
+/** Frames of the engine itself; everything above them is code of the workflow. */
+const ENGINE = new URL(".", import.meta.url).href;
+
+/** Where in the code of the workflow it was decided, as far as the stack of an error tells. */
+export function placeIn({ stack = "" }: Error): string | undefined {
+  for (const line of stack.split("\n")) {
+    const place = /\(?(file:[^()]+:\d+:\d+)\)?$/.exec(line)?.[1];
+    if (place !== undefined && !place.startsWith(ENGINE)) return place;
+  }
+  return undefined;
+}

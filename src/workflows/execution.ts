@@ -10,7 +10,7 @@ import { rebuildTold, tellError } from "../kernel/told-error.ts";
 import { readWire, toWire } from "../kernel/values.ts";
 import type { Settle } from "../ports/settle.ts";
 import type { AnyWorkflow } from "./definition.ts";
-import { describeDecision, isSameDecision } from "./divergence.ts";
+import { describeDecision, isSameDecision, placeIn } from "./divergence.ts";
 import { checkFlags } from "./engine-flags.ts";
 import type { Decision, End, HistoryEvent, News, Started, Step, Wire } from "./events.ts";
 import { isDecision, isEnd } from "./events.ts";
@@ -308,7 +308,10 @@ export class Execution {
 
   #diverge(code: Decision, history: Decision): never {
     const said = `the history has ${describeDecision(history)}, the code now decides ${describeDecision(code)}`;
-    throw this.#break(new LimpetError("WORKFLOW_DIVERGED", `${this.#name} has diverged: ${said}`));
+    // What the code decides at its end is not decided at a place.
+    const place = isEnd(code) ? undefined : placeIn(new LimpetError("WORKFLOW_DIVERGED", said));
+    const where = place === undefined ? "" : ` at ${place}`;
+    throw this.#break(new LimpetError("WORKFLOW_DIVERGED", `${this.#name} has diverged: ${said}${where}`));
   }
 
   #checkRunning(what: string): void {

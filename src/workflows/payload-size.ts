@@ -8,7 +8,7 @@ export function checkPayload(wire: Wire, what: string): void {
   const most = LIMITS.workflowPayloadBytes;
   if (roomLeft(wire, most) >= 0) return;
   const bytes = Buffer.byteLength(JSON.stringify(wire) ?? "");
-  if (bytes > most) throw new LimpetError("BODY_TOO_LARGE", `${what} has ${bytes} bytes; ${most} are allowed`);
+  if (bytes > most) throw new LimpetError("BODY_TOO_LARGE", `${what}: ${bytes} bytes, and ${most} are allowed`);
 }
 
 /** Less than none: it may not fit. Nearly everything is far smaller, and need not be written to know it. */

@@ -3,29 +3,34 @@
 //
 // What a task may write is decided by the store alone: a worker that lost its lease writes nothing. So everything here is allowed to be
 // late, to happen twice, or to stop in the middle.
-import { isLimpetError, LimpetError } from "../kernel/errors.ts";
+import { LimpetError } from "../kernel/errors.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { ReminderWrite } from "../ports/reminders.ts";
 import type { Settle } from "../ports/settle.ts";
 import type { ClaimedTask, ReplayMode, RunStart, StartOutcome, TaskLease, WorkerRow } from "../ports/workflows.ts";
+import { returnBlocked } from "./blocked-task.ts";
 import type { AnyWorkflow } from "./definition.ts";
 import { fingerprintOf } from "./definition.ts";
-import { endOfBroken } from "./ending.ts";
 import type { Started, Step } from "./events.ts";
 import { HeldRun } from "./held-run.ts";
+import { HeldRuns } from "./held-runs.ts";
 import type { WorkflowInstruments } from "./instruments.ts";
 import { MinuteCounts } from "./minute-counts.ts";
 import { Replayer } from "./replayer.ts";
 import { RunCache } from "./run-cache.ts";
 import { firstStep, type TaskWorld, workOn } from "./task.ts";
+import { type PresenceWorld, staleAfter, WorkerPresence } from "./worker-presence.ts";
 
 export interface WorkerSettings {
   readonly namespace: string;
   readonly workerId: string;
   readonly queue: string;
+  /** Empty: it has none, and binds no run to it. */
   readonly build: string;
+  /** Other builds whose runs it goes on with. */
+  readonly compatible: readonly string[];
   readonly leaseMs: number;
   readonly pollMs: number;
   readonly concurrency: number;
@@ -39,7 +44,7 @@ export interface WorkerSettings {
   readonly isChecked?: boolean | undefined;
 }
 
-export interface WorkerWorld extends Omit<TaskWorld, "queue" | "leaseMs" | "affinity" | "isDraining"> {
+export interface WorkerWorld extends PresenceWorld, Omit<TaskWorld, "queue" | "leaseMs" | "affinity" | "isDraining"> {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -51,14 +56,8 @@ export interface WorkerWorld extends Omit<TaskWorld, "queue" | "leaseMs" | "affi
   left(ref: number): void;
 }
 
-/** A worker that was not seen for so many heartbeats has nothing in memory any more, as far as others are concerned. */
-const STALE_HEARTBEATS = 3;
-/** Heartbeats in the time of one lease. */
-const HEARTBEATS = 6;
-const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 5 * 60_000;
-/** A run whose history is full waits for people. */
-const PARKED_MS = 24 * 3_600_000;
+/** Tasks that one claim asks for. */
+const MOST_CLAIMED = 200;
 
 export class Worker {
   readonly #settings: WorkerSettings;
@@ -70,15 +69,13 @@ export class Worker {
   readonly cache: RunCache;
   /** How tasks came here lately; told with every heartbeat. */
   readonly #minute: MinuteCounts<ReplayMode | "miss">;
-  /** Runs whose task is here. */
-  readonly #held = new Map<number, HeldRun>();
+  readonly #held: HeldRuns;
+  readonly #presence: WorkerPresence;
   readonly #working = new Set<Promise<void>>();
   #isOpen = false;
   #isClaiming = false;
   #isNudged = false;
   #poll: Timer | undefined;
-  #renewal: Timer | undefined;
-  #heartbeat: Timer | undefined;
 
   constructor(definitions: readonly AnyWorkflow[], settings: WorkerSettings, world: WorkerWorld) {
     this.#settings = settings;
@@ -88,6 +85,9 @@ export class Worker {
     this.#minute = new MinuteCounts(world.clock);
     this.cache = new RunCache(settings.isSticky ? settings.cacheRuns : 0, settings.cacheBytes);
     const { queue, leaseMs, workerId, stickyMs } = settings;
+    this.#held = new HeldRuns(leaseMs, world);
+    this.#presence = new WorkerPresence(leaseMs, () => this.#row(), world);
+    this.#presence.resumed = () => this.nudge();
     const affinity = this.cache.isOn ? { worker: workerId, ms: stickyMs } : undefined;
     const check =
       settings.isChecked === true ? (run: HeldRun, step: Step) => this.replayer.check(run, step) : undefined;
@@ -107,9 +107,8 @@ export class Worker {
   }
 
   async start(): Promise<void> {
-    await this.#seen(false);
+    await this.#presence.begin();
     this.#isOpen = true;
-    this.#beat();
     this.nudge();
   }
 
@@ -118,16 +117,13 @@ export class Worker {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     this.#poll?.cancel();
-    this.#heartbeat?.cancel();
-    await this.#seen(true).catch(() => {});
+    await this.#presence.leave();
     await this.#drained();
-    for (const run of this.#held.values()) run.abandon(new LimpetError("STOPPING", "the worker stops"));
-    await this.#giveBackAll();
+    await this.#held.giveBackAll(new LimpetError("STOPPING", "the worker stops"));
     await Promise.allSettled([...this.#working]);
-    this.#renewal?.cancel();
+    this.#held.stop();
     this.cache.clear();
-    const { namespace, workerId } = this.#settings;
-    await this.#world.store.forgetWorker(namespace, workerId).catch(() => {});
+    await this.#presence.end();
   }
 
   /** Until nothing is worked on, or it has taken too long. */
@@ -138,55 +134,16 @@ export class Worker {
     timer.cancel();
   }
 
-  async #giveBackAll(): Promise<void> {
-    const returns = [...this.#held.values()].map(({ ref, token }) => ({
-      ref,
-      token: token!,
-      pauseMs: 0,
-      problem: undefined,
-    }));
-    if (returns.length > 0) await this.#world.store.giveBack(returns).catch(() => {});
-    for (const run of this.#held.values()) run.nudge();
-  }
-
-  // ——— Being there.
-
-  #row(isDraining: boolean): WorkerRow {
+  /** What others may know of it. */
+  #row(): Omit<WorkerRow, "isDraining"> {
     const { namespace, workerId: worker, queue, build, isSticky } = this.#settings;
     const { capacity, numbers } = this.cache;
     const fingerprints = Object.fromEntries(this.#definitions.map((each) => [each.name, fingerprintOf(each)]));
     const about = {
-      runtime: "typescript",
-      types: this.types,
-      fingerprints,
-      capacity,
-      ...numbers,
-      working: this.working,
-      minute: this.#minute.all,
+      ...{ runtime: "typescript", types: this.types, fingerprints, capacity, ...numbers },
+      ...{ working: this.working, minute: this.#minute.all },
     };
-    return {
-      namespace,
-      worker,
-      queue,
-      build,
-      isSticky: isSticky && this.cache.isOn,
-      isDraining,
-      about: JSON.stringify(about),
-    };
-  }
-
-  #seen(isDraining: boolean): Promise<void> {
-    return this.#world.store.seen(this.#row(isDraining));
-  }
-
-  #beat(): void {
-    this.#heartbeat = this.#world.clock.after(this.#settings.leaseMs / HEARTBEATS, () => {
-      void this.#seen(false)
-        .catch((err) => this.#world.log.warn("workflow.heartbeat.failed", { err }))
-        .finally(() => {
-          if (this.#isOpen) this.#beat();
-        });
-    });
+    return { namespace, worker, queue, build, isSticky: isSticky && this.cache.isOn, about: JSON.stringify(about) };
   }
 
   // ——— Getting tasks.
@@ -204,13 +161,11 @@ export class Worker {
 
   /** Something may have arrived at a run that is here; true: it is. */
   nudgeRun(ref: number): boolean {
-    const run = this.#held.get(ref);
-    run?.nudge();
-    return run !== undefined;
+    return this.#held.nudge(ref);
   }
 
   nudgeAll(): void {
-    for (const run of this.#held.values()) run.nudge();
+    this.#held.nudgeAll();
     this.nudge();
   }
 
@@ -219,7 +174,7 @@ export class Worker {
   }
 
   get hasRoom(): boolean {
-    return this.#isOpen && this.#room > 0;
+    return this.#isOpen && !this.#presence.isDrained && this.#room > 0;
   }
 
   #lease(): TaskLease {
@@ -231,15 +186,15 @@ export class Worker {
     this.#poll?.cancel();
     let pauseMs = this.#settings.pollMs;
     try {
-      while (this.#isNudged && this.#isOpen && this.#room > 0 && this.#definitions.length > 0) {
+      while (this.#isNudged && this.hasRoom && this.#definitions.length > 0) {
         this.#isNudged = false;
-        const { namespace, queue, build } = this.#settings;
+        const { namespace, queue, build, compatible, leaseMs } = this.#settings;
         const claims = await this.#world.store.claim({
-          ...{ namespace, queue, build, types: this.types, compatible: [], binds: false },
-          limit: Math.min(this.#room, 200),
+          ...{ namespace, queue, build, types: this.types, compatible, binds: build !== "" },
+          limit: Math.min(this.#room, MOST_CLAIMED),
           lease: this.#lease(),
           isSticky: this.cache.isOn,
-          staleMs: (this.#settings.leaseMs / HEARTBEATS) * STALE_HEARTBEATS,
+          staleMs: staleAfter(leaseMs),
         });
         for (const task of claims.tasks) {
           this.#world.instruments.claimed(task.mode);
@@ -267,32 +222,6 @@ export class Worker {
     });
   }
 
-  /** Leases get longer while somebody works on their runs. */
-  #renew(): void {
-    if (this.#renewal !== undefined || this.#held.size === 0) return;
-    this.#renewal = this.#world.clock.after(this.#settings.leaseMs / 3, () => {
-      void this.#renewAll()
-        .catch((err) => this.#world.log.warn("workflow.renewal.failed", { err }))
-        .finally(() => {
-          this.#renewal = undefined;
-          this.#renew();
-        });
-    });
-  }
-
-  async #renewAll(): Promise<void> {
-    const tasks = [...this.#held.values()].map(({ ref, token }) => ({ ref, token: token! }));
-    if (tasks.length === 0) return;
-    const lost = await this.#world.store.renew(tasks, this.#settings.leaseMs);
-    for (const ref of lost) {
-      const run = this.#held.get(ref);
-      run?.abandon(new LimpetError("LEASE_LOST", "somebody else may work on the run"));
-      run?.nudge();
-    }
-    // What arrived from elsewhere without being told.
-    for (const run of this.#held.values()) run.nudge();
-  }
-
   // ——— Working on them.
 
   async #workOn(task: ClaimedTask): Promise<void> {
@@ -303,13 +232,12 @@ export class Worker {
       run.attempt = task.attempt;
       await this.#hold(run, task.arrived);
     } catch (error) {
-      await this.#failed(task, error);
+      await returnBlocked(task, error, this.#world);
     }
   }
 
   async #hold(run: HeldRun, arrived: number): Promise<void> {
-    this.#held.set(run.ref, run);
-    this.#renew();
+    this.#held.add(run);
     try {
       const end = await workOn(run, arrived, this.#task);
       run.token = undefined;
@@ -322,7 +250,7 @@ export class Worker {
       run.abandon(error);
       throw error;
     } finally {
-      this.#held.delete(run.ref);
+      this.#held.remove(run);
       this.#world.left(run.ref);
     }
   }
@@ -341,38 +269,9 @@ export class Worker {
     return this.replayer.replay(task);
   }
 
-  /** The task is given back with what was wrong. Whoever can do better may have it, after a while. */
-  async #failed(task: ClaimedTask, error: unknown): Promise<void> {
-    const { store, log } = this.#world;
-    if (isLimpetError(error, "STORE_UNAVAILABLE") || isLimpetError(error, "COMMIT_UNKNOWN")) return;
-    const problem = error instanceof Error ? error.message : String(error);
-    this.#world.instruments.blocked();
-    log.warn("workflow.blocked", { workflow: task.workflowId, type: task.type, attempt: task.attempt, err: error });
-    try {
-      if (await this.#endBroken(task)) return;
-      const isFull = isLimpetError(error, "WORKFLOW_TOO_LARGE");
-      const pauseMs = isFull
-        ? PARKED_MS
-        : Math.min(FIRST_PAUSE_MS * 2 ** Math.min(task.attempt - 1, 20), LONGEST_PAUSE_MS);
-      await store.giveBack([{ ref: task.ref, token: task.token, pauseMs, problem }]);
-    } catch (err) {
-      log.warn("workflow.return.failed", { err });
-    }
-  }
-
-  /** A run whose code cannot go on can still be asked to end. */
-  async #endBroken(task: ClaimedTask): Promise<boolean> {
-    const end = await endOfBroken(task, this.#world);
-    if (end === undefined) return false;
-    const [outcome] = await this.#world.store.append([end]);
-    if (outcome!.kind === "done") this.#world.written(end, outcome!);
-    return outcome!.kind === "done";
-  }
-
   /** Starts a run and its first task in one step, here. Undefined: there is no room, or this worker does not know it. */
   async startHere(start: RunStart, started: Started, at: number): Promise<StartOutcome | undefined> {
-    const isMine = this.has(start.type) && start.delayMs === 0 && start.queue === this.#settings.queue;
-    if (!isMine || !this.hasRoom) return undefined;
+    if (!this.#mayStart(start) || !this.hasRoom) return undefined;
     const { store } = this.#world;
     const execution = this.replayer.execution(start.type);
     const run = new HeldRun(0, execution, 0, 0);
@@ -388,13 +287,31 @@ export class Worker {
     if (!isSimple) return undefined;
     const lease = this.#lease();
     const [outcome] = await store.start([
-      { ...start, first: page, lease, reminders: [...start.reminders, ...reminders] },
+      {
+        ...start,
+        first: page,
+        lease,
+        build: start.build ?? this.#boundTo,
+        reminders: [...start.reminders, ...reminders],
+      },
     ]);
     this.#world.reminded(reminders);
     if (outcome!.isNew && outcome!.runId === start.runId && outcome!.status === "running") {
       this.#begin(this.#goOnHere(run.as(outcome!.ref, page.count), lease.token, page.data.length, start));
     }
     return outcome!;
+  }
+
+  #mayStart({ type, delayMs, queue, build }: RunStart): boolean {
+    const { queue: own, build: mine, compatible } = this.#settings;
+    const isOurs = build === undefined || build === mine || compatible.includes(build);
+    return this.has(type) && delayMs === 0 && queue === own && isOurs;
+  }
+
+  /** The build that a run is bound to by being worked on here. */
+  get #boundTo(): string | undefined {
+    const { build } = this.#settings;
+    return build === "" ? undefined : build;
   }
 
   async #goOnHere(
@@ -411,7 +328,11 @@ export class Worker {
     } catch (error) {
       const { ref, last, taken } = run;
       const nothing = { attempt: 1, mode: "cold_replay", arrived: taken } as const;
-      await this.#failed({ namespace, workflowId, runId, type, ref, token, last, taken, ...nothing }, error);
+      await returnBlocked(
+        { namespace, workflowId, runId, type, ref, token, last, taken, ...nothing },
+        error,
+        this.#world,
+      );
     }
   }
 }

@@ -52,7 +52,8 @@ export class PlanServer implements AsyncDisposable {
       [name],
     );
     const values = rows[0]!.types.map((type) => (type.endsWith("[]") ? `'{}'` : "'1'")).join(", ");
-    const { rows: plans } = await this.client.query(`EXPLAIN (FORMAT JSON) EXECUTE ${name} (${values})`);
+    const given = values === "" ? "" : `(${values})`;
+    const { rows: plans } = await this.client.query(`EXPLAIN (FORMAT JSON) EXECUTE ${name} ${given}`);
     await this.client.query(`DEALLOCATE ${name}`);
     const nodes = nodesOf(plans[0]["QUERY PLAN"][0].Plan as Plan);
     for (const node of nodes) {

@@ -46,6 +46,9 @@ export const noteHomes = (schema: string): Statement => ({
 /**
  * No two changes are of the same actor. Those who keep and forget the same actors at once could wait in a circle, as nobody locks all in one
  * order; so they wait briefly. Nearly always one process alone changes a shard.
+ *
+ * Those to be forgotten are looked for one by one: as a join the planner, while it believes that the table is empty, goes through all of it
+ * for each. Rows are deleted where they lie, and none of them moves: they are never updated.
  */
 export const remember = (schema: string): Statement => ({
   name: "limpet_remember",
@@ -56,8 +59,13 @@ export const remember = (schema: string): Statement => ({
       ON CONFLICT DO NOTHING
     )
     DELETE FROM ${schema}.remembered_actors a
-    USING unnest($5::text[], $6::text[], $7::bigint[], $8::text[]) AS f (namespace, type, shard, id)
-    WHERE ${briefly} AND a.namespace = f.namespace AND a.type = f.type AND a.shard = f.shard AND a.id = f.id`,
+    WHERE ${briefly} AND a.ctid = ANY (ARRAY(
+      SELECT found.place FROM unnest($5::text[], $6::text[], $7::bigint[], $8::text[]) AS f (namespace, type, shard, id)
+      CROSS JOIN LATERAL (
+        SELECT t.ctid AS place FROM ${schema}.remembered_actors t
+        WHERE t.namespace = f.namespace AND t.type = f.type AND t.shard = f.shard AND t.id = f.id LIMIT 1
+      ) AS found
+    ))`,
 });
 
 /** A page is one range of the index, read in its order. No id is empty, so all of them are behind the empty text. */
@@ -70,7 +78,7 @@ export const readRemembered = (schema: string): Statement => ({
 
 /**
  * In portions: a type may have millions, and no statement of ours may take that long. Rows are deleted where they lie, because the planner
- * would rather go through all of the type for each one of the portion. None of them moves: they are never updated.
+ * would rather go through all of the type for each one of the portion.
  */
 export const forgetSome = (schema: string): Statement => ({
   name: "limpet_forget_some",

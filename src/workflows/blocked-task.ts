@@ -1,0 +1,46 @@
+// A task that its worker cannot bring to an end: because its code does not fit the history, its history is full, or something else is
+// wrong with it. The run is blocked: somebody may have it again after a while, longer each time; and it can be asked to end all the same.
+import { isLimpetError } from "../kernel/errors.ts";
+import type { Log } from "../ports/log.ts";
+import type { ClaimedTask } from "../ports/workflows.ts";
+import { type EndingWorld, endOfBroken } from "./ending.ts";
+import type { WorkflowInstruments } from "./instruments.ts";
+import type { TaskWorld } from "./task.ts";
+
+export interface BlockedWorld extends EndingWorld, Pick<TaskWorld, "written"> {
+  readonly log: Log;
+  readonly instruments: WorkflowInstruments;
+}
+
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 5 * 60_000;
+/** A run whose history is full waits for people. */
+const PARKED_MS = 24 * 3_600_000;
+
+export async function returnBlocked(task: ClaimedTask, error: unknown, world: BlockedWorld): Promise<void> {
+  // That the store is away says nothing about the run: its lease runs out.
+  if (isLimpetError(error, "STORE_UNAVAILABLE") || isLimpetError(error, "COMMIT_UNKNOWN")) return;
+  const { store, log, instruments } = world;
+  const { ref, token, workflowId, type, attempt } = task;
+  const problem = error instanceof Error ? error.message : String(error);
+  instruments.blocked();
+  log.warn("workflow.blocked", { workflow: workflowId, type, attempt, err: error });
+  try {
+    if (await endIfAsked(task, world)) return;
+    const pauseMs = isLimpetError(error, "WORKFLOW_TOO_LARGE") ? PARKED_MS : pauseAfter(attempt);
+    await store.giveBack([{ ref, token, pauseMs, problem }]);
+  } catch (err) {
+    log.warn("workflow.return.failed", { err });
+  }
+}
+
+const pauseAfter = (attempt: number): number =>
+  Math.min(FIRST_PAUSE_MS * 2 ** Math.min(attempt - 1, 20), LONGEST_PAUSE_MS);
+
+async function endIfAsked(task: ClaimedTask, world: BlockedWorld): Promise<boolean> {
+  const end = await endOfBroken(task, world);
+  if (end === undefined) return false;
+  const [outcome] = await world.store.append([end]);
+  if (outcome!.kind === "done") world.written(end, outcome!);
+  return outcome!.kind === "done";
+}

@@ -1,0 +1,79 @@
+// That a worker is there, and what others may know of it: told to the store now and then while it lives. It hears in return whether its
+// build shall get no more work.
+import type { Clock, Timer } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import type { WorkerRow, Workflows } from "../ports/workflows.ts";
+
+export interface PresenceWorld {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly store: Workflows;
+  /** Somebody has said that this build of this queue shall get no more work. */
+  isDrained(queue: string, build: string): Promise<boolean>;
+}
+
+/** Heartbeats in the time of one lease. */
+const HEARTBEATS = 6;
+/** A worker that was not seen for so many heartbeats has nothing in memory any more, as far as others are concerned. */
+const STALE_HEARTBEATS = 3;
+
+export const staleAfter = (leaseMs: number): number => (leaseMs / HEARTBEATS) * STALE_HEARTBEATS;
+
+export class WorkerPresence {
+  readonly #leaseMs: number;
+  readonly #world: PresenceWorld;
+  readonly #row: () => Omit<WorkerRow, "isDraining">;
+  #isThere = false;
+  #isDrained = false;
+  #timer: Timer | undefined;
+  /** It gets work again. */
+  resumed: () => void = () => {};
+
+  constructor(leaseMs: number, row: () => Omit<WorkerRow, "isDraining">, world: PresenceWorld) {
+    this.#leaseMs = leaseMs;
+    this.#row = row;
+    this.#world = world;
+  }
+
+  get isDrained(): boolean {
+    return this.#isDrained;
+  }
+
+  async begin(): Promise<void> {
+    await this.#tell();
+    this.#isThere = true;
+    this.#beat();
+  }
+
+  /** It takes nothing more. */
+  async leave(): Promise<void> {
+    this.#isThere = false;
+    this.#timer?.cancel();
+    await this.#world.store.seen({ ...this.#row(), isDraining: true }).catch(() => {});
+  }
+
+  /** It is gone, and what it had in memory with it. */
+  async end(): Promise<void> {
+    const { namespace, worker } = this.#row();
+    await this.#world.store.forgetWorker(namespace, worker).catch(() => {});
+  }
+
+  async #tell(): Promise<void> {
+    const row = this.#row();
+    // Nobody can drain what has no name.
+    const wasDrained = this.#isDrained;
+    this.#isDrained = row.build !== "" && (await this.#world.isDrained(row.queue, row.build));
+    await this.#world.store.seen({ ...row, isDraining: this.#isDrained });
+    if (wasDrained && !this.#isDrained) this.resumed();
+  }
+
+  #beat(): void {
+    this.#timer = this.#world.clock.after(this.#leaseMs / HEARTBEATS, () => {
+      void this.#tell()
+        .catch((err) => this.#world.log.warn("workflow.heartbeat.failed", { err }))
+        .finally(() => {
+          if (this.#isThere) this.#beat();
+        });
+    });
+  }
+}
