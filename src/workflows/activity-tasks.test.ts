@@ -25,6 +25,7 @@ class Queue {
     rewrite: async (one) => (await this.#store.reminders.rewrite([one]))[0]!,
     namespace: "default",
     now: () => this.now,
+    cancel: (key) => this.#store.reminders.write([{ kind: "cancel", key }]),
     isOpen: async () => this.isOpen,
     tell: async (_, __, data) => void this.told.push(readMessage(data).message.kind),
     freed: () => {},

@@ -21,7 +21,9 @@ import type { News, Wire } from "./events.ts";
 import { type ActivityWatch, type QueuedActivity, writeMessage } from "./messages.ts";
 
 export interface ActivityTasksWorld {
-  readonly store: Pick<Reminders, "claim" | "renew" | "get" | "write">;
+  readonly store: Pick<Reminders, "claim" | "renew" | "get">;
+  /** It is cancelled. */
+  cancel(key: ReminderKey): Promise<unknown>;
   /** As the store does, many together, and again while it does not answer. */
   settle(settlement: Settlement): Promise<boolean>;
   rewrite(rewriting: Rewriting): Promise<boolean>;
@@ -191,7 +193,7 @@ export class ActivityTasks {
     const look = lookAt(activity, row!, this.#world.now());
     if ("again" in look) return look.again;
     await this.#tell(activity, timedOut(activity, look.problem));
-    await store.write([{ kind: "cancel", key }]);
+    await this.#world.cancel(key);
     return undefined;
   }
 }
