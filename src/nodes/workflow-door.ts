@@ -2,7 +2,6 @@
 // at a time is limited, so that looking at a long one does not stop the process.
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import { readData } from "../ports/reminder-book.ts";
 import type { Reminders } from "../ports/reminders.ts";
 import {
   type EventPage,
@@ -23,7 +22,7 @@ import { closed, type WorkflowClient } from "../workflows/client.ts";
 import { checkWorkflowId } from "../workflows/definition.ts";
 import { readPage, type Started } from "../workflows/events.ts";
 import { awaitedBy, type QueuedPlace, summaryOf } from "../workflows/explain-run.ts";
-import { activityType, type QueuedActivity } from "../workflows/messages.ts";
+import { activityType, readActivity } from "../workflows/messages.ts";
 import type { RemotePlane } from "../workflows/remote-plane.ts";
 import { Refused } from "../workflows/remote-refusal.ts";
 import { errorText, type PendingStep, Timeline } from "../workflows/timeline.ts";
@@ -152,7 +151,7 @@ export class StoredWorkflows implements WorkflowDoor {
         const type = activityType(queue ?? run.queue, what);
         const row = await reminders.get({ namespace, type, id: run.runId, name: String(n) });
         if (row === undefined) return undefined;
-        const { attempts = 0 } = (readData(row.data) ?? {}) as Partial<QueuedActivity>;
+        const attempts = readActivity(row.data)?.attempts ?? 0;
         return [n!, { at: row.tick.at, attempts, leasedUntil: row.leasedUntil }];
       }),
     );
