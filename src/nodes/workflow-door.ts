@@ -24,7 +24,6 @@ import { readPage, type Started } from "../workflows/events.ts";
 import { awaitedBy, type QueuedPlace, summaryOf } from "../workflows/explain-run.ts";
 import { activityType, readActivity } from "../workflows/messages.ts";
 import type { RemotePlane } from "../workflows/remote-plane.ts";
-import { Refused } from "../workflows/remote-refusal.ts";
 import { errorText, type PendingStep, Timeline } from "../workflows/timeline.ts";
 import { overviewOf, workerSummary } from "./worker-overview.ts";
 
@@ -174,12 +173,8 @@ export class StoredWorkflows implements WorkflowDoor {
     await this.#handle(name).signal(signal, input);
   }
 
-  async query(name: RunName, query: string, input: unknown): Promise<unknown> {
-    try {
-      return await this.#handle(name).query(query, input);
-    } catch (error) {
-      throw inOurWords(error);
-    }
+  query(name: RunName, query: string, input: unknown): Promise<unknown> {
+    return this.#handle(name).query(query, input);
   }
 
   update(name: RunName, update: string, input: unknown, gone: AbortSignal): Promise<unknown> {
@@ -215,14 +210,6 @@ export class StoredWorkflows implements WorkflowDoor {
     const which = runId === undefined ? "" : ` with a run ${runId}`;
     throw new LimpetError("WORKFLOW_UNKNOWN", `there is no workflow ${workflowId}${which}`);
   }
-}
-
-/** What is said to those who speak the protocol of workers elsewhere has a code of ours. */
-function inOurWords(error: unknown): unknown {
-  if (!(error instanceof Refused)) return error;
-  const { reason, message } = error;
-  if (reason === "query_worker_unavailable") return new LimpetError("WORKFLOW_TYPE_UNKNOWN", message);
-  return reason === "rejected_unknown_query" ? new LimpetError("QUERY_UNKNOWN", message) : error;
 }
 
 function summarize(run: StoredRun): WorkflowSummary {

@@ -37,6 +37,7 @@ import {
   writeMessage,
 } from "../workflows/messages.ts";
 import { Dispatcher } from "../workflows/outgoing.ts";
+import { queryElsewhere } from "../workflows/query-elsewhere.ts";
 import { RemotePlane } from "../workflows/remote-plane.ts";
 import { Worker, type WorkerSettings } from "../workflows/worker.ts";
 import { batchActivities, batchWorkflows } from "./batched-workflows.ts";
@@ -371,7 +372,13 @@ export class WorkflowNode {
   /** Answered from what is durable: by a run in memory that knows all of it, or by one that is replayed for the purpose. */
   async #query(run: StoredRun, name: string, input: unknown): Promise<unknown> {
     if (!this.worker.has(run.type)) {
-      const answer = await this.remote.query(run, name, toWire(input, "the input", "ARGUMENT_INVALID"));
+      const { workers } = this.remote;
+      const wire = toWire(input, "the input", "ARGUMENT_INVALID");
+      const answer = await queryElsewhere(run, name, wire, {
+        ask: (...question) => this.remote.query(...question),
+        workers: () => workers.rows(),
+        isLive: (worker) => workers.isLive(worker),
+      });
       return fromWire(answer);
     }
     const warm = this.worker.cache.peek(run.ref);
