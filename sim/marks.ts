@@ -11,6 +11,7 @@ import type { Life, Observer, Operation, ReminderRun, Turn } from "./observer.ts
 import { REMINDER_MARKS, ReminderMarks } from "./reminder-marks.ts";
 import type { Stage } from "./stage.ts";
 import { STICKY_MARKS, StickyMarks } from "./sticky-marks.ts";
+import { WORKFLOW_MARKS } from "./workflow-marks.ts";
 
 export const MARKS = {
   "fenced commit": "somebody tried to commit an actor that another one had taken",
@@ -57,6 +58,7 @@ export const MARKS = {
     "two activations of an actor were in memory at once, for a reason under which that is not ruled out",
   ...STICKY_MARKS,
   ...REMINDER_MARKS,
+  ...WORKFLOW_MARKS,
 } as const satisfies Record<string, string>;
 
 export type MarkName = keyof typeof MARKS;

@@ -12,6 +12,7 @@ import { Marks } from "./marks.ts";
 import type { Plan } from "./plan.ts";
 import { beginScripts } from "./scripts.ts";
 import { Stage, type Violation } from "./stage.ts";
+import { WorkflowMarks } from "./workflow-marks.ts";
 
 export interface Outcome {
   readonly violations: readonly Violation[];
@@ -40,7 +41,7 @@ export async function run(plan: Plan, prepare: (stage: Stage) => void = () => {}
   Object.assign(LIMITS, { stickyChunk: plan.stickyChunk ?? STICKY_CHUNK });
   const stage = new Stage(plan);
   const checkers = CHECKERS.map((kind): Checker => kind.make(stage, (what) => stage.violation(kind.name, what)));
-  stage.observers.push(...checkers, new Marks(stage));
+  stage.observers.push(...checkers, new Marks(stage), new WorkflowMarks(stage));
   prepare(stage);
   const { timeline } = stage.world;
   const stepped = stage.observers.filter((one) => one.stepped !== undefined);

@@ -3,6 +3,8 @@ import type { BenchCase, Contender, Figure, Params, Peer } from "../case.ts";
 import {
   BURDEN_RATIO,
   BURDENED,
+  CROWD_MEMORY,
+  CROWD_RATE,
   FIRED_TWICE,
   LATE_P50,
   LATE_P99,
@@ -17,7 +19,7 @@ import { ACTORS } from "./ours.ts";
 const PER_SECOND = { unit: "reminders/s", better: "higher" } as const;
 const MILLISECONDS: Figure = { unit: "ms", better: "lower" };
 
-/** Ten million rows take minutes to load and several gigabytes of disk. */
+/** Millions of rows take minutes to load, ten of them several gigabytes of disk. */
 const HUGE = "LIMPET_BENCH_HUGE";
 
 const onPostgres = (module: string, make: string, params: Params): Contender => ({
@@ -146,6 +148,19 @@ const burdens: BenchCase[] = [
   },
 ];
 
+const crowd: BenchCase = {
+  name: "1,000,000 due in one millisecond, and some of another type",
+  figures: {
+    [CROWD_RATE]: PER_SECOND,
+    [CROWD_MEMORY]: { unit: "MiB", better: "lower", goals: { ours: 256 } },
+    [LATE_P99]: MILLISECONDS,
+  },
+  ours: onPostgres("reminders/ours-crowd.ts", "crowd", { count: 1_000_000, quickCount: 10_000 }),
+  once: true,
+  slow: true,
+  unavailable: () => (process.env[HUGE] ? undefined : `it takes long; set ${HUGE}=1`),
+};
+
 export const reminderCases: readonly BenchCase[] = [
   ...drains,
   drainStrangers,
@@ -155,4 +170,5 @@ export const reminderCases: readonly BenchCase[] = [
   dueLater,
   sustained,
   ...burdens,
+  crowd,
 ];

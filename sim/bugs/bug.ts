@@ -18,7 +18,8 @@ export type Family =
   | "store"
   | "calls"
   | "sticky actors"
-  | "reminders";
+  | "reminders"
+  | "workflows";
 
 export interface Change {
   /** Relative to the project. */

@@ -8,6 +8,7 @@ import { REJECTED_LEASES } from "./rejected-leases.ts";
 import { REMINDERS } from "./reminders.ts";
 import { STICKY } from "./sticky.ts";
 import { STORE } from "./store.ts";
+import { WORKFLOWS } from "./workflows.ts";
 
 export const BUGS: readonly Bug[] = [
   ...OWNERSHIP_OVERLAP,
@@ -18,6 +19,7 @@ export const BUGS: readonly Bug[] = [
   ...CALLS,
   ...STICKY,
   ...REMINDERS,
+  ...WORKFLOWS,
 ];
 
 export const bugNamed = (name: string): Bug | undefined => BUGS.find((bug) => bug.name === name);

@@ -89,6 +89,13 @@ export const workflowCausality: CheckerKind = {
       }
     }
     runs.watchers.push({ added: check });
-    return {};
+    return {
+      activityBegan({ runId, key, process: { number } }) {
+        const run = runs.byRunId.get(runId);
+        const decision = run && known.get(run)?.decisions.get(Number(key.slice(key.lastIndexOf(":") + 1)));
+        if (decision?.kind !== "ActivityScheduled")
+          report(`process ${number} begins activity ${key}, and the history has ${decision?.kind ?? "nothing"} there`);
+      },
+    };
   },
 };

@@ -25,14 +25,14 @@ export const workflowMatching: CheckerKind = {
 
     runsOf(stage).watchers.push({
       claimed(run, process, request, task, now) {
-        const { namespace, queue, types, build, lease, isSticky } = request;
+        const { namespace, queue, types, build, compatible, lease, isSticky } = request;
         const who = `process ${process.number} was given the task of ${labelOfRun(run)}`;
         const { stored } = run;
         if (stored.namespace !== namespace) report(`${who}, which is of ${stored.namespace} and not of ${namespace}`);
         if (stored.queue !== queue) report(`${who}, which is in the queue ${stored.queue} and not in ${queue}`);
         if (!types.includes(stored.type)) report(`${who}, which is a ${stored.type}`);
-        if (stored.build !== undefined && stored.build !== build)
-          report(`${who}, which is for build ${stored.build}, and has build ${build}`);
+        const fits = stored.build === undefined || stored.build === build || compatible.includes(stored.build);
+        if (!fits) report(`${who}, which is for build ${stored.build}, and has build ${build}`);
         const isMine = isSticky && stored.stickyWorker === lease.worker && (stored.stickyUntil ?? 0) > now;
         if ((task.mode === HIT) !== isMine)
           report(`${who} as ${task.mode}, and ${stored.stickyWorker} has it in memory`);

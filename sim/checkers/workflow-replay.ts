@@ -33,6 +33,7 @@ export const workflowReplay: CheckerKind = {
   rule: "a history that is replayed gives the same decisions and the same end",
   make(stage, report) {
     if (stage.plan.workflows === undefined) return {};
+    const runs = runsOf(stage);
     const needs: ExecutionNeeds = {
       settle: () => new Promise<void>((resolve) => process.nextTick(resolve)),
       ...{ namespace: "", queue: "default", nameOf: () => undefined },
@@ -72,7 +73,7 @@ export const workflowReplay: CheckerKind = {
 
     return {
       healed() {
-        for (const run of runsOf(stage).all) void check(run);
+        for (const run of runs.all) void check(run);
       },
     };
   },

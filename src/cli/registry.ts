@@ -9,7 +9,7 @@ export interface Listed {
 }
 
 export const COMMANDS: readonly Listed[] = [
-  { name: "dev", summary: "Run a module that exports actors", load: () => import("./commands/dev.ts") },
+  { name: "dev", summary: "Run a module that exports actors or workflows", load: () => import("./commands/dev.ts") },
   { name: "call", summary: "Call a method of an actor", load: () => import("./commands/call.ts") },
   { name: "actors", summary: "List actors", load: () => import("./commands/actors.ts") },
   {

@@ -108,21 +108,21 @@ test("with a type it lists its actors, page by page up to the limit", async (t) 
 test("an empty list says why it is empty", async (t) => {
   const { host, sticky } = await open(t);
   host.actors = [];
-  assert.match(
-    (await sticky("Sesion")).stderr,
-    /has no type Sesion; did you mean Session\? Its types: Cart, Session\./,
-  );
-  assert.match((await sticky("Zebra")).stderr, /has no type Zebra\. Its types: Cart, Session\./);
+  const misspelt = await sticky("Sesion");
+  assert.match(misspelt.stderr, /has no type Sesion; did you mean Session\?/);
+  assert.match(misspelt.stderr, /Its types: Cart, Session/);
+  assert.notEqual(misspelt.code, 0);
   assert.match((await sticky("Cart")).stderr, /^Cart is not sticky: .*static options = \{ placement: "sticky" \}\n$/);
+  const json = await sticky("Session", "--json");
+  assert.deepEqual([json.code, json.stdout, json.stderr], [0, '{"actors":[]}\n', ""]);
   const nobody = await sticky("Session");
   assert.deepEqual([nobody.code, nobody.stdout], [0, ""]);
   assert.match(nobody.stderr, /^No host holds an actor of Session\. .* limpet call Session <id> <method>\n$/);
   assert.match((await sticky("Session", "--prefix", "x")).stderr, /an actor of Session whose id begins with x\./);
   // Another namespace's type of the same name says nothing about this one's.
   host.tables = host.tables.map((table) => ({ ...table, namespace: "blue" }));
-  assert.match((await sticky("Session")).stderr, /has no type Session\. Its types: none\./);
-  const json = await sticky("Session", "--json");
-  assert.deepEqual([json.stdout, json.stderr], ['{"actors":[]}\n', ""]);
+  assert.match((await sticky("Session")).stderr, /has no type Session[\s\S]*Its types: none/);
+  assert.notEqual((await sticky("Session", "--json")).code, 0);
 });
 
 test("with an id it tells of that actor, and one that nobody holds is an error with a hint", async (t) => {

@@ -201,7 +201,7 @@ describe("a process whose code does not fit", () => {
     assert.equal(asked.code, 1);
     assert.match(
       asked.stderr,
-      /^limpet: no worker that runs order .*\n {8}Ask a process that runs workflows of that type/,
+      /^limpet: .* this process has none of order; .*\n {8}Ask a process that runs workflows of that type/,
     );
   });
 });

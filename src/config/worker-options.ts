@@ -29,7 +29,7 @@ export interface WorkerSettings {
   readonly build?: string | undefined;
   /** Other builds whose runs this one can go on with. */
   readonly compatibleBuilds?: readonly string[] | undefined;
-  /** Runs it works on at once. */
+  /** Runs it works on at once, and activities that run at once. */
   readonly concurrency?: number | undefined;
   /** How long a task is waited for when its worker dies; renewed while it lives. */
   readonly lease?: Duration | undefined;
@@ -92,7 +92,7 @@ export const WORKER_OPTIONS = {
     env: "LIMPET_WORKER_CONCURRENCY",
     flag: "worker-concurrency",
     placeholder: "number",
-    help: "Runs of workflows that are worked on at once.",
+    help: "Runs of workflows that are worked on at once, and activities that run at once.",
     breaks: "Too low: long activities hold up the others. Too high: a backlog floods what activities call.",
     min: 1,
     max: 100_000,

@@ -206,6 +206,16 @@ const CASES: readonly Case[] = [
     over: 0,
   },
   {
+    title: "may say much of itself, and the next attempt gets all of it",
+    act: ({ attempt, heartbeat, lastHeartbeat }) => {
+      heartbeat(Array.from({ length: 80_000 }, () => new Date(attempt)));
+      return attempt === 1 ? fail(new Error("no"))() : (lastHeartbeat as Date[]).length;
+    },
+    attempts: [0, 1],
+    outcome: { result: 80_000 },
+    over: 1,
+  },
+  {
     title: "that says too much of itself is told so",
     act: ({ heartbeat }) => heartbeat("x".repeat(2 * 1024 * 1024)),
     options: once,

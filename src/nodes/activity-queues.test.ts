@@ -163,7 +163,7 @@ describe("an activity whose process dies", () => {
     const doomed = await processes.open({ activities: { act }, queue: "far" });
     await until(processes, () => begun === 2);
     processes.kill(doomed);
-    await processes.advance("7s");
+    await processes.advance("40s");
     assert.match(String(await handles[0]!.result()), /^ACTIVITY_TIMED_OUT: act was begun and not heard of again/);
     assert.equal((await handles[1]!.describe()).status, "running");
     await processes.advance("2m");

@@ -2,7 +2,6 @@
 // at a time is limited, so that looking at a long one does not stop the process.
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import { readData } from "../ports/reminder-book.ts";
 import type { Reminders } from "../ports/reminders.ts";
 import {
   type EventPage,
@@ -23,9 +22,8 @@ import { closed, type WorkflowClient } from "../workflows/client.ts";
 import { checkWorkflowId } from "../workflows/definition.ts";
 import { readPage, type Started } from "../workflows/events.ts";
 import { awaitedBy, type QueuedPlace, summaryOf } from "../workflows/explain-run.ts";
-import { activityType, type QueuedActivity } from "../workflows/messages.ts";
+import { activityType, readActivity } from "../workflows/messages.ts";
 import type { RemotePlane } from "../workflows/remote-plane.ts";
-import { Refused } from "../workflows/remote-refusal.ts";
 import { errorText, type PendingStep, Timeline } from "../workflows/timeline.ts";
 import { overviewOf, workerSummary } from "./worker-overview.ts";
 
@@ -152,7 +150,7 @@ export class StoredWorkflows implements WorkflowDoor {
         const type = activityType(queue ?? run.queue, what);
         const row = await reminders.get({ namespace, type, id: run.runId, name: String(n) });
         if (row === undefined) return undefined;
-        const { attempts = 0 } = (readData(row.data) ?? {}) as Partial<QueuedActivity>;
+        const attempts = readActivity(row.data)?.attempts ?? 0;
         return [n!, { at: row.tick.at, attempts, leasedUntil: row.leasedUntil }];
       }),
     );
@@ -175,12 +173,8 @@ export class StoredWorkflows implements WorkflowDoor {
     await this.#handle(name).signal(signal, input);
   }
 
-  async query(name: RunName, query: string, input: unknown): Promise<unknown> {
-    try {
-      return await this.#handle(name).query(query, input);
-    } catch (error) {
-      throw inOurWords(error);
-    }
+  query(name: RunName, query: string, input: unknown): Promise<unknown> {
+    return this.#handle(name).query(query, input);
   }
 
   update(name: RunName, update: string, input: unknown, gone: AbortSignal): Promise<unknown> {
@@ -216,14 +210,6 @@ export class StoredWorkflows implements WorkflowDoor {
     const which = runId === undefined ? "" : ` with a run ${runId}`;
     throw new LimpetError("WORKFLOW_UNKNOWN", `there is no workflow ${workflowId}${which}`);
   }
-}
-
-/** What is said to those who speak the protocol of workers elsewhere has a code of ours. */
-function inOurWords(error: unknown): unknown {
-  if (!(error instanceof Refused)) return error;
-  const { reason, message } = error;
-  if (reason === "query_worker_unavailable") return new LimpetError("WORKFLOW_TYPE_UNKNOWN", message);
-  return reason === "rejected_unknown_query" ? new LimpetError("QUERY_UNKNOWN", message) : error;
 }
 
 function summarize(run: StoredRun): WorkflowSummary {

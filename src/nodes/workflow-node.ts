@@ -9,7 +9,7 @@ import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
 import type { ReminderTick } from "../ports/reminder-book.ts";
-import type { Reminders, ReminderWrite } from "../ports/reminders.ts";
+import type { ReminderKey, Reminders, ReminderWrite } from "../ports/reminders.ts";
 import type { Settle } from "../ports/settle.ts";
 import type { WorkflowBook } from "../ports/workflow-book.ts";
 import type { WorkflowDoor } from "../ports/workflow-door.ts";
@@ -24,6 +24,7 @@ import type { AnyWorkflow } from "../workflows/definition.ts";
 import { EndWatch } from "../workflows/end-watch.ts";
 import { endFromOutside } from "../workflows/ending.ts";
 import type { Started } from "../workflows/events.ts";
+import { FewAtATime } from "../workflows/few-at-a-time.ts";
 import { type WorkflowInstruments, workflowInstruments } from "../workflows/instruments.ts";
 import {
   type ActivityWatch,
@@ -36,6 +37,7 @@ import {
   writeMessage,
 } from "../workflows/messages.ts";
 import { Dispatcher } from "../workflows/outgoing.ts";
+import { queryElsewhere } from "../workflows/query-elsewhere.ts";
 import { RemotePlane } from "../workflows/remote-plane.ts";
 import { Worker, type WorkerSettings } from "../workflows/worker.ts";
 import { batchActivities, batchWorkflows } from "./batched-workflows.ts";
@@ -43,6 +45,8 @@ import type { ReminderNode } from "./reminder-node.ts";
 import { StoredWorkflows } from "./workflow-door.ts";
 import { installGuards } from "./workflow-guards.ts";
 
+/** Questions about activities that are asked of the store at a time. */
+const FEW = 8;
 /** A longer history is not replayed only to look at the run. */
 const MOST_REPLAYED = 10_000;
 
@@ -82,6 +86,8 @@ export class WorkflowNode {
   readonly #activities: ActivityRunner;
   readonly #tasks: ActivityTasks;
   readonly #activityWorker: ActivityWorker;
+  readonly #finding = new FewAtATime(FEW);
+  readonly #looking = new FewAtATime(FEW);
   readonly #instruments: WorkflowInstruments;
   readonly #ends: EndWatch;
   #servesTimers = false;
@@ -114,6 +120,7 @@ export class WorkflowNode {
         namespace,
         now,
         isOpen,
+        cancel: (key: ReminderKey) => book.write({ kind: "cancel", key }),
         ...batchActivities(reminderStore, clock, settings.patienceMs),
       },
       tell: (run, key, data) => this.#tellText(run, key, data),
@@ -337,13 +344,15 @@ export class WorkflowNode {
 
   /** An activity has limits that nobody else might notice. */
   async #lookAfter(watch: ActivityWatch): Promise<void> {
-    const again = await this.#tasks.lookAfter(watch);
+    const again = await this.#looking.run(() => this.#tasks.lookAfter(watch));
     if (again !== undefined) await this.#world.reminders.book.write(this.#dispatcher.watch(watch, again));
   }
 
-  async #isOpen({ workflowId, runId }: { workflowId: string; runId: string }): Promise<boolean> {
-    const run = await this.#store.find({ namespace: this.#settings.namespace, workflowId, runId });
-    return run?.status === "running";
+  #isOpen({ workflowId, runId }: { readonly workflowId: string; readonly runId: string }): Promise<boolean> {
+    return this.#finding.share(runId, async () => {
+      const run = await this.#store.find({ namespace: this.#settings.namespace, workflowId, runId });
+      return run?.status === "running";
+    });
   }
 
   /** What the code of a run waits for, as it says itself; undefined: it is not here, or cannot be asked. */
@@ -363,7 +372,13 @@ export class WorkflowNode {
   /** Answered from what is durable: by a run in memory that knows all of it, or by one that is replayed for the purpose. */
   async #query(run: StoredRun, name: string, input: unknown): Promise<unknown> {
     if (!this.worker.has(run.type)) {
-      const answer = await this.remote.query(run, name, toWire(input, "the input", "ARGUMENT_INVALID"));
+      const { workers } = this.remote;
+      const wire = toWire(input, "the input", "ARGUMENT_INVALID");
+      const answer = await queryElsewhere(run, name, wire, {
+        ask: (...question) => this.remote.query(...question),
+        workers: () => workers.rows(),
+        isLive: (worker) => workers.isLive(worker),
+      });
       return fromWire(answer);
     }
     const warm = this.worker.cache.peek(run.ref);

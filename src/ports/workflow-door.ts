@@ -138,7 +138,7 @@ export interface StartWish {
   readonly queue?: string | undefined;
   readonly build?: string | undefined;
   readonly ifRunning?: "fail" | "existing" | "terminate" | undefined;
-  readonly ifEnded?: "start" | "start unless completed" | "fail" | undefined;
+  readonly ifEnded?: "start" | "start unless completed" | "fail" | "existing" | undefined;
   readonly memo?: Readonly<Record<string, unknown>> | undefined;
   readonly attributes?: Readonly<Record<string, string | number | boolean | null>> | undefined;
   readonly timeout?: string | undefined;

@@ -1,6 +1,7 @@
 // Workflows, as a test asks for them: a client that outlives the processes it asks. What it was asking for when one of them crashed it asks
 // the next, and it sees to it that nothing is done twice by that.
 import { isLimpetError } from "../kernel/errors.ts";
+import { systemRandom } from "../nodes/system.ts";
 import type { Arrival } from "../ports/workflows.ts";
 import { sendTo } from "../workflows/arrivals.ts";
 import {
@@ -92,8 +93,9 @@ class LastingClient {
       signal: async (name, input) =>
         this.#arrive(this.#now.signalTo(id, runId, typeof name === "string" ? name : name.signal, input)),
       query: (name: never, input?: unknown) => ask((handle) => handle.query(name, input as never)),
-      update: (name: never, input?: unknown, options: UpdateOptions = {}) =>
-        ask((handle) => handle.update(name, input as never, options)),
+      // The same update each time, too.
+      update: (name: never, input?: unknown, { id = systemRandom.id(), ...rest }: UpdateOptions = {}) =>
+        ask((handle) => handle.update(name, input as never, { id, ...rest })),
       cancel: (reason) => once(ask, (handle) => handle.cancel(reason)),
       terminate: (reason) => once(ask, (handle) => handle.terminate(reason)),
       describe: () => ask((handle) => handle.describe()),

@@ -53,6 +53,14 @@ describe("a recorded history", () => {
     assert.equal((await replayHistory(grow, text)).isOver, true);
   });
 
+  it("is read as the HTTP door gives it", async () => {
+    await using app = await testLimpet({ workflows: [grow], activities: { double }, http: { port: 0 } });
+    await app.workflows.start(grow, { id: "g", input: 3 });
+    await app.advance("2d");
+    const text = await (await fetch(`${app.url}/v1.0/inspect/workflow/g/events`)).text();
+    assert.equal((await replayHistory(grow, text)).isOver, true);
+  });
+
   it("fits code that has changed behind what has happened", async () => {
     const longer = workflow("grow", async (ctx, n: number) => {
       const doubled = await ctx.activity(double, n);

@@ -1,7 +1,7 @@
 // What follows from the limits of an activity, case by case.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { firstLook, lateness, lookAt } from "./activity-limits.ts";
+import { firstLook, LOOK_MS, lateness, lookAt } from "./activity-limits.ts";
 import { pauseAfter } from "./activity-options.ts";
 import type { ActivityOptionsTold } from "./events.ts";
 import type { QueuedActivity } from "./messages.ts";
@@ -20,8 +20,8 @@ describe("the limits of an activity that waits", () => {
       [{ scheduleToStart: 70, scheduleToClose: 50 }, NOW + 50],
       [{ scheduleToStart: 70 }, NOW + 70],
       [{ attempts: 3 }, NOW + 600_000],
-      [{ attempts: 3, startToClose: 40, scheduleToClose: 50 }, NOW + 40],
-      [{ attempts: 3, heartbeat: 10 }, NOW + 10],
+      [{ attempts: 3, startToClose: 40_000, scheduleToClose: 50_000 }, NOW + 40_000],
+      [{ attempts: 3, heartbeat: 10 }, NOW + LOOK_MS],
     ] as const) {
       assert.equal(firstLook(activity(options)), first, JSON.stringify(options));
     }
@@ -53,16 +53,19 @@ describe("the limits of an activity that waits", () => {
   });
 
   it("count attempts whose worker is gone, when the lease of the last one is over", () => {
-    const once = { attempts: 1, startToClose: 300 };
-    assert.deepEqual(look(once, NOW + 300), { again: NOW + 600 });
-    assert.deepEqual(look(once, NOW + 300, [1, NOW + 200, NOW + 310]), { again: NOW + 500 });
-    assert.deepEqual(look(once, NOW + 300, [1, NOW + 200, NOW + 900]), { again: NOW + 900 });
-    assert.match(JSON.stringify(look(once, NOW + 300, [1, NOW + 200, NOW + 299])), /not heard of again/);
-    const beating = { attempts: 2, heartbeat: 20 };
-    assert.deepEqual(look(beating, NOW + 30, [1, NOW + 25, NOW + 45]), { again: NOW + 45 });
+    const once = { attempts: 1, startToClose: 300_000 };
+    const later = NOW + 300_000;
+    assert.deepEqual(look(once, later), { again: later + 300_000 });
+    assert.deepEqual(look(once, later, [1, NOW + 200_000, later + 10]), { again: NOW + 500_000 });
+    assert.deepEqual(look(once, later, [1, NOW + 200_000, later + 600_000]), { again: later + 600_000 });
+    assert.match(JSON.stringify(look(once, later, [1, NOW + 200_000, later - 1])), /not heard of again/);
+    const beating = { attempts: 2, heartbeat: 20_000 };
+    assert.deepEqual(look(beating, later, [1, later, later + 45_000]), { again: later + 45_000 });
+    // It is asked now and then, and no more often.
+    assert.deepEqual(look(beating, later, [1, later, later + 15_000]), { again: later + LOOK_MS });
     // It may be tried once more, by whoever comes.
-    assert.deepEqual(look(beating, NOW + 50, [1, NOW + 25]), { again: NOW + 70 });
-    assert.match(JSON.stringify(look(beating, NOW + 50, [1, NOW + 25], 1)), /not heard of again/);
+    assert.deepEqual(look(beating, later, [1, NOW]), { again: later + LOOK_MS });
+    assert.match(JSON.stringify(look(beating, later, [1, NOW], 1)), /not heard of again/);
   });
 
   it("forbid to begin it late", () => {

@@ -69,6 +69,12 @@ export const notHeard = (name: string): string => `${name} was begun and not hea
 
 // ——— Somebody looks after it, whether or not there are workers for it.
 
+/**
+ * Whether a worker is gone is asked no more often than this. Where there are others they notice it themselves, as soon as its lease is over;
+ * this is for when there are none.
+ */
+export const LOOK_MS = 30_000;
+
 /** When its limits are looked at first; undefined: it has none that nobody else would notice. */
 export function firstLook({ options, scheduledAt }: Limited): number | undefined {
   const { scheduleToStart, scheduleToClose, attempts } = options ?? {};
@@ -78,7 +84,8 @@ export function firstLook({ options, scheduledAt }: Limited): number | undefined
 }
 
 /** How long an attempt whose worker is gone may go unnoticed. */
-const silenceOf = (options: QueuedActivity["options"]): number => options?.heartbeat ?? startToCloseOf(options);
+const silenceOf = (options: QueuedActivity["options"]): number =>
+  Math.max(options?.heartbeat ?? startToCloseOf(options), LOOK_MS);
 
 /** Whether it is over by its limits, or when to look again; undefined: there is nothing left to look after. */
 export function lookAt(
@@ -104,5 +111,6 @@ function nextSilence({ options }: QueuedActivity, tick: Tick, leasedUntil: numbe
   const silenceMs = silenceOf(options);
   // It waits: for a worker, or for its next attempt.
   if (tick.attempt === 0 || leasedUntil === undefined) return Math.max(now, tick.at) + silenceMs;
-  return options?.heartbeat === undefined ? Math.max(leasedUntil, tick.due + silenceMs) : leasedUntil;
+  const lostAt = options?.heartbeat === undefined ? Math.max(leasedUntil, tick.due + silenceMs) : leasedUntil;
+  return Math.max(lostAt, now + LOOK_MS);
 }

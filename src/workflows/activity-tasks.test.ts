@@ -2,11 +2,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isLimpetError } from "../kernel/errors.ts";
-import { encodeValue } from "../kernel/values.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { failureOf } from "./activity-failure.ts";
 import { ActivityTasks, type HeldActivity } from "./activity-tasks.ts";
-import { activityType, type QueuedActivity, readMessage } from "./messages.ts";
+import { activityType, type QueuedActivity, readMessage, writeActivity } from "./messages.ts";
 
 const ACTIVITY: QueuedActivity = {
   ...{ workflowId: "w", runId: "r", n: 1, name: "act", input: { a: 1 }, attempts: 0, scheduledAt: 0 },
@@ -25,6 +24,7 @@ class Queue {
     rewrite: async (one) => (await this.#store.reminders.rewrite([one]))[0]!,
     namespace: "default",
     now: () => this.now,
+    cancel: (key) => this.#store.reminders.write([{ kind: "cancel", key }]),
     isOpen: async () => this.isOpen,
     tell: async (_, __, data) => void this.told.push(readMessage(data).message.kind),
     freed: () => {},
@@ -40,7 +40,7 @@ class Queue {
 
   async put(activity: Partial<QueuedActivity> = {}, data?: string): Promise<void> {
     const key = this.key(activity.n);
-    const content = { schedule: "once", data: data ?? encodeValue({ ...ACTIVITY, ...activity }) };
+    const content = { schedule: "once", data: data ?? writeActivity({ ...ACTIVITY, ...activity }) };
     const tick = { at: this.now, due: this.now, number: 1, attempt: 0 };
     await this.reminders.write([{ kind: "set", key, tick, content, lease: undefined, isNew: false }]);
   }

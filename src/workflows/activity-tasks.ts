@@ -5,23 +5,16 @@
 // That an attempt was begun is noted on the row before it begins, so that one whose worker died counts. Number and attempt of the tick only
 // ever grow: a next try gets the next number.
 import { LimpetError } from "../kernel/errors.ts";
-import { decodeValue, encodeValue } from "../kernel/values.ts";
-import type {
-  ClaimedReminder,
-  ReminderContent,
-  ReminderKey,
-  Reminders,
-  Rewriting,
-  Settlement,
-  Tick,
-} from "../ports/reminders.ts";
+import type { ClaimedReminder, ReminderKey, Reminders, Rewriting, Settlement, Tick } from "../ports/reminders.ts";
 import type { ActivityFailure } from "./activity-failure.ts";
 import { afterFailure, lateness, lookAt, timedOut } from "./activity-limits.ts";
 import type { News, Wire } from "./events.ts";
-import { type ActivityWatch, type QueuedActivity, writeMessage } from "./messages.ts";
+import { type ActivityWatch, type QueuedActivity, readActivity, writeActivity, writeMessage } from "./messages.ts";
 
 export interface ActivityTasksWorld {
-  readonly store: Pick<Reminders, "claim" | "renew" | "get" | "write">;
+  readonly store: Pick<Reminders, "claim" | "renew" | "get">;
+  /** It is cancelled. */
+  cancel(key: ReminderKey): Promise<unknown>;
   /** As the store does, many together, and again while it does not answer. */
   settle(settlement: Settlement): Promise<boolean>;
   rewrite(rewriting: Rewriting): Promise<boolean>;
@@ -98,7 +91,7 @@ export class ActivityTasks {
     const { settle } = this.#world;
     const { generation, key } = row;
     const { token } = wish;
-    const activity = readActivity(row);
+    const activity = readActivity(row.data);
     if (activity === undefined) {
       const error = "REMINDER_DAMAGED: what it carries cannot be read";
       await settle({ generation, token, kind: "dead", tick: row.tick, error });
@@ -186,30 +179,15 @@ export class ActivityTasks {
     const { store, namespace } = this.#world;
     const key = { namespace, type, id: runId, name: String(n) };
     const row = await store.get(key);
-    const activity = row && readActivity(row);
+    const activity = row && readActivity(row.data);
     if (activity === undefined || !(await this.#world.isOpen({ workflowId, runId }))) return undefined;
     const look = lookAt(activity, row!, this.#world.now());
     if ("again" in look) return look.again;
     await this.#tell(activity, timedOut(activity, look.problem));
-    await store.write([{ kind: "cancel", key }]);
+    await this.#world.cancel(key);
     return undefined;
   }
 }
-
-/** Undefined: the row was damaged or edited. What it carries is in its JSON-ready form inside, and stays so. */
-export function readActivity({ data }: Pick<ReminderContent, "data">): QueuedActivity | undefined {
-  try {
-    const activity = decodeValue(data ?? "null") as Partial<QueuedActivity> | null;
-    const isOne =
-      [activity?.workflowId, activity?.runId, activity?.name].every((text) => typeof text === "string") &&
-      [activity?.n, activity?.attempts, activity?.scheduledAt].every((number) => typeof number === "number");
-    return isOne ? (activity as QueuedActivity) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-const writeActivity = (activity: QueuedActivity): string => encodeValue(activity, "activity", "ARGUMENT_INVALID");
 
 export const lost = (): LimpetError =>
   new LimpetError("LEASE_LOST", "somebody else may have the activity, or nobody waits for it");

@@ -237,8 +237,9 @@ export class ActivityWorker {
       } catch (err) {
         if (isLimpetError(err, "LEASE_LOST")) return;
         log.warn("activity.end.failed", { ...one.held.key, err });
-        // Whoever stops does not wait for a store that is away: the lease will end.
-        if (!this.#isOpen && one.stop.signal.aborted) return;
+        // What the store will never take, and whoever stops while the store is away, wait for nothing: the lease will end.
+        const isHopeless = !isLimpetError(err) || err.retry === "never";
+        if (isHopeless || (!this.#isOpen && one.stop.signal.aborted)) return;
       }
       const ms = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures, 20), LONGEST_PAUSE_MS);
       await new Promise<void>((resolve) => clock.after(ms, resolve));
@@ -321,7 +322,7 @@ export class ActivityWorker {
 
   async #lost(one: Running): Promise<void> {
     if (one.isLost || one.isEnding) return;
-    const isThere = await this.#world.isThere(one.held.key);
+    const isThere = await this.#world.isThere(one.held.key).catch(() => true);
     one.lose(isThere ? new LimpetError("LEASE_LOST", "somebody else may have the activity") : unwanted());
   }
 }

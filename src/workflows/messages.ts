@@ -37,6 +37,21 @@ export interface QueuedActivity {
   readonly heartbeat?: Wire;
 }
 
+export const writeActivity = (activity: QueuedActivity): string => JSON.stringify(activity);
+
+/** Undefined: it was damaged or edited. */
+export function readActivity(text: string | undefined): QueuedActivity | undefined {
+  try {
+    const activity = JSON.parse(text ?? "null") as Partial<QueuedActivity> | null;
+    const isOne =
+      [activity?.workflowId, activity?.runId, activity?.name].every((word) => typeof word === "string") &&
+      [activity?.n, activity?.attempts, activity?.scheduledAt].every((number) => typeof number === "number");
+    return isOne ? (activity as QueuedActivity) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Somebody looks after the limits of an activity that waits in a queue. */
 export interface ActivityWatch {
   readonly workflowId: string;

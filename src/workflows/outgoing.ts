@@ -20,6 +20,7 @@ import {
   TIMEOUT_TYPE,
   TIMER_TYPE,
   WATCH_TYPE,
+  writeActivity,
 } from "./messages.ts";
 
 export interface Outgoing {
@@ -47,6 +48,10 @@ export interface OutgoingNeeds {
 const HEARD = 100;
 /** A delivery that fails is tried until it works: what it brings must not be lost. */
 const PERSISTENT = { attempts: Number.MAX_SAFE_INTEGER, pause: "1s", longestPause: "1m" } as const;
+
+/** What has its JSON-ready form already is written as it is. */
+const withData = (write: ReminderWrite, data: string): ReminderWrite =>
+  write.kind === "set" ? { ...write, content: { ...write.content, data } } : write;
 
 /** Nothing more comes of an activity. */
 const ENDS: ReadonlySet<string> = new Set<News["kind"]>([
@@ -137,7 +142,7 @@ export class Dispatcher {
   queue(activity: QueuedActivity, at: number | undefined): ReminderWrite[] {
     const { workflowId, runId, n, name, options } = activity;
     const type = activityType(options?.queue ?? this.#needs.queue, name);
-    const row = this.#set(this.#key(type, runId, n), at, activity);
+    const row = withData(this.#set(this.#key(type, runId, n), at, undefined), writeActivity(activity));
     const look = firstLook(activity);
     return look === undefined ? [row] : [row, this.watch({ workflowId, runId, n, type }, look)];
   }

@@ -5,9 +5,9 @@ import type { Random } from "../ports/random.ts";
 import type { ReminderKey, Reminders } from "../ports/reminders.ts";
 import type { ActivityFailure } from "./activity-failure.ts";
 import { deadlineOf } from "./activity-limits.ts";
-import { type ActivityTasks, type HeldActivity, readActivity } from "./activity-tasks.ts";
+import type { ActivityTasks, HeldActivity } from "./activity-tasks.ts";
 import type { Wire } from "./events.ts";
-import { activityType, type QueuedActivity } from "./messages.ts";
+import { activityType, type QueuedActivity, readActivity } from "./messages.ts";
 import { Refused } from "./remote-refusal.ts";
 import type { Attempt } from "./remote-waiting.ts";
 import type { RemoteWorker } from "./remote-worker.ts";
@@ -94,7 +94,7 @@ export class RemoteActivities {
   async giveBack({ id }: ActivityTask): Promise<void> {
     const { key, token, attempt } = readName(id);
     const row = await this.#world.store.get(key);
-    const activity = row && readActivity(row);
+    const activity = row && readActivity(row.data);
     if (row === undefined || activity === undefined) return;
     const { generation, tick } = row;
     await this.#world.tasks.release({ key, generation, token, tick, activity, attempt, leaseUntil: 0 });
@@ -145,7 +145,7 @@ export class RemoteActivities {
       throw new Refused(409, "lease_owner_mismatch", "the task is held by another worker", extras);
     }
     const row = key.namespace === namespace ? await store.get(key) : undefined;
-    const activity = row && readActivity(row);
+    const activity = row && readActivity(row.data);
     if (row === undefined || activity === undefined) {
       throw over(holder.taskId, await this.#world.endOf({ workflowId, runId: key.id }));
     }

@@ -2,6 +2,8 @@
 import type { ActorClass, AnyActor, CallSettings, Remote } from "../actors/remote.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import type { App } from "../nodes/app.ts";
+import type { WorkflowClient } from "../workflows/client.ts";
+import { clientThrough } from "./test-client.ts";
 import type { World } from "./world.ts";
 import type { WorldHost } from "./world-host.ts";
 
@@ -59,6 +61,11 @@ export class TestHost {
         return (...args: unknown[]) => call(method, args);
       },
     });
+  }
+
+  /** Workflows, asked for through this host, whichever process runs here then. Time passes until there is an answer. */
+  get workflows(): WorkflowClient {
+    return clientThrough((question) => this.run((app) => question(app.workflows)));
   }
 
   /** Has the app that runs here do something, while time passes: `host.run((app) => app.host.cluster())`. */

@@ -2,6 +2,8 @@
 import type { ActorClass } from "../actors/remote.ts";
 import type { ClusterSettings, LimpetSettings } from "../config/settings.ts";
 import { LimpetError } from "../kernel/errors.ts";
+import type { ActivityFunction } from "../workflows/context.ts";
+import type { AnyWorkflow } from "../workflows/definition.ts";
 import type { WorldOptions } from "./world.ts";
 import type { HostOptions } from "./world-host.ts";
 
@@ -13,6 +15,9 @@ export interface TestWorldSettings extends Omit<LimpetSettings, "store" | "http"
 export interface TestHostChanges extends TestWorldSettings {
   /** The classes it hosts; those of the world unless given. */
   readonly actors?: readonly ActorClass[] | undefined;
+  /** The workflows it runs, and what they may ask for; those of the world unless given. */
+  readonly workflows?: readonly AnyWorkflow[] | undefined;
+  readonly activities?: Readonly<Record<string, ActivityFunction>> | undefined;
 }
 
 export interface TestHostOptions extends TestHostChanges {
@@ -23,7 +28,10 @@ export interface TestHostOptions extends TestHostChanges {
 
 export interface TestWorldOptions extends TestWorldSettings {
   /** The classes that every host runs. */
-  readonly actors: readonly ActorClass[];
+  readonly actors?: readonly ActorClass[] | undefined;
+  /** The workflows that every host runs, and what they may ask for. */
+  readonly workflows?: readonly AnyWorkflow[] | undefined;
+  readonly activities?: Readonly<Record<string, ActivityFunction>> | undefined;
   /** How many, or their names, or what is special about each. Three, unless said otherwise. */
   readonly hosts?: number | readonly (string | TestHostOptions)[] | undefined;
   /** What chance decides follows from it. 1, unless said otherwise. */
@@ -38,12 +46,14 @@ const PLAYED_BY_THE_WORLD: Record<string, string> = {
 };
 
 export function worldOptionsOf(options: TestWorldOptions): WorldOptions & { readonly hosts: readonly HostOptions[] } {
-  if (typeof options !== "object" || options === null || !Array.isArray(options.actors)) {
+  if (typeof options !== "object" || options === null || !Array.isArray(options.actors ?? options.workflows)) {
     throw invalid("actors must be a list of classes: openWorld({ actors: [Cart] })");
   }
-  const { actors, hosts = 3, seed = 1, ...settings } = options;
+  const { actors = [], workflows, activities, hosts = 3, seed = 1, ...settings } = options;
   if (!Number.isSafeInteger(seed)) throw invalid(`seed: ${seed} is not a whole number`);
-  return { actors, seed, settings: settingsOf(settings), hosts: hostsOf(hosts) };
+  const every = { ...(workflows !== undefined && { workflows }), ...(activities !== undefined && { activities }) };
+  const all = hostsOf(hosts).map((host) => ({ ...every, ...host }));
+  return { actors, seed, settings: settingsOf(settings), hosts: all };
 }
 
 function hostsOf(hosts: NonNullable<TestWorldOptions["hosts"]>): readonly HostOptions[] {
@@ -66,10 +76,18 @@ function hostsOf(hosts: NonNullable<TestWorldOptions["hosts"]>): readonly HostOp
 }
 
 /** What is not mentioned stays as it was. */
-export function hostOptionsOf({ actors, ...settings }: TestHostChanges, before: LimpetSettings = {}): HostOptions {
+export function hostOptionsOf(
+  { actors, workflows, activities, ...settings }: TestHostChanges,
+  before: LimpetSettings = {},
+): HostOptions {
   const changed = settingsOf(settings);
   const cluster = { ...(before.cluster as ClusterSettings | undefined), ...(changed.cluster as ClusterSettings) };
-  return { ...(actors === undefined ? {} : { actors }), settings: { ...before, ...changed, cluster } };
+  return {
+    ...(actors !== undefined && { actors }),
+    ...(workflows !== undefined && { workflows }),
+    ...(activities !== undefined && { activities }),
+    settings: { ...before, ...changed, cluster },
+  };
 }
 
 function settingsOf(settings: TestWorldSettings): LimpetSettings {

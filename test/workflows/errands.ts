@@ -138,7 +138,7 @@ interface Heard {
 async function doThing(ctx: WorkflowContext, thing: Thing, heard: Heard): Promise<string[]> {
   switch (thing.do) {
     case "activity":
-      return [await ctx.activity(act, thing)];
+      return [await ctx.activity<string>("act", thing)];
     case "flaky":
       return [await ctx.activity(actFlakily, thing, { retry: { initial: "20ms" } })];
     case "sleep":
@@ -165,7 +165,7 @@ export const errand = workflow("errand", async (ctx, { plan, done = [] }: Errand
   const all = [...done];
   ctx.onQuery("done", () => all.length);
   ctx.onUpdate("tell", async (key: string) => {
-    const said = await ctx.activity(act, { key });
+    const said = await ctx.activity<string>("act", { key });
     heard.updates++;
     return said;
   });

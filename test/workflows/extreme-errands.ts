@@ -1,4 +1,6 @@
 // Workflows that ask for more than is good for anybody, beside ordinary ones (errands.ts).
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { workflow } from "../../src/index.ts";
 import { errand, activities as ordinary } from "./errands.ts";
 
@@ -34,11 +36,12 @@ export const collector = workflow("collector", async (ctx, bytes: number): Promi
   }
 });
 
-let times = 0;
-
-/** Does something else each time its code runs. */
+/** Looks at a file, and so does something else when its code runs again, wherever that is. */
 export const poison = workflow("poison", async (ctx, key: string): Promise<void> => {
-  await ctx.activity(ordinary.act, { key: `${key}/${times++}` });
+  const mark = join(process.cwd(), `${key}.mark`);
+  if (existsSync(mark)) await ctx.sleep("1h");
+  writeFileSync(mark, "");
+  await ctx.activity(ordinary.act, { key: `${key}/begin` });
   await ctx.signal("word");
   await ctx.activity(ordinary.act, { key: `${key}/end` });
 });

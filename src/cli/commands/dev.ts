@@ -12,10 +12,11 @@ import { SETTING_FLAGS } from "../setting-flags.ts";
 
 export const command: Command = {
   name: "dev",
-  summary: "Run a module that exports actors",
+  summary: "Run a module that exports actors or workflows",
   about:
-    "Every exported class that extends Actor is run, also inside an exported array or object. The HTTP door opens\n" +
-    "on 127.0.0.1. A module may export `tryThese`, an array of commands to show when it is ready.",
+    "Every exported class that extends Actor is run, and every exported workflow, also inside an exported array or\n" +
+    "object; activities are what it exports as `activities`, an object of functions. The HTTP door opens on 127.0.0.1.\n" +
+    "A module may export `tryThese`, an array of commands to show when it is ready.",
   arguments: [{ name: "module", help: "A TypeScript or JavaScript file, such as app.ts." }],
   flags: [{ name: "watch", short: "w", kind: "switch", help: "Start anew when a file of the app changes." }],
   settings: SETTING_FLAGS,

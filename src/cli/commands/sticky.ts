@@ -5,7 +5,7 @@ import { didYouMean } from "../../kernel/nearest.ts";
 import type { ClusterView, StickyActor } from "../../ports/host.ts";
 import { ask, askJson } from "../ask.ts";
 import { type Command, type Context, textFlag } from "../command.ts";
-import { asUsage, EXIT, wrongUsage } from "../failure.ts";
+import { asUsage, EXIT, Failure, wrongUsage } from "../failure.ts";
 import { LISTING_FLAGS, readLimit, showListing } from "../listing.ts";
 import { STICKY_RECIPE } from "../phrases.ts";
 import { shellWord } from "../shell-word.ts";
@@ -89,10 +89,13 @@ async function showActors(context: Context, target: Target, type: string, limit:
     row: (actor: StickyActor) => stickyRow(actor, now, terminal.paint),
   };
   const shown = await showListing(context, target, listing, limit);
-  if (shown === 0 && !json) terminal.errLine(safe(await explainNothing(target, type, prefix)));
+  if (shown === 0) {
+    const why = await explainNothing(target, type, prefix);
+    if (!json) terminal.errLine(safe(why));
+  }
 }
 
-/** An empty list is an answer, but it has three reasons. */
+/** An empty list is an answer, and has two reasons. That there is no such type is none. */
 async function explainNothing(target: Target, type: string, prefix: string | undefined): Promise<string> {
   const about = { verb: "GET", path: "/v1.0/metadata" } as const;
   const [view, { extended }] = await Promise.all([
@@ -104,8 +107,10 @@ async function explainNothing(target: Target, type: string, prefix: string | und
   const table = tables.find((each) => each.type === type);
   if (table === undefined) {
     const types = tables.map((each) => each.type);
-    const guess = didYouMean(type, types, String) || ".";
-    return `The cluster has no type ${type}${guess} Its types: ${types.join(", ") || "none"}.`;
+    const guess = didYouMean(type, types, String);
+    throw new Failure("ACTOR_TYPE_UNKNOWN", `the cluster has no type ${type}${guess}`, {
+      hint: `Its types: ${types.join(", ") || "none"}`,
+    });
   }
   if (table.sticky === undefined) {
     return `${type} is not sticky: its actors live where the ring says. To change that, its class says: ${STICKY_RECIPE}`;

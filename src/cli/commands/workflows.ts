@@ -79,7 +79,7 @@ export const command: Command = {
       name: "if-ended",
       kind: "text",
       placeholder: "rule",
-      help: "With --start: start, fail, or 'start unless completed'.",
+      help: "With --start: start, fail, existing, or 'start unless completed'.",
     },
     { name: "memo", kind: "text", placeholder: "json", help: "With --start: notes, an object." },
     { name: "build", kind: "text", placeholder: "name", help: "With --start: only workers of this build run it." },

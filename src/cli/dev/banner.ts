@@ -11,6 +11,7 @@ export interface Ready {
   readonly store: string;
   readonly namespace: string;
   readonly actorTypes: readonly string[];
+  readonly workflowTypes: readonly string[];
   /** Undefined when it is alone by choice. */
   readonly cluster: ClusterGlance | undefined;
   readonly tryThese: readonly string[];
@@ -18,7 +19,7 @@ export interface Ready {
 }
 
 export function banner(ready: Ready, paint: Paint): string {
-  const { version, readyInMs, url, store, namespace, actorTypes, cluster, tryThese, needsToken } = ready;
+  const { version, readyInMs, url, store, namespace, actorTypes, workflowTypes, cluster, tryThese, needsToken } = ready;
   const places = [
     ...(url === undefined
       ? [["HTTP", "off"]]
@@ -29,7 +30,8 @@ export function banner(ready: Ready, paint: Paint): string {
         ]),
     ["Store", safe(store)],
     ...(namespace === "default" ? [] : [["Namespace", safe(namespace)]]),
-    ["Actors", safe(actorTypes.join(", "))],
+    ...(actorTypes.length === 0 ? [] : [["Actors", safe(actorTypes.join(", "))]]),
+    ...(workflowTypes.length === 0 ? [] : [["Workflows", safe(workflowTypes.join(", "))]]),
     ...(cluster === undefined ? [] : [["Cluster", safe(clusterLine(cluster))]]),
   ].map(([name, value]) => [paint("dim", name!), value!]);
   const lines = [

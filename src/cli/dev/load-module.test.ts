@@ -7,6 +7,7 @@ import { collectActors, findModule, loadModule, typeNameOf } from "./load-module
 
 const folder = tempFolder();
 after(() => folder[Symbol.dispose]());
+const WORKFLOW = JSON.stringify(new URL("../../workflows/definition.ts", import.meta.url).href);
 const ACTOR = JSON.stringify(new URL("../../actors/actor.ts", import.meta.url).href);
 
 async function refused(name: string, text?: string): Promise<Failure> {
@@ -48,6 +49,24 @@ test("a module's actors and its own proposals are loaded", async () => {
   assert.deepEqual(module.tryThese, ["limpet actors"]);
 });
 
+test("workflows are found where actors are, and activities under their name", async () => {
+  const text = `import { workflow } from ${WORKFLOW};
+    export const order = workflow("order", async () => {});
+    export const more = [order, workflow("refund", async () => {})];
+    export const activities = { charge: async () => {} };`;
+  const module = await loadModule(folder.write("flows.ts", text), folder.path);
+  assert.deepEqual(
+    module.workflows.map(({ name }) => name),
+    ["order", "refund"],
+  );
+  assert.deepEqual([module.actors, Object.keys(module.activities)], [[], ["charge"]]);
+  const twice = `import { workflow } from ${WORKFLOW};
+    export const list = [workflow("order", async () => {}), workflow("order", async () => {})];`;
+  assert.match((await refused("two-flows.ts", twice)).message, /two different workflows named order/);
+  const wrong = await refused("wrong.ts", "export const activities = [async () => {}];");
+  assert.equal(wrong.message, "activities in wrong.ts must be an object of functions");
+});
+
 test("a file that is not there: the nearest one is named", async () => {
   folder.write("shop.ts", "");
   assert.match((await refused("shpo.ts")).hint ?? "", /^Did you mean: limpet dev shop\.ts$/);
@@ -59,8 +78,11 @@ test("a file that is not there: the nearest one is named", async () => {
 
 test("a module without actors: what it exports, and what to do", async () => {
   const some = await refused("none.ts", "export const x = 1; export class Y {}");
-  assert.equal(some.message, "none.ts exports Y, x, but no actors");
-  assert.match(some.hint ?? "", /extends Actor.*\nIf none\.ts starts limpet\(\) by itself, run it with: node none\.ts/);
+  assert.equal(some.message, "none.ts exports Y, x, but neither actors nor workflows");
+  assert.match(
+    some.hint ?? "",
+    /extends Actor.*\n.*workflow\(.*\nIf none\.ts starts limpet\(\) by itself, run it with: node none\.ts/,
+  );
   assert.equal((await refused("empty.ts", "")).message, "empty.ts exports nothing");
   const other = await refused("other.ts", "class Actor {}\nexport class Cart extends Actor {}");
   assert.match(other.message, /Cart in other\.ts extends the Actor of another copy of limpet/);

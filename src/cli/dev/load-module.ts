@@ -1,4 +1,4 @@
-// From the name of a file to the actors it exports. Whatever is wrong with the module is said in terms of the module.
+// From the name of a file to the actors and workflows it exports. Whatever is wrong with the module is said in terms of the module.
 
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { basename, dirname, join, parse, relative, resolve } from "node:path";
@@ -6,12 +6,17 @@ import { pathToFileURL } from "node:url";
 import { isActorClass } from "../../actors/actor-type.ts";
 import type { ActorClass } from "../../actors/remote.ts";
 import { nearest } from "../../kernel/nearest.ts";
+import type { ActivityFunction } from "../../workflows/context.ts";
+import type { AnyWorkflow } from "../../workflows/definition.ts";
 import { Failure } from "../failure.ts";
 import { shellWord } from "../shell-word.ts";
 import { importFailure } from "./import-failure.ts";
+import { collectWorkflows, readActivities } from "./module-workflows.ts";
 
 export interface LoadedModule {
   readonly actors: readonly ActorClass[];
+  readonly workflows: readonly AnyWorkflow[];
+  readonly activities: Readonly<Record<string, ActivityFunction>>;
   /** Commands the module itself proposes. */
   readonly tryThese: readonly string[];
 }
@@ -53,19 +58,24 @@ export async function loadModule(file: string, cwd: string): Promise<LoadedModul
     throw importFailure(error, file, cwd);
   }
   const actors = collectActors(exports);
-  if (actors.length === 0) throw noActors(exports, shown);
+  const workflows = collectWorkflows(allOf(exports), shown);
+  const activities = readActivities(exports.activities, shown);
+  const isAny = actors.length + workflows.length + Object.keys(activities).length > 0;
+  if (!isAny) throw nothingToRun(exports, shown);
   checkNames(actors, shown);
-  return { actors, tryThese: readTryThese(exports.tryThese, shown) };
+  return { actors, workflows, activities, tryThese: readTryThese(exports.tryThese, shown) };
 }
 
 /** Every class of actors that is exported, alone or in an array or object, once. */
 export function collectActors(exports: Record<string, unknown>): ActorClass[] {
   const found = new Set<ActorClass>();
-  for (const value of Object.values(exports)) {
-    for (const item of [value, ...itemsOf(value)]) if (isActorClass(item)) found.add(item);
-  }
+  for (const item of allOf(exports)) if (isActorClass(item)) found.add(item);
   return [...found];
 }
+
+/** What is exported, alone or in an array or object. */
+const allOf = (exports: Record<string, unknown>): unknown[] =>
+  Object.values(exports).flatMap((value) => [value, ...itemsOf(value)]);
 
 function itemsOf(value: unknown): unknown[] {
   if (typeof value !== "object" || value === null) return [];
@@ -75,20 +85,19 @@ function itemsOf(value: unknown): unknown[] {
   return prototype === Object.prototype || prototype === null ? Object.values(value) : [];
 }
 
-function noActors(exports: Record<string, unknown>, shown: string): Failure {
-  const stranger = Object.values(exports)
-    .flatMap((value) => [value, ...itemsOf(value)])
-    .find(extendsSomeActor);
+function nothingToRun(exports: Record<string, unknown>, shown: string): Failure {
+  const stranger = allOf(exports).find(extendsSomeActor);
   if (stranger !== undefined) {
     return new Failure("MODULE_INVALID", `${stranger.name} in ${shown} extends the Actor of another copy of limpet`, {
       hint: "Install limpet in the app's own folder and run it with: npx limpet dev",
     });
   }
   const names = exportedNames(exports);
-  const what = names.length === 0 ? "nothing" : `${names.join(", ")}, but no actors`;
+  const what = names.length === 0 ? "nothing" : `${names.join(", ")}, but neither actors nor workflows`;
   return new Failure("MODULE_INVALID", `${shown} exports ${what}`, {
     hint:
       "Export a class: export class Cart extends Actor<{ items: string[] }> { … }\n" +
+      'Or a workflow: export const order = workflow("order", async (ctx, input) => …)\n' +
       `If ${shown} starts limpet() by itself, run it with: node ${shown}`,
   });
 }

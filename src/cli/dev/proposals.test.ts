@@ -78,6 +78,7 @@ test("the banner says where, what and what to try", () => {
     store: "/tmp/x.db",
     namespace: "default",
     actorTypes: ["Cart", "Stock"],
+    workflowTypes: [],
     cluster: { address: "127.0.0.1:7401", joined: true, leaderHere: true, otherHosts: 0 },
     tryThese: ["limpet actors"],
     needsToken: false,
@@ -94,7 +95,9 @@ test("the banner says where, what and what to try", () => {
   ]) {
     assert.ok(text.includes(part), part);
   }
-  assert.ok(!text.includes("Namespace"));
+  assert.ok(!text.includes("Namespace") && !text.includes("Workflows"));
+  const flows = banner({ ...ready, actorTypes: [], workflowTypes: ["order", "refund"] }, plain);
+  assert.ok(!flows.includes("Actors") && /Workflows +order, refund/.test(flows), flows);
   assert.match(banner({ ...ready, needsToken: true, namespace: "blue" }, plain), /LIMPET_TOKEN/);
   assert.ok(!banner({ ...ready, cluster: undefined }, plain).includes("Cluster"));
   const closed = banner({ ...ready, url: undefined, cluster: undefined }, plain);

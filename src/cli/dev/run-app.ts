@@ -1,7 +1,6 @@
 // One life of an app under `limpet dev`: what is loaded and opened, and what is said about it.
 
 import { relative } from "node:path";
-import type { ActorClass } from "../../actors/remote.ts";
 import { OPTIONS, type Settings } from "../../config/options.ts";
 import { hostInUrl } from "../../config/places.ts";
 import type { ResolvedSettings } from "../../config/settings.ts";
@@ -14,7 +13,7 @@ import { live, type Opened } from "../process/life.ts";
 import { banner, localCommands, type Ready } from "./banner.ts";
 import { devLog } from "./dev-log.ts";
 import { importFailure } from "./import-failure.ts";
-import { loadModule, typeNameOf } from "./load-module.ts";
+import { type LoadedModule, loadModule, typeNameOf } from "./load-module.ts";
 import { ownCommand } from "./own-command.ts";
 import { proposeCommands } from "./try-these.ts";
 
@@ -30,24 +29,26 @@ export function runApp(context: Context, resolved: ResolvedSettings, file: strin
 
 async function open(context: Context, resolved: ResolvedSettings, file: string): Promise<Opened> {
   const { terminal, json, cwd } = context;
-  const { actors, tryThese } = await loadModule(file, cwd);
+  const module = await loadModule(file, cwd);
+  const { actors, workflows, activities } = module;
   const log = devLog(resolved.settings.logLevel, terminal, json);
-  const app = await openSomewhere(resolved, context, (settings) => openApp({ actors }, settings, { log }));
-  const ready = await describe(app, resolved.settings, actors, tryThese, context);
+  const app = await openSomewhere(resolved, context, (settings) =>
+    openApp({ actors, workflows, activities }, settings, { log }),
+  );
+  const ready = await describe(app, resolved.settings, module, context);
   return { app, ready, banner: banner(ready, terminal.paint) };
 }
 
 async function describe(
   app: App,
   settings: Settings,
-  actors: readonly ActorClass[],
-  proposed: readonly string[],
+  { actors, workflows, tryThese: proposed }: LoadedModule,
   { env }: Context,
 ): Promise<Ready> {
   const { store, namespace } = app.host.status();
   const url = app.url?.replace(/\/$/, "");
   const usual = `http://${hostInUrl(String(OPTIONS.httpHost.default))}:${OPTIONS.httpPort.default}`;
-  const commands = proposed.length > 0 ? proposed : proposeCommands(actors);
+  const commands = proposed.length > 0 ? proposed : proposeCommands(actors, workflows);
   return {
     version: VERSION,
     readyInMs: Math.round(performance.now()),
@@ -55,6 +56,7 @@ async function describe(
     store,
     namespace,
     actorTypes: actors.map(typeNameOf),
+    workflowTypes: workflows.map(({ name }) => name),
     cluster: await glanceAtCluster(app),
     tryThese: localCommands(commands, ownCommand(env), url, usual),
     needsToken: settings.httpTokens.length > 0,

@@ -2,6 +2,7 @@
 
 import { RESERVED } from "../../actors/actor.ts";
 import type { ActorClass } from "../../actors/remote.ts";
+import type { AnyWorkflow } from "../../workflows/definition.ts";
 import { shellWord } from "../shell-word.ts";
 import { typeNameOf } from "./load-module.ts";
 
@@ -11,13 +12,13 @@ interface Method {
   readonly parameters: readonly string[];
 }
 
-export function proposeCommands(actors: readonly ActorClass[]): string[] {
+export function proposeCommands(actors: readonly ActorClass[], workflows: readonly AnyWorkflow[] = []): string[] {
   // The actor with the most to call is the one worth looking at first.
   const [best] = actors
     .map((actor) => ({ type: shellWord(typeNameOf(actor)), methods: callable(actor) }))
     .filter(({ methods }) => methods.length > 0)
     .sort((a, b) => b.methods.length - a.methods.length);
-  if (best === undefined) return ["limpet actors"];
+  if (best === undefined) return workflows.length > 0 ? startCommands(workflows[0]!) : ["limpet actors"];
   const { type, methods } = best;
   // A change, and then a look at the result, read like a story.
   const change =
@@ -33,6 +34,11 @@ export function proposeCommands(actors: readonly ActorClass[]): string[] {
     });
   return [...calls, `limpet explain ${type} alice`].slice(0, 2);
 }
+
+const startCommands = ({ name }: AnyWorkflow): string[] => [
+  `limpet workflows first --start ${shellWord(name)}`,
+  "limpet workflows first",
+];
 
 /** What the class itself declares and whose parameters can be guessed. */
 function callable(actor: ActorClass): Method[] {

@@ -6,22 +6,26 @@ import type { Connections, Statement } from "./connections.ts";
 const PAGES = 4_096;
 
 /**
- * The first page lies with the run. Of the others, sizes are summed up in their order without reading what is in them, until there is
- * enough. The last row tells whether there is more: it has no data.
+ * The first page lies with the run. Where all of the history is not more than is asked for, as its task or its end says, the pages are read
+ * in their order. Of a longer one sizes are summed up first, without reading what is in the pages, until there is enough; that takes the
+ * server as long again. The last row tells whether there is more: it has no data.
  */
 export const readPages = (schema: string): Statement => ({
   name: "limpet_read_pages",
   text: `
-    WITH begun AS MATERIALIZED (
-      SELECT 1::bigint AS first, r.first_count AS count, octet_length(r.first_page)::bigint AS bytes
-      FROM ${schema}.workflow_runs r WHERE r.ref = $1 AND r.first_count > $2::bigint
+    WITH asked AS MATERIALIZED (
+      SELECT coalesce((SELECT t.bytes FROM ${schema}.workflow_tasks t WHERE t.ref = $1),
+                      (SELECT e.bytes FROM ${schema}.workflow_ends e WHERE e.ref = $1)) <= $3::numeric AS is_all,
+             coalesce((SELECT q.first FROM ${schema}.workflow_pages q WHERE q.ref = $1 AND q.first <= $2::bigint + 1
+                       ORDER BY q.first DESC LIMIT 1), 0) AS first
     ), sizes AS MATERIALIZED (
-      SELECT b.* FROM begun b
+      SELECT 1::bigint AS first, r.first_count AS count, octet_length(r.first_page)::bigint AS bytes
+      FROM ${schema}.workflow_runs r WHERE r.ref = $1 AND r.first_count > $2::bigint AND NOT (SELECT is_all FROM asked)
       UNION ALL
       SELECT p.* FROM (
         SELECT p.first, p.count, octet_length(p.data)::bigint FROM ${schema}.workflow_pages p
-        WHERE p.ref = $1 AND p.first + p.count > $2::bigint + 1 AND p.first >= coalesce((
-          SELECT q.first FROM ${schema}.workflow_pages q WHERE q.ref = $1 AND q.first <= $2::bigint + 1 ORDER BY q.first DESC LIMIT 1), 0)
+        WHERE NOT (SELECT is_all FROM asked)
+          AND p.ref = $1 AND p.first + p.count > $2::bigint + 1 AND p.first >= (SELECT first FROM asked)
         ORDER BY p.first LIMIT ${PAGES} + 1) p
     ), summed AS MATERIALIZED (
       SELECT s.first, s.count, sum(s.bytes) OVER w <= $3::numeric OR row_number() OVER w = 1 AS fits, row_number() OVER w AS number
@@ -30,7 +34,12 @@ export const readPages = (schema: string): Statement => ({
       SELECT min(s.first) AS first, max(s.first) AS last FROM summed s WHERE s.fits AND s.number <= ${PAGES}
     )
     (SELECT 1::bigint, r.first_count, r.first_page FROM ${schema}.workflow_runs r
-     WHERE r.ref = $1 AND (SELECT first FROM chosen) = 1)
+     WHERE r.ref = $1 AND ((SELECT first FROM chosen) = 1 OR (r.first_count > $2::bigint AND (SELECT is_all FROM asked))))
+    UNION ALL
+    (SELECT p.first, p.count, p.data FROM ${schema}.workflow_pages p
+     WHERE (SELECT is_all FROM asked)
+       AND p.ref = $1 AND p.first + p.count > $2::bigint + 1 AND p.first >= (SELECT first FROM asked)
+     ORDER BY p.first LIMIT ${PAGES} + 1)
     UNION ALL
     (SELECT p.first, p.count, p.data FROM ${schema}.workflow_pages p
      WHERE p.ref = $1 AND p.first >= (SELECT first FROM chosen) AND p.first <= (SELECT last FROM chosen) ORDER BY p.first)
@@ -64,6 +73,10 @@ export class WorkflowHistory {
     for (const [from, count, data] of rows as unknown as [number, number, string | null][]) {
       if (data === null) isCut = from > 0;
       else pages.push({ from, count, data });
+    }
+    if (pages.length > PAGES) {
+      pages.length = PAGES;
+      isCut = true;
     }
     return { pages, isCut };
   }

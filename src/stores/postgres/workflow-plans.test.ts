@@ -74,7 +74,7 @@ const ours = (): [Statement, RegExp | undefined][] => [
   [wakeTask(SCHEMA), RUNS],
   [isOpen(SCHEMA), RUNS],
   [closeRun(SCHEMA), RUNS],
-  [readPages(SCHEMA), /^workflow_(runs|pages)_pkey$/],
+  [readPages(SCHEMA), /^workflow_(runs|pages|tasks|ends)_pkey$/],
   [readInbox(SCHEMA), /^workflow_(inbox|tasks)_pkey$/],
   [findRun(SCHEMA), RUNS],
   [findRunById(SCHEMA), RUNS],

@@ -2,12 +2,13 @@
 // and may run again after it was rolled back. All rows are found by their keys.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RememberedChange, ShardHomeChange, ShardKey, ShardRule } from "../../ports/shards.ts";
-import type { HomeRow, ResetAnswer } from "./shard-messages.ts";
+import type { ResetAnswer, TypeHomes } from "./shard-messages.ts";
 
 export class ShardStatements {
   readonly #rule: StatementSync;
   readonly #settle: StatementSync;
   readonly #dropRule: StatementSync;
+  readonly #types: StatementSync;
   readonly #homes: StatementSync;
   readonly #saveHome: StatementSync;
   readonly #dropHome: StatementSync;
@@ -30,9 +31,10 @@ export class ShardStatements {
     this.#settle = db.prepare("INSERT INTO shard_rules (namespace, type, shards, version) VALUES (?, ?, ?, ?)");
     this.#dropRule = db.prepare("DELETE FROM shard_rules WHERE namespace = ? AND type = ?");
 
-    // Reads all, once for each term, in the order of the tree.
+    // These two read all, once for each term, in the order of the tree. Words that are the same for a whole type are read once.
+    this.#types = asArrays("SELECT DISTINCT namespace, type FROM shard_homes ORDER BY namespace, type");
     this.#homes = asArrays(
-      "SELECT namespace, type, shard, incarnation FROM shard_homes ORDER BY namespace, type, shard",
+      "SELECT shard, incarnation FROM shard_homes WHERE namespace = ? AND type = ? ORDER BY shard",
     );
     this.#saveHome = db.prepare(
       "INSERT OR REPLACE INTO shard_homes (namespace, type, shard, incarnation) VALUES (?, ?, ?, ?)",
@@ -78,8 +80,10 @@ export class ShardStatements {
     return { forgotten: Number(changes), isDone: true };
   }
 
-  homes(): HomeRow[] {
-    return this.#homes.all() as unknown as HomeRow[];
+  homes(): TypeHomes[] {
+    return (this.#types.all() as unknown as [string, string][]).map(([namespace, type]) => {
+      return { namespace, type, homes: this.#homes.all(namespace, type) as unknown as TypeHomes["homes"] };
+    });
   }
 
   /** Whoever asks leads: that was looked at in the same transaction. */

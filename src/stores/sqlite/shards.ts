@@ -8,8 +8,7 @@ import type {
   ShardRule,
   Shards,
 } from "../../ports/shards.ts";
-import type { Packed } from "./reminder-messages.ts";
-import { packHomeChanges, packRemembered, type ResetAnswer, unpackHomes } from "./shard-messages.ts";
+import { type HomesAnswer, packHomeChanges, packRemembered, type ResetAnswer, unpackHomes } from "./shard-messages.ts";
 import type { WorkerLink } from "./worker-link.ts";
 
 /** Actors that are forgotten in one transaction: it keeps others waiting for some milliseconds. */
@@ -38,7 +37,7 @@ export class SqliteShards implements Shards {
   }
 
   async homes(): Promise<ShardHomeRow[]> {
-    return unpackHomes((await this.#link.ask({ kind: "homes" })) as Packed);
+    return unpackHomes((await this.#link.ask({ kind: "homes" })) as HomesAnswer);
   }
 
   async noteHomes(term: number, changes: readonly ShardHomeChange[]): Promise<boolean> {

@@ -12,7 +12,7 @@ const START_FIELDS = [
   ...["timeout", "runTimeout", "delay"],
 ];
 const IF_RUNNING = ["fail", "existing", "terminate"] as const;
-const IF_ENDED = ["start", "start unless completed", "fail"] as const;
+const IF_ENDED = ["start", "start unless completed", "fail", "existing"] as const;
 
 const invalid = (problem: string): LimpetError => new LimpetError("BODY_INVALID", problem);
 

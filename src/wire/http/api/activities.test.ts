@@ -151,7 +151,7 @@ describe("an activity and time", () => {
     const { app, api } = await scheduled({ heartbeat_timeout: 20 });
     await using _ = app;
     await api.task("w1", "activity", NOW);
-    await app.advance("21s");
+    await app.advance("1m");
     const { event_type, payload } = await last(api);
     assert.equal(event_type, "ActivityTimedOut");
     assert.match(String(payload.message), /not heard of again/);

@@ -1,0 +1,425 @@
+// The rules of workflows: each is shown something it must accept and something it must report. Runs are real, of a store in memory; who
+// starts, claims and writes them is made up, and so is what it says about that.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { LimpetError } from "../../src/kernel/errors.ts";
+import type { Append, Arrival, RunStart, StoredRun, TaskClaim } from "../../src/ports/workflows.ts";
+import { MemoryStore } from "../../src/stores/memory/memory-store.ts";
+import type { HistoryEvent } from "../../src/workflows/events.ts";
+import { writePage } from "../../src/workflows/events.ts";
+import { Execution } from "../../src/workflows/execution.ts";
+import { writeMessage } from "../../src/workflows/messages.ts";
+import type { Process } from "../../src/world/process.ts";
+import type { ActivityRun, DeedOperation, Observer } from "../observer.ts";
+import type { ScriptStep, WorkflowDeed } from "../plan.ts";
+import { SCRIPTS, type ScriptInput } from "../scripts.ts";
+import type { Stage } from "../stage.ts";
+import { CHECKERS } from "./all.ts";
+import type { Checker } from "./checker.ts";
+
+const LEASE_MS = 10_000;
+const FLOW = { namespace: "default", workflowId: "flow" };
+
+/** A stage with nothing on it but a store. */
+class Scene {
+  now = 0;
+  readonly found: string[] = [];
+  readonly observers: Observer[] = [];
+  readonly deeds: DeedOperation[] = [];
+  readonly operations = [];
+  readonly plan = { workflows: { workers: {}, tells: true }, hosts: [{ namespace: "default" }] };
+  readonly truth = new MemoryStore(() => this.now);
+  readonly checker: Checker;
+  /** What the store says of runs is changed by this. */
+  lie: (run: StoredRun) => StoredRun = (run) => run;
+  readonly world;
+  #runs = 0;
+
+  constructor(name: string) {
+    const scene = this;
+    const store = this.truth.workflows;
+    const workflows = new Proxy(store, {
+      get(target, key) {
+        if (key === "find")
+          return async (wanted: Parameters<typeof store.find>[0]) => {
+            const run = await target.find(wanted);
+            return run && scene.lie(run);
+          };
+        const value = target[key as keyof typeof target] as unknown;
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+    const database = {
+      truth: { workflows },
+      get now() {
+        return scene.now;
+      },
+    };
+    this.world = { database };
+    const kind = CHECKERS.find((each) => each.name === name);
+    assert.ok(kind, `there is no checker called ${name}`);
+    this.checker = kind.make(this as unknown as Stage, (what) => this.found.push(what));
+    this.observers.push(this.checker);
+  }
+
+  process = (number = 1): Process => ({ number, hasEnded: false }) as unknown as Process;
+
+  tell(what: (observer: Observer) => void): Promise<void> {
+    for (const observer of this.observers) what(observer);
+    return new Promise((done) => setImmediate(done));
+  }
+
+  async healed(): Promise<void> {
+    this.checker.healed?.();
+    await new Promise((done) => setImmediate(done));
+  }
+
+  /** A run of a script, with what its code decides at once. */
+  async start(word: string, how: Partial<RunStart> & { steps?: ScriptStep[]; continuedFrom?: string } = {}) {
+    const { steps = [], continuedFrom, ...more } = how;
+    const runId = more.runId ?? `run-${++this.#runs}`;
+    const input: ScriptInput = { word, steps };
+    const began = { kind: "WorkflowStarted", type: "Script", workflowId: "flow", runId, input, flags: 1 } as const;
+    const events: HistoryEvent[] = [{ ...began, ...(continuedFrom === undefined ? {} : { continuedFrom }) }];
+    const start: RunStart = {
+      ...{ ...FLOW, runId, type: "Script", queue: "default", build: undefined, attributes: "{}", memo: "{}" },
+      ...{ first: writePage({ at: this.now, events }), delayMs: 0, ifClosed: "start", lease: undefined },
+      ...{ refusal: undefined, reminders: [] },
+      ...more,
+    };
+    const outcomes = await this.truth.workflows.start([start]);
+    await this.tell((one) => one.begun?.(this.process(), [start], outcomes));
+    return { ref: outcomes[0]!.ref, runId };
+  }
+
+  async claim(token: string, how: Partial<TaskClaim> = {}): Promise<void> {
+    const request: TaskClaim = {
+      ...{ namespace: "default", queue: "default", types: ["Script"], build: "", limit: 10, staleMs: 1_000 },
+      ...{ compatible: [], binds: false, isSticky: true, lease: { token, worker: "w1", leaseMs: LEASE_MS } },
+      ...how,
+    };
+    const claims = await this.truth.workflows.claim(request);
+    await this.tell((one) => one.polled?.(this.process(), request, claims));
+  }
+
+  step(ref: number, token: string, last: number, events: HistoryEvent[], more: Partial<Append> = {}): Append {
+    const page = events.length === 0 ? undefined : writePage({ at: this.now, events });
+    return {
+      ...{ ref, token, last, page, taken: 0, fate: { kind: "keep", leaseMs: LEASE_MS }, affinity: undefined },
+      ...{ attributes: undefined, memo: undefined, reminders: [], starts: [], arrivals: [] },
+      ...more,
+    };
+  }
+
+  /** `said`: as those who look on are told of it, if that is something else. */
+  async append(append: Append, said: Append = append): Promise<void> {
+    const outcomes = await this.truth.workflows.append([append]);
+    await this.tell((one) => one.appended?.(this.process(), [said], outcomes));
+  }
+
+  async signal(word: string, runId?: string): Promise<void> {
+    const data = writeMessage({ kind: "SignalReceived", id: word, name: "north", input: word });
+    const batch: Arrival[] = [{ ...FLOW, runId, key: word, data, goesAlong: true }];
+    const outcomes = await this.truth.workflows.arrive(batch);
+    await this.tell((one) => one.arrived?.(this.process(), batch, outcomes));
+  }
+
+  deed(token: string, deed: WorkflowDeed, more: Partial<DeedOperation> = {}): DeedOperation {
+    const planned = { at: 0, from: "host-1", workflow: "flow", deed };
+    const operation: DeedOperation = {
+      ...{ token, planned, namespace: "default", process: this.process(), beganAt: 0, acceptedAt: undefined },
+      ...{ runId: undefined, endedAt: undefined, outcome: undefined },
+      ...more,
+    };
+    this.deeds.push(operation);
+    return operation;
+  }
+}
+
+const scheduled = (n: number): HistoryEvent => ({ kind: "ActivityScheduled", n, name: "work", input: null });
+const completed = (of: number, result: string): HistoryEvent => ({ kind: "ActivityCompleted", of, result });
+const ended = (n: number, result: unknown = []): HistoryEvent => ({ kind: "WorkflowCompleted", n, result });
+const signalled = (id: string): HistoryEvent => ({ kind: "SignalReceived", id, name: "north", input: id });
+const CLOSED = { fate: { kind: "close", status: "completed", result: "{}" } } as const;
+const CONTINUED = { fate: { kind: "close", status: "continued", result: "{}" } } as const;
+
+describe("the rule of histories", () => {
+  it("accepts pages at the end, also one that is said twice", async () => {
+    const scene = new Scene("workflow history");
+    const { ref } = await scene.start("a");
+    await scene.claim("t");
+    const step = scene.step(ref, "t", 1, [scheduled(1)]);
+    await scene.append(step);
+    await scene.append(step);
+    await scene.append(scene.step(ref, "t", 2, [ended(2)], CLOSED));
+    assert.deepEqual(scene.found, []);
+  });
+
+  it("reports a page that nobody has said, and one that is not there", async () => {
+    const scene = new Scene("workflow history");
+    const { ref } = await scene.start("a");
+    await scene.claim("t");
+    await scene.append(scene.step(ref, "t", 1, [scheduled(1)]));
+    await scene.append(scene.step(ref, "t", 2, [scheduled(2)]), scene.step(ref, "t", 2, [scheduled(9)]));
+    assert.match(scene.found.join("\n"), /grown by what nobody said/);
+    const unsaid = scene.step(ref, "t", 3, [scheduled(3)]);
+    await scene.tell((one) => {
+      const done = { kind: "done", arrived: 0, starts: [], isWatched: false } as const;
+      one.appended?.(scene.process(), [unsaid], [done]);
+    });
+    assert.match(scene.found.join("\n"), /what was said is not there/);
+  });
+});
+
+describe("the rule of one decision per task", () => {
+  it("accepts steps of whoever has the lease", async () => {
+    const scene = new Scene("one decision per task");
+    const { ref } = await scene.start("a");
+    await scene.claim("t");
+    await scene.append(scene.step(ref, "t", 1, [scheduled(1)], { fate: { kind: "rest" } }));
+    assert.deepEqual(scene.found, []);
+  });
+
+  it("reports a step of somebody else, and a number that comes twice", async () => {
+    const scene = new Scene("one decision per task");
+    const { ref } = await scene.start("a");
+    await scene.claim("t");
+    await scene.append(scene.step(ref, "t", 1, [scheduled(1)]), scene.step(ref, "other", 1, [scheduled(1)]));
+    assert.match(scene.found.join("\n"), /without the lease on its task/);
+    await scene.append(scene.step(ref, "t", 2, [scheduled(1)]));
+    assert.match(scene.found.join("\n"), /is decision 1, and 1 is the one before it/);
+  });
+
+  it("reports a task that is given away under a lease", async () => {
+    const scene = new Scene("one decision per task");
+    const { ref, runId } = await scene.start("a");
+    await scene.claim("t");
+    const task = { ...FLOW, ref, runId, type: "Script", token: "u", attempt: 1, last: 1, taken: 0, arrived: 0 };
+    const request = { lease: { token: "u", worker: "w2", leaseMs: 1 } } as TaskClaim;
+    const claims = { now: 0, next: undefined, tasks: [{ ...task, mode: "cold_replay" } as const] };
+    await scene.tell((one) => one.polled?.(scene.process(2), request, claims));
+    assert.match(scene.found.join("\n"), /which process 1 has for 10000 ms more/);
+  });
+});
+
+describe("the rule of causality", () => {
+  const work = (scene: Scene, key: string, result: string): ActivityRun => ({
+    ...{
+      number: 1,
+      process: scene.process(),
+      workflowId: "flow",
+      runId: key.split(":")[0]!,
+      key,
+      word: "",
+      attempt: 1,
+    },
+    ...{ result, beganAt: 0 },
+  });
+
+  it("accepts a result of who did it, behind its decision", async () => {
+    const scene = new Scene("workflow causality");
+    const { ref, runId } = await scene.start("a");
+    await scene.claim("t");
+    await scene.append(scene.step(ref, "t", 1, [scheduled(1)]));
+    const run = work(scene, `${runId}:1`, "done");
+    await scene.tell((one) => one.activityBegan?.(run));
+    await scene.tell((one) => one.activityEnded?.(run, true));
+    await scene.append(scene.step(ref, "t", 2, [completed(1, "done")]));
+    assert.deepEqual(scene.found, []);
+  });
+
+  it("reports a result that nobody gave, one that comes twice, and work that nobody decided", async () => {
+    const scene = new Scene("workflow causality");
+    const { ref, runId } = await scene.start("a");
+    await scene.claim("t");
+    await scene.tell((one) => one.activityBegan?.(work(scene, `${runId}:1`, "done")));
+    assert.match(scene.found.join("\n"), /the history has nothing there/);
+    await scene.append(scene.step(ref, "t", 1, [scheduled(1), completed(1, "made up"), completed(1, "made up")]));
+    assert.match(scene.found.join("\n"), /no attempt at it has given that/);
+    assert.match(scene.found.join("\n"), /of which ActivityCompleted has come before/);
+  });
+
+  it("reports a timer that goes off too early", async () => {
+    const scene = new Scene("workflow causality");
+    const { ref } = await scene.start("a");
+    await scene.claim("t");
+    await scene.append(scene.step(ref, "t", 1, [{ kind: "TimerScheduled", n: 1, at: 500 }]));
+    scene.now = 499;
+    await scene.append(scene.step(ref, "t", 2, [{ kind: "TimerFired", of: 1 }]));
+    assert.match(scene.found.join("\n"), /comes 1 ms too early/);
+  });
+});
+
+describe("the rule of replay", () => {
+  const STEPS: ScriptStep[] = [{ do: "activity", name: "work", ms: 5 }];
+
+  /** What its code decides at first. */
+  async function decisions(runId: string): Promise<HistoryEvent[]> {
+    const settle = (): Promise<void> => new Promise((done) => process.nextTick(done));
+    const needs = { settle, namespace: "default", queue: "default", nameOf: () => undefined };
+    const execution = new Execution(SCRIPTS[0]!, needs);
+    const input: ScriptInput = { word: "a", steps: STEPS };
+    await execution.begin({ kind: "WorkflowStarted", type: "Script", workflowId: "flow", runId, input, flags: 1 }, 0);
+    return execution.takeFresh();
+  }
+
+  it("accepts what the code decides again", async () => {
+    const scene = new Scene("workflow replay");
+    const { ref, runId } = await scene.start("a", { steps: STEPS });
+    await scene.claim("t");
+    await scene.append(scene.step(ref, "t", 1, await decisions(runId)));
+    await scene.append(scene.step(ref, "t", 2, [completed(1, "x"), ended(2, ["0 x"])], CLOSED));
+    await scene.healed();
+    assert.deepEqual(scene.found, []);
+  });
+
+  it("reports another word in a result", async () => {
+    const scene = new Scene("workflow replay");
+    const { ref, runId } = await scene.start("a", { steps: STEPS });
+    await scene.claim("t");
+    await scene.append(scene.step(ref, "t", 1, await decisions(runId)));
+    await scene.append(scene.step(ref, "t", 2, [completed(1, "x"), ended(2, ["0 y"])], CLOSED));
+    await scene.healed();
+    assert.match(scene.found.join("\n"), /decides .*0 x.*the history has .*0 y/);
+  });
+});
+
+describe("the rule of one run for one start", () => {
+  it("accepts a start that has its run, and one that was refused and has none", async () => {
+    const scene = new Scene("workflows once");
+    const { runId } = await scene.start("a");
+    const start: WorkflowDeed = { kind: "start", steps: [] };
+    scene.deed("a", start, { acceptedAt: 1, runId, outcome: { value: runId } });
+    scene.deed("b", start, { outcome: { error: new LimpetError("WORKFLOW_EXISTS", "there is one") } });
+    await scene.healed();
+    assert.deepEqual(scene.found, []);
+  });
+
+  it("reports one that has two, and one that was refused and has one", async () => {
+    const scene = new Scene("workflows once");
+    const { ref } = await scene.start("a");
+    await scene.claim("t");
+    await scene.append(scene.step(ref, "t", 1, [ended(1)], CLOSED));
+    await scene.start("a");
+    scene.deed("a", { kind: "start", steps: [] }, { outcome: { error: new LimpetError("WORKFLOW_EXISTS", "one") } });
+    await scene.healed();
+    assert.match(scene.found.join("\n"), /a has started flow \(run run-1\) and flow \(run run-2\)/);
+    assert.match(scene.found.join("\n"), /a was refused/);
+  });
+});
+
+describe("the rule of wake-ups", () => {
+  it("accepts a task that is ready when something has arrived", async () => {
+    const scene = new Scene("no lost wake-up");
+    const { ref } = await scene.start("a");
+    await scene.claim("t");
+    await scene.signal("s");
+    await scene.append(scene.step(ref, "t", 1, [scheduled(1)], { fate: { kind: "rest" } }));
+    assert.deepEqual(scene.found, []);
+  });
+
+  it("reports one that is idle", async () => {
+    const scene = new Scene("no lost wake-up");
+    const { ref } = await scene.start("a");
+    await scene.claim("t");
+    await scene.signal("s");
+    scene.lie = (run) => ({ ...run, task: { ...run.task!, state: "idle" } });
+    await scene.append(scene.step(ref, "t", 1, [scheduled(1)], { fate: { kind: "rest" } }));
+    assert.match(scene.found.join("\n"), /rests after append, and 1 arrivals wait for it/);
+  });
+});
+
+describe("the rule of signals", () => {
+  const goesOn = (seen: string[]): HistoryEvent => {
+    const input: ScriptInput = { word: "a", steps: [], seen };
+    return { kind: "WorkflowContinuedAsNew", n: 1, type: "Script", input, runId: "next" };
+  };
+
+  async function handedOver(follower: HistoryEvent[]): Promise<Scene> {
+    const scene = new Scene("workflow signals");
+    const { ref, runId } = await scene.start("a");
+    await scene.claim("t");
+    await scene.signal("s");
+    await scene.append(scene.step(ref, "t", 1, [goesOn([])], CONTINUED));
+    const next = await scene.start("a", { runId: "next", continuedFrom: runId });
+    await scene.claim("u");
+    await scene.append(scene.step(next.ref, "u", 1, follower));
+    await scene.append(scene.step(next.ref, "u", 1 + follower.length, [ended(1, [])], CLOSED));
+    await scene.healed();
+    return scene;
+  }
+
+  it("accepts one that is seen by the run that follows", async () => {
+    assert.deepEqual((await handedOver([signalled("s")])).found, []);
+  });
+
+  it("reports one that nobody sees", async () => {
+    const { found } = await handedOver([signalled("another")]);
+    assert.match(found.join("\n"), /signal s has arrived at flow \(run run-1\), which went on as next without it/);
+  });
+
+  it("reports what is seen twice, and what is seen in another order", async () => {
+    const scene = new Scene("workflow signals");
+    const { ref } = await scene.start("a");
+    await scene.claim("t");
+    const seen = ["0 signal late", "1 signal soon", "1 signal soon"];
+    scene.deed("soon", { kind: "signal", name: "north" }, { beganAt: 1, acceptedAt: 2 });
+    scene.deed("late", { kind: "signal", name: "north" }, { beganAt: 3, acceptedAt: 4 });
+    await scene.append(scene.step(ref, "t", 1, [ended(1, seen)], CLOSED));
+    await scene.healed();
+    assert.match(scene.found.join("\n"), /has seen late before soon/);
+    assert.match(scene.found.join("\n"), /has seen "1 signal soon" twice/);
+  });
+});
+
+describe("the rule of matching", () => {
+  it("accepts whoever fits, and who has the run in memory", async () => {
+    const scene = new Scene("workflow matching");
+    const { ref } = await scene.start("a", { build: "blue" });
+    await scene.claim("t", { build: "blue" });
+    const rests = { fate: { kind: "rest" }, affinity: { worker: "w1", ms: 500 } } as const;
+    await scene.append(scene.step(ref, "t", 1, [scheduled(1)], rests));
+    await scene.signal("s");
+    await scene.claim("u", { build: "blue" });
+    assert.deepEqual(scene.found, []);
+  });
+
+  it("reports another build, and somebody who takes what another one has in memory", async () => {
+    const scene = new Scene("workflow matching");
+    await scene.start("a", { build: "blue" });
+    scene.lie = (run) => ({ ...run, build: "green", stickyWorker: "w2", stickyUntil: 100 });
+    const about = { namespace: "default", queue: "default", build: "", isDraining: false, about: "{}" };
+    await scene.truth.workflows.seen({ ...about, worker: "w2", isSticky: true });
+    await scene.signal("s");
+    await scene.claim("t", { build: "blue" });
+    assert.match(scene.found.join("\n"), /which is for build green, and has build blue/);
+    assert.match(scene.found.join("\n"), /which w2 has in memory for 100 ms more/);
+  });
+});
+
+describe("the rule of answers", () => {
+  it("accepts the result that the history has, and errors that can happen", async () => {
+    const scene = new Scene("workflow answers");
+    const { ref } = await scene.start("a");
+    await scene.claim("t");
+    await scene.append(scene.step(ref, "t", 1, [ended(1, ["0 x"])], CLOSED));
+    const result = scene.deed("r", { kind: "result" }, { outcome: { value: ["0 x"] } });
+    await scene.tell((one) => one.didDeed?.(result));
+    const away = { error: new LimpetError("STORE_UNAVAILABLE", "away") };
+    await scene.tell((one) => one.didDeed?.(scene.deed("q", { kind: "query" }, { outcome: away })));
+    assert.deepEqual(scene.found, []);
+  });
+
+  it("reports another result, another end, and what is no error of ours", async () => {
+    const scene = new Scene("workflow answers");
+    await scene.start("a");
+    const told = (token: string, deed: WorkflowDeed, outcome: DeedOperation["outcome"]): Promise<void> =>
+      scene.tell((one) => one.didDeed?.(scene.deed(token, deed, { outcome })));
+    await told("r", { kind: "result" }, { value: ["0 x"] });
+    await told("f", { kind: "result" }, { error: new LimpetError("WORKFLOW_FAILED", "failed") });
+    await told("u", { kind: "update", ms: 0 }, { error: new TypeError("oops") });
+    assert.match(scene.found.join("\n"), /r was told that the result of flow is .* and it is not/);
+    assert.match(scene.found.join("\n"), /which is not how it ended/);
+    assert.match(scene.found.join("\n"), /which is not of the catalogue/);
+  });
+});

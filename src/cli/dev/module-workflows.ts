@@ -1,0 +1,38 @@
+// The workflows and activities that a module exports. Workflows are found wherever actors are; activities are what it exports under that
+// name, because any function could be one. Pure.
+
+import type { ActivityFunction } from "../../workflows/context.ts";
+import type { AnyWorkflow } from "../../workflows/definition.ts";
+import { Failure } from "../failure.ts";
+
+const isWorkflow = (value: unknown): value is AnyWorkflow => {
+  if (typeof value !== "object" || value === null || Object.keys(value).length !== 2) return false;
+  const { name, run } = value as Partial<AnyWorkflow>;
+  return typeof name === "string" && typeof run === "function";
+};
+
+/** Each once. Throws when two of them have the same name. */
+export function collectWorkflows(values: readonly unknown[], shown: string): AnyWorkflow[] {
+  const found = new Map<string, AnyWorkflow>();
+  for (const value of values) {
+    if (!isWorkflow(value)) continue;
+    if (found.has(value.name) && found.get(value.name) !== value) {
+      throw new Failure("MODULE_INVALID", `${shown} exports two different workflows named ${value.name}`, {
+        hint: 'Give one of them another name: workflow("…", async (ctx, input) => …)',
+      });
+    }
+    found.set(value.name, value);
+  }
+  return [...found.values()];
+}
+
+export function readActivities(value: unknown, shown: string): Readonly<Record<string, ActivityFunction>> {
+  if (value === undefined) return {};
+  const isRecord = typeof value === "object" && value !== null && !Array.isArray(value);
+  if (isRecord && Object.values(value).every((each) => typeof each === "function")) {
+    return value as Record<string, ActivityFunction>;
+  }
+  throw new Failure("MODULE_INVALID", `activities in ${shown} must be an object of functions`, {
+    hint: "For example: export const activities = { charge, ship };",
+  });
+}

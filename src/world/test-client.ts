@@ -1,0 +1,39 @@
+// Workflows, as a test of a world asks for them: everything goes through somebody who lets time pass while it is under way.
+import type { StartOptions, UpdateOptions, WorkflowClient, WorkflowHandle } from "../workflows/client.ts";
+import type { AnyWorkflow } from "../workflows/definition.ts";
+
+type Handle = WorkflowHandle<never>;
+type Ask = <T>(question: (client: WorkflowClient) => Promise<T>) => Promise<T>;
+
+/** What a test may ask for; what only our own code uses of a client is not there. */
+const asked = (ask: Ask): Pick<Record<keyof WorkflowClient, unknown>, "start" | "get" | "list" | "count"> => ({
+  async start(of: AnyWorkflow | string, options: StartOptions<unknown>): Promise<Handle> {
+    const { id, runId } = await ask((client) => client.start(of as string, options));
+    return handleOf(ask, id, runId);
+  },
+  get(of: AnyWorkflow | string, idOrRun?: string, runId?: string): Handle {
+    return typeof of === "string" ? handleOf(ask, of, idOrRun) : handleOf(ask, idOrRun!, runId);
+  },
+  list: (query?: Parameters<WorkflowClient["list"]>[0]) => ask((client) => client.list(query)),
+  count: (query?: Parameters<WorkflowClient["count"]>[0]) => ask((client) => client.count(query)),
+});
+
+export const clientThrough = (ask: Ask): WorkflowClient => asked(ask) as unknown as WorkflowClient;
+
+function handleOf(ask: Ask, id: string, runId: string | undefined): Handle {
+  const through = <T>(question: (handle: Handle) => Promise<T>): Promise<T> =>
+    ask((client) => question(client.get(id, runId)));
+  return {
+    id,
+    runId,
+    result: (options) => through((handle) => handle.result(options)),
+    signal: (name, input) => through((handle) => handle.signal(name, input)),
+    query: (name: never, input?: unknown) => through((handle) => handle.query(name, input as never)),
+    update: (name: never, input?: unknown, options?: UpdateOptions) =>
+      through((handle) => handle.update(name, input as never, options)),
+    cancel: (reason) => through((handle) => handle.cancel(reason)),
+    terminate: (reason) => through((handle) => handle.terminate(reason)),
+    describe: () => through((handle) => handle.describe()),
+    history: () => through((handle) => handle.history()),
+  };
+}

@@ -1,0 +1,2 @@
+// A process with no workflows of its own.
+export const workflows = [];

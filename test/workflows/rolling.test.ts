@@ -1,0 +1,71 @@
+// Workers come and go in good order while workflows are under way: nothing is begun twice, runs go on with those who stay, and what is bound
+// to a build waits for a worker of that build.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { GROUNDS } from "../support/cluster-places.ts";
+import { errand, outcomeOf, type Plan } from "./errands.ts";
+import { Workshop } from "./workshop.ts";
+
+const RUNS = 20;
+const WORDS = ["one", "two"];
+
+/** Some are at work at any moment, some asleep, some listen. */
+const planOf = (id: string): Plan => [
+  { do: "activity", key: `${id}/a`, ms: 300 },
+  {
+    do: "all",
+    things: [
+      { do: "activity", key: `${id}/b`, ms: 500 },
+      { do: "sleep", ms: 200 },
+      { do: "child", plan: [{ do: "activity", key: `${id}/c`, ms: 300 }] },
+    ],
+  },
+  { do: "listen" },
+  { do: "activity", key: `${id}/d`, ms: 200 },
+  { do: "anew" },
+  { do: "activity", key: `${id}/e`, ms: 200 },
+  { do: "listen" },
+];
+
+for (const { store, open } of GROUNDS) {
+  test(`workers on ${store} are replaced one by one, and nothing is begun twice`, { timeout: 300_000 }, async (t) => {
+    await using grounds = await open();
+    await using place = await grounds.place();
+    await using shop = await Workshop.open(t, place, { lease: "10s", pollInterval: "100ms" });
+    const { workflows } = shop.app;
+    const old = await shop.startAll(["old 1", "old 2"], { cluster: false, worker: { build: "v1" } });
+    const free = Array.from({ length: RUNS }, (_, i) => `free-${i}`);
+    const bound = Array.from({ length: RUNS }, (_, i) => `bound-${i}`);
+    const start = (id: string, build?: string) =>
+      workflows.start(errand, { id, input: { plan: planOf(id) }, ...(build !== undefined && { build }) });
+    await Promise.all([...free.map((id) => start(id)), ...bound.map((id) => start(id, "v1"))]);
+    await shop.until(async () => (await shop.attempts()).length > RUNS, "they are at work");
+
+    await shop.start("new 1", { cluster: false, worker: { build: "v2" } });
+    await old[0]!.leave();
+    await Promise.all(free.map((id) => shop.handle(id).signal("word", WORDS[0])));
+    await shop.start("new 2", { cluster: false, worker: { build: "v2" } });
+    await old[1]!.leave();
+    assert.equal((await shop.workers()).length, 2, "those who left are not known any more");
+    await Promise.all(free.map((id) => shop.handle(id).signal("word", WORDS[1])));
+    for (const id of free) assert.deepEqual(await shop.handle(id).result(), outcomeOf(planOf(id), WORDS));
+
+    for (const word of WORDS) await Promise.all(bound.map((id) => shop.handle(id).signal("word", word)));
+    const begun = (await shop.attempts()).filter(({ key }) => key.startsWith("bound"));
+    assert.ok(!begun.some(({ process }) => process.startsWith("new")), "what is bound to v1 is left alone by v2");
+    assert.equal((await workflows.count({ status: "running", prefix: "bound" })) > 0, true, "and waits");
+    await shop.start("old 3", { cluster: false, worker: { build: "v1" } });
+    for (const id of bound) assert.deepEqual(await shop.handle(id).result(), outcomeOf(planOf(id), WORDS));
+
+    await shop.checkHistories();
+    const all = (await shop.attempts()).filter(({ kind }) => kind === "begin");
+    const times = Map.groupBy(all, ({ key }) => key);
+    const twice = [...times].filter(([, of]) => of.length > 1).map(([key, of]) => [key, of.map((one) => one.process)]);
+    assert.deepEqual(twice, [], "whoever leaves in good order ends what it has begun");
+    assert.equal(times.size, RUNS * 2 * 5);
+    const wrong = all.filter(({ key, process }) => key.startsWith("bound") && process.startsWith("new"));
+    assert.deepEqual(wrong, [], "also when they continue as new, and their children");
+    t.diagnostic(`${all.length} activities, begun by ${[...new Set(all.map(({ process }) => process))].join(", ")}`);
+    shop.finish();
+  });
+}

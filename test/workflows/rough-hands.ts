@@ -1,0 +1,13 @@
+// A worker that takes tasks and dies at the first activity it comes to, again and again: its activities have the names of the ordinary
+// ones, and take the process along.
+import { errand, activities as ordinary } from "./errands.ts";
+
+export { actors } from "./errands.ts";
+
+const die = async (): Promise<string> => {
+  process.kill(process.pid, "SIGKILL");
+  return "never";
+};
+
+export const activities = { ...ordinary, act: die };
+export const workflows = [errand];
