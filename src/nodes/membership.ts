@@ -80,7 +80,10 @@ export class Membership implements Placement {
     this.address = settings.address;
     this.#tables = new HostTables(settings.address);
     this.#sticky = new StickyMember(settings, this.#tables, { ...world, wants: (type) => this.#types.includes(type) });
-    this.#shards = new ShardMember({ ...world, tables: this.#tables, incarnation: () => this.#incarnation });
+    this.#shards = new ShardMember({
+      ...{ ...world, tables: this.#tables, incarnation: () => this.#incarnation },
+      stopped: () => this.#notify(),
+    });
     this.#orders = new OrderFollower(this.#tables, this.#sticky, settings, world);
     this.#incarnation = world.random.id();
     this.#types = [...world.catalog.types.keys()];
@@ -442,6 +445,8 @@ export class Membership implements Placement {
   /** Hands over what others can take. Bounded by the time given. */
   async leave(ms: number): Promise<void> {
     const moving = this.#types.filter((type) => !this.#isAlone(type));
+    // Shards go first, one by one and with their calls kept back: who leaves the table has to let go of everything at once.
+    if (this.#shards.leave(moving)) await this.until(() => !this.#shards.holdsAny(moving), ms);
     if (moving.length > 0 && this.#stream !== undefined) {
       this.report(this.#types.filter((type) => this.#isAlone(type)));
       const gone = (): boolean =>

@@ -19,6 +19,8 @@ export interface ShardMemberWorld {
   incarnation(): string;
   /** What waits to be routed may find its way now. */
   changed(types: readonly string[]): void;
+  /** It is the home of fewer shards. */
+  stopped(): void;
 }
 
 export class ShardMember {
@@ -27,6 +29,7 @@ export class ShardMember {
   #stream: ControlStream<HostMessage> | undefined;
   readonly #asks = new Map<string, Set<number>>();
   #isFlushing = false;
+  #leaving: readonly string[] = [];
 
   constructor(world: ShardMemberWorld) {
     this.#world = world;
@@ -112,6 +115,7 @@ export class ShardMember {
   joined(stream: ControlStream<HostMessage>): void {
     this.#stream = stream;
     this.#asks.clear();
+    if (this.#leaving.length > 0) this.leave(this.#leaving);
     for (const [type, region] of this.#regions) {
       const shards = region.joined();
       if (shards.length > 0) stream.send({ kind: "shardAsk", type, shards });
@@ -120,6 +124,18 @@ export class ShardMember {
 
   parted(): void {
     this.#stream = undefined;
+  }
+
+  /** It is to be the home of no shards of these any more. False: it is none, or nobody listens. */
+  leave(types: readonly string[]): boolean {
+    this.#leaving = types;
+    if (this.#stream === undefined || !this.holdsAny(types)) return false;
+    this.#stream.send({ kind: "shardLeave", types: types.filter((type) => this.#regions.has(type)) });
+    return true;
+  }
+
+  holdsAny(types: readonly string[]): boolean {
+    return types.some((type) => (this.#regions.get(type)?.held.size ?? 0) > 0);
   }
 
   /** The lease is lost: it is the home of nothing. */
@@ -159,6 +175,7 @@ export class ShardMember {
       await catalog.moveAway(known, (id) => sharded.shardOf(id) !== shard, sharded.rule.handOffMs);
     }
     const move = region.stopped(shard);
+    this.#world.stopped();
     if (move === undefined || this.#regions.get(type) !== region) return;
     this.#stream?.send({ kind: "shardStopped", type, shard, move, wasForced: false });
   }

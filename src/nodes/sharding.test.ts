@@ -61,7 +61,16 @@ describe("sharded actors", () => {
     await using apps = new TestApps();
     const [one, two] = [await apps.open([Counter]), await apps.open([Counter])];
     await Promise.all(ids.map((id) => one.actor(Counter, id).add()));
+    // Calls that come while they move are kept back, and none fails.
+    let isOver = false;
+    let extra = 0;
+    const calls = (async () => {
+      for (; !isOver; extra++) await one.actor(Counter, `extra-${extra % 50}`).add();
+    })();
     await two.stop();
+    isOver = true;
+    await calls;
+    assert.ok(extra > 0);
     const counts = await Promise.all(ids.map((id) => one.actor(Counter, id).add()));
     assert.deepEqual(new Set(counts), new Set([2]));
   });
