@@ -115,7 +115,7 @@ export class ShardMember {
   joined(stream: ControlStream<HostMessage>): void {
     this.#stream = stream;
     this.#asks.clear();
-    if (this.#leaving.length > 0) this.leave(this.#leaving);
+    this.#tellLeaving();
     for (const [type, region] of this.#regions) {
       const shards = region.joined();
       if (shards.length > 0) stream.send({ kind: "shardAsk", type, shards });
@@ -128,10 +128,13 @@ export class ShardMember {
 
   /** It is to be the home of no shards of these any more. False: it is none, or nobody listens. */
   leave(types: readonly string[]): boolean {
-    this.#leaving = types;
-    if (this.#stream === undefined || !this.holdsAny(types)) return false;
-    this.#stream.send({ kind: "shardLeave", types: types.filter((type) => this.#regions.has(type)) });
-    return true;
+    this.#leaving = types.filter((type) => this.#regions.has(type));
+    this.#tellLeaving();
+    return this.#stream !== undefined && this.holdsAny(types);
+  }
+
+  #tellLeaving(): void {
+    if (this.#leaving.length > 0) this.#stream?.send({ kind: "shardLeave", types: this.#leaving });
   }
 
   holdsAny(types: readonly string[]): boolean {
