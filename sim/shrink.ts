@@ -51,6 +51,8 @@ class Shrinking {
     await this.#dropHosts();
     await this.#dropFrom("faults");
     await this.#dropFrom("calls");
+    await this.#dropFrom("deeds");
+    await this.#simplifyScripts();
     await this.#simplify();
     return this.smallest !== before && !this.#isOver;
   }
@@ -94,13 +96,28 @@ class Shrinking {
   }
 
   /** Delta debugging: halves, quarters, and so on down to one at a time. */
-  async #dropFrom(list: "faults" | "calls"): Promise<void> {
-    for (let size = Math.ceil(this.smallest[list].length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+  async #dropFrom(list: "faults" | "calls" | "deeds"): Promise<void> {
+    const rest = (): readonly unknown[] => this.smallest[list] ?? [];
+    for (let size = Math.ceil(rest().length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
       // From the end: what comes late is seldom needed for what comes before.
-      for (let end = this.smallest[list].length; end > 0; end -= size) {
+      for (let end = rest().length; end > 0; end -= size) {
         if (this.#isOver) return;
-        const all: readonly unknown[] = this.smallest[list];
+        const all = rest();
         await this.#try({ ...this.smallest, [list]: all.filter((_, i) => i < end - size || i >= end) });
+      }
+    }
+  }
+
+  /** Scripts lose steps, the last ones first. */
+  async #simplifyScripts(): Promise<void> {
+    for (const [i, { deed }] of (this.smallest.deeds ?? []).entries()) {
+      if (deed.kind !== "start") continue;
+      let { steps } = deed;
+      for (let at = steps.length - 1; at >= 0 && !this.#isOver; at--) {
+        const fewer = steps.toSpliced(at, 1);
+        const { deeds = [] } = this.smallest;
+        const changed = { ...deeds[i]!, deed: { ...deed, steps: fewer } };
+        if (await this.#try({ ...this.smallest, deeds: deeds.with(i, changed) })) steps = fewer;
       }
     }
   }
@@ -159,5 +176,6 @@ class Shrinking {
 function until(plan: Plan, ms: number): Plan {
   const chaosMs = Math.floor(ms);
   const isBefore = ({ at }: { readonly at: number }): boolean => at < chaosMs;
-  return { ...plan, chaosMs, calls: plan.calls.filter(isBefore), faults: plan.faults.filter(isBefore) };
+  const deeds = plan.deeds === undefined ? {} : { deeds: plan.deeds.filter(isBefore) };
+  return { ...plan, chaosMs, calls: plan.calls.filter(isBefore), ...deeds, faults: plan.faults.filter(isBefore) };
 }

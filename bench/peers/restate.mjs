@@ -6,7 +6,7 @@ import { makeTenSteps } from "../workflows/ten-steps.ts";
 import { RestateServer } from "./restate-server.mjs";
 
 /** Whoever waits longer leaves memory. Far more than a step takes. */
-const INACTIVE_MS = 100;
+const INACTIVE_MS = 300;
 
 let told = () => {};
 const waiting = new Map();
@@ -53,7 +53,7 @@ const startReplays = async ({ folder }) => {
   const server = await RestateServer.start(folder, [waiter]);
   return {
     async record(count) {
-      const name = `waiter-${count}`;
+      const name = `waiter-${waiting.size}`;
       const ids = [];
       waiting.set(name, (id) => {
         if (!ids.includes(id)) ids.push(id);

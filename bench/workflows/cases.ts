@@ -93,8 +93,10 @@ const longRuns: BenchCase[] = [
   },
 ];
 
-const REPLAY = { lengths: "100 1000", wakes: 15, quickLengths: "100 1000", quickWakes: 3 } as const;
-const LONG_REPLAY = { lengths: "10000", wakes: 7 } as const;
+/** Peers take part of a second for each wake, so they have fewer. */
+const REPLAY = { lengths: "100 1000", wakes: 90, quickLengths: "100 1000", quickWakes: 10 } as const;
+const PEERS_REPLAY = { ...REPLAY, wakes: 6, quickWakes: 3 } as const;
+const LONG_REPLAY = { lengths: "10000", wakes: 15 } as const;
 
 const replays: BenchCase[] = [
   {
@@ -105,8 +107,8 @@ const replays: BenchCase[] = [
     },
     ours: { module: "workflows/ours-replay.ts", make: "replay", params: REPLAY, postgres: true },
     peers: [
-      { ...dbos({ make: "replay", params: { ...REPLAY, wakes: 3, quickWakes: 1 } }), slow: true },
-      restate({ make: "replay", params: REPLAY }),
+      { ...dbos({ make: "replay", params: { ...PEERS_REPLAY, wakes: 3 } }), slow: true },
+      restate({ make: "replay", params: PEERS_REPLAY }),
     ],
     steady: true,
   },
@@ -114,7 +116,7 @@ const replays: BenchCase[] = [
     name: "cold replay",
     figures: { [replayOf(10_000)]: { ...MICROSECONDS, goals: { ours: 10 } } },
     ours: { module: "workflows/ours-replay.ts", make: "replay", params: LONG_REPLAY, postgres: true },
-    peers: [restate({ make: "replay", params: LONG_REPLAY })],
+    peers: [restate({ make: "replay", params: { ...LONG_REPLAY, wakes: 6 } })],
     slow: true,
     once: true,
   },

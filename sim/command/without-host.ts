@@ -2,8 +2,12 @@
 import type { Plan, PlannedFault } from "../plan.ts";
 
 export function withoutHost(plan: Plan, name: string): Plan {
+  const { workflows, deeds } = plan;
+  const workers = Object.entries(workflows?.workers ?? {}).filter(([host]) => host !== name);
   return {
     ...plan,
+    ...(workflows === undefined ? {} : { workflows: { ...workflows, workers: Object.fromEntries(workers) } }),
+    ...(deeds === undefined ? {} : { deeds: deeds.filter(({ from }) => from !== name) }),
     hosts: plan.hosts.filter((host) => host.name !== name),
     calls: plan.calls.filter(({ from }) => from !== name),
     faults: plan.faults.flatMap((fault) => {

@@ -3,12 +3,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Prng } from "../../src/kernel/prng.ts";
-import type { Plan, PlannedCall, PlannedHost } from "../plan.ts";
+import type { Plan, PlannedCall, PlannedDeed, PlannedHost } from "../plan.ts";
 import { type Outcome, run } from "../run.ts";
 import { FAULTS } from "./all.ts";
 import { type Fault, hostNames, severity, times } from "./fault.ts";
 import * as reminderFamily from "./reminders.ts";
 import * as stickyFamily from "./sticky.ts";
+import * as workflowFamily from "./workflows.ts";
 
 /** A kind may draw something that cannot happen, such as a cut at a leader when there is none; not every time. */
 const MOST_SEEDS = 8;
@@ -59,8 +60,34 @@ function planWithReminders(seed: number): Plan {
   return { ...plan, settings, reminders: { tells: true }, calls: [...plan.calls, ...calls] };
 }
 
+/** Every now and then somebody starts a workflow, or signals one. */
+function planWithWorkflows(seed: number): Plan {
+  const plan = quietPlan(seed);
+  const deeds = Array.from({ length: 24 }, (_, i): PlannedDeed => {
+    const steps = [
+      { do: "activity", name: "work", ms: 400 },
+      { do: "sleep", ms: 300 },
+      { do: "activity", name: "errand", ms: 1_200 },
+      { do: "signal", name: "north", within: 1_000 },
+      { do: "again" },
+      { do: "activity", name: "work", ms: 10 },
+    ] as const;
+    const deed = i % 3 < 2 ? ({ kind: "start", steps } as const) : ({ kind: "signal", name: "north" } as const);
+    return { at: 1_100 * (i + 1), from: `host-${1 + (i % 2)}`, workflow: `flow-${i >> 1}`, deed };
+  });
+  const worker = { types: ["Script", "Sequel"], errands: true, build: "" };
+  const workflows = { workers: { "host-1": worker, "host-2": { ...worker, errands: false } }, tells: true };
+  const settings = { ...plan.settings, worker: { lease: 1_500, pollInterval: 300, cacheRuns: 2 } };
+  return { ...plan, settings, workflows, deeds };
+}
+
+function planOf(fault: Fault, seed: number): Plan {
+  if (familyOf(workflowFamily).includes(fault)) return planWithWorkflows(seed);
+  return familyOf(reminderFamily).includes(fault) ? planWithReminders(seed) : quietPlan(seed);
+}
+
 function planWith(fault: Fault, seed: number): Plan {
-  const plan = familyOf(reminderFamily).includes(fault) ? planWithReminders(seed) : quietPlan(seed);
+  const plan = planOf(fault, seed);
   return { ...plan, faults: fault.draw(new Prng(`${fault.name} ${seed}`), plan) };
 }
 
@@ -86,14 +113,14 @@ describe("the kinds of trouble", () => {
     assert.deepEqual([...faults.keys()], []);
   });
 
-  it("of sticky actors, and of reminders, are not drawn where there are none", () => {
+  it("of sticky actors, of reminders and of workflows are not drawn where there are none", () => {
     const { sticky: _, ...plan } = quietPlan(1);
-    for (const family of [stickyFamily, reminderFamily]) {
+    for (const family of [stickyFamily, reminderFamily, workflowFamily]) {
       const faults = familyOf(family);
       assert.ok(faults.length >= 10, `${faults.length}`);
       for (const fault of faults) {
         assert.deepEqual(fault.draw(new Prng(fault.name), plan), []);
-        assert.notDeepEqual(fault.draw(new Prng(fault.name), planWithReminders(1)), []);
+        assert.notDeepEqual(fault.draw(new Prng(fault.name), planOf(fault, 1)), []);
       }
     }
   });

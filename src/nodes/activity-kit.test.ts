@@ -1,6 +1,8 @@
 // Several processes on one store in memory and one clock, for tests of activities: each can end at any moment, with everything it has.
 import { type LimpetSettings, resolveSettings } from "../config/settings.ts";
+import { LimpetError } from "../kernel/errors.ts";
 import { type Log, silentLog } from "../ports/log.ts";
+import type { Store } from "../ports/store.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { Life, mortalClock } from "../testing/life.ts";
 import { MortalStore, type MortalWorld } from "../testing/mortal-store.ts";
@@ -22,6 +24,8 @@ export interface TestProcessOptions {
 export class TestProcesses implements AsyncDisposable {
   readonly clock = new VirtualClock();
   readonly store = new MemoryStore(() => this.clock.now());
+  /** The store does not answer. */
+  isAway = false;
   readonly #apps = new Map<App, Life>();
 
   /** Since the beginning, in seconds. */
@@ -38,7 +42,7 @@ export class TestProcesses implements AsyncDisposable {
     checksReplay = true,
   }: TestProcessOptions): Promise<App> {
     const life = new Life();
-    const world: MortalWorld = { store: this.store, life, step: () => "writes", end: () => {} };
+    const world: MortalWorld = { store: this.#reached(), life, step: () => "writes", end: () => {} };
     const settings = resolveSettings({
       code: {
         reminders: { pollInterval: "10s", fetchAhead: "10s", lease: "30s" },
@@ -54,6 +58,33 @@ export class TestProcesses implements AsyncDisposable {
     });
     this.#apps.set(app, life);
     return app;
+  }
+
+  /** The store, as long as it is not away. */
+  #reached(): Store {
+    const guard = <T extends object>(target: T): T =>
+      new Proxy(target, {
+        get: (_, name) => {
+          const value = Reflect.get(target, name) as unknown;
+          if (typeof value !== "function" || name === "watch")
+            return typeof value === "function" ? value.bind(target) : value;
+          return async (...args: unknown[]) => {
+            if (this.isAway) throw new LimpetError("STORE_UNAVAILABLE", "it is away");
+            return value.apply(target, args);
+          };
+        },
+      });
+    const { workflows, reminders } = this.store;
+    const views: Partial<Record<string | symbol, unknown>> = {
+      workflows: guard(workflows),
+      reminders: guard(reminders),
+    };
+    return new Proxy(this.store, {
+      get: (target, name) => {
+        const value = views[name] ?? (Reflect.get(target, name) as unknown);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
   }
 
   /** It ends with everything in its memory, and nobody is told. */

@@ -279,6 +279,88 @@ describe("an activity in a queue, wherever its process crashes,", () => {
   });
 });
 
+describe("an activity that ends while the store is away", () => {
+  it("has run once, and its result is told when the store is back", async () => {
+    for (const [seconds, options] of [
+      [20, {}],
+      [20, { heartbeat: "15s" }],
+      [200, {}],
+    ] as const) {
+      await using processes = new TestProcesses();
+      const app = await processes.open({ workflows: [asking] });
+      const going = Promise.withResolvers<void>();
+      let attempts = 0;
+      const act = async (_: unknown, { heartbeat }: ActivityContext) => {
+        attempts++;
+        await going.promise;
+        heartbeat("nearly");
+        return "done";
+      };
+      await processes.open({ activities: { act }, queue: "far" });
+      const handle = await ask(app, options);
+      await until(processes, () => attempts === 1);
+      processes.isAway = true;
+      going.resolve();
+      await processes.advance(`${seconds}s`);
+      processes.isAway = false;
+      await processes.advance("1m");
+      assert.equal(await handle.result(), "done", `${seconds} seconds`);
+      assert.equal(attempts, 1, `${seconds} seconds`);
+    }
+  });
+
+  it("and fails is tried again when the store is back, with what it said", async () => {
+    await using processes = new TestProcesses();
+    const app = await processes.open({ workflows: [asking] });
+    const going = Promise.withResolvers<void>();
+    const begun: unknown[] = [];
+    const act = async (_: unknown, { attempt, heartbeat, lastHeartbeat }: ActivityContext) => {
+      begun.push([attempt, lastHeartbeat]);
+      if (attempt > 1) return "done";
+      await going.promise;
+      heartbeat({ page: 7 });
+      throw new RangeError("no");
+    };
+    await processes.open({ activities: { act }, queue: "far" });
+    const handle = await ask(app, { retry: { initial: "5s" } });
+    await until(processes, () => begun.length === 1);
+    processes.isAway = true;
+    going.resolve();
+    await processes.advance("20s");
+    processes.isAway = false;
+    await processes.advance("1m");
+    assert.equal(await handle.result(), "done");
+    assert.deepEqual(begun, [
+      [1, undefined],
+      [2, { page: 7 }],
+    ]);
+  });
+});
+
+describe("an activity whose lease runs out while its process lives", () => {
+  it("goes on where it is, when nobody else has taken it", async () => {
+    await using processes = new TestProcesses();
+    const app = await processes.open({ workflows: [asking] });
+    const going = Promise.withResolvers<string>();
+    const signals: AbortSignal[] = [];
+    const act = (_: unknown, { signal }: ActivityContext) => {
+      signals.push(signal);
+      return going.promise;
+    };
+    await processes.open({ activities: { act }, queue: "far" });
+    const handle = await ask(app, {});
+    await until(processes, () => signals.length === 1);
+    processes.isAway = true;
+    await processes.advance("2m");
+    processes.isAway = false;
+    await processes.advance("2m");
+    going.resolve("done");
+    await processes.advance("1s");
+    assert.equal(await handle.result(), "done");
+    assert.deepEqual([signals.length, signals[0]?.aborted], [1, false]);
+  });
+});
+
 describe("a process that stops in good order", () => {
   it("lets its activities end, or gives them back, which is no attempt", async () => {
     await using processes = new TestProcesses();

@@ -182,8 +182,12 @@ export class ActivityWorker {
   }
 
   #begin(held: HeldActivity): void {
-    // Its lease ran out unnoticed, and it came back here.
-    this.#running.get(held.generation)?.lose(new LimpetError("LEASE_LOST", "another attempt has begun"));
+    const before = this.#running.get(held.generation);
+    if (before !== undefined && !before.isLost) {
+      // Its lease ran out unnoticed, and it came back here: the attempt that is under way goes on.
+      before.held = held;
+      return;
+    }
     const one = new Running(held, this.#leaseOf(held.activity), this.#world.clock.monotonic());
     this.#running.set(held.generation, one);
     this.#renewBy(one.renewAt);

@@ -21,7 +21,7 @@ for (const { store, open } of GROUNDS) {
 
     test("is refused when it goes on; its runs went on elsewhere, and are in memory there", async (t) => {
       await using place = await grounds.place();
-      await using shop = await Workshop.open(t, place, { lease: "2s", pollInterval: "100ms" });
+      await using shop = await Workshop.open(t, place, { lease: "4s", pollInterval: "100ms" });
       const sleeper = await shop.startWorker("sleeper", { cluster: false });
       const plans = new Map<string, Plan>();
       const gate = join(place.folder, "gate");

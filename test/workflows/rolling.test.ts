@@ -1,8 +1,11 @@
 // Workers come and go in good order while workflows are under way: nothing is begun twice, runs go on with those who stay, and what is bound
 // to a build waits for a worker of that build.
 import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
 import { GROUNDS } from "../support/cluster-places.ts";
+import { tempPlace } from "../support/two-stores.ts";
 import { errand, outcomeOf, type Plan } from "./errands.ts";
 import { Workshop } from "./workshop.ts";
 
@@ -69,3 +72,38 @@ for (const { store, open } of GROUNDS) {
     shop.finish();
   });
 }
+
+test("what a run decides while its worker leaves is begun by the next one, however the rest of it ends", {
+  timeout: 300_000,
+}, async (t) => {
+  await using place = await tempPlace();
+  await using shop = await Workshop.open(t, place, { lease: "2s", pollInterval: "100ms" });
+  const first = await shop.start("first", { cluster: false, settings: { drainTimeout: "2m" } });
+  const gate = join(place.folder, "gate");
+  const plan: Plan = [
+    { do: "activity", key: "slow", until: gate },
+    { do: "updates", count: 1 },
+  ];
+  const handle = await shop.app.workflows.start(errand, { id: "errand", input: { plan } });
+  await shop.until(async () => (await shop.begun("slow")).length === 1, "it is at work");
+  const left = first.leave();
+  await shop.until(async () => (await shop.workers()).some(({ isDraining }) => isDraining), "its worker leaves");
+  const answer = handle.update("tell", "told");
+  const isTaken = async () => (await handle.history()).some(({ event }) => event.kind === "UpdateAccepted");
+  await shop.until(isTaken, "the run goes on deciding");
+  await writeFile(gate, "");
+  await left;
+  assert.deepEqual(await shop.begun("told"), [], "whoever leaves begins nothing");
+  await shop.start("second", { cluster: false });
+  assert.equal(await answer, "activity told");
+  assert.deepEqual(await handle.result(), outcomeOf(plan));
+  assert.deepEqual(
+    (await shop.attempts()).filter(({ kind }) => kind === "begin").map(({ key, process }) => [key, process]),
+    [
+      ["slow", "first"],
+      ["told", "second"],
+    ],
+  );
+  await shop.checkHistories();
+  shop.finish();
+});

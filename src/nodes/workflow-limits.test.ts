@@ -1,0 +1,179 @@
+// Limits of workflows: a history without room, payloads over 2 MiB, ten thousand signals. Each has an answer that is defined, nothing is lost
+// by it, and other runs are not affected.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { type TestApp, testLimpet } from "../testing.ts";
+import type { WorkflowHandle } from "../workflows/client.ts";
+import { update, workflow } from "../workflows/definition.ts";
+import { type HistoryEvent, writePage } from "../workflows/events.ts";
+import { HISTORY_MOST_EVENTS, HISTORY_SUGGESTED_EVENTS } from "../workflows/history-budget.ts";
+import { blockedBy, go, hasCode, healthy, isWell, NAMESPACE, step } from "./faults-kit.test.ts";
+
+const MiB = 1024 * 1024;
+
+describe("a history at its limit", () => {
+  const listens = workflow("listens", async (ctx) => {
+    let heard = 0;
+    while ((await ctx.signal(go)) !== "end") heard++;
+    return [heard, ctx.info.continueAsNewSuggested];
+  });
+
+  /** A run that has heard so many signals. */
+  async function withHistory(app: TestApp, signals: number): Promise<WorkflowHandle<unknown>> {
+    const { start, started } = app.workflows.prepare("listens", { id: "l", input: undefined });
+    const heard = (n: number): HistoryEvent => ({ kind: "SignalReceived", id: `s${n}`, name: "go", input: n });
+    const events = [started, ...Array.from({ length: signals }, (_, n) => heard(n))];
+    const first = writePage({ at: app.clock.now(), events });
+    await app.store.workflows.start([{ ...start, first }]);
+    return app.workflows.get("l");
+  }
+
+  const open = (): Promise<TestApp> =>
+    testLimpet({ workflows: [listens, healthy], activities: { step }, checksReplay: false }) as Promise<TestApp>;
+
+  it("parks the run with the reason, and keeps what has arrived", async () => {
+    await using app = await open();
+    const handle = await withHistory(app, HISTORY_MOST_EVENTS - 2);
+    for (const what of ["one", "two", "three"]) await handle.signal(go, what);
+    await app.advance("1m");
+    assert.match(await blockedBy(handle), /no room for more; it should continue as new earlier/);
+    assert.equal((await handle.describe()).status, "running");
+    const { task } = (await app.store.workflows.find({ namespace: NAMESPACE, workflowId: "l" }))!;
+    assert.deepEqual([task!.arrived - task!.taken, task!.arrived], [3, 3]);
+    await isWell(app);
+  });
+
+  it("still lets the run be terminated, or cancelled without waiting for the next try", async () => {
+    for (const how of ["terminate", "cancel"] as const) {
+      await using app = await open();
+      const handle = await withHistory(app, HISTORY_MOST_EVENTS);
+      await handle.signal(go, "more");
+      await app.advance("1m");
+      await handle[how]("too long");
+      await app.advance("1m");
+      const code = how === "cancel" ? "WORKFLOW_CANCELLED" : "WORKFLOW_TERMINATED";
+      await assert.rejects(handle.result(), hasCode(code));
+    }
+  });
+
+  it("is told to the workflow in time: from the suggestion on it should continue as new", async () => {
+    for (const [events, isSuggested] of [
+      [HISTORY_SUGGESTED_EVENTS - 10, false],
+      [HISTORY_SUGGESTED_EVENTS, true],
+    ] as const) {
+      await using app = await open();
+      const handle = await withHistory(app, events);
+      await handle.signal(go, "end");
+      assert.deepEqual(await handle.result(), [events, isSuggested]);
+    }
+  });
+
+  it("counts bytes as well", async () => {
+    await using app = await open();
+    const handle = await app.workflows.start(listens, { id: "big", input: undefined });
+    for (let i = 0; i < 27; i++) {
+      await handle.signal(go, "x".repeat(2 * MiB - 100));
+      await app.advance(10);
+    }
+    await app.advance("1m");
+    assert.match(await blockedBy(handle), /no room for more/);
+    await isWell(app);
+  });
+});
+
+describe("a payload over 2 MiB", () => {
+  const big = "x".repeat(2 * MiB);
+  const answer = update<number, unknown>("answer");
+
+  it("is refused where a client hands it over, and nothing of it happens", async () => {
+    const listens = workflow("listens", async (ctx, _: unknown) => {
+      ctx.onUpdate(answer, () => 1);
+      return ctx.signal(go);
+    });
+    await using app = await testLimpet({ workflows: [listens] });
+    const tooLarge = hasCode("BODY_TOO_LARGE", /2097154 bytes.*2097152 are allowed/);
+    await assert.rejects(app.workflows.start(listens, { id: "b", input: big }), tooLarge);
+    await assert.rejects(app.workflows.get("b").describe(), hasCode("WORKFLOW_UNKNOWN"));
+    const handle = await app.workflows.start(listens, { id: "l", input: 1 });
+    await assert.rejects(handle.signal(go, big), tooLarge);
+    await assert.rejects(handle.update(answer, big), tooLarge);
+    await app.advance("1s");
+    assert.deepEqual(
+      (await handle.history()).map(({ event }) => event.kind),
+      ["WorkflowStarted"],
+    );
+    await handle.signal(go, big.slice(2));
+    assert.equal(((await handle.result()) as string).length, 2 * MiB - 2);
+  });
+
+  it("fails an activity that returns it, once and for all", async () => {
+    const returns = workflow("returns", async (ctx) => ctx.activity<string>("huge"));
+    await using app = await testLimpet({ workflows: [returns, healthy], activities: { huge: () => big, step } });
+    const huge = app.mock("huge");
+    const handle = await app.workflows.start(returns, { input: undefined });
+    const failed = assert.rejects(handle.result(), hasCode("WORKFLOW_FAILED", /2097154 bytes.*2097152 are allowed/));
+    await app.advance("1m");
+    await failed;
+    assert.equal(huge.calls.length, 1);
+    await isWell(app);
+  });
+
+  it("fails a workflow that hands it to anybody, notes it, records it or returns it", async () => {
+    const ways = {
+      activity: workflow("activity", async (ctx) => ctx.activity("step", big)),
+      child: workflow("child", async (ctx) => ctx.child("healthy", { input: big })),
+      next: workflow("next", async (ctx) => ctx.continueAsNew(big)),
+      memo: workflow("memo", async (ctx) => ctx.setMemo({ big })),
+      attributes: workflow("attributes", async (ctx) => ctx.setAttributes({ big })),
+      "side effect": workflow("side effect", async (ctx) => ctx.sideEffect(() => big)),
+      signal: workflow("signal", async (ctx) => ctx.workflow("another").signal(go, big)),
+      result: workflow("result", async () => big),
+    };
+    await using app = await testLimpet({ workflows: [...Object.values(ways), healthy], activities: { step } });
+    for (const [way, definition] of Object.entries(ways)) {
+      const handle = await app.workflows.start(definition, { id: way, input: undefined });
+      const failed = assert.rejects(
+        handle.result(),
+        hasCode("WORKFLOW_FAILED", /2097\d+ bytes.*2097152 are allowed/),
+        way,
+      );
+      await app.advance("1m");
+      await failed;
+    }
+    await isWell(app);
+  });
+});
+
+describe("what is no value", () => {
+  it("fails a workflow that continues with it, and not its process", async () => {
+    const wrong = workflow("wrong", async (ctx) => ctx.continueAsNew(() => {}));
+    await using app = await testLimpet({ workflows: [wrong, healthy], activities: { step } });
+    const handle = await app.workflows.start(wrong, { input: undefined });
+    const failed = assert.rejects(handle.result(), hasCode("WORKFLOW_FAILED"));
+    await app.advance("1m");
+    await failed;
+    await isWell(app);
+  });
+});
+
+describe("ten thousand signals to one run", () => {
+  it("are heard in their order, each once, and nobody else is held up by them", async () => {
+    const most = 10_000;
+    const hears = workflow("hears", async (ctx) => {
+      const heard: number[] = [];
+      for (let i = 0; i < most; i++) heard.push((await ctx.signal(go)) as number);
+      return heard.every((n, i) => n === i) ? heard.length : heard;
+    });
+    const options = { workflows: [hears, healthy], activities: { step }, checksReplay: false };
+    await using app = await testLimpet(options);
+    const handle = await app.workflows.start(hears, { input: undefined });
+    const well = app.workflows.start(healthy, { id: "well", input: undefined });
+    for (let n = 0; n < most; n += 100) {
+      await Promise.all(Array.from({ length: 100 }, (_, i) => handle.signal(go, n + i)));
+    }
+    assert.equal(await handle.result(), most);
+    await well;
+    await app.advance("2m");
+    assert.equal(await app.workflows.get("well").result(), "well");
+  });
+});
