@@ -1,7 +1,7 @@
 // How runs whose code is elsewhere end: what their row keeps. Pure.
-import type { TaskFate } from "../ports/workflows.ts";
-import type { End } from "./events.ts";
-import { writeError, writeResult } from "./messages.ts";
+import type { TaskFate } from "../../ports/workflows.ts";
+import type { End } from "../events.ts";
+import { writeError, writeResult } from "../messages.ts";
 
 export function closeBy(end: End): Extract<TaskFate, { kind: "close" }> {
   switch (end.kind) {
