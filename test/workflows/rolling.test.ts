@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { GROUNDS } from "../support/cluster-places.ts";
+import { groundsFor } from "../support/cluster-places.ts";
 import { tempPlace } from "../support/two-stores.ts";
 import { errand, outcomeOf, type Plan } from "./errands.ts";
 import { Workshop } from "./workshop.ts";
@@ -30,7 +30,7 @@ const planOf = (id: string): Plan => [
   { do: "listen" },
 ];
 
-for (const { store, open } of GROUNDS) {
+for (const { store, open } of groundsFor("PostgreSQL")) {
   test(`workers on ${store} are replaced one by one, and nothing is begun twice`, { timeout: 300_000 }, async (t) => {
     await using grounds = await open();
     await using place = await grounds.place();
