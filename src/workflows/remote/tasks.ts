@@ -15,6 +15,7 @@ import type {
   Workflows,
 } from "../../ports/workflows.ts";
 import { arrivalOf } from "../arrivals.ts";
+import { closeBy } from "../close-by.ts";
 import type { HistoryEvent } from "../events.ts";
 import { isDecision, writePage } from "../events.ts";
 import { HISTORY_MOST_BYTES, HISTORY_MOST_EVENTS } from "../history-budget.ts";
@@ -22,7 +23,6 @@ import { readMessage, writeError } from "../messages.ts";
 import type { Dispatcher } from "../outgoing.ts";
 import { takeArrivals } from "./arrivals.ts";
 import { type Command, decide } from "./commands.ts";
-import { closeBy } from "./ends.ts";
 import { checkLease, notFound, notLeased } from "./leases.ts";
 import { Refused } from "./refusal.ts";
 import type { AcceptedUpdate, RemoteRun } from "./run.ts";

@@ -1,7 +1,7 @@
-// How runs whose code is elsewhere end: what their row keeps. Pure.
-import type { TaskFate } from "../../ports/workflows.ts";
-import type { End } from "../events.ts";
-import { writeError, writeResult } from "../messages.ts";
+// How a run ends: what its row keeps of it, whoever ran its code. Pure.
+import type { TaskFate } from "../ports/workflows.ts";
+import type { End } from "./events.ts";
+import { writeError, writeResult } from "./messages.ts";
 
 export function closeBy(end: End): Extract<TaskFate, { kind: "close" }> {
   switch (end.kind) {
