@@ -1,15 +1,18 @@
-// Runs the tests: all of them, or the files that are named. Several files at a time, and at least three even on a small machine:
+// Runs the tests: all of them, or the files that are named. Several files at a time, and at least four even on a small machine:
 // many tests mostly wait for processes, and the machine would wait with them.
 import { spawnSync } from "node:child_process";
 import { availableParallelism } from "node:os";
 
 /** Not everything below bench/ is ours: peers bring packages along. */
 const ALL = ["{src,test,examples,sim}/**/*.test.ts", "bench/*.test.ts", "bench/*/*.test.ts"];
-const named = process.argv.slice(2);
-const atOnce = Math.max(3, availableParallelism() - 1);
+const [first, ...rest] = process.argv.slice(2);
+/** With `--soak`: everything that takes long as well. */
+const isSoak = first === "--soak";
+const named = isSoak || first === undefined ? rest : [first, ...rest];
+const atOnce = Math.max(4, availableParallelism() - 1);
 const { status } = spawnSync(
   process.execPath,
   ["--conditions=limpet-source", `--test-concurrency=${atOnce}`, "--test", ...(named.length > 0 ? named : ALL)],
-  { stdio: "inherit" },
+  { stdio: "inherit", env: { ...process.env, ...(isSoak ? { LIMPET_SOAK: "1" } : {}) } },
 );
 process.exit(status ?? 1);

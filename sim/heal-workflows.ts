@@ -44,6 +44,7 @@ export async function demandWorkflows(stage: Stage, until: Until): Promise<void>
 /** It has called an actor of a type that no host there has any more; or a child of it has. Such a call is made again and again. */
 function waitsForNobody(stage: Stage, run: SeenRun | undefined): boolean {
   if (run === undefined) return false;
+  if (!isRunSomewhere(stage, run)) return true;
   const answered = new Set(run.events.map(({ event }) => ("of" in event ? event.of : 0)));
   return run.events.some(({ event }) => {
     if (!("n" in event) || answered.has(event.n)) return false;
@@ -52,6 +53,14 @@ function waitsForNobody(stage: Stage, run: SeenRun | undefined): boolean {
     return waitsForNobody(stage, runsOf(stage).of(run.namespace, event.workflowId).at(-1));
   });
 }
+
+/** In a plan that was made smaller there may be nobody. */
+const isRunSomewhere = ({ plan }: Stage, { namespace, type, build }: SeenRun): boolean =>
+  plan.hosts.some((host) => {
+    const worker = plan.workflows?.workers[host.name];
+    const isOfBuild = build === undefined || worker?.build === build;
+    return host.namespace === namespace && worker?.types.includes(type) && isOfBuild;
+  });
 
 const isHosted = (stage: Stage, namespace: string, type: string): boolean =>
   stage.players.some(({ planned, types }) => planned.namespace === namespace && types.includes(type));

@@ -135,7 +135,9 @@ export type ScriptStep =
   | { readonly do: "note" }
   | { readonly do: "all" | "race"; readonly parts: readonly (readonly ScriptStep[])[] }
   /** It goes on as a new run. */
-  | { readonly do: "again" };
+  | { readonly do: "again" }
+  /** It throws, and nobody catches that. */
+  | { readonly do: "fail" };
 
 /** What somebody does with a workflow. */
 export type WorkflowDeed =

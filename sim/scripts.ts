@@ -159,6 +159,8 @@ class Performance {
         await Promise.race(step.parts.map((part, i) => this.#line(part, `${path}.${i}`, index)));
         this.seen.push(`${path} won`);
         return;
+      case "fail":
+        throw new Error("early");
       case "again":
         return ctx.continueAsNew({ ...this.#input, from: index + 1, seen: this.seen } satisfies ScriptInput);
     }

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { availableParallelism } from "node:os";
 import { describe, it } from "node:test";
+import { effort, isSoak } from "../test/support/effort.ts";
 import { Crew } from "./command/crew.ts";
 import { Figures } from "./command/figures.ts";
 
-const SEEDS = 200;
+const SEEDS = effort(60, 300);
 /** One of so many is run a second time and compared. */
 const TWICE = 5;
 /** Long, for machines that have other things to do. */
@@ -28,7 +29,7 @@ describe("the cluster", () => {
       );
       assert.equal(broken.length, 0, [`${broken.length} seeds fail`, ...broken.slice(0, MOST_SHOWN)].join("\n"));
       assert.equal(figures.runs, SEEDS + SEEDS / TWICE);
-      assert.deepEqual(figures.missedFaults, [], "kinds of trouble that never came");
+      if (isSoak) assert.deepEqual(figures.missedFaults, [], "kinds of trouble that never came");
     } finally {
       crew.close();
     }

@@ -162,6 +162,7 @@ function drawStep(draw: Draw, depth: number, isWhole: boolean): ScriptStep {
       () => ({ do: "activity", name, ms: Math.floor(chance.between(1_000, 8_000)) }),
       () => ({ do: "signal", name: chance.pick(SIGNALS) }),
       () => ({ do: "sleep", ms: Math.floor(chance.between(2_000, 15_000)) }),
+      () => ({ do: "fail" }),
     ];
     return chance.pick(odds)();
   }

@@ -15,7 +15,6 @@ export const WORKFLOW_MARKS = {
   "workflow: picked up after a lease": "a task was given away whose lease had run out",
   "workflow: held by the dead": "a process ended that had leases on tasks",
   "workflow: given back": "a worker gave back a task that it had not brought to an end",
-  "workflow: blocked": "a worker gave back a task because it could not go on with it",
   "workflow: a step too late": "a step did not count any more",
   "workflow: a step told again": "a step was sent again, and had been done the first time",
   "workflow: ready again at rest":
@@ -109,9 +108,8 @@ export class WorkflowMarks implements Observer {
   }
 
   #moved({ stored }: SeenRun, cause: Cause): void {
-    if (cause.kind === "give back" && cause.counted) {
-      this.#reach(cause.back.problem === undefined ? "workflow: given back" : "workflow: blocked");
-    }
+    if (cause.kind === "give back" && cause.counted && cause.back.problem === undefined)
+      this.#reach("workflow: given back");
     if (cause.kind !== "append") return;
     if (cause.outcome.kind === "lost") this.#reach("workflow: a step too late");
     else if (cause.isAgain) this.#reach("workflow: a step told again");

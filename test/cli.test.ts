@@ -299,7 +299,7 @@ test("an app that cannot be loaded is exit code 1 and a sentence, also when it k
   folder.write("busy.ts", "setInterval(() => {}, 1000); export const x = 1;");
   const busy = await spawnCli(["dev", "busy.ts"], { cwd: folder.path });
   assert.equal(busy.code, 1);
-  assert.match(busy.stderr, /^limpet: busy\.ts exports x, but no actors\n/);
+  assert.match(busy.stderr, /^limpet: busy\.ts exports x, but neither actors nor workflows\n/);
   folder.write("later.ts", "setTimeout(() => { throw new TypeError('later'); }); await new Promise(() => {});");
   const later = await spawnCli(["dev", "later.ts", "--json"], { cwd: folder.path });
   assert.equal(later.code, 1);

@@ -2,12 +2,13 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
+import { effort } from "./support/effort.ts";
 import { HostProcess } from "./support/host-process.ts";
 import { Ledger } from "./support/ledger.ts";
 import { type Dice, dice } from "./support/seed.ts";
 import { type Place, STORES } from "./support/two-stores.ts";
 
-const ROUNDS = 5;
+const ROUNDS = effort(2, 5);
 const ACTORS = 200;
 const LANES = 100;
 
@@ -52,7 +53,7 @@ const actor = (group: string, i: number) => `${group} ${i}`;
 
 /** Kills at a random moment, after at least some acknowledgements. */
 async function killUnderLoad(host: HostProcess, ledger: Ledger, chance: Dice, group: string): Promise<void> {
-  const enough = ledger.acked + 100 + chance.below(2_000);
+  const enough = ledger.acked + 100 + chance.below(effort(800, 2_000));
   const reached = Promise.withResolvers<void>();
   let dead = false;
   const lane = async (): Promise<void> => {

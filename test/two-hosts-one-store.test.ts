@@ -2,12 +2,13 @@
 // commit; the other one is fenced, and finds out before it has told anybody anything.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { effort } from "./support/effort.ts";
 import { HostProcess } from "./support/host-process.ts";
 import { Ledger } from "./support/ledger.ts";
 import { type Dice, dice } from "./support/seed.ts";
 import { type Place, STORES } from "./support/two-stores.ts";
 
-const INCREMENTS = 10_000;
+const INCREMENTS = effort(4_000, 10_000);
 const ACTORS = 40;
 /** Calls under way at once from each side; now and then several wait for the same actor. */
 const LANES = 30;

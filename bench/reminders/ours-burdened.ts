@@ -4,7 +4,7 @@ import pg from "pg";
 import type { Make } from "../case.ts";
 import { drainOnce } from "./drain.ts";
 import { BURDEN_RATIO, BURDENED, PLAIN } from "./figures.ts";
-import { ACTORS, startHosts } from "./ours.ts";
+import { ACTORS, IN_LARGE_PIECES, startHosts } from "./ours.ts";
 import { insertRows, PostgresBacklog } from "./ours-rows.ts";
 
 /** Rows of one INSERT. */
@@ -19,7 +19,7 @@ interface Side {
 
 /** `spanMs`: how long the backlog has gathered. */
 async function open(url: string, spanMs: number): Promise<Side> {
-  const handlers = await startHosts({ store: url, batchSize: 1_000 }, 1);
+  const handlers = await startHosts({ store: url, ...IN_LARGE_PIECES }, 1);
   const backlog = await PostgresBacklog.open(url, ACTORS, spanMs);
   return {
     backlog,

@@ -1,20 +1,20 @@
 // Limpet: a backlog of due reminders, worked off by one or two hosts.
 import { join } from "node:path";
 import { makeDrain } from "./drain.ts";
-import { startHosts } from "./ours.ts";
+import { IN_LARGE_PIECES, startHosts } from "./ours.ts";
 import { PostgresBacklog, SqliteBacklog } from "./ours-rows.ts";
 
-/** As peers take a backlog in larger pieces than they usually do. */
-const BATCH = 1_000;
-
 export const onPostgres = makeDrain(async ({ postgres, params }) => {
-  const handlers = await startHosts({ store: postgres, batchSize: BATCH }, Number(params.processes));
+  const handlers = await startHosts({ store: postgres, ...IN_LARGE_PIECES }, Number(params.processes));
   return { handlers, backlog: await PostgresBacklog.open(postgres, Number(params.actors)) };
 });
 
 /** Nothing in a file calls out to other processes, so they look often. */
 export const onSqlite = makeDrain(async ({ folder, params }) => {
   const file = join(folder, "ours.db");
-  const handlers = await startHosts({ store: file, batchSize: BATCH, pollInterval: "100ms" }, Number(params.processes));
+  const handlers = await startHosts(
+    { store: file, ...IN_LARGE_PIECES, pollInterval: "100ms" },
+    Number(params.processes),
+  );
   return { handlers, backlog: new SqliteBacklog(file) };
 });

@@ -30,7 +30,12 @@ export interface HostOptions {
   readonly pollInterval?: string | undefined;
   /** How many reminders are taken at a time. */
   readonly batchSize?: number | undefined;
+  /** How many are handled at once; twice as many are held at most. */
+  readonly concurrency?: number | undefined;
 }
+
+/** For working off a backlog: in larger pieces than usual, as peers are told to, and with room for several of them. */
+export const IN_LARGE_PIECES = { batchSize: 1_000, concurrency: 4_000 } as const;
 
 export const openHost = ({ store, ...reminders }: HostOptions): Promise<App> =>
   limpet({ actors: [Sink], store, reminders });

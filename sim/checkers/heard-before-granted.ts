@@ -59,9 +59,12 @@ export const heardBeforeGranted: CheckerKind = {
 
     return {
       told({ who, event, fields }) {
-        if (event !== "host removed" || typeof fields?.host !== "string") return;
+        if (event !== "host removed" && event !== "leading") return;
         const place = stage.players.find(({ host }) => host.name === who)?.host.process?.place;
-        if (place !== undefined) terms.get(place)?.removed.add(fields.host);
+        if (place === undefined) return;
+        // Whom it removes when it says hello is removed before that one is welcome.
+        if (typeof fields?.term === "number") welcomed(place, fields.term);
+        if (typeof fields?.host === "string") terms.get(place)?.removed.add(fields.host);
       },
       sent(process, to, message) {
         const said = message as Said;

@@ -73,8 +73,8 @@ export const workflowAnswers: CheckerKind = {
       // It ended before it was begun.
       if (code === "UPDATE_UNKNOWN" && deed.kind === "update") return undefined;
       if (code === "QUERY_UNKNOWN" && deed.kind === "query") return undefined;
-      // Whoever has the code answers; others find nobody, since workers elsewhere are not among those of a simulation.
-      if (code === "REQUEST_INVALID" && deed.kind === "query" && !hasCode(operation)) return undefined;
+      // Whoever has the code answers; others say so.
+      if (code === "WORKFLOW_TYPE_UNKNOWN" && deed.kind === "query" && !hasCode(operation)) return undefined;
       // What the code of an update waited for was cancelled or came to nothing.
       if (deed.kind === "update" && (code === "WORKFLOW_CANCELLED" || code === "ACTIVITY_FAILED")) return undefined;
       return "is not what can happen to such a deed";

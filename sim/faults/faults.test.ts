@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Prng } from "../../src/kernel/prng.ts";
+import { effort } from "../../test/support/effort.ts";
 import type { Plan, PlannedCall, PlannedDeed, PlannedHost } from "../plan.ts";
 import { type Outcome, run } from "../run.ts";
 import { FAULTS } from "./all.ts";
@@ -125,7 +126,7 @@ describe("the kinds of trouble", () => {
     }
   });
 
-  for (const fault of FAULTS) {
+  for (const [i, fault] of FAULTS.entries()) {
     describe(fault.name, () => {
       it("draws the same from the same chance, as plain data within the chaos", () => {
         for (let seed = 1; seed <= MOST_SEEDS; seed++) {
@@ -143,6 +144,8 @@ describe("the kinds of trouble", () => {
         const first = await struck(fault);
         assert.ok(first !== undefined, `${fault.name} did not happen in ${MOST_SEEDS} seeds`);
         assert.deepEqual(first.outcome.violations, []);
+        // That whole runs repeat is seen in drawn seeds as well.
+        if (i % effort(4, 1) > 0) return;
         const { trace, steps, faults } = await run(first.plan);
         assert.deepEqual([trace, steps], [first.outcome.trace, first.outcome.steps]);
         assert.deepEqual([...faults], [...first.outcome.faults]);

@@ -19,7 +19,7 @@ import type { StandIn } from "../workflows/activity-runner.ts";
 import type { WorkflowClient } from "../workflows/client.ts";
 import type { ActivityFunction } from "../workflows/context.ts";
 import type { AnyWorkflow } from "../workflows/definition.ts";
-import type { RemotePlane } from "../workflows/remote-plane.ts";
+import type { RemotePlane } from "../workflows/remote/plane.ts";
 import { type AppJobs, type AppReminders, appJobs, appReminders } from "./app-reminders.ts";
 import { openCluster } from "./cluster.ts";
 import { type ClusterWire, systemWire } from "./cluster-wire.ts";

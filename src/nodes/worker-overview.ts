@@ -6,7 +6,7 @@ import type { StoredRun, StoredWorker } from "../ports/workflows.ts";
 import { STUCK_MS } from "../workflows/explain-run.ts";
 import { ACTIVITY_MARK, readActivityType } from "../workflows/messages.ts";
 import { lastMinuteOf } from "../workflows/minute-counts.ts";
-import { readCache, readWorker } from "../workflows/remote-worker.ts";
+import { readCache, readWorker } from "../workflows/remote/worker.ts";
 import type { WorkflowsBehind } from "./workflow-door.ts";
 
 /** Runs and queued activities that are looked at to find some that nobody has. */

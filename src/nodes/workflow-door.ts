@@ -23,7 +23,7 @@ import { checkWorkflowId } from "../workflows/definition.ts";
 import { readPage, type Started } from "../workflows/events.ts";
 import { awaitedBy, type QueuedPlace, summaryOf } from "../workflows/explain-run.ts";
 import { activityType, readActivity } from "../workflows/messages.ts";
-import type { RemotePlane } from "../workflows/remote-plane.ts";
+import type { RemotePlane } from "../workflows/remote/plane.ts";
 import { errorText, type PendingStep, Timeline } from "../workflows/timeline.ts";
 import { overviewOf, workerSummary } from "./worker-overview.ts";
 

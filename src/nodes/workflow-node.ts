@@ -38,7 +38,7 @@ import {
 } from "../workflows/messages.ts";
 import { Dispatcher } from "../workflows/outgoing.ts";
 import { queryElsewhere } from "../workflows/query-elsewhere.ts";
-import { RemotePlane } from "../workflows/remote-plane.ts";
+import { RemotePlane } from "../workflows/remote/plane.ts";
 import { Worker, type WorkerSettings } from "../workflows/worker.ts";
 import { batchActivities, batchWorkflows } from "./batched-workflows.ts";
 import type { ReminderNode } from "./reminder-node.ts";

@@ -31,7 +31,10 @@ export function decide({ reminder, tick }: Held, now: number): Decision {
 export function afterTick(plan: Plan, tick: Tick, now: number): ReminderFate {
   const next = tickAfter(plan.schedule, tick, now);
   if (next === undefined) return { kind: "done" };
-  return { kind: "next", tick: { at: next.due, due: next.due, number: next.number, attempt: 0 }, leaseMs: undefined };
+  // One that was missed queues behind what is due already. Otherwise a reminder that is far behind would always come first, and where one
+  // is delivered at a time it would be the only one.
+  const at = Math.max(next.due, now);
+  return { kind: "next", tick: { at, due: next.due, number: next.number, attempt: 0 }, leaseMs: undefined };
 }
 
 /** Anything at all may have been thrown. */

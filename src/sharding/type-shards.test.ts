@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { type ShardEffect, type ShardSettings, TypeShards } from "./type-shards.ts";
+import type { ShardEffect, ShardSettings } from "./shard-effects.ts";
+import { TypeShards } from "./type-shards.ts";
 
 const SETTINGS: ShardSettings = {
   ...{ shards: 100, movesAtOnce: 3, rebalanceMs: 10_000, handOffMs: 5_000, chooseMs: 1_000 },

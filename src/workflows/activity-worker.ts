@@ -14,8 +14,8 @@ import { failureOf } from "./activity-failure.ts";
 import { attemptMs } from "./activity-limits.ts";
 import type { ActivityRunner } from "./activity-runner.ts";
 import type { ActivityTasks, HeldActivity } from "./activity-tasks.ts";
-import type { Wire } from "./events.ts";
 import { activityType, type QueuedActivity } from "./messages.ts";
+import { RENEWALS, RunningActivity } from "./running-activity.ts";
 
 export interface ActivityWorkerSettings {
   readonly queue: string;
@@ -41,8 +41,6 @@ export interface ActivityWorkerWorld {
   isOpen(activity: QueuedActivity): Promise<boolean>;
 }
 
-/** Leases are renewed so often while they last. */
-const RENEWALS = 3;
 /** Shorter ones would be lost before they are renewed. */
 const LEAST_LEASE_MS = 1_000;
 /** What an activity says of itself is written so often at most. */
@@ -52,43 +50,17 @@ const LARGEST_CLAIM = 200;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 
-/** One attempt that is under way. */
-class Running {
-  held: HeldActivity;
-  readonly leaseMs: number;
-  /** On the monotonic clock. */
-  renewAt: number;
-  readonly stop = new AbortController();
-  /** Nothing that it says counts any more. */
-  isLost = false;
-  /** What it said last, and whether that is written or about to be. */
-  said: Wire | undefined;
-  isNoting = false;
-  /** What came of it is about to be told. */
-  isEnding = false;
-
-  constructor(held: HeldActivity, leaseMs: number, now: number) {
-    this.held = held;
-    this.leaseMs = leaseMs;
-    this.renewAt = now + leaseMs / RENEWALS;
-  }
-
-  lose(reason: LimpetError): void {
-    this.isLost = true;
-    this.stop.abort(reason);
-  }
-}
-
 export class ActivityWorker {
   readonly #settings: ActivityWorkerSettings;
   readonly #world: ActivityWorkerWorld;
   readonly #types: ReadonlySet<string>;
   /** One for all claims: what is claimed here a second time is known by that. */
   readonly #token: string;
-  readonly #running = new Map<number, Running>();
+  readonly #running = new Map<number, RunningActivity>();
   readonly #working = new Set<Promise<void>>();
   #isOpen = false;
   #isClaiming = false;
+  #claiming: Promise<void> | undefined;
   #isNudged = false;
   #poll: Timer | undefined;
   #renewal: Timer | undefined;
@@ -114,7 +86,7 @@ export class ActivityWorker {
     this.#poll?.cancel();
     const late = Promise.withResolvers<void>();
     const timer = this.#world.clock.after(this.#settings.drainMs, late.resolve);
-    await Promise.race([Promise.allSettled([...this.#working]), late.promise]);
+    await Promise.race([Promise.allSettled([...this.#working, this.#claiming]), late.promise]);
     timer.cancel();
     for (const one of this.#running.values()) one.stop.abort(new LimpetError("STOPPING", "the worker stops"));
     await Promise.allSettled([...this.#working]);
@@ -126,7 +98,7 @@ export class ActivityWorker {
   /** There may be some. */
   nudge(): void {
     this.#isNudged = true;
-    if (!this.#isClaiming && this.#isOpen) void this.#claim();
+    if (!this.#isClaiming && this.#isOpen) this.#claiming = this.#claim();
   }
 
   /** These are durable: there may be work, and some that run here may be wanted no more. */
@@ -167,7 +139,9 @@ export class ActivityWorker {
         this.#isNudged = false;
         const wish = { types: [...this.#types], limit: Math.min(this.#room, LARGEST_CLAIM), token: this.#token };
         const { held, nextMs } = await this.#world.tasks.claim({ ...wish, leaseOf: this.#leaseOf });
-        for (const one of held) this.#begin(one);
+        // What was on its way when it stopped is given back.
+        if (!this.#isOpen) await Promise.all(held.map((one) => this.#world.tasks.release(one)));
+        else for (const one of held) this.#begin(one);
         if (held.length > 0 || nextMs === 0) this.#isNudged = true;
         if (nextMs !== undefined) pauseMs = Math.max(0, Math.min(pauseMs, nextMs));
       }
@@ -188,7 +162,7 @@ export class ActivityWorker {
       before.held = held;
       return;
     }
-    const one = new Running(held, this.#leaseOf(held.activity), this.#world.clock.monotonic());
+    const one = new RunningActivity(held, this.#leaseOf(held.activity), this.#world.clock.monotonic());
     this.#running.set(held.generation, one);
     this.#renewBy(one.renewAt);
     const work = this.#run(one)
@@ -203,7 +177,7 @@ export class ActivityWorker {
 
   // ——— Running them.
 
-  async #run(one: Running): Promise<void> {
+  async #run(one: RunningActivity): Promise<void> {
     const { tasks, runner, now } = this.#world;
     const { activity, attempt } = one.held;
     let end: () => Promise<unknown>;
@@ -228,11 +202,11 @@ export class ActivityWorker {
   }
 
   /** The next attempt gets what this one said last, written or not. */
-  #withWords({ held, said }: Running): HeldActivity {
+  #withWords({ held, said }: RunningActivity): HeldActivity {
     return said === undefined ? held : { ...held, activity: { ...held.activity, heartbeat: said } };
   }
 
-  async #tell(one: Running, end: () => Promise<unknown>): Promise<void> {
+  async #tell(one: RunningActivity, end: () => Promise<unknown>): Promise<void> {
     const { clock, log } = this.#world;
     for (let failures = 0; !one.isLost; failures++) {
       try {
@@ -252,19 +226,19 @@ export class ActivityWorker {
 
   // ——— What they say meanwhile.
 
-  #note(one: Running): void {
+  #note(one: RunningActivity): void {
     if (one.isNoting || one.isLost || one.isEnding) return;
     one.isNoting = true;
     void this.#writeNote(one);
   }
 
-  async #writeNote(one: Running): Promise<void> {
+  async #writeNote(one: RunningActivity): Promise<void> {
     const { clock, tasks, log } = this.#world;
     const { said } = one;
     const pause = new Promise<void>((resolve) => clock.after(NOTE_MS, resolve, "background"));
     try {
-      const held = await tasks.note(one.held, said, one.leaseMs);
-      one.held = held;
+      const { activity, leaseUntil } = await tasks.note(one.held, said, one.leaseMs);
+      one.held = { ...one.held, activity, leaseUntil };
       one.renewAt = clock.monotonic() + one.leaseMs / RENEWALS;
     } catch (err) {
       if (isLimpetError(err, "LEASE_LOST")) return this.#lost(one);
@@ -306,7 +280,7 @@ export class ActivityWorker {
     }
   }
 
-  async #renewSome(some: readonly Running[], leaseMs: number): Promise<void> {
+  async #renewSome(some: readonly RunningActivity[], leaseMs: number): Promise<void> {
     const generations = some.map(({ held }) => held.generation);
     const leaseUntil = this.#world.now() + leaseMs;
     const gone = new Set(await this.#world.renew(generations, this.#token, leaseMs));
@@ -317,14 +291,14 @@ export class ActivityWorker {
   }
 
   /** One that was ended from outside takes nothing of its own away. */
-  async #checkRuns(some: readonly Running[]): Promise<void> {
+  async #checkRuns(some: readonly RunningActivity[]): Promise<void> {
     for (const ones of Map.groupBy(some, ({ held }) => held.activity.runId).values()) {
       if (await this.#world.isOpen(ones[0]!.held.activity)) continue;
       for (const one of ones) one.lose(unwanted());
     }
   }
 
-  async #lost(one: Running): Promise<void> {
+  async #lost(one: RunningActivity): Promise<void> {
     if (one.isLost || one.isEnding) return;
     const isThere = await this.#world.isThere(one.held.key).catch(() => true);
     one.lose(isThere ? new LimpetError("LEASE_LOST", "somebody else may have the activity") : unwanted());

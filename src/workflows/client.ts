@@ -9,6 +9,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { Arrival, RunStart, RunStatus, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
 import { arrivalOf, CANCEL_KEY } from "./arrivals.ts";
+import { checkAttributes, presentAttributes } from "./attributes.ts";
 import type { AnyWorkflow, InputOf, ResultOf } from "./definition.ts";
 import { checked, checkWorkflowId } from "./definition.ts";
 import type { EndWatch, RunEnd } from "./end-watch.ts";
@@ -77,15 +78,20 @@ export class WorkflowClient {
     checked("workflow", type);
     const workflowId = options.id ?? random.id();
     checkWorkflowId(workflowId);
+    if (options.attributes !== undefined) checkAttributes(options.attributes);
     const at = this.#world.now();
+    const delayMs = options.delay === undefined ? 0 : parseDuration(options.delay, "delay");
+    // Time counts from when it begins.
     const until = (value: Duration | undefined, what: string): number | undefined =>
-      value === undefined ? undefined : at + parseDuration(value, what);
+      value === undefined ? undefined : at + delayMs + parseDuration(value, what);
     const runTimeoutAt = until(options.runTimeout, "runTimeout");
     const timeoutAt = until(options.timeout, "timeout");
     const told: Omit<Started, "kind" | "flags"> = {
       ...{ type, workflowId, runId: random.id(), input: payload(options.input, "the input") },
       ...(options.memo !== undefined && { memo: payload(options.memo, "memo") }),
-      ...(options.attributes !== undefined && { attributes: payload(options.attributes, "attributes") }),
+      ...(options.attributes !== undefined && {
+        attributes: payload(presentAttributes(options.attributes), "attributes"),
+      }),
       ...(runTimeoutAt !== undefined && { runTimeoutAt }),
       ...(timeoutAt !== undefined && { timeoutAt }),
       ...(options.build !== undefined && { build: options.build }),
@@ -96,7 +102,7 @@ export class WorkflowClient {
       at,
       ifClosed: ifEnded === "fail" || ifEnded === "existing" ? "keep" : ifEnded,
       build: options.build,
-      delayMs: options.delay === undefined ? 0 : parseDuration(options.delay, "delay"),
+      delayMs,
     });
     return { start, started: readPage(start.first.data).events[0] as Started, at };
   }

@@ -8,8 +8,8 @@ import { writePage } from "./events.ts";
 import { isMeant, toChildren } from "./family.ts";
 import { readMessage, writeError } from "./messages.ts";
 import type { Dispatcher, Outgoing } from "./outgoing.ts";
-import type { RemoteRun } from "./remote-run.ts";
-import { RemoteRuns } from "./remote-runs.ts";
+import type { RemoteRun } from "./remote/run.ts";
+import { RemoteRuns } from "./remote/runs.ts";
 
 export interface EndingWorld {
   readonly store: Workflows;

@@ -25,6 +25,8 @@ export interface ExecutionNeeds {
   readonly settle: Settle;
   readonly namespace: string;
   readonly queue: string;
+  /** What it waits for is told with the line of the code, which is dear. */
+  readonly knowsPlaces?: boolean | undefined;
   /** The name under which an activity's function is known. */
   nameOf(activity: object): string | undefined;
 }
@@ -63,7 +65,7 @@ export class Execution {
   });
   memo: Record<string, unknown> = {};
   attributes: Record<string, unknown> = {};
-  readonly #waits = new Waits((decision) => this.decide(decision));
+  readonly #waits: Waits;
   #now = 0;
   #decided = 0;
   #fresh: Decision[] = [];
@@ -77,6 +79,11 @@ export class Execution {
   constructor(workflow: AnyWorkflow, needs: ExecutionNeeds) {
     this.workflow = workflow;
     this.needs = needs;
+    const placeOf = (): string | undefined => placeIn(new LimpetError("WORKFLOW_DIVERGED", "it waits here"));
+    this.#waits = new Waits(
+      (decision) => this.decide(decision),
+      needs.knowsPlaces === true ? placeOf : () => undefined,
+    );
   }
 
   get now(): number {

@@ -194,7 +194,8 @@ export class Dispatcher {
       type: told.type,
       queue: how.queue,
       build: how.build,
-      first: writePage({ at: how.at, events: [started] }),
+      // What it sees when it begins is the moment in which it does.
+      first: writePage({ at: how.at + (how.delayMs ?? 0), events: [started] }),
       attributes: JSON.stringify(told.attributes ?? {}),
       memo: JSON.stringify(told.memo ?? {}),
       delayMs: how.delayMs ?? 0,

@@ -3,7 +3,7 @@
 import { LimpetError } from "../kernel/errors.ts";
 import type { StoredRun, StoredWorker } from "../ports/workflows.ts";
 import type { Wire } from "./events.ts";
-import { Refused } from "./remote-refusal.ts";
+import { Refused } from "./remote/refusal.ts";
 
 export interface ElsewhereWorld {
   /** Rejects with a refusal when nobody can answer. */

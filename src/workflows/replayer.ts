@@ -1,5 +1,5 @@
 // Brings a run into memory from its history, with the code that this process has for it.
-import { invariant, LimpetError } from "../kernel/errors.ts";
+import { invariant, isLimpetError, LimpetError } from "../kernel/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Settle } from "../ports/settle.ts";
 import type { Workflows } from "../ports/workflows.ts";
@@ -47,12 +47,12 @@ export class Replayer {
   }
 
   /** A run of it of which nothing is known yet. */
-  execution(type: string): Execution {
+  execution(type: string, knowsPlaces = false): Execution {
     const definition = this.#definitions.get(type);
     if (definition === undefined) throw new LimpetError("WORKFLOW_TYPE_UNKNOWN", `this worker has no workflow ${type}`);
     const { settle, activities } = this.#world;
     const { namespace, queue } = this.#settings;
-    return new Execution(definition, { settle, namespace, queue, nameOf: (fn) => activities.nameOf(fn) });
+    return new Execution(definition, { settle, namespace, queue, nameOf: (fn) => activities.nameOf(fn), knowsPlaces });
   }
 
   /** From its history; what comes to light on the way is not written. */
@@ -73,9 +73,15 @@ export class Replayer {
     }
     const { clock, instruments } = this.#world;
     const from = clock.monotonic();
-    await execution.replay(steps);
+    await execution.replay(steps).catch((error: unknown) => this.#explain(error, task.type, steps));
     instruments.replayed((clock.monotonic() - from) / 1_000);
     return run;
+  }
+
+  /** Once more, with all that can be known about the place. */
+  async #explain(error: unknown, type: string, steps: readonly Step[]): Promise<void> {
+    if (isLimpetError(error, "WORKFLOW_DIVERGED")) await this.execution(type, true).replay(steps);
+    throw error;
   }
 
   async #read(ref: number, last: number, read: (bytes: number) => void): Promise<Step[]> {

@@ -5,6 +5,7 @@ import { checkId, checkMethod, checkType } from "../kernel/names.ts";
 import { Prng } from "../kernel/prng.ts";
 import { copyValue, toWire } from "../kernel/values.ts";
 import { tellActivityOptions } from "./activity-options.ts";
+import { checkAttributes, presentAttributes } from "./attributes.ts";
 import type {
   ActivityOptions,
   AttributeValue,
@@ -206,11 +207,11 @@ export class RunContext implements WorkflowContext {
   }
 
   setAttributes(attributes: Readonly<Record<string, AttributeValue>>): void {
+    checkAttributes(attributes);
     const wire = toWire(attributes, "attributes", "WORKFLOW_INVALID");
     checkPayload(wire, "attributes");
     this.#run.decide({ kind: "SearchAttributesUpserted", attributes: wire });
-    const merged = { ...this.#run.attributes, ...attributes };
-    this.#run.attributes = Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null));
+    this.#run.attributes = presentAttributes({ ...this.#run.attributes, ...attributes });
   }
 
   continueAsNew(input?: unknown): never {

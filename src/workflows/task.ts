@@ -7,13 +7,14 @@ import type { Clock } from "../ports/clock.ts";
 import type { ReminderWrite } from "../ports/reminders.ts";
 import type { Append, AppendOutcome, Page, StoredArrival, TaskFate, Workflows } from "../ports/workflows.ts";
 import type { ActivityRunner } from "./activity-runner.ts";
+import { closeBy } from "./close-by.ts";
 import { isEager, runEagerly, takenOver } from "./eager-activities.ts";
 import type { Decision, End, HistoryEvent, News, Started, Step } from "./events.ts";
 import { isDecision, writePage } from "./events.ts";
 import { isMeant } from "./family.ts";
 import type { HeldRun, Item } from "./held-run.ts";
 import { HISTORY_MOST_BYTES, HISTORY_MOST_EVENTS } from "./history-budget.ts";
-import { readMessage, type Sent, writeError, writeResult } from "./messages.ts";
+import { readMessage, type Sent, writeError } from "./messages.ts";
 import type { Dispatcher, Outgoing } from "./outgoing.ts";
 
 export interface TaskWorld {
@@ -280,16 +281,7 @@ class StepInMaking {
         : { kind: "rest" };
     }
     this.#endWith(end, outgoing);
-    switch (end.kind) {
-      case "WorkflowCompleted":
-        return { kind: "close", status: "completed", result: writeResult(end.result) };
-      case "WorkflowContinuedAsNew":
-        return { kind: "close", status: "continued", result: writeResult(end.runId) };
-      case "WorkflowCancelled":
-        return { kind: "close", status: "cancelled", result: writeError(end.error) };
-      case "WorkflowFailed":
-        return { kind: "close", status: "failed", result: writeError(end.error) };
-    }
+    return closeBy(end);
   }
 
   /** What follows from the end of the run. */

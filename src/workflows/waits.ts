@@ -4,6 +4,8 @@ import type { Decision } from "./events.ts";
 import { inside } from "./inside.ts";
 
 interface Wait {
+  /** Where in the code it began; known only when places are wanted. */
+  readonly place: string | undefined;
   readonly kind: Decision["kind"];
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
@@ -11,6 +13,7 @@ interface Wait {
 }
 
 interface Timed {
+  readonly place: string | undefined;
   readonly reject: (error: unknown) => void;
   /** The decision whose timer ends the waiting. */
   readonly timer: number | undefined;
@@ -34,12 +37,15 @@ type Decide = (decision: {
 
 export class Waits {
   readonly #decide: Decide;
+  readonly #placeOf: () => string | undefined;
   readonly #answers = new Map<number, Wait>();
   readonly #signals = new Map<string, SignalWait[]>();
   #conditions: Condition[] = [];
 
-  constructor(decide: Decide) {
+  /** `placeOf`: the line of the code that waits; it is dear, so most do without. */
+  constructor(decide: Decide, placeOf: () => string | undefined) {
     this.#decide = decide;
+    this.#placeOf = placeOf;
   }
 
   get isEmpty(): boolean {
@@ -64,15 +70,17 @@ export class Waits {
 
   /** For people. */
   describe(): string[] {
-    const answers = [...this.#answers].map(([n, { kind }]) => `${kind} ${n}`);
-    const signals = [...this.#signals].filter(([, { length }]) => length > 0).map(([name]) => `signal ${name}`);
-    return [...answers, ...signals, ...this.#conditions.map(() => "condition")];
+    const answers = [...this.#answers].map(([n, { kind, place }]) => `${kind} ${n}${atPlace(place)}`);
+    const signals = [...this.#signals].flatMap(([name, [first]]) =>
+      first === undefined ? [] : [`signal ${name}${atPlace(first.place)}`],
+    );
+    return [...answers, ...signals, ...this.#conditions.map(({ place }) => `condition${atPlace(place)}`)];
   }
 
   /** Waits for what comes of a decision. 0: it was not decided, and nothing comes of it. */
   forAnswer(n: number, kind: Decision["kind"]): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    if (n > 0) this.#answers.set(n, { kind, resolve, reject, isShielded: isShielded() });
+    if (n > 0) this.#answers.set(n, { kind, resolve, reject, isShielded: isShielded(), place: this.#placeOf() });
     return quiet(promise);
   }
 
@@ -93,7 +101,9 @@ export class Waits {
   /** Calls back when the timer goes off. Whoever waits for it hears of a cancellation in another way. */
   #whenOver(timer: number, resolve: () => void): void {
     if (timer > 0)
-      this.#answers.set(timer, { kind: "TimerScheduled", resolve, reject: () => {}, isShielded: isShielded() });
+      this.#answers.set(timer, {
+        ...{ kind: "TimerScheduled", resolve, reject: () => {}, isShielded: isShielded(), place: this.#placeOf() },
+      });
   }
 
   #cancelTimer(timer: number | undefined): void {
@@ -104,7 +114,7 @@ export class Waits {
 
   forSignal(name: string, timer: number | undefined): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const wait: SignalWait = { resolve, reject, timer, isShielded: isShielded() };
+    const wait: SignalWait = { resolve, reject, timer, isShielded: isShielded(), place: this.#placeOf() };
     const waits = this.#signals.get(name) ?? [];
     waits.push(wait);
     this.#signals.set(name, waits);
@@ -134,7 +144,8 @@ export class Waits {
 
   forCondition(test: () => boolean, timer: number | undefined): Promise<boolean> {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>();
-    const condition: Condition = { test, resolve, reject, timer, isShielded: isShielded() };
+    const place = this.#placeOf();
+    const condition: Condition = { test, resolve, reject, timer, isShielded: isShielded(), place };
     this.#conditions.push(condition);
     if (timer !== undefined) {
       this.#whenOver(timer, () => {
@@ -180,6 +191,8 @@ function keepShielded<T extends Timed>(waits: readonly T[], error: LimpetError):
   for (const wait of waits) if (!wait.isShielded) wait.reject(error);
   return waits.filter((wait) => wait.isShielded);
 }
+
+const atPlace = (place: string | undefined): string => (place === undefined ? "" : ` at ${place}`);
 
 const isShielded = (): boolean => inside()?.isShielded ?? false;
 

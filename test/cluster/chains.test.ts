@@ -4,12 +4,12 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { TestCluster } from "../support/cluster.ts";
 import type { Stop } from "../support/cluster-actors.ts";
-import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
+import { type Grounds, groundsFor } from "../support/cluster-places.ts";
 import { type ClusterProcess, Thrown } from "../support/cluster-process.ts";
 
 const TYPES = ["Tally", "Strict", "Lenient"] as const;
 
-for (const { store, open } of GROUNDS) {
+for (const { store, open } of groundsFor("SQLite")) {
   describe(`chains of calls through a cluster on ${store}`, { timeout: 180_000 }, () => {
     let grounds: Grounds;
     before(async () => {

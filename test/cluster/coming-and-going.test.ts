@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { TestCluster } from "../support/cluster.ts";
-import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
+import { type Grounds, groundsFor } from "../support/cluster-places.ts";
 
-for (const { store, open } of GROUNDS) {
+for (const { store, open } of groundsFor("PostgreSQL")) {
   describe(`a cluster on ${store}`, { timeout: 180_000 }, () => {
     let grounds: Grounds;
     before(async () => {

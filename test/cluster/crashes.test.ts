@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { TestCluster } from "../support/cluster.ts";
-import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
+import { type Grounds, groundsFor } from "../support/cluster-places.ts";
 
 /** What callers may be told when a process dies: it was theirs, or the one that had their call. */
 const LOST = ["DIED", "ANSWER_LOST"];
 
-for (const { store, open } of GROUNDS) {
+for (const { store, open } of groundsFor("PostgreSQL")) {
   describe(`a cluster on ${store} in which processes are killed`, { timeout: 180_000 }, () => {
     let grounds: Grounds;
     before(async () => {

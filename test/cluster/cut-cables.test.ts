@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { TestCluster } from "../support/cluster.ts";
 import { ACTORS } from "../support/cluster-load.ts";
-import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
+import { type Grounds, groundsFor } from "../support/cluster-places.ts";
 import { Detour, type Direction } from "../support/detour.ts";
 import { freePort } from "../support/free-port.ts";
 
@@ -15,7 +15,7 @@ const CUTS: readonly { readonly title: string; readonly directions: readonly Dir
   { title: "that is cut off from the leader but not from other hosts", directions: ["there", "back"] },
 ];
 
-for (const { store, open } of GROUNDS) {
+for (const { store, open } of groundsFor("SQLite")) {
   describe(`a cluster on ${store} with a cut cable`, { timeout: 90_000 }, () => {
     let grounds: Grounds;
     before(async () => {

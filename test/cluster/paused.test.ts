@@ -4,13 +4,13 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { TestCluster } from "../support/cluster.ts";
 import { ACTORS } from "../support/cluster-load.ts";
-import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
+import { type Grounds, groundsFor } from "../support/cluster-places.ts";
 import type { ClusterProcess } from "../support/cluster-process.ts";
 
 /** A turn that the pause fell into ends like this; its own lease is over, or somebody has taken its actor. */
 const CUT_SHORT = ["LEASE_LOST", "FENCED", "COMMIT_UNKNOWN", "ANSWER_LOST"];
 
-for (const { store, open } of GROUNDS) {
+for (const { store, open } of groundsFor("PostgreSQL")) {
   describe(`a cluster on ${store} in which a process stands still`, { timeout: 180_000 }, () => {
     let grounds: Grounds;
     before(async () => {

@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { TestCluster } from "../support/cluster.ts";
-import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
+import { type Grounds, groundsFor } from "../support/cluster-places.ts";
 import type { ClusterProcess } from "../support/cluster-process.ts";
 import { freePort } from "../support/free-port.ts";
 
-for (const { store, open } of GROUNDS) {
+for (const { store, open } of groundsFor("SQLite")) {
   describe(`a cluster on ${store} with dedicated schedulers`, { timeout: 180_000 }, () => {
     let grounds: Grounds;
     before(async () => {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { ClusterSettings } from "../../src/config/settings.ts";
-import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
+import { type Grounds, groundsFor } from "../support/cluster-places.ts";
 import type { ClusterProcess } from "../support/cluster-process.ts";
 import { Belfry, tickOf } from "./belfry.ts";
 
@@ -15,7 +15,7 @@ const LINGER_MS = 3_000;
 const CALMER = { lease: "5s", leaderLease: "2s", roundTimeout: "4s", moveTimeout: "1s" } satisfies ClusterSettings;
 const UNSAID = "the store was not told what became of a reminder";
 
-for (const { store, open } of GROUNDS) {
+for (const { store, open } of groundsFor("PostgreSQL")) {
   describe(`a process on ${store} that stands still while it handles a reminder`, { timeout: 300_000 }, () => {
     let grounds: Grounds;
     before(async () => {

@@ -2,13 +2,13 @@
 // once; what a dead one holds is taken on when its lease is over, and not before.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
+import { type Grounds, groundsFor } from "../support/cluster-places.ts";
 import type { ClusterProcess } from "../support/cluster-process.ts";
 import { Belfry, tickOf } from "./belfry.ts";
 
 const FIRED = "limpet_reminders_fired_total";
 
-for (const { store, open } of GROUNDS) {
+for (const { store, open } of groundsFor("PostgreSQL")) {
   describe(`processes that deliver reminders on ${store}, coming and going`, { timeout: 300_000 }, () => {
     let grounds: Grounds;
     before(async () => {

@@ -2,7 +2,7 @@
 // actors of the dead host live on elsewhere, with everything they acknowledged, and nobody ever lives twice.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
+import { type Grounds, groundsFor } from "../support/cluster-places.ts";
 import { livingAt, StickyCluster, someIds } from "./sticky-cluster.ts";
 
 /** What callers may be told of actors of the dead host: its process was theirs, or had their call. */
@@ -15,7 +15,7 @@ const CASES = [
   { title: "a host is killed, and nobody looks at processes", leads: false, cluster: { failover: "lease" } },
 ] as const;
 
-for (const { store, open } of GROUNDS) {
+for (const { store, open } of groundsFor("PostgreSQL")) {
   describe(`sticky actors on ${store} when processes die`, { timeout: 180_000 }, () => {
     let grounds: Grounds;
     before(async () => {

@@ -2,13 +2,13 @@
 // meanwhile. When it goes on it must not serve, let alone commit, anything with what it remembers; it drops them and comes back.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
+import { type Grounds, groundsFor } from "../support/cluster-places.ts";
 import { livingAt, StickyCluster, someIds } from "./sticky-cluster.ts";
 
 /** A turn that the pause fell into ends like this; its own lease is over, or somebody has taken its actor. */
 const CUT_SHORT = ["LEASE_LOST", "FENCED", "COMMIT_UNKNOWN", "ANSWER_LOST"];
 
-for (const { store, open } of GROUNDS) {
+for (const { store, open } of groundsFor("SQLite")) {
   describe(`sticky actors on ${store} whose host stands still`, { timeout: 180_000 }, () => {
     let grounds: Grounds;
     before(async () => {

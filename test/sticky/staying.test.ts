@@ -1,13 +1,13 @@
 // Sticky actors stay where they are while hosts come and go around them, under load.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
+import { type Grounds, groundsFor } from "../support/cluster-places.ts";
 import { livingAt, StickyCluster, someIds } from "./sticky-cluster.ts";
 
 /** Nobody loses a lease here, on a machine that is busy too. */
 const CALM = { lease: "20s" };
 
-for (const { store, open } of GROUNDS) {
+for (const { store, open } of groundsFor("PostgreSQL")) {
   describe(`sticky actors of a cluster on ${store}`, { timeout: 180_000 }, () => {
     let grounds: Grounds;
     before(async () => {

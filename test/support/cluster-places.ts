@@ -1,4 +1,5 @@
 // The stores a cluster is tested on: one SQLite file, or one PostgreSQL server with a database for each test.
+import { isSoak } from "./effort.ts";
 import { startPostgres, type TestServer } from "./postgres.ts";
 import { type Place, tempPlace } from "./two-stores.ts";
 
@@ -26,3 +27,7 @@ export const GROUNDS = [
   { store: "SQLite", open: sqliteGrounds },
   { store: "PostgreSQL", open: postgresGrounds },
 ] as const;
+
+/** The same for what does not depend on the store: both when there is time, and this one otherwise. */
+export const groundsFor = (usual: (typeof GROUNDS)[number]["store"]): readonly (typeof GROUNDS)[number][] =>
+  isSoak ? GROUNDS : GROUNDS.filter(({ store }) => store === usual);

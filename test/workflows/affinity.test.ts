@@ -2,7 +2,7 @@
 // time, and only how it comes into memory differs.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { GROUNDS } from "../support/cluster-places.ts";
+import { groundsFor } from "../support/cluster-places.ts";
 import { errand, outcomeOf, type Plan } from "./errands.ts";
 import { Workshop } from "./workshop.ts";
 
@@ -11,7 +11,7 @@ const KEYS = ["a", "b", "c", "d", "e"];
 
 const planOf = (id: string): Plan => KEYS.flatMap((key) => [{ do: "activity", key: `${id}/${key}` }, { do: "listen" }]);
 
-for (const { store, open } of GROUNDS) {
+for (const { store, open } of groundsFor("SQLite")) {
   test(`runs on ${store} stay with their worker while it lives, and go on without it when it does not`, {
     timeout: 300_000,
   }, async (t) => {

@@ -2,13 +2,13 @@
 // told their results. Here the worker is killed and replaced between the question and the answer as well.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
+import { type Grounds, groundsFor } from "../support/cluster-places.ts";
 import { errand, outcomeOf, type Plan } from "./errands.ts";
 import { Workshop } from "./workshop.ts";
 
 const MANY = 50;
 
-for (const { store, open } of GROUNDS) {
+for (const { store, open } of groundsFor("SQLite")) {
   describe(`a process without workers, on ${store}`, { timeout: 300_000 }, () => {
     let grounds: Grounds;
     before(async () => {

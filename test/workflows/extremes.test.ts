@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { isLimpetError } from "../../src/index.ts";
-import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
+import { type Grounds, groundsFor } from "../support/cluster-places.ts";
 import { tempPlace } from "../support/two-stores.ts";
 import { errand, outcomeOf } from "./errands.ts";
 import { collector, hoarder, listener } from "./extreme-errands.ts";
@@ -17,7 +17,7 @@ const HOARD = 26_000;
 
 const isTooLarge = (error: unknown): boolean => isLimpetError(error, "BODY_TOO_LARGE") && error.retry === "never";
 
-for (const { store, open } of GROUNDS) {
+for (const { store, open } of groundsFor("PostgreSQL")) {
   describe(`workflows on ${store}`, { timeout: 300_000 }, () => {
     let grounds: Grounds;
     before(async () => {

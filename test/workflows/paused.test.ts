@@ -4,14 +4,14 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
+import { type Grounds, groundsFor } from "../support/cluster-places.ts";
 import { errand, outcomeOf, type Plan } from "./errands.ts";
 import { Workshop } from "./workshop.ts";
 
 const RUNS = 4;
 const WORDS = ["one", "two", "three"];
 
-for (const { store, open } of GROUNDS) {
+for (const { store, open } of groundsFor("PostgreSQL")) {
   describe(`a worker on ${store} that stands still`, { timeout: 300_000 }, () => {
     let grounds: Grounds;
     before(async () => {

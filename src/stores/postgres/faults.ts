@@ -34,7 +34,6 @@ const KNOWN: Readonly<Record<string, readonly [FaultKind, string]>> = {
   "53300": ["busy", "it has too many connections; raise max_connections or lower the lanes"],
   "53100": ["busy", "its disk is full"],
   "53200": ["busy", "it is out of memory"],
-  "57014": ["busy", "the statement took too long"],
   "57P03": ["busy", "it is starting up or shutting down"],
   "25006": ["busy", "it is read-only; name the primary in the URL, or wait for its promotion"],
   "40001": ["conflict", "another transaction was faster"],
@@ -42,6 +41,8 @@ const KNOWN: Readonly<Record<string, readonly [FaultKind, string]>> = {
   "0A000": ["conflict", "a prepared statement is out of date"],
   "26000": ["conflict", "a prepared statement is gone"],
   "55P03": ["locked", "another transaction holds a row"],
+  // Also what the server says when a lock was given up at the very moment it was granted and the next one was asked for.
+  "57014": ["locked", "the statement took too long, or was cancelled"],
   "3F000": ["schema", "our schema is gone; start this process again to create it"],
   "42P01": ["schema", "our tables are gone; start this process again to create them"],
   P0002: ["schema", "a row of ours that is always there is gone; restore the table of leadership"],

@@ -2,7 +2,7 @@
 import { parseDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Host } from "../../ports/host.ts";
-import type { RemotePlane } from "../../workflows/remote-plane.ts";
+import type { RemotePlane } from "../../workflows/remote/plane.ts";
 import { type Answer, emptyAnswer, errorAnswer, jsonAnswer, textAnswer, thrownAnswer } from "./answers.ts";
 import { handleApi } from "./api/api-door.ts";
 import { isExact, parseArguments, parseDrain, parseRelease } from "./body.ts";

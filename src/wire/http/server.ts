@@ -6,7 +6,7 @@ import { LimpetError } from "../../kernel/errors.ts";
 import type { Host } from "../../ports/host.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Meter } from "../../ports/meter.ts";
-import type { RemotePlane } from "../../workflows/remote-plane.ts";
+import type { RemotePlane } from "../../workflows/remote/plane.ts";
 import { ByteBudget } from "../byte-budget.ts";
 import { listenAt } from "../listening.ts";
 import { type Answer, errorAnswer, NOT_DELIVERED } from "./answers.ts";

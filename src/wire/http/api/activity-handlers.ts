@@ -2,8 +2,8 @@
 import { toWire } from "../../../kernel/values.ts";
 import { type ActivityFailure, failureElsewhere } from "../../../workflows/activity-failure.ts";
 import { checkPayload } from "../../../workflows/payload-size.ts";
-import type { ActivityHolder, ActivityTask } from "../../../workflows/remote-activities.ts";
-import { invalidField, Refused } from "../../../workflows/remote-refusal.ts";
+import type { ActivityHolder, ActivityTask } from "../../../workflows/remote/activities.ts";
+import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
 import { flag, object, oneOf, text, words } from "./fields.ts";
 import { argumentsOf, CODEC, readPayload } from "./payloads.ts";

@@ -1,5 +1,5 @@
 // One request to the API of workflows, as its handlers see it.
-import type { RemotePlane } from "../../../workflows/remote-plane.ts";
+import type { RemotePlane } from "../../../workflows/remote/plane.ts";
 import type { Fields } from "./fields.ts";
 
 export interface ApiCall {

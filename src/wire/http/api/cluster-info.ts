@@ -7,7 +7,7 @@ import {
   HISTORY_SUGGESTED_BYTES,
   HISTORY_SUGGESTED_EVENTS,
 } from "../../../workflows/history-budget.ts";
-import { HEARTBEAT_SECONDS, STALE_SECONDS } from "../../../workflows/remote-workers.ts";
+import { HEARTBEAT_SECONDS, STALE_SECONDS } from "../../../workflows/remote/workers.ts";
 import { COMMANDS, MOST_COMMANDS } from "./commands.ts";
 
 export const PROTOCOL_VERSION = "1.20";

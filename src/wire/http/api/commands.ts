@@ -5,8 +5,8 @@ import { nameProblem } from "../../../kernel/names.ts";
 import type { ToldError } from "../../../kernel/told-error.ts";
 import { toWire } from "../../../kernel/values.ts";
 import type { ActivityOptionsTold, ParallelGroup, ParentClosePolicy } from "../../../workflows/events.ts";
-import { type Command, toldFrom } from "../../../workflows/remote-commands.ts";
-import { invalidField, Refused } from "../../../workflows/remote-refusal.ts";
+import { type Command, toldFrom } from "../../../workflows/remote/commands.ts";
+import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
 import {
   type Fields,
   isFields,

@@ -2,7 +2,7 @@
 // can compare. `payload.sequence` is the number of the decision, not of the event. Pure.
 import type { ToldError } from "../../../kernel/told-error.ts";
 import type { HistoryEvent, ParallelGroup, WaitOpened } from "../../../workflows/events.ts";
-import type { RemoteRun } from "../../../workflows/remote-run.ts";
+import type { RemoteRun } from "../../../workflows/remote/run.ts";
 import { blobOf, CODEC, inputToArguments } from "./payloads.ts";
 import { plainJson } from "./told-values.ts";
 

@@ -1,8 +1,8 @@
 // For operators: who works here, which builds get work, and how well runs are found in memory.
 import type { StoredWorker } from "../../../ports/workflows.ts";
 import { lastMinuteOf } from "../../../workflows/minute-counts.ts";
-import { Refused } from "../../../workflows/remote-refusal.ts";
-import { isUnderPressure, readCache, readWorker } from "../../../workflows/remote-worker.ts";
+import { Refused } from "../../../workflows/remote/refusal.ts";
+import { isUnderPressure, readCache, readWorker } from "../../../workflows/remote/worker.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
 import { optionalText } from "./fields.ts";
 

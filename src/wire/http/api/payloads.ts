@@ -8,7 +8,7 @@ import { LIMITS } from "../../../kernel/limits.ts";
 import { toWire } from "../../../kernel/values.ts";
 import { decodeAvro, encodeAvro } from "../../../workflows/avro-value.ts";
 import type { Wire } from "../../../workflows/events.ts";
-import { invalidField, Refused, tooLarge } from "../../../workflows/remote-refusal.ts";
+import { invalidField, Refused, tooLarge } from "../../../workflows/remote/refusal.ts";
 import { isFields } from "./fields.ts";
 
 export const CODEC = "avro";

@@ -1,7 +1,7 @@
 // Queries, and updates that are to be looked at before they count: asked of workers in other languages, and answered by them.
-import type { Question, QuestionHolder, QuestionKind } from "../../../workflows/remote-questions.ts";
-import { QUESTION_ATTEMPT } from "../../../workflows/remote-questions.ts";
-import { Refused } from "../../../workflows/remote-refusal.ts";
+import type { Question, QuestionHolder, QuestionKind } from "../../../workflows/remote/questions.ts";
+import { QUESTION_ATTEMPT } from "../../../workflows/remote/questions.ts";
+import { Refused } from "../../../workflows/remote/refusal.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
 import { object, text, whole, words } from "./fields.ts";
 import { tellHistory } from "./history-events.ts";

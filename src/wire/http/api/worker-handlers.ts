@@ -1,10 +1,10 @@
 // Workers in other languages come, say that they are still there, and leave.
 import { LIMITS } from "../../../kernel/limits.ts";
 import { nameProblem } from "../../../kernel/names.ts";
-import { invalidField, Refused } from "../../../workflows/remote-refusal.ts";
-import type { CacheNumbers, CommandContract, RemoteWorker } from "../../../workflows/remote-worker.ts";
-import { NO_CACHE } from "../../../workflows/remote-worker.ts";
-import { HEARTBEAT_SECONDS, STALE_SECONDS } from "../../../workflows/remote-workers.ts";
+import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
+import type { CacheNumbers, CommandContract, RemoteWorker } from "../../../workflows/remote/worker.ts";
+import { NO_CACHE } from "../../../workflows/remote/worker.ts";
+import { HEARTBEAT_SECONDS, STALE_SECONDS } from "../../../workflows/remote/workers.ts";
 import { type ApiAnswer, type ApiCall, created, ok } from "./api-call.ts";
 import { type Fields, flag, isFields, object, oneOf, optionalText, optionalWhole, text, texts } from "./fields.ts";
 

@@ -2,8 +2,8 @@
 import { LIMITS } from "../../../kernel/limits.ts";
 import { toWire } from "../../../kernel/values.ts";
 import type { RunQuery, RunStatus, StoredRun } from "../../../ports/workflows.ts";
-import type { RunName, UpdateStage } from "../../../workflows/remote-control.ts";
-import { invalidField, Refused } from "../../../workflows/remote-refusal.ts";
+import type { RunName, UpdateStage } from "../../../workflows/remote/control.ts";
+import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
 import { type ApiAnswer, type ApiCall, created, isoTime, ok } from "./api-call.ts";
 import { type Fields, object, oneOf, optionalText, optionalWhole, text, words } from "./fields.ts";
 import { tellHistory } from "./history-events.ts";

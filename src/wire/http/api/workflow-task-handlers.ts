@@ -1,10 +1,10 @@
 // Tasks of workflows: asked for, read, kept, and brought to an end by workers in other languages.
 import type { Affinity } from "../../../ports/workflows.ts";
 import { HISTORY_SUGGESTED_BYTES, HISTORY_SUGGESTED_EVENTS } from "../../../workflows/history-budget.ts";
-import { Refused } from "../../../workflows/remote-refusal.ts";
-import type { RemoteRun } from "../../../workflows/remote-run.ts";
-import type { TaskHolder, WorkflowTask } from "../../../workflows/remote-tasks.ts";
-import type { RemoteWorker } from "../../../workflows/remote-worker.ts";
+import { Refused } from "../../../workflows/remote/refusal.ts";
+import type { RemoteRun } from "../../../workflows/remote/run.ts";
+import type { TaskHolder, WorkflowTask } from "../../../workflows/remote/tasks.ts";
+import type { RemoteWorker } from "../../../workflows/remote/worker.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
 import { HISTORY_PAGE, MOST_HISTORY_PAGE } from "./cluster-info.ts";
 import { parseCommands } from "./commands.ts";

@@ -1,16 +1,16 @@
 // Activities that workers elsewhere run, as a door hands them out: named by the key of their row and the token of the claim on it, so that
 // any process can serve the next request about one, and who has lost the claim can change nothing.
-import { isLimpetError } from "../kernel/errors.ts";
-import type { Random } from "../ports/random.ts";
-import type { ReminderKey, Reminders } from "../ports/reminders.ts";
-import type { ActivityFailure } from "./activity-failure.ts";
-import { deadlineOf } from "./activity-limits.ts";
-import type { ActivityTasks, HeldActivity } from "./activity-tasks.ts";
-import type { Wire } from "./events.ts";
-import { activityType, type QueuedActivity, readActivity } from "./messages.ts";
-import { Refused } from "./remote-refusal.ts";
-import type { Attempt } from "./remote-waiting.ts";
-import type { RemoteWorker } from "./remote-worker.ts";
+import { isLimpetError } from "../../kernel/errors.ts";
+import type { Random } from "../../ports/random.ts";
+import type { ReminderKey, Reminders } from "../../ports/reminders.ts";
+import type { ActivityFailure } from "../activity-failure.ts";
+import { deadlineOf } from "../activity-limits.ts";
+import type { ActivityTasks, HeldActivity } from "../activity-tasks.ts";
+import type { Wire } from "../events.ts";
+import { activityType, type QueuedActivity, readActivity } from "../messages.ts";
+import { Refused } from "./refusal.ts";
+import type { Attempt } from "./waiting.ts";
+import type { RemoteWorker } from "./worker.ts";
 
 export interface ActivitiesWorld {
   readonly random: Random;

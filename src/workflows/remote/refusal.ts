@@ -1,6 +1,6 @@
 // What a worker elsewhere, or whoever steers workflows over HTTP, is told when something cannot be done: the status, the reason that
 // programs look at, and what more they are told along with it.
-import { LimpetError } from "../kernel/errors.ts";
+import { LimpetError } from "../../kernel/errors.ts";
 
 export class Refused extends LimpetError {
   readonly reason: string;

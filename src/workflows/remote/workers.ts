@@ -1,10 +1,10 @@
 // Who has registered to run workflows and activities from elsewhere. The store has them all, so that a worker may talk to any host; what is
 // here is what this process heard lately. Builds that shall get no more work are kept as rows of the same table, under names that no
 // worker can have.
-import type { Clock } from "../ports/clock.ts";
-import type { StoredWorker, Workflows } from "../ports/workflows.ts";
-import { Refused } from "./remote-refusal.ts";
-import { type CacheNumbers, type RemoteWorker, readWorker, workerRow } from "./remote-worker.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { StoredWorker, Workflows } from "../../ports/workflows.ts";
+import { Refused } from "./refusal.ts";
+import { type CacheNumbers, type RemoteWorker, readWorker, workerRow } from "./worker.ts";
 
 export interface WorkersWorld {
   readonly clock: Clock;

@@ -3,10 +3,10 @@
 // Such a worker may tell again what it waits for: the same activity, the same group. What it told the last time and is still open is not
 // decided again. A condition that it waits for is recorded every time it tells of it, so that what it heard in between keeps its place;
 // the timer of the wait before goes on.
-import { CATALOGUE, LimpetError } from "../kernel/errors.ts";
-import type { ToldError } from "../kernel/told-error.ts";
-import type { ActivityOptionsTold, Decision, End, News, ParallelGroup, ParentClosePolicy, Wire } from "./events.ts";
-import type { RemoteRun, StepDecision } from "./remote-run.ts";
+import { CATALOGUE, LimpetError } from "../../kernel/errors.ts";
+import type { ToldError } from "../../kernel/told-error.ts";
+import type { ActivityOptionsTold, Decision, End, News, ParallelGroup, ParentClosePolicy, Wire } from "../events.ts";
+import type { RemoteRun, StepDecision } from "./run.ts";
 
 interface InGroup {
   readonly group?: ParallelGroup;

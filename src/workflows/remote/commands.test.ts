@@ -1,9 +1,9 @@
 // What a worker elsewhere tells becomes decisions: numbered as it counts them, and never twice.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { HistoryEvent } from "./events.ts";
-import { type Command, decide } from "./remote-commands.ts";
-import { RemoteRun } from "./remote-run.ts";
+import type { HistoryEvent } from "../events.ts";
+import { type Command, decide } from "./commands.ts";
+import { RemoteRun } from "./run.ts";
 
 const STARTED = { kind: "WorkflowStarted", type: "order", workflowId: "o", runId: "r", input: null, flags: 1 } as const;
 

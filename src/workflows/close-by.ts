@@ -1,4 +1,4 @@
-// How runs whose code is elsewhere end: what their row keeps. Pure.
+// How a run ends: what its row keeps of it, whoever ran its code. Pure.
 import type { TaskFate } from "../ports/workflows.ts";
 import type { End } from "./events.ts";
 import { writeError, writeResult } from "./messages.ts";

@@ -1,9 +1,9 @@
 // Runs whose code is elsewhere, as far as this process has read them: a cache of what the store has, kept up to date by reading what is
 // new. It is allowed to be wrong in no way but one: to end too early; so every look begins with the store's own last event.
-import { LimpetError } from "../kernel/errors.ts";
-import type { Workflows } from "../ports/workflows.ts";
-import { readPage } from "./events.ts";
-import { RemoteRun } from "./remote-run.ts";
+import { LimpetError } from "../../kernel/errors.ts";
+import type { Workflows } from "../../ports/workflows.ts";
+import { readPage } from "../events.ts";
+import { RemoteRun } from "./run.ts";
 
 /** Bytes of a history that are read at a time. */
 const READ_BYTES = 4 * 1024 * 1024;

@@ -1,6 +1,6 @@
 // What somebody is told who says something of a task that it does not have, or does not have any more. Pure.
-import type { StoredRun } from "../ports/workflows.ts";
-import { Refused } from "./remote-refusal.ts";
+import type { StoredRun } from "../../ports/workflows.ts";
+import { Refused } from "./refusal.ts";
 
 /** Throws unless that worker has the task, at that attempt, still. */
 export function checkLease(stored: StoredRun, taskId: string, worker: string, attempt: number, now: number) {

@@ -1,12 +1,12 @@
 // Takes what has arrived at a run whose code is elsewhere into its history, before its worker sees it. Pure.
-import { LimpetError } from "../kernel/errors.ts";
-import { type ToldError, tellError } from "../kernel/told-error.ts";
-import type { StoredArrival } from "../ports/workflows.ts";
-import type { HistoryEvent, News } from "./events.ts";
-import { writePage } from "./events.ts";
-import { isMeant } from "./family.ts";
-import { type Message, readMessage } from "./messages.ts";
-import type { RemoteRun } from "./remote-run.ts";
+import { LimpetError } from "../../kernel/errors.ts";
+import { type ToldError, tellError } from "../../kernel/told-error.ts";
+import type { StoredArrival } from "../../ports/workflows.ts";
+import type { HistoryEvent, News } from "../events.ts";
+import { writePage } from "../events.ts";
+import { isMeant } from "../family.ts";
+import { type Message, readMessage } from "../messages.ts";
+import type { RemoteRun } from "./run.ts";
 
 /** How a run comes to its end without its worker. */
 export interface EndFromOutside {

@@ -1,10 +1,10 @@
 // Tasks of runs whose code is elsewhere: leased to workers that ask for them, and brought to an end by what they tell. Everything that
 // counts is in the store: which worker has a task, at which attempt, until when. A task is named by its run and the token of its lease,
 // so any process can serve the next request about it, and who has lost the lease can change nothing.
-import { isLimpetError } from "../kernel/errors.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { Log } from "../ports/log.ts";
-import type { Random } from "../ports/random.ts";
+import { isLimpetError } from "../../kernel/errors.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Random } from "../../ports/random.ts";
 import type {
   Affinity,
   Append,
@@ -13,22 +13,22 @@ import type {
   ReplayMode,
   StoredRun,
   Workflows,
-} from "../ports/workflows.ts";
-import { arrivalOf } from "./arrivals.ts";
-import type { HistoryEvent } from "./events.ts";
-import { isDecision, writePage } from "./events.ts";
-import { HISTORY_MOST_BYTES, HISTORY_MOST_EVENTS } from "./history-budget.ts";
-import { readMessage, writeError } from "./messages.ts";
-import type { Dispatcher } from "./outgoing.ts";
-import { takeArrivals } from "./remote-arrivals.ts";
-import { type Command, decide } from "./remote-commands.ts";
-import { closeBy } from "./remote-ends.ts";
-import { checkLease, notFound, notLeased } from "./remote-leases.ts";
-import { Refused } from "./remote-refusal.ts";
-import type { AcceptedUpdate, RemoteRun } from "./remote-run.ts";
-import type { RemoteRuns } from "./remote-runs.ts";
-import type { Attempt } from "./remote-waiting.ts";
-import type { RemoteWorker } from "./remote-worker.ts";
+} from "../../ports/workflows.ts";
+import { arrivalOf } from "../arrivals.ts";
+import { closeBy } from "../close-by.ts";
+import type { HistoryEvent } from "../events.ts";
+import { isDecision, writePage } from "../events.ts";
+import { HISTORY_MOST_BYTES, HISTORY_MOST_EVENTS } from "../history-budget.ts";
+import { readMessage, writeError } from "../messages.ts";
+import type { Dispatcher } from "../outgoing.ts";
+import { takeArrivals } from "./arrivals.ts";
+import { type Command, decide } from "./commands.ts";
+import { checkLease, notFound, notLeased } from "./leases.ts";
+import { Refused } from "./refusal.ts";
+import type { AcceptedUpdate, RemoteRun } from "./run.ts";
+import type { RemoteRuns } from "./runs.ts";
+import type { Attempt } from "./waiting.ts";
+import type { RemoteWorker } from "./worker.ts";
 
 export interface TasksWorld {
   readonly clock: Clock;

@@ -1,18 +1,18 @@
 // Workflows as they are steered over HTTP: started, signalled, asked and changed by names, with values in their JSON-ready form.
-import { LimpetError } from "../kernel/errors.ts";
-import { LIMITS } from "../kernel/limits.ts";
-import { rebuildTold } from "../kernel/told-error.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { Random } from "../ports/random.ts";
-import type { Arrival, RunStart, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
-import { arrivalOf, CANCEL_KEY } from "./arrivals.ts";
-import { closed, type WorkflowClient } from "./client.ts";
-import { checked, checkWorkflowId } from "./definition.ts";
-import type { Started, Wire } from "./events.ts";
-import { readPage } from "./events.ts";
-import type { Message } from "./messages.ts";
-import type { Dispatcher } from "./outgoing.ts";
-import { Refused, tooLarge } from "./remote-refusal.ts";
+import { LimpetError } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { rebuildTold } from "../../kernel/told-error.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Random } from "../../ports/random.ts";
+import type { Arrival, RunStart, StartOutcome, StoredRun, Workflows } from "../../ports/workflows.ts";
+import { arrivalOf, CANCEL_KEY } from "../arrivals.ts";
+import { closed, type WorkflowClient } from "../client.ts";
+import { checked, checkWorkflowId } from "../definition.ts";
+import type { Started, Wire } from "../events.ts";
+import { readPage } from "../events.ts";
+import type { Message } from "../messages.ts";
+import type { Dispatcher } from "../outgoing.ts";
+import { Refused, tooLarge } from "./refusal.ts";
 
 export interface ControlWorld {
   readonly clock: Clock;

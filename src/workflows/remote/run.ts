@@ -4,11 +4,11 @@
 // A worker elsewhere replays its code from the history whenever it gets the task, and has one place where it waits: a step (an activity,
 // a timer, a child), a group of steps, or a condition. It is woken only when that place may have changed. In vain it would tell its
 // decisions again.
-import { fromWire, putOwn } from "../kernel/values.ts";
-import type { Decision, HistoryEvent, News, ParallelGroup, Started, Step, WaitOpened, Wire } from "./events.ts";
-import { isDecision } from "./events.ts";
-import type { ScheduledActivity } from "./held-run.ts";
-import type { DecidingRun } from "./outgoing.ts";
+import { fromWire, putOwn } from "../../kernel/values.ts";
+import type { Decision, HistoryEvent, News, ParallelGroup, Started, Step, WaitOpened, Wire } from "../events.ts";
+import { isDecision } from "../events.ts";
+import type { ScheduledActivity } from "../held-run.ts";
+import type { DecidingRun } from "../outgoing.ts";
 
 export type StepDecision = Extract<
   Decision,

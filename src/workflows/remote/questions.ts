@@ -1,11 +1,11 @@
 // What runs whose code is elsewhere are asked: queries, and whether an update is fine. A question waits in the memory of the process that
 // was asked until one of the run's workers takes it and answers, or the time of whoever asks is over. Nothing of it is durable.
-import type { Clock } from "../ports/clock.ts";
-import type { Random } from "../ports/random.ts";
-import type { StoredRun } from "../ports/workflows.ts";
-import type { Wire } from "./events.ts";
-import { Refused } from "./remote-refusal.ts";
-import type { RemoteWorker } from "./remote-worker.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Random } from "../../ports/random.ts";
+import type { StoredRun } from "../../ports/workflows.ts";
+import type { Wire } from "../events.ts";
+import { Refused } from "./refusal.ts";
+import type { RemoteWorker } from "./worker.ts";
 
 export type QuestionKind = "query" | "update_validation";
 

@@ -1,11 +1,11 @@
 // Everything for workers in other languages, put together: who they are, what they are given to do, and what they tell of it. The doors
 // translate; what happens happens here, and in the store.
-import { fromWire, toWire } from "../kernel/values.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { Log } from "../ports/log.ts";
-import type { Random } from "../ports/random.ts";
-import type { ReminderBook } from "../ports/reminder-book.ts";
-import type { Reminders } from "../ports/reminders.ts";
+import { fromWire, toWire } from "../../kernel/values.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Random } from "../../ports/random.ts";
+import type { ReminderBook } from "../../ports/reminder-book.ts";
+import type { Reminders } from "../../ports/reminders.ts";
 import type {
   Append,
   Arrival,
@@ -15,21 +15,21 @@ import type {
   StartOutcome,
   StoredRun,
   Workflows,
-} from "../ports/workflows.ts";
-import type { ActivityTasks } from "./activity-tasks.ts";
-import type { WorkflowClient } from "./client.ts";
-import type { Started, Wire } from "./events.ts";
-import { MinuteCounts } from "./minute-counts.ts";
-import { Dispatcher } from "./outgoing.ts";
-import { type ActivityTask, RemoteActivities } from "./remote-activities.ts";
-import { RemoteControl } from "./remote-control.ts";
-import { type Question, type QuestionKind, RemoteQuestions } from "./remote-questions.ts";
-import { Refused } from "./remote-refusal.ts";
-import { RemoteRuns } from "./remote-runs.ts";
-import { RemoteTasks, type WorkflowTask } from "./remote-tasks.ts";
-import { type Attempt, PollAnswers, Waiting } from "./remote-waiting.ts";
-import type { RemoteWorker } from "./remote-worker.ts";
-import { RemoteWorkers } from "./remote-workers.ts";
+} from "../../ports/workflows.ts";
+import type { ActivityTasks } from "../activity-tasks.ts";
+import type { WorkflowClient } from "../client.ts";
+import type { Started, Wire } from "../events.ts";
+import { MinuteCounts } from "../minute-counts.ts";
+import { Dispatcher } from "../outgoing.ts";
+import { type ActivityTask, RemoteActivities } from "./activities.ts";
+import { RemoteControl } from "./control.ts";
+import { type Question, type QuestionKind, RemoteQuestions } from "./questions.ts";
+import { Refused } from "./refusal.ts";
+import { RemoteRuns } from "./runs.ts";
+import { RemoteTasks, type WorkflowTask } from "./tasks.ts";
+import { type Attempt, PollAnswers, Waiting } from "./waiting.ts";
+import type { RemoteWorker } from "./worker.ts";
+import { RemoteWorkers } from "./workers.ts";
 
 export interface PlaneWorld {
   readonly clock: Clock;

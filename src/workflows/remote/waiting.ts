@@ -1,5 +1,5 @@
 // Long polls: whoever asks for work and finds none waits here until there may be some, its time is over, or nobody reads its answer.
-import type { Clock } from "../ports/clock.ts";
+import type { Clock } from "../../ports/clock.ts";
 
 export interface Attempt<Found> {
   readonly found: Found | undefined;

@@ -1,0 +1,132 @@
+// What a workflow can be started with: when it begins, how long it may take, and what it can be found by.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { isLimpetError } from "../kernel/errors.ts";
+import { testLimpet } from "../testing.ts";
+import { workflow } from "../workflows/definition.ts";
+
+const hasCode =
+  (code: string, about = /./) =>
+  (error: unknown): boolean =>
+    isLimpetError(error) && error.code === code && about.test(error.message);
+
+describe("a workflow that is started with a delay", () => {
+  const naps = workflow("naps", async (ctx): Promise<number> => {
+    await ctx.sleep("1m");
+    return ctx.now();
+  });
+
+  it("begins when it is over, and its time counts from then", async () => {
+    await using app = await testLimpet({ workflows: [naps] });
+    const from = (await app.workflows.start(naps, { input: undefined })) && app.workflows;
+    const handle = await from.start(naps, {
+      id: "late",
+      input: undefined,
+      delay: "1h",
+      timeout: "2m",
+      runTimeout: "2m",
+    });
+    await app.advance("59m");
+    assert.equal((await handle.describe()).historyEvents, 1);
+    await app.advance("90s");
+    assert.equal((await handle.describe()).status, "running");
+    await app.advance("1m");
+    const { startedAt } = await handle.describe();
+    assert.ok((await handle.result()) - startedAt >= 61 * 60_000);
+  });
+
+  it("can be cancelled before", async () => {
+    await using app = await testLimpet({ workflows: [naps] });
+    const handle = await app.workflows.start(naps, { input: undefined, delay: "1h" });
+    await handle.cancel();
+    await app.advance("1s");
+    await assert.rejects(handle.result(), hasCode("WORKFLOW_CANCELLED"));
+  });
+});
+
+describe("limits of time", () => {
+  const rounds = workflow("rounds", async (ctx, every: string): Promise<void> => {
+    await ctx.sleep(every);
+    ctx.continueAsNew(every);
+  });
+
+  it("of a run count anew for each run, those of the workflow for all together", async () => {
+    await using app = await testLimpet({ workflows: [rounds] });
+    const fine = await app.workflows.start(rounds, { id: "fine", input: "4m", runTimeout: "5m" });
+    const all = await app.workflows.start(rounds, { id: "all", input: "4m", timeout: "10m" });
+    const slow = await app.workflows.start(rounds, { id: "slow", input: "6m", runTimeout: "5m" });
+    await app.advance("30m");
+    assert.equal((await app.workflows.get("fine").describe()).status, "running");
+    await assert.rejects(all.result(), hasCode("WORKFLOW_TIMED_OUT"));
+    await assert.rejects(slow.result(), hasCode("WORKFLOW_TIMED_OUT"));
+    assert.equal(await app.workflows.count({ workflowId: "all" }), 3);
+    await fine.terminate();
+  });
+});
+
+describe("attributes", () => {
+  const marked = workflow("marked", async (ctx, n: number): Promise<void> => {
+    ctx.setAttributes({ n, isEven: n % 2 === 0, draft: null });
+    await ctx.signal("end");
+  });
+
+  it("find runs by value and type, page by page, and are counted", async () => {
+    await using app = await testLimpet({ workflows: [marked] });
+    for (let n = 0; n < 25; n++) {
+      await app.workflows.start(marked, { id: `m${n}`, input: n, attributes: { colour: "red", draft: true } });
+    }
+    await app.advance("1s");
+    assert.equal(await app.workflows.count({ attributes: { colour: "red", isEven: true } }), 13);
+    assert.equal(await app.workflows.count({ attributes: { n: 7 } }), 1);
+    assert.equal(await app.workflows.count({ attributes: { n: "7" } }), 0);
+    assert.equal(await app.workflows.count({ attributes: { draft: true } }), 0);
+    const ids: string[] = [];
+    for (let before: number | undefined; ; ) {
+      const page = await app.workflows.list({ attributes: { isEven: true }, limit: 5, before });
+      ids.push(...page.runs.map(({ workflowId }) => workflowId));
+      before = page.before;
+      if (before === undefined) break;
+    }
+    assert.deepEqual(
+      ids,
+      Array.from({ length: 13 }, (_, i) => `m${24 - 2 * i}`),
+    );
+  });
+
+  it("that nobody could look for are refused, at the start and in the code", async () => {
+    const odd = workflow("odd", async (ctx): Promise<string> => {
+      try {
+        ctx.setAttributes({ when: new Date(0) as never });
+        return "taken";
+      } catch (error) {
+        return (error as { code: string }).code;
+      }
+    });
+    await using app = await testLimpet({ workflows: [odd] });
+    for (const value of [{ a: 1 }, [1], Number.NaN, undefined]) {
+      const attributes = { odd: value as never };
+      await assert.rejects(
+        app.workflows.start(odd, { input: undefined, attributes }),
+        hasCode("WORKFLOW_INVALID", /attribute odd/),
+      );
+    }
+    const handle = await app.workflows.start(odd, { input: undefined, attributes: { none: null } });
+    assert.deepEqual((await handle.describe()).attributes, {});
+    assert.equal(await handle.result(), "WORKFLOW_INVALID");
+  });
+});
+
+describe("a workflow whose id was used before", () => {
+  it("is started, refused or found, as it was asked", async () => {
+    const quick = workflow("quick", async (_, said: string): Promise<string> => said);
+    await using app = await testLimpet({ workflows: [quick] });
+    const first = await app.workflows.start(quick, { id: "q", input: "first" });
+    assert.equal(await first.result(), "first");
+    const start = (input: string, ifEnded?: "start" | "start unless completed" | "fail" | "existing") =>
+      app.workflows.start(quick, { id: "q", input, ifRunning: "existing", ...(ifEnded && { ifEnded }) });
+    assert.equal(await (await start("found", "existing")).result(), "first");
+    await assert.rejects(start("refused", "fail"), hasCode("WORKFLOW_EXISTS"));
+    await assert.rejects(start("refused", "start unless completed"), hasCode("WORKFLOW_EXISTS"));
+    assert.equal(await (await start("second")).result(), "second");
+  });
+});
