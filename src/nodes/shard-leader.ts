@@ -8,9 +8,10 @@ import type { Log } from "../ports/log.ts";
 import type { ShardHomeChange, ShardHomeRow } from "../ports/shards.ts";
 import { hashedShards } from "../sharding/hashed-shards.ts";
 import { leastShards } from "../sharding/least-shards.ts";
+import type { MoveReason, ShardEffect, ShardHost } from "../sharding/shard-effects.ts";
 import { checkedHome, checkedMoves, type Strategy } from "../sharding/strategy.ts";
 import { toldShards } from "../sharding/told-shards.ts";
-import { type MoveReason, type ShardEffect, type ShardHost, TypeShards } from "../sharding/type-shards.ts";
+import { TypeShards } from "../sharding/type-shards.ts";
 
 export interface ShardLeaderWorld {
   readonly namespace: string;
