@@ -79,9 +79,9 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     changes: [
       {
         file: "src/nodes/leading.ts",
-        before: `for (const effect of input(this.#world.clock.monotonic())) this.#perform(namespace, effect);
+        before: `this.#lookAtShards(namespace, effects);
     this.#arm();`,
-        after: "for (const effect of input(this.#world.clock.monotonic())) this.#perform(namespace, effect);",
+        after: "this.#lookAtShards(namespace, effects);",
       },
     ],
   },

@@ -117,8 +117,8 @@ export const STICKY: readonly Bug[] = [
     changes: [
       {
         file: "src/nodes/order-follower.ts",
-        before: "if (!this.#tables.isSticky(name) && type?.options.sticky === undefined) {",
-        after: "if (type !== undefined) {",
+        before: "const isFree = !this.#tables.isSticky(name) && type?.options.sticky === undefined;",
+        after: "const isFree = type !== undefined;",
       },
     ],
   },

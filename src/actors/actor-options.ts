@@ -4,6 +4,7 @@ import type { Duration } from "../kernel/durations.ts";
 import { parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { checkType, JOB_MARK } from "../kernel/names.ts";
+import { isSharded, type ResolvedSharded, resolveSharded, type ShardedPlacement } from "./sharded-options.ts";
 import type { Placement, ResolvedSticky, StickyTypes } from "./sticky-options.ts";
 import { resolveSticky } from "./sticky-options.ts";
 
@@ -21,9 +22,9 @@ export interface ActorOptions {
   /**
    * Which host of a cluster an actor lives on. `"hash"`, unless given: its id says so, and some actors move when hosts join.
    * `"sticky"`: the one on which it came to life, as long as that host lives. `sticky({ … })`: that, and what happens when the host
-   * is lost or full. The setting `sticky` outweighs it.
+   * is lost or full. The setting `sticky` outweighs it. `sharded({ … })`: it lives in a shard, a group of actors that moves as a whole.
    */
-  readonly placement?: Placement;
+  readonly placement?: Placement | ShardedPlacement;
 }
 
 /** The host's answers where a class says nothing. */
@@ -40,6 +41,8 @@ export interface ResolvedOptions extends Omit<ActorDefaults, "sticky"> {
   readonly reentrant: boolean;
   /** Undefined: actors of the type follow the ring. */
   readonly sticky: ResolvedSticky | undefined;
+  /** They live in shards. */
+  readonly sharded: ResolvedSharded | undefined;
 }
 
 const KNOWN = new Set(["name", "idleTimeout", "callTimeout", "mailboxLimit", "reentrant", "placement"]);
@@ -71,8 +74,19 @@ export function resolveOptions(className: string, options: ActorOptions, default
     mailboxLimit,
     idleTimeoutMs: duration(options.idleTimeout, defaults.idleTimeoutMs, `${where}.idleTimeout`),
     callTimeoutMs: duration(options.callTimeout, defaults.callTimeoutMs, `${where}.callTimeout`),
-    sticky: resolveSticky(name, options.placement, `${where}.placement`, defaults.sticky),
+    ...readPlacement(name, options.placement, `${where}.placement`, defaults.sticky),
   };
+}
+
+/** A type is one or the other: the setting `sticky` says nothing of those that live in shards. */
+function readPlacement(
+  name: string,
+  placement: ActorOptions["placement"],
+  where: string,
+  types: StickyTypes | undefined,
+): Pick<ResolvedOptions, "sticky" | "sharded"> {
+  if (isSharded(placement)) return { sticky: undefined, sharded: resolveSharded(placement, where) };
+  return { sticky: resolveSticky(name, placement, where, types), sharded: undefined };
 }
 
 function duration(given: Duration | undefined, fallback: number, what: string): number {

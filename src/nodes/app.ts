@@ -109,7 +109,7 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
     catalog.reminders = reminders.book;
     meter.collect(() => reminders.measure());
     const wire = extras.wire ?? systemWire(settings, { log, meter });
-    const world = { clock, random, log, meter, catalog, coordination: store.coordination, wire };
+    const world = { clock, random, log, meter, catalog, coordination: store.coordination, shards: store.shards, wire };
     // What is in memory nobody else can share, unless it was given.
     const shared = extras.store === undefined ? storeKind(settings.store) !== "memory" : extras.clustered === true;
     const clustered = settings.cluster && shared;

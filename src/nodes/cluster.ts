@@ -14,6 +14,7 @@ import type { Links } from "../ports/links.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
+import type { Shards } from "../ports/shards.ts";
 import type { ClusterWire, OpenDoor } from "./cluster-wire.ts";
 import { HostInstruments } from "./host-instruments.ts";
 import type { Leader, LeaderSource } from "./leader-source.ts";
@@ -29,6 +30,7 @@ export interface ClusterWorld {
   readonly catalog: Catalog;
   /** What schedulers agree on; a process that is told its schedulers does without. */
   readonly coordination: Coordination;
+  readonly shards: Shards;
   readonly wire: ClusterWire;
 }
 
@@ -43,6 +45,7 @@ const WORTH_SAYING_MS = 2_000;
 export async function openCluster(settings: Settings, world: ClusterWorld, dedicated: boolean): Promise<Cluster> {
   const { namespace } = settings;
   const { clock, meter, catalog, wire } = world;
+  await agreeOnShards(catalog, namespace, world.shards);
   let router: Router | undefined;
   const service = { serve: ((call, answer) => router!.serve(call, answer)) satisfies Router["serve"] };
   const door = await wire.openLinkDoor(service);
@@ -83,10 +86,24 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
   return cluster;
 }
 
+/** How ids become shards is settled for all hosts: who would do it otherwise would run actors that run elsewhere. */
+async function agreeOnShards(catalog: Catalog, namespace: string, shards: Shards): Promise<void> {
+  for (const { name: type, options } of catalog.types.values()) {
+    const { sharded } = options;
+    if (sharded === undefined) continue;
+    const ours = { namespace, type, shards: sharded.rule.shards, version: sharded.version };
+    const settled = await shards.settle(ours);
+    if (settled.shards === ours.shards && settled.version === ours.version) continue;
+    const [theirs, said] = [settled, ours].map(({ shards, version }) => `${shards} shards by ${version}`);
+    const cure = `stop every host of ${type}, then run limpet shards ${type} --reset`;
+    throw new LimpetError("OPTION_INVALID", `${type} has ${theirs}, and this host says ${said}; to change it ${cure}`);
+  }
+}
+
 /** Schedulers that were named, or one in this process that finds the others through the store. */
 function openSource(settings: Settings, world: ClusterWorld, dedicated: boolean): SchedulerNode | WatchedSchedulers {
   const { schedulers } = settings;
-  const { clock, random, log, meter, coordination, wire } = world;
+  const { clock, random, log, meter, coordination, shards, wire } = world;
   const connect: ClusterWire["connect"] = (address, term) => wire.connect(address, term);
   if (schedulers.length > 0) return new WatchedSchedulers(schedulers, { clock, random, log, connect });
   return new SchedulerNode(
@@ -105,6 +122,7 @@ function openSource(settings: Settings, world: ClusterWorld, dedicated: boolean)
       log,
       meter,
       coordination,
+      shards,
       identity: wire.identity,
       hasEnded: (process) => wire.hasEnded(process),
       connect,

@@ -39,7 +39,8 @@ class Setting {
   static async begin(): Promise<Setting> {
     const setting = new Setting();
     const { term } = await setting.coordination.campaign(setting.candidate);
-    setting.#leading = new Leading(term, [], 0, SETTINGS, {
+    setting.#leading = new Leading(term, [], [], 0, SETTINGS, {
+      shards: new MemoryStore().shards,
       ...{ clock: setting.clock, log: silentLog, instruments: new SchedulerInstruments(new Metrics()) },
       coordination: { ...NOTHING_ELSE, note: (of, changes) => setting.#note(of, changes) },
       hasEnded: () => false,

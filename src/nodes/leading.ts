@@ -2,7 +2,7 @@
 // time it is, and performs what they ask for. It ends when the term does, and nothing of it outlives that.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import type { Hello, HostMessage, SchedulerMessage } from "../placement/messages.ts";
+import type { Hello, HostMessage, SchedulerMessage, ShardReport } from "../placement/messages.ts";
 import { type Effect, NamespaceController } from "../placement/namespace-controller.ts";
 import type { Ring } from "../placement/ring.ts";
 import { Rings } from "../placement/rings.ts";
@@ -12,7 +12,10 @@ import type { ControlListener, ControlStream } from "../ports/control.ts";
 import type { Coordination, Member, MemberChange, ProcessIdentity } from "../ports/coordination.ts";
 import type { ClusterHost, ClusterSticky, ClusterTable, StickyActor, StickyPage, StickyQuery } from "../ports/host.ts";
 import type { Log } from "../ports/log.ts";
+import type { ShardHomeRow, Shards } from "../ports/shards.ts";
 import type { SchedulerInstruments } from "./scheduler-instruments.ts";
+import { ShardLeader } from "./shard-leader.ts";
+import { ShardNotes } from "./shard-notes.ts";
 
 export interface LeadingSettings {
   readonly leaseMs: number;
@@ -27,6 +30,7 @@ export interface LeadingWorld {
   readonly clock: Clock;
   readonly log: Log;
   readonly coordination: Coordination;
+  readonly shards: Shards;
   readonly instruments: SchedulerInstruments;
   /** Surely, a process is not there any more. */
   hasEnded(process: ProcessIdentity): boolean;
@@ -53,6 +57,8 @@ export class Leading {
   readonly #settings: LeadingSettings;
   readonly #world: LeadingWorld;
   readonly #namespaces = new Map<string, NamespaceController>();
+  readonly #shards = new Map<string, ShardLeader>();
+  readonly #homes: readonly ShardHomeRow[];
   readonly #streams = new Map<
     number,
     { readonly stream: ControlStream<SchedulerMessage>; namespace: string | undefined }
@@ -69,12 +75,14 @@ export class Leading {
    */
   readonly #notes: Note[] = [];
   #noting: Promise<void> | undefined;
+  readonly #homeNotes: ShardNotes;
   #over = false;
 
   /** `waitMs`: how long hosts of an earlier leader may hold on to what it gave them. */
   constructor(
     term: number,
     members: readonly Member[],
+    homes: readonly ShardHomeRow[],
     waitMs: number,
     settings: LeadingSettings,
     world: LeadingWorld,
@@ -82,6 +90,8 @@ export class Leading {
     this.term = term;
     this.#settings = settings;
     this.#world = world;
+    this.#homes = homes;
+    this.#homeNotes = new ShardNotes(term, world);
     const until = world.clock.monotonic() + waitMs;
     for (const [namespace, known] of Map.groupBy(members, (member) => member.namespace)) {
       this.#namespaces.set(namespace, this.#newNamespace(namespace, known, until));
@@ -97,7 +107,25 @@ export class Leading {
   #newNamespace(namespace: string, members: readonly Member[], until: number): NamespaceController {
     const { failover, ...settings } = this.#settings;
     const rule = failover === "fast" ? "fast" : "lease";
-    return new NamespaceController({ ...settings, namespace, term: this.term, failover: rule }, members, until);
+    const room = new NamespaceController({ ...settings, namespace, term: this.term, failover: rule }, members, until);
+    this.#shards.set(namespace, this.#newShards(namespace, room));
+    return room;
+  }
+
+  #newShards(namespace: string, room: NamespaceController): ShardLeader {
+    const homes = this.#homes.filter((row) => row.namespace === namespace);
+    const { clock, log } = this.#world;
+    return new ShardLeader(
+      {
+        ...{ namespace, clock, log, table: (type) => room.table(type), hosts: () => room.hosts },
+        host: (incarnation) => room.host(incarnation),
+        send: (streams, message) => {
+          for (const number of streams) this.#streams.get(number)?.stream.send(message);
+        },
+        note: (change, written) => this.#homeNotes.write(change, () => this.#lead(namespace, written)),
+      },
+      homes,
+    );
   }
 
   // ——— Streams.
@@ -122,7 +150,24 @@ export class Leading {
     }
     const room = open.namespace === undefined ? undefined : this.#namespaces.get(open.namespace);
     if (room === undefined) open.stream.close({ code: "PROTOCOL", message: "a host says hello first" });
+    else if (isShardReport(message)) this.#heardOfShards(open.namespace!, room, number, message);
     else this.#feed(open.namespace!, (now) => room.message(number, message, now));
+  }
+
+  #heardOfShards(namespace: string, room: NamespaceController, stream: number, message: ShardReport): void {
+    const host = room.speaker(stream);
+    if (host !== undefined) this.#lead(namespace, (shards, now) => shards.heard(host, message, now));
+  }
+
+  /** The same for what is decided about shards. */
+  #lead(namespace: string, input: (shards: ShardLeader, now: number) => void): void {
+    if (this.#over) return;
+    if (!this.#world.lasts()) {
+      this.#world.over("it could not be kept up");
+      return;
+    }
+    input(this.#shards.get(namespace)!, this.#world.clock.monotonic());
+    this.#arm();
   }
 
   #hello(
@@ -152,7 +197,9 @@ export class Leading {
     this.#world.instruments.streams(this.#streams.size);
     if (open?.namespace === undefined) return;
     const room = this.#namespaces.get(open.namespace)!;
+    const speaker = room.speaker(number);
     this.#feed(open.namespace, (now) => room.closed(number, now));
+    if (speaker !== undefined) this.#lead(open.namespace, (shards, now) => shards.deaf(speaker.incarnation, now));
     this.#lookAgain(0);
   }
 
@@ -164,7 +211,9 @@ export class Leading {
       this.#world.over("it could not be kept up");
       return;
     }
-    for (const effect of input(this.#world.clock.monotonic())) this.#perform(namespace, effect);
+    const effects = input(this.#world.clock.monotonic());
+    for (const effect of effects) this.#perform(namespace, effect);
+    this.#lookAtShards(namespace, effects);
     this.#arm();
   }
 
@@ -232,6 +281,17 @@ export class Leading {
     }
   }
 
+  /** Who is there, and who may be the home of shards, may have changed. */
+  #lookAtShards(namespace: string, effects: readonly Effect[]): void {
+    if (!effects.some(({ kind }) => kind === "host" || kind === "began" || kind === "settled")) return;
+    const shards = this.#shards.get(namespace);
+    const now = this.#world.clock.monotonic();
+    for (const effect of effects) {
+      if (effect.kind === "host" && effect.event === "removed") shards?.gone(effect.host.incarnation, now);
+    }
+    shards?.look(now);
+  }
+
   #rebuild(namespace: string, type: string, addresses: readonly string[]): void {
     const key = JSON.stringify([namespace, type]);
     const before = this.#ringOf.get(key);
@@ -269,6 +329,7 @@ export class Leading {
   #arm(): void {
     let first = Number.POSITIVE_INFINITY;
     for (const { deadline } of this.#namespaces.values()) first = Math.min(first, deadline);
+    for (const { deadline } of this.#shards.values()) first = Math.min(first, deadline);
     if (first === this.#timerAt) return;
     this.#timer?.cancel();
     this.#timerAt = first;
@@ -280,6 +341,7 @@ export class Leading {
   #tick(): void {
     this.#timerAt = Number.POSITIVE_INFINITY;
     for (const [namespace, room] of this.#namespaces) this.#feed(namespace, (now) => room.tick(now));
+    for (const namespace of this.#shards.keys()) this.#lead(namespace, (shards, now) => shards.tick(now));
     this.#arm();
   }
 
@@ -390,6 +452,7 @@ export class Leading {
   /** Decides nothing any more. Hosts do not know yet. */
   freeze(): void {
     this.#over = true;
+    this.#homeNotes.end();
     this.#timer?.cancel();
     this.#looking?.cancel();
   }
@@ -402,6 +465,8 @@ export class Leading {
     this.#world.instruments.streams(0);
   }
 }
+
+const isShardReport = (message: HostMessage): message is ShardReport => message.kind.startsWith("shard");
 
 function stickyView({ sticky: { owners } }: NamespaceController, type: string, now: number): ClusterSticky | undefined {
   const lost = owners.rule(type);

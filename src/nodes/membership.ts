@@ -18,6 +18,7 @@ import type { Random } from "../ports/random.ts";
 import type { HostInstruments } from "./host-instruments.ts";
 import type { LeaderSource } from "./leader-source.ts";
 import { OrderFollower } from "./order-follower.ts";
+import { ShardMember } from "./shard-member.ts";
 import { StickyMember } from "./sticky-member.ts";
 
 export interface MembershipSettings {
@@ -64,6 +65,7 @@ export class Membership implements Placement {
   #ending: Timer | undefined;
   readonly #orders: OrderFollower;
   readonly #sticky: StickyMember;
+  readonly #shards: ShardMember;
   /** Called whenever something has changed that somebody might wait for. */
   #watchers = new Set<() => void>();
   #refusal: string | undefined;
@@ -78,6 +80,10 @@ export class Membership implements Placement {
     this.address = settings.address;
     this.#tables = new HostTables(settings.address);
     this.#sticky = new StickyMember(settings, this.#tables, { ...world, wants: (type) => this.#types.includes(type) });
+    this.#shards = new ShardMember({
+      ...{ ...world, tables: this.#tables, incarnation: () => this.#incarnation },
+      stopped: () => this.#notify(),
+    });
     this.#orders = new OrderFollower(this.#tables, this.#sticky, settings, world);
     this.#incarnation = world.random.id();
     this.#types = [...world.catalog.types.keys()];
@@ -91,6 +97,7 @@ export class Membership implements Placement {
   // ——— What the router asks.
 
   route(type: string, id: string, until: number): Route {
+    if (this.#tables.shards(type) !== undefined) return this.#lease.held ? this.#shards.route(type, id) : WAIT;
     if (this.#tables.isSticky(type))
       return this.#lease.held ? this.#sticky.route(type, id, until) : this.#around(type, id);
     const route = this.#tables.route(type, id);
@@ -104,7 +111,7 @@ export class Membership implements Placement {
   }
 
   isSticky(type: string): boolean {
-    return this.#tables.isSticky(type);
+    return this.#tables.isSticky(type) || this.#tables.shards(type) !== undefined;
   }
 
   learn(type: string, id: string, address: string): void {
@@ -112,6 +119,7 @@ export class Membership implements Placement {
   }
 
   mistaken(type: string, id: string, address?: string): void {
+    if (address !== undefined && this.#tables.shards(type) !== undefined) this.#shards.mistaken(type, id, address);
     this.#sticky.holdings.forget(type, id, address);
   }
 
@@ -133,8 +141,12 @@ export class Membership implements Placement {
 
   belief(type: string, id: string): { term: number; version: number; owner: string | undefined } {
     const { term, number } = this.#tables.version(type);
-    const owner = this.#tables.isSticky(type) ? this.#sticky.holdings.belief(type, id) : this.#tables.owner(type, id);
-    return { term, version: number, owner };
+    return { term, version: number, owner: this.#believed(type, id) };
+  }
+
+  #believed(type: string, id: string): string | undefined {
+    if (this.#tables.shards(type) !== undefined) return this.#shards.belief(type, id);
+    return this.#tables.isSticky(type) ? this.#sticky.holdings.belief(type, id) : this.#tables.owner(type, id);
   }
 
   ownerBefore(type: string, id: string): string | undefined {
@@ -226,6 +238,7 @@ export class Membership implements Placement {
       name: this.#settings.name,
       types: this.#types,
       sticky: this.#sticky.rules(),
+      sharded: this.#shards.rules(),
       unlocked: this.#tables.unlocked(),
       ...this.#world.identity,
     });
@@ -242,6 +255,7 @@ export class Membership implements Placement {
     if (this.#stream !== stream) return;
     this.#stream = undefined;
     this.#sticky.parted();
+    this.#shards.parted();
     this.#renewal?.cancel();
     if (this.#stopped) return;
     if (error !== undefined && !isLimpetError(error, "NOT_LEADER")) {
@@ -294,6 +308,11 @@ export class Membership implements Placement {
         this.#draining = true;
         this.#handOver();
         break;
+      case "shardHomes":
+      case "shardGather":
+      case "shardStop":
+        this.#shards.heard(message);
+        break;
       default:
         this.#sticky.heard(message);
         return;
@@ -312,6 +331,7 @@ export class Membership implements Placement {
     this.#lease.length(leaseMs);
     this.#renew(stream);
     this.#sticky.joined(stream);
+    this.#shards.joined(stream);
   }
 
   #renew(stream: ControlStream<HostMessage>): void {
@@ -368,6 +388,7 @@ export class Membership implements Placement {
     this.#tables.clear();
     this.#orders.clear();
     this.#sticky.clear(true);
+    this.#shards.clear();
     for (const { name, activations } of catalog.types.values()) {
       if (activations.size > 0) instruments.drained(name, activations.size, "lease");
     }
@@ -400,7 +421,7 @@ export class Membership implements Placement {
 
   #tell(types: readonly string[]): void {
     this.#types = types;
-    this.#stream?.send({ kind: "types", types, sticky: this.#sticky.rules() });
+    this.#stream?.send({ kind: "types", types, sticky: this.#sticky.rules(), sharded: this.#shards.rules() });
   }
 
   /** No other host has the type. */
@@ -424,6 +445,8 @@ export class Membership implements Placement {
   /** Hands over what others can take. Bounded by the time given. */
   async leave(ms: number): Promise<void> {
     const moving = this.#types.filter((type) => !this.#isAlone(type));
+    // Shards go first, one by one and with their calls kept back: who leaves the table has to let go of everything at once.
+    if (this.#shards.leave(moving)) await this.until(() => !this.#shards.holdsAny(moving), ms);
     if (moving.length > 0 && this.#stream !== undefined) {
       this.report(this.#types.filter((type) => this.#isAlone(type)));
       const gone = (): boolean =>
@@ -445,6 +468,7 @@ export class Membership implements Placement {
   goodbye(): void {
     this.#stopped = true;
     this.#sticky.clear(false);
+    this.#shards.clear();
     this.#stream?.send({ kind: "goodbye" });
     this.#stream?.close();
     this.#retry?.cancel();

@@ -96,7 +96,8 @@ export class OrderFollower {
   /** Sticky actors stay for as long as this host has any of their type. */
   #whoStays(name: string, type: ActorType | undefined): (id: string) => boolean {
     const { address } = this.#settings;
-    if (!this.#tables.isSticky(name) && type?.options.sticky === undefined) {
+    const isFree = !this.#tables.isSticky(name) && type?.options.sticky === undefined;
+    if (isFree && this.#tables.shards(name) === undefined && type?.options.sharded === undefined) {
       return (id) => this.#tables.owner(name, id) === address;
     }
     const isHost = this.#letGoUnlessHost(name);

@@ -3,6 +3,7 @@
 // It tells the store that it is there a few times within its lease; the answer says who leads. Leadership counts from the
 // moment the campaign was *sent*, on this process's own clocks, and is given up well before it could run out in the store.
 // Its door opens when somebody else could come through it: a process that is alone listens to nobody.
+
 import { LimpetError } from "../kernel/errors.ts";
 import { HostLease } from "../placement/host-lease.ts";
 import type { HostMessage, SchedulerMessage } from "../placement/messages.ts";
@@ -13,6 +14,7 @@ import type { ClusterView, StickyPage, StickyQuery } from "../ports/host.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
+import type { Shards } from "../ports/shards.ts";
 import type { ControlService, SchedulerList } from "../wire/control/service.ts";
 import type { Leader, LeaderSource } from "./leader-source.ts";
 import { Leading, type LeadingSettings } from "./leading.ts";
@@ -30,6 +32,7 @@ export interface SchedulerWorld {
   readonly log: Log;
   readonly meter: Meter;
   readonly coordination: Coordination;
+  readonly shards: Shards;
   readonly identity: ProcessIdentity;
   hasEnded(process: ProcessIdentity): boolean;
   /** Opens the door for hosts of other processes. */
@@ -213,14 +216,15 @@ export class SchedulerNode implements ControlService, LeaderSource {
     if (this.#takingOver) return;
     this.#takingOver = true;
     try {
-      const members = await this.#world.coordination.members();
+      const { clock, log, coordination, shards, hasEnded } = this.#world;
+      const [members, homes] = await Promise.all([coordination.members(), shards.homes()]);
       if (this.#stopped || !this.#lasts()) return;
       const waitMs = Math.max(hostLeaseMs, this.#settings.leaseMs) + this.#overlapMs();
-      const { clock, log, coordination, hasEnded } = this.#world;
-      this.#leading = new Leading(term, members, waitMs, this.#settings, {
+      this.#leading = new Leading(term, members, homes, waitMs, this.#settings, {
         clock,
         log,
         coordination,
+        shards,
         hasEnded,
         instruments: this.#instruments,
         lasts: () => this.#lasts(),

@@ -49,6 +49,8 @@ export class ActorTypeController {
   readonly #settings: TypeSettings;
   /** Its actors stay where they are. As all hosts say, so it changes only while there are none. */
   sticky = false;
+  /** They live in so many shards, which move one by one. */
+  shards: number | undefined;
   #closed = true;
   /** Who should host it, by incarnation. */
   #wanted: ReadonlyMap<string, TableHost> = new Map();
@@ -141,7 +143,14 @@ export class ActorTypeController {
     this.#dirtySince = undefined;
     const hosts = [...this.#wanted.values()].sort((a, b) => (a.address < b.address ? -1 : 1));
     const version = { term: this.#term, number: ++this.#lastNumber };
-    const table: TypeTable = { type: this.type, version, base: this.#base, hosts, sticky: this.sticky };
+    const table: TypeTable = {
+      type: this.type,
+      version,
+      base: this.#base,
+      hosts,
+      sticky: this.sticky,
+      ...(this.shards === undefined ? {} : { shards: this.shards }),
+    };
     const members = new Set([...this.#holders, ...this.#wanted.keys()]);
     this.#round = {
       number,

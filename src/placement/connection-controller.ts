@@ -10,6 +10,7 @@
 //
 // `held` is what a host may hold actors of: it is made durable before it grows, and shrinks only when a finished round
 // has shown that nothing is left. Hosts without types only listen; nobody waits for them. Pure.
+import type { ShardedRules } from "../kernel/sharded-rule.ts";
 import { type Hello, NOWHERE, type StickyRules, type TableHost } from "./messages.ts";
 import type { TableVersion } from "./versions.ts";
 
@@ -28,6 +29,9 @@ export interface HostRecord {
   types: ReadonlySet<string>;
   /** What it says of those that are sticky. */
   sticky: StickyRules;
+  /** And of those that are sharded. */
+  sharded: ShardedRules;
+  readonly build: string;
   /** Durably noted: it may hold actors of these. */
   held: ReadonlySet<string>;
   /** What is being noted now. */
@@ -51,6 +55,7 @@ export type Admission =
   | { readonly kind: "refused"; readonly reason: string };
 
 const NO_RULES: StickyRules = new Map();
+const UNSHARDED: ShardedRules = new Map();
 const NOBODY: ReadonlyMap<string, TableHost> = new Map();
 
 export class ConnectionController {
@@ -97,6 +102,8 @@ export class ConnectionController {
       leaseUntil,
       types,
       sticky: NO_RULES,
+      sharded: UNSHARDED,
+      build: "",
       held: types,
       saving: undefined,
       unlocked: new Map(),
@@ -129,6 +136,8 @@ export class ConnectionController {
       leaseUntil: now + this.#leaseMs,
       types: new Set(hello.types),
       sticky: hello.sticky ?? NO_RULES,
+      sharded: hello.sharded ?? UNSHARDED,
+      build: hello.build ?? "",
       held: new Set(),
       saving: undefined,
       unlocked: hello.unlocked,
@@ -151,6 +160,8 @@ export class ConnectionController {
       unlocked: hello.unlocked,
       types: new Set(hello.types),
       sticky: hello.sticky ?? NO_RULES,
+      sharded: hello.sharded ?? UNSHARDED,
+      build: hello.build ?? "",
       stream,
     };
     host.state = known.state === "joining" ? "joining" : "member";

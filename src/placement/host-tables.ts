@@ -23,6 +23,7 @@ interface Table {
   readonly ring: Ring;
   readonly hosts: readonly TableHost[];
   readonly sticky: boolean;
+  readonly shards: number | undefined;
   /** Made when it is first asked for. */
   byAddress: ReadonlyMap<string, TableHost> | undefined;
   /** Wall clock, for people. */
@@ -174,10 +175,10 @@ export class HostTables {
   }
 
   #replace(state: TypeState, table: TypeTable, replicationFactor: number, wall: number): void {
-    const { version, hosts, sticky = false } = table;
+    const { version, hosts, sticky = false, shards } = table;
     const addresses = hosts.map(({ address }) => address);
     const ring = this.#rings.of(addresses, replicationFactor, state.newest?.ring);
-    state.newest = { version, ring, hosts, sticky, byAddress: undefined, since: wall };
+    state.newest = { version, ring, hosts, sticky, shards, byAddress: undefined, since: wall };
     state.owners.clear();
     state.released.clear();
   }
@@ -275,6 +276,11 @@ export class HostTables {
   owner(type: string, id: string): string | undefined {
     const state = this.#types.get(type);
     return state && this.#owner(state, id);
+  }
+
+  /** In how many shards its actors live; undefined: in none. */
+  shards(type: string): number | undefined {
+    return this.#types.get(type)?.newest?.shards;
   }
 
   /** Its actors stay where they are; see sticky-holdings.ts. */

@@ -7,7 +7,11 @@
 // Of sticky types (sticky-owners.ts) a host says, on every new stream, what it holds: `claims` in parts, of which each is
 // answered by `noted` so that renewals find their way in between, then `claimed`, also when there was nothing to claim. Only
 // then it asks for more with `acquire`, and each question is answered by its correlation, at once or when that can be known.
+//
+// Of sharded types (sharding/type-shards.ts) a host asks where a shard lives with `shardAsk`, and hears `shardHomes`. When one moves everybody
+// hears `shardGather` and says `shardKept`; its home hears `shardStop` and says `shardStopped`; then `shardHomes` tells of the new one.
 import type { LostRule } from "../kernel/lost-rule.ts";
+import type { ShardedRules } from "../kernel/sharded-rule.ts";
 
 export type { LostRule } from "../kernel/lost-rule.ts";
 
@@ -37,6 +41,8 @@ export interface TypeTable {
   readonly hosts: readonly TableHost[];
   /** Its actors stay where they are when the table changes: the ring only says who asks for those that live nowhere. */
   readonly sticky?: boolean | undefined;
+  /** The same, for actors that live in shards: how many there are. */
+  readonly shards?: number | undefined;
 }
 
 /** For each sticky type of a host. */
@@ -89,6 +95,10 @@ export interface Hello {
   readonly types: readonly string[];
   /** Those of them that are sticky. Left out: none. */
   readonly sticky?: StickyRules | undefined;
+  /** Those of them that are sharded. Left out: none. */
+  readonly sharded?: ShardedRules | undefined;
+  /** What it was built from. Left out: nothing is known of it. */
+  readonly build?: string | undefined;
   /** The last version it has unlocked, for every type it has a table of. */
   readonly unlocked: ReadonlyMap<string, TableVersion>;
   readonly machine: string;
@@ -98,7 +108,12 @@ export interface Hello {
 export type HostMessage =
   | Hello
   /** The types it hosts from now on. None: it only calls, or it drains. */
-  | { readonly kind: "types"; readonly types: readonly string[]; readonly sticky?: StickyRules | undefined }
+  | {
+      readonly kind: "types";
+      readonly types: readonly string[];
+      readonly sticky?: StickyRules | undefined;
+      readonly sharded?: ShardedRules | undefined;
+    }
   /** `types`: of the round's types those it is true of. An update is acknowledged when every actor that moved away is gone. */
   | {
       readonly kind: "ack";
@@ -121,8 +136,43 @@ export type HostMessage =
   | { readonly kind: "claimed" }
   /** These live here no longer. */
   | { readonly kind: "released"; readonly type: string; readonly ids: readonly string[] }
+  | ShardReport
   /** Nothing of it is left; its lease need not be waited for. */
   | { readonly kind: "goodbye" };
+
+/** What a host says about shards. */
+export type ShardReport =
+  | { readonly kind: "shardAsk"; readonly type: string; readonly shards: readonly number[] }
+  /** Calls for it are kept back. */
+  | { readonly kind: "shardKept"; readonly type: string; readonly shard: number; readonly move: number }
+  /** None of its actors is left there. */
+  | {
+      readonly kind: "shardStopped";
+      readonly type: string;
+      readonly shard: number;
+      readonly move: number;
+      readonly wasForced: boolean;
+    }
+  /** It is to be the home of none of these any more, as soon as others can be. */
+  | { readonly kind: "shardLeave"; readonly types: readonly string[] };
+
+/** What the leader says about them. */
+export type ShardOrder =
+  /** Without a host: nobody could be its home. */
+  | {
+      readonly kind: "shardHomes";
+      readonly type: string;
+      readonly homes: readonly { readonly shard: number; readonly host: TableHost | undefined }[];
+    }
+  | { readonly kind: "shardGather"; readonly type: string; readonly shard: number; readonly move: number }
+  | {
+      readonly kind: "shardStop";
+      readonly type: string;
+      readonly shard: number;
+      readonly move: number;
+      /** Where it is likely to live next. */
+      readonly to: TableHost | undefined;
+    };
 
 export type SchedulerMessage =
   | { readonly kind: "welcome"; readonly term: number; readonly leaseMs: number }
@@ -135,6 +185,7 @@ export type SchedulerMessage =
   | { readonly kind: "granted"; readonly type: string; readonly ids: readonly string[] }
   /** Let go of these: they belong to another host, or an operator wants them to be placed anew. */
   | { readonly kind: "release"; readonly type: string; readonly ids: readonly string[] }
+  | ShardOrder
   /** This incarnation is no member any more: drop everything, come back as a new one. */
   | { readonly kind: "removed"; readonly reason: string }
   /** An operator asks it to hand over its actors. */

@@ -80,6 +80,23 @@ export class NamespaceController {
     return { hosts: [...this.#connections.hosts], types: [...this.#rounds.all] };
   }
 
+  /** Who speaks on that stream. */
+  speaker(stream: number): HostRecord | undefined {
+    return this.#connections.of(stream);
+  }
+
+  host(incarnation: string): HostRecord | undefined {
+    return this.#connections.host(incarnation);
+  }
+
+  get hosts(): Iterable<HostRecord> {
+    return this.#connections.hosts;
+  }
+
+  table(type: string): TypeTable | undefined {
+    return this.#rounds.get(type)?.table;
+  }
+
   // ——— Inputs.
 
   hello(stream: number, hello: Hello, now: number): Effect[] {
@@ -198,6 +215,12 @@ export class NamespaceController {
       case "goodbye":
         this.#remove(host, "leave", "it said goodbye", now, effects);
         break;
+      case "shardAsk":
+      case "shardKept":
+      case "shardStopped":
+      case "shardLeave":
+        // Whoever decides about shards has heard it.
+        break;
     }
     return this.#finish(effects, now);
   }
@@ -258,7 +281,7 @@ export class NamespaceController {
 
   // ——— Hosts.
 
-  #report(host: HostRecord, report: Pick<Hello, "types" | "sticky">, now: number, effects: Effect[]): void {
+  #report(host: HostRecord, report: Pick<Hello, "types" | "sticky" | "sharded">, now: number, effects: Effect[]): void {
     const { types } = report;
     const tooMany = types.length > LIMITS.typesPerHost;
     if (tooMany || (types.length > 0 && host.address === NOWHERE)) {
@@ -275,6 +298,7 @@ export class NamespaceController {
     const touched = new Set([...host.types, ...types]);
     host.types = new Set(types);
     host.sticky = report.sticky ?? new Map();
+    host.sharded = report.sharded ?? new Map();
     this.#connections.refresh(host);
     this.#note(host, effects);
     this.#changed(touched, "types", now);
@@ -330,11 +354,18 @@ export class NamespaceController {
 
   // ——— Types.
 
+  /** As its hosts say, who were told that they agree before they came. */
+  #shardsOf(type: string): number | undefined {
+    for (const { sharded } of this.#connections.hosts) if (sharded.has(type)) return sharded.get(type)!.shards;
+    return undefined;
+  }
+
   /** Works out anew who should host these types, and opens those that had to wait and need not any more. */
   #changed(types: ReadonlySet<string>, reason: ChangeReason, now: number): void {
     for (const type of types) {
       const controller = this.#rounds.of(type);
       controller.sticky = this.sticky.owners.isSticky(type);
+      controller.shards = this.#shardsOf(type) ?? controller.shards;
       if (controller.phase === "closed" && this.#connections.isKnown(type)) this.#rounds.open(controller, now);
       if (this.#connections.isAwaited(type)) controller.hold();
       else controller.want(this.#connections.eligible(type), reason, now);

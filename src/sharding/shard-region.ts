@@ -89,6 +89,7 @@ export class ShardRegion {
   /** Nobody could be its home: who waits for it is told so. */
   livesNowhere(shard: number): void {
     this.#asked.delete(shard);
+    if (this.#kept.get(shard)?.isStopping === false) this.#kept.delete(shard);
   }
 
   /** It is to move: calls for it are kept back. */

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import { shardOf } from "../kernel/shards.ts";
 import { hashedShards } from "./hashed-shards.ts";
 import { leastShards } from "./least-shards.ts";
-import { shardOf } from "./shards.ts";
 import { checkedMoves, compareBuilds, type Move, type Region, type Strategy } from "./strategy.ts";
 import { toldShards } from "./told-shards.ts";
 

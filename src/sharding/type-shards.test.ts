@@ -99,7 +99,7 @@ describe("a move", () => {
     assert.deepEqual(shards.stopped(7, move, "b", false, 150), [], "only its home can say so");
     assert.deepEqual(shards.stopped(7, move, "a", false, 150), [{ kind: "save", shard: 7, host: "b" }]);
     assert.deepEqual(shards.saved(7, "b", 160), [
-      { kind: "home", shard: 7, host: "b", to: ["c", "b"] },
+      { kind: "home", shard: 7, host: "b", to: ["a", "b", "c"] },
       { kind: "moved", shard: 7, from: "a", to: "b", reason: "balance", tookMs: 60, wasForced: false },
     ]);
   });

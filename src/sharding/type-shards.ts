@@ -166,14 +166,22 @@ export class TypeShards {
     }
     busy.to = undefined;
     if (this.#regions.size === 0) {
-      busy.until = Number.POSITIVE_INFINITY;
-      if (busy.askers.size > 0) effects.push({ kind: "nobody", shard, to: [...busy.askers] });
-      if (busy.move === undefined) this.#busy.delete(shard);
+      this.#leaveNowhere(shard, busy, now, effects);
       return;
     }
     busy.until = now + this.#settings.chooseMs;
     const [asker] = busy.askers;
     effects.push({ kind: "choose", shard, asker });
+  }
+
+  /** Nobody could be its home. Whoever asks for it next may have more luck. */
+  #leaveNowhere(shard: number, { askers, move }: Busy, now: number, effects: ShardEffect[]): void {
+    this.#busy.delete(shard);
+    if (askers.size > 0) effects.push({ kind: "nobody", shard, to: [...askers] });
+    if (move === undefined) return;
+    effects.push({ kind: "save", shard, host: undefined });
+    this.#moved(shard, move, undefined, now, effects);
+    this.#handOver(now, effects);
   }
 
   /** What the strategy says; undefined: nothing that can be followed. */
@@ -279,6 +287,8 @@ export class TypeShards {
     if (busy?.phase !== "gathering" || busy.move?.number !== move) return [];
     const effects: ShardEffect[] = [];
     busy.waiting = new Set(hosts);
+    // All of them keep calls back until they hear where it lives.
+    for (const host of hosts) busy.askers.add(host);
     this.#gathered(shard, busy, effects);
     return effects;
   }
@@ -314,9 +324,9 @@ export class TypeShards {
     return effects;
   }
 
-  /** Those that leave hand over what they have, as many as may move at once. */
+  /** Those that leave hand over what they have, as many as may move at once; if there is nobody else, to nobody. */
   #handOver(now: number, effects: ShardEffect[]): void {
-    if (this.#leaving.size === 0 || this.#regions.size === 0) return;
+    if (this.#leaving.size === 0) return;
     for (const [shard, host] of this.#homes) {
       if (this.#leaving.has(host) && !this.#busy.has(shard)) this.#move(shard, undefined, "leave", now, effects);
     }

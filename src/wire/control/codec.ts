@@ -2,7 +2,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { Hello, HostMessage, PlacementOrder, SchedulerMessage, StickyRules } from "../../placement/messages.ts";
+import type { Hello, HostMessage, PlacementOrder, SchedulerMessage } from "../../placement/messages.ts";
 import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
 import {
   cutReason,
@@ -17,6 +17,14 @@ import {
   writeWhole,
 } from "./checks.ts";
 import { OrderParts, readOperation, readVersion, writeOperation, writeOrder, writeVersion } from "./order-codec.ts";
+import {
+  readShardedRules,
+  readShardReply,
+  readShardReport,
+  writeShardedRules,
+  writeShardReply,
+  writeShardReport,
+} from "./shard-codec.ts";
 import {
   readRules,
   readStickyReply,
@@ -37,7 +45,7 @@ function writeReport(message: HostMessage): proto.HostReport["report"] {
     case "hello":
       return { case: "hello", value: writeHello(message) };
     case "types":
-      return { case: "types", value: writeTypes(message.types, message.sticky) };
+      return { case: "types", value: writeTypes(message) };
     case "ack": {
       const { operation, round, types } = message;
       const ack = {
@@ -57,13 +65,20 @@ function writeReport(message: HostMessage): proto.HostReport["report"] {
     case "claimed":
     case "released":
       return writeStickyReport(message);
+    case "shardAsk":
+    case "shardKept":
+    case "shardStopped":
+    case "shardLeave":
+      return writeShardReport(message);
     case "goodbye":
       return { case: "goodbye", value: create(proto.GoodbyeSchema) };
   }
 }
 
-const writeTypes = (types: readonly string[], sticky: StickyRules | undefined): proto.HostedTypes =>
-  create(proto.HostedTypesSchema, { actorTypes: [...types], sticky: writeRules(sticky) });
+const writeTypes = ({ types, sticky, sharded }: Extract<HostMessage, { kind: "types" }>): proto.HostedTypes =>
+  create(proto.HostedTypesSchema, {
+    ...{ actorTypes: [...types], sticky: writeRules(sticky), sharded: writeShardedRules(sharded) },
+  });
 
 function writeHello(hello: Hello): proto.Host {
   return create(proto.HostSchema, {
@@ -80,6 +95,8 @@ function writeHello(hello: Hello): proto.Host {
     machine: hello.machine,
     pid: writeWhole(hello.pid, "a process id"),
     sticky: writeRules(hello.sticky),
+    sharded: writeShardedRules(hello.sharded),
+    build: hello.build ?? "",
   });
 }
 
@@ -94,8 +111,9 @@ export function readHostMessage({ report }: proto.HostReport): HostMessage {
     case "hello":
       return readHello(report.value);
     case "types": {
-      const { actorTypes, sticky } = report.value;
-      return { kind: "types", types: readTypes(actorTypes, LIMITS.typesPerHost), ...readRules(sticky) };
+      const { actorTypes, sticky, sharded } = report.value;
+      const types = readTypes(actorTypes, LIMITS.typesPerHost);
+      return { kind: "types", types, ...readRules(sticky), ...readShardedRules(sharded) };
     }
     case "ack": {
       const { operation, round, actorTypes } = report.value;
@@ -117,6 +135,11 @@ export function readHostMessage({ report }: proto.HostReport): HostMessage {
     case "stickyClaimed":
     case "stickyReleased":
       return readStickyReport(report);
+    case "shardQuestions":
+    case "shardKept":
+    case "shardStopped":
+    case "shardsLeft":
+      return readShardReport(report);
     case "goodbye":
       return { kind: "goodbye" };
     default:
@@ -137,6 +160,8 @@ function readHello(host: proto.Host): Hello {
     name: readText(host.appID, "the name of a host"),
     types: readTypes(host.actorTypes, LIMITS.typesPerHost),
     ...readRules(host.sticky),
+    ...readShardedRules(host.sharded),
+    ...(host.build === "" ? {} : { build: readText(host.build, "the build of a host") }),
     unlocked: new Map(unlocked),
     machine: readText(host.machine, "the machine of a host"),
     pid: readWhole(host.pid, "a process id"),
@@ -192,6 +217,10 @@ function writeReply(message: Exclude<SchedulerMessage, { kind: "order" }>): prot
     case "granted":
     case "release":
       return writeStickyReply(message);
+    case "shardHomes":
+    case "shardGather":
+    case "shardStop":
+      return writeShardReply(message);
   }
 }
 
@@ -221,6 +250,10 @@ export class ReplyReader {
       case "stickyGranted":
       case "stickyRelease":
         return readStickyReply(reply);
+      case "shardHomes":
+      case "shardGather":
+      case "shardStop":
+        return readShardReply(reply);
       default:
         return refuse("a reply of the scheduler says nothing that this process knows");
     }

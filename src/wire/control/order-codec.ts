@@ -71,13 +71,17 @@ function writePart(order: PlacementOrder, tables: readonly Entry[], more: boolea
   });
 }
 
-function writeTable({ table: { version, base, hosts, sticky = false }, like }: Entry): proto.PlacementTable {
+function writeTable({
+  table: { version, base, hosts, sticky = false, shards = 0 },
+  like,
+}: Entry): proto.PlacementTable {
   return create(proto.PlacementTableSchema, {
     hosts: like === "" ? Object.fromEntries(hosts.map((host) => [host.address, writeTableHost(host)])) : {},
     sameHostsAs: like,
     term: writeVersion(version).term,
     ...(base === undefined ? {} : { base: writeVersion(base) }),
     sticky,
+    shards,
   });
 }
 
@@ -221,6 +225,7 @@ function readTable(
     base: table.base && readVersion(table.base),
     hosts,
     ...(table.sticky ? { sticky: true } : {}),
+    ...(table.shards > 0 ? { shards: table.shards } : {}),
   };
 }
 

@@ -164,6 +164,30 @@ export declare type HostReport = Message<"limpet.control.v1.HostReport"> & {
      */
     value: StickyReleased;
     case: "stickyReleased";
+  } | {
+    /**
+     * @generated from field: limpet.control.v1.ShardQuestions shard_questions = 11;
+     */
+    value: ShardQuestions;
+    case: "shardQuestions";
+  } | {
+    /**
+     * @generated from field: limpet.control.v1.ShardStep shard_kept = 12;
+     */
+    value: ShardStep;
+    case: "shardKept";
+  } | {
+    /**
+     * @generated from field: limpet.control.v1.ShardStopped shard_stopped = 13;
+     */
+    value: ShardStopped;
+    case: "shardStopped";
+  } | {
+    /**
+     * @generated from field: limpet.control.v1.ShardsLeft shards_left = 14;
+     */
+    value: ShardsLeft;
+    case: "shardsLeft";
   } | { case: undefined; value?: undefined };
 };
 
@@ -251,6 +275,20 @@ export declare type Host = Message<"limpet.control.v1.Host"> & {
    * @generated from field: map<string, limpet.control.v1.StickyRule> sticky = 11;
    */
   sticky: { [key: string]: StickyRule };
+
+  /**
+   * By actor type, for those of its types that live in shards.
+   *
+   * @generated from field: map<string, limpet.control.v1.ShardedRule> sharded = 12;
+   */
+  sharded: { [key: string]: ShardedRule };
+
+  /**
+   * What it was built from; empty when that is not known.
+   *
+   * @generated from field: string build = 13;
+   */
+  build: string;
 };
 
 /**
@@ -258,6 +296,270 @@ export declare type Host = Message<"limpet.control.v1.Host"> & {
  * Use `create(HostSchema)` to create a new message.
  */
 export declare const HostSchema: GenMessage<Host>;
+
+/**
+ * ShardedRule says how the actors of a type live in shards.
+ *
+ * @generated from message limpet.control.v1.ShardedRule
+ */
+export declare type ShardedRule = Message<"limpet.control.v1.ShardedRule"> & {
+  /**
+   * @generated from field: uint32 shards = 1;
+   */
+  shards: number;
+
+  /**
+   * How shards are spread over hosts.
+   *
+   * @generated from oneof limpet.control.v1.ShardedRule.strategy
+   */
+  strategy: {
+    /**
+     * Each to the host with the fewest.
+     *
+     * @generated from field: limpet.control.v1.LeastShards least = 2;
+     */
+    value: LeastShards;
+    case: "least";
+  } | {
+    /**
+     * Shards of the same number on the same host. Always true.
+     *
+     * @generated from field: bool hashed = 3;
+     */
+    value: boolean;
+    case: "hashed";
+  } | {
+    /**
+     * Where somebody outside says. Always true.
+     *
+     * @generated from field: bool told = 4;
+     */
+    value: boolean;
+    case: "told";
+  } | {
+    /**
+     * Where code of the application says. Always true.
+     *
+     * @generated from field: bool own = 5;
+     */
+    value: boolean;
+    case: "own";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * Shards that move at the same time.
+   *
+   * @generated from field: uint32 moves_at_once = 6;
+   */
+  movesAtOnce: number;
+
+  /**
+   * @generated from field: uint64 rebalance_ms = 7;
+   */
+  rebalanceMs: bigint;
+
+  /**
+   * @generated from field: uint64 hand_off_ms = 8;
+   */
+  handOffMs: bigint;
+};
+
+/**
+ * Describes the message limpet.control.v1.ShardedRule.
+ * Use `create(ShardedRuleSchema)` to create a new message.
+ */
+export declare const ShardedRuleSchema: GenMessage<ShardedRule>;
+
+/**
+ * LeastShards limits how many shards move in one round.
+ *
+ * @generated from message limpet.control.v1.LeastShards
+ */
+export declare type LeastShards = Message<"limpet.control.v1.LeastShards"> & {
+  /**
+   * @generated from field: uint32 absolute_limit = 1;
+   */
+  absoluteLimit: number;
+
+  /**
+   * @generated from field: double relative_limit = 2;
+   */
+  relativeLimit: number;
+};
+
+/**
+ * Describes the message limpet.control.v1.LeastShards.
+ * Use `create(LeastShardsSchema)` to create a new message.
+ */
+export declare const LeastShardsSchema: GenMessage<LeastShards>;
+
+/**
+ * ShardQuestions ask where shards live. Each is answered, not all of them at once.
+ *
+ * @generated from message limpet.control.v1.ShardQuestions
+ */
+export declare type ShardQuestions = Message<"limpet.control.v1.ShardQuestions"> & {
+  /**
+   * @generated from field: string actor_type = 1;
+   */
+  actorType: string;
+
+  /**
+   * @generated from field: repeated uint32 shards = 2;
+   */
+  shards: number[];
+};
+
+/**
+ * Describes the message limpet.control.v1.ShardQuestions.
+ * Use `create(ShardQuestionsSchema)` to create a new message.
+ */
+export declare const ShardQuestionsSchema: GenMessage<ShardQuestions>;
+
+/**
+ * ShardStep is about one shard that moves.
+ *
+ * @generated from message limpet.control.v1.ShardStep
+ */
+export declare type ShardStep = Message<"limpet.control.v1.ShardStep"> & {
+  /**
+   * @generated from field: string actor_type = 1;
+   */
+  actorType: string;
+
+  /**
+   * @generated from field: uint32 shard = 2;
+   */
+  shard: number;
+
+  /**
+   * Counts the moves of a type.
+   *
+   * @generated from field: uint64 move = 3;
+   */
+  move: bigint;
+};
+
+/**
+ * Describes the message limpet.control.v1.ShardStep.
+ * Use `create(ShardStepSchema)` to create a new message.
+ */
+export declare const ShardStepSchema: GenMessage<ShardStep>;
+
+/**
+ * ShardStopped says that none of its actors is left on the host.
+ *
+ * @generated from message limpet.control.v1.ShardStopped
+ */
+export declare type ShardStopped = Message<"limpet.control.v1.ShardStopped"> & {
+  /**
+   * @generated from field: limpet.control.v1.ShardStep step = 1;
+   */
+  step?: ShardStep | undefined;
+
+  /**
+   * Some were given up because they took too long.
+   *
+   * @generated from field: bool forced = 2;
+   */
+  forced: boolean;
+};
+
+/**
+ * Describes the message limpet.control.v1.ShardStopped.
+ * Use `create(ShardStoppedSchema)` to create a new message.
+ */
+export declare const ShardStoppedSchema: GenMessage<ShardStopped>;
+
+/**
+ * ShardsLeft says that the host is to be the home of no shards of these types any more.
+ *
+ * @generated from message limpet.control.v1.ShardsLeft
+ */
+export declare type ShardsLeft = Message<"limpet.control.v1.ShardsLeft"> & {
+  /**
+   * @generated from field: repeated string actor_types = 1;
+   */
+  actorTypes: string[];
+};
+
+/**
+ * Describes the message limpet.control.v1.ShardsLeft.
+ * Use `create(ShardsLeftSchema)` to create a new message.
+ */
+export declare const ShardsLeftSchema: GenMessage<ShardsLeft>;
+
+/**
+ * ShardHomes tell where shards live.
+ *
+ * @generated from message limpet.control.v1.ShardHomes
+ */
+export declare type ShardHomes = Message<"limpet.control.v1.ShardHomes"> & {
+  /**
+   * @generated from field: string actor_type = 1;
+   */
+  actorType: string;
+
+  /**
+   * @generated from field: repeated limpet.control.v1.ShardHome homes = 2;
+   */
+  homes: ShardHome[];
+};
+
+/**
+ * Describes the message limpet.control.v1.ShardHomes.
+ * Use `create(ShardHomesSchema)` to create a new message.
+ */
+export declare const ShardHomesSchema: GenMessage<ShardHomes>;
+
+/**
+ * ShardHome tells where one lives. Without a host: nobody can be its home.
+ *
+ * @generated from message limpet.control.v1.ShardHome
+ */
+export declare type ShardHome = Message<"limpet.control.v1.ShardHome"> & {
+  /**
+   * @generated from field: uint32 shard = 1;
+   */
+  shard: number;
+
+  /**
+   * @generated from field: limpet.control.v1.TableHost host = 2;
+   */
+  host?: TableHost | undefined;
+};
+
+/**
+ * Describes the message limpet.control.v1.ShardHome.
+ * Use `create(ShardHomeSchema)` to create a new message.
+ */
+export declare const ShardHomeSchema: GenMessage<ShardHome>;
+
+/**
+ * ShardStop has the home of a shard let go of it.
+ *
+ * @generated from message limpet.control.v1.ShardStop
+ */
+export declare type ShardStop = Message<"limpet.control.v1.ShardStop"> & {
+  /**
+   * @generated from field: limpet.control.v1.ShardStep step = 1;
+   */
+  step?: ShardStep | undefined;
+
+  /**
+   * Where it is likely to live next.
+   *
+   * @generated from field: limpet.control.v1.TableHost next = 2;
+   */
+  next?: TableHost | undefined;
+};
+
+/**
+ * Describes the message limpet.control.v1.ShardStop.
+ * Use `create(ShardStopSchema)` to create a new message.
+ */
+export declare const ShardStopSchema: GenMessage<ShardStop>;
 
 /**
  * StickyRule says what becomes of a type's sticky actors when their host is lost.
@@ -333,6 +635,13 @@ export declare type HostedTypes = Message<"limpet.control.v1.HostedTypes"> & {
    * @generated from field: map<string, limpet.control.v1.StickyRule> sticky = 2;
    */
   sticky: { [key: string]: StickyRule };
+
+  /**
+   * By actor type, for those of its types that live in shards.
+   *
+   * @generated from field: map<string, limpet.control.v1.ShardedRule> sharded = 3;
+   */
+  sharded: { [key: string]: ShardedRule };
 };
 
 /**
@@ -647,6 +956,24 @@ export declare type SchedulerReply = Message<"limpet.control.v1.SchedulerReply">
      */
     value: StickyRelease;
     case: "stickyRelease";
+  } | {
+    /**
+     * @generated from field: limpet.control.v1.ShardHomes shard_homes = 10;
+     */
+    value: ShardHomes;
+    case: "shardHomes";
+  } | {
+    /**
+     * @generated from field: limpet.control.v1.ShardStep shard_gather = 11;
+     */
+    value: ShardStep;
+    case: "shardGather";
+  } | {
+    /**
+     * @generated from field: limpet.control.v1.ShardStop shard_stop = 12;
+     */
+    value: ShardStop;
+    case: "shardStop";
   } | { case: undefined; value?: undefined };
 };
 
@@ -842,6 +1169,13 @@ export declare type PlacementTable = Message<"limpet.control.v1.PlacementTable">
    * @generated from field: bool sticky = 5;
    */
   sticky: boolean;
+
+  /**
+   * Its actors live in so many shards; 0: in none.
+   *
+   * @generated from field: uint32 shards = 6;
+   */
+  shards: number;
 };
 
 /**

@@ -13,7 +13,7 @@ import { enumDesc, fileDesc, messageDesc, serviceDesc, tsEnum } from "@bufbuild/
  * Describes the file limpet/control/v1/control.proto.
  */
 export const file_limpet_control_v1_control = /*@__PURE__*/
-  fileDesc("Ch9saW1wZXQvY29udHJvbC92MS9jb250cm9sLnByb3RvEhFsaW1wZXQuY29udHJvbC52MSITChFXYXRjaEhvc3RzUmVxdWVzdCJTChJXYXRjaEhvc3RzUmVzcG9uc2USLwoFaG9zdHMYASADKAsyIC5saW1wZXQuY29udHJvbC52MS5TY2hlZHVsZXJIb3N0EgwKBHRlcm0YAiABKAQiWAoNU2NoZWR1bGVySG9zdBIPCgdhZGRyZXNzGAEgASgJEg4KBmxlYWRlchgCIAEoCBIRCglkZWRpY2F0ZWQYAyABKAgSEwoLaW5jYXJuYXRpb24YBCABKAkipAQKCkhvc3RSZXBvcnQSKAoFaGVsbG8YASABKAsyFy5saW1wZXQuY29udHJvbC52MS5Ib3N0SAASLwoFdHlwZXMYAiABKAsyHi5saW1wZXQuY29udHJvbC52MS5Ib3N0ZWRUeXBlc0gAEjEKA2FjaxgDIAEoCzIiLmxpbXBldC5jb250cm9sLnYxLkFja25vd2xlZGdlbWVudEgAEisKBXJlbmV3GAQgASgLMhoubGltcGV0LmNvbnRyb2wudjEuUmVuZXdhbEgAEi0KB2dvb2RieWUYBSABKAsyGi5saW1wZXQuY29udHJvbC52MS5Hb29kYnllSAASLQoHZmFpbHVyZRgGIAEoCzIaLmxpbXBldC5jb250cm9sLnYxLkZhaWx1cmVIABI/Cg5hY3F1aXJlX3N0aWNreRgHIAEoCzIlLmxpbXBldC5jb250cm9sLnYxLlN0aWNreUFjcXVpc2l0aW9uc0gAEjgKDXN0aWNreV9jbGFpbXMYCCABKAsyHy5saW1wZXQuY29udHJvbC52MS5TdGlja3lDbGFpbXNIABI6Cg5zdGlja3lfY2xhaW1lZBgJIAEoCzIgLmxpbXBldC5jb250cm9sLnYxLlN0aWNreUNsYWltZWRIABI8Cg9zdGlja3lfcmVsZWFzZWQYCiABKAsyIS5saW1wZXQuY29udHJvbC52MS5TdGlja3lSZWxlYXNlZEgAQggKBnJlcG9ydCK+AwoESG9zdBIMCgRuYW1lGAEgASgJEgwKBHBvcnQYAiABKAMSDQoFYXBwSUQYAyABKAkSEQoJbmFtZXNwYWNlGAQgASgJEhMKC2FjdG9yX3R5cGVzGAUgAygJEhMKC2luY2FybmF0aW9uGAYgASgJEhUKCHJlcGxhY2VzGAcgASgJSACIAQESNwoIdW5sb2NrZWQYCCADKAsyJS5saW1wZXQuY29udHJvbC52MS5Ib3N0LlVubG9ja2VkRW50cnkSDwoHbWFjaGluZRgJIAEoCRILCgNwaWQYCiABKAQSMwoGc3RpY2t5GAsgAygLMiMubGltcGV0LmNvbnRyb2wudjEuSG9zdC5TdGlja3lFbnRyeRpQCg1VbmxvY2tlZEVudHJ5EgsKA2tleRgBIAEoCRIuCgV2YWx1ZRgCIAEoCzIfLmxpbXBldC5jb250cm9sLnYxLlRhYmxlVmVyc2lvbjoCOAEaTAoLU3RpY2t5RW50cnkSCwoDa2V5GAEgASgJEiwKBXZhbHVlGAIgASgLMh0ubGltcGV0LmNvbnRyb2wudjEuU3RpY2t5UnVsZToCOAFCCwoJX3JlcGxhY2VzIjkKClN0aWNreVJ1bGUSEgoIYWZ0ZXJfbXMYASABKARIABIPCgVuZXZlchgCIAEoCEgAQgYKBGxvc3QiLAoMVGFibGVWZXJzaW9uEgwKBHRlcm0YASABKAQSDgoGbnVtYmVyGAIgASgEIqwBCgtIb3N0ZWRUeXBlcxITCgthY3Rvcl90eXBlcxgBIAMoCRI6CgZzdGlja3kYAiADKAsyKi5saW1wZXQuY29udHJvbC52MS5Ib3N0ZWRUeXBlcy5TdGlja3lFbnRyeRpMCgtTdGlja3lFbnRyeRILCgNrZXkYASABKAkSLAoFdmFsdWUYAiABKAsyHS5saW1wZXQuY29udHJvbC52MS5TdGlja3lSdWxlOgI4ASJ1Cg9BY2tub3dsZWRnZW1lbnQSPgoJb3BlcmF0aW9uGAEgASgOMisubGltcGV0LmNvbnRyb2wudjEuUGxhY2VtZW50T3JkZXIuT3BlcmF0aW9uEg0KBXJvdW5kGAIgASgEEhMKC2FjdG9yX3R5cGVzGAMgAygJIisKB1JlbmV3YWwSEAoIc2VxdWVuY2UYASABKAQSDgoGYWN0b3JzGAIgASgEIgkKB0dvb2RieWUiKAoHRmFpbHVyZRIMCgRjb2RlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkiNgoOU3RpY2t5QWN0b3JLZXkSEgoKYWN0b3JfdHlwZRgBIAEoCRIQCghhY3Rvcl9pZBgCIAEoCSJQChJTdGlja3lBY3F1aXNpdGlvbnMSOgoMYWNxdWlzaXRpb25zGAEgAygLMiQubGltcGV0LmNvbnRyb2wudjEuU3RpY2t5QWNxdWlzaXRpb24icAoRU3RpY2t5QWNxdWlzaXRpb24SFgoOY29ycmVsYXRpb25faWQYASABKAQSNAoJYWN0b3Jfa2V5GAIgASgLMiEubGltcGV0LmNvbnRyb2wudjEuU3RpY2t5QWN0b3JLZXkSDQoFc2luY2UYAyABKAEiUgoMU3RpY2t5Q2xhaW1zEgwKBHBhcnQYASABKAQSEgoKYWN0b3JfdHlwZRgCIAEoCRIRCglhY3Rvcl9pZHMYAyADKAkSDQoFc2luY2UYBCADKAEiDwoNU3RpY2t5Q2xhaW1lZCI3Cg5TdGlja3lSZWxlYXNlZBISCgphY3Rvcl90eXBlGAEgASgJEhEKCWFjdG9yX2lkcxgCIAMoCSL2AwoOU2NoZWR1bGVyUmVwbHkSLQoHd2VsY29tZRgBIAEoCzIaLmxpbXBldC5jb250cm9sLnYxLldlbGNvbWVIABIyCgVvcmRlchgCIAEoCzIhLmxpbXBldC5jb250cm9sLnYxLlBsYWNlbWVudE9yZGVySAASLQoHcmVuZXdlZBgDIAEoCzIaLmxpbXBldC5jb250cm9sLnYxLlJlbmV3ZWRIABItCgdyZW1vdmVkGAQgASgLMhoubGltcGV0LmNvbnRyb2wudjEuUmVtb3ZlZEgAEikKBWRyYWluGAUgASgLMhgubGltcGV0LmNvbnRyb2wudjEuRHJhaW5IABI/CgZzdGlja3kYBiABKAsyLS5saW1wZXQuY29udHJvbC52MS5TdGlja3lBY3F1aXNpdGlvblJlc3BvbnNlc0gAEjYKDHN0aWNreV9ub3RlZBgHIAEoCzIeLmxpbXBldC5jb250cm9sLnYxLlN0aWNreU5vdGVkSAASOgoOc3RpY2t5X2dyYW50ZWQYCCABKAsyIC5saW1wZXQuY29udHJvbC52MS5TdGlja3lHcmFudGVkSAASOgoOc3RpY2t5X3JlbGVhc2UYCSABKAsyIC5saW1wZXQuY29udHJvbC52MS5TdGlja3lSZWxlYXNlSABCBwoFcmVwbHkiKQoHV2VsY29tZRIMCgR0ZXJtGAEgASgEEhAKCGxlYXNlX21zGAIgASgEIosDCg5QbGFjZW1lbnRPcmRlchI+CglvcGVyYXRpb24YASABKA4yKy5saW1wZXQuY29udHJvbC52MS5QbGFjZW1lbnRPcmRlci5PcGVyYXRpb24SEQoJbmFtZXNwYWNlGAIgASgJEhMKC2FjdG9yX3R5cGVzGAMgAygJEkEKCHZlcnNpb25zGAQgAygLMi8ubGltcGV0LmNvbnRyb2wudjEuUGxhY2VtZW50T3JkZXIuVmVyc2lvbnNFbnRyeRIyCgZ0YWJsZXMYBSABKAsyIi5saW1wZXQuY29udHJvbC52MS5QbGFjZW1lbnRUYWJsZXMSDAoEdGVybRgGIAEoBBINCgVyb3VuZBgHIAEoBBIMCgRtb3JlGAggASgIGi8KDVZlcnNpb25zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgEOgI4ASI+CglPcGVyYXRpb24SDwoLVU5TUEVDSUZJRUQQABIICgRMT0NLEAESCgoGVVBEQVRFEAISCgoGVU5MT0NLEAMiwgEKD1BsYWNlbWVudFRhYmxlcxJACgdlbnRyaWVzGAEgAygLMi8ubGltcGV0LmNvbnRyb2wudjEuUGxhY2VtZW50VGFibGVzLkVudHJpZXNFbnRyeRIaChJyZXBsaWNhdGlvbl9mYWN0b3IYAiABKAMaUQoMRW50cmllc0VudHJ5EgsKA2tleRgBIAEoCRIwCgV2YWx1ZRgCIAEoCzIhLmxpbXBldC5jb250cm9sLnYxLlBsYWNlbWVudFRhYmxlOgI4ASL9AQoOUGxhY2VtZW50VGFibGUSOwoFaG9zdHMYASADKAsyLC5saW1wZXQuY29udHJvbC52MS5QbGFjZW1lbnRUYWJsZS5Ib3N0c0VudHJ5EgwKBHRlcm0YAiABKAQSLQoEYmFzZRgDIAEoCzIfLmxpbXBldC5jb250cm9sLnYxLlRhYmxlVmVyc2lvbhIVCg1zYW1lX2hvc3RzX2FzGAQgASgJEg4KBnN0aWNreRgFIAEoCBpKCgpIb3N0c0VudHJ5EgsKA2tleRgBIAEoCRIrCgV2YWx1ZRgCIAEoCzIcLmxpbXBldC5jb250cm9sLnYxLlRhYmxlSG9zdDoCOAEiSwoJVGFibGVIb3N0EgwKBG5hbWUYASABKAkSDAoEcG9ydBgCIAEoAxINCgVhcHBJRBgDIAEoCRITCgtpbmNhcm5hdGlvbhgEIAEoCSIbCgdSZW5ld2VkEhAKCHNlcXVlbmNlGAEgASgEIhkKB1JlbW92ZWQSDgoGcmVhc29uGAEgASgJIgcKBURyYWluIl0KGlN0aWNreUFjcXVpc2l0aW9uUmVzcG9uc2VzEj8KCXJlc3BvbnNlcxgBIAMoCzIsLmxpbXBldC5jb250cm9sLnYxLlN0aWNreUFjcXVpc2l0aW9uUmVzcG9uc2UiuQEKGVN0aWNreUFjcXVpc2l0aW9uUmVzcG9uc2USFgoOY29ycmVsYXRpb25faWQYASABKAQSEQoHZ3JhbnRlZBgCIAEoCEgAEjIKCm93bmVyX2hvc3QYAyABKAsyHC5saW1wZXQuY29udHJvbC52MS5UYWJsZUhvc3RIABIzCgdyZWZ1c2FsGAQgASgLMiAubGltcGV0LmNvbnRyb2wudjEuU3RpY2t5UmVmdXNhbEgAQggKBnJlc3VsdCIuCg1TdGlja3lSZWZ1c2FsEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCSIbCgtTdGlja3lOb3RlZBIMCgRwYXJ0GAEgASgEIjYKDVN0aWNreUdyYW50ZWQSEgoKYWN0b3JfdHlwZRgBIAEoCRIRCglhY3Rvcl9pZHMYAiADKAkiNgoNU3RpY2t5UmVsZWFzZRISCgphY3Rvcl90eXBlGAEgASgJEhEKCWFjdG9yX2lkcxgCIAMoCSIYChZEZXNjcmliZUNsdXN0ZXJSZXF1ZXN0Ir0BChdEZXNjcmliZUNsdXN0ZXJSZXNwb25zZRIMCgR0ZXJtGAEgASgEEjQKCnNjaGVkdWxlcnMYAiADKAsyIC5saW1wZXQuY29udHJvbC52MS5TY2hlZHVsZXJIb3N0Ei0KBWhvc3RzGAMgAygLMh4ubGltcGV0LmNvbnRyb2wudjEuQ2x1c3Rlckhvc3QSLwoGdGFibGVzGAQgAygLMh8ubGltcGV0LmNvbnRyb2wudjEuQ2x1c3RlclRhYmxlIpoCCgtDbHVzdGVySG9zdBIRCgluYW1lc3BhY2UYASABKAkSDwoHYWRkcmVzcxgCIAEoCRIMCgRuYW1lGAMgASgJEhMKC2luY2FybmF0aW9uGAQgASgJEjMKBXN0YXRlGAUgASgOMiQubGltcGV0LmNvbnRyb2wudjEuQ2x1c3Rlckhvc3QuU3RhdGUSFQoNbGVhc2VfbGVmdF9tcxgGIAEoARINCgV0eXBlcxgHIAMoCRIOCgZhY3RvcnMYCCABKAQiWQoFU3RhdGUSDwoLVU5TUEVDSUZJRUQQABIMCghFWFBFQ1RFRBABEgsKB0pPSU5JTkcQAhIKCgZNRU1CRVIQAxILCgdTVVNQRUNUEAQSCwoHRVZJQ1RFRBAFIqgCCgxDbHVzdGVyVGFibGUSEQoJbmFtZXNwYWNlGAEgASgJEgwKBHR5cGUYAiABKAkSDwoHdmVyc2lvbhgDIAEoBBIMCgR0ZXJtGAQgASgEEg0KBWhvc3RzGAUgAygJEjQKBXBoYXNlGAYgASgOMiUubGltcGV0LmNvbnRyb2wudjEuQ2x1c3RlclRhYmxlLlBoYXNlEhEKCXdhaXRzX2ZvchgHIAMoCRIwCgZzdGlja3kYCCABKAsyIC5saW1wZXQuY29udHJvbC52MS5DbHVzdGVyU3RpY2t5Ik4KBVBoYXNlEg8KC1VOU1BFQ0lGSUVEEAASCgoGQ0xPU0VEEAESCwoHU0VUVExFRBACEgwKCFVQREFUSU5HEAMSDQoJVU5MT0NLSU5HEAQibgoNQ2x1c3RlclN0aWNreRIrCgRydWxlGAEgASgLMh0ubGltcGV0LmNvbnRyb2wudjEuU3RpY2t5UnVsZRIwCgdob2xkZXJzGAIgAygLMh8ubGltcGV0LmNvbnRyb2wudjEuU3RpY2t5SG9sZGVyIksKDFN0aWNreUhvbGRlchIPCgdhZGRyZXNzGAEgASgJEgwKBG5hbWUYAiABKAkSDgoGYWN0b3JzGAMgASgEEgwKBGF3YXkYBCABKAgiIAoQRHJhaW5Ib3N0UmVxdWVzdBIMCgRob3N0GAEgASgJIhMKEURyYWluSG9zdFJlc3BvbnNlItMBChFMaXN0U3RpY2t5UmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSFwoKYWN0b3JfdHlwZRgCIAEoCUgAiAEBEhUKCGFjdG9yX2lkGAMgASgJSAGIAQESEwoGcHJlZml4GAQgASgJSAKIAQESMAoFYWZ0ZXIYBSABKAsyIS5saW1wZXQuY29udHJvbC52MS5TdGlja3lBY3RvcktleRINCgVsaW1pdBgGIAEoBEINCgtfYWN0b3JfdHlwZUILCglfYWN0b3JfaWRCCQoHX3ByZWZpeCJ1ChJMaXN0U3RpY2t5UmVzcG9uc2USLgoGYWN0b3JzGAEgAygLMh4ubGltcGV0LmNvbnRyb2wudjEuU3RpY2t5QWN0b3ISLwoEbmV4dBgCIAEoCzIhLmxpbXBldC5jb250cm9sLnYxLlN0aWNreUFjdG9yS2V5In8KC1N0aWNreUFjdG9yEjQKCWFjdG9yX2tleRgBIAEoCzIhLmxpbXBldC5jb250cm9sLnYxLlN0aWNreUFjdG9yS2V5Eg8KB2FkZHJlc3MYAiABKAkSDAoEbmFtZRgDIAEoCRINCgVzaW5jZRgEIAEoARIMCgRhd2F5GAUgASgIIl8KFFJlbGVhc2VTdGlja3lSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRI0CglhY3Rvcl9rZXkYAiABKAsyIS5saW1wZXQuY29udHJvbC52MS5TdGlja3lBY3RvcktleSIXChVSZWxlYXNlU3RpY2t5UmVzcG9uc2UyzwQKCVNjaGVkdWxlchJdCgpXYXRjaEhvc3RzEiQubGltcGV0LmNvbnRyb2wudjEuV2F0Y2hIb3N0c1JlcXVlc3QaJS5saW1wZXQuY29udHJvbC52MS5XYXRjaEhvc3RzUmVzcG9uc2UiADABEloKEFJlcG9ydEFjdG9yVHlwZXMSHS5saW1wZXQuY29udHJvbC52MS5Ib3N0UmVwb3J0GiEubGltcGV0LmNvbnRyb2wudjEuU2NoZWR1bGVyUmVwbHkiACgBMAESagoPRGVzY3JpYmVDbHVzdGVyEikubGltcGV0LmNvbnRyb2wudjEuRGVzY3JpYmVDbHVzdGVyUmVxdWVzdBoqLmxpbXBldC5jb250cm9sLnYxLkRlc2NyaWJlQ2x1c3RlclJlc3BvbnNlIgASWAoJRHJhaW5Ib3N0EiMubGltcGV0LmNvbnRyb2wudjEuRHJhaW5Ib3N0UmVxdWVzdBokLmxpbXBldC5jb250cm9sLnYxLkRyYWluSG9zdFJlc3BvbnNlIgASWwoKTGlzdFN0aWNreRIkLmxpbXBldC5jb250cm9sLnYxLkxpc3RTdGlja3lSZXF1ZXN0GiUubGltcGV0LmNvbnRyb2wudjEuTGlzdFN0aWNreVJlc3BvbnNlIgASZAoNUmVsZWFzZVN0aWNreRInLmxpbXBldC5jb250cm9sLnYxLlJlbGVhc2VTdGlja3lSZXF1ZXN0GigubGltcGV0LmNvbnRyb2wudjEuUmVsZWFzZVN0aWNreVJlc3BvbnNlIgBiBnByb3RvMw");
+  fileDesc("Ch9saW1wZXQvY29udHJvbC92MS9jb250cm9sLnByb3RvEhFsaW1wZXQuY29udHJvbC52MSITChFXYXRjaEhvc3RzUmVxdWVzdCJTChJXYXRjaEhvc3RzUmVzcG9uc2USLwoFaG9zdHMYASADKAsyIC5saW1wZXQuY29udHJvbC52MS5TY2hlZHVsZXJIb3N0EgwKBHRlcm0YAiABKAQiWAoNU2NoZWR1bGVySG9zdBIPCgdhZGRyZXNzGAEgASgJEg4KBmxlYWRlchgCIAEoCBIRCglkZWRpY2F0ZWQYAyABKAgSEwoLaW5jYXJuYXRpb24YBCABKAkihgYKCkhvc3RSZXBvcnQSKAoFaGVsbG8YASABKAsyFy5saW1wZXQuY29udHJvbC52MS5Ib3N0SAASLwoFdHlwZXMYAiABKAsyHi5saW1wZXQuY29udHJvbC52MS5Ib3N0ZWRUeXBlc0gAEjEKA2FjaxgDIAEoCzIiLmxpbXBldC5jb250cm9sLnYxLkFja25vd2xlZGdlbWVudEgAEisKBXJlbmV3GAQgASgLMhoubGltcGV0LmNvbnRyb2wudjEuUmVuZXdhbEgAEi0KB2dvb2RieWUYBSABKAsyGi5saW1wZXQuY29udHJvbC52MS5Hb29kYnllSAASLQoHZmFpbHVyZRgGIAEoCzIaLmxpbXBldC5jb250cm9sLnYxLkZhaWx1cmVIABI/Cg5hY3F1aXJlX3N0aWNreRgHIAEoCzIlLmxpbXBldC5jb250cm9sLnYxLlN0aWNreUFjcXVpc2l0aW9uc0gAEjgKDXN0aWNreV9jbGFpbXMYCCABKAsyHy5saW1wZXQuY29udHJvbC52MS5TdGlja3lDbGFpbXNIABI6Cg5zdGlja3lfY2xhaW1lZBgJIAEoCzIgLmxpbXBldC5jb250cm9sLnYxLlN0aWNreUNsYWltZWRIABI8Cg9zdGlja3lfcmVsZWFzZWQYCiABKAsyIS5saW1wZXQuY29udHJvbC52MS5TdGlja3lSZWxlYXNlZEgAEjwKD3NoYXJkX3F1ZXN0aW9ucxgLIAEoCzIhLmxpbXBldC5jb250cm9sLnYxLlNoYXJkUXVlc3Rpb25zSAASMgoKc2hhcmRfa2VwdBgMIAEoCzIcLmxpbXBldC5jb250cm9sLnYxLlNoYXJkU3RlcEgAEjgKDXNoYXJkX3N0b3BwZWQYDSABKAsyHy5saW1wZXQuY29udHJvbC52MS5TaGFyZFN0b3BwZWRIABI0CgtzaGFyZHNfbGVmdBgOIAEoCzIdLmxpbXBldC5jb250cm9sLnYxLlNoYXJkc0xlZnRIAEIICgZyZXBvcnQi1AQKBEhvc3QSDAoEbmFtZRgBIAEoCRIMCgRwb3J0GAIgASgDEg0KBWFwcElEGAMgASgJEhEKCW5hbWVzcGFjZRgEIAEoCRITCgthY3Rvcl90eXBlcxgFIAMoCRITCgtpbmNhcm5hdGlvbhgGIAEoCRIVCghyZXBsYWNlcxgHIAEoCUgAiAEBEjcKCHVubG9ja2VkGAggAygLMiUubGltcGV0LmNvbnRyb2wudjEuSG9zdC5VbmxvY2tlZEVudHJ5Eg8KB21hY2hpbmUYCSABKAkSCwoDcGlkGAogASgEEjMKBnN0aWNreRgLIAMoCzIjLmxpbXBldC5jb250cm9sLnYxLkhvc3QuU3RpY2t5RW50cnkSNQoHc2hhcmRlZBgMIAMoCzIkLmxpbXBldC5jb250cm9sLnYxLkhvc3QuU2hhcmRlZEVudHJ5Eg0KBWJ1aWxkGA0gASgJGlAKDVVubG9ja2VkRW50cnkSCwoDa2V5GAEgASgJEi4KBXZhbHVlGAIgASgLMh8ubGltcGV0LmNvbnRyb2wudjEuVGFibGVWZXJzaW9uOgI4ARpMCgtTdGlja3lFbnRyeRILCgNrZXkYASABKAkSLAoFdmFsdWUYAiABKAsyHS5saW1wZXQuY29udHJvbC52MS5TdGlja3lSdWxlOgI4ARpOCgxTaGFyZGVkRW50cnkSCwoDa2V5GAEgASgJEi0KBXZhbHVlGAIgASgLMh4ubGltcGV0LmNvbnRyb2wudjEuU2hhcmRlZFJ1bGU6AjgBQgsKCV9yZXBsYWNlcyLNAQoLU2hhcmRlZFJ1bGUSDgoGc2hhcmRzGAEgASgNEi8KBWxlYXN0GAIgASgLMh4ubGltcGV0LmNvbnRyb2wudjEuTGVhc3RTaGFyZHNIABIQCgZoYXNoZWQYAyABKAhIABIOCgR0b2xkGAQgASgISAASDQoDb3duGAUgASgISAASFQoNbW92ZXNfYXRfb25jZRgGIAEoDRIUCgxyZWJhbGFuY2VfbXMYByABKAQSEwoLaGFuZF9vZmZfbXMYCCABKARCCgoIc3RyYXRlZ3kiPQoLTGVhc3RTaGFyZHMSFgoOYWJzb2x1dGVfbGltaXQYASABKA0SFgoOcmVsYXRpdmVfbGltaXQYAiABKAEiNAoOU2hhcmRRdWVzdGlvbnMSEgoKYWN0b3JfdHlwZRgBIAEoCRIOCgZzaGFyZHMYAiADKA0iPAoJU2hhcmRTdGVwEhIKCmFjdG9yX3R5cGUYASABKAkSDQoFc2hhcmQYAiABKA0SDAoEbW92ZRgDIAEoBCJKCgxTaGFyZFN0b3BwZWQSKgoEc3RlcBgBIAEoCzIcLmxpbXBldC5jb250cm9sLnYxLlNoYXJkU3RlcBIOCgZmb3JjZWQYAiABKAgiIQoKU2hhcmRzTGVmdBITCgthY3Rvcl90eXBlcxgBIAMoCSJNCgpTaGFyZEhvbWVzEhIKCmFjdG9yX3R5cGUYASABKAkSKwoFaG9tZXMYAiADKAsyHC5saW1wZXQuY29udHJvbC52MS5TaGFyZEhvbWUiRgoJU2hhcmRIb21lEg0KBXNoYXJkGAEgASgNEioKBGhvc3QYAiABKAsyHC5saW1wZXQuY29udHJvbC52MS5UYWJsZUhvc3QiYwoJU2hhcmRTdG9wEioKBHN0ZXAYASABKAsyHC5saW1wZXQuY29udHJvbC52MS5TaGFyZFN0ZXASKgoEbmV4dBgCIAEoCzIcLmxpbXBldC5jb250cm9sLnYxLlRhYmxlSG9zdCI5CgpTdGlja3lSdWxlEhIKCGFmdGVyX21zGAEgASgESAASDwoFbmV2ZXIYAiABKAhIAEIGCgRsb3N0IiwKDFRhYmxlVmVyc2lvbhIMCgR0ZXJtGAEgASgEEg4KBm51bWJlchgCIAEoBCK6AgoLSG9zdGVkVHlwZXMSEwoLYWN0b3JfdHlwZXMYASADKAkSOgoGc3RpY2t5GAIgAygLMioubGltcGV0LmNvbnRyb2wudjEuSG9zdGVkVHlwZXMuU3RpY2t5RW50cnkSPAoHc2hhcmRlZBgDIAMoCzIrLmxpbXBldC5jb250cm9sLnYxLkhvc3RlZFR5cGVzLlNoYXJkZWRFbnRyeRpMCgtTdGlja3lFbnRyeRILCgNrZXkYASABKAkSLAoFdmFsdWUYAiABKAsyHS5saW1wZXQuY29udHJvbC52MS5TdGlja3lSdWxlOgI4ARpOCgxTaGFyZGVkRW50cnkSCwoDa2V5GAEgASgJEi0KBXZhbHVlGAIgASgLMh4ubGltcGV0LmNvbnRyb2wudjEuU2hhcmRlZFJ1bGU6AjgBInUKD0Fja25vd2xlZGdlbWVudBI+CglvcGVyYXRpb24YASABKA4yKy5saW1wZXQuY29udHJvbC52MS5QbGFjZW1lbnRPcmRlci5PcGVyYXRpb24SDQoFcm91bmQYAiABKAQSEwoLYWN0b3JfdHlwZXMYAyADKAkiKwoHUmVuZXdhbBIQCghzZXF1ZW5jZRgBIAEoBBIOCgZhY3RvcnMYAiABKAQiCQoHR29vZGJ5ZSIoCgdGYWlsdXJlEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCSI2Cg5TdGlja3lBY3RvcktleRISCgphY3Rvcl90eXBlGAEgASgJEhAKCGFjdG9yX2lkGAIgASgJIlAKElN0aWNreUFjcXVpc2l0aW9ucxI6CgxhY3F1aXNpdGlvbnMYASADKAsyJC5saW1wZXQuY29udHJvbC52MS5TdGlja3lBY3F1aXNpdGlvbiJwChFTdGlja3lBY3F1aXNpdGlvbhIWCg5jb3JyZWxhdGlvbl9pZBgBIAEoBBI0CglhY3Rvcl9rZXkYAiABKAsyIS5saW1wZXQuY29udHJvbC52MS5TdGlja3lBY3RvcktleRINCgVzaW5jZRgDIAEoASJSCgxTdGlja3lDbGFpbXMSDAoEcGFydBgBIAEoBBISCgphY3Rvcl90eXBlGAIgASgJEhEKCWFjdG9yX2lkcxgDIAMoCRINCgVzaW5jZRgEIAMoASIPCg1TdGlja3lDbGFpbWVkIjcKDlN0aWNreVJlbGVhc2VkEhIKCmFjdG9yX3R5cGUYASABKAkSEQoJYWN0b3JfaWRzGAIgAygJIpYFCg5TY2hlZHVsZXJSZXBseRItCgd3ZWxjb21lGAEgASgLMhoubGltcGV0LmNvbnRyb2wudjEuV2VsY29tZUgAEjIKBW9yZGVyGAIgASgLMiEubGltcGV0LmNvbnRyb2wudjEuUGxhY2VtZW50T3JkZXJIABItCgdyZW5ld2VkGAMgASgLMhoubGltcGV0LmNvbnRyb2wudjEuUmVuZXdlZEgAEi0KB3JlbW92ZWQYBCABKAsyGi5saW1wZXQuY29udHJvbC52MS5SZW1vdmVkSAASKQoFZHJhaW4YBSABKAsyGC5saW1wZXQuY29udHJvbC52MS5EcmFpbkgAEj8KBnN0aWNreRgGIAEoCzItLmxpbXBldC5jb250cm9sLnYxLlN0aWNreUFjcXVpc2l0aW9uUmVzcG9uc2VzSAASNgoMc3RpY2t5X25vdGVkGAcgASgLMh4ubGltcGV0LmNvbnRyb2wudjEuU3RpY2t5Tm90ZWRIABI6Cg5zdGlja3lfZ3JhbnRlZBgIIAEoCzIgLmxpbXBldC5jb250cm9sLnYxLlN0aWNreUdyYW50ZWRIABI6Cg5zdGlja3lfcmVsZWFzZRgJIAEoCzIgLmxpbXBldC5jb250cm9sLnYxLlN0aWNreVJlbGVhc2VIABI0CgtzaGFyZF9ob21lcxgKIAEoCzIdLmxpbXBldC5jb250cm9sLnYxLlNoYXJkSG9tZXNIABI0CgxzaGFyZF9nYXRoZXIYCyABKAsyHC5saW1wZXQuY29udHJvbC52MS5TaGFyZFN0ZXBIABIyCgpzaGFyZF9zdG9wGAwgASgLMhwubGltcGV0LmNvbnRyb2wudjEuU2hhcmRTdG9wSABCBwoFcmVwbHkiKQoHV2VsY29tZRIMCgR0ZXJtGAEgASgEEhAKCGxlYXNlX21zGAIgASgEIosDCg5QbGFjZW1lbnRPcmRlchI+CglvcGVyYXRpb24YASABKA4yKy5saW1wZXQuY29udHJvbC52MS5QbGFjZW1lbnRPcmRlci5PcGVyYXRpb24SEQoJbmFtZXNwYWNlGAIgASgJEhMKC2FjdG9yX3R5cGVzGAMgAygJEkEKCHZlcnNpb25zGAQgAygLMi8ubGltcGV0LmNvbnRyb2wudjEuUGxhY2VtZW50T3JkZXIuVmVyc2lvbnNFbnRyeRIyCgZ0YWJsZXMYBSABKAsyIi5saW1wZXQuY29udHJvbC52MS5QbGFjZW1lbnRUYWJsZXMSDAoEdGVybRgGIAEoBBINCgVyb3VuZBgHIAEoBBIMCgRtb3JlGAggASgIGi8KDVZlcnNpb25zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgEOgI4ASI+CglPcGVyYXRpb24SDwoLVU5TUEVDSUZJRUQQABIICgRMT0NLEAESCgoGVVBEQVRFEAISCgoGVU5MT0NLEAMiwgEKD1BsYWNlbWVudFRhYmxlcxJACgdlbnRyaWVzGAEgAygLMi8ubGltcGV0LmNvbnRyb2wudjEuUGxhY2VtZW50VGFibGVzLkVudHJpZXNFbnRyeRIaChJyZXBsaWNhdGlvbl9mYWN0b3IYAiABKAMaUQoMRW50cmllc0VudHJ5EgsKA2tleRgBIAEoCRIwCgV2YWx1ZRgCIAEoCzIhLmxpbXBldC5jb250cm9sLnYxLlBsYWNlbWVudFRhYmxlOgI4ASKNAgoOUGxhY2VtZW50VGFibGUSOwoFaG9zdHMYASADKAsyLC5saW1wZXQuY29udHJvbC52MS5QbGFjZW1lbnRUYWJsZS5Ib3N0c0VudHJ5EgwKBHRlcm0YAiABKAQSLQoEYmFzZRgDIAEoCzIfLmxpbXBldC5jb250cm9sLnYxLlRhYmxlVmVyc2lvbhIVCg1zYW1lX2hvc3RzX2FzGAQgASgJEg4KBnN0aWNreRgFIAEoCBIOCgZzaGFyZHMYBiABKA0aSgoKSG9zdHNFbnRyeRILCgNrZXkYASABKAkSKwoFdmFsdWUYAiABKAsyHC5saW1wZXQuY29udHJvbC52MS5UYWJsZUhvc3Q6AjgBIksKCVRhYmxlSG9zdBIMCgRuYW1lGAEgASgJEgwKBHBvcnQYAiABKAMSDQoFYXBwSUQYAyABKAkSEwoLaW5jYXJuYXRpb24YBCABKAkiGwoHUmVuZXdlZBIQCghzZXF1ZW5jZRgBIAEoBCIZCgdSZW1vdmVkEg4KBnJlYXNvbhgBIAEoCSIHCgVEcmFpbiJdChpTdGlja3lBY3F1aXNpdGlvblJlc3BvbnNlcxI/CglyZXNwb25zZXMYASADKAsyLC5saW1wZXQuY29udHJvbC52MS5TdGlja3lBY3F1aXNpdGlvblJlc3BvbnNlIrkBChlTdGlja3lBY3F1aXNpdGlvblJlc3BvbnNlEhYKDmNvcnJlbGF0aW9uX2lkGAEgASgEEhEKB2dyYW50ZWQYAiABKAhIABIyCgpvd25lcl9ob3N0GAMgASgLMhwubGltcGV0LmNvbnRyb2wudjEuVGFibGVIb3N0SAASMwoHcmVmdXNhbBgEIAEoCzIgLmxpbXBldC5jb250cm9sLnYxLlN0aWNreVJlZnVzYWxIAEIICgZyZXN1bHQiLgoNU3RpY2t5UmVmdXNhbBIMCgRjb2RlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkiGwoLU3RpY2t5Tm90ZWQSDAoEcGFydBgBIAEoBCI2Cg1TdGlja3lHcmFudGVkEhIKCmFjdG9yX3R5cGUYASABKAkSEQoJYWN0b3JfaWRzGAIgAygJIjYKDVN0aWNreVJlbGVhc2USEgoKYWN0b3JfdHlwZRgBIAEoCRIRCglhY3Rvcl9pZHMYAiADKAkiGAoWRGVzY3JpYmVDbHVzdGVyUmVxdWVzdCK9AQoXRGVzY3JpYmVDbHVzdGVyUmVzcG9uc2USDAoEdGVybRgBIAEoBBI0CgpzY2hlZHVsZXJzGAIgAygLMiAubGltcGV0LmNvbnRyb2wudjEuU2NoZWR1bGVySG9zdBItCgVob3N0cxgDIAMoCzIeLmxpbXBldC5jb250cm9sLnYxLkNsdXN0ZXJIb3N0Ei8KBnRhYmxlcxgEIAMoCzIfLmxpbXBldC5jb250cm9sLnYxLkNsdXN0ZXJUYWJsZSKaAgoLQ2x1c3Rlckhvc3QSEQoJbmFtZXNwYWNlGAEgASgJEg8KB2FkZHJlc3MYAiABKAkSDAoEbmFtZRgDIAEoCRITCgtpbmNhcm5hdGlvbhgEIAEoCRIzCgVzdGF0ZRgFIAEoDjIkLmxpbXBldC5jb250cm9sLnYxLkNsdXN0ZXJIb3N0LlN0YXRlEhUKDWxlYXNlX2xlZnRfbXMYBiABKAESDQoFdHlwZXMYByADKAkSDgoGYWN0b3JzGAggASgEIlkKBVN0YXRlEg8KC1VOU1BFQ0lGSUVEEAASDAoIRVhQRUNURUQQARILCgdKT0lOSU5HEAISCgoGTUVNQkVSEAMSCwoHU1VTUEVDVBAEEgsKB0VWSUNURUQQBSKoAgoMQ2x1c3RlclRhYmxlEhEKCW5hbWVzcGFjZRgBIAEoCRIMCgR0eXBlGAIgASgJEg8KB3ZlcnNpb24YAyABKAQSDAoEdGVybRgEIAEoBBINCgVob3N0cxgFIAMoCRI0CgVwaGFzZRgGIAEoDjIlLmxpbXBldC5jb250cm9sLnYxLkNsdXN0ZXJUYWJsZS5QaGFzZRIRCgl3YWl0c19mb3IYByADKAkSMAoGc3RpY2t5GAggASgLMiAubGltcGV0LmNvbnRyb2wudjEuQ2x1c3RlclN0aWNreSJOCgVQaGFzZRIPCgtVTlNQRUNJRklFRBAAEgoKBkNMT1NFRBABEgsKB1NFVFRMRUQQAhIMCghVUERBVElORxADEg0KCVVOTE9DS0lORxAEIm4KDUNsdXN0ZXJTdGlja3kSKwoEcnVsZRgBIAEoCzIdLmxpbXBldC5jb250cm9sLnYxLlN0aWNreVJ1bGUSMAoHaG9sZGVycxgCIAMoCzIfLmxpbXBldC5jb250cm9sLnYxLlN0aWNreUhvbGRlciJLCgxTdGlja3lIb2xkZXISDwoHYWRkcmVzcxgBIAEoCRIMCgRuYW1lGAIgASgJEg4KBmFjdG9ycxgDIAEoBBIMCgRhd2F5GAQgASgIIiAKEERyYWluSG9zdFJlcXVlc3QSDAoEaG9zdBgBIAEoCSITChFEcmFpbkhvc3RSZXNwb25zZSLTAQoRTGlzdFN0aWNreVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhcKCmFjdG9yX3R5cGUYAiABKAlIAIgBARIVCghhY3Rvcl9pZBgDIAEoCUgBiAEBEhMKBnByZWZpeBgEIAEoCUgCiAEBEjAKBWFmdGVyGAUgASgLMiEubGltcGV0LmNvbnRyb2wudjEuU3RpY2t5QWN0b3JLZXkSDQoFbGltaXQYBiABKARCDQoLX2FjdG9yX3R5cGVCCwoJX2FjdG9yX2lkQgkKB19wcmVmaXgidQoSTGlzdFN0aWNreVJlc3BvbnNlEi4KBmFjdG9ycxgBIAMoCzIeLmxpbXBldC5jb250cm9sLnYxLlN0aWNreUFjdG9yEi8KBG5leHQYAiABKAsyIS5saW1wZXQuY29udHJvbC52MS5TdGlja3lBY3RvcktleSJ/CgtTdGlja3lBY3RvchI0CglhY3Rvcl9rZXkYASABKAsyIS5saW1wZXQuY29udHJvbC52MS5TdGlja3lBY3RvcktleRIPCgdhZGRyZXNzGAIgASgJEgwKBG5hbWUYAyABKAkSDQoFc2luY2UYBCABKAESDAoEYXdheRgFIAEoCCJfChRSZWxlYXNlU3RpY2t5UmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSNAoJYWN0b3Jfa2V5GAIgASgLMiEubGltcGV0LmNvbnRyb2wudjEuU3RpY2t5QWN0b3JLZXkiFwoVUmVsZWFzZVN0aWNreVJlc3BvbnNlMs8ECglTY2hlZHVsZXISXQoKV2F0Y2hIb3N0cxIkLmxpbXBldC5jb250cm9sLnYxLldhdGNoSG9zdHNSZXF1ZXN0GiUubGltcGV0LmNvbnRyb2wudjEuV2F0Y2hIb3N0c1Jlc3BvbnNlIgAwARJaChBSZXBvcnRBY3RvclR5cGVzEh0ubGltcGV0LmNvbnRyb2wudjEuSG9zdFJlcG9ydBohLmxpbXBldC5jb250cm9sLnYxLlNjaGVkdWxlclJlcGx5IgAoATABEmoKD0Rlc2NyaWJlQ2x1c3RlchIpLmxpbXBldC5jb250cm9sLnYxLkRlc2NyaWJlQ2x1c3RlclJlcXVlc3QaKi5saW1wZXQuY29udHJvbC52MS5EZXNjcmliZUNsdXN0ZXJSZXNwb25zZSIAElgKCURyYWluSG9zdBIjLmxpbXBldC5jb250cm9sLnYxLkRyYWluSG9zdFJlcXVlc3QaJC5saW1wZXQuY29udHJvbC52MS5EcmFpbkhvc3RSZXNwb25zZSIAElsKCkxpc3RTdGlja3kSJC5saW1wZXQuY29udHJvbC52MS5MaXN0U3RpY2t5UmVxdWVzdBolLmxpbXBldC5jb250cm9sLnYxLkxpc3RTdGlja3lSZXNwb25zZSIAEmQKDVJlbGVhc2VTdGlja3kSJy5saW1wZXQuY29udHJvbC52MS5SZWxlYXNlU3RpY2t5UmVxdWVzdBooLmxpbXBldC5jb250cm9sLnYxLlJlbGVhc2VTdGlja3lSZXNwb25zZSIAYgZwcm90bzM");
 
 /**
  * Describes the message limpet.control.v1.WatchHostsRequest.
@@ -51,122 +51,185 @@ export const HostSchema = /*@__PURE__*/
   messageDesc(file_limpet_control_v1_control, 4);
 
 /**
+ * Describes the message limpet.control.v1.ShardedRule.
+ * Use `create(ShardedRuleSchema)` to create a new message.
+ */
+export const ShardedRuleSchema = /*@__PURE__*/
+  messageDesc(file_limpet_control_v1_control, 5);
+
+/**
+ * Describes the message limpet.control.v1.LeastShards.
+ * Use `create(LeastShardsSchema)` to create a new message.
+ */
+export const LeastShardsSchema = /*@__PURE__*/
+  messageDesc(file_limpet_control_v1_control, 6);
+
+/**
+ * Describes the message limpet.control.v1.ShardQuestions.
+ * Use `create(ShardQuestionsSchema)` to create a new message.
+ */
+export const ShardQuestionsSchema = /*@__PURE__*/
+  messageDesc(file_limpet_control_v1_control, 7);
+
+/**
+ * Describes the message limpet.control.v1.ShardStep.
+ * Use `create(ShardStepSchema)` to create a new message.
+ */
+export const ShardStepSchema = /*@__PURE__*/
+  messageDesc(file_limpet_control_v1_control, 8);
+
+/**
+ * Describes the message limpet.control.v1.ShardStopped.
+ * Use `create(ShardStoppedSchema)` to create a new message.
+ */
+export const ShardStoppedSchema = /*@__PURE__*/
+  messageDesc(file_limpet_control_v1_control, 9);
+
+/**
+ * Describes the message limpet.control.v1.ShardsLeft.
+ * Use `create(ShardsLeftSchema)` to create a new message.
+ */
+export const ShardsLeftSchema = /*@__PURE__*/
+  messageDesc(file_limpet_control_v1_control, 10);
+
+/**
+ * Describes the message limpet.control.v1.ShardHomes.
+ * Use `create(ShardHomesSchema)` to create a new message.
+ */
+export const ShardHomesSchema = /*@__PURE__*/
+  messageDesc(file_limpet_control_v1_control, 11);
+
+/**
+ * Describes the message limpet.control.v1.ShardHome.
+ * Use `create(ShardHomeSchema)` to create a new message.
+ */
+export const ShardHomeSchema = /*@__PURE__*/
+  messageDesc(file_limpet_control_v1_control, 12);
+
+/**
+ * Describes the message limpet.control.v1.ShardStop.
+ * Use `create(ShardStopSchema)` to create a new message.
+ */
+export const ShardStopSchema = /*@__PURE__*/
+  messageDesc(file_limpet_control_v1_control, 13);
+
+/**
  * Describes the message limpet.control.v1.StickyRule.
  * Use `create(StickyRuleSchema)` to create a new message.
  */
 export const StickyRuleSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 5);
+  messageDesc(file_limpet_control_v1_control, 14);
 
 /**
  * Describes the message limpet.control.v1.TableVersion.
  * Use `create(TableVersionSchema)` to create a new message.
  */
 export const TableVersionSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 6);
+  messageDesc(file_limpet_control_v1_control, 15);
 
 /**
  * Describes the message limpet.control.v1.HostedTypes.
  * Use `create(HostedTypesSchema)` to create a new message.
  */
 export const HostedTypesSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 7);
+  messageDesc(file_limpet_control_v1_control, 16);
 
 /**
  * Describes the message limpet.control.v1.Acknowledgement.
  * Use `create(AcknowledgementSchema)` to create a new message.
  */
 export const AcknowledgementSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 8);
+  messageDesc(file_limpet_control_v1_control, 17);
 
 /**
  * Describes the message limpet.control.v1.Renewal.
  * Use `create(RenewalSchema)` to create a new message.
  */
 export const RenewalSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 9);
+  messageDesc(file_limpet_control_v1_control, 18);
 
 /**
  * Describes the message limpet.control.v1.Goodbye.
  * Use `create(GoodbyeSchema)` to create a new message.
  */
 export const GoodbyeSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 10);
+  messageDesc(file_limpet_control_v1_control, 19);
 
 /**
  * Describes the message limpet.control.v1.Failure.
  * Use `create(FailureSchema)` to create a new message.
  */
 export const FailureSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 11);
+  messageDesc(file_limpet_control_v1_control, 20);
 
 /**
  * Describes the message limpet.control.v1.StickyActorKey.
  * Use `create(StickyActorKeySchema)` to create a new message.
  */
 export const StickyActorKeySchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 12);
+  messageDesc(file_limpet_control_v1_control, 21);
 
 /**
  * Describes the message limpet.control.v1.StickyAcquisitions.
  * Use `create(StickyAcquisitionsSchema)` to create a new message.
  */
 export const StickyAcquisitionsSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 13);
+  messageDesc(file_limpet_control_v1_control, 22);
 
 /**
  * Describes the message limpet.control.v1.StickyAcquisition.
  * Use `create(StickyAcquisitionSchema)` to create a new message.
  */
 export const StickyAcquisitionSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 14);
+  messageDesc(file_limpet_control_v1_control, 23);
 
 /**
  * Describes the message limpet.control.v1.StickyClaims.
  * Use `create(StickyClaimsSchema)` to create a new message.
  */
 export const StickyClaimsSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 15);
+  messageDesc(file_limpet_control_v1_control, 24);
 
 /**
  * Describes the message limpet.control.v1.StickyClaimed.
  * Use `create(StickyClaimedSchema)` to create a new message.
  */
 export const StickyClaimedSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 16);
+  messageDesc(file_limpet_control_v1_control, 25);
 
 /**
  * Describes the message limpet.control.v1.StickyReleased.
  * Use `create(StickyReleasedSchema)` to create a new message.
  */
 export const StickyReleasedSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 17);
+  messageDesc(file_limpet_control_v1_control, 26);
 
 /**
  * Describes the message limpet.control.v1.SchedulerReply.
  * Use `create(SchedulerReplySchema)` to create a new message.
  */
 export const SchedulerReplySchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 18);
+  messageDesc(file_limpet_control_v1_control, 27);
 
 /**
  * Describes the message limpet.control.v1.Welcome.
  * Use `create(WelcomeSchema)` to create a new message.
  */
 export const WelcomeSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 19);
+  messageDesc(file_limpet_control_v1_control, 28);
 
 /**
  * Describes the message limpet.control.v1.PlacementOrder.
  * Use `create(PlacementOrderSchema)` to create a new message.
  */
 export const PlacementOrderSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 20);
+  messageDesc(file_limpet_control_v1_control, 29);
 
 /**
  * Describes the enum limpet.control.v1.PlacementOrder.Operation.
  */
 export const PlacementOrder_OperationSchema = /*@__PURE__*/
-  enumDesc(file_limpet_control_v1_control, 20, 0);
+  enumDesc(file_limpet_control_v1_control, 29, 0);
 
 /**
  * @generated from enum limpet.control.v1.PlacementOrder.Operation
@@ -179,111 +242,111 @@ export const PlacementOrder_Operation = /*@__PURE__*/
  * Use `create(PlacementTablesSchema)` to create a new message.
  */
 export const PlacementTablesSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 21);
+  messageDesc(file_limpet_control_v1_control, 30);
 
 /**
  * Describes the message limpet.control.v1.PlacementTable.
  * Use `create(PlacementTableSchema)` to create a new message.
  */
 export const PlacementTableSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 22);
+  messageDesc(file_limpet_control_v1_control, 31);
 
 /**
  * Describes the message limpet.control.v1.TableHost.
  * Use `create(TableHostSchema)` to create a new message.
  */
 export const TableHostSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 23);
+  messageDesc(file_limpet_control_v1_control, 32);
 
 /**
  * Describes the message limpet.control.v1.Renewed.
  * Use `create(RenewedSchema)` to create a new message.
  */
 export const RenewedSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 24);
+  messageDesc(file_limpet_control_v1_control, 33);
 
 /**
  * Describes the message limpet.control.v1.Removed.
  * Use `create(RemovedSchema)` to create a new message.
  */
 export const RemovedSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 25);
+  messageDesc(file_limpet_control_v1_control, 34);
 
 /**
  * Describes the message limpet.control.v1.Drain.
  * Use `create(DrainSchema)` to create a new message.
  */
 export const DrainSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 26);
+  messageDesc(file_limpet_control_v1_control, 35);
 
 /**
  * Describes the message limpet.control.v1.StickyAcquisitionResponses.
  * Use `create(StickyAcquisitionResponsesSchema)` to create a new message.
  */
 export const StickyAcquisitionResponsesSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 27);
+  messageDesc(file_limpet_control_v1_control, 36);
 
 /**
  * Describes the message limpet.control.v1.StickyAcquisitionResponse.
  * Use `create(StickyAcquisitionResponseSchema)` to create a new message.
  */
 export const StickyAcquisitionResponseSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 28);
+  messageDesc(file_limpet_control_v1_control, 37);
 
 /**
  * Describes the message limpet.control.v1.StickyRefusal.
  * Use `create(StickyRefusalSchema)` to create a new message.
  */
 export const StickyRefusalSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 29);
+  messageDesc(file_limpet_control_v1_control, 38);
 
 /**
  * Describes the message limpet.control.v1.StickyNoted.
  * Use `create(StickyNotedSchema)` to create a new message.
  */
 export const StickyNotedSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 30);
+  messageDesc(file_limpet_control_v1_control, 39);
 
 /**
  * Describes the message limpet.control.v1.StickyGranted.
  * Use `create(StickyGrantedSchema)` to create a new message.
  */
 export const StickyGrantedSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 31);
+  messageDesc(file_limpet_control_v1_control, 40);
 
 /**
  * Describes the message limpet.control.v1.StickyRelease.
  * Use `create(StickyReleaseSchema)` to create a new message.
  */
 export const StickyReleaseSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 32);
+  messageDesc(file_limpet_control_v1_control, 41);
 
 /**
  * Describes the message limpet.control.v1.DescribeClusterRequest.
  * Use `create(DescribeClusterRequestSchema)` to create a new message.
  */
 export const DescribeClusterRequestSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 33);
+  messageDesc(file_limpet_control_v1_control, 42);
 
 /**
  * Describes the message limpet.control.v1.DescribeClusterResponse.
  * Use `create(DescribeClusterResponseSchema)` to create a new message.
  */
 export const DescribeClusterResponseSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 34);
+  messageDesc(file_limpet_control_v1_control, 43);
 
 /**
  * Describes the message limpet.control.v1.ClusterHost.
  * Use `create(ClusterHostSchema)` to create a new message.
  */
 export const ClusterHostSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 35);
+  messageDesc(file_limpet_control_v1_control, 44);
 
 /**
  * Describes the enum limpet.control.v1.ClusterHost.State.
  */
 export const ClusterHost_StateSchema = /*@__PURE__*/
-  enumDesc(file_limpet_control_v1_control, 35, 0);
+  enumDesc(file_limpet_control_v1_control, 44, 0);
 
 /**
  * @generated from enum limpet.control.v1.ClusterHost.State
@@ -296,13 +359,13 @@ export const ClusterHost_State = /*@__PURE__*/
  * Use `create(ClusterTableSchema)` to create a new message.
  */
 export const ClusterTableSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 36);
+  messageDesc(file_limpet_control_v1_control, 45);
 
 /**
  * Describes the enum limpet.control.v1.ClusterTable.Phase.
  */
 export const ClusterTable_PhaseSchema = /*@__PURE__*/
-  enumDesc(file_limpet_control_v1_control, 36, 0);
+  enumDesc(file_limpet_control_v1_control, 45, 0);
 
 /**
  * @generated from enum limpet.control.v1.ClusterTable.Phase
@@ -315,63 +378,63 @@ export const ClusterTable_Phase = /*@__PURE__*/
  * Use `create(ClusterStickySchema)` to create a new message.
  */
 export const ClusterStickySchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 37);
+  messageDesc(file_limpet_control_v1_control, 46);
 
 /**
  * Describes the message limpet.control.v1.StickyHolder.
  * Use `create(StickyHolderSchema)` to create a new message.
  */
 export const StickyHolderSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 38);
+  messageDesc(file_limpet_control_v1_control, 47);
 
 /**
  * Describes the message limpet.control.v1.DrainHostRequest.
  * Use `create(DrainHostRequestSchema)` to create a new message.
  */
 export const DrainHostRequestSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 39);
+  messageDesc(file_limpet_control_v1_control, 48);
 
 /**
  * Describes the message limpet.control.v1.DrainHostResponse.
  * Use `create(DrainHostResponseSchema)` to create a new message.
  */
 export const DrainHostResponseSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 40);
+  messageDesc(file_limpet_control_v1_control, 49);
 
 /**
  * Describes the message limpet.control.v1.ListStickyRequest.
  * Use `create(ListStickyRequestSchema)` to create a new message.
  */
 export const ListStickyRequestSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 41);
+  messageDesc(file_limpet_control_v1_control, 50);
 
 /**
  * Describes the message limpet.control.v1.ListStickyResponse.
  * Use `create(ListStickyResponseSchema)` to create a new message.
  */
 export const ListStickyResponseSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 42);
+  messageDesc(file_limpet_control_v1_control, 51);
 
 /**
  * Describes the message limpet.control.v1.StickyActor.
  * Use `create(StickyActorSchema)` to create a new message.
  */
 export const StickyActorSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 43);
+  messageDesc(file_limpet_control_v1_control, 52);
 
 /**
  * Describes the message limpet.control.v1.ReleaseStickyRequest.
  * Use `create(ReleaseStickyRequestSchema)` to create a new message.
  */
 export const ReleaseStickyRequestSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 44);
+  messageDesc(file_limpet_control_v1_control, 53);
 
 /**
  * Describes the message limpet.control.v1.ReleaseStickyResponse.
  * Use `create(ReleaseStickyResponseSchema)` to create a new message.
  */
 export const ReleaseStickyResponseSchema = /*@__PURE__*/
-  messageDesc(file_limpet_control_v1_control, 45);
+  messageDesc(file_limpet_control_v1_control, 54);
 
 /**
  * Scheduler is the control plane: who leads, who hosts what, and who may hold which actor.

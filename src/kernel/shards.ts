@@ -1,6 +1,6 @@
 // A shard is a group of actors of one type that live on the same host and move together. Which one an actor belongs to follows from its id
 // alone and never changes: were it otherwise, an actor could come to life in two places.
-import { hash64 } from "../kernel/hashes.ts";
+import { hash64 } from "./hashes.ts";
 
 /** Ten times as many as hosts there will ever be. Changing it means stopping every host of the type. */
 export const DEFAULT_SHARDS = 1_000;

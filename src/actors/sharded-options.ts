@@ -1,0 +1,137 @@
+// How a class says that its actors live in shards, and how those are spread over hosts. Everything is checked when the class is registered.
+import type { Duration } from "../kernel/durations.ts";
+import { parseDuration } from "../kernel/durations.ts";
+import { LimpetError } from "../kernel/errors.ts";
+import { didYouMean } from "../kernel/nearest.ts";
+import type { ShardedRule, StrategyRule } from "../kernel/sharded-rule.ts";
+import { DEFAULT_SHARDS, MOST_SHARDS, shardOf } from "../kernel/shards.ts";
+
+/** Everything is optional: `sharded()` spreads 1,000 shards evenly. */
+export interface ShardedOptions {
+  /**
+   * How many shards there are: about ten times as many as there will ever be hosts. Too few: some hosts have nothing to do. Too many: each
+   * first call has to ask where its shard lives. Every host has to say the same, and it cannot be changed while one runs.
+   */
+  readonly shards?: number | undefined;
+  /**
+   * Which shard an actor belongs to, from its id: any text or number, always the same for the same id. Unless given, its hash. What it
+   * depends on is named by `version`, which has to change whenever it does.
+   */
+  readonly shardOf?: ((id: string) => string | number) | undefined;
+  readonly version?: string | undefined;
+  /**
+   * `"least"`, unless given: each shard goes to the host with the fewest, and some move when hosts come. `"hashed"`: shards of the same
+   * number live on the same host, whatever their type. `"told"`: where the application says, by the names of hosts.
+   */
+  readonly strategy?: "least" | "hashed" | "told" | undefined;
+  /** For `"least"`: shards that move in one round, at most; and the same as a share of all shards. */
+  readonly absoluteLimit?: number | undefined;
+  readonly relativeLimit?: number | undefined;
+  /** Shards that move at the same time. Too high: many actors wait at once. Too low: it takes long until a new host has its share. */
+  readonly movesAtOnce?: number | undefined;
+  /** How often it is looked whether shards should move. */
+  readonly rebalance?: Duration | undefined;
+  /** How long actors of a shard that moves may take to end their turns; what runs longer is given up. */
+  readonly handOff?: Duration | undefined;
+}
+
+/** What `sharded()` makes. */
+export interface ShardedPlacement extends ShardedOptions {
+  readonly kind: "sharded";
+}
+
+export interface ResolvedSharded {
+  readonly rule: ShardedRule;
+  /** Of how ids become shards. */
+  readonly version: string;
+  readonly shardOf: (id: string) => number;
+}
+
+/** For `static options`: actors of this class live in shards, which move between hosts as a whole. `placement: sharded({ shards: 200 })`. */
+export function sharded(options: ShardedOptions = {}): ShardedPlacement {
+  if (typeof options !== "object" || options === null) {
+    throw invalid("sharded() takes an object, such as sharded({ shards: 200 })");
+  }
+  return Object.freeze({ ...options, kind: "sharded" });
+}
+
+export const isSharded = (placement: unknown): placement is ShardedPlacement =>
+  (placement as Partial<ShardedPlacement> | undefined)?.kind === "sharded";
+
+const KEYS = [
+  ...["shards", "shardOf", "version", "strategy", "absoluteLimit", "relativeLimit", "movesAtOnce", "rebalance"],
+  "handOff",
+];
+const STRATEGIES = ["least", "hashed", "told"] as const;
+
+/** `where` it was written, for errors. */
+export function resolveSharded(placement: ShardedPlacement, where: string): ResolvedSharded {
+  for (const key of Object.keys(placement)) {
+    if (key === "kind" || KEYS.includes(key)) continue;
+    const rest = didYouMean(key, KEYS) || `; known are ${KEYS.join(", ")}`;
+    throw invalid(`${where}: sharded() has no option "${key}"${rest}`);
+  }
+  const shards = whole(placement.shards, DEFAULT_SHARDS, MOST_SHARDS, `${where}.shards`);
+  const rule: ShardedRule = {
+    shards,
+    strategy: readStrategy(placement, where),
+    movesAtOnce: whole(placement.movesAtOnce, 50, MOST_SHARDS, `${where}.movesAtOnce`),
+    rebalanceMs: duration(placement.rebalance, 10_000, `${where}.rebalance`),
+    handOffMs: duration(placement.handOff, 10_000, `${where}.handOff`),
+  };
+  return { rule, ...readExtractor(placement, shards, where) };
+}
+
+function readStrategy(
+  { strategy = "least", absoluteLimit, relativeLimit }: ShardedOptions,
+  where: string,
+): StrategyRule {
+  if (!STRATEGIES.includes(strategy)) {
+    const rest = didYouMean(String(strategy), [...STRATEGIES]) || `; known are ${STRATEGIES.join(", ")}`;
+    throw invalid(`${where}.strategy is not known: ${String(strategy)}${rest}`);
+  }
+  if (strategy !== "least") return { kind: strategy };
+  const share = relativeLimit ?? 0.1;
+  if (!(share >= 0 && share <= 1)) throw invalid(`${where}.relativeLimit must be a share between 0 and 1`);
+  return {
+    kind: "least",
+    absoluteLimit: whole(absoluteLimit, 100, MOST_SHARDS, `${where}.absoluteLimit`),
+    relativeLimit: share,
+  };
+}
+
+function readExtractor(
+  { shardOf: own, version }: ShardedOptions,
+  shards: number,
+  where: string,
+): Pick<ResolvedSharded, "version" | "shardOf"> {
+  if (own === undefined) return { version: "hash", shardOf: (id) => shardOf(id, shards) };
+  if (typeof own !== "function") throw invalid(`${where}.shardOf must be a function from an id to a text or number`);
+  if (typeof version !== "string" || version === "") {
+    throw invalid(`${where}.version must name how shardOf works, and change whenever that does, as in version: "1"`);
+  }
+  return {
+    version: `own ${version}`,
+    shardOf(id) {
+      const said: unknown = own(id);
+      if (typeof said === "number" && Number.isSafeInteger(said) && said >= 0) return said % shards;
+      if (typeof said === "string") return shardOf(said, shards);
+      throw invalid(`${where}.shardOf must give a text or a whole number of at least 0, and gave ${String(said)}`);
+    },
+  };
+}
+
+function whole(value: unknown, fallback: number, most: number, where: string): number {
+  if (value === undefined) return fallback;
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 1 && value <= most) return value;
+  throw invalid(`${where} must be a whole number between 1 and ${most}, not ${String(value)}`);
+}
+
+function duration(given: Duration | undefined, fallback: number, where: string): number {
+  if (given === undefined) return fallback;
+  const ms = parseDuration(given, where);
+  if (ms > 0) return ms;
+  throw invalid(`${where} must be longer than nothing`);
+}
+
+const invalid = (what: string): LimpetError => new LimpetError("OPTION_INVALID", what);
