@@ -37,7 +37,7 @@ export const remindersKept: CheckerKind = {
         .some(({ run, isDone }) => isDone && run.tick.number >= tick.number && run.tick.number < next);
       const isMissed = plan.schedule.missed === "skip" && database.now - tick.due > GRACE_MS;
       // The latest one that is due stands for those before it; it has failed, and is tried again.
-      const isInstead = plan.schedule.missed === "once" && to !== undefined && to.due <= database.now;
+      const isInstead = plan.schedule.missed === "once" && to !== undefined && to.due <= database.now + GAINED_MS;
       return isHandled || isMissed || isDropped(row) || isInstead;
     }
 

@@ -24,4 +24,17 @@ describe("a claimer", () => {
     await bench.advance(600_000);
     assert.ok(bench.claims > 5 && bench.claims < 50, `${bench.claims} claims in ten minutes`);
   });
+
+  it("takes on another one beside one that ticks all the time, however short a look ahead is", async () => {
+    const bench = new Bench();
+    const desk = bench.open({ concurrency: 1, aheadMs: 200, pollMs: 80, leaseMs: 2_000 });
+    desk.handler = () => desk.sleep(90);
+    await bench.during(desk.set("drum", { due: 0, every: 100 }));
+    await bench.advance(1_000);
+    await bench.during(desk.set("tea", { due: 500 }));
+    const { claims } = bench;
+    await bench.advance(10_000);
+    assert.equal(desk.delivered.filter((one) => one.startsWith("tea")).length, 1, `${desk.delivered}`);
+    assert.ok(bench.claims - claims < 1_000, `${bench.claims - claims} claims in ten seconds`);
+  });
 });

@@ -80,7 +80,12 @@ export class Claimer {
   /** Reminders due within this may be taken on now. */
   get horizonMs(): number {
     const { aheadMs } = this.#settings;
-    return this.#world.room.left > this.#kept ? aheadMs : Math.min(aheadMs, NEAR_MS);
+    return this.#isNarrow ? Math.min(aheadMs, NEAR_MS) : aheadMs;
+  }
+
+  /** There is only the room that is kept. */
+  get #isNarrow(): boolean {
+    return this.#world.room.left <= this.#kept;
   }
 
   /** So much of the room is kept. */
@@ -197,7 +202,7 @@ export class Claimer {
       const others = all.filter((type) => !filled.has(type));
       const types = others.length > 0 ? others : all;
       const aheadMs = this.horizonMs;
-      this.#wasNear = aheadMs < this.#settings.aheadMs;
+      this.#wasNear = this.#isNarrow;
       const limit = Math.min(batchSize, this.#wasNear ? room.left : room.left - this.#kept);
       // A new one each time: what was said of a row while it was ours before must not be taken for a word about this claim.
       const token = this.#world.random.id();

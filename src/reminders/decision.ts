@@ -33,7 +33,7 @@ export function afterTick(plan: Plan, tick: Tick, now: number): ReminderFate {
   if (next === undefined) return { kind: "done" };
   // One that was missed queues behind what is due already. Otherwise a reminder that is far behind would always come first, and where one
   // is delivered at a time it would be the only one.
-  const at = Math.max(next.due, now);
+  const at = Math.max(next.due, Math.floor(now));
   return { kind: "next", tick: { at, due: next.due, number: next.number, attempt: 0 }, leaseMs: undefined };
 }
 

@@ -723,6 +723,24 @@ describe("ticks that were missed", () => {
     assert.deepEqual(seen.after.slice(0, 11), [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
   });
 
+  it("and are all wanted queue behind what is due: one that never catches up does not hold up the others", async () => {
+    const bench = new Bench();
+    const desk = bench.open({ concurrency: 1 });
+    desk.handler = () => desk.sleep(150);
+    await bench.during(desk.set("drum", { due: 0, every: 100, missed: "all" }));
+    await bench.advance(5_000);
+    await bench.during(desk.set("tea", { due: 500 }));
+    await bench.advance(5_000);
+    assert.equal(desk.delivered.filter((one) => one.startsWith("tea")).length, 1, `${desk.delivered}`);
+    const numbers = desk.delivered
+      .filter((one) => one.startsWith("drum"))
+      .map((one) => Number(/ (\d+)@/.exec(one)![1]));
+    assert.deepEqual(
+      numbers,
+      [...numbers.keys()].map((i) => i + 1),
+    );
+  });
+
   it("do not run when they are to be skipped", async () => {
     const seen = await after("skip");
     // What is late by no more than a second was not missed.
