@@ -727,10 +727,12 @@ describe("ticks that were missed", () => {
     const bench = new Bench();
     const desk = bench.open({ concurrency: 1 });
     desk.handler = () => desk.sleep(150);
-    await bench.during(desk.set("drum", { due: 0, every: 100, missed: "all" }));
+    for (const name of ["drum", "gong", "horn"]) {
+      await bench.during(desk.set(name, { due: 0, every: 200, missed: "all" }));
+    }
     await bench.advance(5_000);
-    await bench.during(desk.set("tea", { due: 500 }));
-    await bench.advance(5_000);
+    await bench.during(bench.open({ isIdle: true }).set("tea", { due: 500 }));
+    await bench.advance(3_000);
     assert.equal(desk.delivered.filter((one) => one.startsWith("tea")).length, 1, `${desk.delivered}`);
     const numbers = desk.delivered
       .filter((one) => one.startsWith("drum"))
