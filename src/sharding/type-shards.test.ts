@@ -35,6 +35,19 @@ function moveOf(effects: readonly ShardEffect[]): number {
   return found.move;
 }
 
+/** Nobody has to keep anything back, and nothing runs. Returns the shards that were moved. */
+function comeToTheirEnd(shards: TypeShards, effects: readonly ShardEffect[], now: number): number[] {
+  const moved: number[] = [];
+  const queue = [...effects];
+  for (let effect = queue.shift(); effect !== undefined; effect = queue.shift()) {
+    if (effect.kind === "gather") queue.push(...shards.told(effect.shard, effect.move, []));
+    if (effect.kind === "stop") queue.push(...shards.stopped(effect.shard, effect.move, effect.host, false, now));
+    if (effect.kind === "save") queue.push(...shards.saved(effect.shard, effect.host, now));
+    if (effect.kind === "moved") moved.push(effect.shard);
+  }
+  return moved;
+}
+
 describe("the home of a shard", () => {
   it("is chosen when it is asked for first, saved, and told then: to who asked and to itself", () => {
     const shards = shardsOf(["a", "b"]);
@@ -147,6 +160,37 @@ describe("a move", () => {
     assert.equal(shards.proposed(moves, 0).length, 3);
     assert.equal(shards.moving.size, 3);
     assert.equal(shards.proposed(moves, 0).length, 0);
+  });
+
+  it("is followed by the next round when all of its round are over, until nothing is left to move", () => {
+    const shards = shardsOf(["a", "b"]);
+    for (let shard = 0; shard < 10; shard++) settle(shards, shard, "a");
+    const left = new Set(shards.homes.keys());
+    let [now, rounds] = [0, 0];
+    while (now < 5_000 && left.size > 0) {
+      now = shards.deadline;
+      if (!kinds(shards.tick(now)).includes("propose")) continue;
+      rounds++;
+      const effects = shards.proposed(
+        [...left].map((shard) => ({ shard, to: "b" })),
+        now,
+      );
+      for (const shard of comeToTheirEnd(shards, effects, now)) left.delete(shard);
+    }
+    assert.deepEqual([left.size, rounds], [0, 4]);
+  });
+
+  it("to and fro, for ever, becomes rarer in the end", () => {
+    const shards = shardsOf(["a", "b"]);
+    settle(shards, 1, "a");
+    let rounds = 0;
+    for (let now = shards.deadline; now < 60_000; now = shards.deadline) {
+      if (!kinds(shards.tick(now)).includes("propose")) continue;
+      rounds++;
+      const effects = shards.proposed([{ shard: 1, to: shards.homeOf(1) === "a" ? "b" : "a" }], now);
+      comeToTheirEnd(shards, effects, now);
+    }
+    assert.ok(rounds > 200 && rounds < 210, `${rounds} rounds in a minute`);
   });
 
   it("is made for all shards of a host that leaves, a few at a time, until it has none", () => {

@@ -36,6 +36,10 @@ interface Busy {
 
 /** After hosts came or went it is soon looked whether shards should move; others may come or go in the same moment. */
 const SOON_MS = 500;
+/** While a strategy has more to move, its rounds follow each other. */
+const NEXT_ROUND_MS = 50;
+/** So many at most. One that never comes to an end, moving to and fro, then has to wait like any other. */
+const ROUNDS_IN_A_ROW = 200;
 
 export class TypeShards {
   readonly #settings: ShardSettings;
@@ -49,6 +53,7 @@ export class TypeShards {
   #lookAt: number;
   #isPaused = false;
   #isProposing = false;
+  #roundsInARow = 0;
 
   /** `homes`: what the leader before left behind. */
   constructor(settings: ShardSettings, homes: Iterable<readonly [number, string]>, now: number) {
@@ -231,6 +236,8 @@ export class TypeShards {
   ): void {
     const { reason, from, startedAt, forced } = move;
     effects.push({ kind: "moved", shard, from, to, reason, tookMs: now - startedAt, wasForced: forced });
+    const isRoundOver = reason === "balance" && this.#busyMoves() === 0;
+    if (isRoundOver && this.#roundsInARow < ROUNDS_IN_A_ROW) this.#lookAt = Math.min(this.#lookAt, now + NEXT_ROUND_MS);
   }
 
   /** It has no home any more. Whoever waits for it waits for the next one; if nobody does it gets one when it is asked for. */
@@ -249,6 +256,7 @@ export class TypeShards {
     const effects: ShardEffect[] = [];
     if (this.#isPaused) return effects;
     for (const { shard, to } of moves) this.#move(shard, to, "balance", now, effects);
+    this.#roundsInARow = effects.length > 0 ? this.#roundsInARow + 1 : 0;
     return effects;
   }
 
