@@ -1,6 +1,6 @@
 // Two things that differ by little are measured in one process, in short turns. A busy moment of the machine, and the luck of a
 // compilation, then hit both alike, which is not so for two processes.
-import { spreadOf } from "../statistics.ts";
+import { spreadOf } from "./statistics.ts";
 
 export interface Compared {
   /** Medians of the turns. */
