@@ -77,6 +77,8 @@ test("with nothing set, the defaults hold", () => {
     workerCompatibleBuilds: [],
     workerConcurrency: 1_000,
     workerLease: 30_000,
+    workerHttpLease: 60_000,
+    workerHttpActivityLease: 300_000,
     workerPollInterval: 1_000,
     workerSticky: true,
     workerStickyTtl: 300_000,
@@ -139,6 +141,8 @@ test("every setting can come from every source", () => {
       compatibleBuilds: ["a"],
       concurrency: 3,
       lease: "8s",
+      httpLease: "7s",
+      httpActivityLease: "6s",
       pollInterval: "2s",
       sticky: false,
       stickyTtl: "1m",
@@ -154,7 +158,7 @@ test("every setting can come from every source", () => {
       "  lease: 20s, leaderLease: 400ms, roundTimeout: 1s, coalesce: 100ms, replicationFactor: 5, moveTimeout: 500ms,\n" +
       "  failover: fast }\n" +
       "reminders: { pollInterval: 1s, fetchAhead: 2s, batchSize: 7, lease: 9s, concurrency: 8, direct: no }\n" +
-      "worker: { queue: q, build: b, compatibleBuilds: [a], concurrency: 3, lease: 8s, pollInterval: 2s, sticky: no, stickyTtl: 1m, cacheRuns: 4,\n" +
+      "worker: { queue: q, build: b, compatibleBuilds: [a], concurrency: 3, lease: 8s, httpLease: 7s, httpActivityLease: 6s, pollInterval: 2s, sticky: no, stickyTtl: 1m, cacheRuns: 4,\n" +
       "  cacheMegabytes: 5 }\n",
   );
   const env = {
@@ -199,6 +203,8 @@ test("every setting can come from every source", () => {
     LIMPET_WORKER_COMPATIBLE_BUILDS: "a",
     LIMPET_WORKER_CONCURRENCY: "3",
     LIMPET_WORKER_LEASE: "8s",
+    LIMPET_WORKER_HTTP_LEASE: "7s",
+    LIMPET_WORKER_HTTP_ACTIVITY_LEASE: "6s",
     LIMPET_WORKER_POLL_INTERVAL: "2s",
     LIMPET_WORKER_STICKY: "no",
     LIMPET_WORKER_STICKY_TTL: "1m",
@@ -247,6 +253,8 @@ test("every setting can come from every source", () => {
     "worker-compatible-builds": "a",
     "worker-concurrency": "3",
     "worker-lease": "8s",
+    "worker-http-lease": "7s",
+    "worker-http-activity-lease": "6s",
     "worker-poll-interval": "2s",
     "worker-sticky": false,
     "worker-sticky-ttl": "1m",
@@ -295,6 +303,8 @@ test("every setting can come from every source", () => {
     workerCompatibleBuilds: ["a"],
     workerConcurrency: 3,
     workerLease: 8_000,
+    workerHttpLease: 7_000,
+    workerHttpActivityLease: 6_000,
     workerPollInterval: 2_000,
     workerSticky: false,
     workerStickyTtl: 60_000,

@@ -14,6 +14,8 @@ export interface WorkerValues {
   readonly workerCompatibleBuilds: readonly string[];
   readonly workerConcurrency: number;
   readonly workerLease: number;
+  readonly workerHttpLease: number;
+  readonly workerHttpActivityLease: number;
   readonly workerPollInterval: number;
   readonly workerSticky: boolean;
   readonly workerStickyTtl: number;
@@ -33,6 +35,9 @@ export interface WorkerSettings {
   readonly concurrency?: number | undefined;
   /** How long a task is waited for when its worker dies; renewed while it lives. */
   readonly lease?: Duration | undefined;
+  /** The same for tasks of workers in other languages, which renew it over HTTP; and for their activities without a heartbeat. */
+  readonly httpLease?: Duration | undefined;
+  readonly httpActivityLease?: Duration | undefined;
   /** How often the store is asked for tasks at least. */
   readonly pollInterval?: Duration | undefined;
   /** Whether runs that rest stay in memory, and their next task is kept for this worker. */
@@ -108,6 +113,32 @@ export const WORKER_OPTIONS = {
     breaks:
       "Too low: a slow worker loses its tasks, and activities run twice. Too high: what a dead one had is late by this.",
     min: 100,
+  },
+  workerHttpLease: {
+    kind: "duration",
+    default: "60s",
+    path: "worker.httpLease",
+    env: "LIMPET_WORKER_HTTP_LEASE",
+    flag: "worker-http-lease",
+    placeholder: "duration",
+    help: "How long a worker in another language has a task of a workflow, unless it says over HTTP that it is still at it.",
+    breaks:
+      "Too low: a slow worker does a task for nothing, and another one does it again. Too high: what a dead one had is late by this.",
+    min: 1_000,
+    max: 86_400_000,
+  },
+  workerHttpActivityLease: {
+    kind: "duration",
+    default: "5m",
+    path: "worker.httpActivityLease",
+    env: "LIMPET_WORKER_HTTP_ACTIVITY_LEASE",
+    flag: "worker-http-activity-lease",
+    placeholder: "duration",
+    help: "How long a worker in another language has an activity without a heartbeat. A shorter heartbeat limit of the activity counts instead.",
+    breaks:
+      "Too low: activities that are silent for longer run twice. Too high: what a dead worker had is late by this.",
+    min: 1_000,
+    max: 86_400_000,
   },
   workerPollInterval: {
     kind: "duration",

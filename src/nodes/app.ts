@@ -207,6 +207,8 @@ function workflowSettings(settings: Settings, random: Random): WorkflowSettings 
     build: settings.workerBuild,
     compatible: settings.workerCompatibleBuilds,
     leaseMs: settings.workerLease,
+    httpLeaseMs: settings.workerHttpLease,
+    httpActivityLeaseMs: settings.workerHttpActivityLease,
     pollMs: settings.workerPollInterval,
     concurrency: settings.workerConcurrency,
     cacheRuns: settings.workerCacheRuns,

@@ -17,7 +17,7 @@ import type { Arrival, RunStart, StartOutcome, StoredRun, Workflows } from "../p
 import { ActivityRunner, type StandIn } from "../workflows/activity-runner.ts";
 import { ActivityTasks } from "../workflows/activity-tasks.ts";
 import { ActivityWorker } from "../workflows/activity-worker.ts";
-import { CANCEL_KEY, sendTo } from "../workflows/arrivals.ts";
+import { sendTo } from "../workflows/arrivals.ts";
 import { closed, type StartOptions, WorkflowClient } from "../workflows/client.ts";
 import type { ActivityFunction } from "../workflows/context.ts";
 import type { AnyWorkflow } from "../workflows/definition.ts";
@@ -51,6 +51,9 @@ const FEW = 8;
 const MOST_REPLAYED = 10_000;
 
 export interface WorkflowSettings extends WorkerSettings {
+  /** Of workers in other languages. */
+  readonly httpLeaseMs: number;
+  readonly httpActivityLeaseMs: number;
   readonly patienceMs: number;
 }
 
@@ -172,11 +175,11 @@ export class WorkflowNode {
       query: (run, name, input) => this.#query(run, name, input),
       isHere: (ref) => this.worker.holds(ref),
     });
-    const { isSticky, stickyMs } = settings;
+    const { isSticky, stickyMs, httpLeaseMs: taskLeaseMs, httpActivityLeaseMs: activityLeaseMs } = settings;
     this.remote = new RemotePlane({
       ...{ clock, random, log, store: this.#store, reminders: reminderStore, book, client: this.client },
       activityTasks: this.#tasks,
-      ...{ namespace, queue, isSticky, stickyMs, now },
+      ...{ namespace, queue, isSticky, stickyMs, taskLeaseMs, activityLeaseMs, now },
       start: (start, started, at) => this.#start(start, started, at),
       arrive: (arrival) => this.#arrive(arrival),
       hasType: (type) => this.worker.has(type),
@@ -295,7 +298,6 @@ export class WorkflowNode {
   async #arrive(arrival: Arrival): Promise<{ readonly ref: number; readonly runId: string }> {
     const outcome = await sendTo(this.#store, arrival);
     if (outcome.kind === "closed") throw closed(arrival.workflowId, outcome.status);
-    if (arrival.key === CANCEL_KEY) await this.#store.wake(arrival);
     if (!this.worker.nudgeRun(outcome.ref)) {
       this.worker.nudge();
       this.remote.nudge();

@@ -45,6 +45,9 @@ export interface PlaneWorld {
   readonly queue: string;
   readonly isSticky: boolean;
   readonly stickyMs: number;
+  /** How long a worker has what it was given when it says nothing more. */
+  readonly taskLeaseMs: number;
+  readonly activityLeaseMs: number;
   /** The store's clock. */
   now(): number;
   start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
@@ -76,8 +79,8 @@ export interface Polled<Task> {
   readonly status: string;
 }
 
-const TASK_LEASE_MS = 60_000;
-const ACTIVITY_LEASE_MS = 300_000;
+/** An answer to a poll that is asked again is the same for so long, unless its lease is over earlier. */
+const ANSWER_MS = 60_000;
 const QUESTION_MS = 10_000;
 const LOOK_MS = 1_000;
 const CACHE_BYTES = 64 * 1024 * 1024;
@@ -97,7 +100,7 @@ export class RemotePlane {
   readonly #activityAnswers: PollAnswers<ActivityTask>;
 
   constructor(world: PlaneWorld) {
-    const { clock, random, log, store, namespace, isSticky, stickyMs, book } = world;
+    const { clock, random, log, store, namespace, isSticky, stickyMs, book, taskLeaseMs, activityLeaseMs } = world;
     const now = (): number => world.now();
     const dispatcherOf = (queue: string): Dispatcher => new Dispatcher({ namespace, queue, book });
     this.world = world;
@@ -107,14 +110,14 @@ export class RemotePlane {
     this.questions = new RemoteQuestions(clock, random);
     this.questions.asked = () => this.#waiting.nudge();
     this.tasks = new RemoteTasks({
-      ...{ clock, random, log, store, namespace, leaseMs: TASK_LEASE_MS, isSticky, stickyMs, now, dispatcherOf },
+      ...{ clock, random, log, store, namespace, leaseMs: taskLeaseMs, isSticky, stickyMs, now, dispatcherOf },
       staleMs: this.workers.staleMs,
       runs: this.runs,
       written: (append) => this.#written(append),
       claimed: (mode) => this.claims.add(mode),
     });
     this.activities = new RemoteActivities({
-      ...{ random, store: world.reminders, tasks: world.activityTasks, namespace, leaseMs: ACTIVITY_LEASE_MS, now },
+      ...{ random, store: world.reminders, tasks: world.activityTasks, namespace, leaseMs: activityLeaseMs, now },
       endOf: async ({ workflowId, runId }) => {
         const run = await store.find({ namespace, workflowId, runId });
         return run?.status === "running" ? undefined : (run?.status ?? "unknown");
@@ -128,8 +131,8 @@ export class RemotePlane {
       validate: (run, name, input) => this.#validate(run, name, input),
     });
     this.#waiting = new Waiting(clock, LOOK_MS);
-    this.#taskAnswers = new PollAnswers(clock, MOST_POLLS, TASK_LEASE_MS);
-    this.#activityAnswers = new PollAnswers(clock, MOST_POLLS, TASK_LEASE_MS);
+    this.#taskAnswers = new PollAnswers(clock, MOST_POLLS, Math.min(ANSWER_MS, taskLeaseMs));
+    this.#activityAnswers = new PollAnswers(clock, MOST_POLLS, Math.min(ANSWER_MS, activityLeaseMs));
   }
 
   /** There may be something to do. */

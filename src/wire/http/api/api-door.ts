@@ -13,7 +13,8 @@ import {
   NAMESPACE_HEADER,
   PROTOCOL_HEADER,
   PROTOCOL_VERSION,
-  SERVER_CAPABILITIES,
+  serverCapabilities,
+  type ToldSettings,
 } from "./cluster-info.ts";
 import { parseFields } from "./fields.ts";
 
@@ -33,25 +34,25 @@ export async function handleApi(
   let route: ApiRoute | undefined;
   try {
     const found = findApi(verb, path);
-    if ("allow" in found) return nothingThere(found.allow);
+    if ("allow" in found) return nothingThere(found.allow, plane.world);
     route = found.route;
     const minor = checkVersion(route.plane, exchange);
     checkNamespace(exchange, host.namespace);
     const fields = verb === "GET" ? {} : parseFields(await exchange.body());
     const { names } = route;
     const call = { plane, host, names, query: new URLSearchParams(query), fields, minor, gone: exchange.gone };
-    return enveloped(route, await route.handler(call));
+    return enveloped(route, await route.handler(call), plane.world);
   } catch (error) {
     // What is broken inside is told by the door, which logs it.
     if (!(error instanceof LimpetError) || error.code === "INVARIANT") throw error;
-    return enveloped(route, refusal(error));
+    return enveloped(route, refusal(error), plane.world);
   }
 }
 
-function nothingThere(allow: readonly string[]): Answer {
+function nothingThere(allow: readonly string[], settings: ToldSettings): Answer {
   if (allow.length === 0)
-    return enveloped(undefined, refusalOf(404, "route_not_found", "there is nothing at this path"));
-  const answer = enveloped(undefined, refusalOf(405, "method_not_allowed", `use ${allow.join(", ")}`));
+    return enveloped(undefined, refusalOf(404, "route_not_found", "there is nothing at this path"), settings);
+  const answer = enveloped(undefined, refusalOf(405, "method_not_allowed", `use ${allow.join(", ")}`), settings);
   return { ...answer, headers: { ...answer.headers, allow: allow.join(", ") } };
 }
 
@@ -127,11 +128,11 @@ function refusal(error: LimpetError): ApiAnswer {
 }
 
 /** Workers hear with every answer what can be asked of this system; others, which operation it was. */
-function enveloped(route: ApiRoute | undefined, { status, body }: ApiAnswer): Answer {
+function enveloped(route: ApiRoute | undefined, { status, body }: ApiAnswer, settings: ToldSettings): Answer {
   const { plane = "open", operation } = route ?? {};
   const more =
     plane === "worker"
-      ? { protocol_version: PROTOCOL_VERSION, server_capabilities: SERVER_CAPABILITIES }
+      ? { protocol_version: PROTOCOL_VERSION, server_capabilities: serverCapabilities(settings) }
       : plane === "control"
         ? { control_plane: { operation, version: CONTROL_VERSION } }
         : {};

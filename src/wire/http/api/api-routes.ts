@@ -55,7 +55,7 @@ const both = (path: string, operation: string, handler: ApiHandler): Row[] => [
 ];
 
 const ROWS: readonly Row[] = [
-  ["GET", "cluster/info", "open", "cluster_info", ({ host }) => ok(clusterInfo(host))],
+  ["GET", "cluster/info", "open", "cluster_info", ({ host, plane }) => ok(clusterInfo(host, plane.world))],
   ["POST", "worker/register", "worker", "register", register],
   ["POST", "worker/heartbeat", "worker", "heartbeat", heartbeat],
   ["DELETE", "worker/registrations/*", "worker", "deregister", deregister],

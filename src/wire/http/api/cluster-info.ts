@@ -21,7 +21,7 @@ export const MOST_POLL_SECONDS = 60;
 export const HISTORY_PAGE = 500;
 export const MOST_HISTORY_PAGE = 1_000;
 
-export const SERVER_CAPABILITIES = {
+const CAPABILITIES = {
   long_poll_timeout: LONG_POLL_SECONDS,
   query_tasks: true,
   poll_status: true,
@@ -47,7 +47,6 @@ export const SERVER_CAPABILITIES = {
       response_discriminator: "task.task_kind",
     },
   },
-  sticky_execution: { supported: true },
   worker_status: { heartbeat_interval_seconds: HEARTBEAT_SECONDS, stale_after_seconds: STALE_SECONDS },
   workflow_history_budget: {
     recommended_events: HISTORY_SUGGESTED_EVENTS,
@@ -56,6 +55,23 @@ export const SERVER_CAPABILITIES = {
     max_bytes: HISTORY_MOST_BYTES,
   },
 } as const;
+
+/** What differs from host to host. */
+export interface ToldSettings {
+  readonly isSticky: boolean;
+  readonly stickyMs: number;
+  readonly taskLeaseMs: number;
+  readonly activityLeaseMs: number;
+}
+
+export function serverCapabilities({ isSticky, stickyMs, taskLeaseMs, activityLeaseMs }: ToldSettings) {
+  return {
+    ...CAPABILITIES,
+    // `supported` says that the fields are understood; workers that keep runs in memory do not begin without it.
+    sticky_execution: { supported: true, enabled: isSticky, ttl_seconds: stickyMs / 1_000, history_tail: true },
+    leases: { workflow_task_seconds: taskLeaseMs / 1_000, activity_task_seconds: activityLeaseMs / 1_000 },
+  };
+}
 
 const REQUEST_CONTRACT = {
   schema: "durable-workflow.v2.control-plane-request.contract",
@@ -86,11 +102,10 @@ const AUTH_CONTRACT = {
   redaction: { never_echo: ["bearer_tokens", "private_keys", "raw_authorization_headers"] },
 } as const;
 
-export function clusterInfo(host: {
-  readonly incarnation: string;
-  readonly version: string;
-  readonly namespace: string;
-}) {
+export function clusterInfo(
+  host: { readonly incarnation: string; readonly version: string; readonly namespace: string },
+  settings: ToldSettings,
+) {
   return {
     server_id: host.incarnation,
     version: host.version,
@@ -104,7 +119,7 @@ export function clusterInfo(host: {
     worker_protocol: {
       version: PROTOCOL_VERSION,
       header: "X-Durable-Workflow-Protocol-Version",
-      server_capabilities: SERVER_CAPABILITIES,
+      server_capabilities: serverCapabilities(settings),
     },
     auth_composition_contract: AUTH_CONTRACT,
     limits: { max_payload_bytes: LIMITS.workflowPayloadBytes, max_commands_per_task: MOST_COMMANDS },

@@ -18,7 +18,10 @@ describe("what this system says of itself", () => {
     assert.equal(auth_composition_contract!.version, 1);
     const capabilities = worker_protocol!.server_capabilities as Json;
     assert.equal(capabilities.query_tasks, true);
-    assert.deepEqual(capabilities.sticky_execution, { supported: true });
+    assert.deepEqual(capabilities.sticky_execution, {
+      ...{ supported: true, enabled: true, ttl_seconds: 300, history_tail: true },
+    });
+    assert.deepEqual(capabilities.leases, { workflow_task_seconds: 60, activity_task_seconds: 300 });
   });
 
   it("comes with every answer to a worker, also with a refusal", async (t) => {
