@@ -6,6 +6,8 @@ export type { ActorOptions } from "./actors/actor-options.ts";
 export type { ActorReminders } from "./actors/actor-reminders.ts";
 export type { ActorWorkflows } from "./actors/actor-workflows.ts";
 export type { ActorClass, CallSettings, Remote } from "./actors/remote.ts";
+export type { ShardedOptions, ShardedPlacement } from "./actors/sharded-options.ts";
+export { sharded } from "./actors/sharded-options.ts";
 export type { Placement, StickyOptions, StickyPlacement } from "./actors/sticky-options.ts";
 export { sticky } from "./actors/sticky-options.ts";
 export type { ActorTimers, TimerSchedule } from "./actors/timers.ts";
@@ -13,6 +15,7 @@ export type { ClusterSettings, HttpSettings, LimpetSettings, LogLevel } from "./
 export type { Duration } from "./kernel/durations.ts";
 export type { ErrorCode, Verdict } from "./kernel/errors.ts";
 export { isLimpetError, LimpetError } from "./kernel/errors.ts";
+export type { ShardHostInfo, ShardMoveWish, ShardStrategy } from "./kernel/shard-strategy.ts";
 export type { App, LimpetOptions } from "./nodes/app.ts";
 export { limpet } from "./nodes/app.ts";
 export type { AppJobs, AppReminders } from "./nodes/app-reminders.ts";

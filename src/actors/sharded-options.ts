@@ -3,6 +3,7 @@ import type { Duration } from "../kernel/durations.ts";
 import { parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { didYouMean } from "../kernel/nearest.ts";
+import type { ShardStrategy } from "../kernel/shard-strategy.ts";
 import type { ShardedRule, StrategyRule } from "../kernel/sharded-rule.ts";
 import { DEFAULT_SHARDS, MOST_SHARDS, shardOf } from "../kernel/shards.ts";
 
@@ -21,9 +22,10 @@ export interface ShardedOptions {
   readonly version?: string | undefined;
   /**
    * `"least"`, unless given: each shard goes to the host with the fewest, and some move when hosts come. `"hashed"`: shards of the same
-   * number live on the same host, whatever their type. `"told"`: where the application says, by the names of hosts.
+   * number live on the same host, whatever their type. `"told"`: where the application says, by the names of hosts; see `app.shards()`.
+   * Or a strategy of your own: every host of the type brings it, and one of them is asked.
    */
-  readonly strategy?: "least" | "hashed" | "told" | undefined;
+  readonly strategy?: "least" | "hashed" | "told" | ShardStrategy | undefined;
   /** For `"least"`: shards that move in one round, at most; and the same as a share of all shards. */
   readonly absoluteLimit?: number | undefined;
   readonly relativeLimit?: number | undefined;
@@ -42,6 +44,8 @@ export interface ShardedPlacement extends ShardedOptions {
 
 export interface ResolvedSharded {
   readonly rule: ShardedRule;
+  /** What the application wrote; undefined: it uses one of ours. */
+  readonly strategy: ShardStrategy | undefined;
   /** Of how ids become shards. */
   readonly version: string;
   readonly shardOf: (id: string) => number;
@@ -79,13 +83,15 @@ export function resolveSharded(placement: ShardedPlacement, where: string): Reso
     rebalanceMs: duration(placement.rebalance, 10_000, `${where}.rebalance`),
     handOffMs: duration(placement.handOff, 10_000, `${where}.handOff`),
   };
-  return { rule, ...readExtractor(placement, shards, where) };
+  const strategy = typeof placement.strategy === "object" ? placement.strategy : undefined;
+  return { rule, strategy, ...readExtractor(placement, shards, where) };
 }
 
 function readStrategy(
   { strategy = "least", absoluteLimit, relativeLimit }: ShardedOptions,
   where: string,
 ): StrategyRule {
+  if (typeof strategy === "object" && strategy !== null) return readOwn(strategy, where);
   if (!STRATEGIES.includes(strategy)) {
     const rest = didYouMean(String(strategy), [...STRATEGIES]) || `; known are ${STRATEGIES.join(", ")}`;
     throw invalid(`${where}.strategy is not known: ${String(strategy)}${rest}`);
@@ -98,6 +104,15 @@ function readStrategy(
     absoluteLimit: whole(absoluteLimit, 100, MOST_SHARDS, `${where}.absoluteLimit`),
     relativeLimit: share,
   };
+}
+
+/** Functions are looked at here; what they say is looked at whenever they say it. */
+function readOwn({ home, moves }: ShardStrategy, where: string): StrategyRule {
+  if (typeof home !== "function") throw invalid(`${where}.strategy must have a method home(shard, hosts, asker)`);
+  if (moves !== undefined && typeof moves !== "function") {
+    throw invalid(`${where}.strategy.moves must be a method moves(hosts, moving)`);
+  }
+  return { kind: "own" };
 }
 
 function readExtractor(

@@ -83,6 +83,7 @@ export const CATALOGUE = {
   NOT_SETTLED: { retry: "later", status: 503 },
   LINK_FULL: { retry: "later", status: 503 },
   NOT_STICKY: { retry: "never", status: 404 },
+  NOT_SHARDED: { retry: "never", status: 404 },
   HOST_UNKNOWN: { retry: "never", status: 404 },
   NOT_LEADER: { retry: "elsewhere", status: 503 },
   PROTOCOL: { retry: "never", status: 400 },

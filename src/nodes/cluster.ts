@@ -56,6 +56,7 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
       namespace,
       address: door.address,
       name: settings.clusterName || hostname(),
+      build: settings.workerBuild,
       moveTimeoutMs: settings.moveTimeout,
     },
     {

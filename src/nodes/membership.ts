@@ -26,6 +26,8 @@ export interface MembershipSettings {
   /** Where other hosts call this one. */
   readonly address: string;
   readonly name: string;
+  /** What it was built from; empty or left out: that is not known. */
+  readonly build?: string | undefined;
   readonly moveTimeoutMs: number;
 }
 
@@ -239,6 +241,7 @@ export class Membership implements Placement {
       types: this.#types,
       sticky: this.#sticky.rules(),
       sharded: this.#shards.rules(),
+      build: this.#settings.build || undefined,
       unlocked: this.#tables.unlocked(),
       ...this.#world.identity,
     });
@@ -311,6 +314,8 @@ export class Membership implements Placement {
       case "shardHomes":
       case "shardGather":
       case "shardStop":
+      case "shardAdvise":
+      case "shardCount":
         this.#shards.heard(message);
         break;
       default:

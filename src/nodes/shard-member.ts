@@ -10,6 +10,7 @@ import type { ControlStream } from "../ports/control.ts";
 import type { Log } from "../ports/log.ts";
 import { HERE, type Route, WAIT } from "../ports/placement.ts";
 import { ShardRegion } from "../sharding/shard-region.ts";
+import { advise, countActors } from "./shard-adviser.ts";
 
 export interface ShardMemberWorld {
   readonly clock: Clock;
@@ -157,12 +158,26 @@ export class ShardMember {
           if (host === undefined) region.livesNowhere(shard);
           else region.lives(shard, host);
         }
-        this.#world.changed([type]);
+        // What lives nowhere, or with a host that no table here knows yet, is asked for again in a while or with the next table. Whoever
+        // were woken now would ask at once, and hear the same.
+        if (message.homes.some(({ shard }) => region.isClear(shard))) this.#world.changed([type]);
         break;
       case "shardGather":
         region.gather(message.shard, message.move);
         this.#stream?.send({ kind: "shardKept", type, shard: message.shard, move: message.move });
         break;
+      case "shardAdvise": {
+        const stream = this.#stream;
+        const strategy = this.#world.catalog.types.get(type)?.options.sharded?.strategy;
+        void advise(message, strategy).then((advice) => stream?.send(advice));
+        break;
+      }
+      case "shardCount": {
+        const counts = countActors(this.#world.catalog.types.get(type), region.held);
+        const [shards, actors] = [[...counts.keys()], [...counts.values()]];
+        this.#stream?.send({ kind: "shardCounts", question: message.question, type, shards, actors });
+        break;
+      }
       case "shardStop":
         region.stop(message.shard, message.move);
         void this.#stop(type, message.shard, region);

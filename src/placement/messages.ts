@@ -10,6 +10,8 @@
 //
 // Of sharded types (sharding/type-shards.ts) a host asks where a shard lives with `shardAsk`, and hears `shardHomes`. When one moves everybody
 // hears `shardGather` and says `shardKept`; its home hears `shardStop` and says `shardStopped`; then `shardHomes` tells of the new one.
+// A strategy that is code of the application runs on hosts: the leader asks one of them with `shardAdvise`. For people it asks all of them
+// how many actors each shard has, with `shardCount`.
 import type { LostRule } from "../kernel/lost-rule.ts";
 import type { ShardedRules } from "../kernel/sharded-rule.ts";
 
@@ -154,7 +156,35 @@ export type ShardReport =
       readonly wasForced: boolean;
     }
   /** It is to be the home of none of these any more, as soon as others can be. */
-  | { readonly kind: "shardLeave"; readonly types: readonly string[] };
+  | { readonly kind: "shardLeave"; readonly types: readonly string[] }
+  /** What its code says to `shardAdvise`. `problem`: why it says nothing, or not all that was asked. */
+  | {
+      readonly kind: "shardAdvice";
+      readonly question: number;
+      readonly type: string;
+      readonly choices: readonly ShardChoice[];
+      readonly problem: string | undefined;
+    }
+  /** How many actors of each are in memory there; `actors` belongs to the shards one by one. */
+  | {
+      readonly kind: "shardCounts";
+      readonly question: number;
+      readonly type: string;
+      readonly shards: readonly number[];
+      readonly actors: readonly number[];
+    };
+
+/** A host that may be the home of shards of a type, and those that it is the home of. */
+export interface ShardRegionEntry extends TableHost {
+  readonly build: string;
+  readonly shards: readonly number[];
+}
+
+/** `incarnation`: of the host where it shall live; undefined: that is not said. */
+export interface ShardChoice {
+  readonly shard: number;
+  readonly incarnation: string | undefined;
+}
 
 /** What the leader says about them. */
 export type ShardOrder =
@@ -172,7 +202,20 @@ export type ShardOrder =
       readonly move: number;
       /** Where it is likely to live next. */
       readonly to: TableHost | undefined;
-    };
+    }
+  /** The type's own strategy is asked where these shall live, for whom; if there are none, which shards should move. */
+  | {
+      readonly kind: "shardAdvise";
+      /** By which the leader knows the answer. */
+      readonly question: number;
+      readonly type: string;
+      readonly regions: readonly ShardRegionEntry[];
+      /** On their way, and counted where they will be. */
+      readonly moving: readonly number[];
+      readonly wanted: readonly { readonly shard: number; readonly asker: string | undefined }[];
+    }
+  /** How many actors are there? */
+  | { readonly kind: "shardCount"; readonly question: number; readonly type: string };
 
 export type SchedulerMessage =
   | { readonly kind: "welcome"; readonly term: number; readonly leaseMs: number }

@@ -69,6 +69,8 @@ function writeReport(message: HostMessage): proto.HostReport["report"] {
     case "shardKept":
     case "shardStopped":
     case "shardLeave":
+    case "shardAdvice":
+    case "shardCounts":
       return writeShardReport(message);
     case "goodbye":
       return { case: "goodbye", value: create(proto.GoodbyeSchema) };
@@ -139,6 +141,8 @@ export function readHostMessage({ report }: proto.HostReport): HostMessage {
     case "shardKept":
     case "shardStopped":
     case "shardsLeft":
+    case "shardAdvice":
+    case "shardCounts":
       return readShardReport(report);
     case "goodbye":
       return { kind: "goodbye" };
@@ -220,6 +224,8 @@ function writeReply(message: Exclude<SchedulerMessage, { kind: "order" }>): prot
     case "shardHomes":
     case "shardGather":
     case "shardStop":
+    case "shardAdvise":
+    case "shardCount":
       return writeShardReply(message);
   }
 }
@@ -253,6 +259,8 @@ export class ReplyReader {
       case "shardHomes":
       case "shardGather":
       case "shardStop":
+      case "shardAdvise":
+      case "shardCount":
         return readShardReply(reply);
       default:
         return refuse("a reply of the scheduler says nothing that this process knows");

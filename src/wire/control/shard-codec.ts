@@ -4,9 +4,9 @@ import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { ShardedRule, ShardedRules, StrategyRule } from "../../kernel/sharded-rule.ts";
 import { MOST_SHARDS } from "../../kernel/shards.ts";
-import type { ShardOrder, ShardReport } from "../../placement/messages.ts";
+import type { ShardOrder, ShardRegionEntry, ShardReport } from "../../placement/messages.ts";
 import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
-import { readTypes, readWhole, readWord, refuse, writeWhole } from "./checks.ts";
+import { cutReason, readId, readText, readTypes, readWhole, readWord, refuse, writeWhole } from "./checks.ts";
 import { readTableHost, writeTableHost } from "./order-codec.ts";
 
 // ——— Rules.
@@ -60,7 +60,7 @@ function readStrategy(strategy: proto.ShardedRule["strategy"]): StrategyRule {
 
 type Report = Extract<
   proto.HostReport["report"],
-  { case: "shardQuestions" | "shardKept" | "shardStopped" | "shardsLeft" }
+  { case: "shardQuestions" | "shardKept" | "shardStopped" | "shardsLeft" | "shardAdvice" | "shardCounts" }
 >;
 
 interface Step {
@@ -83,6 +83,24 @@ function readStep(step: proto.ShardStep | undefined): Step {
 
 const readShard = (shard: number): number => (shard < MOST_SHARDS ? shard : refuse(`there is no shard ${shard}`));
 
+function readShards(shards: readonly number[]): readonly number[] {
+  if (shards.length > MOST_SHARDS) refuse(`${shards.length} shards are more than there can be`);
+  return shards.map(readShard);
+}
+
+interface Asked {
+  readonly question: number;
+  readonly type: string;
+}
+
+const writeAsked = ({ question, type }: Asked): { question: bigint; actorType: string } => {
+  return { question: writeWhole(question, "a question"), actorType: type };
+};
+
+const readAsked = ({ question, actorType }: { question: bigint; actorType: string }): Asked => {
+  return { question: readWhole(question, "a question"), type: readWord(actorType, "actor type") };
+};
+
 /** There is one for each shard at most. */
 function fewEnough<T>(list: readonly T[]): T[] {
   invariant(list.length <= MOST_SHARDS, "a message is about each shard once");
@@ -104,6 +122,15 @@ export function writeShardReport(message: ShardReport): Report {
     }
     case "shardLeave":
       return { case: "shardsLeft", value: create(proto.ShardsLeftSchema, { actorTypes: [...message.types] }) };
+    case "shardAdvice":
+      return { case: "shardAdvice", value: writeAdvice(message) };
+    case "shardCounts": {
+      const [shards, actors] = [fewEnough(message.shards), fewEnough(message.actors)];
+      return {
+        case: "shardCounts",
+        value: create(proto.ShardCountsSchema, { ...writeAsked(message), shards, actors }),
+      };
+    }
   }
 }
 
@@ -111,8 +138,7 @@ export function readShardReport(report: Report): ShardReport {
   switch (report.case) {
     case "shardQuestions": {
       const { actorType, shards } = report.value;
-      if (shards.length > MOST_SHARDS) refuse(`${shards.length} shards are more than there can be`);
-      return { kind: "shardAsk", type: readWord(actorType, "actor type"), shards: shards.map(readShard) };
+      return { kind: "shardAsk", type: readWord(actorType, "actor type"), shards: readShards(shards) };
     }
     case "shardKept":
       return { kind: "shardKept", ...readStep(report.value) };
@@ -120,12 +146,82 @@ export function readShardReport(report: Report): ShardReport {
       return { kind: "shardStopped", ...readStep(report.value.step), wasForced: report.value.forced };
     case "shardsLeft":
       return { kind: "shardLeave", types: readTypes(report.value.actorTypes, LIMITS.typesPerHost) };
+    case "shardAdvice":
+      return readAdvice(report.value);
+    case "shardCounts": {
+      const [shards, actors] = [readShards(report.value.shards), report.value.actors];
+      if (actors.length !== shards.length) refuse("a number of actors belongs to each shard");
+      return { kind: "shardCounts", ...readAsked(report.value), shards, actors };
+    }
   }
+}
+
+type Advice = Extract<ShardReport, { kind: "shardAdvice" }>;
+
+function writeAdvice(message: Advice): proto.ShardAdvice {
+  const choices = fewEnough(message.choices).map(({ shard, incarnation }) => {
+    return create(proto.ShardChoiceSchema, { shard, ...(incarnation === undefined ? {} : { incarnation }) });
+  });
+  const problem = message.problem === undefined ? {} : { problem: cutReason(message.problem) };
+  return create(proto.ShardAdviceSchema, { ...writeAsked(message), choices, ...problem });
+}
+
+function readAdvice(advice: proto.ShardAdvice): Advice {
+  const { choices, problem } = advice;
+  if (choices.length > MOST_SHARDS) refuse(`${choices.length} shards are more than there can be`);
+  return {
+    kind: "shardAdvice",
+    ...readAsked(advice),
+    choices: choices.map(({ shard, incarnation }) => ({
+      shard: readShard(shard),
+      incarnation: incarnation === undefined ? undefined : readId(incarnation, "the incarnation of a host"),
+    })),
+    problem: problem === undefined ? undefined : cutReason(problem),
+  };
 }
 
 // ——— Of the leading scheduler.
 
-type Reply = Extract<proto.SchedulerReply["reply"], { case: "shardHomes" | "shardGather" | "shardStop" }>;
+type Reply = Extract<
+  proto.SchedulerReply["reply"],
+  { case: "shardHomes" | "shardGather" | "shardStop" | "shardAdvise" | "shardCount" }
+>;
+
+export const writeRegion = (region: ShardRegionEntry): proto.ShardRegion => {
+  const { build, shards } = region;
+  return create(proto.ShardRegionSchema, { host: writeTableHost(region), build, shards: fewEnough(shards) });
+};
+
+export function readRegion({ host, build, shards }: proto.ShardRegion): ShardRegionEntry {
+  if (host === undefined) return refuse("it is not said whose shards these are");
+  return { ...readTableHost(host), build: readText(build, "the build of a host"), shards: readShards(shards) };
+}
+
+type Question = Extract<ShardOrder, { kind: "shardAdvise" }>;
+
+function writeQuestion(message: Question): proto.ShardAdviceRequest {
+  const wanted = fewEnough(message.wanted).map(({ shard, asker }) => {
+    return create(proto.WantedShardSchema, { shard, ...(asker === undefined ? {} : { asker }) });
+  });
+  const regions = message.regions.map(writeRegion);
+  const moving = fewEnough(message.moving);
+  return create(proto.ShardAdviceRequestSchema, { ...writeAsked(message), regions, moving, wanted });
+}
+
+function readQuestion(question: proto.ShardAdviceRequest): Question {
+  const { regions, moving, wanted } = question;
+  if (wanted.length > MOST_SHARDS) refuse(`${wanted.length} shards are more than there can be`);
+  return {
+    kind: "shardAdvise",
+    ...readAsked(question),
+    regions: regions.map(readRegion),
+    moving: readShards(moving),
+    wanted: wanted.map(({ shard, asker }) => ({
+      shard: readShard(shard),
+      asker: asker === undefined ? undefined : readId(asker, "the incarnation of a host"),
+    })),
+  };
+}
 
 export function writeShardReply(message: ShardOrder): Reply {
   switch (message.kind) {
@@ -142,6 +238,10 @@ export function writeShardReply(message: ShardOrder): Reply {
       const next = to === undefined ? {} : { next: writeTableHost(to) };
       return { case: "shardStop", value: create(proto.ShardStopSchema, { step: writeStep(message), ...next }) };
     }
+    case "shardAdvise":
+      return { case: "shardAdvise", value: writeQuestion(message) };
+    case "shardCount":
+      return { case: "shardCount", value: create(proto.ShardCountRequestSchema, writeAsked(message)) };
   }
 }
 
@@ -162,5 +262,9 @@ export function readShardReply(reply: Reply): ShardOrder {
       const { step, next } = reply.value;
       return { kind: "shardStop", ...readStep(step), to: next && readTableHost(next) };
     }
+    case "shardAdvise":
+      return readQuestion(reply.value);
+    case "shardCount":
+      return { kind: "shardCount", ...readAsked(reply.value) };
   }
 }

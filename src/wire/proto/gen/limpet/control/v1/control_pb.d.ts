@@ -188,6 +188,18 @@ export declare type HostReport = Message<"limpet.control.v1.HostReport"> & {
      */
     value: ShardsLeft;
     case: "shardsLeft";
+  } | {
+    /**
+     * @generated from field: limpet.control.v1.ShardAdvice shard_advice = 15;
+     */
+    value: ShardAdvice;
+    case: "shardAdvice";
+  } | {
+    /**
+     * @generated from field: limpet.control.v1.ShardCounts shard_counts = 16;
+     */
+    value: ShardCounts;
+    case: "shardCounts";
   } | { case: undefined; value?: undefined };
 };
 
@@ -560,6 +572,219 @@ export declare type ShardStop = Message<"limpet.control.v1.ShardStop"> & {
  * Use `create(ShardStopSchema)` to create a new message.
  */
 export declare const ShardStopSchema: GenMessage<ShardStop>;
+
+/**
+ * ShardRegion is a host that may be the home of shards, and those that it is the home of.
+ *
+ * @generated from message limpet.control.v1.ShardRegion
+ */
+export declare type ShardRegion = Message<"limpet.control.v1.ShardRegion"> & {
+  /**
+   * @generated from field: limpet.control.v1.TableHost host = 1;
+   */
+  host?: TableHost | undefined;
+
+  /**
+   * What it was built from; empty when that is not known.
+   *
+   * @generated from field: string build = 2;
+   */
+  build: string;
+
+  /**
+   * @generated from field: repeated uint32 shards = 3;
+   */
+  shards: number[];
+};
+
+/**
+ * Describes the message limpet.control.v1.ShardRegion.
+ * Use `create(ShardRegionSchema)` to create a new message.
+ */
+export declare const ShardRegionSchema: GenMessage<ShardRegion>;
+
+/**
+ * ShardAdviceRequest asks the application's own strategy where shards shall live; without any, which ones should move.
+ *
+ * @generated from message limpet.control.v1.ShardAdviceRequest
+ */
+export declare type ShardAdviceRequest = Message<"limpet.control.v1.ShardAdviceRequest"> & {
+  /**
+   * By which the leader knows the answer.
+   *
+   * @generated from field: uint64 question = 1;
+   */
+  question: bigint;
+
+  /**
+   * @generated from field: string actor_type = 2;
+   */
+  actorType: string;
+
+  /**
+   * @generated from field: repeated limpet.control.v1.ShardRegion regions = 3;
+   */
+  regions: ShardRegion[];
+
+  /**
+   * Those that are on their way.
+   *
+   * @generated from field: repeated uint32 moving = 4;
+   */
+  moving: number[];
+
+  /**
+   * @generated from field: repeated limpet.control.v1.WantedShard wanted = 5;
+   */
+  wanted: WantedShard[];
+};
+
+/**
+ * Describes the message limpet.control.v1.ShardAdviceRequest.
+ * Use `create(ShardAdviceRequestSchema)` to create a new message.
+ */
+export declare const ShardAdviceRequestSchema: GenMessage<ShardAdviceRequest>;
+
+/**
+ * WantedShard is one that has no home.
+ *
+ * @generated from message limpet.control.v1.WantedShard
+ */
+export declare type WantedShard = Message<"limpet.control.v1.WantedShard"> & {
+  /**
+   * @generated from field: uint32 shard = 1;
+   */
+  shard: number;
+
+  /**
+   * The incarnation of the host that asks for it.
+   *
+   * @generated from field: optional string asker = 2;
+   */
+  asker?: string | undefined;
+};
+
+/**
+ * Describes the message limpet.control.v1.WantedShard.
+ * Use `create(WantedShardSchema)` to create a new message.
+ */
+export declare const WantedShardSchema: GenMessage<WantedShard>;
+
+/**
+ * ShardAdvice is what the strategy said.
+ *
+ * @generated from message limpet.control.v1.ShardAdvice
+ */
+export declare type ShardAdvice = Message<"limpet.control.v1.ShardAdvice"> & {
+  /**
+   * @generated from field: uint64 question = 1;
+   */
+  question: bigint;
+
+  /**
+   * @generated from field: string actor_type = 2;
+   */
+  actorType: string;
+
+  /**
+   * @generated from field: repeated limpet.control.v1.ShardChoice choices = 3;
+   */
+  choices: ShardChoice[];
+
+  /**
+   * Why it said nothing, or not all that was asked.
+   *
+   * @generated from field: optional string problem = 4;
+   */
+  problem?: string | undefined;
+};
+
+/**
+ * Describes the message limpet.control.v1.ShardAdvice.
+ * Use `create(ShardAdviceSchema)` to create a new message.
+ */
+export declare const ShardAdviceSchema: GenMessage<ShardAdvice>;
+
+/**
+ * ShardChoice is where one shall live. Without a host: wherever the strategy says then.
+ *
+ * @generated from message limpet.control.v1.ShardChoice
+ */
+export declare type ShardChoice = Message<"limpet.control.v1.ShardChoice"> & {
+  /**
+   * @generated from field: uint32 shard = 1;
+   */
+  shard: number;
+
+  /**
+   * @generated from field: optional string incarnation = 2;
+   */
+  incarnation?: string | undefined;
+};
+
+/**
+ * Describes the message limpet.control.v1.ShardChoice.
+ * Use `create(ShardChoiceSchema)` to create a new message.
+ */
+export declare const ShardChoiceSchema: GenMessage<ShardChoice>;
+
+/**
+ * ShardCountRequest asks how many actors are in memory, shard by shard.
+ *
+ * @generated from message limpet.control.v1.ShardCountRequest
+ */
+export declare type ShardCountRequest = Message<"limpet.control.v1.ShardCountRequest"> & {
+  /**
+   * @generated from field: uint64 question = 1;
+   */
+  question: bigint;
+
+  /**
+   * @generated from field: string actor_type = 2;
+   */
+  actorType: string;
+};
+
+/**
+ * Describes the message limpet.control.v1.ShardCountRequest.
+ * Use `create(ShardCountRequestSchema)` to create a new message.
+ */
+export declare const ShardCountRequestSchema: GenMessage<ShardCountRequest>;
+
+/**
+ * ShardCounts answer it.
+ *
+ * @generated from message limpet.control.v1.ShardCounts
+ */
+export declare type ShardCounts = Message<"limpet.control.v1.ShardCounts"> & {
+  /**
+   * @generated from field: uint64 question = 1;
+   */
+  question: bigint;
+
+  /**
+   * @generated from field: string actor_type = 2;
+   */
+  actorType: string;
+
+  /**
+   * @generated from field: repeated uint32 shards = 3;
+   */
+  shards: number[];
+
+  /**
+   * For each of them.
+   *
+   * @generated from field: repeated uint32 actors = 4;
+   */
+  actors: number[];
+};
+
+/**
+ * Describes the message limpet.control.v1.ShardCounts.
+ * Use `create(ShardCountsSchema)` to create a new message.
+ */
+export declare const ShardCountsSchema: GenMessage<ShardCounts>;
 
 /**
  * StickyRule says what becomes of a type's sticky actors when their host is lost.
@@ -974,6 +1199,18 @@ export declare type SchedulerReply = Message<"limpet.control.v1.SchedulerReply">
      */
     value: ShardStop;
     case: "shardStop";
+  } | {
+    /**
+     * @generated from field: limpet.control.v1.ShardAdviceRequest shard_advise = 13;
+     */
+    value: ShardAdviceRequest;
+    case: "shardAdvise";
+  } | {
+    /**
+     * @generated from field: limpet.control.v1.ShardCountRequest shard_count = 14;
+     */
+    value: ShardCountRequest;
+    case: "shardCount";
   } | { case: undefined; value?: undefined };
 };
 
@@ -1921,6 +2158,340 @@ export declare type ReleaseStickyResponse = Message<"limpet.control.v1.ReleaseSt
 export declare const ReleaseStickyResponseSchema: GenMessage<ReleaseStickyResponse>;
 
 /**
+ * DescribeShardsRequest names the type.
+ *
+ * @generated from message limpet.control.v1.DescribeShardsRequest
+ */
+export declare type DescribeShardsRequest = Message<"limpet.control.v1.DescribeShardsRequest"> & {
+  /**
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * @generated from field: string actor_type = 2;
+   */
+  actorType: string;
+};
+
+/**
+ * Describes the message limpet.control.v1.DescribeShardsRequest.
+ * Use `create(DescribeShardsRequestSchema)` to create a new message.
+ */
+export declare const DescribeShardsRequestSchema: GenMessage<DescribeShardsRequest>;
+
+/**
+ * DescribeShardsResponse tells where its shards live.
+ *
+ * @generated from message limpet.control.v1.DescribeShardsResponse
+ */
+export declare type DescribeShardsResponse = Message<"limpet.control.v1.DescribeShardsResponse"> & {
+  /**
+   * @generated from field: uint32 shards = 1;
+   */
+  shards: number;
+
+  /**
+   * least, hashed, told or own.
+   *
+   * @generated from field: string strategy = 2;
+   */
+  strategy: string;
+
+  /**
+   * No shard moves for the sake of balance.
+   *
+   * @generated from field: bool paused = 3;
+   */
+  paused: boolean;
+
+  /**
+   * @generated from field: repeated limpet.control.v1.DescribedShardHost hosts = 4;
+   */
+  hosts: DescribedShardHost[];
+
+  /**
+   * @generated from field: repeated limpet.control.v1.DescribedMove moving = 5;
+   */
+  moving: DescribedMove[];
+
+  /**
+   * Newest first.
+   *
+   * @generated from field: repeated limpet.control.v1.DescribedMoved moved = 6;
+   */
+  moved: DescribedMoved[];
+
+  /**
+   * What somebody has said of where shards shall live.
+   *
+   * @generated from field: repeated limpet.control.v1.ShardPlace told = 7;
+   */
+  told: ShardPlace[];
+
+  /**
+   * Times that the application's own strategy could not be followed.
+   *
+   * @generated from field: uint64 faults = 8;
+   */
+  faults: bigint;
+};
+
+/**
+ * Describes the message limpet.control.v1.DescribeShardsResponse.
+ * Use `create(DescribeShardsResponseSchema)` to create a new message.
+ */
+export declare const DescribeShardsResponseSchema: GenMessage<DescribeShardsResponse>;
+
+/**
+ * DescribedShardHost is a host and the shards that it is the home of.
+ *
+ * @generated from message limpet.control.v1.DescribedShardHost
+ */
+export declare type DescribedShardHost = Message<"limpet.control.v1.DescribedShardHost"> & {
+  /**
+   * @generated from field: limpet.control.v1.ShardRegion region = 1;
+   */
+  region?: ShardRegion | undefined;
+
+  /**
+   * It hands its shards over.
+   *
+   * @generated from field: bool leaving = 2;
+   */
+  leaving: boolean;
+
+  /**
+   * For each of its shards, how many actors are in memory. None: it did not say in time.
+   *
+   * @generated from field: repeated uint32 actors = 3;
+   */
+  actors: number[];
+
+  /**
+   * @generated from field: bool silent = 4;
+   */
+  silent: boolean;
+};
+
+/**
+ * Describes the message limpet.control.v1.DescribedShardHost.
+ * Use `create(DescribedShardHostSchema)` to create a new message.
+ */
+export declare const DescribedShardHostSchema: GenMessage<DescribedShardHost>;
+
+/**
+ * DescribedMove is a move under way.
+ *
+ * @generated from message limpet.control.v1.DescribedMove
+ */
+export declare type DescribedMove = Message<"limpet.control.v1.DescribedMove"> & {
+  /**
+   * @generated from field: uint32 shard = 1;
+   */
+  shard: number;
+
+  /**
+   * gathering, stopping, choosing or saving.
+   *
+   * @generated from field: string phase = 2;
+   */
+  phase: string;
+
+  /**
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+
+  /**
+   * Addresses.
+   *
+   * @generated from field: string from = 4;
+   */
+  from: string;
+
+  /**
+   * @generated from field: optional string to = 5;
+   */
+  to?: string | undefined;
+
+  /**
+   * @generated from field: double for_ms = 6;
+   */
+  forMs: number;
+
+  /**
+   * @generated from field: repeated string waits_for = 7;
+   */
+  waitsFor: string[];
+};
+
+/**
+ * Describes the message limpet.control.v1.DescribedMove.
+ * Use `create(DescribedMoveSchema)` to create a new message.
+ */
+export declare const DescribedMoveSchema: GenMessage<DescribedMove>;
+
+/**
+ * DescribedMoved is a move that is over.
+ *
+ * @generated from message limpet.control.v1.DescribedMoved
+ */
+export declare type DescribedMoved = Message<"limpet.control.v1.DescribedMoved"> & {
+  /**
+   * @generated from field: uint32 shard = 1;
+   */
+  shard: number;
+
+  /**
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+
+  /**
+   * Addresses.
+   *
+   * @generated from field: string from = 3;
+   */
+  from: string;
+
+  /**
+   * @generated from field: optional string to = 4;
+   */
+  to?: string | undefined;
+
+  /**
+   * @generated from field: double took_ms = 5;
+   */
+  tookMs: number;
+
+  /**
+   * @generated from field: bool forced = 6;
+   */
+  forced: boolean;
+
+  /**
+   * In milliseconds since 1970, on the leader's clock.
+   *
+   * @generated from field: double at = 7;
+   */
+  at: number;
+};
+
+/**
+ * Describes the message limpet.control.v1.DescribedMoved.
+ * Use `create(DescribedMovedSchema)` to create a new message.
+ */
+export declare const DescribedMovedSchema: GenMessage<DescribedMoved>;
+
+/**
+ * ShardPlace says that a shard shall live on a host, which is named by its address or its name. Without one: anywhere.
+ *
+ * @generated from message limpet.control.v1.ShardPlace
+ */
+export declare type ShardPlace = Message<"limpet.control.v1.ShardPlace"> & {
+  /**
+   * @generated from field: uint32 shard = 1;
+   */
+  shard: number;
+
+  /**
+   * @generated from field: optional string host = 2;
+   */
+  host?: string | undefined;
+};
+
+/**
+ * Describes the message limpet.control.v1.ShardPlace.
+ * Use `create(ShardPlaceSchema)` to create a new message.
+ */
+export declare const ShardPlaceSchema: GenMessage<ShardPlace>;
+
+/**
+ * SteerShardsRequest says what shall be done.
+ *
+ * @generated from message limpet.control.v1.SteerShardsRequest
+ */
+export declare type SteerShardsRequest = Message<"limpet.control.v1.SteerShardsRequest"> & {
+  /**
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * @generated from field: string actor_type = 2;
+   */
+  actorType: string;
+
+  /**
+   * @generated from oneof limpet.control.v1.SteerShardsRequest.act
+   */
+  act: {
+    /**
+     * Now, once.
+     *
+     * @generated from field: limpet.control.v1.ShardPlace move = 3;
+     */
+    value: ShardPlace;
+    case: "move";
+  } | {
+    /**
+     * No shard moves for the sake of balance; false: they do again.
+     *
+     * @generated from field: bool pause = 4;
+     */
+    value: boolean;
+    case: "pause";
+  } | {
+    /**
+     * From now on.
+     *
+     * @generated from field: limpet.control.v1.ShardPlaces allocate = 5;
+     */
+    value: ShardPlaces;
+    case: "allocate";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message limpet.control.v1.SteerShardsRequest.
+ * Use `create(SteerShardsRequestSchema)` to create a new message.
+ */
+export declare const SteerShardsRequestSchema: GenMessage<SteerShardsRequest>;
+
+/**
+ * ShardPlaces are several.
+ *
+ * @generated from message limpet.control.v1.ShardPlaces
+ */
+export declare type ShardPlaces = Message<"limpet.control.v1.ShardPlaces"> & {
+  /**
+   * @generated from field: repeated limpet.control.v1.ShardPlace places = 1;
+   */
+  places: ShardPlace[];
+};
+
+/**
+ * Describes the message limpet.control.v1.ShardPlaces.
+ * Use `create(ShardPlacesSchema)` to create a new message.
+ */
+export declare const ShardPlacesSchema: GenMessage<ShardPlaces>;
+
+/**
+ * SteerShardsResponse says that it was done, or has begun.
+ *
+ * @generated from message limpet.control.v1.SteerShardsResponse
+ */
+export declare type SteerShardsResponse = Message<"limpet.control.v1.SteerShardsResponse"> & {
+};
+
+/**
+ * Describes the message limpet.control.v1.SteerShardsResponse.
+ * Use `create(SteerShardsResponseSchema)` to create a new message.
+ */
+export declare const SteerShardsResponseSchema: GenMessage<SteerShardsResponse>;
+
+/**
  * Scheduler is the control plane: who leads, who hosts what, and who may hold which actor.
  *
  * @generated from service limpet.control.v1.Scheduler
@@ -1988,6 +2559,27 @@ export declare const Scheduler: GenService<{
     methodKind: "unary";
     input: typeof ReleaseStickyRequestSchema;
     output: typeof ReleaseStickyResponseSchema;
+  },
+  /**
+   * DescribeShards tells where the shards of one type live, and how they move. The leader answers it; when the type has
+   * none, with NOT_FOUND and limpet-code NOT_SHARDED.
+   *
+   * @generated from rpc limpet.control.v1.Scheduler.DescribeShards
+   */
+  describeShards: {
+    methodKind: "unary";
+    input: typeof DescribeShardsRequestSchema;
+    output: typeof DescribeShardsResponseSchema;
+  },
+  /**
+   * SteerShards has shards of one type move, stay, or live where somebody says. The leader answers it.
+   *
+   * @generated from rpc limpet.control.v1.Scheduler.SteerShards
+   */
+  steerShards: {
+    methodKind: "unary";
+    input: typeof SteerShardsRequestSchema;
+    output: typeof SteerShardsResponseSchema;
   },
 }>;
 

@@ -1,0 +1,65 @@
+// A host answers what the leader asks about shards: what the strategy that its application wrote says, and how many actors there are.
+// The strategy is code of others. Whatever it does, there is an answer, or the leader stops waiting for it.
+import type { ActorType } from "../actors/actor-type.ts";
+import { meantHost, type ShardHostInfo, type ShardMoveWish, type ShardStrategy } from "../kernel/shard-strategy.ts";
+import type { ShardChoice, ShardOrder, ShardReport } from "../placement/messages.ts";
+
+type Question = Extract<ShardOrder, { kind: "shardAdvise" }>;
+type Advice = Extract<ShardReport, { kind: "shardAdvice" }>;
+
+export async function advise(question: Question, strategy: ShardStrategy | undefined): Promise<Advice> {
+  const { type, question: number, wanted } = question;
+  const choices: ShardChoice[] = [];
+  let problem: string | undefined;
+  try {
+    if (strategy === undefined) problem = "this host has no strategy of its own for the type";
+    else if (wanted.length === 0) choices.push(...(await moves(question, strategy)));
+    else await homes(question, strategy, choices);
+  } catch (error) {
+    problem = error instanceof Error ? error.message : String(error);
+  }
+  return { kind: "shardAdvice", question: number, type, choices, problem };
+}
+
+/** One after the other, each as if those before it lived where the strategy has said. */
+async function homes({ regions, wanted }: Question, strategy: ShardStrategy, choices: ShardChoice[]): Promise<void> {
+  const hosts = regions.map((region) => ({ ...region, shards: [...region.shards] }));
+  for (const { shard, asker } of wanted) {
+    const said: unknown = await strategy.home(
+      shard,
+      hosts,
+      hosts.find(({ incarnation }) => incarnation === asker),
+    );
+    const host = meantHost(said, hosts);
+    choices.push({ shard, incarnation: host?.incarnation });
+    host?.shards.push(shard);
+  }
+}
+
+/** What cannot be meant is left out: a host that is not there, a shard that there is not. */
+async function moves({ regions, moving }: Question, strategy: ShardStrategy): Promise<ShardChoice[]> {
+  const hosts: readonly ShardHostInfo[] = regions;
+  const said: unknown = await strategy.moves?.(hosts, new Set(moving));
+  if (!Array.isArray(said)) return [];
+  const known = new Set(hosts.flatMap(({ shards }) => shards));
+  const choices = new Map<number, ShardChoice>();
+  for (const wish of said as readonly (ShardMoveWish | undefined)[]) {
+    const { shard, to } = wish ?? {};
+    if (shard === undefined || !known.has(shard)) continue;
+    const incarnation = to === undefined ? undefined : meantHost(to, hosts)?.incarnation;
+    if (to === undefined || incarnation !== undefined) choices.set(shard, { shard, incarnation });
+  }
+  return [...choices.values()];
+}
+
+/** Actors in memory, by shard. */
+export function countActors(type: ActorType | undefined, held: ReadonlySet<number>): Map<number, number> {
+  const counts = new Map([...held].sort((a, b) => a - b).map((shard) => [shard, 0]));
+  const shardOf = type?.options.sharded?.shardOf;
+  if (type === undefined || shardOf === undefined) return counts;
+  for (const id of type.activations.keys()) {
+    const shard = shardOf(id);
+    counts.set(shard, (counts.get(shard) ?? 0) + 1);
+  }
+  return counts;
+}
