@@ -53,6 +53,11 @@ export class ShardRegion {
     return this.#asked.has(shard) ? "wait" : "ask";
   }
 
+  /** It is known where it lives, so that calls for it find their way. */
+  isClear(shard: number): boolean {
+    return !this.#kept.has(shard) && (this.#held.has(shard) || this.belief(shard) !== undefined);
+  }
+
   /** Where this host believes it to live: what it tells others that come to the wrong one. */
   belief(shard: number): ShardHome | undefined {
     const home = this.#homes.get(shard);
