@@ -5,8 +5,8 @@
 //   join: two hosts that map ids to shards in different ways would run one actor in two places.
 // - Homes are written by the leader of the current term alone; a write of an older term changes nothing. They outlive leaders: the next
 //   one knows at least what anybody was told.
-// - Remembered actors are a set for each shard. Whoever runs the shard adds and takes out. There is no fence: a change that is sent twice,
-//   or late, is made when it arrives.
+// - Remembered actors are a set for each shard, which its home changes, and nobody else: what a home before says late changes nothing. Else
+//   it could take out an actor that the home after it was told is remembered, or bring back one that was forgotten.
 
 /** How ids of a type become shards. */
 export interface ShardRule {
@@ -55,8 +55,13 @@ export interface Shards {
    * changed. Which of two goes first that are under way at once is not said.
    */
   noteHomes(term: number, changes: readonly ShardHomeChange[]): Promise<boolean>;
-  /** At most LIMITS.shardChanges of them, in one atomic step, as if each followed the one before it. */
-  remember(changes: readonly RememberedChange[]): Promise<void>;
+  /**
+   * At most LIMITS.shardChanges of them, in one atomic step, as if each followed the one before it. Answers for each whether it was made:
+   * false, if `home` is not the home of its shard. Undefined: a process that is alone, and whose shards have no homes; it is not asked.
+   */
+  remember(home: string | undefined, changes: readonly RememberedChange[]): Promise<boolean[]>;
   /** Ids of a shard behind `after`, by code point, `limit` at most. */
   remembered(shard: ShardKey, after: string | undefined, limit: number): Promise<string[]>;
+  /** Shards of a type in which actors are remembered, in order. Costs as much as there are such shards, however many actors are in them. */
+  rememberedShards(namespace: string, type: string): Promise<number[]>;
 }

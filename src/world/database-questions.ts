@@ -44,7 +44,12 @@ export interface DatabaseWatcher {
   left?(station: Station, incarnations: readonly string[]): void;
   ruled?(station: Station, asked: ShardRule, settled: ShardRule): void;
   notedHomes?(station: Station, term: number, changes: readonly ShardHomeChange[], isCurrent: boolean): void;
-  remembered?(station: Station, changes: readonly RememberedChange[]): void;
+  remembered?(
+    station: Station,
+    home: string | undefined,
+    changes: readonly RememberedChange[],
+    made: readonly boolean[],
+  ): void;
   /** Those that a commit brings are told with the commit alone. */
   reminded?(station: Station, batch: readonly ReminderWrite[], outcomes: readonly ReminderOutcome[]): void;
   claimed?(station: Station, request: ClaimRequest, claim: Claim): void;

@@ -115,7 +115,7 @@ describe("shards at a virtual database", () => {
     setting.database.watchers.push({
       ruled: (_, asked, settled) => told.push([asked.shards, settled.shards]),
       notedHomes: (_, term, changes, isCurrent) => told.push([term, changes.length, isCurrent]),
-      remembered: (_, changes) => told.push(changes.map(({ id }) => id)),
+      remembered: (_, _home, changes, made) => told.push(changes.map(({ id }, i) => [id, made[i]])),
       done: (_, question) => told.push(question),
     });
     await truth.shards.settle(truth.rule(2));
@@ -124,7 +124,7 @@ describe("shards at a virtual database", () => {
     for (const step of [...writes, ...reads]) await setting.now(step());
     await setting.now(it.shards.noteHomes(term + 1, []));
     assert.deepEqual(told, [
-      ...[[3, 2], "rule", [term, 1, true], "note homes", ["x"], "remember", "rule", "homes", "recall"],
+      ...[[3, 2], "rule", [term, 1, true], "note homes", [["x", true]], "remember", "rule", "homes", "recall"],
       ...[[term + 1, 0, false], "note homes"],
     ]);
   });

@@ -42,14 +42,19 @@ export class ShardsClient implements Shards {
     });
   }
 
-  async remember(changes: readonly RememberedChange[]): Promise<void> {
+  async remember(home: string | undefined, changes: readonly RememberedChange[]): Promise<boolean[]> {
     return this.#ask("remember", async (truth) => {
-      await truth.remember(changes);
-      for (const watcher of this.#database.watchers) watcher.remembered?.(this.#station, changes);
+      const made = await truth.remember(home, changes);
+      for (const watcher of this.#database.watchers) watcher.remembered?.(this.#station, home, changes, made);
+      return made;
     });
   }
 
   async remembered(shard: ShardKey, after: string | undefined, limit: number): Promise<string[]> {
     return this.#ask("recall", (truth) => truth.remembered(shard, after, limit));
+  }
+
+  async rememberedShards(namespace: string, type: string): Promise<number[]> {
+    return this.#ask("recall", (truth) => truth.rememberedShards(namespace, type));
   }
 }

@@ -18,9 +18,10 @@ export function shardClosingContract({ open }: ShardsHarness): void {
         await assert.rejects(shards.homes(), refused);
         await assert.rejects(shards.noteHomes(term, [it.home(0, "a")]), refused);
         await assert.rejects(shards.noteHomes(term, []), refused);
-        await assert.rejects(shards.remember([it.keep("a")]), refused);
-        await assert.rejects(shards.remember([]), refused);
+        await assert.rejects(shards.remember(undefined, [it.keep("a")]), refused);
+        await assert.rejects(shards.remember("a", []), refused);
         await assert.rejects(shards.remembered(it.shard(), undefined, 1), refused);
+        await assert.rejects(shards.rememberedShards(namespace, "Cart"), refused);
       } finally {
         await opened.dispose();
       }

@@ -92,6 +92,25 @@ export function shardCrowdContract(harness: ShardsHarness): void {
         assert.deepEqual(await it.ids(), ids.filter((_, i) => i % 2 === 1).sort(byBytes));
       }));
 
+    test("what a home says of its actors never counts once the next one was noted", () =>
+      together(async (it, [old, next]) => {
+        for (let round = 0; round < 15; round++) {
+          const [a, b] = [`a ${round}`, `b ${round}`];
+          await next.note(it.home(0, a), it.home(1, a));
+          const both = (id: string) => [it.keep(id, 0), it.keep(id, 1)];
+          assert.deepEqual(await old.shards.remember(a, both("x")), [true, true]);
+          const gone = [it.forget("x", 1), it.forget("x", 0)];
+          const late = Array.from({ length: 8 }, () => old.shards.remember(a, gone));
+          await next.note(it.home(1, b), it.home(0, b));
+          const more = Array.from({ length: 4 }, () => old.shards.remember(a, gone));
+          assert.deepEqual(await next.shards.remember(b, both("x")), [true, true]);
+          // Each counts as a whole or not at all, as both shards moved together.
+          for (const [one, other] of await Promise.all(late)) assert.equal(one, other);
+          for (const made of await Promise.all(more)) assert.deepEqual(made, [false, false]);
+          assert.deepEqual([await it.ids(0), await it.ids(1)], [["x"], ["x"]]);
+        }
+      }));
+
     test("a type that is reset by many at once is reset", () =>
       together(async (it, places) => {
         await it.shards.settle(it.rule(5));

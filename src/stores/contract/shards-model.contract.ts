@@ -32,7 +32,11 @@ const step = fc.oneof(
   },
   {
     weight: 6,
-    arbitrary: fc.record({ kind: fc.constant("remember" as const), changes: fc.array(memory, { maxLength: 8 }) }),
+    arbitrary: fc.record({
+      kind: fc.constant("remember" as const),
+      by: fc.constantFrom(undefined, "h1", "h2"),
+      changes: fc.array(memory, { maxLength: 8 }),
+    }),
   },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("homes" as const) }) },
   {
@@ -90,11 +94,7 @@ class Story {
         return;
       }
       case "remember":
-        for (const { type, shard, id, isKept } of step.changes) {
-          if (isKept) this.#kept.add(JSON.stringify([type, shard, id]));
-          else this.#kept.delete(JSON.stringify([type, shard, id]));
-        }
-        return it.shards.remember(step.changes.map((one) => ({ namespace: it.namespace, ...one })));
+        return this.#remember(step.by, step.changes);
       case "homes":
         return this.#compareHomes();
       case "read":
@@ -102,10 +102,28 @@ class Story {
     }
   }
 
+  async #remember(by: string | undefined, changes: Extract<Step, { kind: "remember" }>["changes"]): Promise<void> {
+    const { namespace, shards } = this.#it;
+    const made = changes.map(({ type, shard, id, isKept }) => {
+      if (by !== undefined && this.#homes.get(JSON.stringify([type, shard])) !== by) return false;
+      if (isKept) this.#kept.add(JSON.stringify([type, shard, id]));
+      else this.#kept.delete(JSON.stringify([type, shard, id]));
+      return true;
+    });
+    const said = await shards.remember(
+      by,
+      changes.map((one) => ({ namespace, ...one })),
+    );
+    assert.deepEqual(said, made);
+  }
+
   async end(): Promise<void> {
     await this.#compareHomes();
     for (const type of TYPES) {
       for (let shard = 0; shard < SHARDS; shard++) await this.#compareIds(type, shard, undefined, 100);
+      const all = Array.from({ length: SHARDS }, (_, shard) => shard);
+      const some = all.filter((shard) => IDS.some((id) => this.#kept.has(JSON.stringify([type, shard, id]))));
+      assert.deepEqual(await this.#it.shards.rememberedShards(this.#it.namespace, type), some);
     }
   }
 

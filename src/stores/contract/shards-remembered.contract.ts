@@ -102,6 +102,55 @@ export function rememberedContract(harness: ShardsHarness): void {
       });
     });
 
+    test("are changed by the home of their shard alone, which is told what of it was made", async () => {
+      const it = ground();
+      await it.note(it.home(0, "a"), it.home(1, "b"));
+      const said = (home: string) =>
+        it.shards.remember(home, [it.keep("x", 0), it.keep("y", 1), it.keep("z", 2), it.keep("w", 0)]);
+      assert.deepEqual(await said("a"), [true, false, false, true]);
+      assert.deepEqual(await said("b"), [false, true, false, false]);
+      assert.deepEqual(await said("c"), [false, false, false, false]);
+      assert.deepEqual(await it.ids(0), ["w", "x"]);
+      assert.deepEqual([await it.ids(1), await it.ids(2)], [["y"], []]);
+      assert.deepEqual(await it.shards.remember("b", [it.forget("x", 0), it.forget("y", 1)]), [false, true]);
+      assert.deepEqual([await it.ids(0), await it.ids(1)], [["w", "x"], []]);
+      assert.deepEqual(await it.shards.remember("a", []), []);
+      assert.deepEqual(await it.shards.remember("a", [it.keep("x", 0, "Order")]), [false], "of another type");
+    });
+
+    test("are not touched by what a home before says late", async () => {
+      const it = ground();
+      await it.note(it.home(0, "a"));
+      assert.deepEqual(await it.shards.remember("a", [it.keep("x")]), [true]);
+      await it.note(it.home(0, "b"));
+      assert.deepEqual(await it.shards.remember("b", [it.keep("x"), it.keep("y")]), [true, true]);
+      assert.deepEqual(await it.shards.remember("a", [it.forget("x"), it.keep("z")]), [false, false]);
+      assert.deepEqual(await it.ids(), ["x", "y"]);
+      await it.note(it.home(0, undefined));
+      assert.deepEqual(await it.shards.remember("b", [it.forget("x")]), [false]);
+      assert.deepEqual(await it.ids(), ["x", "y"]);
+      // A process that is alone has no homes, and those that there were say nothing to it.
+      await it.note(it.home(0, "c"));
+      await it.remember(it.forget("y"));
+      assert.deepEqual(await it.ids(), ["x"]);
+    });
+
+    test("the shards that have some are known, in order, and those that have none any more are not", async () => {
+      const it = ground();
+      const shards = (type = "Cart") => it.shards.rememberedShards(it.namespace, type);
+      assert.deepEqual(await shards(), []);
+      const numbers = [99_999, 10, 2, 0, 1];
+      await it.remember(...numbers.flatMap((shard) => ["a", "b", "c"].map((id) => it.keep(id, shard))));
+      await it.remember(it.keep("a", 5, "Order"), it.forget("a", 7));
+      await ground().remember(ground().keep("a", 3));
+      assert.deepEqual(await shards(), [0, 1, 2, 10, 99_999]);
+      assert.deepEqual(await shards("Order"), [5]);
+      await it.remember(...["a", "b", "c"].map((id) => it.forget(id, 2)), it.forget("a", 10));
+      assert.deepEqual(await shards(), [0, 1, 10, 99_999]);
+      await it.remember(...Array.from({ length: 1_000 }, (_, shard) => it.keep("d", shard)));
+      assert.deepEqual(await shards(), [...Array.from({ length: 1_000 }, (_, shard) => shard), 99_999]);
+    });
+
     test("a page is the caller's own", async () => {
       const it = ground();
       await it.remember(it.keep("a"), it.keep("b"));

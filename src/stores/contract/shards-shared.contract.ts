@@ -116,8 +116,12 @@ export class Ground {
     assert.equal(await this.shards.noteHomes(await newTerm(this.store), changes), true);
   }
 
-  remember(...changes: RememberedChange[]): Promise<void> {
-    return this.shards.remember(changes);
+  /** As a process that is alone does it. */
+  async remember(...changes: RememberedChange[]): Promise<void> {
+    assert.deepEqual(
+      await this.shards.remember(undefined, changes),
+      changes.map(() => true),
+    );
   }
 
   /** All that is remembered of a shard, read in pages of so many. */

@@ -67,22 +67,30 @@ export class MemoryShards implements Shards {
     return true;
   }
 
-  async remember(changes: readonly RememberedChange[]): Promise<void> {
+  async remember(home: string | undefined, changes: readonly RememberedChange[]): Promise<boolean[]> {
     this.#checkOpen();
-    for (const change of changes) {
-      const { remembered } = this.#kept(change);
+    return changes.map((change) => {
+      const { remembered, homes } = this.#kept(change);
+      if (home !== undefined && homes.get(change.shard) !== home) return false;
       const ids = remembered.get(change.shard) ?? new IdOrder();
       if (change.isKept) ids.add(change.id);
       else ids.remove(change.id);
       if (ids.isEmpty) remembered.delete(change.shard);
       else remembered.set(change.shard, ids);
-    }
+      return true;
+    });
   }
 
   async remembered({ namespace, type, shard }: ShardKey, after: string | undefined, limit: number): Promise<string[]> {
     this.#checkOpen();
     const ids = this.#namespaces.get(namespace)?.get(type)?.remembered.get(shard);
     return ids?.behind(after, limit) ?? [];
+  }
+
+  async rememberedShards(namespace: string, type: string): Promise<number[]> {
+    this.#checkOpen();
+    const remembered = this.#namespaces.get(namespace)?.get(type)?.remembered;
+    return [...(remembered?.keys() ?? [])].sort((a, b) => a - b);
   }
 
   #kept({ namespace, type }: Omit<ShardKey, "shard">): Kept {

@@ -11,6 +11,7 @@ import {
   noteHomes,
   readHomes,
   readRemembered,
+  readRememberedShards,
   readRule,
   remember,
   settleRule,
@@ -28,8 +29,9 @@ const OURS: [Statement, RegExp | undefined, RegExp | undefined][] = [
   [dropRule(SCHEMA), /^shard_(rules|homes)_pkey$/, /namespace.*type/],
   [readHomes(SCHEMA), /^shard_homes_pkey$/, undefined],
   [noteHomes(SCHEMA), /^leadership_pkey$/, /one/],
-  [remember(SCHEMA), /^remembered_actors_pkey$/, /namespace.*type.*shard.*id/],
+  [remember(SCHEMA), /^(remembered_actors|shard_homes)_pkey$/, /namespace.*type.*shard/],
   [readRemembered(SCHEMA), /^remembered_actors_pkey$/, /namespace.*type.*shard.*id/],
+  [readRememberedShards(SCHEMA), /^remembered_actors_pkey$/, /namespace.*type/],
   [forgetSome(SCHEMA), /^remembered_actors_pkey$/, /namespace.*type/],
 ];
 
@@ -106,6 +108,13 @@ describe("statements of shards", () => {
     }
   });
 
+  test("the shards that have remembered actors cost what they are, however many actors are in them", async () => {
+    const plan = await run(readRememberedShards(SCHEMA), ["n", "T"]);
+    assert.deepEqual(sorts(plan), []);
+    // There are 100, with 1,000 actors each.
+    assert.ok(pages(plan) < 101 * 6, `${pages(plan)} pages for 100 shards`);
+  });
+
   test("homes are read in the order of the index", async () => {
     assert.deepEqual(sorts(await run(readHomes(SCHEMA), [])), []);
   });
@@ -116,9 +125,13 @@ describe("statements of shards", () => {
       const numbers = Array.from({ length: count }, (_, i) => from + i);
       return [words(count, "n"), words(count, "T"), numbers.map((n) => n % 100), numbers];
     };
-    const plan = await run(remember(SCHEMA), [...batch(100, ROWS + 1), ...batch(100, 1_000)]);
-    assert.ok(pages(plan) < 200 * 12, `${pages(plan)} pages for 200 changes`);
-    assert.ok(pages(plan) > 200, "nothing was looked for");
+    const shards = [words(100, "n"), words(100, "T"), Array.from({ length: 100 }, (_, i) => i)];
+    const places = Array.from({ length: 100 }, (_, i) => i + 1);
+    const changes = [places, ...batch(100, ROWS + 1), places, ...batch(100, 1_000)];
+    const plan = await run(remember(SCHEMA), ["h", ...shards, ...changes]);
+    // Each shard is looked at and locked, each actor looked for.
+    assert.ok(pages(plan) < 300 * 12, `${pages(plan)} pages for 200 changes`);
+    assert.ok(pages(plan) > 300, "nothing was looked for");
   });
 
   test("a portion that is forgotten costs what it is, and not what there is of the type", async () => {

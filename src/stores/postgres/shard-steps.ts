@@ -44,6 +44,9 @@ export const noteHomes = (schema: string): Statement => ({
 });
 
 /**
+ * The fence: the rows of homes are locked only if they are still ours, which is looked at again after a wait, and no shard gets another home
+ * before this is committed. Answers with the places of shards that are ours, in the list of them.
+ *
  * No two changes are of the same actor. Those who keep and forget the same actors at once could wait in a circle, as nobody locks all in one
  * order; so they wait briefly. Nearly always one process alone changes a shard.
  *
@@ -53,19 +56,37 @@ export const noteHomes = (schema: string): Statement => ({
 export const remember = (schema: string): Statement => ({
   name: "limpet_remember",
   text: `
-    WITH kept AS (
-      INSERT INTO ${schema}.remembered_actors (namespace, type, shard, id)
-      SELECT k.* FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[]) AS k WHERE ${briefly}
-      ON CONFLICT DO NOTHING
-    )
-    DELETE FROM ${schema}.remembered_actors a
-    WHERE ${briefly} AND a.ctid = ANY (ARRAY(
-      SELECT found.place FROM unnest($5::text[], $6::text[], $7::bigint[], $8::text[]) AS f (namespace, type, shard, id)
+    WITH shards AS MATERIALIZED (
+      SELECT s.* FROM unnest($2::text[], $3::text[], $4::bigint[]) WITH ORDINALITY AS s (namespace, type, shard, place)
+      WHERE ${briefly}
+    ), locked AS MATERIALIZED (
+      SELECT s.place FROM shards s
       CROSS JOIN LATERAL (
-        SELECT t.ctid AS place FROM ${schema}.remembered_actors t
-        WHERE t.namespace = f.namespace AND t.type = f.type AND t.shard = f.shard AND t.id = f.id LIMIT 1
-      ) AS found
-    ))`,
+        SELECT FROM ${schema}.shard_homes h
+        WHERE h.namespace = s.namespace AND h.type = s.type AND h.shard = s.shard AND h.incarnation = $1
+        LIMIT 1 FOR SHARE
+      ) AS home
+    ), ours AS MATERIALIZED (
+      SELECT place FROM locked UNION ALL SELECT place FROM shards WHERE $1::text IS NULL
+    ), kept AS (
+      INSERT INTO ${schema}.remembered_actors (namespace, type, shard, id)
+      SELECT k.namespace, k.type, k.shard, k.id
+      FROM unnest($5::bigint[], $6::text[], $7::text[], $8::bigint[], $9::text[]) AS k (place, namespace, type, shard, id)
+      WHERE k.place IN (SELECT place FROM ours)
+      ON CONFLICT DO NOTHING
+    ), forgotten AS (
+      DELETE FROM ${schema}.remembered_actors a
+      WHERE a.ctid = ANY (ARRAY(
+        SELECT found.tid
+        FROM unnest($10::bigint[], $11::text[], $12::text[], $13::bigint[], $14::text[]) AS f (place, namespace, type, shard, id)
+        CROSS JOIN LATERAL (
+          SELECT t.ctid AS tid FROM ${schema}.remembered_actors t
+          WHERE t.namespace = f.namespace AND t.type = f.type AND t.shard = f.shard AND t.id = f.id LIMIT 1
+        ) AS found
+        WHERE f.place IN (SELECT place FROM ours)
+      ))
+    )
+    SELECT place FROM ours`,
 });
 
 /** A page is one range of the index, read in its order. No id is empty, so all of them are behind the empty text. */
@@ -74,6 +95,24 @@ export const readRemembered = (schema: string): Statement => ({
   text: `
     SELECT a.id FROM ${schema}.remembered_actors a
     WHERE a.namespace = $1 AND a.type = $2 AND a.shard = $3 AND a.id > $4 ORDER BY a.id LIMIT $5`,
+});
+
+/** From one shard to the next by the index: what lies between is not read. */
+export const readRememberedShards = (schema: string): Statement => ({
+  name: "limpet_read_remembered_shards",
+  text: `
+    WITH RECURSIVE found AS (
+      (
+        SELECT a.shard FROM ${schema}.remembered_actors a
+        WHERE a.namespace = $1 AND a.type = $2 ORDER BY a.shard LIMIT 1
+      )
+      UNION ALL
+      SELECT (
+        SELECT a.shard FROM ${schema}.remembered_actors a
+        WHERE a.namespace = $1 AND a.type = $2 AND a.shard > f.shard ORDER BY a.shard LIMIT 1
+      ) FROM found f WHERE f.shard IS NOT NULL
+    )
+    SELECT f.shard FROM found f WHERE f.shard IS NOT NULL`,
 });
 
 /**

@@ -18,6 +18,7 @@ import {
   noteHomes,
   readHomes,
   readRemembered,
+  readRememberedShards,
   readRule,
   remember,
   settleRule,
@@ -46,6 +47,7 @@ export class PostgresShards implements Shards {
       noteHomes: noteHomes(schema),
       remember: remember(schema),
       readRemembered: readRemembered(schema),
+      readRememberedShards: readRememberedShards(schema),
       forgetSome: forgetSome(schema),
     };
   }
@@ -90,18 +92,22 @@ export class PostgresShards implements Shards {
     return only(await noting)[0] as boolean;
   }
 
-  async remember(changes: readonly RememberedChange[]): Promise<void> {
+  async remember(home: string | undefined, changes: readonly RememberedChange[]): Promise<boolean[]> {
     const last = lastOfActors(changes);
+    const shards = new DistinctShards(last);
     const values = [true, false].flatMap((isKept) => {
       const some = last.filter((change) => change.isKept === isKept);
-      return [...keysOf(some), texts(some.map(({ id }) => id))];
+      const places = bigints(some.map((change) => shards.placeOf(change)));
+      return [places, ...keysOf(some), texts(some.map(({ id }) => id))];
     });
-    await this.#connections.during(() => {
-      const run = () => this.#run(this.#statements.remember, values);
+    const remembering = this.#connections.during(() => {
+      const run = () => this.#run(this.#statements.remember, [home ?? null, ...keysOf(shards.all), ...values]);
       const remembered = this.#remembered.then(run, run);
       this.#remembered = remembered;
       return remembered;
     });
+    const held = new Set((await remembering).map(([place]) => place as number));
+    return changes.map((change) => held.has(shards.placeOf(change)));
   }
 
   async remembered({ namespace, type, shard }: ShardKey, after: string | undefined, limit: number): Promise<string[]> {
@@ -110,9 +116,35 @@ export class PostgresShards implements Shards {
     return (rows as unknown as [string][]).map(([id]) => id);
   }
 
+  async rememberedShards(namespace: string, type: string): Promise<number[]> {
+    const { readRememberedShards } = this.#statements;
+    const rows = await this.#connections.during(() => this.#run(readRememberedShards, [namespace, type]));
+    return (rows as unknown as [number][]).map(([shard]) => shard);
+  }
+
   /** Whoever else has the leadership, or one of the rows, in a transaction is done in a moment. */
   #run(statement: Statement, values: unknown[]): Promise<Row[]> {
     return whileHeld(this.#heldMs, () => this.#connections.run(statement, values, "harmless"));
+  }
+}
+
+/** Each shard once, in the order in which they come; the first has place 1. */
+class DistinctShards {
+  readonly all: ShardKey[] = [];
+  readonly #places = new Map<string, number>();
+
+  constructor(keys: readonly ShardKey[]) {
+    for (const key of keys) {
+      const { size } = this.#places;
+      if (this.placeOf(key) === size + 1) this.all.push(key);
+    }
+  }
+
+  placeOf({ namespace, type, shard }: ShardKey): number {
+    const name = JSON.stringify([namespace, type, shard]);
+    const place = this.#places.get(name) ?? this.#places.size + 1;
+    this.#places.set(name, place);
+    return place;
   }
 }
 

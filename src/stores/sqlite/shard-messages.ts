@@ -11,14 +11,16 @@ export type ShardWrite =
   | { readonly kind: "settle-rule"; readonly rule: ShardRule }
   /** Forgets so many actors at most; the rest when there are none left. */
   | { readonly kind: "reset-shards"; readonly namespace: string; readonly type: string; readonly limit: number }
-  | ({ readonly kind: "remember" } & Packed);
+  | ({ readonly kind: "remember"; readonly home: string | undefined } & Packed);
 
-export interface ShardLook {
-  readonly kind: "remembered";
-  readonly shard: ShardKey;
-  readonly after: string | undefined;
-  readonly limit: number;
-}
+export type ShardLook =
+  | {
+      readonly kind: "remembered";
+      readonly shard: ShardKey;
+      readonly after: string | undefined;
+      readonly limit: number;
+    }
+  | { readonly kind: "remembered-shards"; readonly namespace: string; readonly type: string };
 
 export interface ResetAnswer {
   readonly forgotten: number;

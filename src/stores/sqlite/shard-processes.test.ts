@@ -75,7 +75,7 @@ describe("processes that share shards in one SQLite file", { timeout: 120_000 },
        const store = await openSqliteStore(file);
        for (let n = 0; ; n++) {
          const changes = Array.from({ length: 10 }, (_, i) => ({ namespace: "n", type: "T", shard: 0, id: n + "-" + i, isKept: true }));
-         await store.shards.remember(changes);
+         await store.shards.remember(undefined, changes);
          writeSync(1, n + 1 + "\\n");
        }`,
     );

@@ -15,7 +15,9 @@ export class ShardStatements {
   readonly #dropHomes: StatementSync;
   readonly #keep: StatementSync;
   readonly #forget: StatementSync;
+  readonly #home: StatementSync;
   readonly #remembered: StatementSync;
+  readonly #nextShard: StatementSync;
   readonly #place: StatementSync;
   readonly #forgetTo: StatementSync;
   readonly #forgetAll: StatementSync;
@@ -46,9 +48,13 @@ export class ShardStatements {
     this.#forget = db.prepare(
       "DELETE FROM remembered_actors WHERE namespace = ? AND type = ? AND shard = ? AND id = ?",
     );
+    this.#home = asArrays("SELECT incarnation FROM shard_homes WHERE namespace = ? AND type = ? AND shard = ?");
     // A page is one range of the tree, read in its order. No id is empty, so all of them are behind the empty text.
     this.#remembered = asArrays(
       `SELECT id FROM remembered_actors WHERE namespace = ? AND type = ? AND shard = ? AND id > ? ORDER BY id LIMIT ?`,
+    );
+    this.#nextShard = asArrays(
+      "SELECT shard FROM remembered_actors WHERE namespace = ? AND type = ? AND shard > ? ORDER BY shard LIMIT 1",
     );
     this.#place = asArrays(
       `SELECT shard, id FROM remembered_actors WHERE namespace = ? AND type = ? ORDER BY shard, id LIMIT 1 OFFSET ?`,
@@ -94,14 +100,32 @@ export class ShardStatements {
     }
   }
 
-  remember(changes: readonly RememberedChange[]): void {
-    for (const { namespace, type, shard, id, isKept } of changes) {
+  remember(home: string | undefined, changes: readonly RememberedChange[]): boolean[] {
+    return changes.map(({ namespace, type, shard, id, isKept }) => {
+      if (home !== undefined && !this.#isHome(home, namespace, type, shard)) return false;
       (isKept ? this.#keep : this.#forget).run(namespace, type, shard, id);
-    }
+      return true;
+    });
+  }
+
+  #isHome(home: string, namespace: string, type: string, shard: number): boolean {
+    const [incarnation] = (this.#home.get(namespace, type, shard) as unknown as [string] | undefined) ?? [];
+    return incarnation === home;
   }
 
   remembered({ namespace, type, shard }: ShardKey, after: string | undefined, limit: number): string[] {
     const rows = this.#remembered.all(namespace, type, shard, after ?? "", limit);
     return (rows as unknown as [string][]).map(([id]) => id);
+  }
+
+  /** From one shard to the next: what lies between is not read. */
+  rememberedShards(namespace: string, type: string): number[] {
+    const shards: number[] = [];
+    for (let last = -1; ; ) {
+      const next = this.#nextShard.get(namespace, type, last) as unknown as [number] | undefined;
+      if (next === undefined) return shards;
+      [last] = next;
+      shards.push(last);
+    }
   }
 }

@@ -44,12 +44,16 @@ export class SqliteShards implements Shards {
     return (await this.#link.ask({ kind: "note-homes", term, ...packHomeChanges(changes) })) as boolean;
   }
 
-  async remember(changes: readonly RememberedChange[]): Promise<void> {
-    await this.#link.ask({ kind: "remember", ...packRemembered(changes) });
+  async remember(home: string | undefined, changes: readonly RememberedChange[]): Promise<boolean[]> {
+    return (await this.#link.ask({ kind: "remember", home, ...packRemembered(changes) })) as boolean[];
   }
 
   async remembered({ namespace, type, shard }: ShardKey, after: string | undefined, limit: number): Promise<string[]> {
     const question = { kind: "remembered", shard: { namespace, type, shard }, after, limit } as const;
     return (await this.#link.ask(question)) as string[];
+  }
+
+  async rememberedShards(namespace: string, type: string): Promise<number[]> {
+    return (await this.#link.ask({ kind: "remembered-shards", namespace, type })) as number[];
   }
 }

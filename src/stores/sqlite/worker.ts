@@ -196,7 +196,7 @@ class Desk {
       case "reset-shards":
         return this.#shards.reset(question.namespace, question.type, question.limit);
       case "remember":
-        return this.#shards.remember(unpackRemembered(question));
+        return this.#shards.remember(question.home, unpackRemembered(question));
       case "remind":
         return this.#reminders.write(unpackWrites(question), Date.now());
       case "settle":
@@ -245,6 +245,8 @@ class Desk {
         return packHomes(this.#transactions.read(() => this.#shards.homes()));
       case "remembered":
         return this.#transactions.read(() => this.#shards.remembered(question.shard, question.after, question.limit));
+      case "remembered-shards":
+        return this.#transactions.read(() => this.#shards.rememberedShards(question.namespace, question.type));
       case "list":
         return this.#transactions.read(() => this.#listing.list(question.query));
       case "find":
