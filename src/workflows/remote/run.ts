@@ -31,6 +31,8 @@ export class RemoteRun implements DecidingRun {
   started!: Started;
   startedAt = 0;
   last = 0;
+  /** The last event there was when its worker decided something last: whoever keeps the run in memory knows it up to here at least. */
+  seen = 0;
   bytes = 0;
   /** The time of the last step. */
   at = 0;
@@ -109,6 +111,7 @@ export class RemoteRun implements DecidingRun {
 
   append(step: Step, bytes: number): void {
     this.history.push({ ...step, from: this.last + 1 });
+    if (step.events.some(isDecision)) this.seen = this.last;
     this.last += step.events.length;
     this.bytes += bytes;
     this.at = Math.max(this.at, step.at);

@@ -55,6 +55,8 @@ export interface WorkflowTask {
   readonly run: RemoteRun;
   /** Its last event when it was handed out. */
   readonly last: number;
+  /** Up to this event a worker that has the run in memory has it. */
+  readonly seen: number;
   readonly attempt: number;
   readonly mode: ReplayMode;
   readonly worker: string;
@@ -142,7 +144,7 @@ export class RemoteTasks {
     }
     const leaseUntil = this.#world.now() + this.#world.leaseMs;
     return {
-      ...{ id, run, last: run.last, attempt, mode, worker: worker.id, leaseUntil, stored },
+      ...{ id, run, last: run.last, seen: run.seen, attempt, mode, worker: worker.id, leaseUntil, stored },
       update: run.nextUpdate,
     };
   }
@@ -226,6 +228,8 @@ export class RemoteTasks {
     readonly stored: StoredRun;
     readonly created: readonly number[];
     readonly status: StoredRun["status"];
+    /** The number of its last event now. */
+    readonly last: number;
   }> {
     const { ref, token, stored, task, run } = await this.#held(holder);
     const { last } = run;
@@ -253,7 +257,7 @@ export class RemoteTasks {
     }
     if (!isDone) throw notLeased(holder.taskId);
     const created = events.filter((event) => event.kind === "ActivityScheduled").map(({ n }) => n);
-    return { stored, created, status: end === undefined ? "running" : closeBy(end).status };
+    return { stored, created, status: end === undefined ? "running" : closeBy(end).status, last: last + events.length };
   }
 
   #decide(run: RemoteRun, commands: readonly Command[], at: number) {

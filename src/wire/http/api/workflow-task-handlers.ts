@@ -8,7 +8,7 @@ import type { RemoteWorker } from "../../../workflows/remote/worker.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
 import { HISTORY_PAGE, MOST_HISTORY_PAGE } from "./cluster-info.ts";
 import { parseCommands } from "./commands.ts";
-import { type Fields, object, optionalText, optionalWhole, text, texts, whole, words } from "./fields.ts";
+import { type Fields, flag, object, optionalText, optionalWhole, text, texts, whole, words } from "./fields.ts";
 import { tellHistory } from "./history-events.ts";
 import { argumentsOf, CODEC } from "./payloads.ts";
 import { parsePoll } from "./polls.ts";
@@ -19,18 +19,21 @@ export async function pollTasks(call: ApiCall): Promise<ApiAnswer> {
   const poll = parsePoll(call);
   const pageSize = pageSizeOf(call.fields);
   const kinds = texts(call.fields, "task_kinds");
+  const takesTail = flag(call.fields, "accept_history_tail") ?? false;
   const { task, status } = await call.plane.pollTasks(poll, kinds?.includes("update_validation") ?? false);
   if (task === undefined) return ok({ task: null, poll_status: status });
-  const told = "kind" in task ? await tellValidation(task, call) : tellTask(task, pageSize);
+  const told = "kind" in task ? await tellValidation(task, call) : tellTask(task, pageSize, takesTail);
   return ok({ task: told, poll_status: status });
 }
 
 const pageSizeOf = (fields: Fields): number =>
   optionalWhole(fields, "history_page_size", 1, MOST_HISTORY_PAGE) ?? HISTORY_PAGE;
 
-function tellTask(task: WorkflowTask, pageSize: number): Record<string, unknown> {
+/** `takesTail`: its worker can do with the events behind those it has in memory; the others it may ask for. */
+function tellTask(task: WorkflowTask, pageSize: number, takesTail: boolean): Record<string, unknown> {
   const { run, stored, update, mode } = task;
-  const events = tellHistory(run, 0, task.last, pageSize);
+  const after = takesTail && mode === "sticky_hit_expected" ? task.seen : 0;
+  const events = tellHistory(run, after, task.last, pageSize);
   const sticky_worker_id = stored.stickyWorker ?? null;
   const sticky_until = isoTime(stored.stickyUntil);
   return {
@@ -43,10 +46,11 @@ function tellTask(task: WorkflowTask, pageSize: number): Record<string, unknown>
     payload_codec: CODEC,
     arguments: argumentsOf(run.started.input),
     run_status: run.next === 1 ? "pending" : "running",
+    first_history_sequence: after + 1,
     last_history_sequence: task.last,
     ...budgetOf(run, task.last),
     history_events: events,
-    next_history_page_token: pageToken(events.length, task.last),
+    next_history_page_token: pageToken(after + events.length, task.last),
     task_queue: stored.queue,
     connection: null,
     compatibility: stored.build ?? null,
@@ -121,6 +125,8 @@ export async function taskHistory(call: ApiCall): Promise<ApiAnswer> {
     task_id: holder.taskId,
     workflow_task_attempt: holder.attempt,
     history_events: events,
+    first_history_sequence: Number(after) + 1,
+    last_history_sequence: run.last,
     ...budgetOf(run, run.last),
     next_history_page_token: pageToken(Number(after) + events.length, run.last),
   });
@@ -149,7 +155,11 @@ export async function completeTask(call: ApiCall): Promise<ApiAnswer> {
   const claim = object(fields, "sticky_cache");
   const run = await plane.tasks.runOf(holder);
   const affinity = affinityOf(claim, worker, run, plane.world.stickyMs);
-  const { created, status } = await plane.tasks.complete(holder, commands, plane.world.isSticky ? affinity : undefined);
+  const { created, status, last } = await plane.tasks.complete(
+    holder,
+    commands,
+    plane.world.isSticky ? affinity : undefined,
+  );
   return ok({
     task_id: holder.taskId,
     workflow_task_attempt: holder.attempt,
@@ -158,6 +168,7 @@ export async function completeTask(call: ApiCall): Promise<ApiAnswer> {
     run_id: run.runId,
     run_status: statusWord({ status }),
     created_task_ids: created.map((n) => `${run.runId}:${n}`),
+    last_history_sequence: last,
     reason: null,
   });
 }
