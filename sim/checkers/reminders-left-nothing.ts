@@ -1,7 +1,10 @@
 // A process that stops in an orderly way gives back the reminders it has not begun: whoever comes next can go on at once, and need not
 // wait until the leases are over.
+import type { ReminderKey } from "../../src/ports/reminders.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOfKey, rowsOf } from "./reminder-rows.ts";
+
+const actorOf = ({ namespace, type, id }: ReminderKey): string => `${namespace} ${type}/${id}`;
 
 export const remindersLeftNothing: CheckerKind = {
   name: "no lease left",
@@ -21,10 +24,14 @@ export const remindersLeftNothing: CheckerKind = {
       },
       gone(host, process) {
         if (!isTheEnd || cutOff.has(host.name)) return;
-        for (const { key, op, holder, carried } of rows.current) {
-          // Handlers that take long are waited for, but not for ever.
-          const isLong = carried.how.hangs === true || carried.how.slowMs !== undefined;
-          if (holder?.process !== process || holder.until <= stage.world.database.now || isLong) continue;
+        // Handlers that take long are waited for, but not for ever; nor are others of the same actor, which come after them.
+        const slow = new Set<string>();
+        for (const { key, carried } of rows.current) {
+          if (carried.how.hangs === true || carried.how.slowMs !== undefined) slow.add(actorOf(key));
+        }
+        for (const { key, op, holder } of rows.current) {
+          if (holder?.process !== process || holder.until <= stage.world.database.now || slow.has(actorOf(key)))
+            continue;
           const left = Math.round(holder.until - stage.world.database.now);
           report(`process ${process.number} has stopped, and has ${labelOfKey(key)} of ${op} for ${left} ms more`);
         }
