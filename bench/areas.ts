@@ -3,6 +3,7 @@ import { actorCases } from "./actors/cases.ts";
 import type { BenchCase } from "./case.ts";
 import { clusterCases } from "./cluster/cases.ts";
 import { reminderCases } from "./reminders/cases.ts";
+import { shardingCases } from "./sharding/cases.ts";
 import { simulationCases } from "./simulation/cases.ts";
 import { stickyCases } from "./sticky/cases.ts";
 import { workflowCases } from "./workflows/cases.ts";
@@ -14,5 +15,5 @@ export const AREAS: Readonly<Record<string, readonly BenchCase[]>> = {
   sticky: stickyCases,
   reminders: reminderCases,
   workflows: workflowCases,
-  sharding: [],
+  sharding: shardingCases,
 };

@@ -3,11 +3,12 @@
 import { join } from "node:path";
 import { setImmediate as soon } from "node:timers/promises";
 import type { Make, Measurement } from "../case.ts";
+import { LeaderProcess } from "../leader.ts";
+import { Fleet, type StandInHost } from "../stand-in-hosts.ts";
 import { pause, until } from "../until.ts";
+import { StickyPinger } from "./actors.ts";
 import { ACQUISITIONS, LEADER_TIME } from "./figures.ts";
 import { idOf } from "./ids.ts";
-import { LeaderProcess } from "./leader.ts";
-import { Fleet, type StandInHost } from "./stand-in-hosts.ts";
 
 /** Ids that are ready for each second, so that finding them is not part of what is measured. */
 const READY_PER_SECOND = 150_000;
@@ -16,7 +17,7 @@ const STEP = 1_000;
 export const acquisitions: Make = async ({ folder, durationMs, warmupMs, params }) => {
   const leader = await LeaderProcess.start({ store: join(folder, "ours.db") });
   const questions = new Questions();
-  questions.fleet = await Fleet.join(Number(params.hosts), [leader.address], questions);
+  questions.fleet = await Fleet.join(Number(params.hosts), [leader.address], questions, StickyPinger);
   const measure = async (ms: number): Promise<Measurement> => {
     await questions.prepare(Math.ceil((ms / 1_000) * READY_PER_SECOND));
     questions.begin(Number(params.inFlight));

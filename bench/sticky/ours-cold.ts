@@ -5,7 +5,7 @@ import type { Make, Measurement } from "../case.ts";
 import { HashKeeper, HashPinger, openHost, StickyKeeper, StickyPinger } from "./actors.ts";
 import { p50At, p99At } from "./figures.ts";
 import { latenciesOf, quantile } from "./latencies.ts";
-import { LeaderProcess } from "./leader.ts";
+import { LeaderProcess } from "../leader.ts";
 
 const PINGERS = { sticky: StickyPinger, hash: HashPinger };
 const KEEPERS = { sticky: StickyKeeper, hash: HashKeeper };

@@ -6,11 +6,12 @@ import { join } from "node:path";
 import { setImmediate as soon } from "node:timers/promises";
 import type { SchedulerMessage } from "../../src/placement/messages.ts";
 import type { Make } from "../case.ts";
+import { LeaderProcess } from "../leader.ts";
+import { Fleet } from "../stand-in-hosts.ts";
 import { until } from "../until.ts";
+import { StickyPinger } from "./actors.ts";
 import { LEADER_TOTAL, UNTIL_GRANTS } from "./figures.ts";
 import { idOf } from "./ids.ts";
-import { LeaderProcess } from "./leader.ts";
-import { Fleet, TYPE } from "./stand-in-hosts.ts";
 
 const LIMIT_MS = 60_000;
 const STEP = 1_000;
@@ -38,12 +39,12 @@ export const failover: Make = async ({ folder, params }) => {
   const leaders = [await LeaderProcess.start({ store }), await LeaderProcess.start({ store })] as const;
   const watch = new Watch();
   const addresses = leaders.map(({ address }) => address);
-  const fleet = await Fleet.join(Number(params.hosts), addresses, watch);
+  const fleet = await Fleet.join(Number(params.hosts), addresses, watch, StickyPinger);
   const actors = Number(params.actors);
   // As if each had been granted; the leader that is about to stop need not know. Leases have to be renewed meanwhile.
   for (let i = 0; i < actors; i++) {
     const host = fleet.hosts[i % fleet.hosts.length]!;
-    host.membership.sticky.holdings.hold(TYPE, idOf(i), Date.now());
+    host.membership.sticky.holdings.hold(StickyPinger.name, idOf(i), Date.now());
     if (i % STEP === 0) await soon();
   }
   if (fleet.held !== actors) throw new Error(`a host has lost its lease: ${fleet.held} of ${actors} actors are held`);

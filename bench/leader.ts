@@ -1,6 +1,6 @@
 // The leader as a process of its own: nothing of it is in the process of the hosts, and everything they tell each other goes
 // over a socket.
-import { OtherProcess } from "../cluster/other-process.ts";
+import { OtherProcess } from "./cluster/other-process.ts";
 
 export interface LeaderOptions {
   /** What schedulers agree on who leads in. */
@@ -18,7 +18,7 @@ export class LeaderProcess {
 
   /** It leads when it is ready, unless another one does. */
   static async start(options: LeaderOptions): Promise<LeaderProcess> {
-    return new LeaderProcess(await OtherProcess.start("sticky/leader-process.ts", options));
+    return new LeaderProcess(await OtherProcess.start("leader-process.ts", options));
   }
 
   /** Processor time it has taken so far. */

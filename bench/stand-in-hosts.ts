@@ -1,29 +1,22 @@
 // Hosts that bring no actors to life. Each has a real membership, so that it finds the leader, keeps its lease, follows orders,
-// and asks for and claims sticky actors exactly as every host does, over a control stream of its own. What it is granted it
-// holds, and nothing more happens with it. It has no door: nobody calls it.
-import { Catalog } from "../../src/actors/catalog.ts";
-import { Actor, type ActorOptions } from "../../src/index.ts";
-import type { LimpetError } from "../../src/kernel/errors.ts";
-import { HostInstruments } from "../../src/nodes/host-instruments.ts";
-import { lazyClient } from "../../src/nodes/lazy-client.ts";
-import { Membership } from "../../src/nodes/membership.ts";
-import { ownIdentity } from "../../src/nodes/process-identity.ts";
-import { systemClock, systemRandom } from "../../src/nodes/system.ts";
-import { type SchedulerClient, WatchedSchedulers } from "../../src/nodes/watched-schedulers.ts";
-import { Metrics } from "../../src/observe/metrics.ts";
-import type { SchedulerMessage } from "../../src/placement/messages.ts";
-import type { ClusterView } from "../../src/ports/host.ts";
-import { silentLog } from "../../src/ports/log.ts";
-import { WAIT } from "../../src/ports/placement.ts";
-import { MemoryStore } from "../../src/stores/memory/memory-store.ts";
-import { until } from "../until.ts";
-
-class Cart extends Actor {
-  static options: ActorOptions = { placement: "sticky" };
-}
-
-/** The one type they all have. */
-export const TYPE = Cart.name;
+// and asks for actors and shards exactly as every host does, over a control stream of its own. What it is granted it holds, and
+// nothing more happens with it. It has no door: nobody calls it.
+import { Catalog } from "../src/actors/catalog.ts";
+import type { ActorClass } from "../src/index.ts";
+import type { LimpetError } from "../src/kernel/errors.ts";
+import { HostInstruments } from "../src/nodes/host-instruments.ts";
+import { lazyClient } from "../src/nodes/lazy-client.ts";
+import { Membership } from "../src/nodes/membership.ts";
+import { ownIdentity } from "../src/nodes/process-identity.ts";
+import { systemClock, systemRandom } from "../src/nodes/system.ts";
+import { type SchedulerClient, WatchedSchedulers } from "../src/nodes/watched-schedulers.ts";
+import { Metrics } from "../src/observe/metrics.ts";
+import type { SchedulerMessage } from "../src/placement/messages.ts";
+import type { ClusterView } from "../src/ports/host.ts";
+import { silentLog } from "../src/ports/log.ts";
+import { WAIT } from "../src/ports/placement.ts";
+import { MemoryStore } from "../src/stores/memory/memory-store.ts";
+import { until } from "./until.ts";
 
 const NAMESPACE = "default";
 /** Nobody gives up waiting while it is measured. */
@@ -50,7 +43,10 @@ export class StandInHost {
   readonly membership: Membership;
   readonly #source: WatchedSchedulers;
 
-  constructor(number: number, schedulers: readonly string[], listener: FleetListener) {
+  readonly type: string;
+
+  constructor(number: number, schedulers: readonly string[], listener: FleetListener, kind: ActorClass) {
+    this.type = kind.name;
     this.address = `127.0.0.1:${20_001 + number}`;
     const world = { clock: systemClock, random: systemRandom, log: silentLog, meter: new Metrics() };
     const connect = lazyClient({ security: { keys: [] }, log: silentLog });
@@ -59,13 +55,13 @@ export class StandInHost {
       connect: (at, term) => overheard(connect(at, term), listener),
     });
     this.membership = new Membership(
-      { namespace: NAMESPACE, address: this.address, name: `app-${number}`, moveTimeoutMs: 1_000 },
+      { namespace: NAMESPACE, address: this.address, name: `app-${number}`, build: "", moveTimeoutMs: 1_000 },
       {
         ...world,
         identity: ownIdentity,
         instruments: new HostInstruments(world.meter, NAMESPACE),
         source: this.#source,
-        catalog: new Catalog([Cart], CATALOG, { ...world, store: new MemoryStore() }),
+        catalog: new Catalog([kind], CATALOG, { ...world, store: new MemoryStore() }),
         changed() {},
         answered: (_, id, error) => listener.answered(this, id, error),
       },
@@ -77,14 +73,18 @@ export class StandInHost {
     this.membership.start();
   }
 
+  /** Whether it would not have to ask for it. If it does, it has asked. */
+  knows(id: string): boolean {
+    return this.membership.route(this.type, id, performance.now() + PATIENCE_MS) !== WAIT;
+  }
+
   /** Asks the leader for an actor that nobody holds and that falls to this host on the ring. */
   ask(id: string): void {
-    const route = this.membership.route(TYPE, id, performance.now() + PATIENCE_MS);
-    if (route !== WAIT) throw new Error(`${this.address} does not have to ask for ${id}: ${String(route)}`);
+    if (this.knows(id)) throw new Error(`${this.address} does not have to ask for ${id}`);
   }
 
   get held(): number {
-    return this.membership.sticky.holdings.held(TYPE);
+    return this.membership.sticky.holdings.held(this.type);
   }
 
   /** What the leader says of the cluster. */
@@ -123,12 +123,18 @@ export class Fleet {
   }
 
   /** Resolves when all of them are members and know each other. */
-  static async join(count: number, schedulers: readonly string[], listener: FleetListener): Promise<Fleet> {
-    const hosts = Array.from({ length: count }, (_, number) => new StandInHost(number, schedulers, listener));
+  /** `kind`: the one type they all have. */
+  static async join(
+    count: number,
+    schedulers: readonly string[],
+    listener: FleetListener,
+    kind: ActorClass,
+  ): Promise<Fleet> {
+    const hosts = Array.from({ length: count }, (_, number) => new StandInHost(number, schedulers, listener, kind));
     for (const host of hosts) host.start();
     await until(`${count} hosts that know each other`, () =>
       hosts.every(({ membership: { problem, tables } }) => {
-        return problem === undefined && tables.hosts(TYPE).length === count && !tables.view(TYPE).locked;
+        return problem === undefined && tables.hosts(kind.name).length === count && !tables.view(kind.name).locked;
       }),
     );
     return new Fleet(hosts);
@@ -136,7 +142,8 @@ export class Fleet {
 
   /** The one that has to ask for it. */
   ownerOf(id: string): StandInHost {
-    return this.#byAddress.get(this.hosts[0]!.membership.tables.owner(TYPE, id)!)!;
+    const [first] = this.hosts;
+    return this.#byAddress.get(first!.membership.tables.owner(first!.type, id)!)!;
   }
 
   /** How many actors they hold together. */

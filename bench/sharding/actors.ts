@@ -1,0 +1,61 @@
+// Limpet: the actors of this area, in shards and placed by the hash of their id, and the hosts that run them.
+import { Actor, type ActorOptions, type App, limpet, sharded } from "../../src/index.ts";
+import { OtherProcess } from "../cluster/other-process.ts";
+import { until } from "../until.ts";
+
+/** Pings that were answered in this process. */
+export const answered = { pings: 0 };
+
+// None of two that are compared inherits from the other, so that their methods are found in the same way.
+class Pinger extends Actor {
+  ping(n: number): number {
+    answered.pings++;
+    return n + 1;
+  }
+}
+
+export class HashPinger extends Pinger {}
+
+export class ShardedPinger extends Pinger {
+  static options: ActorOptions = { placement: sharded() };
+}
+
+/** One with a state, which is committed when it is made. */
+export class ShardedKeeper extends Actor<{ n: number }> {
+  static options: ActorOptions = { placement: sharded() };
+
+  override initial() {
+    return { n: 0 };
+  }
+
+  ping(n: number): number {
+    if (this.state.n === 0) this.state.n = 1;
+    return n + 1;
+  }
+}
+
+/** As many shards as a type can have. */
+export class ManyShards extends Actor {
+  static options: ActorOptions = { placement: sharded({ shards: 100_000 }) };
+}
+
+export interface HostOptions {
+  readonly store: string;
+}
+
+/** More than any case brings to life, so that nobody has to leave. */
+const MOST_ACTORS = 10_000_000;
+
+export const openHost = ({ store }: HostOptions): Promise<App> =>
+  limpet({ actors: [HashPinger, ShardedPinger, ShardedKeeper], store, maxResident: MOST_ACTORS });
+
+export const startOtherHost = (options: HostOptions): Promise<OtherProcess> =>
+  OtherProcess.start("sharding/host-process.ts", options);
+
+/** Every type has exactly so many hosts, and their tables are everywhere. */
+export async function settled(app: App, hosts: number): Promise<void> {
+  await until(`a cluster of ${hosts}`, async () => {
+    const tables = (await app.host.cluster().catch(() => undefined))?.tables ?? [];
+    return tables.length === 3 && tables.every((table) => table.phase === "settled" && table.hosts.length === hosts);
+  });
+}

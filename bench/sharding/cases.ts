@@ -1,0 +1,52 @@
+// The cases of the area `sharding`: what it costs that actors live in shards, and what those feel that move.
+import type { BenchCase, Figure } from "../case.ts";
+import { ALLOCATIONS, CALL_RATIO, HASH_CALLS, LEADER_TIME, SHARDED_CALLS } from "./figures.ts";
+
+const warm = (where: "local" | "remote", inFlight: number): BenchCase => {
+  const rate: Figure = { unit: "calls/s", better: "higher" };
+  const what = where === "local" ? "call in the same process" : "call to another host";
+  return {
+    name: inFlight === 1 ? `${what}, one at a time` : `${what}, ${inFlight} in flight`,
+    figures: {
+      [SHARDED_CALLS]: rate,
+      [HASH_CALLS]: rate,
+      [CALL_RATIO]: { unit: "× hash", better: "higher", goals: { ours: 0.95 } },
+    },
+    ours: {
+      module: "sharding/ours-warm.ts",
+      make: where,
+      params: { actors: inFlight === 1 ? 1 : 1_000, inFlight },
+      postgres: where === "remote",
+    },
+  };
+};
+
+const homes: BenchCase = {
+  name: "4 hosts ask one leader for 100,000 shards, PostgreSQL",
+  figures: {
+    [ALLOCATIONS]: { unit: "shards/s", better: "higher" },
+    [LEADER_TIME]: { unit: "µs", better: "lower" },
+  },
+  ours: { module: "sharding/ours-homes.ts", make: "homes", params: { hosts: 4, shards: 100_000 }, postgres: true },
+  fresh: true,
+  steady: true,
+  slow: true,
+};
+
+const memory: BenchCase = {
+  name: "memory of the leader for 100,000 shards",
+  unit: "bytes/shard",
+  better: "lower",
+  ours: { module: "sharding/ours-memory.ts", make: "leader", params: { shards: 100_000 }, gc: true },
+  fresh: true,
+  steady: true,
+};
+
+export const shardingCases: readonly BenchCase[] = [
+  warm("local", 1),
+  warm("local", 256),
+  warm("remote", 1),
+  warm("remote", 256),
+  homes,
+  memory,
+];
