@@ -2,7 +2,7 @@
 // reminders of another type are meanwhile, which somebody else sets.
 import { Actor, limpet } from "../../src/index.ts";
 import type { Make } from "../case.ts";
-import { quantile } from "../sticky/latencies.ts";
+import { quantile } from "../latencies.ts";
 import { pause, until } from "../until.ts";
 import { CROWD_MEMORY, CROWD_RATE, LATE_P99 } from "./figures.ts";
 import { monotonicMs, wallOffset } from "./moments.ts";

@@ -1,7 +1,7 @@
 // How long it takes from setting a reminder that is due now until it is handled, and how far from its moment one is handled that is due
 // later. It is set in this process and handled in another one.
 import type { Make, Measurement, Settings } from "../case.ts";
-import { quantile } from "../sticky/latencies.ts";
+import { quantile } from "../latencies.ts";
 import { pause } from "../until.ts";
 import { P50, P99 } from "./figures.ts";
 import type { Handlers } from "./handlers.ts";

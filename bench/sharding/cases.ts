@@ -1,6 +1,18 @@
 // The cases of the area `sharding`: what it costs that actors live in shards, and what those feel that move.
 import type { BenchCase, Figure } from "../case.ts";
-import { ALLOCATIONS, CALL_RATIO, HASH_CALLS, LEADER_TIME, SHARDED_CALLS } from "./figures.ts";
+import {
+  ALLOCATIONS,
+  CALL_RATIO,
+  FAILED_CALLS,
+  HASH_CALLS,
+  LEADER_TIME,
+  SHARDED_CALLS,
+  STALL_OF_MOVED,
+  STALL_OF_OTHERS,
+  UNTIL_BALANCED,
+} from "./figures.ts";
+
+const MILLISECONDS: Figure = { unit: "ms", better: "lower" };
 
 const warm = (where: "local" | "remote", inFlight: number): BenchCase => {
   const rate: Figure = { unit: "calls/s", better: "higher" };
@@ -19,6 +31,24 @@ const warm = (where: "local" | "remote", inFlight: number): BenchCase => {
       postgres: where === "remote",
     },
   };
+};
+
+const scaleOut: BenchCase = {
+  name: "a third host joins two with 100,000 actors",
+  figures: {
+    [UNTIL_BALANCED]: MILLISECONDS,
+    [STALL_OF_MOVED]: { ...MILLISECONDS, goals: { ours: 50 } },
+    [STALL_OF_OTHERS]: MILLISECONDS,
+    [FAILED_CALLS]: { unit: "calls", better: "lower", goals: { ours: 0 } },
+  },
+  ours: {
+    module: "sharding/ours-scale-out.ts",
+    make: "scaleOut",
+    params: { actors: 100_000, watched: 500, everyMs: 50 },
+    postgres: true,
+  },
+  fresh: true,
+  slow: true,
 };
 
 const homes: BenchCase = {
@@ -47,6 +77,7 @@ export const shardingCases: readonly BenchCase[] = [
   warm("local", 256),
   warm("remote", 1),
   warm("remote", 256),
+  scaleOut,
   homes,
   memory,
 ];

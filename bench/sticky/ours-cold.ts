@@ -2,10 +2,10 @@
 // leader, which is asked for each sticky one, is another process.
 import type { App } from "../../src/index.ts";
 import type { Make, Measurement } from "../case.ts";
+import { latenciesOf, quantile } from "../latencies.ts";
+import { LeaderProcess } from "../leader.ts";
 import { HashKeeper, HashPinger, openHost, StickyKeeper, StickyPinger } from "./actors.ts";
 import { p50At, p99At } from "./figures.ts";
-import { latenciesOf, quantile } from "./latencies.ts";
-import { LeaderProcess } from "../leader.ts";
 
 const PINGERS = { sticky: StickyPinger, hash: HashPinger };
 const KEEPERS = { sticky: StickyKeeper, hash: HashKeeper };

@@ -1,7 +1,7 @@
 // How fast workflows of ten steps that do nothing run, one after the other in each of so many callers: from the call that starts one until
 // its result is known.
 import type { Make, Measurement } from "../case.ts";
-import { quantile } from "../sticky/latencies.ts";
+import { quantile } from "../latencies.ts";
 import type { StartEngine } from "./engine.ts";
 import { IN_FLIGHT, p50At, p99At, rateAt } from "./figures.ts";
 
