@@ -43,6 +43,8 @@ export interface MembershipWorld {
   changed(types: readonly string[]): void;
   /** So may those who wait for this sticky actor, or hear why they cannot. */
   answered(type: string, id: string, error?: LimpetError): void;
+  /** This host has become the home of a shard. */
+  gained?(type: string, shard: number): void;
 }
 
 const FIRST_PAUSE_MS = 10;
@@ -139,6 +141,14 @@ export class Membership implements Placement {
 
   get sticky(): StickyMember {
     return this.#sticky;
+  }
+
+  get shards(): ShardMember {
+    return this.#shards;
+  }
+
+  get hasLease(): boolean {
+    return this.#lease.held;
   }
 
   belief(type: string, id: string): { term: number; version: number; owner: string | undefined } {

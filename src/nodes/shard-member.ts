@@ -9,7 +9,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { ControlStream } from "../ports/control.ts";
 import type { Log } from "../ports/log.ts";
 import { HERE, type Route, WAIT } from "../ports/placement.ts";
-import { ShardRegion } from "../sharding/shard-region.ts";
+import { type ShardHome, ShardRegion } from "../sharding/shard-region.ts";
 import { advise, countActors } from "./shard-adviser.ts";
 
 export interface ShardMemberWorld {
@@ -22,6 +22,8 @@ export interface ShardMemberWorld {
   changed(types: readonly string[]): void;
   /** It is the home of fewer shards. */
   stopped(): void;
+  /** It has become the home of one. */
+  gained?(type: string, shard: number): void;
 }
 
 export class ShardMember {
@@ -156,7 +158,7 @@ export class ShardMember {
       case "shardHomes":
         for (const { shard, host } of message.homes) {
           if (host === undefined) region.livesNowhere(shard);
-          else region.lives(shard, host);
+          else this.#lives(type, region, shard, host);
         }
         // What lives nowhere, or with a host that no table here knows yet, is asked for again in a while or with the next table. Whoever
         // were woken now would ask at once, and hear the same.
@@ -183,6 +185,25 @@ export class ShardMember {
         void this.#stop(type, message.shard, region);
         break;
     }
+  }
+
+  #lives(type: string, region: ShardRegion, shard: number, host: ShardHome): void {
+    const isHeld = region.held.has(shard);
+    region.lives(shard, host);
+    if (!isHeld && region.held.has(shard)) this.#world.gained?.(type, shard);
+  }
+
+  /** May one of its actors come to life here? `wait`: this host is its home, but it is about to move. */
+  standing(type: string, shard: number): "here" | "wait" | "elsewhere" {
+    const region = this.#region(type);
+    if (region.route(shard) === "here") return "here";
+    return region.held.has(shard) ? "wait" : "elsewhere";
+  }
+
+  /** Asks where these live, as far as that is not known, so that each of them has a home. */
+  find(type: string, shards: readonly number[]): void {
+    const region = this.#region(type);
+    for (const shard of shards) if (region.route(shard) === "ask") this.#ask(type, shard);
   }
 
   async #stop(type: string, shard: number, region: ShardRegion): Promise<void> {
