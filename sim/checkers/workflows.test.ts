@@ -194,7 +194,18 @@ describe("the rule of one decision per task", () => {
     const scene = new Scene("one decision per task");
     const { ref, runId } = await scene.start("a");
     await scene.claim("t");
-    const task = { ...FLOW, ref, runId, type: "Script", token: "u", attempt: 1, last: 1, taken: 0, arrived: 0 };
+    const task = {
+      ...FLOW,
+      ref,
+      runId,
+      type: "Script",
+      token: "u",
+      build: undefined,
+      attempt: 1,
+      last: 1,
+      taken: 0,
+      arrived: 0,
+    };
     const request = { lease: { token: "u", worker: "w2", leaseMs: 1 } } as TaskClaim;
     const claims = { now: 0, next: undefined, tasks: [{ ...task, mode: "cold_replay" } as const] };
     await scene.tell((one) => one.polled?.(scene.process(2), request, claims));

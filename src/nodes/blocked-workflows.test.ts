@@ -1,9 +1,10 @@
 // Runs whose code cannot go on: what is said of them, and that they can be ended and mended.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { Actor } from "../actors/actor.ts";
 import { isLimpetError } from "../kernel/errors.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
-import { testLimpet } from "../testing.ts";
+import { type TestApp, testLimpet } from "../testing.ts";
 import type { WorkflowContext } from "../workflows/context.ts";
 import { workflow } from "../workflows/definition.ts";
 import { ENGINE_FLAGS } from "../workflows/engine-flags.ts";
@@ -105,6 +106,74 @@ describe("a run that is blocked", () => {
       assert.equal((await app.workflows.get("grandchild").describe()).status, "terminated");
     });
   }
+
+  const canceller = workflow("canceller", async (ctx, id: string): Promise<void> => ctx.workflow(id).cancel());
+  class Clerk extends Actor<Record<string, never>> {
+    cancel(id: string): void {
+      this.workflows.cancel(id, "never mind");
+    }
+  }
+
+  for (const [whom, ask] of [
+    ["a client", (app: TestApp, id: string) => app.workflows.get(id).cancel()],
+    [
+      "another workflow",
+      async (app: TestApp, id: string) => void (await app.workflows.start(canceller, { input: id })),
+    ],
+    ["the turn of an actor", (app: TestApp, id: string) => app.actor(Clerk, "c").cancel(id)],
+    ["its parent, which ends", (app: TestApp) => app.workflows.get("p").terminate()],
+  ] as const) {
+    it(`need not wait for its next try when ${whom} asks it to end`, async () => {
+      const asks = workflow("asks", async (ctx): Promise<void> => {
+        ctx.child(broken, { id: "b", input: undefined, onParentClose: "cancel" });
+        await ctx.signal("end");
+      });
+      await using app = (await testLimpet({
+        workflows: [asks, broken, quiet, canceller],
+        actors: [Clerk],
+      })) as TestApp;
+      await app.workflows.start(asks, { id: "p", input: undefined });
+      await app.advance("1s");
+      await app.workflows.get("b").signal("go", undefined);
+      await app.advance("1h");
+      const { attempt } = await app.workflows.get("b").describe();
+      assert.ok(attempt > 8, "its pauses are minutes by now");
+      await ask(app, "b");
+      await app.advance("1s");
+      assert.equal((await app.workflows.get("b").describe()).status, "cancelled");
+    });
+  }
+
+  it("hears that it is to end however much else waits for it", async () => {
+    await using app = await testLimpet({ workflows: [broken, quiet] });
+    const handle = await app.workflows.start(broken, { id: "b", input: undefined });
+    await app.advance("1s");
+    await handle.signal("go", undefined);
+    await app.advance("1m");
+    await Promise.all(Array.from({ length: 1_500 }, (_, i) => handle.signal("more", i)));
+    await handle.cancel();
+    await app.advance("1s");
+    assert.equal((await handle.describe()).status, "cancelled");
+  });
+
+  it("hears that it is to end also when it is asked while its worker gives up on it", async () => {
+    const store = new MemoryStore();
+    await using app = await testLimpet({ workflows: [broken, quiet], stateStore: store });
+    const handle = await app.workflows.start(broken, { id: "b", input: undefined });
+    await app.advance("1s");
+    await handle.signal("go", undefined);
+    await app.advance("1h");
+    const { giveBack } = store.workflows;
+    store.workflows.giveBack = async (batch) => {
+      store.workflows.giveBack = giveBack;
+      // After the last look into the inbox, and before it waits.
+      await handle.cancel();
+      return giveBack.call(store.workflows, batch);
+    };
+    await store.workflows.wake({ namespace: "default", workflowId: "b" });
+    await app.advance("10s");
+    assert.equal((await handle.describe()).status, "cancelled");
+  });
 
   it("does not hold up others of its kind", async () => {
     const moody = workflow("moody", async (ctx, isGood: boolean): Promise<string> => {

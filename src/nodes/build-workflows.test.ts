@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { testLimpet } from "../testing.ts";
-import { workflow } from "../workflows/definition.ts";
+import { type AnyWorkflow, workflow } from "../workflows/definition.ts";
 
 /** Says which code ran its two halves. */
 const halves = (code: string) =>
@@ -102,6 +102,114 @@ describe("a run", () => {
       (await store.workflows.find({ namespace: "default", workflowId }))?.build;
     assert.deepEqual([await buildOf("free"), await buildOf("bound")], ["2", "1"]);
     await two.stop();
+  });
+});
+
+describe("a child", () => {
+  /** Has a child, and says which code ran it. */
+  const parentOf = (options: { readonly queue?: string; readonly onParentClose?: "abandon" } = {}) =>
+    workflow("parent", async (ctx): Promise<string> => {
+      await ctx.signal("begin");
+      return ctx.child<string>("halves", { id: "child", input: undefined, ...options });
+    });
+  const openWith = (store: MemoryStore, build: string, parent: AnyWorkflow, more: object = {}) =>
+    testLimpet({ workflows: [parent, halves(build)], stateStore: store, worker: { build, ...more } });
+  const buildOf = async (store: MemoryStore, workflowId: string) =>
+    (await store.workflows.find({ namespace: "default", workflowId }))?.build;
+
+  it("is bound to the build of its parent: newer code leaves it alone", async () => {
+    const store = new MemoryStore();
+    const one = await openWith(store, "1", parentOf());
+    await one.workflows.start("parent", { id: "p", input: undefined });
+    await one.advance("1s");
+    await using two = await openWith(store, "2", parentOf());
+    await one.workflows.get("p").signal("begin", undefined);
+    await one.advance("1s");
+    assert.equal(await buildOf(store, "child"), "1");
+    await one.stop();
+    await two.workflows.get("child").signal("go", undefined);
+    await two.advance("1h");
+    assert.equal((await two.workflows.get("child").describe()).status, "running");
+    await using again = await openWith(store, "1", parentOf());
+    const result = again.workflows.get("p").result();
+    await again.advance("10m");
+    assert.equal(await result, "1 1");
+  });
+
+  it("is bound to what its parent is bound to, also when a compatible build works on that", async () => {
+    const store = new MemoryStore();
+    const one = await openWith(store, "1", parentOf());
+    await one.workflows.start("parent", { id: "p", input: undefined });
+    await one.advance("1s");
+    await one.stop();
+    await using two = await openWith(store, "2", parentOf(), { compatibleBuilds: ["1"] });
+    await two.workflows.get("p").signal("begin", undefined);
+    await two.advance("1s");
+    assert.equal(await buildOf(store, "child"), "1");
+    await two.workflows.get("child").signal("go", undefined);
+    const result = two.workflows.get("p").result();
+    await two.advance("1m");
+    assert.equal(await result, "2 2");
+  });
+
+  it("that others have the code of is bound by whoever takes it", async () => {
+    const store = new MemoryStore();
+    const open = (build: string, flow: AnyWorkflow) =>
+      testLimpet({ workflows: [flow], stateStore: store, worker: { build } });
+    await using one = await open("1", parentOf());
+    await using two = await open("2", halves("2"));
+    await one.workflows.start("parent", { id: "p", input: undefined });
+    await one.workflows.get("p").signal("begin", undefined);
+    await one.advance("1s");
+    await two.advance("1m");
+    assert.equal(await buildOf(store, "child"), "2");
+  });
+
+  it("of another queue is not bound by its parent, whose build means nothing there", async () => {
+    const store = new MemoryStore();
+    await using one = await openWith(store, "1", parentOf({ queue: "other" }));
+    await one.workflows.start("parent", { id: "p", input: undefined });
+    await one.workflows.get("p").signal("begin", undefined);
+    await one.advance("1s");
+    assert.equal(await buildOf(store, "child"), undefined);
+    assert.equal((await one.workflows.get("child").describe()).queue, "other");
+  });
+
+  it("of a parent that is bound to nothing is bound to nothing", async () => {
+    const store = new MemoryStore();
+    await using one = await openWith(store, "", parentOf());
+    await one.workflows.start("parent", { id: "p", input: undefined });
+    await one.workflows.get("p").signal("begin", undefined);
+    await one.advance("1s");
+    assert.deepEqual([await buildOf(store, "p"), await buildOf(store, "child")], [undefined, undefined]);
+  });
+
+  it("continues as new with the build of its parent, unless it may outlive that", async () => {
+    for (const [onParentClose, expected] of [
+      [undefined, "1"],
+      ["abandon", "2"],
+    ] as const) {
+      const store = new MemoryStore();
+      const rounds = workflow("rounds", async (ctx, round: number): Promise<void> => {
+        await ctx.signal("go");
+        if (round === 1) ctx.continueAsNew(2);
+      });
+      const parent = workflow("parent", async (ctx): Promise<void> => {
+        await ctx.child(rounds, { id: "child", input: 1, ...(onParentClose && { onParentClose }) });
+      });
+      const open = (build: string, compatibleBuilds: string[]) =>
+        testLimpet({ workflows: [parent, rounds], stateStore: store, worker: { build, compatibleBuilds } });
+      const one = await open("1", []);
+      await one.workflows.start(parent, { id: "p", input: undefined });
+      await one.advance("1s");
+      await one.stop();
+      await using two = await open("2", ["1"]);
+      await two.workflows.get("child").signal("go", undefined);
+      await two.advance("1m");
+      const { continuedFrom } = (await two.workflows.get("child").history())[0]!.event as { continuedFrom?: string };
+      assert.ok(continuedFrom !== undefined);
+      assert.equal(await buildOf(store, "child"), expected, onParentClose);
+    }
   });
 });
 

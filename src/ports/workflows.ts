@@ -73,6 +73,8 @@ export interface Arrival extends WorkflowKey {
   readonly data: string;
   /** It is for the workflow, not for this run alone: when another run continues it before this was taken, it goes along. */
   readonly goesAlong: boolean;
+  /** It does not wait for the run's next try: a task that is ready at some later moment is ready at once, also when this was there already. */
+  readonly wakes?: boolean | undefined;
 }
 
 export type ArrivalOutcome =
@@ -153,6 +155,8 @@ export interface ClaimedTask extends WorkflowKey {
   /** How often it was claimed since it last came to an end: 1 the first time. */
   readonly attempt: number;
   readonly mode: ReplayMode;
+  /** What its run is bound to, by now. */
+  readonly build: string | undefined;
   readonly last: number;
   /** Arrivals that are in the history already, and how many there were in all. */
   readonly taken: number;

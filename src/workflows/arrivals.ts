@@ -1,11 +1,13 @@
 // How something is sent to a run. What a workflow is told or asked by others is for whichever run of it is open; what comes of the decisions
-// of one run is for that run alone.
+// of one run is for that run alone. Who is asked to end hears it at once, also when its code could not go on and waits for its next try.
 import type { Arrival, ArrivalOutcome, Workflows } from "../ports/workflows.ts";
 import { type Message, type Sent, writeMessage } from "./messages.ts";
 import { nextOf } from "./run-reader.ts";
 
-/** However often a run is asked to end, it is asked once. Whoever is asked is not left waiting, also when its code could not go on. */
+/** However often a run is asked to end, it is asked once. */
 export const CANCEL_KEY = "cancel";
+
+const asksToEnd = ({ kind }: Message): boolean => kind === "CancelRequested" || kind === "TerminateRequested";
 
 export function arrivalOf(
   to: Omit<Arrival, "data" | "goesAlong">,
@@ -14,7 +16,8 @@ export function arrivalOf(
 ): Arrival {
   const { namespace, workflowId, runId, key } = to;
   const goesAlong = !("of" in message) && message.kind !== "LookAgain";
-  return { namespace, workflowId, runId, key, data: writeMessage(message, more), goesAlong };
+  const arrival = { namespace, workflowId, runId, key, data: writeMessage(message, more), goesAlong };
+  return asksToEnd(message) ? { ...arrival, wakes: true } : arrival;
 }
 
 /** Sends it. What was meant for a run that others continue by now follows them to the one that is open. */

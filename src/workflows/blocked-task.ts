@@ -29,6 +29,7 @@ export async function returnBlocked(task: ClaimedTask, error: unknown, world: Bl
     if (await endIfAsked(task, world)) return;
     const pauseMs = isLimpetError(error, "WORKFLOW_TOO_LARGE") ? PARKED_MS : pauseAfter(attempt);
     await store.giveBack([{ ref, token, pauseMs, problem }]);
+    await wakeIfAsked(task, world);
   } catch (err) {
     log.warn("workflow.return.failed", { err });
   }
@@ -36,6 +37,11 @@ export async function returnBlocked(task: ClaimedTask, error: unknown, world: Bl
 
 const pauseAfter = (attempt: number): number =>
   Math.min(FIRST_PAUSE_MS * 2 ** Math.min(attempt - 1, 20), LONGEST_PAUSE_MS);
+
+/** Somebody may have asked it to end between the last look and the pause. Whoever asks from now on wakes it. */
+async function wakeIfAsked(task: ClaimedTask, world: BlockedWorld): Promise<void> {
+  if ((await endOfBroken(task, world)) !== undefined) await world.store.wake(task);
+}
 
 async function endIfAsked(task: ClaimedTask, world: BlockedWorld): Promise<boolean> {
   const end = await endOfBroken(task, world);

@@ -6,7 +6,7 @@ import type { Append, ClaimedTask, Closing, StoredRun, Workflows } from "../port
 import type { EndedFromOutside, HistoryEvent } from "./events.ts";
 import { writePage } from "./events.ts";
 import { isMeant, toChildren } from "./family.ts";
-import { readMessage, writeError } from "./messages.ts";
+import { type Message, readMessage, type Sent, writeError } from "./messages.ts";
 import type { Dispatcher, Outgoing } from "./outgoing.ts";
 import type { RemoteRun } from "./remote/run.ts";
 import { RemoteRuns } from "./remote/runs.ts";
@@ -18,7 +18,7 @@ export interface EndingWorld {
   now(): number;
 }
 
-/** Arrivals that are looked through for a word that the run is to end. */
+/** Arrivals that are read at a time, to find a word that the run is to end. */
 const LOOK = 1_000;
 
 /** False: it was over already. */
@@ -54,24 +54,42 @@ function follows(run: RemoteRun, error: ToldError, dispatcher: Dispatcher, at: n
 /** The end of a run whose code cannot go on, if somebody has asked for it; whoever has its task may write it. */
 export async function endOfBroken(task: ClaimedTask, world: EndingWorld): Promise<Append | undefined> {
   const { store, dispatcher, now } = world;
+  const requests = await endRequests(task, store);
+  if (requests.length === 0) return undefined;
   const run = await new RemoteRuns(store, 0).get(task.ref, task.last);
-  if (run === undefined) return undefined;
-  for (const { number, data } of await store.inbox(task.ref, task.taken, LOOK)) {
-    const sent = readMessage(data);
-    const { message } = sent;
-    if (message.kind !== "CancelRequested" && message.kind !== "TerminateRequested") continue;
-    if (!isMeant(run.started, sent)) continue;
-    const isCancel = message.kind === "CancelRequested";
-    const error = tellError(new LimpetError(isCancel ? "WORKFLOW_CANCELLED" : "WORKFLOW_TERMINATED", message.reason));
-    const last = { kind: "WorkflowTerminated", reason: message.reason } as const;
-    const events: HistoryEvent[] = isCancel ? [message, last] : [last];
-    const at = Math.max(run.at, now());
-    return {
-      ...{ ref: task.ref, token: task.token, last: task.last, taken: number, page: writePage({ at, events }) },
-      fate: { kind: "close", status: isCancel ? "cancelled" : "terminated", result: writeError(error) },
-      ...{ affinity: undefined, attributes: undefined, memo: undefined },
-      ...follows(run, error, dispatcher, at),
-    };
+  const asked = run && requests.find(({ onlyFor }) => isMeant(run.started, { onlyFor }));
+  if (asked === undefined) return undefined;
+  const { number, message } = asked;
+  const isCancel = message.kind === "CancelRequested";
+  const error = tellError(new LimpetError(isCancel ? "WORKFLOW_CANCELLED" : "WORKFLOW_TERMINATED", message.reason));
+  const last = { kind: "WorkflowTerminated", reason: message.reason } as const;
+  const events: HistoryEvent[] = isCancel ? [message, last] : [last];
+  const at = Math.max(run!.at, now());
+  return {
+    ...{ ref: task.ref, token: task.token, last: task.last, taken: number, page: writePage({ at, events }) },
+    fate: { kind: "close", status: isCancel ? "cancelled" : "terminated", result: writeError(error) },
+    ...{ affinity: undefined, attributes: undefined, memo: undefined },
+    ...follows(run!, error, dispatcher, at),
+  };
+}
+
+interface EndRequest extends Sent {
+  readonly number: number;
+  readonly message: Extract<Message, { kind: "CancelRequested" | "TerminateRequested" }>;
+}
+
+/** What waits in the inbox and asks the run to end, however much else waits there. */
+async function endRequests({ ref, taken }: ClaimedTask, store: Workflows): Promise<EndRequest[]> {
+  const found: EndRequest[] = [];
+  for (let after = taken; ; ) {
+    const arrivals = await store.inbox(ref, after, LOOK);
+    for (const { number, data } of arrivals) {
+      const { message, onlyFor } = readMessage(data);
+      if (message.kind === "CancelRequested" || message.kind === "TerminateRequested") {
+        found.push({ number, message, onlyFor });
+      }
+    }
+    if (arrivals.length < LOOK) return found;
+    after = arrivals.at(-1)!.number;
   }
-  return undefined;
 }

@@ -27,6 +27,8 @@ export class HeldRun {
   taken: number;
   /** Of the lease on its task; undefined: nobody here has it. */
   token: string | undefined;
+  /** What it is bound to. */
+  build: string | undefined;
   /** What was decided when it was started here, and is still to be done. */
   first: readonly Decision[] = [];
   /** How often its task was claimed since it last came to an end: more than once, and whoever had it before is gone. */

@@ -32,6 +32,8 @@ export interface Outgoing {
 /** A run as far as this has to know it: one that is in memory here, or one of a worker elsewhere. */
 export interface DecidingRun
   extends Pick<HeldRun, "workflowId" | "runId" | "queued" | "scheduled" | "children" | "heard"> {
+  /** What it is bound to. */
+  readonly build?: string | undefined;
   readonly execution: Pick<
     Execution,
     "started" | "startedAt" | "awaited" | "isAwaited" | "memo" | "attributes" | "unheard"
@@ -42,6 +44,8 @@ export interface OutgoingNeeds {
   readonly namespace: string;
   readonly queue: string;
   readonly book: ReminderBook;
+  /** Whoever decides has the code of such workflows as well. */
+  hasType?(type: string): boolean;
 }
 
 /** Signals whose ids the next run knows. Whoever sends one again does so soon, so that it is among these. */
@@ -108,14 +112,9 @@ export class Dispatcher {
       case "TimerCancelled":
         outgoing.reminders.push({ kind: "cancel", key: this.#key(TIMER_TYPE, runId, decision.of) });
         break;
-      case "ChildWorkflowScheduled": {
-        const { n, type, input, onParentClose, queue } = decision;
-        const parent = { workflowId, runId, n, onClose: onParentClose };
-        const child = { type, workflowId: decision.workflowId, runId: `${runId}-${n}`, input, parent };
-        const start = this.start(child, { ifClosed: "start", queue: queue ?? this.#needs.queue, at: now });
-        outgoing.starts.push({ ...start, refusal: refusalOf(this.#needs.namespace, parent, decision.workflowId) });
+      case "ChildWorkflowScheduled":
+        outgoing.starts.push(this.#child(run, decision, now));
         break;
-      }
       case "SignalSent": {
         const id = `${runId}:${decision.n}`;
         const { name, input } = decision;
@@ -132,6 +131,24 @@ export class Dispatcher {
       default:
         break;
     }
+  }
+
+  /**
+   * A child is the business of the code that its parent was begun with, if that has it. Whatever is done in other queues, or by others of
+   * this one, has builds of its own.
+   */
+  #child(run: DecidingRun, decision: Extract<Decision, { kind: "ChildWorkflowScheduled" }>, now: number): RunStart {
+    const { namespace, queue: own, hasType } = this.#needs;
+    const { n, type, input, onParentClose, queue = own } = decision;
+    const { workflowId, runId } = run;
+    const parent = { workflowId, runId, n, onClose: onParentClose };
+    const build = queue === own && hasType?.(type) === true ? run.build : undefined;
+    // One that may outlive its parent is free when it continues as new: otherwise the old code could never go.
+    const staysBound = build !== undefined && onParentClose !== "abandon";
+    const child = { type, workflowId: decision.workflowId, runId: `${runId}-${n}`, input, parent };
+    const told = staysBound ? { ...child, build } : child;
+    const start = this.start(told, { ifClosed: "start", queue, at: now, build });
+    return { ...start, refusal: refusalOf(namespace, parent, decision.workflowId) };
   }
 
   #tell(workflowId: string, key: string, message: Message, runId?: string): Arrival {

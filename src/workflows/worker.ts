@@ -230,6 +230,7 @@ export class Worker {
       run = await this.#runOf(task);
       run.token = task.token;
       run.attempt = task.attempt;
+      run.build = task.build;
       await this.#hold(run, task.arrived);
     } catch (error) {
       await returnBlocked(task, error, this.#world);
@@ -286,14 +287,10 @@ export class Worker {
     // What more it brings about is written with its first step.
     if (!isSimple) return undefined;
     const lease = this.#lease();
+    run.build = start.build ?? this.#boundTo;
+    const { build } = run;
     const [outcome] = await store.start([
-      {
-        ...start,
-        first: page,
-        lease,
-        build: start.build ?? this.#boundTo,
-        reminders: [...start.reminders, ...reminders],
-      },
+      { ...start, first: page, lease, build, reminders: [...start.reminders, ...reminders] },
     ]);
     this.#world.reminded(reminders);
     if (outcome!.isNew && outcome!.runId === start.runId && outcome!.status === "running") {
@@ -326,10 +323,10 @@ export class Worker {
     try {
       await this.#hold(run, 0);
     } catch (error) {
-      const { ref, last, taken } = run;
+      const { ref, build, last, taken } = run;
       const nothing = { attempt: 1, mode: "cold_replay", arrived: taken } as const;
       await returnBlocked(
-        { namespace, workflowId, runId, type, ref, token, last, taken, ...nothing },
+        { namespace, workflowId, runId, type, ref, token, build, last, taken, ...nothing },
         error,
         this.#world,
       );

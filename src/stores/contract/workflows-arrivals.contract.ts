@@ -34,6 +34,41 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual([arrived, taken], [3, 0]);
     });
 
+    test("what wakes makes a task ready that waits for a later moment; anything else leaves it waiting", async () => {
+      const it = site();
+      await it.start("delayed", { delayMs: HOUR });
+      const held = await it.held("given back");
+      await it.workflows.giveBack([{ ...held, pauseMs: HOUR, problem: "broken" }]);
+      const both = ["delayed", "given back"];
+      for (const id of both) await it.arrive(id, "quiet");
+      assert.deepEqual(await it.ids(), []);
+      await it.workflows.arrive(both.map((id) => it.arrivalOf(id, "loud", { wakes: true })));
+      assert.deepEqual((await it.ids()).sort(), both);
+      const { arrived, problem } = await it.task("given back");
+      assert.deepEqual([arrived, problem], [2, "broken"]);
+    });
+
+    test("what wakes does so also when it was there already, and a task that somebody has stays with its holder", async () => {
+      const it = site();
+      const held = await it.held("a");
+      await it.arrive("a", "loud", { wakes: true });
+      assert.deepEqual(await it.ids(), []);
+      await it.workflows.giveBack([{ ...held, pauseMs: HOUR, problem: "broken" }]);
+      assert.deepEqual(await it.ids(), []);
+      assert.equal((await it.arrive("a", "loud", { wakes: true })).kind, "arrived");
+      assert.deepEqual(await it.ids(), ["a"]);
+    });
+
+    test("what a step or an end sends wakes in the same way", async () => {
+      const it = site();
+      const [one, two] = [await it.held("one"), await it.held("two")];
+      for (const id of ["a", "b"]) await it.start(id, { delayMs: HOUR });
+      await it.append(one, { page: page("2"), arrivals: [it.arrivalOf("a", "loud", { wakes: true })] });
+      await it.workflows.close(it.closing("two", { arrivals: [it.arrivalOf("b", "loud", { wakes: true })] }));
+      assert.equal(two.last, 1);
+      assert.deepEqual((await it.ids()).sort(), ["a", "b"]);
+    });
+
     test("each run counts for itself", async () => {
       const it = site();
       await it.start("a");

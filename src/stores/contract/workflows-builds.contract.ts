@@ -39,6 +39,20 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.stored("a")).build, "b2");
     });
 
+    test("whoever claims a task hears what its run is bound to by now", async () => {
+      const it = site();
+      await it.start("bound", { build: "b1" });
+      await it.start("free");
+      const claim = async (binds: boolean) => {
+        const { tasks } = await it.claim({ build: "b3", compatible: ["b1"], binds });
+        await it.workflows.giveBack(tasks.map(({ ref, token }) => ({ ref, token, pauseMs: 0, problem: undefined })));
+        return Object.fromEntries(tasks.map(({ workflowId, build }) => [workflowId, build]));
+      };
+      assert.deepEqual(await claim(false), { bound: "b1", free: undefined });
+      assert.deepEqual(await claim(true), { bound: "b1", free: "b3" });
+      assert.deepEqual(await claim(false), { bound: "b1", free: "b3" });
+    });
+
     test("only what was claimed is bound", async () => {
       const it = site();
       for (let i = 0; i < 5; i++) await it.start(`${i}`);

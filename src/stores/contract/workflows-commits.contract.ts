@@ -72,6 +72,16 @@ export function workflowCommitsContract({ opened }: WorkflowsHarness): void {
         assert.equal((await it.workflows.list({ ...it.key("new"), limit: 9 })).length, 1);
       });
 
+      test(`a commit of ${name} wakes who is to be woken`, async () => {
+        const it = site();
+        const held = await take(it.store, alice(it));
+        if (before !== undefined) assert.equal(await send(it.store, commitOf(held, before)), "committed");
+        await it.start("later", { delayMs: HOUR });
+        const arrivals = [it.arrivalOf("later", "k", { wakes: true })];
+        await send(it.store, { ...commitOf(held, one, before === undefined ? 0 : 1), arrivals });
+        assert.deepEqual(await it.ids(), ["later"]);
+      });
+
       test(`a commit of ${name} that does not count does nothing of it`, async () => {
         const it = site();
         const held = await take(it.store, alice(it));

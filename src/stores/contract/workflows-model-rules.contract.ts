@@ -96,10 +96,11 @@ export class WorkflowModel {
     return outcome(run, true);
   }
 
-  arrive({ workflowId, key, goesAlong }: Pick<Arrival, "workflowId" | "key" | "goesAlong">): ArrivalOutcome {
+  arrive({ workflowId, key, goesAlong, wakes }: Omit<Arrival, "namespace" | "runId" | "data">): ArrivalOutcome {
     const run = this.#latest(workflowId);
     if (run?.task === undefined) return { kind: "closed", status: run?.status };
     const { ref, runId, task, inbox } = run;
+    if (wakes === true && task.state === "ready") task.at = Math.min(task.at ?? this.clock, this.clock);
     const known = inbox.find(([, one]) => one === key);
     if (known !== undefined) return { kind: "arrived", ref, runId, number: known[0] };
     inbox.push([++task.arrived, key, goesAlong]);

@@ -49,7 +49,10 @@ const steps = {
   }),
   arrive: fc.record({
     kind: fc.constant("arrive" as const),
-    batch: fc.array(fc.record({ which, key: fc.nat(6), goesAlong: fc.boolean() }), { minLength: 1, maxLength: 4 }),
+    batch: fc.array(fc.record({ which, key: fc.nat(6), goesAlong: fc.boolean(), wakes: fc.boolean() }), {
+      minLength: 1,
+      maxLength: 4,
+    }),
   }),
   append: fc.record({
     kind: fc.constant("append" as const),
@@ -138,8 +141,8 @@ class Story {
       case "start":
         return this.#start(step);
       case "arrive": {
-        const batch = step.batch.map(({ which, key, goesAlong }) =>
-          this.#site.arrivalOf(idOf(which), `${key}`, { goesAlong }),
+        const batch = step.batch.map(({ which, key, goesAlong, wakes }) =>
+          this.#site.arrivalOf(idOf(which), `${key}`, { goesAlong, wakes }),
         );
         const outcomes = await workflows.arrive(batch);
         return assert.deepEqual(
@@ -302,7 +305,7 @@ class Story {
       const { workflowId, runId, type, events } = run;
       const { attempt, taken, arrived } = this.#model.claim(run, worker, token, lease, binds ? build : undefined);
       const key = { namespace: this.#site.namespace, workflowId, ref: run.ref, runId, type, token };
-      assert.deepEqual(task, { ...key, attempt, mode, last: events.length, taken, arrived });
+      assert.deepEqual(task, { ...key, attempt, mode, build: run.build, last: events.length, taken, arrived });
       this.#memories.push({ ref: run.ref, token, last: events.length, taken });
     }
     const told = next === undefined ? undefined : Math.round((next - now) / MINUTE) + this.#model.clock;

@@ -45,15 +45,16 @@ export class RunSteps {
     return outcomeOf(run, true);
   }
 
-  arrive({ runId, key, data, goesAlong, ...workflow }: Arrival): ArrivalOutcome {
+  arrive({ runId, key, data, goesAlong, wakes, ...workflow }: Arrival): ArrivalOutcome {
     const run = this.#runs.find(workflow, runId);
     if (!isOpen(run)) return { kind: "closed", status: run?.status };
     const { ref, task, inbox } = run;
+    const isPaused = task.state === "ready" && task.at > this.#now();
+    if (task.state === "idle" || (wakes === true && isPaused)) this.#makeReady(task, this.#now());
     const known = inbox.get(key);
     if (known !== undefined) return { kind: "arrived", ref, runId: run.runId, number: known.number };
     const number = ++task.arrived;
     inbox.set(key, { number, key, data, goesAlong });
-    if (task.state === "idle") this.#makeReady(task, this.#now());
     return { kind: "arrived", ref, runId: run.runId, number };
   }
 
@@ -99,7 +100,8 @@ export class RunSteps {
     });
     const { namespace, workflowId, ref, runId, type, last } = task.run;
     const { attempt, taken, arrived } = task;
-    return { namespace, workflowId, ref, runId, type, token, attempt, mode, last, taken, arrived };
+    const bound = { build: task.run.build };
+    return { namespace, workflowId, ref, runId, type, token, attempt, mode, ...bound, last, taken, arrived };
   }
 
   /** False: it is not held by that token any more. */

@@ -7,7 +7,7 @@ import { doubted, StoreFault } from "./faults.ts";
 import { MILLIS } from "./reminder-tables.ts";
 import { whileHeld } from "./while-held.ts";
 import type { Deeds } from "./workflow-deeds.ts";
-import { IDLE, own, READY } from "./workflow-tables.ts";
+import { IDLE, own, READY, STATE_OF_KEY } from "./workflow-tables.ts";
 
 /** The run that each of `w` is for: a certain one, or the latest, which is the open one if there is any. */
 const aimed = (schema: string) => `CROSS JOIN LATERAL (
@@ -74,6 +74,18 @@ export const arriveAtRuns = (schema: string): Statement => ({
     WHERE t.ready_in IS NOT NULL`,
 });
 
+/** Tasks of these runs that would be ready later are ready now. */
+export const wakeTasks = (schema: string): Statement => ({
+  name: "limpet_wake_tasks",
+  text: `
+    WITH clock AS MATERIALIZED (
+      SELECT ${MILLIS} AS now
+    )
+    UPDATE ${schema}.workflow_tasks t SET at = (SELECT now FROM clock)
+    WHERE t.ref = ANY ($1::bigint[]) AND ${STATE_OF_KEY} = ${READY} AND t.at > (SELECT now FROM clock)
+    RETURNING t.namespace`,
+});
+
 /** What goes along from runs that are over to those that continue them; and nothing of it stays. */
 export const takeAlong = (schema: string): Statement => ({
   name: "limpet_take_along",
@@ -120,6 +132,7 @@ export class WorkflowArrivals {
   readonly #arrive: Statement;
   readonly #aim: Statement;
   readonly #along: Statement;
+  readonly #wake: Statement;
 
   /** `heldMs`: how long rows that others hold are tried again. */
   constructor(connections: Connections, schema: string, heldMs: number, deeds: () => Deeds) {
@@ -129,6 +142,7 @@ export class WorkflowArrivals {
     this.#arrive = arriveAtRuns(schema);
     this.#aim = aimAtRuns(schema);
     this.#along = takeAlong(schema);
+    this.#wake = wakeTasks(schema);
   }
 
   async arrive(batch: readonly Arrival[]): Promise<ArrivalOutcome[]> {
@@ -171,7 +185,7 @@ export class WorkflowArrivals {
   async #all(runner: Runner, all: readonly Pending[], deeds: Deeds): Promise<void> {
     for (let tries = 1; ; tries++) {
       const left = all.filter(({ outcome }) => outcome === undefined);
-      if (left.length === 0) return;
+      if (left.length === 0) return this.#wakeThose(runner, all, deeds);
       if (tries > TRIES) throw new StoreFault("STORE_UNAVAILABLE", "locked", "others send to the same runs");
       if (tries > 1) await pause(Math.random() * Math.min(2 ** tries, 20));
       await this.#once(runner, left, deeds);
@@ -195,7 +209,18 @@ export class WorkflowArrivals {
       if (!found.has(i + 1)) one.outcome = { kind: "closed", status: undefined };
     }
   }
+
+  /** Few arrivals wake anybody, so this is a statement of its own. */
+  async #wakeThose(runner: Runner, pending: readonly Pending[], deeds: Deeds): Promise<void> {
+    const refs = pending.filter(isWaking).map(({ outcome }) => (outcome as { readonly ref: number }).ref);
+    if (refs.length === 0) return;
+    const sorted = [...new Set(refs)].sort((a, b) => a - b);
+    for (const [namespace] of await runner.run(this.#wake, [bigints(sorted)], "doubtful"))
+      deeds.news(namespace as string);
+  }
 }
+
+const isWaking = ({ arrival, outcome }: Pending): boolean => arrival.wakes === true && outcome?.kind === "arrived";
 
 const pendingOf = (arrivals: readonly Arrival[]): Pending[] =>
   arrivals.map((arrival) => ({ arrival, outcome: undefined }));

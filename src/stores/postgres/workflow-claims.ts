@@ -105,9 +105,9 @@ export const claimTasks = (schema: string): Statement => ({
     SELECT NULL::bigint, array_to_string(ARRAY(SELECT m.ref FROM mine m), ','), NULL::text, NULL::text, NULL::integer, NULL::smallint, ${now},
            CASE WHEN (SELECT is_ready FROM more) THEN ${now}
                 ELSE least((SELECT min(p.until) FROM passed p), (SELECT at FROM later)) END, NULL::bigint,
-           NULL::boolean
+           NULL::text
     UNION ALL
-    SELECT c.ref, r.workflow_id, r.run_id, r.type, c.attempt, c.mode, c.last, c.taken, c.arrived, r.build IS NULL
+    SELECT c.ref, r.workflow_id, r.run_id, r.type, c.attempt, c.mode, c.last, c.taken, c.arrived, r.build
     FROM claimed c CROSS JOIN LATERAL (
       SELECT r.workflow_id, r.run_id, r.type, r.build FROM ${schema}.workflow_runs r WHERE r.ref = c.ref LIMIT 1) r`,
 });
@@ -126,7 +126,7 @@ export const bindRuns = (schema: string): Statement => ({
 });
 
 type ClockRow = [ref: null, order: string, null, null, null, null, now: number, next: number | null, null, null];
-type ClaimedRow = [number, string, string, string, number, number, number, number, number, isFree: boolean];
+type ClaimedRow = [number, string, string, string, number, number, number, number, number, build: string | null];
 
 export class WorkflowClaims {
   readonly #connections: Connections;
@@ -157,22 +157,24 @@ export class WorkflowClaims {
     const places = new Map(order.split(",").map((ref, i) => [Number(ref), i]));
     claimed.sort((a, b) => places.get(a[0])! - places.get(b[0])!);
     if (request.binds) await this.#bindTo(request, claimed);
-    const tasks = claimed.map((row) => taskOf(row, namespace, lease.token));
+    const bound = request.binds ? build : undefined;
+    const tasks = claimed.map((row) => taskOf(row, namespace, lease.token, bound));
     return { now: clock, tasks, next: next ?? undefined };
   }
 
   async #bindTo({ namespace, queue, build }: TaskClaim, claimed: readonly ClaimedRow[]): Promise<void> {
-    const free = claimed.filter((row) => row[9]).sort(([a], [b]) => a - b);
+    const free = claimed.filter((row) => row[9] === null).sort(([a], [b]) => a - b);
     if (free.length === 0) return;
     const pools = free.map(([, , , type]) => poolOf({ namespace, queue, type, build }));
     await this.#connections.run(this.#bind, [bigints(free.map(([ref]) => ref)), bigints(pools), build], "harmless");
   }
 }
 
-function taskOf(row: ClaimedRow, namespace: string, token: string): ClaimedTask {
-  const [ref, workflowId, runId, type, attempt, mode, last, taken, arrived] = row;
+/** `bound`: what those that were free are bound to now. */
+function taskOf(row: ClaimedRow, namespace: string, token: string, bound: string | undefined): ClaimedTask {
+  const [ref, workflowId, runId, type, attempt, mode, last, taken, arrived, build] = row;
   return {
     ...{ namespace, workflowId, ref, runId, type, token, attempt },
-    ...{ mode: MODES[mode] as ReplayMode, last, taken, arrived },
+    ...{ mode: MODES[mode] as ReplayMode, build: build ?? bound, last, taken, arrived },
   };
 }

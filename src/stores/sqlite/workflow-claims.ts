@@ -26,8 +26,8 @@ interface Candidate {
   readonly at: number;
   readonly type: string;
   readonly mode: ReplayMode;
-  /** It is bound to a build. */
-  readonly isBound: boolean;
+  /** That it is bound to. */
+  readonly build: string | null;
 }
 
 /** What a look through one group has found so far. */
@@ -180,13 +180,16 @@ export class WorkflowClaims {
     return early.length > 0;
   }
 
-  #take({ ref, type, mode, isBound }: Candidate, request: TaskClaim, now: number): ClaimedTask {
-    const { namespace, lease, binds, build } = request;
-    if (binds && !isBound) for (const bind of this.#bind) bind.run(build, ref);
+  #take({ ref, type, mode, build }: Candidate, request: TaskClaim, now: number): ClaimedTask {
+    const { namespace, lease, binds } = request;
+    const isFree = binds && build === null;
+    if (isFree) for (const bind of this.#bind) bind.run(request.build, ref);
+    const bound = { build: isFree ? request.build : (build ?? undefined) };
     this.#lease.run(lease.token, lease.worker, now + lease.leaseMs, modeCode(mode), now, ref);
     const row = this.#task.get(ref) as unknown as TaskRow;
     const [workflowId, runId, attempt, last, taken, arrived] = row;
-    return { namespace, workflowId, runId, ref, type, token: lease.token, attempt, mode, last, taken, arrived };
+    const { token } = lease;
+    return { namespace, workflowId, runId, ref, type, token, attempt, mode, ...bound, last, taken, arrived };
   }
 }
 
@@ -207,7 +210,7 @@ function sift(rows: readonly DueRow[], group: Group, search: Search, walk: Walk)
     if (isLeft || found.length > request.limit) {
       if (++walk.passedOver >= PASSED_OVER) return true;
     } else {
-      found.push({ ref, at, type: group.type, mode, isBound: group.build !== null });
+      found.push({ ref, at, type: group.type, mode, build: group.build });
     }
     if ((mayHit ? walk.hits : walk.others).length > request.limit) return true;
   }

@@ -46,6 +46,7 @@ const reminder: fc.Arbitrary<ReminderWrite> = record({
 const page = record({ count, data: text });
 const arrival: fc.Arbitrary<Arrival> = record({
   ...{ namespace: text, workflowId: text, runId: maybe(text), key: text, data: text, goesAlong: fc.boolean() },
+  wakes: fc.boolean(),
 });
 const start: fc.Arbitrary<RunStart> = record({
   ...{ namespace: text, workflowId: text, runId: text, type: text, queue: text, build: maybe(text), first: page },
@@ -125,6 +126,7 @@ test("claimed tasks are read as they were written", () => {
   const task: fc.Arbitrary<ClaimedTask> = record({
     ...{ namespace: fc.constant("n"), workflowId: text, runId: text, token: fc.constant("t") },
     ...{ ref: count, type: fc.constantFrom("A", "B"), attempt: count, last: count, taken: count, arrived: count },
+    build: maybe(text),
     mode: fc.constantFrom("sticky_hit_expected" as const, "cold_replay" as const, "forced_cold_replay" as const),
   });
   fc.assert(

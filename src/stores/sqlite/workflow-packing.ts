@@ -109,9 +109,10 @@ export function unpackStartOutcomes(answer: Packed, batch: readonly RunStart[]):
 
 const IS_CERTAIN = 1;
 const GOES_ALONG = 2;
+const WAKES = 4;
 
-function writeArrival(to: FlatWriter, { namespace, workflowId, runId, key, data, goesAlong }: Arrival): void {
-  to.numbers((runId === undefined ? 0 : IS_CERTAIN) | (goesAlong ? GOES_ALONG : 0));
+function writeArrival(to: FlatWriter, { namespace, workflowId, runId, key, data, goesAlong, wakes }: Arrival): void {
+  to.numbers((runId === undefined ? 0 : IS_CERTAIN) | (goesAlong ? GOES_ALONG : 0) | (wakes === true ? WAKES : 0));
   to.strings(namespace, workflowId, key, data);
   if (runId !== undefined) to.strings(runId);
 }
@@ -120,7 +121,8 @@ function readArrival(from: FlatReader): Arrival {
   const flags = from.number();
   const [namespace, workflowId, key, data] = [from.string(), from.string(), from.string(), from.string()];
   const runId = flags & IS_CERTAIN ? from.string() : undefined;
-  return { namespace, workflowId, runId, key, data, goesAlong: (flags & GOES_ALONG) !== 0 };
+  const [goesAlong, wakes] = [(flags & GOES_ALONG) !== 0, (flags & WAKES) !== 0];
+  return { namespace, workflowId, runId, key, data, goesAlong, wakes };
 }
 
 export function packArrivals(batch: readonly Arrival[]): Packed {
@@ -268,9 +270,10 @@ export interface ClaimsAnswer extends Packed {
 export function packClaims({ now, tasks, next }: TaskClaims, { types }: TaskClaim): ClaimsAnswer {
   const to = new FlatWriter();
   for (const task of tasks) {
-    const { ref, attempt, mode, last, taken, arrived } = task;
+    const { ref, attempt, mode, build, last, taken, arrived } = task;
     to.next().numbers(ref, types.indexOf(task.type), attempt, modeCode(mode), last, taken, arrived);
-    to.strings(task.workflowId, task.runId);
+    to.strings(task.workflowId, task.runId).numbers(build === undefined ? 0 : HAS_BUILD);
+    if (build !== undefined) to.strings(build);
   }
   return { now, next, ...to.packed() };
 }
@@ -280,7 +283,9 @@ export function unpackClaims(answer: ClaimsAnswer, { namespace, types, lease }: 
     const [ref, type, attempt] = [from.number(), types[from.number()] as string, from.number()];
     const [mode, last, taken, arrived] = [modeOf(from.number()), from.number(), from.number(), from.number()];
     const [workflowId, runId] = [from.string(), from.string()];
-    return { namespace, workflowId, runId, ref, type, token: lease.token, attempt, mode, last, taken, arrived };
+    const bound = { build: from.number() === HAS_BUILD ? from.string() : undefined };
+    const { token } = lease;
+    return { namespace, workflowId, runId, ref, type, token, attempt, mode, ...bound, last, taken, arrived };
   });
   return { now: answer.now, tasks, next: answer.next };
 }

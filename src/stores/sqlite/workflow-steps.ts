@@ -12,7 +12,7 @@ import type {
   StartOutcome,
 } from "../../ports/workflows.ts";
 import type { ReminderStatements } from "./reminder-statements.ts";
-import { COMPLETED, codeOf, LEASED, RUNNING, statusOf } from "./workflow-codes.ts";
+import { COMPLETED, codeOf, LEASED, READY, RUNNING, statusOf } from "./workflow-codes.ts";
 import type { WorkflowInbox } from "./workflow-inbox.ts";
 import type { WorkflowKinds } from "./workflow-kinds.ts";
 import type { WorkflowPages } from "./workflow-pages.ts";
@@ -100,6 +100,7 @@ export class WorkflowSteps {
     }
     const { ref, runId } = head;
     const number = task.arrived + 1;
+    if (arrival.wakes === true && task.state === READY && task.at > now) tasks.wake(ref, now);
     if (!inbox.put(ref, number, arrival)) {
       return { kind: "arrived", ref, runId, number: inbox.numberOf(ref, arrival.key) };
     }

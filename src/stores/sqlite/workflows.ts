@@ -58,7 +58,8 @@ export class SqliteWorkflows implements Workflows {
   async close({ namespace, workflowId, runId, status, page, result, reminders, arrivals }: Closing): Promise<boolean> {
     const { count, data } = page;
     const told = arrivals.map((one) => {
-      return { ...keyOf(one), runId: one.runId, key: one.key, data: one.data, goesAlong: one.goesAlong };
+      const { runId, key, data, goesAlong, wakes } = one;
+      return { ...keyOf(one), runId, key, data, goesAlong, wakes };
     });
     const closing = { namespace, workflowId, runId, status, page: { count, data }, result, arrivals: told };
     return (await this.#link.ask({ kind: "close-run", closing, reminders: packWrites(reminders) })) as boolean;
