@@ -181,12 +181,15 @@ export class RemotePlane {
   }
 
   /** Tasks of workflows, and, for those who ask for them, updates that are to be looked at. */
-  async pollTasks(poll: Poll, isValidating: boolean): Promise<Polled<WorkflowTask | Question>> {
+  async pollTasks(
+    poll: Poll,
+    kinds: { readonly tasks: boolean; readonly validations: boolean },
+  ): Promise<Polled<WorkflowTask | Question>> {
     const worker = await this.#pollingWorker(poll);
     if (worker.workflowTypes.length === 0) return { task: undefined, status: "no_workflow_capability" };
     const look = async (): Promise<Attempt<WorkflowTask | Question>> => {
-      const found = isValidating ? this.questions.claim(worker, ["update_validation"]) : undefined;
-      return found === undefined ? this.tasks.claim(worker) : { found };
+      const found = kinds.validations ? this.questions.claim(worker, ["update_validation"]) : undefined;
+      return found === undefined && kinds.tasks ? this.tasks.claim(worker) : { found };
     };
     const task = await this.#poll(poll, "task", this.#taskAnswers, look, (found) =>
       "kind" in found ? this.questions.giveBack(found) : this.tasks.giveBack(found),

@@ -33,6 +33,8 @@ export class RemoteRun implements DecidingRun {
   last = 0;
   /** The last event there was when its worker decided something last: whoever keeps the run in memory knows it up to here at least. */
   seen = 0;
+  /** The time of that decision. */
+  decidedAt = 0;
   bytes = 0;
   /** The time of the last step. */
   at = 0;
@@ -111,7 +113,7 @@ export class RemoteRun implements DecidingRun {
 
   append(step: Step, bytes: number): void {
     this.history.push({ ...step, from: this.last + 1 });
-    if (step.events.some(isDecision)) this.seen = this.last;
+    if (step.events.some(isDecision)) [this.seen, this.decidedAt] = [this.last, step.at];
     this.last += step.events.length;
     this.bytes += bytes;
     this.at = Math.max(this.at, step.at);

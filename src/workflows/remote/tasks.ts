@@ -28,7 +28,7 @@ import { Refused } from "./refusal.ts";
 import type { AcceptedUpdate, RemoteRun } from "./run.ts";
 import type { RemoteRuns } from "./runs.ts";
 import type { Attempt } from "./waiting.ts";
-import type { RemoteWorker } from "./worker.ts";
+import { keepsRuns, type RemoteWorker } from "./worker.ts";
 
 export interface TasksWorld {
   readonly clock: Clock;
@@ -105,7 +105,7 @@ export class RemoteTasks {
         ...{ namespace, queue: worker.queue, build: worker.build, types: worker.workflowTypes, limit: 1, staleMs },
         ...{ compatible: [], binds: worker.build !== "" },
         lease: { token: random.id(), worker: worker.id, leaseMs },
-        isSticky: isSticky && worker.sticky !== "never",
+        isSticky: isSticky && keepsRuns(worker),
       });
       const task = tasks[0];
       if (task === undefined) return { found: undefined, nextMs: next === undefined ? undefined : next - now };
@@ -123,8 +123,9 @@ export class RemoteTasks {
       const run = await runs.get(task.ref, task.last);
       if (stored === undefined || run === undefined) return undefined;
       if (!(await this.#takeArrivals(task, stored, run, worker))) return undefined;
-      this.#world.claimed(task.mode);
-      return this.#handOut(task, stored, run, worker);
+      const mode = modeFor(worker, task.mode, run);
+      this.#world.claimed(mode);
+      return this.#handOut({ ...task, mode }, stored, run, worker);
     } catch (error) {
       runs.forget(task.ref);
       log.warn("workflow.blocked", { workflow: task.workflowId, type: task.type, err: error });
@@ -358,6 +359,10 @@ const pauseAfter = (attempt: number): number =>
   Math.min(FIRST_PAUSE_MS * 2 ** Math.min(attempt - 1, 20), LONGEST_PAUSE_MS);
 
 function affinityLeft({ stickyWorker, stickyUntil }: StoredRun, now: number): Affinity | undefined {
+/** A process that has begun, or begun anew, since the run was worked on has nothing of it in memory, whatever its name is. */
+const modeFor = ({ since }: RemoteWorker, mode: ReplayMode, { decidedAt }: RemoteRun): ReplayMode =>
+  mode === "sticky_hit_expected" && decidedAt < since ? "forced_cold_replay" : mode;
+
   if (stickyWorker === undefined || stickyUntil === undefined || stickyUntil <= now) return undefined;
   return { worker: stickyWorker, ms: stickyUntil - now };
 }

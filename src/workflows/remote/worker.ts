@@ -32,6 +32,8 @@ export interface RemoteWorker {
   readonly manifest: unknown;
   /** `always`: every task that it ends leaves the run in its memory. `claimed`: it says so each time. */
   readonly sticky: "never" | "always" | "claimed";
+  /** Since when this process has been at work with this code: of runs that rest for longer it has nothing in memory. */
+  readonly since: number;
   readonly cache: CacheNumbers;
   /** Of the process, so that one that was replaced is known. */
   readonly process: Readonly<Record<string, unknown>>;
@@ -41,6 +43,9 @@ export interface RemoteWorker {
   readonly isDraining: boolean;
 }
 
+/** It has room for runs in its memory, as far as it said. */
+export const keepsRuns = ({ sticky, cache }: RemoteWorker): boolean => sticky !== "never" && cache.capacity > 0;
+
 export const NO_CACHE: CacheNumbers = { capacity: 0, size: 0, hits: 0, misses: 0, forced: 0, evictions: 0 };
 
 /** The row of a worker; its numbers stand where those of workers in our own processes do. */
@@ -49,7 +54,7 @@ export function workerRow(namespace: string, worker: RemoteWorker, isSticky: boo
   const about = { runtime, types: workflowTypes, fingerprints, ...cache, remote };
   return {
     ...{ namespace, worker: id, queue, build, isDraining },
-    isSticky: isSticky && worker.sticky !== "never",
+    isSticky: isSticky && keepsRuns(worker),
     about: JSON.stringify(about),
   };
 }

@@ -6,6 +6,9 @@ import type { StoredWorker, Workflows } from "../../ports/workflows.ts";
 import { Refused } from "./refusal.ts";
 import { type CacheNumbers, type RemoteWorker, readWorker, workerRow } from "./worker.ts";
 
+/** What a worker tells of itself, but not since when. */
+export type ToldWorker = Omit<RemoteWorker, "since" | "isDraining">;
+
 export interface WorkersWorld {
   readonly clock: Clock;
   readonly store: Workflows;
@@ -31,6 +34,8 @@ interface Known {
 export class RemoteWorkers {
   readonly #world: WorkersWorld;
   readonly #known = new Map<string, Known>();
+  /** Of caches, not written yet. */
+  readonly #untold = new Map<string, Partial<CacheNumbers>>();
   #drained: { readonly names: ReadonlySet<string>; readonly at: number } | undefined;
 
   constructor(world: WorkersWorld) {
@@ -38,7 +43,7 @@ export class RemoteWorkers {
   }
 
   /** Registers it, or changes what is known of it. The one that had the id before, if it is another process. */
-  async register(told: RemoteWorker): Promise<{ readonly worker: RemoteWorker; readonly isReplaced: boolean }> {
+  async register(told: ToldWorker): Promise<{ readonly worker: RemoteWorker; readonly isReplaced: boolean }> {
     const before = (await this.rows()).find(({ worker }) => worker === told.id);
     const old = before === undefined ? undefined : readWorker(before);
     const isLive = before !== undefined && before.seenAt + STALE_MS > this.#world.now();
@@ -46,9 +51,13 @@ export class RemoteWorkers {
       throw new Refused(409, "worker_id_in_use", `worker id ${told.id} is that of a worker of this system`);
     }
     if (old !== undefined && isLive) checkFingerprints(old, told);
-    const worker = { ...told, isDraining: await this.isDrained(told.queue, told.build) };
+    const isReplaced = old !== undefined && isOtherProcess(old, told);
+    const isNew = old === undefined || isReplaced || !isSameCode(old, told);
+    const since = isNew ? this.#world.now() : old.since;
+    const worker = { ...told, since, isDraining: await this.isDrained(told.queue, told.build) };
+    this.#untold.delete(worker.id);
     await this.#write(worker);
-    return { worker, isReplaced: old !== undefined && isOtherProcess(old, told) };
+    return { worker, isReplaced };
   }
 
   /** Throws when nobody has registered under that id. */
@@ -66,27 +75,56 @@ export class RemoteWorkers {
     return this.#known.get(id)!.worker;
   }
 
-  async heartbeat(id: string, told: Partial<Pick<RemoteWorker, "slots" | "process">>, cache: Partial<CacheNumbers>) {
-    const before = await this.get(id, 404);
+  /** As far as was heard here of it. */
+  isKnownToRun(id: string, type: string): boolean {
+    return this.#known.get(id)?.worker.workflowTypes.includes(type) === true;
+  }
+
+  async heartbeat(id: string, told: Pick<RemoteWorker, "slots" | "process">, cache: Partial<CacheNumbers>) {
+    const before = await this.#sameProcess(id, told);
     const worker = {
       ...before,
       slots: { ...before.slots, ...told.slots },
       process: { ...before.process, ...told.process },
-      cache: { ...before.cache, ...cache },
       isDraining: await this.isDrained(before.queue, before.build),
     };
+    const missed = this.note(before, cache);
     await this.#write(worker);
-    return { before, worker };
+    return { worker, missed };
+  }
+
+  /** Throws when another process has registered under that id since. */
+  async #sameProcess(id: string, told: Pick<RemoteWorker, "process">): Promise<RemoteWorker> {
+    const known = await this.get(id, 404);
+    if (!isOtherProcess(known, told)) return known;
+    // The other one may have registered at another host a moment ago.
+    this.#known.delete(id);
+    const worker = await this.get(id, 404);
+    if (!isOtherProcess(worker, told)) return worker;
+    const what = `another process has registered as worker ${id} since; every process needs an id of its own`;
+    throw new Refused(409, "worker_registration_superseded", what, { worker_id: id });
+  }
+
+  /** What a worker says of its cache; it is written with whatever is written of it next. How many misses are new. */
+  note({ id, cache: before }: RemoteWorker, cache: Partial<CacheNumbers>): number {
+    if (Object.keys(cache).length === 0) return 0;
+    const { misses = before.misses } = this.#untold.get(id) ?? {};
+    this.#untold.set(id, { ...this.#untold.get(id), ...cache });
+    return Math.max(0, (cache.misses ?? misses) - misses);
   }
 
   async #write(worker: RemoteWorker): Promise<void> {
     const { store, namespace, isSticky, clock } = this.#world;
-    await store.seen(workerRow(namespace, worker, isSticky));
-    this.#known.set(worker.id, { worker, at: clock.monotonic() });
+    const untold = this.#untold.get(worker.id);
+    this.#untold.delete(worker.id);
+    const told = untold === undefined ? worker : { ...worker, cache: { ...worker.cache, ...untold } };
+    await store.seen(workerRow(namespace, told, isSticky));
+    this.#known.set(worker.id, { worker: told, at: clock.monotonic() });
   }
 
   async forget(id: string): Promise<boolean> {
     this.#known.delete(id);
+    this.#untold.delete(id);
     if (id.startsWith(DRAIN_MARK)) return false;
     return this.#world.store.forgetWorker(this.#world.namespace, id);
   }
@@ -152,7 +190,7 @@ export class RemoteWorkers {
 /** Neither can have a line break in it. */
 const drainName = (queue: string, build: string): string => `${DRAIN_MARK}${JSON.stringify(queue)} ${build}`;
 
-function checkFingerprints(old: RemoteWorker, told: RemoteWorker): void {
+function checkFingerprints(old: RemoteWorker, told: ToldWorker): void {
   for (const [type, fingerprint] of Object.entries(told.fingerprints)) {
     const before = Object.hasOwn(old.fingerprints, type) ? old.fingerprints[type] : undefined;
     if (before === undefined || before === fingerprint) continue;
@@ -161,7 +199,12 @@ function checkFingerprints(old: RemoteWorker, told: RemoteWorker): void {
   }
 }
 
-function isOtherProcess(old: RemoteWorker, told: RemoteWorker): boolean {
+/** Runs in memory of other code than this are of no use to it. */
+const isSameCode = (old: RemoteWorker, { build, fingerprints }: ToldWorker): boolean =>
+  old.build === build &&
+  Object.entries(fingerprints).every(([type, print]) => (old.fingerprints[type] ?? print) === print);
+
+function isOtherProcess(old: RemoteWorker, told: Pick<RemoteWorker, "process">): boolean {
   return ["process_id", "process_started_at", "host"].some((word) => {
     const [before, now] = [old.process[word], told.process[word]];
     return before !== undefined && now !== undefined && before !== now;

@@ -4,17 +4,19 @@ import { nameProblem } from "../../../kernel/names.ts";
 import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
 import type { CacheNumbers, CommandContract, RemoteWorker } from "../../../workflows/remote/worker.ts";
 import { NO_CACHE } from "../../../workflows/remote/worker.ts";
-import { HEARTBEAT_SECONDS, STALE_SECONDS } from "../../../workflows/remote/workers.ts";
+import { HEARTBEAT_SECONDS, STALE_SECONDS, type ToldWorker } from "../../../workflows/remote/workers.ts";
 import { type ApiAnswer, type ApiCall, created, ok } from "./api-call.ts";
 import { type Fields, flag, isFields, object, oneOf, optionalText, optionalWhole, text, texts } from "./fields.ts";
 
 const RUNTIMES = ["php", "python", "rust", "typescript", "go", "java", "external"] as const;
 const STICKY = "sticky_execution";
+/** Since which version workers may claim runs with the tasks that they complete. */
+export const STICKY_MINOR = 18;
 /** What is said of stickiness when nothing is said of its size. */
 const CAPACITY = 100;
 
-export async function register({ plane, fields }: ApiCall): Promise<ApiAnswer> {
-  const told = parseWorker(fields, () => plane.world.random.id());
+export async function register({ plane, fields, minor }: ApiCall): Promise<ApiAnswer> {
+  const told = parseWorker(fields, minor, () => plane.world.random.id());
   const { worker, isReplaced } = await plane.workers.register(told);
   // What the process before had in hand is for somebody else, at once.
   if (isReplaced) await plane.tasks.release(worker.id);
@@ -35,7 +37,7 @@ export async function register({ plane, fields }: ApiCall): Promise<ApiAnswer> {
   });
 }
 
-function parseWorker(fields: Fields, makeId: () => string): RemoteWorker {
+function parseWorker(fields: Fields, minor: number, makeId: () => string): ToldWorker {
   const id = optionalText(fields, "worker_id") ?? makeId();
   const queue = text(fields, "task_queue");
   for (const [field, name] of [
@@ -55,6 +57,7 @@ function parseWorker(fields: Fields, makeId: () => string): RemoteWorker {
   optionalWhole(fields, "heartbeat_interval_seconds", 1, 3_600);
   const capabilities = texts(fields, "capabilities") ?? [];
   const manifest = object(fields, "capability_manifest");
+  checkFloors(capabilities, manifest, minor);
   const sticky = stickinessOf(fields, capabilities, manifest);
   return {
     ...{ id, queue, runtime, capabilities, mostWorkflowTasks, mostActivities, sticky },
@@ -68,7 +71,6 @@ function parseWorker(fields: Fields, makeId: () => string): RemoteWorker {
     cache: { ...NO_CACHE, capacity: sticky === "never" ? 0 : capacityOf(fields) },
     process: object(fields, "process_metrics") ?? {},
     slots: object(fields, "task_slots") ?? {},
-    isDraining: false,
   };
 }
 
@@ -91,6 +93,24 @@ function stickinessOf(
   if (flag(fields, "sticky_cache_enabled") === true && capacityOf(fields) > 0) return "always";
   return isCapable ? "claimed" : "never";
 }
+
+/** Nobody can do what its version of the protocol does not have. */
+function checkFloors(capabilities: readonly string[], manifest: Fields | undefined, minor: number): void {
+  for (const capability of new Set([...capabilities, ...Object.keys(manifest ?? {})])) {
+    const entry = manifest?.[capability];
+    const isSupported = isFields(entry) ? entry.supported === true : capabilities.includes(capability);
+    const told = isFields(entry) ? minorOf(entry.minimum_protocol_version) : 0;
+    const floor = Math.max(told, capability === STICKY ? STICKY_MINOR : 0);
+    if (!isSupported || floor <= minor) continue;
+    const what = `${capability} needs version 1.${floor} of the protocol or a later one`;
+    throw new Refused(409, "worker_capability_protocol_floor_mismatch", what, {
+      ...{ capability, requested_version: `1.${minor}`, minimum_protocol_version: `1.${floor}` },
+    });
+  }
+}
+
+const minorOf = (version: unknown): number =>
+  typeof version === "string" ? Number(/^1\.(\d{1,6})$/.exec(version)?.[1] ?? 0) : 0;
 
 function typeNames(fields: Fields, field: string): string[] {
   const names = texts(fields, field) ?? [];
@@ -123,8 +143,8 @@ function contracts(fields: Fields): Record<string, CommandContract> {
 export async function heartbeat({ plane, fields }: ApiCall): Promise<ApiAnswer> {
   const id = text(fields, "worker_id");
   const told = { process: object(fields, "process_metrics") ?? {}, slots: object(fields, "task_slots") ?? {} };
-  const { before, worker } = await plane.workers.heartbeat(id, told, cacheNumbers(fields));
-  plane.claims.add("miss", Math.max(0, worker.cache.misses - before.cache.misses));
+  const { worker, missed } = await plane.workers.heartbeat(id, told, cacheNumbers(object(fields, "sticky_cache")));
+  plane.claims.add("miss", missed);
   return ok({
     worker_id: id,
     acknowledged: true,
@@ -135,25 +155,26 @@ export async function heartbeat({ plane, fields }: ApiCall): Promise<ApiAnswer> 
   });
 }
 
-function cacheNumbers(fields: Fields): Partial<CacheNumbers> {
-  const told = object(fields, "sticky_cache");
+/** What a worker says of its cache with its heartbeats, and, of some under other names, with the tasks that it completes. */
+const CACHE_FIELDS = {
+  capacity: ["capacity"],
+  size: ["size", "entries"],
+  hits: ["hit_count", "hit"],
+  misses: ["miss_count", "miss"],
+  forced: ["forced_cold_replay_count", "forced_cold_replay"],
+  evictions: ["eviction_count", "eviction"],
+} as const satisfies Record<keyof CacheNumbers, readonly string[]>;
+
+export function cacheNumbers(told: Fields | undefined): Partial<CacheNumbers> {
   if (told === undefined) return {};
-  const names = {
-    capacity: "capacity",
-    size: "size",
-    hits: "hit_count",
-    misses: "miss_count",
-    forced: "forced_cold_replay_count",
-    evictions: "eviction_count",
-  } as const;
-  const numbers = Object.entries(names).map(([name, field]) => [
-    name,
-    optionalWhole(told, field, 0, Number.MAX_SAFE_INTEGER),
-  ]);
-  const known = numbers.filter(([, number]) => number !== undefined);
   // One that has switched its cache off has room for nothing.
   if (flag(told, "enabled") === false) return { capacity: 0, size: 0 };
-  return Object.fromEntries(known) as Partial<CacheNumbers>;
+  const numbers = Object.entries(CACHE_FIELDS).flatMap(([name, fields]) => {
+    const known = fields.map((field) => optionalWhole(told, field, 0, Number.MAX_SAFE_INTEGER));
+    const number = known.find((each) => each !== undefined);
+    return number === undefined ? [] : [[name, number] as const];
+  });
+  return Object.fromEntries(numbers);
 }
 
 export async function deregister({ plane, names }: ApiCall): Promise<ApiAnswer> {

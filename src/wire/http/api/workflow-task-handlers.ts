@@ -4,7 +4,7 @@ import { HISTORY_SUGGESTED_BYTES, HISTORY_SUGGESTED_EVENTS } from "../../../work
 import { Refused } from "../../../workflows/remote/refusal.ts";
 import type { RemoteRun } from "../../../workflows/remote/run.ts";
 import type { TaskHolder, WorkflowTask } from "../../../workflows/remote/tasks.ts";
-import type { RemoteWorker } from "../../../workflows/remote/worker.ts";
+import { keepsRuns, type RemoteWorker } from "../../../workflows/remote/worker.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
 import { HISTORY_PAGE, MOST_HISTORY_PAGE } from "./cluster-info.ts";
 import { parseCommands } from "./commands.ts";
@@ -14,13 +14,17 @@ import { argumentsOf, CODEC } from "./payloads.ts";
 import { parsePoll } from "./polls.ts";
 import { tellValidation } from "./question-handlers.ts";
 import { statusWord } from "./run-words.ts";
+import { cacheNumbers, STICKY_MINOR } from "./worker-handlers.ts";
 
 export async function pollTasks(call: ApiCall): Promise<ApiAnswer> {
   const poll = parsePoll(call);
   const pageSize = pageSizeOf(call.fields);
   const kinds = texts(call.fields, "task_kinds");
   const takesTail = flag(call.fields, "accept_history_tail") ?? false;
-  const { task, status } = await call.plane.pollTasks(poll, kinds?.includes("update_validation") ?? false);
+  const { task, status } = await call.plane.pollTasks(poll, {
+    tasks: kinds?.includes("workflow") ?? true,
+    validations: kinds?.includes("update_validation") ?? false,
+  });
   if (task === undefined) return ok({ task: null, poll_status: status });
   const told = "kind" in task ? await tellValidation(task, call) : tellTask(task, pageSize, takesTail);
   return ok({ task: told, poll_status: status });
@@ -154,12 +158,15 @@ export async function completeTask(call: ApiCall): Promise<ApiAnswer> {
   const worker = await plane.workers.get(holder.worker);
   const claim = object(fields, "sticky_cache");
   const run = await plane.tasks.runOf(holder);
-  const affinity = affinityOf(claim, worker, run, plane.world.stickyMs);
+  if (claim !== undefined) checkClaim(claim, worker, run, call.minor);
+  const affinity = affinityOf(claim, worker, plane.world.stickyMs);
   const { created, status, last } = await plane.tasks.complete(
     holder,
     commands,
     plane.world.isSticky ? affinity : undefined,
   );
+  const metrics = claim && object(claim, "metrics");
+  plane.claims.add("miss", plane.workers.note(worker, cacheNumbers(metrics)));
   return ok({
     task_id: holder.taskId,
     workflow_task_attempt: holder.attempt,
@@ -174,16 +181,24 @@ export async function completeTask(call: ApiCall): Promise<ApiAnswer> {
 }
 
 /** Who keeps the run in memory. Some workers say so each time, others once and for all. */
-function affinityOf(
-  claim: Fields | undefined,
-  worker: RemoteWorker,
-  run: RemoteRun,
-  stickyMs: number,
-): Affinity | undefined {
-  if (claim === undefined) return worker.sticky === "always" ? { worker: worker.id, ms: stickyMs } : undefined;
+function affinityOf(claim: Fields | undefined, worker: RemoteWorker, stickyMs: number): Affinity | undefined {
+  const isKept = claim === undefined ? worker.sticky === "always" && keepsRuns(worker) : worker.sticky !== "never";
+  if (!isKept) return undefined;
+  const seconds = claim && optionalWhole(claim, "ttl_seconds", 1, 3_600);
+  return { worker: worker.id, ms: seconds === undefined ? stickyMs : seconds * 1_000 };
+}
+
+/** A claim counts only as what its worker is, and of the run that it has the task of. */
+function checkClaim(claim: Fields, worker: RemoteWorker, run: RemoteRun, minor: number): void {
+  const capability = "sticky_execution";
   if (worker.sticky === "never") {
     const what = `worker ${worker.id} did not register as one that keeps runs in memory`;
-    throw new Refused(409, "worker_capability_not_supported", what, { capability: "sticky_execution" });
+    throw new Refused(409, "worker_capability_not_supported", what, { capability });
+  }
+  if (minor < STICKY_MINOR) {
+    const what = `runs can be claimed since version 1.${STICKY_MINOR} of the protocol`;
+    const versions = { requested_version: `1.${minor}`, minimum_protocol_version: `1.${STICKY_MINOR}` };
+    throw new Refused(409, "portable_worker_affinity_protocol_floor_unavailable", what, { capability, ...versions });
   }
   const build = worker.build === "" ? worker.sdkVersion : worker.build;
   const expected = { worker_id: worker.id, workflow_id: run.workflowId, run_id: run.runId, build_id: build };
@@ -194,8 +209,6 @@ function affinityOf(
       field,
     });
   }
-  const seconds = optionalWhole(claim, "ttl_seconds", 1, 3_600);
-  return { worker: worker.id, ms: seconds === undefined ? stickyMs : seconds * 1_000 };
 }
 
 export async function failTask(call: ApiCall): Promise<ApiAnswer> {
