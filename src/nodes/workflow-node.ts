@@ -39,6 +39,7 @@ import {
 import { Dispatcher } from "../workflows/outgoing.ts";
 import { queryElsewhere } from "../workflows/query-elsewhere.ts";
 import { RemotePlane } from "../workflows/remote/plane.ts";
+import { UpdateWatch } from "../workflows/update-watch.ts";
 import { Worker, type WorkerSettings } from "../workflows/worker.ts";
 import { batchActivities, batchWorkflows } from "./batched-workflows.ts";
 import type { ReminderNode } from "./reminder-node.ts";
@@ -93,6 +94,7 @@ export class WorkflowNode {
   readonly #looking = new FewAtATime(FEW);
   readonly #instruments: WorkflowInstruments;
   readonly #ends: EndWatch;
+  readonly #updates: UpdateWatch;
   #servesTimers = false;
   #isStarted = false;
   #unwatch: (() => void) | undefined;
@@ -114,6 +116,7 @@ export class WorkflowNode {
     const book = reminders.book;
     this.#dispatcher = new Dispatcher({ namespace, queue, book });
     this.#ends = new EndWatch(clock, this.#store, (ref) => this.worker.holds(ref));
+    this.#updates = new UpdateWatch(clock);
     const now = this.#now;
     const { reminderStore } = world;
     const isOpen = (run: { readonly workflowId: string; readonly runId: string }) => this.#isOpen(run);
@@ -159,6 +162,7 @@ export class WorkflowNode {
         this.#reminded(append.reminders);
         const { fate } = append;
         this.#instruments.step();
+        this.#updates.written(append);
         if (fate.kind === "close") {
           this.#instruments.ended(fate.status);
           this.#ends.ended(append.ref, fate);
@@ -170,6 +174,7 @@ export class WorkflowNode {
     });
     this.client = new WorkflowClient({
       ...{ clock, random, namespace, queue, store: this.#store, dispatcher: this.#dispatcher, ends: this.#ends, now },
+      updates: this.#updates,
       start: (start, started, at) => this.#start(start, started, at),
       arrive: (arrival) => this.#arrive(arrival),
       query: (run, name, input) => this.#query(run, name, input),

@@ -6,7 +6,7 @@ import { installGuards } from "../nodes/workflow-guards.ts";
 import type { RunHistoryEvent } from "../workflows/client.ts";
 import type { AnyWorkflow } from "../workflows/definition.ts";
 import { describeDecision } from "../workflows/divergence.ts";
-import type { HistoryEvent, Step } from "../workflows/events.ts";
+import { type HistoryEvent, isDecision, type Step, writePage } from "../workflows/events.ts";
 import { Execution } from "../workflows/execution.ts";
 import type { Activities } from "./test-app.ts";
 
@@ -55,13 +55,25 @@ export async function replayHistory(
   const nameOf = (activity: object): string | undefined =>
     names.get(activity) ?? ((typeof activity === "function" && activity.name) || undefined);
   const execution = new Execution(workflow, { settle: systemSettle, namespace, queue, nameOf });
-  await execution.replay(events.map(({ at, event }): Step => ({ at, events: [event] })));
+  await execution.replay(stepsOf(events));
   return {
     ...{ workflowId, runId, events: events.length },
     isOver: execution.end !== undefined,
     waitsFor: execution.waitsFor,
     decides: execution.fresh.map(describeDecision),
   };
+}
+
+/** Steps as they were written, as far as can be told: each begins with what came from outside, at a moment of its own. */
+function stepsOf(events: readonly RunHistoryEvent[]): Step[] {
+  const steps: { readonly at: number; readonly events: HistoryEvent[] }[] = [];
+  for (const [i, { at, event }] of events.entries()) {
+    const before = events[i - 1];
+    const begins = before?.at !== at || (!isDecision(event) && isDecision(before.event));
+    if (begins) steps.push({ at, events: [event] });
+    else steps.at(-1)!.events.push(event);
+  }
+  return steps.map((step) => ({ ...step, bytes: writePage(step).data.length }));
 }
 
 function eventsOf(history: RecordedHistory): readonly RunHistoryEvent[] {

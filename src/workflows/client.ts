@@ -20,6 +20,7 @@ import { type Message, writeError } from "./messages.ts";
 import type { Dispatcher } from "./outgoing.ts";
 import { describeRun, RunReader, readEnd } from "./run-reader.ts";
 import { UpdateCall } from "./update-call.ts";
+import type { UpdateWatch } from "./update-watch.ts";
 import type { StartOptions, UpdateOptions, WorkflowHandle, WorkflowList, WorkflowQuery } from "./workflow-handle.ts";
 
 export type * from "./workflow-handle.ts";
@@ -32,6 +33,7 @@ export interface ClientWorld {
   readonly namespace: string;
   readonly queue: string;
   readonly ends: EndWatch;
+  readonly updates: UpdateWatch;
   now(): number;
   /** Starts it, here if that is possible. */
   start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
@@ -211,14 +213,14 @@ export class WorkflowClient {
     { id, signal }: UpdateOptions = {},
   ): Promise<unknown> {
     checked("update", name);
-    const { clock, store, random } = this.#world;
+    const { store, random, updates } = this.#world;
     const own = id ?? random.id();
     const message = { kind: "UpdateRequested", id: own, name, input: payload(input, "the input") } as const;
     const before = await this.#reader.find(workflowId, runId);
     const { ref, runId: at } = await this.#world.arrive(this.#to(workflowId, before.runId, own, message));
     // One that is sent again may have been answered long ago.
     const after = id === undefined && ref === before.ref ? before.events : 0;
-    const world = { clock, store, reader: this.#reader };
+    const world = { store, reader: this.#reader, updates };
     return new UpdateCall(workflowId, own, { ref, runId: at, after }, world).answer(signal);
   }
 

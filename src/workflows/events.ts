@@ -209,6 +209,8 @@ export type HistoryEvent = Started | Decision | News | EndedFromOutside;
 export interface Step {
   readonly at: number;
   readonly events: readonly HistoryEvent[];
+  /** Of its page, where it was read. */
+  readonly bytes?: number;
 }
 
 const DECISIONS: ReadonlySet<string> = new Set<Decision["kind"]>([

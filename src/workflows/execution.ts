@@ -7,12 +7,13 @@
 import { LimpetError } from "../kernel/errors.ts";
 import type { ToldError } from "../kernel/told-error.ts";
 import { rebuildTold, tellError } from "../kernel/told-error.ts";
-import { readWire, toWire } from "../kernel/values.ts";
+import { copyValue, readWire, toWire } from "../kernel/values.ts";
 import type { Settle } from "../ports/settle.ts";
+import { Continued } from "./continued.ts";
 import type { AnyWorkflow } from "./definition.ts";
 import { describeDecision, isSameDecision, placeIn } from "./divergence.ts";
 import { checkFlags } from "./engine-flags.ts";
-import type { Decision, End, HistoryEvent, News, Started, Step, Wire } from "./events.ts";
+import type { Decision, End, HistoryEvent, News, Started, Step } from "./events.ts";
 import { isDecision, isEnd } from "./events.ts";
 import { runInside } from "./inside.ts";
 import { checkPayload } from "./payload-size.ts";
@@ -35,15 +36,6 @@ export interface ExecutionNeeds {
 type Numbered<D> = D extends { readonly n: number } ? Omit<D, "n"> : never;
 export type NewDecision = Numbered<Decision>;
 
-/** Thrown by `ctx.continueAsNew`: the code goes no further. */
-export class Continued {
-  readonly input: Wire;
-
-  constructor(input: Wire) {
-    this.input = input;
-  }
-}
-
 /** Rounds in which conditions are looked at again because the one before let some code run. */
 const MOST_ROUNDS = 10_000;
 
@@ -52,7 +44,10 @@ export class Execution {
   readonly needs: ExecutionNeeds;
   started!: Started;
   startedAt = 0;
-  /** Of the history, so far; the worker keeps them up to date. */
+  /**
+   * Of the history, up to the event that the code is told of, and of the steps before that. The code may ask for them, so they are the
+   * same at every replay; the worker keeps them up to date.
+   */
   events = 0;
   bytes = 0;
   isCancelled = false;
@@ -141,6 +136,7 @@ export class Execution {
     checkFlags(started);
     this.started = started;
     this.startedAt = at;
+    this.events = 1;
     this.memo = { ...(readWire(started.memo ?? {}) as object) };
     this.attributes = { ...(readWire(started.attributes ?? {}) as object) };
     this.#now = at;
@@ -159,13 +155,15 @@ export class Execution {
   /** Goes through a history from its beginning. */
   async replay(steps: readonly Step[]): Promise<void> {
     this.#recorded.begin(steps);
-    for (const { at, events } of steps) {
+    let passed = 0;
+    for (const { at, events, bytes = 0 } of steps) {
       for (const event of events) {
         this.#recorded.pass();
-        this.events++;
+        this.events = ++passed;
         await this.#pass(event, at);
         if (this.#broken !== undefined) throw this.#broken;
       }
+      this.bytes += bytes;
     }
     this.#replayed = this.#recorded.end(({ n }) => this.#waits.has(n));
   }
@@ -217,8 +215,6 @@ export class Execution {
       checkPayload(wire, "the result");
       end = { kind: "WorkflowCompleted", result: wire };
     } catch (thrown) {
-      // Wrong code is no end of the run: it can be mended, and the run goes on.
-      if (thrown instanceof LimpetError && thrown.code === "WORKFLOW_MISUSED") this.#break(thrown);
       end = this.#endBy(thrown);
     }
     this.#conclude(end);
@@ -238,6 +234,8 @@ export class Execution {
       const { input } = thrown;
       return { kind: "WorkflowContinuedAsNew", type: this.workflow.name, input, runId: nextRunId(this.started.runId) };
     }
+    // Wrong code is no end of the run: it can be mended, and the run goes on.
+    if (thrown instanceof LimpetError && thrown.code === "WORKFLOW_MISUSED") this.#break(thrown);
     const error = tellError(thrown);
     const isCancel = thrown instanceof LimpetError && thrown.code === "WORKFLOW_CANCELLED" && this.isCancelled;
     return { kind: isCancel ? "WorkflowCancelled" : "WorkflowFailed", error };
@@ -357,7 +355,8 @@ export class Execution {
       this.decide(recorded);
       return readWire(recorded.result);
     }
-    const result = toWire(fn(), "the value", "WORKFLOW_INVALID");
+    // As it is now: whatever the code does with it afterwards is not recorded.
+    const result = toWire(copyValue(fn(), "the value", "WORKFLOW_INVALID"), "the value", "WORKFLOW_INVALID");
     checkPayload(result, "the value");
     this.decide({ kind: "SideEffectRecorded", result });
     return readWire(result);

@@ -6,6 +6,8 @@ export interface Inside {
   readonly workflow: string;
   /** A cancellation does not interrupt what is waited for here. */
   readonly isShielded: boolean;
+  /** It answers a query or judges an update: it may look at the run, and must leave it as it is. */
+  readonly isLooking?: boolean;
 }
 
 const storage = new AsyncLocalStorage<Inside | undefined>();

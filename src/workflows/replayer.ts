@@ -64,9 +64,7 @@ export class Replayer {
   }): Promise<HeldRun> {
     const execution = this.execution(task.type);
     const run = new HeldRun(task.ref, execution, task.last, task.taken);
-    const steps = await this.#read(task.ref, task.last, (bytes) => {
-      execution.bytes += bytes;
-    });
+    const steps = await this.#read(task.ref, task.last);
     for (const { at, events } of steps) {
       run.at = at;
       for (const event of events) run.note(event);
@@ -84,14 +82,13 @@ export class Replayer {
     throw error;
   }
 
-  async #read(ref: number, last: number, read: (bytes: number) => void): Promise<Step[]> {
+  async #read(ref: number, last: number): Promise<Step[]> {
     const steps: Step[] = [];
     for (let after = 0; after < last; ) {
       const { pages } = await this.#world.store.history(ref, after, PAGE_BYTES);
       invariant(pages.length > 0, `the history of ${ref} goes on after ${after} of ${last}`);
       for (const { from, count, data } of pages) {
-        steps.push(readPage(data));
-        read(data.length);
+        steps.push({ ...readPage(data), bytes: data.length });
         after = from + count - 1;
       }
     }
@@ -101,7 +98,7 @@ export class Replayer {
   /** Throws when a replay of the history, with this step behind it, does not come to the point at which the run is. */
   async check({ ref, last, execution }: HeldRun, step: Step): Promise<void> {
     const again = this.execution(execution.workflow.name);
-    const steps = await this.#read(ref, last, () => {});
+    const steps = await this.#read(ref, last);
     // As it would be read.
     await again.replay([...steps, readPage(writePage(step).data)]);
     const [here, there] = [execution, again].map((each) =>

@@ -15,11 +15,12 @@ import type {
   RunInfo,
   WorkflowContext,
 } from "./context.ts";
+import { Continued } from "./continued.ts";
 import { type AnyWorkflow, checked, checkWorkflowId } from "./definition.ts";
 import type { Wire } from "./events.ts";
-import { Continued, type Execution } from "./execution.ts";
+import type { Execution } from "./execution.ts";
 import { HISTORY_SUGGESTED_BYTES, HISTORY_SUGGESTED_EVENTS } from "./history-budget.ts";
-import { runInside } from "./inside.ts";
+import { inside, runInside } from "./inside.ts";
 import { checkPayload } from "./payload-size.ts";
 
 type Named = string | { readonly signal: string } | { readonly query: string } | { readonly update: string };
@@ -31,6 +32,16 @@ export class RunContext implements WorkflowContext {
   constructor(run: Execution) {
     this.#run = run;
     this.#dice = new Prng(run.started.runId);
+  }
+
+  /** The run, for whatever changes it. Whoever only looks would have it go another way than its history. */
+  #acting(what: string): Execution {
+    const where = inside();
+    if (where?.isLooking === true) {
+      const said = "what answers queries or validates updates may look, and change nothing";
+      throw new LimpetError("WORKFLOW_MISUSED", `ctx.${what} inside of workflow ${where.workflow}: ${said}`);
+    }
+    return this.#run;
   }
 
   get info(): RunInfo {
@@ -57,7 +68,7 @@ export class RunContext implements WorkflowContext {
       );
     }
     const told = tellActivityOptions(options);
-    return this.#run.ask({
+    return this.#acting("activity()").ask({
       kind: "ActivityScheduled",
       name: checked("activity", name),
       input: payload(input, "the input"),
@@ -69,7 +80,7 @@ export class RunContext implements WorkflowContext {
     const type = typeof of === "string" ? of : (of.options?.name ?? of.name);
     checkType(type);
     checkId(id);
-    const run = this.#run;
+    const run = this.#acting("actor()");
     return new Proxy(Object.create(null), {
       get(_, method) {
         // Whoever awaits the actor itself must not call it.
@@ -94,25 +105,25 @@ export class RunContext implements WorkflowContext {
   }
 
   async #sleepUntil(at: number): Promise<void> {
-    await this.#run.ask({ kind: "TimerScheduled", at });
+    await this.#acting("sleep()").ask({ kind: "TimerScheduled", at });
   }
 
   signal(name: Named, options?: { readonly within: string | number }): Promise<never> {
     const within = options?.within === undefined ? undefined : parseDuration(options.within, "within");
-    return this.#run.nextSignal(nameOf("signal", name), within) as Promise<never>;
+    return this.#acting("signal()").nextSignal(nameOf("signal", name), within) as Promise<never>;
   }
 
   onSignal(name: Named, handler: (input: never) => unknown): void {
-    this.#run.handlers.onSignal(nameOf("signal", name), handler as (input: unknown) => unknown);
+    this.#acting("onSignal()").handlers.onSignal(nameOf("signal", name), handler as (input: unknown) => unknown);
   }
 
   condition(test: () => boolean, options?: { readonly within?: string | number }): Promise<boolean> {
     const within = options?.within === undefined ? undefined : parseDuration(options.within, "within");
-    return this.#run.until(test, within);
+    return this.#acting("condition()").until(test, within);
   }
 
   onQuery(name: Named, handler: (input: never) => unknown): void {
-    this.#run.handlers.onQuery(nameOf("query", name), handler as (input: unknown) => unknown);
+    this.#acting("onQuery()").handlers.onQuery(nameOf("query", name), handler as (input: unknown) => unknown);
   }
 
   onUpdate(
@@ -120,14 +131,14 @@ export class RunContext implements WorkflowContext {
     handler: (input: never) => unknown,
     options?: { readonly validate?: (input: never) => void },
   ): void {
-    this.#run.handlers.onUpdate(nameOf("update", name), {
+    this.#acting("onUpdate()").handlers.onUpdate(nameOf("update", name), {
       handle: handler as (input: unknown) => unknown,
       validate: options?.validate as ((input: unknown) => void) | undefined,
     });
   }
 
   child(of: string | AnyWorkflow, options: ChildOptions<unknown>): Child<never> {
-    const run = this.#run;
+    const run = this.#acting("child()");
     const type = checked("workflow", typeof of === "string" ? of : of.name);
     const workflowId =
       options.id ??
@@ -152,7 +163,7 @@ export class RunContext implements WorkflowContext {
 
   workflow(workflowId: string): OtherWorkflow {
     checkWorkflowId(workflowId);
-    const run = this.#run;
+    const run = this.#acting("workflow()");
     return {
       signal(name, input) {
         const wire = payload(input, "the input");
@@ -165,7 +176,7 @@ export class RunContext implements WorkflowContext {
   }
 
   sideEffect<Value>(fn: () => Value): Value {
-    return this.#run.sideEffect(fn) as Value;
+    return this.#acting("sideEffect()").sideEffect(fn) as Value;
   }
 
   now(): number {
@@ -173,10 +184,12 @@ export class RunContext implements WorkflowContext {
   }
 
   random(): number {
+    this.#acting("random()");
     return this.#dice.number();
   }
 
   uuid(): string {
+    this.#acting("uuid()");
     const digits = Array.from({ length: 32 }, () => Math.floor(this.#dice.number() * 16).toString(16));
     digits[12] = "4";
     digits[16] = "89ab"[Math.floor(this.#dice.number() * 4)]!;
@@ -188,7 +201,7 @@ export class RunContext implements WorkflowContext {
     if (!Number.isInteger(min) || !Number.isInteger(max) || min > max) {
       throw new LimpetError("WORKFLOW_INVALID", `version ${change}: ${min} to ${max} are no versions`);
     }
-    return this.#run.version(change, min, max);
+    return this.#acting("version()").version(change, min, max);
   }
 
   get memo(): Readonly<Record<string, unknown>> {
@@ -196,10 +209,12 @@ export class RunContext implements WorkflowContext {
   }
 
   setMemo(entries: Readonly<Record<string, unknown>>): void {
-    const wire = toWire(entries, "memo", "WORKFLOW_INVALID");
+    const run = this.#acting("setMemo()");
+    const copy = copyValue(entries, "memo", "WORKFLOW_INVALID");
+    const wire = toWire(copy, "memo", "WORKFLOW_INVALID");
     checkPayload(wire, "memo");
-    this.#run.decide({ kind: "MemoUpserted", entries: wire });
-    this.#run.memo = { ...this.#run.memo, ...entries };
+    run.decide({ kind: "MemoUpserted", entries: wire });
+    run.memo = { ...run.memo, ...copy };
   }
 
   get attributes(): Readonly<Record<string, AttributeValue>> {
@@ -210,11 +225,13 @@ export class RunContext implements WorkflowContext {
     checkAttributes(attributes);
     const wire = toWire(attributes, "attributes", "WORKFLOW_INVALID");
     checkPayload(wire, "attributes");
-    this.#run.decide({ kind: "SearchAttributesUpserted", attributes: wire });
-    this.#run.attributes = presentAttributes({ ...this.#run.attributes, ...attributes });
+    const run = this.#acting("setAttributes()");
+    run.decide({ kind: "SearchAttributesUpserted", attributes: wire });
+    run.attributes = presentAttributes({ ...run.attributes, ...attributes });
   }
 
   continueAsNew(input?: unknown): never {
+    this.#acting("continueAsNew()");
     throw new Continued(payload(input, "the input"));
   }
 

@@ -2,7 +2,9 @@
 // signals, updates and queries. What comes of them is decided by the run.
 import { LimpetError } from "../kernel/errors.ts";
 import { tellError } from "../kernel/told-error.ts";
-import { toWire } from "../kernel/values.ts";
+import { copyValue, toWire } from "../kernel/values.ts";
+import { Continued } from "./continued.ts";
+import type { Wire } from "./events.ts";
 import type { NewDecision } from "./execution.ts";
 import { runInside } from "./inside.ts";
 import { checkPayload } from "./payload-size.ts";
@@ -26,7 +28,7 @@ export interface HandlersNeeds {
   give(name: string, input: unknown): boolean;
   /** Nobody is there to hear what it throws. */
   conclude(decision: NewDecision): void;
-  /** How the run ends when a handler of a signal throws. */
+  /** How the run ends when a handler of a signal throws, or one of an update has it continue as new. */
   endBy(thrown: unknown): NewDecision;
 }
 
@@ -88,7 +90,11 @@ export class RunHandlers {
   validate(name: string, input: unknown): boolean {
     const update = this.#updates.get(name);
     if (update === undefined) return false;
-    this.#inside(() => update.validate?.(input));
+    const answer: unknown = this.#looking(() => update.validate?.(input));
+    if (answer instanceof Promise) {
+      answer.catch(() => {});
+      throw new LimpetError("WORKFLOW_MISUSED", `${this.#needs.name()}: what validates ${name} must not be async`);
+    }
     return true;
   }
 
@@ -96,13 +102,13 @@ export class RunHandlers {
     const update = this.#updates.get(name);
     const done = this.#inside(async () => {
       if (update === undefined) throw this.#unknown("UPDATE_UNKNOWN", `has no update called ${name}`, this.#updates);
-      const result = toWire(await update.handle(input), "the result", "RESULT_INVALID");
-      checkPayload(result, "the result");
-      return result;
+      return answerOf(await update.handle(input));
     });
+    const { conclude, endBy } = this.#needs;
     void done.then(
-      (result) => this.#needs.conclude({ kind: "UpdateCompleted", id, result }),
-      (thrown) => this.#needs.conclude({ kind: "UpdateFailed", id, error: tellError(thrown) }),
+      (result) => conclude({ kind: "UpdateCompleted", id, result }),
+      (thrown) =>
+        conclude(thrown instanceof Continued ? endBy(thrown) : { kind: "UpdateFailed", id, error: tellError(thrown) }),
     );
   }
 
@@ -110,10 +116,12 @@ export class RunHandlers {
     this.#queries.set(name, handler);
   }
 
+  /** Neither side sees what the other does with what it was given. */
   query(name: string, input: unknown): unknown {
     const handler = this.#queries.get(name);
     if (handler === undefined) throw this.#unknown("QUERY_UNKNOWN", `answers no query called ${name}`, this.#queries);
-    return this.#inside(() => handler(input));
+    const answer = this.#looking(() => handler(copyValue(input, "the input", "ARGUMENT_INVALID")));
+    return answer instanceof Promise ? answer.then(copyOf) : copyOf(answer);
   }
 
   #unknown(code: "QUERY_UNKNOWN" | "UPDATE_UNKNOWN", said: string, known: ReadonlyMap<string, unknown>): LimpetError {
@@ -123,4 +131,17 @@ export class RunHandlers {
   #inside<T>(fn: () => T): T {
     return runInside({ workflow: this.#needs.name(), isShielded: false }, fn);
   }
+
+  #looking<T>(fn: () => T): T {
+    return runInside({ workflow: this.#needs.name(), isShielded: false, isLooking: true }, fn);
+  }
+}
+
+const copyOf = (answer: unknown): unknown => copyValue(answer, "the result", "RESULT_INVALID");
+
+/** As it is now: it may be the very state of the run, which the next update changes before this answer is written. */
+function answerOf(result: unknown): Wire {
+  const wire = toWire(copyOf(result), "the result", "RESULT_INVALID");
+  checkPayload(wire, "the result");
+  return wire;
 }

@@ -186,6 +186,7 @@ class StepInMaking {
     this.#events.push(news);
     this.#reminders.push(...reminders, ...this.#world.dispatcher.after(run, news));
     run.note(news, this.#at);
+    run.execution.events = run.last + this.#events.length;
     await run.execution.tell(news, this.#at);
     this.#collect();
   }

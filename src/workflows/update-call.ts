@@ -1,20 +1,20 @@
-// Waits for what becomes of an update. The answer is in the history of the run: it is looked for in what is new there, less and less
-// often. That the store is away for a while says nothing about the update, which is durable by then.
+// Waits for what becomes of an update. The answer is in the history of the run: it is looked for in what is new there, when it was written
+// here, and otherwise less and less often. That the store is away for a while says nothing about the update, which is durable by then.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { rebuildTold } from "../kernel/told-error.ts";
 import { fromWire } from "../kernel/values.ts";
-import type { Clock } from "../ports/clock.ts";
 import type { Workflows } from "../ports/workflows.ts";
-import { type HistoryEvent, readPage } from "./events.ts";
+import { type HistoryEvent, isEnd, readPage } from "./events.ts";
 import { HISTORY_BYTES, nextOf, type RunReader } from "./run-reader.ts";
+import type { UpdateWatch } from "./update-watch.ts";
 
 const FIRST_LOOK_MS = 5;
 const LONGEST_LOOK_MS = 500;
 
 export interface UpdateWorld {
-  readonly clock: Clock;
   readonly store: Workflows;
   readonly reader: RunReader;
+  readonly updates: UpdateWatch;
 }
 
 /** Where it is looked for: in events of this run behind that number. */
@@ -40,11 +40,17 @@ export class UpdateCall {
 
   async answer(signal: AbortSignal | undefined): Promise<unknown> {
     for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS)) {
-      const event = await this.#lookOnce().catch(unlessAway);
-      if (event?.kind === "UpdateCompleted") return fromWire(event.result);
-      if (event?.kind === "UpdateFailed") throw rebuildTold(event.error);
-      if (event?.kind === "UpdateRejected") throw refused(event.error);
-      await new Promise<void>((resolve) => this.#world.clock.after(pauseMs, resolve));
+      const { ref } = this.#look;
+      const answer = this.#world.updates.of(ref);
+      try {
+        const event = await this.#lookOnce().catch(unlessAway);
+        if (event?.kind === "UpdateCompleted") return fromWire(event.result);
+        if (event?.kind === "UpdateFailed") throw rebuildTold(event.error);
+        if (event?.kind === "UpdateRejected") throw refused(event.error);
+        if (this.#look.ref === ref) await answer.within(pauseMs);
+      } finally {
+        answer.end();
+      }
       signal?.throwIfAborted();
     }
   }
@@ -53,15 +59,17 @@ export class UpdateCall {
     const { store } = this.#world;
     const { ref } = this.#look;
     const { pages } = await store.history(ref, this.#look.after, HISTORY_BYTES);
+    let isOver = pages.length === 0;
     for (const { from, count, data } of pages) {
       this.#look = { ...this.#look, after: from + count - 1 };
       for (const event of readPage(data).events) {
+        isOver ||= isEnd(event);
         if (!("id" in event) || event.id !== this.#id) continue;
         this.#isAccepted = true;
         if (event.kind !== "UpdateAccepted" && event.kind !== "UpdateApplied") return event;
       }
     }
-    if (pages.length === 0) await this.#checkThatItGoesOn();
+    if (isOver) await this.#checkThatItGoesOn();
     return undefined;
   }
 

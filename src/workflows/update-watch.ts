@@ -1,0 +1,48 @@
+// Tells whoever waits for the answer to an update when it may be there: at once when the run is worked on in this process. What happens
+// elsewhere is seen when they look again.
+import type { Clock } from "../ports/clock.ts";
+import type { Append } from "../ports/workflows.ts";
+
+/** Waiting that has begun: what is written from then on ends it. */
+export interface AnswerWait {
+  /** Something was written about an update of the run, or so much time has passed. */
+  within(ms: number): Promise<void>;
+  /** Nobody waits any more. */
+  end(): void;
+}
+
+export class UpdateWatch {
+  readonly #clock: Clock;
+  readonly #waiting = new Map<number, Set<() => void>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Begins to wait; whoever looks at the history after this misses nothing. */
+  of(ref: number): AnswerWait {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const waiting = this.#waiting.get(ref) ?? new Set();
+    this.#waiting.set(ref, waiting.add(resolve));
+    return {
+      within: async (ms) => {
+        const timer = this.#clock.after(ms, resolve);
+        await promise;
+        timer.cancel();
+      },
+      end: () => {
+        waiting.delete(resolve);
+        if (waiting.size === 0 && this.#waiting.get(ref) === waiting) this.#waiting.delete(ref);
+      },
+    };
+  }
+
+  /** This is durable now. A run may do much else meanwhile, and nobody looks for an answer in that. */
+  written({ ref, page, fate }: Append): void {
+    const waiting = this.#waiting.get(ref);
+    if (waiting === undefined) return;
+    if (fate.kind !== "close" && page?.data.includes('"kind":"Update') !== true) return;
+    this.#waiting.delete(ref);
+    for (const resolve of waiting) resolve();
+  }
+}
