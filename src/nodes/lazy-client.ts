@@ -6,6 +6,7 @@ import type { HostMessage, SchedulerMessage } from "../placement/messages.ts";
 import type { ControlListener, ControlStream } from "../ports/control.ts";
 import type { StickyPage, StickyQuery } from "../ports/host.ts";
 import type { Log } from "../ports/log.ts";
+import type { ShardSteering, ShardsView } from "../ports/shard-door.ts";
 import type { ClusterSecurity } from "../wire/cluster-security.ts";
 import type { ControlClient, WatchListener } from "../wire/control/client.ts";
 import type { SchedulerClient } from "./watched-schedulers.ts";
@@ -98,6 +99,14 @@ class LazyClient implements SchedulerClient {
 
   async release(namespace: string, type: string, id: string): Promise<void> {
     await (await this.#ready()).release(namespace, type, id);
+  }
+
+  async shards(namespace: string, type: string): Promise<ShardsView> {
+    return (await this.#ready()).shards(namespace, type);
+  }
+
+  async steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void> {
+    await (await this.#ready()).steerShards(namespace, type, steering);
   }
 
   close(): void {

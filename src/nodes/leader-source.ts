@@ -3,6 +3,7 @@
 import type { HostMessage, SchedulerMessage } from "../placement/messages.ts";
 import type { ControlListener, ControlStream } from "../ports/control.ts";
 import type { ClusterView, StickyPage, StickyQuery } from "../ports/host.ts";
+import type { ShardSteering, ShardsView } from "../ports/shard-door.ts";
 
 /** The leader, reached in whatever way. */
 export interface Leader {
@@ -15,6 +16,8 @@ export interface Leader {
   /** Of one namespace. */
   sticky(namespace: string, query: StickyQuery): Promise<StickyPage>;
   release(namespace: string, type: string, id: string): Promise<void>;
+  shards(namespace: string, type: string): Promise<ShardsView>;
+  steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void>;
 }
 
 export interface LeaderSource {

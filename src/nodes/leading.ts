@@ -12,8 +12,10 @@ import type { ControlListener, ControlStream } from "../ports/control.ts";
 import type { Coordination, Member, MemberChange, ProcessIdentity } from "../ports/coordination.ts";
 import type { ClusterHost, ClusterSticky, ClusterTable, StickyActor, StickyPage, StickyQuery } from "../ports/host.ts";
 import type { Log } from "../ports/log.ts";
+import type { ShardSteering, ShardsView } from "../ports/shard-door.ts";
 import type { ShardHomeRow, Shards } from "../ports/shards.ts";
 import type { SchedulerInstruments } from "./scheduler-instruments.ts";
+import { ShardDesk } from "./shard-desk.ts";
 import { ShardLeader } from "./shard-leader.ts";
 import { ShardNotes } from "./shard-notes.ts";
 
@@ -77,6 +79,8 @@ export class Leading {
   #noting: Promise<void> | undefined;
   readonly #homeNotes: ShardNotes;
   #over = false;
+  /** How those are told that the term is over who wait for something to be noted. */
+  readonly #visitors = new Set<(error: LimpetError) => void>();
 
   /** `waitMs`: how long hosts of an earlier leader may hold on to what it gave them. */
   constructor(
@@ -114,10 +118,10 @@ export class Leading {
 
   #newShards(namespace: string, room: NamespaceController): ShardLeader {
     const homes = this.#homes.filter((row) => row.namespace === namespace);
-    const { clock, log } = this.#world;
+    const { clock, log, instruments } = this.#world;
     return new ShardLeader(
       {
-        ...{ namespace, clock, log, table: (type) => room.table(type), hosts: () => room.hosts },
+        ...{ namespace, clock, log, instruments, table: (type) => room.table(type), hosts: () => room.hosts },
         host: (incarnation) => room.host(incarnation),
         send: (streams, message) => {
           for (const number of streams) this.#streams.get(number)?.stream.send(message);
@@ -425,6 +429,52 @@ export class Leading {
     return { actors: page, next: actors.length > limit && last ? { type: last.type, id: last.id } : undefined };
   }
 
+  // ——— Shards, for people.
+
+  async shards(namespace: string, type: string): Promise<ShardsView> {
+    return this.#atDesk(namespace, type, (desk, now) => desk.view(type, now));
+  }
+
+  async steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void> {
+    await this.#atDesk(namespace, type, (desk, now) => desk.steer(type, steering, now));
+  }
+
+  /** Whoever waits for something that is noted waits no longer than this scheduler leads. */
+  #atDesk<T>(namespace: string, type: string, visit: (desk: ShardDesk, now: number) => Promise<T>): Promise<T> {
+    const room = this.#namespaces.get(namespace);
+    const leader = this.#shards.get(namespace);
+    if (room === undefined || leader === undefined) {
+      throw new LimpetError("NOT_SHARDED", `no host says that actors of ${type} live in shards`);
+    }
+    const desk = new ShardDesk(leader, {
+      ...{ namespace, clock: this.#world.clock, host: (incarnation) => room.host(incarnation) },
+      ask: (hosts, of, question) => {
+        const streams = hosts.flatMap((incarnation) => room.host(incarnation)?.stream ?? []);
+        for (const number of streams)
+          this.#streams.get(number)?.stream.send({ kind: "shardCount", question, type: of });
+      },
+      note: (change, written) => this.#homeNotes.write(change, written),
+    });
+    return new Promise((resolve, reject) => {
+      let isReceived = false;
+      this.#visitors.add(reject);
+      this.#lead(namespace, (_, now) => {
+        isReceived = true;
+        const left = (): void => {
+          this.#visitors.delete(reject);
+          this.#arm();
+        };
+        visit(desk, now).finally(left).then(resolve, reject);
+      });
+      if (!isReceived) reject(notLeading());
+    });
+  }
+
+  /** Brings figures up to date. */
+  measure(): void {
+    for (const shards of this.#shards.values()) shards.measure();
+  }
+
   release(namespace: string, type: string, id: string): void {
     const desk = this.#namespaces.get(namespace)?.sticky;
     const effects = desk?.release(type, id, this.#world.clock.monotonic());
@@ -452,6 +502,7 @@ export class Leading {
   /** Decides nothing any more. Hosts do not know yet. */
   freeze(): void {
     this.#over = true;
+    for (const turnAway of this.#visitors) turnAway(notLeading());
     this.#homeNotes.end();
     this.#timer?.cancel();
     this.#looking?.cancel();
@@ -465,6 +516,8 @@ export class Leading {
     this.#world.instruments.streams(0);
   }
 }
+
+const notLeading = (): LimpetError => new LimpetError("NOT_LEADER", "this scheduler does not lead any more");
 
 const isShardReport = (message: HostMessage): message is ShardReport => message.kind.startsWith("shard");
 

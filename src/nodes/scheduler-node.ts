@@ -14,6 +14,7 @@ import type { ClusterView, StickyPage, StickyQuery } from "../ports/host.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
+import type { ShardSteering, ShardsView } from "../ports/shard-door.ts";
 import type { Shards } from "../ports/shards.ts";
 import type { ControlService, SchedulerList } from "../wire/control/service.ts";
 import type { Leader, LeaderSource } from "./leader-source.ts";
@@ -122,6 +123,8 @@ export class SchedulerNode implements ControlService, LeaderSource {
       drain: (host) => this.drain(host),
       sticky: (namespace, query) => this.sticky(namespace, query),
       release: (namespace, type, id) => this.release(namespace, type, id),
+      shards: (namespace, type) => this.shards(namespace, type),
+      steerShards: (namespace, type, steering) => this.steerShards(namespace, type, steering),
     };
   }
 
@@ -382,6 +385,19 @@ export class SchedulerNode implements ControlService, LeaderSource {
 
   async release(namespace: string, type: string, id: string): Promise<void> {
     this.#led().release(namespace, type, id);
+  }
+
+  async shards(namespace: string, type: string): Promise<ShardsView> {
+    return this.#led().shards(namespace, type);
+  }
+
+  async steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void> {
+    await this.#led().steerShards(namespace, type, steering);
+  }
+
+  /** Brings the figures of the leader up to date, if it leads. */
+  measure(): void {
+    this.#leading?.measure();
   }
 
   /** Hands leadership on at once. */

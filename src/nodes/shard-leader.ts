@@ -1,22 +1,27 @@
 // The leader's part in the sharded types of one namespace: feeds sharding/type-shards.ts what hosts say and who is there, tells hosts what
-// it decides, has homes noted, and asks strategies.
-import type { ShardedRule, StrategyRule } from "../kernel/sharded-rule.ts";
+// it decides, has homes noted, and asks strategies. What people want to see or to have done is in shard-desk.ts.
+import type { ShardedRule } from "../kernel/sharded-rule.ts";
 import type { HostRecord } from "../placement/connection-controller.ts";
 import type { SchedulerMessage, ShardReport, TableHost, TypeTable } from "../placement/messages.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { ShardHomeChange, ShardHomeRow } from "../ports/shards.ts";
-import { hashedShards } from "../sharding/hashed-shards.ts";
+import { Advice, type AdviceEffect } from "../sharding/advice.ts";
 import { leastShards } from "../sharding/least-shards.ts";
-import type { MoveReason, ShardEffect, ShardHost } from "../sharding/shard-effects.ts";
-import { checkedHome, checkedMoves, type Strategy } from "../sharding/strategy.ts";
-import { toldShards } from "../sharding/told-shards.ts";
+import type { ShardEffect, ShardHost } from "../sharding/shard-effects.ts";
+import { type Left, readLeft } from "../sharding/steering-rows.ts";
+import { checkedHome, checkedMoves, compareBuilds, type Region } from "../sharding/strategy.ts";
 import { TypeShards } from "../sharding/type-shards.ts";
+import { HomesToTell } from "./homes-to-tell.ts";
+import type { SchedulerInstruments } from "./scheduler-instruments.ts";
+import { ShardCensus } from "./shard-census.ts";
+import { type MoveRecord, type ShardedType, strategyOf } from "./sharded-type.ts";
 
 export interface ShardLeaderWorld {
   readonly namespace: string;
   readonly clock: Clock;
   readonly log: Log;
+  readonly instruments: SchedulerInstruments;
   host(incarnation: string): HostRecord | undefined;
   hosts(): Iterable<HostRecord>;
   /** The newest table of a type that everybody was told. */
@@ -26,49 +31,31 @@ export interface ShardLeaderWorld {
   note(change: ShardHomeChange, written: () => void): void;
 }
 
-/** A move that is over, for people. */
-export interface MoveRecord {
-  readonly shard: number;
-  readonly from: string;
-  readonly to: string | undefined;
-  readonly reason: MoveReason;
-  readonly tookMs: number;
-  readonly wasForced: boolean;
-  /** Monotonic. */
-  readonly at: number;
-}
-
-interface ShardedType {
-  readonly shards: TypeShards;
-  readonly strategy: Strategy;
-  /** What somebody outside has said of where shards are to live, by the names of hosts. */
-  readonly told: Map<number, string>;
-  readonly leaving: Set<string>;
-  readonly moves: MoveRecord[];
-}
-
 /** How long a strategy may think. */
 const CHOOSE_MS = 5_000;
 /** Moves that are remembered, for people. */
 const HISTORY = 200;
+const FALLBACK = leastShards();
 
 export class ShardLeader {
   readonly #world: ShardLeaderWorld;
   readonly #types = new Map<string, ShardedType>();
   /** What the leader before left behind, of types that nobody has spoken of yet. */
-  readonly #left: Map<string, [number, string][]>;
+  readonly #left: Map<string, Left>;
+  readonly census = new ShardCensus();
 
   constructor(world: ShardLeaderWorld, homes: readonly ShardHomeRow[]) {
     this.#world = world;
-    const byType = Map.groupBy(homes, ({ type }) => type);
-    this.#left = new Map(
-      [...byType].map(([type, rows]) => [type, rows.map(({ shard, incarnation }) => [shard, incarnation])]),
-    );
+    this.#left = readLeft(homes);
+  }
+
+  get types(): ReadonlyMap<string, ShardedType> {
+    return this.#types;
   }
 
   get deadline(): number {
-    let first = Number.POSITIVE_INFINITY;
-    for (const { shards } of this.#types.values()) first = Math.min(first, shards.deadline);
+    let first = this.census.deadline;
+    for (const { shards, advice } of this.#types.values()) first = Math.min(first, shards.deadline, advice.deadline);
     return first;
   }
 
@@ -76,40 +63,78 @@ export class ShardLeader {
 
   /** Something about hosts or tables has changed. */
   look(now: number): void {
-    for (const { sharded } of this.#world.hosts()) {
-      for (const [type, rule] of sharded) if (!this.#types.has(type)) this.#begin(type, rule, now);
-    }
+    for (const [type, rule] of this.#rules()) this.#learn(type, rule, now);
     for (const [type, known] of this.#types) {
       const hosts = (this.#world.table(type)?.hosts ?? [])
         .filter(({ incarnation }) => !known.leaving.has(incarnation) && this.#world.host(incarnation) !== undefined)
         .map((host) => this.#shardHost(host));
-      this.#perform(type, known.shards.setRegions(hosts, now), now);
+      this.perform(type, known.shards.setRegions(hosts, now), now);
     }
+  }
+
+  /** As the hosts of the newest build say, because the others are about to be replaced by such. */
+  #rules(): Map<string, ShardedRule> {
+    const found = new Map<string, { readonly rule: ShardedRule; readonly build: string }>();
+    for (const { sharded, build } of this.#world.hosts()) {
+      for (const [type, rule] of sharded) {
+        const known = found.get(type);
+        if (known === undefined || compareBuilds(build, known.build) > 0) found.set(type, { rule, build });
+      }
+    }
+    return new Map([...found].map(([type, { rule }]) => [type, rule]));
+  }
+
+  #learn(type: string, rule: ShardedRule, now: number): void {
+    const known = this.#types.get(type);
+    // Another number of shards comes after all hosts had stopped, and nothing of the old ones is left.
+    if (known === undefined || known.rule.shards !== rule.shards) {
+      this.#begin(type, rule, now);
+    } else if (JSON.stringify(known.rule) !== JSON.stringify(rule)) {
+      known.rule = rule;
+      known.strategy = strategyOf(rule.strategy, known.told);
+      known.shards.adopt({ ...rule, chooseMs: CHOOSE_MS });
+    }
+  }
+
+  #begin(type: string, rule: ShardedRule, now: number): void {
+    const left = this.#left.get(type);
+    this.#left.delete(type);
+    // Whoever was a home and is not even waited for is gone.
+    const homes = [...(left?.homes ?? [])].filter(([, host]) => this.#world.host(host) !== undefined);
+    const told = left?.told ?? new Map<number, string>();
+    this.#types.set(type, {
+      ...{ rule, told, strategy: strategyOf(rule.strategy, told), leaving: new Set(), moves: [], faults: 0 },
+      shards: this.#newShards(rule, homes, left?.isPaused ?? false, now),
+      advice: new Advice(CHOOSE_MS),
+    });
+  }
+
+  #newShards(rule: ShardedRule, homes: readonly [number, string][], isPaused: boolean, now: number): TypeShards {
+    const shards = new TypeShards({ ...rule, chooseMs: CHOOSE_MS }, homes, now);
+    shards.pause(isPaused, Number.POSITIVE_INFINITY);
+    return shards;
   }
 
   #shardHost({ incarnation, address, name }: TableHost): ShardHost {
     return { incarnation, address, name, build: this.#world.host(incarnation)?.build ?? "" };
   }
 
-  #begin(type: string, rule: ShardedRule, now: number): void {
-    const told = new Map<number, string>();
-    // Whoever was a home and is not even waited for is gone.
-    const homes = (this.#left.get(type) ?? []).filter(([, host]) => this.#world.host(host) !== undefined);
-    this.#left.delete(type);
-    const shards = new TypeShards({ ...rule, chooseMs: CHOOSE_MS }, homes, now);
-    this.#types.set(type, { shards, strategy: strategyOf(rule.strategy, told), told, leaving: new Set(), moves: [] });
-  }
-
   gone(incarnation: string, now: number): void {
-    for (const [type, known] of this.#types) {
-      known.leaving.delete(incarnation);
-      this.#perform(type, known.shards.gone(incarnation, now), now);
+    this.census.lost(incarnation);
+    for (const [type, { leaving, advice, shards }] of this.#types) {
+      leaving.delete(incarnation);
+      advice.lost(incarnation);
+      this.perform(type, shards.gone(incarnation, now), now);
     }
   }
 
   /** Its stream has ended. */
   deaf(incarnation: string, now: number): void {
-    for (const [type, { shards }] of this.#types) this.#perform(type, shards.deaf(incarnation), now);
+    this.census.lost(incarnation);
+    for (const [type, { shards, advice }] of this.#types) {
+      advice.lost(incarnation);
+      this.perform(type, shards.deaf(incarnation), now);
+    }
   }
 
   // ——— What they say.
@@ -120,8 +145,12 @@ export class ShardLeader {
       this.look(now);
       return;
     }
+    if (message.kind === "shardCounts") {
+      this.census.heard(incarnation, message);
+      return;
+    }
     const { type } = message;
-    const known = this.#types.get(type)?.shards;
+    const known = this.#types.get(type);
     if (known === undefined) {
       // Nobody who was heard of hosts it.
       const asked = message.kind === "shardAsk" ? message.shards : [];
@@ -129,76 +158,120 @@ export class ShardLeader {
       if (stream !== undefined && homes.length > 0) this.#world.send([stream], { kind: "shardHomes", type, homes });
       return;
     }
+    this.perform(type, this.#effectsOf(known, incarnation, message, now), now);
+  }
+
+  #effectsOf(
+    known: ShardedType,
+    host: string,
+    message: Exclude<ShardReport, { kind: "shardLeave" | "shardCounts" }>,
+    now: number,
+  ): ShardEffect[] {
+    const { shards, advice } = known;
     switch (message.kind) {
-      case "shardAsk": {
-        const effects = message.shards.flatMap((shard) => known.asked(shard, incarnation, now));
-        this.#perform(type, effects, now);
-        break;
-      }
+      case "shardAsk":
+        this.#world.instruments.shardsAsked(this.#world.namespace, message.type, message.shards.length);
+        return message.shards.flatMap((shard) => shards.asked(shard, host, now));
       case "shardKept":
-        this.#perform(type, known.gathered(message.shard, message.move, incarnation), now);
-        break;
-      case "shardStopped": {
-        const { shard, move, wasForced } = message;
-        this.#perform(type, known.stopped(shard, move, incarnation, wasForced, now), now);
-        break;
+        return shards.gathered(message.shard, message.move, host);
+      case "shardStopped":
+        return shards.stopped(message.shard, message.move, host, message.wasForced, now);
+      case "shardAdvice": {
+        const said = message.choices.map(({ shard, incarnation }) => ({ shard, to: incarnation }));
+        return this.#advised(message.type, known, advice.answered(message.question, host, said, message.problem), now);
       }
     }
   }
 
   tick(now: number): void {
-    for (const [type, { shards }] of this.#types) this.#perform(type, shards.tick(now), now);
+    this.census.tick(now);
+    for (const [type, known] of this.#types) {
+      const { shards, advice } = known;
+      this.perform(type, [...this.#advised(type, known, advice.tick(now), now), ...shards.tick(now)], now);
+    }
   }
 
   // ——— What follows.
 
-  #perform(type: string, effects: readonly ShardEffect[], now: number): void {
+  perform(type: string, effects: readonly ShardEffect[], now: number): void {
     const known = this.#types.get(type)!;
     const queue = [...effects];
-    for (let effect = queue.shift(); effect !== undefined; effect = queue.shift()) {
-      queue.push(...this.#one(type, known, effect, now));
+    const telling = new HomesToTell(type, this.#world.send);
+    // Many may be chosen one after the other: who has how many is counted once, and then kept up.
+    let regions: Region[] | undefined;
+    for (let i = 0; i < queue.length; i++) {
+      const effect = queue[i]!;
+      if (effect.kind === "choose" && known.strategy !== undefined) {
+        regions ??= known.shards.regions();
+        queue.push(...this.#choose(known, effect.shard, effect.asker, regions));
+      } else {
+        regions = undefined;
+        queue.push(...this.#one(type, known, effect, telling, now));
+      }
     }
+    telling.flush();
+    const more = this.#advised(type, known, known.advice.flush(this.#advisers(type), now), now);
+    if (more.length > 0) this.perform(type, more, now);
   }
 
-  #one(type: string, { shards, strategy, moves }: ShardedType, effect: ShardEffect, now: number): ShardEffect[] {
+  #choose(
+    { strategy, shards }: ShardedType,
+    shard: number,
+    asker: string | undefined,
+    regions: Region[],
+  ): ShardEffect[] {
+    const said = attempt(() => strategy!.home(shard, regions, asker));
+    const host = checkedHome(said, regions) ?? FALLBACK.home(shard, regions, asker);
+    (regions.find(({ incarnation }) => incarnation === host)?.shards as number[] | undefined)?.push(shard);
+    return shards.chosen(shard, host);
+  }
+
+  #one(type: string, known: ShardedType, effect: ShardEffect, telling: HomesToTell, now: number): ShardEffect[] {
+    const { shards } = known;
     const { namespace, send, note } = this.#world;
     switch (effect.kind) {
       case "home":
       case "nobody": {
-        const host = effect.kind === "home" ? this.#tableHost(effect.host) : undefined;
-        const homes = [{ shard: effect.shard, host }];
-        send(this.#streamsOf(effect.to), { kind: "shardHomes", type, homes });
+        const host = effect.kind === "home" ? this.tableHost(effect.host) : undefined;
+        telling.tell(this.#streamsOf(effect.to), { shard: effect.shard, host });
         return [];
       }
       case "gather": {
+        telling.flush();
         const everybody = [...this.#world.hosts()].filter(({ stream }) => stream !== undefined);
         const { shard, move } = effect;
-        send(
-          everybody.map(({ stream }) => stream!),
-          { kind: "shardGather", type, shard, move },
-        );
-        return shards.told(
-          shard,
-          move,
-          everybody.map(({ incarnation }) => incarnation),
-        );
+        const streams = everybody.map(({ stream }) => stream!);
+        send(streams, { kind: "shardGather", type, shard, move });
+        const hosts = everybody.map(({ incarnation }) => incarnation);
+        return shards.told(shard, move, hosts);
       }
       case "stop": {
+        telling.flush();
         const { shard, move, host, to } = effect;
-        const next = to === undefined ? undefined : this.#tableHost(to);
+        const next = to === undefined ? undefined : this.tableHost(to);
         send(this.#streamsOf([host]), { kind: "shardStop", type, shard, move, to: next });
         return [];
       }
-      case "choose": {
-        const regions = shards.regions();
-        const said = attempt(() => strategy.home(effect.shard, regions, effect.asker));
-        return shards.chosen(effect.shard, checkedHome(said, regions));
-      }
+      case "choose":
+        known.advice.wantHome(effect.shard, effect.asker);
+        return [];
       case "propose": {
+        const { strategy } = known;
+        if (strategy === undefined) {
+          known.advice.wantMoves();
+          return [];
+        }
         const regions = shards.regions();
         const { moving } = shards;
-        const said = attempt(() => strategy.moves(regions, moving));
-        return shards.proposed(checkedMoves(said, regions, moving, Number.POSITIVE_INFINITY), now);
+        return shards.proposed(
+          checkedMoves(
+            attempt(() => strategy.moves(regions, moving)),
+            regions,
+            moving,
+            MOST,
+          ),
+          now,
+        );
       }
       case "save": {
         const { shard, host } = effect;
@@ -206,19 +279,82 @@ export class ShardLeader {
         return [];
       }
       case "moved":
-        moves.push({ ...effect, at: now });
-        if (moves.length > HISTORY) moves.shift();
+        this.#moved(type, known.moves, effect);
         return [];
     }
+  }
+
+  #moved(type: string, moves: MoveRecord[], effect: Extract<ShardEffect, { kind: "moved" }>): void {
+    const { shard, from, to, reason, tookMs, wasForced } = effect;
+    const [left, came] = [from, to].map((host) => host && (this.#world.host(host)?.address ?? host));
+    moves.push({ shard, from: left!, to: came, reason, tookMs, forced: wasForced, at: this.#world.clock.now() });
+    if (moves.length > HISTORY) moves.shift();
+    const result = to === undefined ? "nowhere" : wasForced ? "forced" : "moved";
+    this.#world.instruments.shardMoved(this.#world.namespace, type, reason, result, tookMs / 1_000);
   }
 
   #saved(type: string, shard: number, host: string | undefined): void {
     const known = this.#types.get(type);
     const now = this.#world.clock.monotonic();
-    if (known !== undefined) this.#perform(type, known.shards.saved(shard, host, now), now);
+    if (known !== undefined) this.perform(type, known.shards.saved(shard, host, now), now);
   }
 
-  #tableHost(incarnation: string): TableHost | undefined {
+  // ——— The application's own strategy.
+
+  /** Those that bring it, the newest build first. */
+  #advisers(type: string): string[] {
+    return [...this.#world.hosts()]
+      .filter(({ stream, sharded }) => stream !== undefined && sharded.get(type)?.strategy.kind === "own")
+      .sort((a, b) => compareBuilds(b.build, a.build))
+      .map(({ incarnation }) => incarnation);
+  }
+
+  #advised(type: string, known: ShardedType, effects: readonly AdviceEffect[], now: number): ShardEffect[] {
+    return effects.flatMap((effect) => this.#advisedOne(type, known, effect, now));
+  }
+
+  #advisedOne(type: string, known: ShardedType, effect: AdviceEffect, now: number): ShardEffect[] {
+    const { shards } = known;
+    const { namespace, send, log, instruments } = this.#world;
+    switch (effect.kind) {
+      case "ask": {
+        const { question, wanted, host } = effect;
+        const regions = shards.regions();
+        const moving = [...shards.moving];
+        send(this.#streamsOf([host]), { kind: "shardAdvise", question, type, regions, moving, wanted });
+        return [];
+      }
+      case "homes": {
+        const regions = shards.regions();
+        return effect.homes.flatMap(({ shard, to }) => {
+          const host = checkedHome(to, regions);
+          if (host === undefined) return regions.length === 0 ? [] : this.#fallBack(known, shard, regions);
+          return shards.chosen(shard, host);
+        });
+      }
+      case "moves": {
+        const { moving } = shards;
+        return shards.proposed(checkedMoves(effect.moves, shards.regions(), moving, MOST), now);
+      }
+      case "fault": {
+        known.faults++;
+        instruments.strategyFailed(namespace, type, effect.fault);
+        const { fault, why } = effect;
+        log.warn("a strategy of shards could not be followed", { namespace, type, fault, why });
+        return [];
+      }
+    }
+  }
+
+  #fallBack({ shards }: ShardedType, shard: number, regions: readonly Region[]): ShardEffect[] {
+    const host = FALLBACK.home(shard, regions, undefined);
+    (regions.find(({ incarnation }) => incarnation === host)!.shards as number[]).push(shard);
+    return shards.chosen(shard, host);
+  }
+
+  // ——— Names.
+
+  tableHost(incarnation: string): TableHost | undefined {
     const host = this.#world.host(incarnation);
     return host && { incarnation, address: host.address, name: host.name };
   }
@@ -226,20 +362,19 @@ export class ShardLeader {
   #streamsOf(incarnations: readonly string[]): number[] {
     return incarnations.flatMap((incarnation) => this.#world.host(incarnation)?.stream ?? []);
   }
-}
 
-function strategyOf(rule: StrategyRule, told: ReadonlyMap<number, string>): Strategy {
-  switch (rule.kind) {
-    case "least":
-      return leastShards(rule);
-    case "hashed":
-      return hashedShards();
-    case "told":
-      return toldShards(told);
-    case "own":
-      return leastShards();
+  /** Brings figures up to date. */
+  measure(): void {
+    const { namespace, instruments } = this.#world;
+    for (const [type, { shards }] of this.#types) {
+      const counts = new Map(shards.regions().map(({ address, shards }) => [address, shards.length]));
+      instruments.shards(namespace, type, counts, shards.moving.size);
+    }
   }
 }
+
+/** As many as the strategy wants; how many may move at once is looked at by who moves them. */
+const MOST = Number.POSITIVE_INFINITY;
 
 /** Code of others: whatever it throws, it has said nothing. */
 function attempt(ask: () => unknown): unknown {

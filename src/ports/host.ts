@@ -1,5 +1,6 @@
 // A host as its doors see it: what HTTP and the command line may ask of it.
 import type { ReminderDoor } from "./reminder-door.ts";
+import type { ShardSteering, ShardsView } from "./shard-door.ts";
 import type { WorkflowDoor } from "./workflow-door.ts";
 
 export interface CallOptions {
@@ -199,8 +200,14 @@ export interface Host {
   readonly reminders: ReminderDoor;
   /** Started, looked at and steered from outside. */
   readonly workflows: WorkflowDoor;
-  /** Calls an actor by names. Rejects with a LimpetError, or with what the method threw. */
-  call(type: string, id: string, method: string, args: readonly unknown[], options?: CallOptions): Promise<unknown>;
+  /** Calls an actor by names. Without an id, the first argument says whose it is. Rejects with a LimpetError, or with what the method threw. */
+  call(
+    type: string,
+    id: string | undefined,
+    method: string,
+    args: readonly unknown[],
+    options?: CallOptions,
+  ): Promise<unknown>;
   types(): readonly TypeSummary[];
   list(query: ListQuery): Promise<ActorPage>;
   explain(type: string, id: string): Promise<Explanation>;
@@ -212,6 +219,10 @@ export interface Host {
   drain(host: string): Promise<void>;
   /** Sticky actors in order of type and id, through the leader. */
   sticky(query: StickyQuery): Promise<StickyPage>;
+  /** The shards of a type, through the leader. Rejects with NOT_SHARDED when its actors do not live in shards, or nobody hosts it. */
+  shards(type: string): Promise<ShardsView>;
+  /** Resolves when what was said is durable, or has begun. Rejects with NOT_SHARDED. */
+  steerShards(type: string, steering: ShardSteering): Promise<void>;
   /** Has the host that holds a sticky actor let go of it, so that the next call places it anew. Rejects with NOT_STICKY. */
   release(type: string, id: string): Promise<void>;
 }

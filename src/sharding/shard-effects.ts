@@ -8,6 +8,19 @@ export interface ShardHost {
 }
 
 export type MoveReason = "balance" | "leave" | "by hand";
+export type ShardPhase = "choosing" | "saving" | "gathering" | "stopping";
+
+/** A shard that is on its way, for people. Hosts are incarnations. */
+export interface MoveUnderWay {
+  readonly shard: number;
+  readonly phase: ShardPhase;
+  readonly reason: MoveReason;
+  readonly from: string;
+  readonly to: string | undefined;
+  readonly startedAt: number;
+  /** Whose word is missing. */
+  readonly waitsFor: readonly string[];
+}
 
 export type ShardEffect =
   /** Tell these where it lives. */

@@ -1,22 +1,33 @@
-// Somebody outside says where each shard is to live, by the names of hosts: for example next to the partition of a queue that it reads.
-// Shards that nobody has said anything of, or whose host is not there, live where they are asked for first, and move when that changes.
-import type { Strategy } from "./strategy.ts";
+// Somebody outside says where each shard is to live, by the names or addresses of hosts: for example next to the partition of a queue that it
+// reads. Shards that nobody has said anything of, or whose host is not there, live where they are asked for first, and move when that changes.
+import type { Region, Strategy } from "./strategy.ts";
 
-/** `told`: the name of the host of each shard, as it was said last. */
+/** `told`: the name or the address of the host of each shard, as it was said last. */
 export function toldShards(told: ReadonlyMap<number, string>, limit = 100): Strategy {
   return {
     home(shard, regions, asker) {
-      const wanted = regions.find(({ name }) => name === told.get(shard));
+      const wanted = meant(told.get(shard), regions);
       return (wanted ?? regions.find(({ incarnation }) => incarnation === asker) ?? regions[0]!).incarnation;
     },
     moves(regions, moving) {
-      const byName = new Map(regions.map(({ name, incarnation }) => [name, incarnation]));
       return regions
         .flatMap(({ incarnation, shards }) => shards.map((shard) => ({ shard, at: incarnation })))
-        .map(({ shard, at }) => ({ shard, at, to: byName.get(told.get(shard) ?? "") }))
-        .filter(({ shard, at, to }) => to !== undefined && to !== at && !moving.has(shard))
+        .filter(({ shard }) => told.has(shard) && !moving.has(shard))
+        .map(({ shard, at }) => ({ shard, at, to: meant(told.get(shard), regions)?.incarnation }))
+        .filter(({ at, to }) => to !== undefined && to !== at)
         .slice(0, limit)
         .map(({ shard, to }) => ({ shard, to }));
     },
   };
+}
+
+/** An address is of one host. Of several with the same name it is the first, always the same one. */
+function meant(host: string | undefined, regions: readonly Region[]): Region | undefined {
+  if (host === undefined) return undefined;
+  return (
+    regions.find(({ address }) => address === host) ??
+    regions
+      .filter(({ name }) => name === host)
+      .reduce<Region | undefined>((first, one) => (first && first.address < one.address ? first : one), undefined)
+  );
 }

@@ -11,11 +11,11 @@
 // A home counts until it has let go, has left, or is lost and its lease is over. So nobody is told of a new one while the one before may
 // run actors. What is not answered, because a leader is gone, is asked of the next; it knows the homes and begins moves anew.
 // Pure. A driver tells hosts, asks the strategy and writes.
-import type { MoveReason, ShardEffect, ShardHost, ShardSettings } from "./shard-effects.ts";
-import type { Move, Region } from "./strategy.ts";
+import type { MoveReason, MoveUnderWay, ShardEffect, ShardHost, ShardPhase, ShardSettings } from "./shard-effects.ts";
+import { type Move, newest, type Region } from "./strategy.ts";
 
 interface Busy {
-  phase: "choosing" | "saving" | "gathering" | "stopping";
+  phase: ShardPhase;
   /** Who waits to hear where it lives. */
   readonly askers: Set<string>;
   /** While it is chosen and saved. */
@@ -42,9 +42,11 @@ const NEXT_ROUND_MS = 50;
 const ROUNDS_IN_A_ROW = 200;
 
 export class TypeShards {
-  readonly #settings: ShardSettings;
+  #settings: ShardSettings;
   readonly #homes = new Map<number, string>();
   readonly #busy = new Map<number, Busy>();
+  /** Those of them that wait for something only so long: few, also when very many are being saved. */
+  readonly #timed = new Map<number, Busy>();
   /** Those that may be homes. */
   #regions = new Map<string, ShardHost>();
   /** Those that are homes and are to be none. */
@@ -62,9 +64,14 @@ export class TypeShards {
     this.#lookAt = now + settings.rebalanceMs;
   }
 
+  /** What its hosts say of the type has changed. */
+  adopt(settings: ShardSettings): void {
+    this.#settings = settings;
+  }
+
   get deadline(): number {
     let first = this.#lookAt;
-    for (const { until } of this.#busy.values()) if (until < first) first = until;
+    for (const { until } of this.#timed.values()) if (until < first) first = until;
     return first;
   }
 
@@ -83,6 +90,21 @@ export class TypeShards {
 
   get isPaused(): boolean {
     return this.#isPaused;
+  }
+
+  /** Those that are on their way, for people. */
+  moves(): MoveUnderWay[] {
+    return [...this.#busy].flatMap(([shard, { phase, to, waiting, move }]) => {
+      if (move === undefined) return [];
+      const { reason, from, startedAt } = move;
+      const waitsFor = phase === "stopping" ? [from] : [...waiting];
+      return [{ shard, phase, reason, from, to, startedAt, waitsFor }];
+    });
+  }
+
+  /** What somebody has said may have changed: the strategy is asked soon. */
+  lookSoon(now: number): void {
+    this.#lookAt = Math.min(this.#lookAt, now);
   }
 
   /** As strategies see it: shards that move are counted where they will be. */
@@ -138,11 +160,15 @@ export class TypeShards {
   // ——— Where a shard lives.
 
   asked(shard: number, asker: string, now: number): ShardEffect[] {
+    // Whoever asks for it has another rule, and is about to hear so.
+    if (shard >= this.#settings.shards) return [{ kind: "nobody", shard, to: [asker] }];
     const home = this.#homes.get(shard);
     const busy = this.#busy.get(shard);
     if (busy !== undefined) {
       busy.askers.add(asker);
-      return [];
+      // Its home asks, so it has not heard that it shall let go: that was lost with a stream.
+      if (busy.phase !== "stopping" || busy.move!.from !== asker) return [];
+      return [{ kind: "stop", shard, move: busy.move!.number, host: asker, to: busy.to }];
     }
     if (home !== undefined) return [{ kind: "home", shard, host: home, to: [asker] }];
     const effects: ShardEffect[] = [];
@@ -174,7 +200,7 @@ export class TypeShards {
       this.#leaveNowhere(shard, busy, now, effects);
       return;
     }
-    busy.until = now + this.#settings.chooseMs;
+    this.#limit(shard, busy, now + this.#settings.chooseMs);
     const [asker] = busy.askers;
     effects.push({ kind: "choose", shard, asker });
   }
@@ -182,6 +208,7 @@ export class TypeShards {
   /** Nobody could be its home. Whoever asks for it next may have more luck. */
   #leaveNowhere(shard: number, { askers, move }: Busy, now: number, effects: ShardEffect[]): void {
     this.#busy.delete(shard);
+    this.#timed.delete(shard);
     if (askers.size > 0) effects.push({ kind: "nobody", shard, to: [...askers] });
     if (move === undefined) return;
     effects.push({ kind: "save", shard, host: undefined });
@@ -198,13 +225,21 @@ export class TypeShards {
     return effects;
   }
 
+  /** How long its phase may last. */
+  #limit(shard: number, busy: Busy, until: number): void {
+    busy.until = until;
+    if (until === Number.POSITIVE_INFINITY) this.#timed.delete(shard);
+    else this.#timed.set(shard, busy);
+  }
+
   #emptiest(): string {
-    return this.regions().reduce((best, region) => (region.shards.length < best.shards.length ? region : best))
+    return newest(this.regions()).reduce((best, region) => (region.shards.length < best.shards.length ? region : best))
       .incarnation;
   }
 
   #save(shard: number, busy: Busy, host: string, effects: ShardEffect[]): void {
-    Object.assign(busy, { phase: "saving", to: host, until: Number.POSITIVE_INFINITY });
+    Object.assign(busy, { phase: "saving", to: host });
+    this.#limit(shard, busy, Number.POSITIVE_INFINITY);
     effects.push({ kind: "save", shard, host });
   }
 
@@ -278,7 +313,7 @@ export class TypeShards {
     const busy = this.#begin(shard, "gathering", new Set());
     busy.to = to;
     busy.move = { number: ++this.#lastMove, reason, from, startedAt: now, forced: false };
-    busy.until = now + this.#settings.handOffMs;
+    this.#limit(shard, busy, now + this.#settings.handOffMs);
     effects.push({ kind: "gather", shard, move: busy.move.number });
     return true;
   }
@@ -315,7 +350,7 @@ export class TypeShards {
     const { number, from } = busy.move!;
     busy.phase = "stopping";
     // The home gives up by itself what does not come to its end in time. Longer than that it is not waited for, but for its lease.
-    busy.until = Number.POSITIVE_INFINITY;
+    this.#limit(shard, busy, Number.POSITIVE_INFINITY);
     effects.push({ kind: "stop", shard, move: number, host: from, to: busy.to });
   }
 
@@ -344,7 +379,7 @@ export class TypeShards {
 
   tick(now: number): ShardEffect[] {
     const effects: ShardEffect[] = [];
-    for (const [shard, busy] of this.#busy) {
+    for (const [shard, busy] of [...this.#timed]) {
       if (busy.until > now) continue;
       if (busy.phase === "choosing") effects.push(...this.chosen(shard, undefined));
       if (busy.phase !== "gathering") continue;

@@ -102,6 +102,8 @@ export async function testLimpet<const A extends Activities = Record<never, neve
     },
     workflows: lastingClient(machine),
     actor: (type: never, id: string, options?: CallSettings) => actorOf(machine, type, id, options),
+    shards: (type) => app().shards(type),
+    region: (type: never, options?: CallSettings) => app().region(type, options) as never,
     add: (type) => app().add(type),
     remove: (type) => app().remove(type),
     metrics: () => app().metrics(),

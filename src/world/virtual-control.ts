@@ -5,6 +5,7 @@ import type { SchedulerClient } from "../nodes/watched-schedulers.ts";
 import type { HostMessage, SchedulerMessage } from "../placement/messages.ts";
 import type { ControlListener, ControlStream } from "../ports/control.ts";
 import type { ClusterView, StickyPage, StickyQuery } from "../ports/host.ts";
+import type { ShardSteering, ShardsView } from "../ports/shard-door.ts";
 import type { WatchListener } from "../wire/control/client.ts";
 import { CONTROL_LIMITS } from "../wire/control/limits.ts";
 import type { ControlService, SchedulerList } from "../wire/control/service.ts";
@@ -22,7 +23,7 @@ const PATIENCE: Patience = {
 type Parting = { readonly code: string; readonly message: string };
 
 /** To a question; nothing when something was done. */
-type Answer = ClusterView | StickyPage | undefined;
+type Answer = ClusterView | StickyPage | ShardsView | undefined;
 
 /** What travels: the first word says what it is about. */
 export type Said =
@@ -32,6 +33,13 @@ export type Said =
   | { readonly about: "drain"; readonly host: string }
   | { readonly about: "sticky"; readonly namespace: string; readonly query: StickyQuery }
   | { readonly about: "release"; readonly namespace: string; readonly type: string; readonly id: string }
+  | { readonly about: "shards"; readonly namespace: string; readonly type: string }
+  | {
+      readonly about: "steer";
+      readonly namespace: string;
+      readonly type: string;
+      readonly steering: ShardSteering;
+    }
   | { readonly about: "host"; readonly message: HostMessage }
   | { readonly about: "scheduler"; readonly message: SchedulerMessage }
   | { readonly about: "list"; readonly list: SchedulerList }
@@ -180,6 +188,14 @@ export class VirtualScheduler implements SchedulerClient {
     await this.#ask({ about: "release", namespace, type, id }, "ANSWER_LOST");
   }
 
+  async shards(namespace: string, type: string): Promise<ShardsView> {
+    return (await this.#ask({ about: "shards", namespace, type }, "UNREACHABLE")) as ShardsView;
+  }
+
+  async steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void> {
+    await this.#ask({ about: "steer", namespace, type, steering }, "ANSWER_LOST");
+  }
+
   close(): void {
     this.#isClosed = true;
     for (const stop of [...this.#open]) stop();
@@ -234,6 +250,12 @@ export class VirtualControlDoor {
         return this.#answer(end, this.#service.sticky(first.namespace, first.query));
       case "release":
         return this.#answer(end, this.#service.release(first.namespace, first.type, first.id).then(nothing));
+      case "shards":
+        return this.#answer(end, this.#service.shards(first.namespace, first.type));
+      case "steer": {
+        const { namespace, type, steering } = first;
+        return this.#answer(end, this.#service.steerShards(namespace, type, steering).then(nothing));
+      }
       default:
         return this.#answer(end, this.#service.describe());
     }

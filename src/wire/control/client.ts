@@ -7,6 +7,7 @@ import type { HostMessage, SchedulerMessage } from "../../placement/messages.ts"
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import type { ClusterView, StickyPage, StickyQuery } from "../../ports/host.ts";
 import type { Log } from "../../ports/log.ts";
+import type { ShardSteering, ShardsView } from "../../ports/shard-door.ts";
 import type { ClusterSecurity } from "../cluster-security.ts";
 import { Scheduler } from "../proto/gen/limpet/control/v1/control_pb.js";
 import { parseAddress } from "./checks.ts";
@@ -15,6 +16,7 @@ import { Connection } from "./connection.ts";
 import { CONTROL_LIMITS, type ControlLimits } from "./limits.ts";
 import { SchedulerStream } from "./scheduler-stream.ts";
 import type { SchedulerList } from "./service.ts";
+import { readShardsView, writeSteering } from "./shards-view-codec.ts";
 import { fromStatus } from "./status.ts";
 import { writeActorKey } from "./sticky-codec.ts";
 import { readStickyPage, writeStickyQuery } from "./sticky-page-codec.ts";
@@ -44,6 +46,9 @@ export interface ControlClient {
   sticky(namespace: string, query: StickyQuery): Promise<StickyPage>;
   /** ANSWER_LOST: the host that holds the actor may or may not have been asked to let go of it. */
   release(namespace: string, type: string, id: string): Promise<void>;
+  shards(namespace: string, type: string): Promise<ShardsView>;
+  /** ANSWER_LOST: it may or may not have been done. */
+  steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void>;
   /** Ends every stream, and closes the connection once they have ended or a moment has passed. */
   close(): Promise<void>;
 }
@@ -136,6 +141,15 @@ class GrpcClient implements ControlClient {
   release(namespace: string, type: string, id: string): Promise<void> {
     const actorKey = writeActorKey({ type, id });
     return this.#order((soon) => this.#scheduler.releaseSticky({ namespace, actorKey }, soon));
+  }
+
+  shards(namespace: string, type: string): Promise<ShardsView> {
+    const request = { namespace, actorType: type };
+    return this.#ask(async (soon) => readShardsView(type, await this.#describer.describeShards(request, soon)));
+  }
+
+  steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void> {
+    return this.#order((soon) => this.#scheduler.steerShards(writeSteering(namespace, type, steering), soon));
   }
 
   /** What changes nothing, and may be asked again. */

@@ -1,12 +1,14 @@
 // What the tests of the control plane share: a scheduler that is not there, a door in front of it, clients of all kinds.
+
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { TestContext } from "node:test";
-import { isLimpetError, type LimpetError } from "../../kernel/errors.ts";
+import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { Hello, HostMessage, SchedulerMessage } from "../../placement/messages.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import type { ClusterView, StickyPage, StickyQuery } from "../../ports/host.ts";
 import { type Log, type LogFields, silentLog } from "../../ports/log.ts";
 import { silentMeter } from "../../ports/meter.ts";
+import type { ShardSteering, ShardsView } from "../../ports/shard-door.ts";
 import { type ClusterSecurity, NO_SECURITY } from "../cluster-security.ts";
 import { type ControlClient, controlClient } from "./client.ts";
 import { CONTROL_LIMITS, type ControlLimits } from "./limits.ts";
@@ -120,6 +122,19 @@ export class FakeScheduler implements ControlService {
   async release(namespace: string, type: string, id: string): Promise<void> {
     this.released.push([namespace, type, id]);
     await this.onRelease();
+  }
+
+  readonly steered: [namespace: string, type: string, steering: ShardSteering][] = [];
+  onShards: (namespace: string, type: string) => Promise<ShardsView> = async (_, type) => {
+    throw new LimpetError("NOT_SHARDED", `${type} has no shards`);
+  };
+
+  async shards(namespace: string, type: string): Promise<ShardsView> {
+    return this.onShards(namespace, type);
+  }
+
+  async steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void> {
+    this.steered.push([namespace, type, steering]);
   }
 
   /** The stream that was opened as the given one. */

@@ -10,6 +10,7 @@ import { HostStream } from "./host-stream.ts";
 import type { ControlLimits } from "./limits.ts";
 import { Outbox } from "./outbox.ts";
 import type { ControlService, SchedulerList } from "./service.ts";
+import { readSteering, writeShardsView } from "./shards-view-codec.ts";
 import { asLimpetError, toStatus } from "./status.ts";
 import { readActorKey } from "./sticky-codec.ts";
 import { readStickyQuery, writeStickyPage } from "./sticky-page-codec.ts";
@@ -54,6 +55,22 @@ export class Methods {
       this.#answer("release", async () => {
         const { type, id } = readActorKey(actorKey);
         await this.#service.release(readWord(namespace, "namespace"), type, id);
+        return {};
+      }),
+    );
+    router.rpc(
+      method.describeShards,
+      ({ namespace, actorType }) =>
+        this.#answer("shards", async () => {
+          const [where, type] = [readWord(namespace, "namespace"), readWord(actorType, "actor type")];
+          return writeShardsView(await this.#service.shards(where, type));
+        }),
+      { writeMaxBytes: this.#limits.viewBytes },
+    );
+    router.rpc(method.steerShards, (request) =>
+      this.#answer("steer", async () => {
+        const { namespace, type, steering } = readSteering(request);
+        await this.#service.steerShards(namespace, type, steering);
         return {};
       }),
     );

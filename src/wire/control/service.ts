@@ -2,6 +2,7 @@
 import type { HostMessage, SchedulerMessage } from "../../placement/messages.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import type { ClusterView, StickyPage, StickyQuery } from "../../ports/host.ts";
+import type { ShardSteering, ShardsView } from "../../ports/shard-door.ts";
 
 export interface SchedulerHost {
   /** Where hosts reach it; empty while its door is not open. */
@@ -42,4 +43,7 @@ export interface ControlService {
   sticky(namespace: string, query: StickyQuery): Promise<StickyPage>;
   /** Has the host that holds a sticky actor let go of it. Rejects with NOT_STICKY. */
   release(namespace: string, type: string, id: string): Promise<void>;
+  /** Where the shards of a type live. Rejects with NOT_SHARDED. */
+  shards(namespace: string, type: string): Promise<ShardsView>;
+  steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void>;
 }

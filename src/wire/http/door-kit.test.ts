@@ -1,5 +1,6 @@
 // What the tests of the door share: a host that is not there, a door in front of it, and a client that may send
 // anything at all.
+
 import { connect, type Socket } from "node:net";
 import type { TestContext } from "node:test";
 import type {
@@ -24,6 +25,7 @@ import type {
   ReminderSummary,
   ReminderWish,
 } from "../../ports/reminder-door.ts";
+import type { ShardSteering, ShardsView } from "../../ports/shard-door.ts";
 import { FakeWorkflows } from "./fake-workflows.test.ts";
 import { DOOR_LIMITS, type DoorLimits } from "./limits.ts";
 import { type DoorNeeds, type DoorSettings, openHttpDoor } from "./server.ts";
@@ -199,7 +201,23 @@ export class FakeHost implements Host {
   async release(type: string, id: string): Promise<void> {
     this.released.push([type, id]);
   }
+
+  readonly steered: [type: string, steering: ShardSteering][] = [];
+  shardsView: Omit<ShardsView, "type"> = NO_SHARDS;
+
+  async shards(type: string): Promise<ShardsView> {
+    return { ...this.shardsView, type };
+  }
+
+  async steerShards(type: string, steering: ShardSteering): Promise<void> {
+    this.steered.push([type, steering]);
+  }
 }
+
+const NO_SHARDS: Omit<ShardsView, "type"> = {
+  ...{ shards: 4, strategy: "least", paused: false, faults: 0 },
+  ...{ hosts: [], moving: [], moved: [], told: [] },
+};
 
 export async function openDoor(
   t: TestContext,

@@ -17,6 +17,7 @@ import {
 import { describeHost } from "./metadata.ts";
 import { dropReminder, reminder, retryReminder } from "./reminder-handlers.ts";
 import type { Route } from "./routes.ts";
+import { parseSteering } from "./shards-body.ts";
 import { encodingFor, valueAnswer } from "./value-answer.ts";
 import { lookAtWorkflow, steerWorkflow, workflowEvents } from "./workflow-handlers.ts";
 import { parseWorkflowQuery, travellingWorkflows } from "./workflow-query.ts";
@@ -37,7 +38,9 @@ export async function handle(route: Route, exchange: Exchange, behind: Behind): 
       if (workflows === undefined) throw new LimpetError("ROUTE_UNKNOWN", "there are no workflows here");
       return handleApi(route, exchange, workflows, host.status());
     case "call":
-      return call(route, exchange, host);
+      return call(route, route.id, exchange, host);
+    case "message":
+      return call(route, undefined, exchange, host);
     case "health":
       return health(host);
     case "metadata":
@@ -56,6 +59,13 @@ export async function handle(route: Route, exchange: Exchange, behind: Behind): 
       return jsonAnswer(200, travellingPage(await host.sticky(parseStickyQuery(route.query))));
     case "holder":
       return holder(route, host);
+    case "shards":
+      return jsonAnswer(200, await host.shards(route.type));
+    case "steerShards": {
+      const { type, steering } = parseSteering(route.act, await exchange.body());
+      await host.steerShards(type, steering);
+      return emptyAnswer(204);
+    }
     case "reminder":
       return reminder(route, exchange, host.reminders);
     case "reminders":
@@ -98,14 +108,20 @@ async function holder({ type, id }: Route & { kind: "holder" }, host: Host): Pro
   throw new LimpetError("NOT_STICKY", problem);
 }
 
-async function call(route: Route & { kind: "call" }, exchange: Exchange, host: Host): Promise<Answer> {
+/** Without an id the message says whom it is for. */
+async function call(
+  { type, method }: { readonly type: string; readonly method: string },
+  id: string | undefined,
+  exchange: Exchange,
+  host: Host,
+): Promise<Answer> {
   const { headers } = exchange.request;
   const timeoutMs = parseTimeout(headers["limpet-timeout"]);
   const exactBody = isExact(headers["content-type"]);
   const args = parseArguments(await exchange.body(), exactBody);
   let result: unknown;
   try {
-    result = await host.call(route.type, route.id, route.method, args, { timeoutMs, signal: exchange.gone });
+    result = await host.call(type, id, method, args, { timeoutMs, signal: exchange.gone });
   } catch (error) {
     return thrownAnswer(error);
   }

@@ -7,6 +7,8 @@ import { checkWorkflowId } from "../../workflows/definition.ts";
 
 export type Route =
   | { readonly kind: "call"; readonly type: string; readonly id: string; readonly method: string }
+  /** Its body says which actor it is for. */
+  | { readonly kind: "message"; readonly type: string; readonly method: string }
   | { readonly kind: "health" }
   | { readonly kind: "metadata" }
   | { readonly kind: "metrics" }
@@ -16,6 +18,8 @@ export type Route =
   | { readonly kind: "where"; readonly type: string; readonly id: string }
   | { readonly kind: "sticky"; readonly query: string }
   | { readonly kind: "holder"; readonly type: string; readonly id: string }
+  | { readonly kind: "shards"; readonly type: string }
+  | { readonly kind: "steerShards"; readonly act: ShardAct }
   | {
       readonly kind: "reminder";
       readonly verb: string;
@@ -41,6 +45,9 @@ export type Route =
 
 export type RouteKind = Route["kind"];
 
+const SHARD_ACTS = ["move", "pause", "resume", "allocate"] as const;
+export type ShardAct = (typeof SHARD_ACTS)[number];
+
 const WORKFLOW_ACTS = ["start", "signal", "query", "update", "cancel", "terminate", "wake"] as const;
 export type WorkflowAct = (typeof WORKFLOW_ACTS)[number];
 
@@ -50,10 +57,16 @@ export type Routed =
 
 const ALL_VERBS = ["GET", "POST", "PUT", "DELETE"];
 const LOOK_VERBS = ["GET"];
+/** A message has a body. */
+const MESSAGE_VERBS = ["POST", "PUT"];
 const ACT_VERBS = ["POST"];
-const ACTS: readonly RouteKind[] = ["drain", "release", "retryReminder", "dropReminder", "steerWorkflow"];
+const ACTS: readonly RouteKind[] = [
+  ...(["drain", "release", "retryReminder", "dropReminder", "steerWorkflow"] as const),
+  "steerShards",
+];
 
 function verbsOf(kind: RouteKind): readonly string[] {
+  if (kind === "message") return MESSAGE_VERBS;
   if (kind === "call" || kind === "reminder" || kind === "api") return ALL_VERBS;
   return ACTS.includes(kind) ? ACT_VERBS : LOOK_VERBS;
 }
@@ -96,6 +109,7 @@ function match(verb: string, parts: readonly string[], query: string): Route | u
     if (c === "method") return { kind: "call", type: a!, id: b!, method: d! };
     if (c === "reminders") return { kind: "reminder", verb, type: a!, id: b!, name: d! };
   }
+  if (area === "actors" && parts.length === 6 && b === "method") return { kind: "message", type: a!, method: c! };
   if (area === "healthz" && (parts.length === 3 || (parts.length === 4 && a === "outbound"))) return { kind: "health" };
   if (area === "metadata" && parts.length === 3) return { kind: "metadata" };
   if (area === "inspect") return matchLook(parts, query);
@@ -121,6 +135,8 @@ function matchLook([, , , a, b, c, ...more]: readonly string[], query: string): 
       return names && { kind: "where", ...names };
     case "sticky":
       return isWhole ? { kind: "sticky", query } : names && { kind: "holder", ...names };
+    case "shards":
+      return b !== undefined && c === undefined ? { kind: "shards", type: b } : undefined;
     case "reminders":
       if (isWhole) return { kind: "reminders", query };
       if (names !== undefined) return undefined;
@@ -145,6 +161,10 @@ function matchAct([, , , a, b, ...more]: readonly string[]): Route | undefined {
     const act = WORKFLOW_ACTS.find((each) => each === b);
     return act && { kind: "steerWorkflow", act };
   }
+  if (a === "shards") {
+    const act = SHARD_ACTS.find((each) => each === b);
+    return act && { kind: "steerShards", act };
+  }
   if (a !== "reminders") return undefined;
   return b === "retry" ? { kind: "retryReminder" } : b === "drop" ? { kind: "dropReminder" } : undefined;
 }
@@ -157,8 +177,10 @@ function decodeNames(raw: Route): Route {
   }
   if (!("type" in raw)) return raw;
   const type = decode(raw.type, "actor type");
-  const id = decode(raw.id, "actor id");
   checkType(type);
+  if (raw.kind === "shards") return { kind: raw.kind, type };
+  if (raw.kind === "message") return { kind: raw.kind, type, method: decodeMethod(raw) };
+  const id = decode(raw.id, "actor id");
   checkId(id);
   if (raw.kind === "reminder") {
     const name = decode(raw.name, "reminder name");
@@ -166,9 +188,13 @@ function decodeNames(raw: Route): Route {
     return { kind: raw.kind, verb: raw.verb, type, id, name };
   }
   if (raw.kind !== "call") return { kind: raw.kind, type, id };
+  return { kind: raw.kind, type, id, method: decodeMethod(raw) };
+}
+
+function decodeMethod(raw: { readonly method: string }): string {
   const method = decode(raw.method, "method");
   checkMethod(method);
-  return { kind: raw.kind, type, id, method };
+  return method;
 }
 
 export function decode(text: string, what: string): string {

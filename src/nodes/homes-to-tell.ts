@@ -1,0 +1,30 @@
+// Homes of shards on their way to hosts: many for one host go together. Whatever else is said about shards of the type has to come after
+// them, so they are flushed before.
+import type { SchedulerMessage, ShardOrder } from "../placement/messages.ts";
+
+type HomeTold = Extract<ShardOrder, { kind: "shardHomes" }>["homes"][number];
+type Send = (streams: readonly number[], message: SchedulerMessage) => void;
+
+export class HomesToTell {
+  readonly #type: string;
+  readonly #send: Send;
+  readonly #homes = new Map<number, HomeTold[]>();
+
+  constructor(type: string, send: Send) {
+    this.#type = type;
+    this.#send = send;
+  }
+
+  tell(streams: readonly number[], home: HomeTold): void {
+    for (const stream of streams) {
+      const homes = this.#homes.get(stream);
+      if (homes === undefined) this.#homes.set(stream, [home]);
+      else homes.push(home);
+    }
+  }
+
+  flush(): void {
+    for (const [stream, homes] of this.#homes) this.#send([stream], { kind: "shardHomes", type: this.#type, homes });
+    this.#homes.clear();
+  }
+}

@@ -1,0 +1,146 @@
+// What people may see of the shards of one namespace, and have done with them, where they are decided about: at the leader.
+import { LimpetError } from "../kernel/errors.ts";
+import { meantHost } from "../kernel/shard-strategy.ts";
+import type { HostRecord } from "../placement/connection-controller.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { ShardPlace, ShardSteering, ShardsOfHost, ShardsView } from "../ports/shard-door.ts";
+import type { ShardHomeChange } from "../ports/shards.ts";
+import { pausedRow, toldRow } from "../sharding/steering-rows.ts";
+import type { Counted } from "./shard-census.ts";
+import type { ShardLeader } from "./shard-leader.ts";
+import type { ShardedType } from "./sharded-type.ts";
+
+export interface ShardDeskWorld {
+  readonly namespace: string;
+  readonly clock: Clock;
+  host(incarnation: string): HostRecord | undefined;
+  ask(hosts: readonly string[], type: string, question: number): void;
+  /** Calls back when it is durable; never, if the term ends before. */
+  note(change: ShardHomeChange, written: () => void): void;
+}
+
+export class ShardDesk {
+  readonly #leader: ShardLeader;
+  readonly #world: ShardDeskWorld;
+
+  constructor(leader: ShardLeader, world: ShardDeskWorld) {
+    this.#leader = leader;
+    this.#world = world;
+  }
+
+  #known(type: string): ShardedType {
+    const known = this.#leader.types.get(type);
+    if (known !== undefined) return known;
+    throw new LimpetError("NOT_SHARDED", `no host says that actors of ${type} live in shards`);
+  }
+
+  // ——— Looking.
+
+  async view(type: string, now: number): Promise<ShardsView> {
+    const known = this.#known(type);
+    const asked = [...this.#homes(known).keys()].filter((host) => this.#world.host(host)?.stream !== undefined);
+    const census = this.#leader.census.begin(type, asked, now, (question) => this.#world.ask(asked, type, question));
+    return this.#view(type, known, await census);
+  }
+
+  /** Everybody who is a home, or may be. */
+  #homes({ shards }: ShardedType): Map<string, number[]> {
+    const byHost = new Map(shards.regions().map(({ incarnation }) => [incarnation, [] as number[]]));
+    for (const [shard, host] of shards.homes) {
+      const held = byHost.get(host);
+      if (held === undefined) byHost.set(host, [shard]);
+      else held.push(shard);
+    }
+    return byHost;
+  }
+
+  #view(type: string, known: ShardedType, counts: ReadonlyMap<string, Counted>): ShardsView {
+    const { rule, shards, told, moves, faults } = known;
+    const now = this.#world.clock.monotonic();
+    const mayBe = new Set(shards.regions().map(({ incarnation }) => incarnation));
+    const addressOf = (host: string): string => this.#world.host(host)?.address ?? host;
+    const hosts = [...this.#homes(known)].map(([host, held]): ShardsOfHost => {
+      const { name = "", build = "" } = this.#world.host(host) ?? {};
+      held.sort((a, b) => a - b);
+      const counted = counts.get(host);
+      const actors = counted && held.map((shard) => counted.get(shard) ?? 0);
+      const leaving = !mayBe.has(host);
+      return { address: addressOf(host), name, incarnation: host, build, leaving, shards: held, actors };
+    });
+    return {
+      type,
+      shards: rule.shards,
+      strategy: rule.strategy.kind,
+      paused: shards.isPaused,
+      hosts: hosts.sort((a, b) => (a.address < b.address ? -1 : 1)),
+      moving: shards.moves().map(({ shard, phase, reason, from, to, startedAt, waitsFor }) => ({
+        ...{ shard, phase, reason, from: addressOf(from), to: to === undefined ? undefined : addressOf(to) },
+        forMs: Math.max(Math.round(now - startedAt), 0),
+        waitsFor: waitsFor.map(addressOf),
+      })),
+      moved: moves.toReversed(),
+      told: [...told].sort(([a], [b]) => a - b).map(([shard, host]) => ({ shard, host })),
+      faults,
+    };
+  }
+
+  // ——— Steering.
+
+  /** Resolves when it is durable, or has begun. */
+  async steer(type: string, steering: ShardSteering, now: number): Promise<void> {
+    const known = this.#known(type);
+    switch (steering.kind) {
+      case "move":
+        this.#move(type, known, steering, now);
+        break;
+      case "pause": {
+        known.shards.pause(steering.paused, now);
+        await this.#noted([pausedRow(type, steering.paused)]);
+        break;
+      }
+      case "allocate":
+        await this.#allocate(type, known, steering.places);
+    }
+  }
+
+  #move(type: string, known: ShardedType, { shard, host }: { shard: number; host: string }, now: number): void {
+    const { shards } = known;
+    checkShard(type, known, shard);
+    const to = meantHost(host, shards.regions());
+    if (to === undefined) throw new LimpetError("HOST_UNKNOWN", `no host of ${type} is called ${host}, or several are`);
+    const home = shards.homeOf(shard);
+    if (home === to.incarnation) return;
+    const effects = shards.moveByHand(shard, to.incarnation, now);
+    if (effects !== undefined) {
+      this.#leader.perform(type, effects, now);
+      return;
+    }
+    const why = shards.moving.has(shard) ? "is on its way already" : "lives nowhere yet, so there is nothing to move";
+    throw new LimpetError("NOT_READY", `shard ${shard} of ${type} ${why}`);
+  }
+
+  async #allocate(type: string, known: ShardedType, places: readonly ShardPlace[]): Promise<void> {
+    const { kind } = known.rule.strategy;
+    if (kind !== "told") {
+      const cure = `its class has to say placement: sharded({ strategy: "told" })`;
+      throw new LimpetError("ARGUMENT_INVALID", `where shards of ${type} live is not told but "${kind}"; ${cure}`);
+    }
+    for (const { shard } of places) checkShard(type, known, shard);
+    await this.#noted(places.map(({ shard, host }) => toldRow(type, shard, host)));
+    for (const { shard, host } of places) {
+      if (host === undefined) known.told.delete(shard);
+      else known.told.set(shard, host);
+    }
+    known.shards.lookSoon(this.#world.clock.monotonic());
+  }
+
+  async #noted(rows: readonly Omit<ShardHomeChange, "namespace">[]): Promise<void> {
+    const { namespace, note } = this.#world;
+    await Promise.all(rows.map((row) => new Promise<void>((done) => note({ namespace, ...row }, done))));
+  }
+}
+
+function checkShard(type: string, { rule }: ShardedType, shard: number): void {
+  if (Number.isSafeInteger(shard) && shard >= 0 && shard < rule.shards) return;
+  throw new LimpetError("ARGUMENT_INVALID", `${type} has shards 0 to ${rule.shards - 1}, and not ${shard}`);
+}

@@ -1,0 +1,151 @@
+// What the leader wants to know from a strategy that the application wrote, and that runs on hosts: where shards shall live, and which should
+// move. One question of each kind is under way at a time; shards that are wanted meanwhile are asked for together, with the next one.
+//
+// If no answer comes in time nobody is asked again for a while: the code is the same on every host. Whoever hears nothing helps himself.
+// Pure: time is an argument, and a driver sends what is to be sent.
+import type { Move } from "./strategy.ts";
+
+/** Why a strategy could not be followed. */
+export type AdviceFault = "threw" | "late" | "nobody to ask" | "no such host";
+
+export type AdviceEffect =
+  /** Ask that host. `wanted`: shards and who asks for each; none: which should move? */
+  | {
+      readonly kind: "ask";
+      readonly host: string;
+      readonly question: number;
+      readonly wanted: readonly { readonly shard: number; readonly asker: string | undefined }[];
+    }
+  /** There each shall live. Undefined: it has not said. */
+  | { readonly kind: "homes"; readonly homes: readonly Move[] }
+  | { readonly kind: "moves"; readonly moves: readonly Move[] }
+  | { readonly kind: "fault"; readonly fault: AdviceFault; readonly why: string };
+
+interface Question {
+  readonly number: number;
+  readonly host: string;
+  readonly wanted: readonly { readonly shard: number; readonly asker: string | undefined }[];
+  readonly until: number;
+}
+
+/** After a question that was not answered. */
+const REST_MS = 30_000;
+
+export class Advice {
+  readonly #patienceMs: number;
+  readonly #wanted = new Map<number, string | undefined>();
+  #wantsMoves = false;
+  #homes: Question | undefined;
+  #moves: Question | undefined;
+  #last = 0;
+  #restsUntil = Number.NEGATIVE_INFINITY;
+  /** Grows when somebody could not answer: the next one may. */
+  #turn = 0;
+
+  constructor(patienceMs: number) {
+    this.#patienceMs = patienceMs;
+  }
+
+  get deadline(): number {
+    return Math.min(this.#homes?.until ?? Number.POSITIVE_INFINITY, this.#moves?.until ?? Number.POSITIVE_INFINITY);
+  }
+
+  wantHome(shard: number, asker: string | undefined): void {
+    if (this.#homes?.wanted.some((wanted) => wanted.shard === shard) !== true) this.#wanted.set(shard, asker);
+  }
+
+  wantMoves(): void {
+    this.#wantsMoves = true;
+  }
+
+  /** Asks what is wanted, if it can be asked now. `hosts`: those that bring the strategy. */
+  flush(hosts: readonly string[], now: number): AdviceEffect[] {
+    const effects: AdviceEffect[] = [];
+    if (this.#wanted.size > 0 && this.#homes === undefined) {
+      const wanted = [...this.#wanted].map(([shard, asker]) => ({ shard, asker }));
+      this.#wanted.clear();
+      this.#homes = this.#ask(hosts, wanted, now, effects);
+    }
+    if (this.#wantsMoves && this.#moves === undefined) {
+      this.#wantsMoves = false;
+      this.#moves = this.#ask(hosts, [], now, effects);
+    }
+    return effects;
+  }
+
+  #ask(
+    hosts: readonly string[],
+    wanted: Question["wanted"],
+    now: number,
+    effects: AdviceEffect[],
+  ): Question | undefined {
+    const isResting = now < this.#restsUntil;
+    const host = isResting ? undefined : hosts[this.#turn % hosts.length];
+    if (host === undefined) {
+      if (!isResting) effects.push({ kind: "fault", fault: "nobody to ask", why: "no host of the type can be asked" });
+      effects.push(unanswered(wanted));
+      return undefined;
+    }
+    const number = ++this.#last;
+    effects.push({ kind: "ask", host, question: number, wanted });
+    return { number, host, wanted, until: now + this.#patienceMs };
+  }
+
+  /** What a host said. `problem`: why it said nothing, or not all. */
+  answered(number: number, host: string, said: readonly Move[], problem: string | undefined): AdviceEffect[] {
+    const isHomes = this.#homes?.number === number;
+    const question = isHomes ? this.#homes : this.#moves;
+    if (question?.number !== number || question.host !== host) return [];
+    const effects: AdviceEffect[] = [];
+    if (problem !== undefined) {
+      this.#turn++;
+      effects.push({ kind: "fault", fault: "threw", why: problem });
+    }
+    if (isHomes) {
+      this.#homes = undefined;
+      const places = new Map(said.map(({ shard, to }) => [shard, to]));
+      const homes = question.wanted.map(({ shard }) => ({ shard, to: places.get(shard) }));
+      const isSilent = homes.some(({ to }) => to === undefined);
+      if (isSilent && problem === undefined) effects.push({ kind: "fault", fault: "no such host", why: NO_SUCH });
+      effects.push({ kind: "homes", homes });
+    } else {
+      this.#moves = undefined;
+      effects.push({ kind: "moves", moves: said });
+    }
+    return effects;
+  }
+
+  /** It hears nothing any more, and will not answer. Somebody else is asked. */
+  lost(host: string): void {
+    if (this.#homes?.host === host) {
+      for (const { shard, asker } of this.#homes.wanted) this.#wanted.set(shard, asker);
+      this.#homes = undefined;
+    }
+    if (this.#moves?.host === host) {
+      this.#moves = undefined;
+      this.#wantsMoves = true;
+    }
+  }
+
+  tick(now: number): AdviceEffect[] {
+    const late = [this.#homes, this.#moves].filter((question) => question !== undefined && question.until <= now);
+    if (late.length === 0) return [];
+    const effects: AdviceEffect[] = [];
+    this.#restsUntil = now + REST_MS;
+    this.#turn++;
+    for (const question of late) {
+      if (question === this.#homes) this.#homes = undefined;
+      else this.#moves = undefined;
+      effects.push({ kind: "fault", fault: "late", why: `it has not answered within ${this.#patienceMs} ms` });
+      effects.push(unanswered(question!.wanted));
+    }
+    return effects;
+  }
+}
+
+const NO_SUCH = "it named no host, or one that is not there";
+
+const unanswered = (wanted: Question["wanted"]): AdviceEffect =>
+  wanted.length === 0
+    ? { kind: "moves", moves: [] }
+    : { kind: "homes", homes: wanted.map(({ shard }) => ({ shard, to: undefined })) };

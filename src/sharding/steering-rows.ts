@@ -1,0 +1,47 @@
+// What people have said of a type's shards, as it is kept: where each is to live, and that none shall move for the sake of balance. It is kept
+// in rows of the same shape as homes, under names that no type can have because of their slash; so it is written by the same fenced step
+// and outlives leaders in the same way.
+
+interface Row {
+  readonly type: string;
+  readonly shard: number;
+  readonly incarnation: string | undefined;
+}
+
+const TOLD = "/told";
+const PAUSED = "/paused";
+
+export const toldRow = (type: string, shard: number, host: string | undefined): Row => {
+  return { type: type + TOLD, shard, incarnation: host };
+};
+
+export const pausedRow = (type: string, isPaused: boolean): Row => {
+  return { type: type + PAUSED, shard: 0, incarnation: isPaused ? "paused" : undefined };
+};
+
+/** All names under which something of the type is kept. */
+export const namesOf = (type: string): readonly string[] => [type, type + TOLD, type + PAUSED];
+
+export interface Left {
+  /** Homes, by shard. */
+  readonly homes: Map<number, string>;
+  readonly told: Map<number, string>;
+  isPaused: boolean;
+}
+
+/** What a leader before left behind, by type. */
+export function readLeft(rows: Iterable<Row>): Map<string, Left> {
+  const types = new Map<string, Left>();
+  const of = (type: string): Left => {
+    const left = types.get(type) ?? { homes: new Map(), told: new Map(), isPaused: false };
+    types.set(type, left);
+    return left;
+  };
+  for (const { type, shard, incarnation } of rows) {
+    if (incarnation === undefined) continue;
+    if (type.endsWith(TOLD)) of(type.slice(0, -TOLD.length)).told.set(shard, incarnation);
+    else if (type.endsWith(PAUSED)) of(type.slice(0, -PAUSED.length)).isPaused = true;
+    else of(type).homes.set(shard, incarnation);
+  }
+  return types;
+}

@@ -1,0 +1,142 @@
+// Questions of people about shards, and what they have done with them, as protobuf and back. What is read is checked.
+import { create } from "@bufbuild/protobuf";
+import { MOST_SHARDS } from "../../kernel/shards.ts";
+import {
+  MOVE_REASONS,
+  type MoveReason,
+  type ShardMove,
+  type ShardMoved,
+  type ShardPlace,
+  type ShardSteering,
+  type ShardsOfHost,
+  type ShardsView,
+} from "../../ports/shard-door.ts";
+import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
+import { readId, readText, readTime, readWhole, readWord, refuse, writeTime, writeWhole } from "./checks.ts";
+import { readRegion, writeRegion } from "./shard-codec.ts";
+
+const PHASES = ["gathering", "stopping", "choosing", "saving"] as const;
+const STRATEGIES = ["least", "hashed", "told", "own"] as const;
+
+function oneOf<T extends string>(word: string, words: readonly T[], what: string): T {
+  return words.find((each) => each === word) ?? refuse(`${what} is not known: ${word.slice(0, 50)}`);
+}
+
+const readReason = (reason: string): MoveReason => oneOf(reason, MOVE_REASONS, "the reason of a move");
+const atMost = <T>(list: readonly T[]): readonly T[] =>
+  list.length <= MOST_SHARDS ? list : refuse(`${list.length} shards are more than there can be`);
+const maybe = (host: string | undefined): string | undefined => (host === undefined ? undefined : readHost(host));
+const readHost = (host: string): string => readId(host, "a host");
+
+// ——— What is seen.
+
+export function writeShardsView(view: ShardsView): proto.DescribeShardsResponse {
+  const { shards, strategy, paused, hosts, moving, moved, told, faults } = view;
+  return create(proto.DescribeShardsResponseSchema, {
+    ...{ shards, strategy, paused, faults: writeWhole(faults, "a number of faults") },
+    hosts: hosts.map(writeHost),
+    moving: moving.map(({ shard, phase, reason, from, to, forMs, waitsFor }) =>
+      create(proto.DescribedMoveSchema, {
+        ...{ shard, phase, reason, from, ...(to === undefined ? {} : { to }), forMs, waitsFor: [...waitsFor] },
+      }),
+    ),
+    moved: moved.map(({ shard, reason, from, to, tookMs, forced, at }) =>
+      create(proto.DescribedMovedSchema, {
+        ...{ shard, reason, from, ...(to === undefined ? {} : { to }), tookMs, forced, at: writeTime(at) },
+      }),
+    ),
+    told: told.map(writePlace),
+  });
+}
+
+const writeHost = (host: ShardsOfHost): proto.DescribedShardHost =>
+  create(proto.DescribedShardHostSchema, {
+    ...{ region: writeRegion(host), leaving: host.leaving },
+    ...{ actors: [...(host.actors ?? [])], silent: host.actors === undefined },
+  });
+
+export function readShardsView(type: string, response: proto.DescribeShardsResponse): ShardsView {
+  const { shards, strategy, paused, hosts, moving, moved, told, faults } = response;
+  return {
+    type,
+    shards,
+    strategy: oneOf(strategy, STRATEGIES, "the strategy of shards"),
+    paused,
+    hosts: hosts.map(readShardHost),
+    moving: atMost(moving).map(readMove),
+    moved: atMost(moved).map(readMoved),
+    told: atMost(told).map(readPlace),
+    faults: readWhole(faults, "a number of faults"),
+  };
+}
+
+function readShardHost({ region, leaving, actors, silent }: proto.DescribedShardHost): ShardsOfHost {
+  if (region === undefined) return refuse("it is not said whose shards these are");
+  const read = readRegion(region);
+  if (!silent && actors.length !== read.shards.length) refuse("a number of actors belongs to each shard");
+  return { ...read, leaving, actors: silent ? undefined : actors };
+}
+
+const readMove = ({ shard, phase, reason, from, to, forMs, waitsFor }: proto.DescribedMove): ShardMove => ({
+  ...{ shard, phase: oneOf(phase, PHASES, "the phase of a move"), reason: readReason(reason) },
+  ...{ from: readHost(from), to: maybe(to), forMs: readTime(forMs), waitsFor: waitsFor.map(readHost) },
+});
+
+const readMoved = ({ shard, reason, from, to, tookMs, forced, at }: proto.DescribedMoved): ShardMoved => ({
+  ...{ shard, reason: readReason(reason), from: readHost(from), to: maybe(to) },
+  ...{ tookMs: readTime(tookMs), forced, at: readTime(at) },
+});
+
+// ——— What is to be done.
+
+const writePlace = ({ shard, host }: ShardPlace): proto.ShardPlace =>
+  create(proto.ShardPlaceSchema, { shard, ...(host === undefined ? {} : { host }) });
+
+const readPlace = ({ shard, host }: proto.ShardPlace): ShardPlace => {
+  return { shard, host: host === undefined ? undefined : readText(host, "the name of a host") };
+};
+
+export function writeSteering(namespace: string, type: string, steering: ShardSteering): proto.SteerShardsRequest {
+  return create(proto.SteerShardsRequestSchema, { namespace, actorType: type, act: writeAct(steering) });
+}
+
+function writeAct(steering: ShardSteering): proto.SteerShardsRequest["act"] {
+  switch (steering.kind) {
+    case "move":
+      return { case: "move", value: writePlace(steering) };
+    case "pause":
+      return { case: "pause", value: steering.paused };
+    case "allocate": {
+      const places = atMost(steering.places).map(writePlace);
+      return { case: "allocate", value: create(proto.ShardPlacesSchema, { places }) };
+    }
+  }
+}
+
+export function readSteering(request: proto.SteerShardsRequest): {
+  readonly namespace: string;
+  readonly type: string;
+  readonly steering: ShardSteering;
+} {
+  const { namespace, actorType, act } = request;
+  return {
+    namespace: readWord(namespace, "namespace"),
+    type: readWord(actorType, "actor type"),
+    steering: readAct(act),
+  };
+}
+
+function readAct(act: proto.SteerShardsRequest["act"]): ShardSteering {
+  switch (act.case) {
+    case "move": {
+      const { shard, host } = readPlace(act.value);
+      return host === undefined ? refuse("it is not said where a shard shall move") : { kind: "move", shard, host };
+    }
+    case "pause":
+      return { kind: "pause", paused: act.value };
+    case "allocate":
+      return { kind: "allocate", places: atMost(act.value.places).map(readPlace) };
+    default:
+      return refuse("it is not said what shall be done with shards");
+  }
+}
