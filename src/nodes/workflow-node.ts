@@ -23,11 +23,14 @@ import type { ActivityFunction } from "../workflows/context.ts";
 import type { AnyWorkflow } from "../workflows/definition.ts";
 import { EndWatch } from "../workflows/end-watch.ts";
 import { endFromOutside } from "../workflows/ending.ts";
-import type { Started } from "../workflows/events.ts";
+import type { Started, Wire } from "../workflows/events.ts";
 import { FewAtATime } from "../workflows/few-at-a-time.ts";
+import { type HostQuestion, HostQuestions } from "../workflows/host-questions.ts";
 import { type WorkflowInstruments, workflowInstruments } from "../workflows/instruments.ts";
 import {
   type ActivityWatch,
+  ANSWER_TYPE,
+  askType,
   type Message,
   type RunTimer,
   TIMEOUT_TYPE,
@@ -37,7 +40,7 @@ import {
   writeMessage,
 } from "../workflows/messages.ts";
 import { Dispatcher } from "../workflows/outgoing.ts";
-import { queryElsewhere } from "../workflows/query-elsewhere.ts";
+import { answerQuery, queryError } from "../workflows/query-elsewhere.ts";
 import { RemotePlane } from "../workflows/remote/plane.ts";
 import { UpdateWatch } from "../workflows/update-watch.ts";
 import { Worker, type WorkerSettings } from "../workflows/worker.ts";
@@ -94,6 +97,7 @@ export class WorkflowNode {
   readonly #looking = new FewAtATime(FEW);
   readonly #instruments: WorkflowInstruments;
   readonly #ends: EndWatch;
+  readonly #questions: HostQuestions;
   readonly #updates: UpdateWatch;
   #servesTimers = false;
   #isStarted = false;
@@ -114,11 +118,12 @@ export class WorkflowNode {
     const counted = (outcome: "completed" | "failed"): void => this.#instruments.activity(outcome);
     this.#activities = new ActivityRunner(clock, activities, counted, standIn, concurrency);
     const book = reminders.book;
-    this.#dispatcher = new Dispatcher({ namespace, queue, book });
+    this.#dispatcher = new Dispatcher({ namespace, queue, book, hasType: (type) => this.worker.has(type) });
     this.#ends = new EndWatch(clock, this.#store, (ref) => this.worker.holds(ref));
     this.#updates = new UpdateWatch(clock);
     const now = this.#now;
     const { reminderStore } = world;
+    this.#questions = new HostQuestions({ clock, random, store: reminderStore, book, namespace, now });
     const isOpen = (run: { readonly workflowId: string; readonly runId: string }) => this.#isOpen(run);
     this.#tasks = new ActivityTasks({
       ...{
@@ -177,7 +182,7 @@ export class WorkflowNode {
       updates: this.#updates,
       start: (start, started, at) => this.#start(start, started, at),
       arrive: (arrival) => this.#arrive(arrival),
-      query: (run, name, input) => this.#query(run, name, input),
+      query: (run, name, input) => this.#queryByCode(run, name, input),
       isHere: (ref) => this.worker.holds(ref),
     });
     const { isSticky, stickyMs, httpLeaseMs: taskLeaseMs, httpActivityLeaseMs: activityLeaseMs } = settings;
@@ -188,7 +193,7 @@ export class WorkflowNode {
       start: (start, started, at) => this.#start(start, started, at),
       arrive: (arrival) => this.#arrive(arrival),
       hasType: (type) => this.worker.has(type),
-      queryHere: (run, name, input) => this.#query(run, name, input),
+      query: (run, name, input) => this.#query(run, name, input),
       ended: (ref, end) => this.#ends.ended(ref, end),
       nudge: () => {
         this.worker.nudge();
@@ -232,6 +237,9 @@ export class WorkflowNode {
     if (this.worker.types.length > 0) {
       installGuards();
       this.#serveTimers();
+      this.#world.reminders.serve(askType(this.#settings.workerId), (data) =>
+        this.#questions.answer(data, (question) => this.#answer(question)),
+      );
       await this.worker.start();
     }
     if (this.#activities.names.length > 0) {
@@ -279,6 +287,7 @@ export class WorkflowNode {
     reminders.serve(TIMER_TYPE, (data, tick) => this.#timerFired(data as RunTimer, tick));
     reminders.serve(TIMEOUT_TYPE, (data) => this.#timedOut(data as RunTimer));
     reminders.serve(WATCH_TYPE, (data) => this.#lookAfter(data as ActivityWatch));
+    reminders.serve(ANSWER_TYPE, (data) => this.#questions.outlived(data));
   }
 
   async stop(): Promise<void> {
@@ -376,18 +385,40 @@ export class WorkflowNode {
     }
   }
 
+  async #queryByCode(run: StoredRun, name: string, input: unknown): Promise<unknown> {
+    const wire = toWire(input, "the input", "ARGUMENT_INVALID");
+    const answer = await this.#query(run, name, wire).catch((error: unknown) => {
+      throw queryError(error);
+    });
+    return fromWire(answer);
+  }
+
+  #query(run: StoredRun, name: string, input: Wire): Promise<Wire> {
+    const { workers } = this.remote;
+    const { workerId: worker, queue, build, compatible } = this.#settings;
+    return answerQuery(run, name, input, {
+      ...{ clock: this.#world.clock, worker, queue, build, compatible },
+      hasType: (type) => this.worker.has(type),
+      here: async (...[of, what, asked]) => {
+        const result = await this.#queryHere(of, what, fromWire(structuredClone(asked)));
+        return toWire(result, "the result", "RESULT_INVALID");
+      },
+      askHost: (...question) => this.#questions.ask(...question),
+      askRemote: (...question) => this.remote.ask(...question),
+      workers: () => workers.rows(),
+      isLive: (row) => workers.isLive(row),
+    });
+  }
+
+  /** Another process asks, which has not got the code. */
+  async #answer({ workflowId, runId, name, input }: HostQuestion): Promise<unknown> {
+    const run = await this.#store.find({ namespace: this.#settings.namespace, workflowId, runId });
+    if (run === undefined) throw closed(workflowId, undefined);
+    return this.#queryHere(run, name, input);
+  }
+
   /** Answered from what is durable: by a run in memory that knows all of it, or by one that is replayed for the purpose. */
-  async #query(run: StoredRun, name: string, input: unknown): Promise<unknown> {
-    if (!this.worker.has(run.type)) {
-      const { workers } = this.remote;
-      const wire = toWire(input, "the input", "ARGUMENT_INVALID");
-      const answer = await queryElsewhere(run, name, wire, {
-        ask: (...question) => this.remote.query(...question),
-        workers: () => workers.rows(),
-        isLive: (worker) => workers.isLive(worker),
-      });
-      return fromWire(answer);
-    }
+  async #queryHere(run: StoredRun, name: string, input: unknown): Promise<unknown> {
     const warm = this.worker.cache.peek(run.ref);
     if (warm !== undefined && warm.last === run.events) return warm.execution.handlers.query(name, input);
     const cold = await this.worker.replayer.replay({ ref: run.ref, type: run.type, last: run.events, taken: 0 });

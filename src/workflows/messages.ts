@@ -71,6 +71,9 @@ export interface RunTimer {
 export const TIMER_TYPE = "$$timer";
 export const TIMEOUT_TYPE = "$$timeout";
 export const WATCH_TYPE = "$$watch";
+/** What is asked of another process, and what it answers. */
+export const askType = (worker: string): string => `$$ask/${worker}`;
+export const ANSWER_TYPE = "$$answer";
 /** No name has a slash in it. */
 export const activityType = (queue: string, name: string): string => `${ACTIVITY_MARK}${queue}/${name}`;
 export const ACTIVITY_MARK = "$$activity/";

@@ -1,36 +1,129 @@
-// A query in a process that has no code of the workflow: workers elsewhere are asked, and when none of them can answer, whoever asked
-// hears which processes could.
-import { LimpetError } from "../kernel/errors.ts";
+// Who answers a query. The process that is asked, if it has the code that the run goes by; otherwise another process of ours that has it,
+// the one with the run in memory first; otherwise a worker elsewhere. Every wait is bounded, and when nobody can answer, whoever asked hears
+// why. Nothing of a query is ever part of the run.
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { StoredRun, StoredWorker } from "../ports/workflows.ts";
 import type { Wire } from "./events.ts";
 import { Refused } from "./remote/refusal.ts";
 
-export interface ElsewhereWorld {
-  /** Rejects with a refusal when nobody can answer. */
-  ask(run: StoredRun, name: string, input: Wire): Promise<Wire>;
+export interface QueryWorld {
+  readonly clock: Clock;
+  readonly worker: string;
+  readonly queue: string;
+  readonly build: string;
+  readonly compatible: readonly string[];
+  /** This process has code of that name. */
+  hasType(type: string): boolean;
+  /** By the code of this process, in JSON-ready form. */
+  here(run: StoredRun, name: string, input: Wire): Promise<Wire>;
+  /** By that of another one; undefined: it has not answered in time. */
+  askHost(
+    worker: string,
+    run: StoredRun,
+    name: string,
+    input: Wire,
+    withinMs: number,
+  ): Promise<{ readonly result: Wire } | undefined>;
+  /** By workers elsewhere. Rejects with a refusal when none can answer. */
+  askRemote(run: StoredRun, name: string, input: Wire): Promise<Wire>;
   /** All that are known, and whether each is there. */
   workers(): Promise<StoredWorker[]>;
   isLive(worker: StoredWorker): boolean;
 }
 
-export async function queryElsewhere(run: StoredRun, name: string, input: Wire, world: ElsewhereWorld): Promise<Wire> {
+/** How long other processes are waited for, all together. */
+const WITHIN_MS = 10_000;
+
+export async function answerQuery(run: StoredRun, name: string, input: Wire, world: QueryWorld): Promise<Wire> {
+  const isHere = world.hasType(run.type);
+  const isOurs = run.queue === world.queue && fits(run, world);
   try {
-    return await world.ask(run, name, input);
+    if (isHere && isOurs) return await world.here(run, name, input);
   } catch (error) {
-    if (!(error instanceof Refused)) throw error;
-    if (error.reason === "rejected_unknown_query") throw new LimpetError("QUERY_UNKNOWN", error.message);
-    if (error.reason !== "query_worker_unavailable") throw new LimpetError("QUERY_FAILED", error.message);
-    throw new LimpetError("WORKFLOW_TYPE_UNKNOWN", await whoCould(run, world));
+    // Somebody else may have the code by which it was begun.
+    if (!isLimpetError(error, "WORKFLOW_DIVERGED")) throw error;
+    return queryElsewhere(run, name, input, world).catch((other: unknown) => {
+      throw isLimpetError(other, "WORKFLOW_TYPE_UNKNOWN") ? error : other;
+    });
+  }
+  try {
+    return await queryElsewhere(run, name, input, world);
+  } catch (error) {
+    // Code of another build is better than nobody's: what it answers it has worked out from the whole history.
+    if (!isHere || !isLimpetError(error, "WORKFLOW_TYPE_UNKNOWN")) throw error;
+    return world.here(run, name, input);
   }
 }
 
-async function whoCould({ type, queue, build }: StoredRun, world: ElsewhereWorld): Promise<string> {
-  const could = (await world.workers()).filter((worker) => {
-    const { types = [] } = JSON.parse(worker.about) as { types?: readonly string[] };
-    const isOurs = worker.queue === queue && (build === undefined || worker.build === build);
-    return isOurs && types.includes(type) && world.isLive(worker);
-  });
+/** By others. WORKFLOW_TYPE_UNKNOWN: nobody is there who could. */
+async function queryElsewhere(run: StoredRun, name: string, input: Wire, world: QueryWorld): Promise<Wire> {
+  const hosts = await hostsFor(run, world);
+  const answer = await queryHosts(hosts, run, name, input, world);
+  if (answer !== undefined) return answer.result;
+  try {
+    return await world.askRemote(run, name, input);
+  } catch (error) {
+    if (!(error instanceof Refused) || error.reason !== "query_worker_unavailable") throw error;
+  }
+  const { type, queue, build } = run;
+  if (hosts.length > 0) {
+    throw new LimpetError("CALL_TIMEOUT", `workers that have the code of ${type} did not answer: ${hosts.join(", ")}`);
+  }
   const here = `a query is answered by the code of the workflow, and this process has none of ${type}`;
-  if (could.length === 0) return `${here}; no worker that has it is there (queue ${queue})`;
-  return `${here}; ask a process that has it: ${could.map(({ worker }) => worker).join(", ")}`;
+  const where = build === undefined ? `queue ${queue}` : `queue ${queue}, build ${build}`;
+  throw new LimpetError("WORKFLOW_TYPE_UNKNOWN", `${here}; no worker that has it is there (${where})`);
 }
+
+/** What a worker elsewhere has refused, as code hears it: never as that worker's protocol says it. */
+export function queryError(error: unknown): unknown {
+  if (!(error instanceof Refused)) return error;
+  const isUnknown = error.reason === "rejected_unknown_query";
+  return new LimpetError(isUnknown ? "QUERY_UNKNOWN" : "QUERY_FAILED", error.message);
+}
+
+/** One after the other; undefined: none has answered. */
+async function queryHosts(
+  hosts: readonly string[],
+  run: StoredRun,
+  name: string,
+  input: Wire,
+  { clock, askHost }: QueryWorld,
+): Promise<{ readonly result: Wire } | undefined> {
+  const end = clock.monotonic() + WITHIN_MS;
+  let diverged: unknown;
+  for (const [i, host] of hosts.entries()) {
+    const leftMs = end - clock.monotonic();
+    if (leftMs <= 0) break;
+    try {
+      // One that has died may look alive for a while: somebody else gets a chance.
+      const answer = await askHost(host, run, name, input, i === hosts.length - 1 ? leftMs : leftMs / 2);
+      if (answer !== undefined) return answer;
+    } catch (error) {
+      if (!isLimpetError(error, "WORKFLOW_DIVERGED") && !isLimpetError(error, "WORKFLOW_TYPE_UNKNOWN")) throw error;
+      diverged = error;
+    }
+  }
+  if (diverged !== undefined) throw diverged;
+  return undefined;
+}
+
+/** Processes of ours that have the code and are there; first the one that has the run in memory, last those that get no more work. */
+async function hostsFor(run: StoredRun, world: QueryWorld): Promise<string[]> {
+  const rows = (await world.workers()).filter((row) => {
+    const { remote, types = [], compatible = [] } = JSON.parse(row.about) as About;
+    if (remote !== undefined || row.worker === world.worker || row.queue !== run.queue) return false;
+    return types.includes(run.type) && fits(run, { build: row.build, compatible }) && world.isLive(row);
+  });
+  const rank = ({ worker, isDraining }: StoredWorker): number => (worker === run.stickyWorker ? 0 : isDraining ? 2 : 1);
+  return rows.sort((a, b) => rank(a) - rank(b)).map(({ worker }) => worker);
+}
+
+interface About {
+  readonly types?: readonly string[];
+  readonly compatible?: readonly string[];
+  readonly remote?: unknown;
+}
+
+const fits = ({ build }: StoredRun, by: Pick<QueryWorld, "build" | "compatible">): boolean =>
+  build === undefined || build === by.build || by.compatible.includes(build);

@@ -136,11 +136,11 @@ export class Worker {
 
   /** What others may know of it. */
   #row(): Omit<WorkerRow, "isDraining"> {
-    const { namespace, workerId: worker, queue, build, isSticky } = this.#settings;
+    const { namespace, workerId: worker, queue, build, compatible, isSticky } = this.#settings;
     const { capacity, numbers } = this.cache;
     const fingerprints = Object.fromEntries(this.#definitions.map((each) => [each.name, fingerprintOf(each)]));
     const about = {
-      ...{ runtime: "typescript", types: this.types, fingerprints, capacity, ...numbers },
+      ...{ runtime: "typescript", types: this.types, compatible, fingerprints, capacity, ...numbers },
       ...{ working: this.working, minute: this.#minute.all },
     };
     return { namespace, worker, queue, build, isSticky: isSticky && this.cache.isOn, about: JSON.stringify(about) };

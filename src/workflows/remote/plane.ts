@@ -1,6 +1,5 @@
 // Everything for workers in other languages, put together: who they are, what they are given to do, and what they tell of it. The doors
 // translate; what happens happens here, and in the store.
-import { fromWire, toWire } from "../../kernel/values.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
@@ -55,7 +54,8 @@ export interface PlaneWorld {
   arrive(arrival: Arrival): Promise<{ readonly ref: number; readonly runId: string }>;
   /** The code of such workflows is in this process. */
   hasType(type: string): boolean;
-  queryHere(run: StoredRun, name: string, input: unknown): Promise<unknown>;
+  /** Of a run, wherever its code is. */
+  query(run: StoredRun, name: string, input: Wire): Promise<Wire>;
   ended(ref: number, end: { readonly status: RunStatus; readonly result: string }): void;
   /** Workers of this process may have something to do. */
   nudge(): void;
@@ -102,7 +102,10 @@ export class RemotePlane {
   constructor(world: PlaneWorld) {
     const { clock, random, log, store, namespace, isSticky, stickyMs, book, taskLeaseMs, activityLeaseMs } = world;
     const now = (): number => world.now();
-    const dispatcherOf = (queue: string): Dispatcher => new Dispatcher({ namespace, queue, book });
+    const dispatcherOf = (queue: string, worker?: string): Dispatcher => {
+      const hasType = (type: string): boolean => worker !== undefined && this.workers.isKnownToRun(worker, type);
+      return new Dispatcher({ namespace, queue, book, hasType });
+    };
     this.world = world;
     this.workers = new RemoteWorkers({ clock, store, namespace, isSticky, now });
     this.runs = new RemoteRuns(store, CACHE_BYTES);
@@ -127,7 +130,7 @@ export class RemotePlane {
       ...{ clock, random, store, namespace, client: world.client, now, dispatcherOf },
       start: (start, started, at) => world.start(start, started, at),
       arrive: (arrival) => world.arrive(arrival),
-      query: (run, name, input) => this.query(run, name, input),
+      query: (run, name, input) => world.query(run, name, input),
       validate: (run, name, input) => this.#validate(run, name, input),
     });
     this.#waiting = new Waiting(clock, LOOK_MS);
@@ -238,12 +241,8 @@ export class RemotePlane {
 
   // ——— Questions.
 
-  /** Of a run, wherever its code is. */
-  async query(run: StoredRun, name: string, input: Wire): Promise<Wire> {
-    if (this.world.hasType(run.type)) {
-      const result = await this.world.queryHere(run, name, fromWire(structuredClone(input)));
-      return toWire(result, "the result", "RESULT_INVALID");
-    }
+  /** Of a run whose code is elsewhere. */
+  async ask(run: StoredRun, name: string, input: Wire): Promise<Wire> {
     const workers = await this.workers.thatRun(run.queue, run.build, run.type);
     if (workers.length === 0) {
       const what = `no worker that runs ${run.type} on ${run.queue} is there to answer`;

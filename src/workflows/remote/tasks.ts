@@ -43,7 +43,8 @@ export interface TasksWorld {
   readonly runs: RemoteRuns;
   /** The store's clock. */
   now(): number;
-  dispatcherOf(queue: string): Dispatcher;
+  /** `worker`: whose decisions it is about. */
+  dispatcherOf(queue: string, worker?: string): Dispatcher;
   /** What was written is durable. */
   written(append: Append, outcome: Extract<AppendOutcome, { kind: "done" }>): void;
   claimed(mode: ReplayMode): void;
@@ -237,7 +238,9 @@ export class RemoteTasks {
     const at = Math.max(run.at, this.#world.now());
     const { events, timers, end } = this.#decide(run, commands, at);
     if (end === undefined) this.#checkLength(run, events);
-    const outgoing = this.#world.dispatcherOf(stored.queue).of(run, [...events.filter(isDecision), ...timers], at);
+    const outgoing = this.#world
+      .dispatcherOf(stored.queue, holder.worker)
+      .of(run, [...events.filter(isDecision), ...timers], at);
     if (events.length > 0) run.append({ at, events }, JSON.stringify(events).length);
     else run.isDue = false;
     const append = this.#append({ ref, token, last }, events, at, { taken: task.taken, fate: { kind: "rest" } });
@@ -351,18 +354,19 @@ export class RemoteTasks {
     const task = checkLease(stored, taskId, worker, attempt, this.#world.now());
     const run = await runs.get(ref, stored.events);
     if (run === undefined) throw notFound(taskId);
+    run.build = stored.build;
     return { ref, token, stored, task, run };
   }
 }
+
+/** A process that has begun, or begun anew, since the run was worked on has nothing of it in memory, whatever its name is. */
+const modeFor = ({ since }: RemoteWorker, mode: ReplayMode, { decidedAt }: RemoteRun): ReplayMode =>
+  mode === "sticky_hit_expected" && decidedAt < since ? "forced_cold_replay" : mode;
 
 const pauseAfter = (attempt: number): number =>
   Math.min(FIRST_PAUSE_MS * 2 ** Math.min(attempt - 1, 20), LONGEST_PAUSE_MS);
 
 function affinityLeft({ stickyWorker, stickyUntil }: StoredRun, now: number): Affinity | undefined {
-/** A process that has begun, or begun anew, since the run was worked on has nothing of it in memory, whatever its name is. */
-const modeFor = ({ since }: RemoteWorker, mode: ReplayMode, { decidedAt }: RemoteRun): ReplayMode =>
-  mode === "sticky_hit_expected" && decidedAt < since ? "forced_cold_replay" : mode;
-
   if (stickyWorker === undefined || stickyUntil === undefined || stickyUntil <= now) return undefined;
   return { worker: stickyWorker, ms: stickyUntil - now };
 }

@@ -1,0 +1,157 @@
+// Questions to runs whose code is in another process of ours. A question is a row among the reminders that only the process it is meant for
+// delivers; its answer is a row that the asker looks for. Neither touches the run: not its task, not its inbox, not its history.
+//
+// The row of the answer is there before the question, and due a while after the asker has given up. So whoever dies in between leaves
+// nothing behind: when it is due, any process takes both away.
+import { LimpetError } from "../kernel/errors.ts";
+import { rebuildTold, type ToldError, tellError } from "../kernel/told-error.ts";
+import { toWire } from "../kernel/values.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Random } from "../ports/random.ts";
+import type { ReminderBook } from "../ports/reminder-book.ts";
+import type { ReminderKey, Reminders, ReminderWrite } from "../ports/reminders.ts";
+import type { Wire } from "./events.ts";
+import { ANSWER_TYPE, askType } from "./messages.ts";
+import { checkPayload } from "./payload-size.ts";
+import { Waiting } from "./remote/waiting.ts";
+
+export interface HostQuestionsWorld {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly store: Pick<Reminders, "get" | "watch">;
+  readonly book: ReminderBook;
+  readonly namespace: string;
+  /** The store's clock. */
+  now(): number;
+}
+
+export interface HostQuestion {
+  readonly id: string;
+  readonly workflowId: string;
+  readonly runId: string;
+  readonly name: string;
+  readonly input: unknown;
+  /** Nobody waits for the answer after this, on the store's clock. */
+  readonly until: number;
+}
+
+/** What stands in the row of an answer. */
+type AnswerRow =
+  | { readonly kind: "asked"; readonly id: string; readonly worker: string }
+  | { readonly kind: "answered"; readonly result: Wire }
+  | { readonly kind: "failed"; readonly error: ToldError };
+
+/** An answer that nobody has read is kept for so long. */
+const KEPT_MS = 30_000;
+/** How often the asker looks, where the store cannot tell. */
+const FIRST_LOOK_MS = 5;
+const LONGEST_LOOK_MS = 200;
+/** Looking is cheap, and whoever delivers a question does not fail at it. */
+const PERSISTENT = { attempts: Number.MAX_SAFE_INTEGER, pause: "1s", longestPause: "1m" } as const;
+
+export class HostQuestions {
+  readonly #world: HostQuestionsWorld;
+  readonly #waiting: Waiting;
+  #asking = 0;
+  #unwatch: (() => void) | undefined;
+
+  constructor(world: HostQuestionsWorld) {
+    this.#world = world;
+    this.#waiting = new Waiting(world.clock, LONGEST_LOOK_MS);
+  }
+
+  /** What that process answers; throws what its code throws. Undefined: in time there was no answer. */
+  async ask(
+    worker: string,
+    run: { readonly workflowId: string; readonly runId: string },
+    name: string,
+    input: Wire,
+    withinMs: number,
+  ): Promise<{ readonly result: Wire } | undefined> {
+    checkPayload(input, "the input");
+    const { random, book } = this.#world;
+    const id = random.id();
+    const until = Math.ceil(this.#world.now() + withinMs);
+    const { workflowId, runId } = run;
+    const asked: HostQuestion = { id, workflowId, runId, name, input, until };
+    this.#listen(1);
+    try {
+      await book.write(this.#row(this.#answerKey(id), until + KEPT_MS, { kind: "asked", id, worker }));
+      await book.write(this.#row(this.#askKey(worker, id), undefined, asked));
+      return await this.#answerTo(id, withinMs);
+    } finally {
+      this.#listen(-1);
+      // If this is lost as well, both are taken away later.
+      void this.#forget(worker, id).catch(() => {});
+    }
+  }
+
+  async #answerTo(id: string, withinMs: number): Promise<{ readonly result: Wire } | undefined> {
+    let pauseMs = FIRST_LOOK_MS;
+    const answer = await this.#waiting.until(withinMs, new AbortController().signal, async () => {
+      const stored = await this.#world.store.get(this.#answerKey(id));
+      const row = JSON.parse(stored?.data ?? "null") as AnswerRow | null;
+      pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS);
+      return { found: row === null || row.kind === "asked" ? undefined : row, nextMs: pauseMs };
+    });
+    if (answer?.kind === "failed") {
+      throw rebuildTold(answer.error) ?? new LimpetError("QUERY_FAILED", "what it answered cannot be read");
+    }
+    return answer;
+  }
+
+  /** A question that was meant for this process: `data` of its reminder. */
+  async answer(data: unknown, answerOf: (question: HostQuestion) => Promise<unknown>): Promise<void> {
+    const question = data as HostQuestion;
+    if (this.#world.now() >= question.until) return;
+    const row = await answerOf(question).then(answered, failed);
+    await this.#world.book.write(this.#row(this.#answerKey(question.id), question.until + KEPT_MS, row));
+  }
+
+  /** Nobody has read an answer, or there was none: `data` of the reminder that it is. */
+  async outlived(data: unknown): Promise<void> {
+    const row = data as AnswerRow;
+    const { book } = this.#world;
+    if (row.kind === "asked") await book.write({ kind: "cancel", key: this.#askKey(row.worker, row.id) });
+  }
+
+  #listen(more: 1 | -1): void {
+    this.#asking += more;
+    const { store, namespace } = this.#world;
+    if (this.#asking > 0) this.#unwatch ??= store.watch(namespace, () => this.#waiting.nudge());
+    else this.#unwatch = this.#unwatch?.() as undefined;
+  }
+
+  #askKey(worker: string, id: string): ReminderKey {
+    return { namespace: this.#world.namespace, type: askType(worker), id, name: "question" };
+  }
+
+  #answerKey(id: string): ReminderKey {
+    return { namespace: this.#world.namespace, type: ANSWER_TYPE, id, name: "answer" };
+  }
+
+  #row(key: ReminderKey, at: number | undefined, data: HostQuestion | AnswerRow): ReminderWrite {
+    const due = at === undefined ? 0 : new Date(at);
+    const write = this.#world.book.set(key, { due, onFailure: PERSISTENT });
+    // What is in it has its JSON-ready form already.
+    return write.kind === "set" ? { ...write, content: { ...write.content, data: JSON.stringify(data) } } : write;
+  }
+
+  async #forget(worker: string, id: string): Promise<void> {
+    const { book } = this.#world;
+    const keys = [this.#askKey(worker, id), this.#answerKey(id)];
+    await Promise.all(keys.map((key) => book.write({ kind: "cancel", key })));
+  }
+}
+
+function answered(value: unknown): AnswerRow {
+  try {
+    const result = toWire(value, "the result", "RESULT_INVALID");
+    checkPayload(result, "the result");
+    return { kind: "answered", result };
+  } catch (error) {
+    return failed(error);
+  }
+}
+
+const failed = (thrown: unknown): AnswerRow => ({ kind: "failed", error: tellError(thrown) });
