@@ -13,6 +13,7 @@ import { readPage } from "../events.ts";
 import type { Message } from "../messages.ts";
 import type { Dispatcher } from "../outgoing.ts";
 import { Refused, tooLarge } from "./refusal.ts";
+import type { Attempt } from "./waiting.ts";
 
 export interface ControlWorld {
   readonly clock: Clock;
@@ -100,6 +101,19 @@ export class RemoteControl {
     if (run !== undefined) return run;
     const what = runId === undefined ? `workflow ${workflowId}` : `run ${runId} of workflow ${workflowId}`;
     throw new Refused(404, "instance_not_found", `there is no ${what}`, { workflow_id: workflowId });
+  }
+
+  /** The run when it has more events than these, or is over; or as it is when the time to wait for that is. */
+  async findBehind(
+    name: RunName,
+    after: number,
+    wait: (look: () => Promise<Attempt<StoredRun>>) => Promise<StoredRun | undefined>,
+  ): Promise<StoredRun> {
+    const found = await wait(async () => {
+      const run = await this.find(name);
+      return { found: run.events > after || run.status !== "running" ? run : undefined };
+    });
+    return found ?? this.find(name);
   }
 
   /** The first event of a run: what it was begun with. */

@@ -147,6 +147,11 @@ export class RemotePlane {
     this.#waiting.close();
   }
 
+  /** Until it is found; undefined: in time it was not. */
+  wait<Found>(waitMs: number, gone: AbortSignal, look: () => Promise<Attempt<Found>>): Promise<Found | undefined> {
+    return this.#waiting.until(waitMs, gone, look);
+  }
+
   #written({ reminders, fate, ref }: Append): void {
     this.world.book.written(reminders);
     if (fate.kind === "close") this.world.ended(ref, fate);

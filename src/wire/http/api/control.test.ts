@@ -106,6 +106,36 @@ describe("looking", () => {
       ["WorkflowCompleted", "done", null],
     );
   });
+
+  it("shows a long history with its end in one answer to whoever says nothing of pages", async (t) => {
+    const api = await openApi(t);
+    await api.worker("w1");
+    const { body } = await api.start("o-1");
+    const effects = Array.from({ length: 500 }, (_, i) => ({ type: "record_side_effect", result: envelope(i).blob }));
+    await api.complete(await api.task("w1"), [...effects, DONE]);
+    const { events, next_page_token } = (await api.get(`/workflows/o-1/runs/${body.run_id}/history`)).body;
+    assert.deepEqual([(events as Json[]).length, next_page_token], [502, null]);
+    assert.equal((events as Json[]).at(-1)!.event_type, "WorkflowCompleted");
+  });
+
+  it("answers when there is something new to whoever waits for it, until the run is over", async (t) => {
+    const api = await openApi(t);
+    await api.worker("w1");
+    const { body } = await api.start("o-1");
+    const path = `/workflows/o-1/runs/${body.run_id}/history?wait_new_event=true`;
+    const seen: unknown[] = [];
+    const watching = (async () => {
+      for (let token: unknown = "0"; token !== null; ) {
+        const told = (await api.get(`${path}&next_page_token=${token}`)).body;
+        seen.push(...(told.events as Json[]).map(({ event_type }) => event_type));
+        token = told.next_page_token;
+      }
+    })();
+    await api.complete(await api.task("w1"), [{ type: "start_timer", delay_seconds: 0 }]);
+    await api.complete(await api.task("w1"), [DONE]);
+    await watching;
+    assert.deepEqual(seen, ["WorkflowStarted", "TimerScheduled", "TimerFired", "WorkflowCompleted"]);
+  });
 });
 
 describe("a run whose code is in our own process", () => {

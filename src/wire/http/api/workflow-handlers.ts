@@ -5,6 +5,7 @@ import type { RunQuery, RunStatus, StoredRun } from "../../../ports/workflows.ts
 import type { RunName, UpdateStage } from "../../../workflows/remote/control.ts";
 import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
 import { type ApiAnswer, type ApiCall, created, isoTime, ok } from "./api-call.ts";
+import { LONG_POLL_SECONDS } from "./cluster-info.ts";
 import { type Fields, object, oneOf, optionalText, optionalWhole, text, words } from "./fields.ts";
 import { tellHistory } from "./history-events.ts";
 import { CODEC, envelopeOf, inputToArguments, readInput } from "./payloads.ts";
@@ -196,11 +197,15 @@ export async function listRuns(call: ApiCall): Promise<ApiAnswer> {
   return ok({ workflow_id: workflowId, run_count: runs.length, runs: told.reverse() });
 }
 
+/** Whoever says nothing of pages gets all of it: some look for the end of a run in the first answer, and ask for no other. */
 export async function runHistory(call: ApiCall): Promise<ApiAnswer> {
   const { plane, query } = call;
-  const stored = await plane.control.find(runName(call, true));
-  const limit = numberIn(query, "page_size", 1, 1_000) ?? EVENTS_PAGE;
   const after = numberIn(query, "next_page_token", 0, Number.MAX_SAFE_INTEGER) ?? 0;
+  const limit = numberIn(query, "page_size", 1, 1_000) ?? (after === 0 ? Number.MAX_SAFE_INTEGER : EVENTS_PAGE);
+  const name = runName(call, true);
+  const isWaiting = /^(1|true)$/.test(query.get("wait_new_event") ?? "");
+  const waitMs = isWaiting ? LONG_POLL_SECONDS * 1_000 : 0;
+  const stored = await plane.control.findBehind(name, after, (look) => plane.wait(waitMs, call.gone, look));
   const run = await plane.runs.get(stored.ref, stored.events);
   if (run === undefined) throw new Refused(404, "history_not_available", "the history of the run is gone");
   const events = tellHistory(run, after, stored.events, limit);
@@ -209,7 +214,8 @@ export async function runHistory(call: ApiCall): Promise<ApiAnswer> {
     workflow_id: stored.workflowId,
     run_id: stored.runId,
     events,
-    next_page_token: last < stored.events ? String(last) : null,
+    // Whoever waits for what comes next goes on from here, until the run is over.
+    next_page_token: last < stored.events || (isWaiting && stored.status === "running") ? String(last) : null,
   });
 }
 

@@ -13,6 +13,7 @@ import { tellHistory } from "./history-events.ts";
 import { argumentsOf, CODEC } from "./payloads.ts";
 import { parsePoll } from "./polls.ts";
 import { tellValidation } from "./question-handlers.ts";
+import { resumeContext } from "./resume-context.ts";
 import { statusWord } from "./run-words.ts";
 import { cacheNumbers, STICKY_MINOR } from "./worker-handlers.ts";
 
@@ -35,7 +36,7 @@ const pageSizeOf = (fields: Fields): number =>
 
 /** `takesTail`: its worker can do with the events behind those it has in memory; the others it may ask for. */
 function tellTask(task: WorkflowTask, pageSize: number, takesTail: boolean): Record<string, unknown> {
-  const { run, stored, update, mode } = task;
+  const { run, stored, mode } = task;
   const after = takesTail && mode === "sticky_hit_expected" ? task.seen : 0;
   const events = tellHistory(run, after, task.last, pageSize);
   const sticky_worker_id = stored.stickyWorker ?? null;
@@ -69,26 +70,8 @@ function tellTask(task: WorkflowTask, pageSize: number, takesTail: boolean): Rec
     },
     ...resumeContext(task),
     cancel_requested: false,
-    workflow_update_id: update?.id ?? null,
-    workflow_command_id: update?.id ?? null,
   };
 }
-
-/** What the run waited for, as far as its worker may want to know it. */
-function resumeContext({ run, update }: WorkflowTask): Record<string, unknown> {
-  const { wait } = run;
-  const waitId = wait === undefined ? null : `${run.runId}:wait-${wait.n}`;
-  return {
-    workflow_wait_kind: update !== undefined ? "update" : wait === undefined ? null : waitKind(wait.kind),
-    open_wait_id: waitId,
-    resume_source_kind: update !== undefined ? "workflow_update" : null,
-    resume_source_id: update?.id ?? null,
-    condition_wait_id: wait?.kind === "ConditionWaitOpened" ? waitId : null,
-    signal_wait_id: wait?.kind === "SignalWaitOpened" ? waitId : null,
-  };
-}
-
-const waitKind = (kind: string): string => (kind === "ConditionWaitOpened" ? "condition" : "signal");
 
 function budgetOf(run: RemoteRun, events: number): Record<string, unknown> {
   const dimensions = [
