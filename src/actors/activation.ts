@@ -26,6 +26,8 @@ export type EndReason = DeactivationReason | "fenced" | "store" | "failed" | "le
 const SHORTEST_STAND_BACK_MS = 1;
 const SHORTEST_SPREAD_MS = 9;
 const LONGEST_SPREAD_MS = 1_000;
+/** A host that is not the home of a shard any more hears so about as soon. */
+const NOT_HOME_MS = 200;
 
 export class Activation implements Place {
   readonly type: ActorType;
@@ -42,6 +44,8 @@ export class Activation implements Place {
   #leaving: DeactivationReason | undefined;
   #standingBack: Timer | undefined;
   #looping = false;
+  /** It is sure that it is brought back to life when it stops. Whoever starts it because it is remembered knows. */
+  isRemembered = false;
   /** Called when it is gone from memory. */
   onGone: (() => void) | undefined;
 
@@ -179,7 +183,13 @@ export class Activation implements Place {
       life = new Incarnation(this, this.#around);
       this.life = life;
       const begun = this.#around.clock.monotonic();
+      const remembering = type.isRemembered ? this.#remember() : undefined;
       if (type.stateful) await life.take();
+      if (remembering !== undefined && !(await remembering)) {
+        // Its shard lives elsewhere by now, which this host is about to hear.
+        if (this.life === life) this.end("fenced", NOT_HOME_MS);
+        return;
+      }
       if (this.life !== life) return;
       this.activeSince = this.#around.clock.monotonic();
       this.lastUsed = this.activeSince;
@@ -202,6 +212,25 @@ export class Activation implements Place {
     }
     this.phase = "active";
     this.#next();
+  }
+
+  /** Before anything of it runs. Undefined: it is remembered already. */
+  #remember(): Promise<boolean> | undefined {
+    if (this.isRemembered) return undefined;
+    const kept = this.#around.remembering?.keep(this.type, this.id).then((isKept) => {
+      this.isRemembered = isKept;
+      return isKept;
+    });
+    // Whoever waits for it may have to hear of something else first.
+    kept?.catch(() => {});
+    return kept;
+  }
+
+  /** It is not to be brought back to life. Undefined: it would not be. */
+  forget(): Promise<void> | undefined {
+    if (!this.isRemembered) return undefined;
+    this.isRemembered = false;
+    return this.#around.remembering?.forget(this.type, this.id);
   }
 
   /** Everybody who waited is told why; the next call tries again. */

@@ -2,6 +2,7 @@
 import { LimpetError } from "../kernel/errors.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Activation } from "./activation.ts";
+import { ActiveLimit } from "./active-limit.ts";
 import { Actor, RESERVED } from "./actor.ts";
 import type { ActorDefaults, ResolvedOptions } from "./actor-options.ts";
 import { resolveOptions } from "./actor-options.ts";
@@ -26,11 +27,15 @@ export class ActorType {
   readonly hasOnDeactivate: boolean;
   readonly activations = new Map<string, Activation>();
   readonly useOrder = new UseOrder();
+  /** Undefined: only the host has a limit. */
+  readonly limit: ActiveLimit | undefined;
 
   constructor(actorClass: ActorClass, defaults: ActorDefaults, meter: Meter, namespace: string) {
     this.actorClass = actorClass;
     this.options = resolveOptions(actorClass.name, actorClass.options ?? {}, defaults);
     this.instruments = typeInstruments(meter, namespace, this.options.name);
+    const maxActive = this.options.sharded?.maxActive;
+    if (maxActive !== undefined) this.limit = new ActiveLimit(maxActive);
     const prototype = actorClass.prototype as AnyActor;
     this.methods = methodsOf(prototype);
     this.stateful = typeof prototype.initial === "function";
@@ -40,6 +45,11 @@ export class ActorType {
 
   get name(): string {
     return this.options.name;
+  }
+
+  /** Its actors are brought back to life, and so they stay in memory. */
+  get isRemembered(): boolean {
+    return this.options.sharded?.remembered !== undefined;
   }
 
   /** The function to run for a call, or an error that names what there is. */

@@ -25,6 +25,7 @@ export interface ActorContext {
   state: object;
   clear(): void;
   leave(): void;
+  passivate(): void;
   handle(type: ActorClass | string, id: string, settings: CallSettings | undefined): object;
 }
 
@@ -112,9 +113,17 @@ export abstract class Actor<State extends object = Record<never, never>> {
     this.#context.clear();
   }
 
-  /** Leaves memory when this turn is over. The next call brings the actor back. */
+  /** Leaves memory when this turn is over. The next call brings the actor back; if it is remembered, so does its host in a while. */
   deactivate(): void {
     this.#context.leave();
+  }
+
+  /**
+   * Leaves memory when this turn has ended well, and is not brought back before the next call, also if it is a remembered one: the reply
+   * leaves when it is sure that it is forgotten. Calls that come meanwhile reach its next activation.
+   */
+  passivate(): void {
+    this.#context.passivate();
   }
 
   /** The state of an actor that has none stored. An actor without this method keeps no state and needs no store. */

@@ -22,6 +22,7 @@ import type { CallTarget, HandleMaker, Send } from "./handle.ts";
 import { handleMaker } from "./handle.ts";
 import { type Incarnation, lostLease } from "./incarnation.ts";
 import { storeInstruments } from "./instruments.ts";
+import type { Remembering } from "./remembering.ts";
 import { REMIND, type RemindArguments } from "./remind.ts";
 import type { ActorClass, CallSettings } from "./remote.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -84,6 +85,8 @@ export class Catalog implements Surroundings {
   reminders: ReminderBook | undefined;
   /** So are workflows. */
   workflows: WorkflowBook | undefined;
+  /** And whoever brings remembered actors back to life. */
+  remembering: Remembering | undefined;
   readonly #meter: Meter;
   readonly #takes: GroupCall<TakeRequest, Taken>;
   readonly #commits: GroupCall<Commit, CommitOutcome>;
@@ -141,6 +144,7 @@ export class Catalog implements Surroundings {
     this.types.set(type.name, type);
     this.#byClass.set(actorClass, type);
     this.#makers.set(type, handleMaker(type, this.send));
+    this.remembering?.added();
   }
 
   /** Nothing of the type comes to life here any more. What is in memory may end. */
@@ -156,6 +160,11 @@ export class Catalog implements Surroundings {
 
   get resident(): number {
     return this.#resident;
+  }
+
+  /** One more may come without another one having to go. */
+  get hasRoom(): boolean {
+    return this.#resident < this.#settings.maxResident;
   }
 
   /** From now on actors live where the cluster says. */
@@ -277,8 +286,19 @@ export class Catalog implements Surroundings {
     this.#open(type, turn.id).submit(turn);
   }
 
+  /** A remembered actor comes to life here, without a call. `isKnown`: that it is remembered is sure. Resolves when it has. */
+  async start(type: ActorType, id: string, isKnown: boolean): Promise<void> {
+    if (this.#stopping || type.activations.has(id)) return;
+    const activation = this.#open(type, id);
+    activation.isRemembered = isKnown;
+    const turn = activation.ownTurn("start", type.options.callTimeoutMs, () => undefined);
+    activation.submit(turn);
+    await turn.promise(undefined);
+  }
+
   #open(type: ActorType, id: string): Activation {
     const { maxResident } = this.#settings;
+    type.limit?.makeRoom(type, 1);
     if (this.#resident >= maxResident) {
       const room = this.#evict() ? LEAVING_FACTOR : BUSY_FACTOR;
       if (this.#resident >= maxResident * room) {
@@ -298,6 +318,7 @@ export class Catalog implements Surroundings {
     activation.type.useOrder.remove(activation);
     this.#resident--;
     if (activation.type.options.sticky !== undefined) this.#routes?.left(activation.type.name, activation.id, reason);
+    if (activation.type.isRemembered) this.remembering?.left(activation, reason);
     activation.onGone?.();
     if (this.#resident === 0) this.#whenEmpty?.();
   }
@@ -368,19 +389,12 @@ export class Catalog implements Surroundings {
     }
   }
 
-  /** Lets the least recently used idle actor of all types go. False: there is none. */
+  /** Lets the least recently used idle actor go, one that would be brought back only if there is no other. False: there is none. */
   #evict(): boolean {
-    let victim: Activation | undefined;
-    for (const { useOrder } of this.types.values()) {
-      let candidate = useOrder.oldest;
-      // Who is busy is in use, so it moves to the other end and is not met again soon.
-      for (let i = 0; i < EVICTION_SEARCH && candidate !== undefined && !candidate.idle; i++) {
-        const next: Activation | undefined = candidate.newer;
-        useOrder.touch(candidate);
-        candidate = next;
-      }
-      if (candidate?.idle && (victim === undefined || candidate.lastUsed < victim.lastUsed)) victim = candidate;
-    }
+    const types = [...this.types.values()];
+    const victim =
+      leastUsed(types.filter(({ isRemembered }) => !isRemembered)) ??
+      leastUsed(types.filter(({ isRemembered }) => isRemembered));
     victim?.deactivate("memory");
     return victim !== undefined;
   }
@@ -400,7 +414,10 @@ export class Catalog implements Surroundings {
 
   #sweep(): void {
     const now = this.clock.monotonic();
-    for (const { useOrder, options, instruments } of this.types.values()) {
+    for (const type of this.types.values()) {
+      const { useOrder, options, instruments, limit, isRemembered } = type;
+      limit?.makeRoom(type, 0);
+      if (isRemembered) continue;
       if (options.sticky !== undefined) {
         instruments.idleSkipped.add(useOrder.countIdle(now - options.idleTimeoutMs));
         continue;
@@ -457,6 +474,22 @@ export class Catalog implements Surroundings {
   *#all(): Generator<Activation> {
     for (const type of this.types.values()) yield* type.activations.values();
   }
+}
+
+/** Of those that are idle. */
+function leastUsed(types: readonly ActorType[]): Activation | undefined {
+  let found: Activation | undefined;
+  for (const { useOrder } of types) {
+    let candidate = useOrder.oldest;
+    // Who is busy is in use, so it moves to the other end and is not met again soon.
+    for (let i = 0; i < EVICTION_SEARCH && candidate !== undefined && !candidate.idle; i++) {
+      const next: Activation | undefined = candidate.newer;
+      useOrder.touch(candidate);
+      candidate = next;
+    }
+    if (candidate?.idle && (found === undefined || candidate.lastUsed < found.lastUsed)) found = candidate;
+  }
+  return found;
 }
 
 function weightOf({ write, reminders, starts, arrivals }: Commit): number {

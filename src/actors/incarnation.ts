@@ -62,6 +62,8 @@ export class Incarnation implements ActorContext {
   #outbox: TurnOutbox | undefined;
   /** Ticks of timers that wait or run. */
   #ticks: Set<Turn> | undefined;
+  /** The turn in which it has said that it is done, for now. */
+  #parting: Turn | undefined;
   #over = false;
 
   constructor(activation: Activation, around: Surroundings) {
@@ -208,6 +210,14 @@ export class Incarnation implements ActorContext {
     if (!this.#over) this.#activation.deactivate("explicit");
   }
 
+  passivate(): void {
+    const turn = this.current;
+    if (turn === undefined || this.#over) {
+      throw new LimpetError("STATE_OUTSIDE_TURN", `${this.#activation.label} called passivate() outside a turn`);
+    }
+    this.#parting = turn;
+  }
+
   handle(type: ActorClass | string, id: string, settings: CallSettings | undefined): object {
     return this.#around.handle(type, id, settings, this);
   }
@@ -311,6 +321,7 @@ export class Incarnation implements ActorContext {
 
   #failed(turn: Turn, error: unknown): void {
     const { type, id, phase } = this.#activation;
+    if (this.#parting === turn) this.#parting = undefined;
     type.instruments.failed.add(1);
     this.#around.log.debug("turn failed", { type: type.name, id, method: turn.method, err: error });
     const restored = this.#takeBack(turn, error);
@@ -396,6 +407,31 @@ export class Incarnation implements ActorContext {
   }
 
   #succeeded(turn: Turn, reply: unknown): void {
+    if (this.#parting !== turn || !this.#part(turn, reply)) this.#conclude(turn, reply);
+  }
+
+  /** It leaves memory. True: the reply waits until nobody brings it back to life. */
+  #part(turn: Turn, reply: unknown): boolean {
+    // Of a turn inside another one nothing counts before that one has ended well.
+    this.#parting = turn.outer;
+    if (turn.outer !== undefined || this.#over) return false;
+    this.#activation.deactivate("explicit");
+    const forgotten = this.#activation.forget();
+    if (forgotten === undefined) return false;
+    turn.phase = "committing";
+    forgotten.then(
+      () => this.#conclude(turn, reply),
+      (error: unknown) => this.lost(turn, "store", this.#notForgotten(turn, error)),
+    );
+    return true;
+  }
+
+  #notForgotten(turn: Turn, cause: unknown): LimpetError {
+    const message = `${turn.label} has ended, but it is not known whether its actor is still remembered; it goes on for now`;
+    return new LimpetError("COMMIT_UNKNOWN", message, { cause });
+  }
+
+  #conclude(turn: Turn, reply: unknown): void {
     this.#activation.type.instruments.succeeded.add(1);
     turn.succeed(reply);
     if (!this.#over) this.#turnOver(turn);

@@ -81,7 +81,7 @@ export interface StoreInstruments {
   readonly retries: Counter;
 }
 
-export function storeInstruments(meter: Meter, what: "commit" | "take"): StoreInstruments {
+export function storeInstruments(meter: Meter, what: "commit" | "take" | "remember"): StoreInstruments {
   return {
     batchSize: meter.histogram(`limpet_${what}_batch_size`, `How many shared one ${what}.`, SIZES),
     seconds: meter.histogram(`limpet_${what}_seconds`, `How long a ${what} took.`, SECONDS),

@@ -6,9 +6,10 @@ import { didYouMean } from "../kernel/nearest.ts";
 import type { ShardStrategy } from "../kernel/shard-strategy.ts";
 import type { ShardedRule, StrategyRule } from "../kernel/sharded-rule.ts";
 import { DEFAULT_SHARDS, MOST_SHARDS, shardOf } from "../kernel/shards.ts";
+import { LIFETIME_KEYS, type Lifetime, type LifetimeOptions, resolveLifetime } from "./lifetime-options.ts";
 
 /** Everything is optional: `sharded()` spreads 1,000 shards evenly. */
-export interface ShardedOptions {
+export interface ShardedOptions extends LifetimeOptions {
   /**
    * How many shards there are: about ten times as many as there will ever be hosts. Too few: some hosts have nothing to do. Too many: each
    * first call has to ask where its shard lives. Every host has to say the same, and it cannot be changed while one runs.
@@ -42,7 +43,7 @@ export interface ShardedPlacement extends ShardedOptions {
   readonly kind: "sharded";
 }
 
-export interface ResolvedSharded {
+export interface ResolvedSharded extends Lifetime {
   readonly rule: ShardedRule;
   /** What the application wrote; undefined: it uses one of ours. */
   readonly strategy: ShardStrategy | undefined;
@@ -64,7 +65,7 @@ export const isSharded = (placement: unknown): placement is ShardedPlacement =>
 
 const KEYS = [
   ...["shards", "shardOf", "version", "strategy", "absoluteLimit", "relativeLimit", "movesAtOnce", "rebalance"],
-  "handOff",
+  ...["handOff", ...LIFETIME_KEYS],
 ];
 const STRATEGIES = ["least", "hashed", "told"] as const;
 
@@ -84,7 +85,7 @@ export function resolveSharded(placement: ShardedPlacement, where: string): Reso
     handOffMs: duration(placement.handOff, 10_000, `${where}.handOff`),
   };
   const strategy = typeof placement.strategy === "object" ? placement.strategy : undefined;
-  return { rule, strategy, ...readExtractor(placement, shards, where) };
+  return { rule, strategy, ...readExtractor(placement, shards, where), ...resolveLifetime(placement, where) };
 }
 
 function readStrategy(

@@ -9,6 +9,7 @@ import type { Activation, EndReason } from "./activation.ts";
 import type { Deadlines } from "./deadlines.ts";
 import type { Caller } from "./group-call.ts";
 import type { Incarnation } from "./incarnation.ts";
+import type { Remembering } from "./remembering.ts";
 import type { ActorClass, CallSettings } from "./remote.ts";
 import type { Turn } from "./turn.ts";
 
@@ -34,6 +35,7 @@ export interface Surroundings {
   ): void;
   readonly reminders: ReminderBook | undefined;
   readonly workflows: WorkflowBook | undefined;
+  readonly remembering: Remembering | undefined;
   handle(type: ActorClass | string, id: string, settings: CallSettings | undefined, caller: Incarnation): object;
   /** May a turn begin at this moment, or has too much of the host's lease passed? */
   mayBegin(now: number): boolean;

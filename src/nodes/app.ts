@@ -26,6 +26,7 @@ import { type ClusterWire, systemWire } from "./cluster-wire.ts";
 import { HostNode } from "./host-node.ts";
 import { openStore } from "./open-store.ts";
 import { ReminderNode, type ReminderSettings } from "./reminder-node.ts";
+import { openAlone } from "./shard-remembered.ts";
 import { systemClock, systemRandom, systemSettle } from "./system.ts";
 import { WorkflowNode, type WorkflowSettings } from "./workflow-node.ts";
 
@@ -115,6 +116,7 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
     const clustered = settings.cluster && shared;
     const cluster = clustered ? await openCluster(settings, world, extras.dedicated ?? false) : undefined;
     if (cluster !== undefined) meter.collect(() => cluster.measure());
+    else catalog.remembering = openAlone(settings.storeTimeout, world);
     const flows = new WorkflowNode(
       { workflows, activities, standIn: extras.standIn },
       { ...workflowSettings(settings, random), isChecked: extras.checksReplay },
@@ -131,6 +133,8 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
       reminders.start();
       if (settings.worker) await flows.start();
     }
+    // What comes to life without a call finds everything in its place.
+    catalog.remembering?.start();
     const close = extras.store === undefined ? () => store.close() : async () => {};
     try {
       const door = settings.http ? await openDoor(host, flows.remote, settings, meter, log) : undefined;

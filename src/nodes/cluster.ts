@@ -20,6 +20,7 @@ import { HostInstruments } from "./host-instruments.ts";
 import type { Leader, LeaderSource } from "./leader-source.ts";
 import { Membership } from "./membership.ts";
 import { SchedulerNode } from "./scheduler-node.ts";
+import { RememberedActors, type ShardKnowledge } from "./shard-remembered.ts";
 import { WatchedSchedulers } from "./watched-schedulers.ts";
 
 export interface ClusterWorld {
@@ -67,13 +68,17 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
       changed: (types) => {
         links.retain(membership.tables.addresses());
         router!.changed(types);
+        if (types.length > 0) remembered.changed();
       },
+      gained: (type, shard) => remembered.gained(type, shard),
       answered: (type, id, error) => router!.answered(type, id, error),
     },
   );
+  const remembered = openRemembered(settings, world, membership);
+  catalog.remembering = remembered;
   router = new Router(catalog, { placement: membership, links, clock });
   catalog.join(router);
-  const cluster = new Cluster(settings, world, { door, links, source, membership, router, dedicated });
+  const cluster = new Cluster(settings, world, { door, links, source, membership, router, remembered, dedicated });
   try {
     await cluster.start();
   } catch (error) {
@@ -99,6 +104,18 @@ async function agreeOnShards(catalog: Catalog, namespace: string, shards: Shards
     const cure = `stop every host of ${type}, then run limpet shards ${type} --reset`;
     throw new LimpetError("OPTION_INVALID", `${type} has ${theirs}, and this host says ${said}; to change it ${cure}`);
   }
+}
+
+/** Without a lease nothing comes to life here. */
+function openRemembered(settings: Settings, world: ClusterWorld, membership: Membership): RememberedActors {
+  const known: ShardKnowledge = {
+    home: () => membership.incarnation,
+    standing: (type, shard) => (membership.hasLease ? membership.shards.standing(type, shard) : "elsewhere"),
+    find: (type, shards) => {
+      if (membership.hasLease) membership.shards.find(type, shards);
+    },
+  };
+  return new RememberedActors(settings.storeTimeout, { ...world, known });
 }
 
 /** Schedulers that were named, or one in this process that finds the others through the store. */
@@ -138,6 +155,7 @@ interface Parts {
   readonly source: SchedulerNode | WatchedSchedulers;
   readonly membership: Membership;
   readonly router: Router;
+  readonly remembered: RememberedActors;
   readonly dedicated: boolean;
 }
 
@@ -317,7 +335,8 @@ export class Cluster {
 
   /** Other hosts take over what they can. If the leader has just left, its successor has to hear of it: others would wait. */
   async leave(): Promise<void> {
-    const { membership } = this.#parts;
+    const { membership, remembered } = this.#parts;
+    remembered.stop();
     const { drainTimeout, leaderLease } = this.#settings;
     await membership.heard(Math.min(drainTimeout, leaderLease));
     await membership.leave(drainTimeout);

@@ -1,0 +1,195 @@
+// What an actor does that says it is done for now, whatever its placement.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { Actor, type DeactivationReason } from "../index.ts";
+import { testLimpet } from "../testing.ts";
+import { sharded } from "./sharded-options.ts";
+
+const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+let events: string[] = [];
+
+class Guest extends Actor<{ n: number }> {
+  initial() {
+    return { n: 0 };
+  }
+  override onActivate() {
+    events.push(`+${this.id}`);
+  }
+  override async onDeactivate(reason: DeactivationReason) {
+    await tick();
+    events.push(`-${this.id} ${reason}`);
+  }
+  inc() {
+    return ++this.state.n;
+  }
+  incAndPassivate() {
+    this.passivate();
+    return ++this.state.n;
+  }
+  passivateAndThrow() {
+    this.passivate();
+    throw new RangeError("no");
+  }
+  passivateAfterwards() {
+    const later = Promise.withResolvers<unknown>();
+    setImmediate(() => {
+      try {
+        this.passivate();
+        later.resolve(undefined);
+      } catch (error) {
+        later.resolve(error);
+      }
+    });
+    afterwards = later.promise;
+  }
+}
+let afterwards: Promise<unknown> = Promise.resolve();
+
+class Sharded extends Guest {
+  static options = { placement: sharded({ shards: 3 }) };
+}
+class Sticky extends Guest {
+  static options = { placement: "sticky" as const };
+}
+class Remembered extends Guest {
+  static options = { placement: sharded({ shards: 3, remember: true }) };
+}
+
+for (const type of [Guest, Sharded, Sticky, Remembered]) {
+  describe(`passivate() of a ${type.name}`, () => {
+    const open = () => {
+      events = [];
+      return testLimpet({ actors: [type] });
+    };
+
+    it("has it leave memory when its turn has ended", async () => {
+      await using app = await open();
+      assert.equal(await app.actor(type, "a").incAndPassivate(), 1);
+      await app.advance("1m");
+      assert.deepEqual(events, ["+a", "-a explicit"]);
+      assert.equal(await app.actor(type, "a").inc(), 2);
+      assert.deepEqual(events, ["+a", "-a explicit", "+a"]);
+    });
+
+    it("counts for nothing when its turn throws, like all that the turn did", async () => {
+      await using app = await open();
+      await assert.rejects(app.actor(type, "a").passivateAndThrow(), RangeError);
+      await app.advance("1m");
+      assert.equal(await app.actor(type, "a").inc(), 1);
+      assert.deepEqual(events, ["+a"]);
+    });
+
+    it("is refused outside a turn", async () => {
+      await using app = await open();
+      await app.actor(type, "a").passivateAfterwards();
+      assert.equal(((await afterwards) as { code?: string }).code, "STATE_OUTSIDE_TURN");
+      await app.advance("1m");
+      assert.deepEqual(events, ["+a"]);
+    });
+
+    it("loses no call and keeps their order, whenever they come", async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(fc.constantFrom("inc", "passivate", "pause"), { maxLength: 40 }), async (steps) => {
+          await using app = await open();
+          const replies: Promise<number>[] = [];
+          for (const step of steps) {
+            if (step === "inc") replies.push(app.actor(type, "a").inc());
+            else if (step === "passivate") replies.push(app.actor(type, "a").incAndPassivate());
+            else await tick();
+          }
+          assert.deepEqual(
+            await Promise.all(replies),
+            Array.from(replies, (_, i) => i + 1),
+          );
+        }),
+        { numRuns: 30 },
+      );
+    });
+  });
+}
+
+describe("passivate()", () => {
+  it("in onActivate has it serve who waits, one call for each life, and leave", async () => {
+    const lives: string[] = [];
+    class Brief extends Actor<{ n: number }> {
+      initial() {
+        return { n: 0 };
+      }
+      override onActivate() {
+        lives.push("+");
+        this.passivate();
+      }
+      inc() {
+        return ++this.state.n;
+      }
+    }
+    await using app = await testLimpet({ actors: [Brief] });
+    const calls = [1, 2, 3].map(() => app.actor(Brief, "a").inc());
+    assert.deepEqual(await Promise.all(calls), [1, 2, 3]);
+    assert.deepEqual(lives, ["+", "+", "+"]);
+    assert.equal(app.host.types()[0]!.active, 0);
+  });
+
+  it("of a turn inside another one counts when the outer one has ended, and not if the inner one threw", async () => {
+    const left: string[] = [];
+    class Nested extends Actor {
+      static options = { reentrant: true };
+      override onDeactivate() {
+        left.push(this.id);
+      }
+      async outer(inner: "good" | "bad") {
+        const self = this.actor<Nested>("Nested", this.id);
+        await self[inner]().catch(() => {});
+        await tick();
+        return left.length;
+      }
+      good() {
+        this.passivate();
+      }
+      bad() {
+        this.passivate();
+        throw new Error("no");
+      }
+    }
+    await using app = await testLimpet({ actors: [Nested] });
+    assert.equal(await app.actor(Nested, "a").outer("bad"), 0);
+    await app.advance("1s");
+    assert.deepEqual(left, []);
+    assert.equal(await app.actor(Nested, "b").outer("good"), 0);
+    await app.advance("1s");
+    assert.deepEqual(left, ["b"]);
+  });
+
+  it("in the tick of a timer has it leave, too", async () => {
+    events = [];
+    class Ticking extends Guest {
+      override onActivate() {
+        super.onActivate();
+        this.timers.set("bye", { due: "10s" }, () => this.passivate());
+      }
+    }
+    await using app = await testLimpet({ actors: [Ticking] });
+    await app.actor(Ticking, "a").inc();
+    await app.advance("11s");
+    assert.deepEqual(events, ["+a", "-a explicit"]);
+  });
+});
+
+describe("sharded actors", () => {
+  it("leave memory when nobody has called them for their idle timeout, but for those that are remembered", async () => {
+    events = [];
+    class Idle extends Guest {
+      static options = { idleTimeout: "1m", placement: sharded() };
+    }
+    class Stays extends Guest {
+      static options = { idleTimeout: "1m", placement: sharded({ remember: true }) };
+    }
+    await using app = await testLimpet({ actors: [Idle, Stays] });
+    await app.actor(Idle, "idle").inc();
+    await app.actor(Stays, "stays").inc();
+    await app.advance("1h");
+    assert.deepEqual(events, ["+idle", "+stays", "-idle idle"]);
+    assert.equal(await app.actor(Idle, "idle").inc(), 2);
+  });
+});

@@ -1,0 +1,189 @@
+// Remembered actors on this host: has it written who is one, and brings them back to life where their shards live.
+//
+// Which shards have some is read from the store: when the host begins, when hosts have come or gone, and every now and then. Of those the host
+// asks where they live, so that each gets a home although nobody calls. Whoever becomes the home of one goes through it
+// (remembered-starter.ts).
+import type { Activation, EndReason } from "../actors/activation.ts";
+import type { ActorType } from "../actors/actor-type.ts";
+import type { Catalog } from "../actors/catalog.ts";
+import type { Remembering } from "../actors/remembering.ts";
+import { invariant } from "../kernel/errors.ts";
+import type { Clock, Timer } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import type { Meter } from "../ports/meter.ts";
+import type { Random } from "../ports/random.ts";
+import type { RememberedChange, Shards } from "../ports/shards.ts";
+import { RememberedBook } from "./remembered-book.ts";
+import { RememberedStarter } from "./remembered-starter.ts";
+
+/** Of a shard: its actors may come to life here now; this host is its home, but it cannot be told at the moment; it is not. */
+export type Standing = "here" | "wait" | "elsewhere";
+
+/** What is to be known of shards. */
+export interface ShardKnowledge {
+  /** Under this name the host is the home of shards. Undefined: it is alone. */
+  home(): string | undefined;
+  standing(type: string, shard: number): Standing;
+  /** These are to have a home, and if it is this host it is to hear so. */
+  find(type: string, shards: readonly number[]): void;
+}
+
+export interface RememberedWorld {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly meter: Meter;
+  readonly catalog: Catalog;
+  readonly shards: Shards;
+  readonly known: ShardKnowledge;
+}
+
+/** How often it is looked which shards have remembered actors. What became of a question that was lost is seen then at the latest. */
+const LOOK_MS = 30_000;
+/** Hosts come and go in groups. */
+const SOON_MS = 200;
+/** Why one that is remembered has stopped, if it is to come back here. Others do where they live next. */
+const COMES_BACK: ReadonlySet<EndReason | undefined> = new Set<EndReason>([
+  ...(["explicit", "idle", "memory", "failed", "fenced", "store"] as const),
+]);
+
+export class RememberedActors implements Remembering {
+  readonly #world: RememberedWorld;
+  readonly #book: RememberedBook;
+  readonly #starters = new Map<ActorType, RememberedStarter>();
+  #looking: Timer | undefined;
+  #lookAt = Number.POSITIVE_INFINITY;
+  /** Shards that were gained before it began. */
+  #early: [type: string, shard: number][] | undefined = [];
+  #isOver = false;
+
+  constructor(patienceMs: number, world: RememberedWorld) {
+    this.#world = world;
+    this.#book = new RememberedBook(patienceMs, world);
+  }
+
+  /** From now on actors are brought back to life. */
+  start(): void {
+    const early = this.#early ?? [];
+    this.#early = undefined;
+    for (const [type, shard] of early) this.gained(type, shard);
+    this.#lookIn(0);
+  }
+
+  /** No more are. Those that run may still be forgotten. */
+  stop(): void {
+    this.#isOver = true;
+    this.#looking?.cancel();
+    for (const starter of this.#starters.values()) starter.stop();
+  }
+
+  // ——— Which shards there are.
+
+  /** Hosts have come or gone. */
+  changed(): void {
+    this.#lookIn(SOON_MS);
+  }
+
+  added(): void {
+    this.#lookIn(SOON_MS);
+  }
+
+  get #types(): ActorType[] {
+    return [...this.#world.catalog.types.values()].filter(({ isRemembered }) => isRemembered);
+  }
+
+  #lookIn(ms: number): void {
+    const { clock, catalog } = this.#world;
+    const at = clock.monotonic() + ms;
+    if (this.#isOver || catalog.stopping || this.#early !== undefined) return;
+    if (this.#lookAt <= at || this.#types.length === 0) return;
+    this.#looking?.cancel();
+    this.#lookAt = at;
+    this.#looking = clock.after(ms, () => void this.#look(), "background");
+  }
+
+  async #look(): Promise<void> {
+    const { catalog, shards, log, known } = this.#world;
+    for (const { name } of this.#types) {
+      try {
+        const some = await shards.rememberedShards(catalog.namespace, name);
+        if (this.#isOver) return;
+        known.find(name, some);
+      } catch (err) {
+        log.debug("it could not be read which shards have remembered actors", { type: name, err });
+      }
+    }
+    this.#lookAt = Number.POSITIVE_INFINITY;
+    this.#lookIn(LOOK_MS);
+  }
+
+  /** This host has become the home of a shard. */
+  gained(type: string, shard: number): void {
+    if (this.#early !== undefined) {
+      this.#early.push([type, shard]);
+      return;
+    }
+    const known = this.#world.catalog.types.get(type);
+    if (known?.isRemembered && !this.#isOver) this.#starter(known).gained(shard);
+  }
+
+  #starter(type: ActorType): RememberedStarter {
+    let starter = this.#starters.get(type);
+    if (starter === undefined) {
+      const rule = type.options.sharded?.remembered;
+      invariant(rule !== undefined, "only remembered actors are brought back to life");
+      const { standing } = this.#world.known;
+      starter = new RememberedStarter(type, rule, { ...this.#world, standing });
+      if (this.#isOver) starter.stop();
+      this.#starters.set(type, starter);
+    }
+    return starter;
+  }
+
+  // ——— What actors say.
+
+  #change(type: ActorType, id: string, isKept: boolean): RememberedChange {
+    const shard = type.options.sharded!.shardOf(id);
+    return { namespace: this.#world.catalog.namespace, type: type.name, shard, id, isKept };
+  }
+
+  async keep(type: ActorType, id: string): Promise<boolean> {
+    return this.#book.write(this.#world.known.home(), this.#change(type, id, true));
+  }
+
+  async forget(type: ActorType, id: string): Promise<void> {
+    const starter = this.#starter(type);
+    const isOver = starter.forgets(id);
+    try {
+      // Who is not its home any more has nothing to say, and nothing to bring back.
+      await this.#book.write(this.#world.known.home(), this.#change(type, id, false));
+    } catch (error) {
+      starter.later(id);
+      throw error;
+    } finally {
+      isOver();
+    }
+  }
+
+  left({ type, id, isRemembered }: Activation, reason: EndReason | undefined): void {
+    if (isRemembered && COMES_BACK.has(reason) && !this.#isOver) this.#starter(type).later(id);
+  }
+}
+
+/** For a process that is in no cluster: it is the home of everything. */
+export function openAlone(patienceMs: number, world: Omit<RememberedWorld, "known">): RememberedActors {
+  const { catalog } = world;
+  // Nobody else remembers any: what has been gone through once is known.
+  const seen = new Set<ActorType | undefined>();
+  const known: ShardKnowledge = {
+    home: () => undefined,
+    standing: () => (catalog.stopping ? "elsewhere" : "here"),
+    find: (type, shards) => {
+      const of = catalog.types.get(type);
+      if (!seen.has(of)) for (const shard of shards) actors.gained(type, shard);
+      seen.add(of);
+    },
+  };
+  const actors = new RememberedActors(patienceMs, { ...world, known });
+  return actors;
+}
