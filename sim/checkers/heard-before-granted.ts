@@ -29,8 +29,20 @@ export const heardBeforeGranted: CheckerKind = {
     const asked = new Map<string, { readonly namespace: string; readonly type: string; readonly id: string }>();
     const namespaceAt = new Map<number, string>();
 
+    /** Whom a leader removes as it begins to lead it removes before it says so. */
+    const removedNow = new Map<number, { readonly at: number; readonly addresses: Set<string> }>();
+
     function welcomed(leader: number, number: number): void {
-      if (terms.get(leader)?.number !== number) terms.set(leader, { number, heard: new Set(), removed: new Set() });
+      if (terms.get(leader)?.number === number) return;
+      const { at, addresses } = removedNow.get(leader) ?? {};
+      terms.set(leader, { number, heard: new Set(), removed: new Set(at === stage.now ? addresses : []) });
+    }
+
+    function removed(leader: number, address: string): void {
+      terms.get(leader)?.removed.add(address);
+      const now = removedNow.get(leader);
+      if (now?.at === stage.now) now.addresses.add(address);
+      else removedNow.set(leader, { at: stage.now, addresses: new Set([address]) });
     }
 
     function listed(leader: number, tables: readonly TypeTable[]): void {
@@ -64,7 +76,7 @@ export const heardBeforeGranted: CheckerKind = {
         if (place === undefined) return;
         // Whom it removes when it says hello is removed before that one is welcome.
         if (typeof fields?.term === "number") welcomed(place, fields.term);
-        if (typeof fields?.host === "string") terms.get(place)?.removed.add(fields.host);
+        if (typeof fields?.host === "string") removed(place, fields.host);
       },
       sent(process, to, message) {
         const said = message as Said;
