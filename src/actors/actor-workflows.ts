@@ -1,20 +1,22 @@
 // What an actor may do with workflows. In a turn nothing is written before the turn ends: what it starts and signals is stored together
 // with its state, or not at all.
 import { LimpetError } from "../kernel/errors.ts";
+import type { InputArgument, InputOptions } from "../kernel/input-types.ts";
 import type { TurnStart, WorkflowBook } from "../ports/workflow-book.ts";
 import type { TurnOutbox } from "./turn-outbox.ts";
 
 /** Anything that `workflow(…)` made, or its name. */
 // biome-ignore lint/suspicious/noExplicitAny: whatever its function takes beside its input and gives.
 type WorkflowOf<Input> = { readonly name: string; readonly run: (ctx: any, input: Input) => any };
-type NameOf<Input> = string | { readonly signal: string; readonly input?: Input };
+type NameOf<Input> = { readonly signal: string; readonly input?: Input };
 
 export interface ActorWorkflows {
   /** Starts a workflow when this turn commits, unless one of that id runs already. Gives its id. */
-  start<Input>(workflow: WorkflowOf<Input>, options: TurnStart & { readonly input: Input }): Promise<string>;
-  start(workflow: string, options: TurnStart): Promise<string>;
+  start<Input>(workflow: WorkflowOf<Input>, ...options: InputOptions<Input, Omit<TurnStart, "input">>): Promise<string>;
+  start(workflow: string, options?: TurnStart): Promise<string>;
   /** Signals the open run of a workflow when this turn commits. If none is open, nobody hears it. */
-  signal<Input>(workflowId: string, name: NameOf<Input>, input: Input): Promise<void>;
+  signal<Input>(workflowId: string, name: NameOf<Input>, ...input: InputArgument<Input>): Promise<void>;
+  signal(workflowId: string, name: string, input?: unknown): Promise<void>;
   /** Asks a workflow to end when this turn commits. */
   cancel(workflowId: string, reason?: string): Promise<void>;
 }
@@ -34,13 +36,13 @@ export class TurnWorkflows implements ActorWorkflows {
     throw new LimpetError("NOT_READY", "this process does not know workflows");
   }
 
-  async start(workflow: string | { readonly name: string }, options: TurnStart): Promise<string> {
+  async start(workflow: string | { readonly name: string }, options: TurnStart = {}): Promise<string> {
     const start = this.#known.start(typeof workflow === "string" ? workflow : workflow.name, options);
     this.#outbox().start(start);
     return start.workflowId;
   }
 
-  async signal(workflowId: string, name: NameOf<unknown>, input: unknown): Promise<void> {
+  async signal(workflowId: string, name: string | NameOf<unknown>, input?: unknown): Promise<void> {
     this.#outbox().send(this.#known.signal(workflowId, typeof name === "string" ? name : name.signal, input));
   }
 

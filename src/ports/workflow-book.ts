@@ -1,4 +1,5 @@
 // Workflows, as actors ask for them: started and signalled in the transaction of a turn.
+import type { Duration } from "../kernel/durations.ts";
 import type { Arrival, RunStart } from "./workflows.ts";
 
 /** What an actor may say of a workflow that it starts. What of it makes sense is decided in workflows/. */
@@ -9,6 +10,13 @@ export interface TurnStart {
   readonly queue?: string | undefined;
   readonly memo?: Readonly<Record<string, unknown>> | undefined;
   readonly attributes?: Readonly<Record<string, string | number | boolean | null>> | undefined;
+  /** All runs of it together, and one run, may take so long. */
+  readonly timeout?: Duration | undefined;
+  readonly runTimeout?: Duration | undefined;
+  /** It begins so much later. */
+  readonly delay?: Duration | undefined;
+  /** Only workers of this build run it. */
+  readonly build?: string | undefined;
 }
 
 export interface WorkflowBook {

@@ -34,7 +34,7 @@ class LastingClient {
     return clientOf(this.#machine.process);
   }
 
-  async start(of: AnyWorkflow | string, options: StartOptions<unknown>): Promise<Handle> {
+  async start(of: AnyWorkflow | string, options: StartOptions<unknown> = {}): Promise<Handle> {
     // The name is checked, and an id that nobody gave is made, once for all attempts.
     const id = this.#now.prepare(typeof of === "string" ? of : of.name, options).start.workflowId;
     const before = options.id === undefined ? undefined : await this.#latestRun(id);
@@ -90,12 +90,12 @@ class LastingClient {
       id,
       runId,
       result: (options) => ask((handle) => handle.result(options)),
-      signal: async (name, input) =>
+      signal: async (name: string | { readonly signal: string }, input?: unknown) =>
         this.#arrive(this.#now.signalTo(id, runId, typeof name === "string" ? name : name.signal, input)),
-      query: (name: never, input?: unknown) => ask((handle) => handle.query(name, input as never)),
+      query: (name: unknown, input?: unknown) => ask((handle) => handle.query(name as string, input)) as never,
       // The same update each time, too.
-      update: (name: never, input?: unknown, { id = systemRandom.id(), ...rest }: UpdateOptions = {}) =>
-        ask((handle) => handle.update(name, input as never, { id, ...rest })),
+      update: (name: unknown, input?: unknown, { id = systemRandom.id(), ...rest }: UpdateOptions = {}) =>
+        ask((handle) => handle.update(name as string, input, { id, ...rest })) as never,
       cancel: (reason) => once(ask, (handle) => handle.cancel(reason)),
       terminate: (reason) => once(ask, (handle) => handle.terminate(reason)),
       describe: () => ask((handle) => handle.describe()),

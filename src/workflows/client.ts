@@ -2,6 +2,7 @@
 // store, whether it runs workflows itself or not.
 import { type Duration, parseDuration } from "../kernel/durations.ts";
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
+import type { InputOptions } from "../kernel/input-types.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { tellError } from "../kernel/told-error.ts";
 import { toWire } from "../kernel/values.ts";
@@ -21,7 +22,14 @@ import type { Dispatcher } from "./outgoing.ts";
 import { describeRun, RunReader, readEnd } from "./run-reader.ts";
 import { UpdateCall } from "./update-call.ts";
 import type { UpdateWatch } from "./update-watch.ts";
-import type { StartOptions, UpdateOptions, WorkflowHandle, WorkflowList, WorkflowQuery } from "./workflow-handle.ts";
+import type {
+  StartOptions,
+  StartSettings,
+  UpdateOptions,
+  WorkflowHandle,
+  WorkflowList,
+  WorkflowQuery,
+} from "./workflow-handle.ts";
 
 export type * from "./workflow-handle.ts";
 
@@ -57,9 +65,12 @@ export class WorkflowClient {
   }
 
   /** Starts a workflow. Resolves when that is durable. */
-  start<W extends AnyWorkflow>(workflow: W, options: StartOptions<InputOf<W>>): Promise<WorkflowHandle<ResultOf<W>>>;
-  start<Result = unknown>(type: string, options: StartOptions<unknown>): Promise<WorkflowHandle<Result>>;
-  async start(of: AnyWorkflow | string, options: StartOptions<unknown>): Promise<WorkflowHandle<never>> {
+  start<W extends AnyWorkflow>(
+    workflow: W,
+    ...options: InputOptions<InputOf<W>, StartSettings>
+  ): Promise<WorkflowHandle<ResultOf<W>>>;
+  start<Result = unknown>(type: string, options?: StartOptions<unknown>): Promise<WorkflowHandle<Result>>;
+  async start(of: AnyWorkflow | string, options: StartOptions<unknown> = {}): Promise<WorkflowHandle<never>> {
     const { ifRunning = "fail", ifEnded = "start" } = options;
     const { start, started, at } = this.prepare(typeof of === "string" ? of : of.name, options);
     const { workflowId } = start;
@@ -158,7 +169,7 @@ export class WorkflowClient {
       id,
       runId,
       result: (options) => this.#result({ id, runId, ref }, options),
-      signal: async (name, input) => {
+      signal: async (name: string | { readonly signal: string }, input?: unknown) => {
         await this.#world.arrive(this.signalTo(id, runId, typeof name === "string" ? name : name.signal, input));
       },
       query: async (name: string | { readonly query: string }, input?: unknown) => {

@@ -1,5 +1,6 @@
 // What the code of a workflow gets: everything it may wait for, and the only clock and dice it may use.
 import type { Duration } from "../kernel/durations.ts";
+import type { InputArgument, InputField, InputOptions } from "../kernel/input-types.ts";
 import type { AnyWorkflow, InputOf, QueryName, ResultOf, SignalName, UpdateName } from "./definition.ts";
 import type { ParentClosePolicy } from "./events.ts";
 
@@ -50,26 +51,27 @@ export interface ActivityContext {
 // biome-ignore lint/suspicious/noExplicitAny: any input, any result.
 export type ActivityFunction = (input: any, activity: ActivityContext) => unknown;
 
-export interface ChildOptions<Input> {
+/** What a child is started with. */
+export type ChildOptions<Input> = ChildSettings & InputField<Input>;
+
+export interface ChildSettings {
   /** Default: the id of this workflow, and a number. */
   readonly id?: string;
-  readonly input: Input;
   readonly queue?: string;
   /** What becomes of it when this run ends before it. Default: it is terminated. */
   readonly onParentClose?: ParentClosePolicy;
 }
 
-/** A child that was started. It is a promise of its result. */
-export interface Child<Result> extends Promise<Result> {
-  readonly workflowId: string;
-  signal<Input>(name: SignalName<Input> | string, input: Input): void;
+/** Another workflow, from inside one. */
+export interface OtherWorkflow {
+  signal<Input>(name: SignalName<Input>, ...input: InputArgument<Input>): void;
+  signal(name: string, input?: unknown): void;
   cancel(): void;
 }
 
-/** Another workflow, from inside one. */
-export interface OtherWorkflow {
-  signal<Input>(name: SignalName<Input> | string, input: Input): void;
-  cancel(): void;
+/** A child that was started. It is a promise of its result. */
+export interface Child<Result> extends Promise<Result>, OtherWorkflow {
+  readonly workflowId: string;
 }
 
 export interface RunInfo {
@@ -148,8 +150,8 @@ export interface WorkflowContext {
   ): void;
 
   /** Starts another workflow as a child of this run. */
-  child<W extends AnyWorkflow>(workflow: W, options: ChildOptions<InputOf<W>>): Child<ResultOf<W>>;
-  child<Result = unknown>(type: string, options: ChildOptions<unknown>): Child<Result>;
+  child<W extends AnyWorkflow>(workflow: W, ...options: InputOptions<InputOf<W>, ChildSettings>): Child<ResultOf<W>>;
+  child<Result = unknown>(type: string, options?: ChildOptions<unknown>): Child<Result>;
   /** Any other workflow, by its id. */
   workflow(workflowId: string): OtherWorkflow;
 

@@ -137,7 +137,7 @@ export class RunContext implements WorkflowContext {
     });
   }
 
-  child(of: string | AnyWorkflow, options: ChildOptions<unknown>): Child<never> {
+  child(of: string | AnyWorkflow, options: ChildOptions<unknown> = {}): Child<never> {
     const run = this.#acting("child()");
     const type = checked("workflow", typeof of === "string" ? of : of.name);
     const workflowId =
@@ -165,7 +165,7 @@ export class RunContext implements WorkflowContext {
     checkWorkflowId(workflowId);
     const run = this.#acting("workflow()");
     return {
-      signal(name, input) {
+      signal(name: string | { readonly signal: string }, input?: unknown) {
         const wire = payload(input, "the input");
         run.decide({ kind: "SignalSent", workflowId, name: nameOf("signal", name), input: wire });
       },

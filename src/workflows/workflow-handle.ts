@@ -1,14 +1,17 @@
 // What the code around workflows gives when it starts them, and what it gets: types alone.
 import type { Duration } from "../kernel/durations.ts";
+import type { InputArgument, InputField } from "../kernel/input-types.ts";
 import type { RunQuery, RunStatus } from "../ports/workflows.ts";
 import type { AttributeValue } from "./context.ts";
 import type { QueryName, SignalName, UpdateName } from "./definition.ts";
 import type { HistoryEvent } from "./events.ts";
 
-export interface StartOptions<Input> {
+/** What a workflow is started with. One without an input may be started without one. */
+export type StartOptions<Input> = StartSettings & InputField<Input>;
+
+export interface StartSettings {
   /** Default: a new one. */
   readonly id?: string;
-  readonly input: Input;
   readonly queue?: string;
   /** When a run of that id is open: "fail" (default), "existing" to get that one, "terminate" to end it and start anew. */
   readonly ifRunning?: "fail" | "existing" | "terminate";
@@ -72,10 +75,14 @@ export interface WorkflowHandle<Result> {
   readonly runId: string | undefined;
   /** Waits for its end. Throws what it ended with. */
   result(options?: { readonly signal?: AbortSignal; readonly timeout?: Duration }): Promise<Result>;
-  signal<Input>(name: SignalName<Input> | string, input: Input): Promise<void>;
-  query<Answer, Input>(name: QueryName<Answer, Input>, input?: Input): Promise<Answer>;
+  signal<Input>(name: SignalName<Input>, ...input: InputArgument<Input>): Promise<void>;
+  signal(name: string, input?: unknown): Promise<void>;
+  query<Answer, Input>(name: QueryName<Answer, Input>, ...input: InputArgument<Input>): Promise<Answer>;
   query<Answer = unknown>(name: string, input?: unknown): Promise<Answer>;
-  update<Answer, Input>(name: UpdateName<Answer, Input>, input?: Input, options?: UpdateOptions): Promise<Answer>;
+  update<Answer, Input>(
+    name: UpdateName<Answer, Input>,
+    ...input: [...InputArgument<Input>, options?: UpdateOptions]
+  ): Promise<Answer>;
   update<Answer = unknown>(name: string, input?: unknown, options?: UpdateOptions): Promise<Answer>;
   /** Asks it to end. What it does about it is up to it. */
   cancel(reason?: string): Promise<void>;

@@ -7,7 +7,7 @@ type Ask = <T>(question: (client: WorkflowClient) => Promise<T>) => Promise<T>;
 
 /** What a test may ask for; what only our own code uses of a client is not there. */
 const asked = (ask: Ask): Pick<Record<keyof WorkflowClient, unknown>, "start" | "get" | "list" | "count"> => ({
-  async start(of: AnyWorkflow | string, options: StartOptions<unknown>): Promise<Handle> {
+  async start(of: AnyWorkflow | string, options?: StartOptions<unknown>): Promise<Handle> {
     const { id, runId } = await ask((client) => client.start(of as string, options));
     return handleOf(ask, id, runId);
   },
@@ -27,10 +27,10 @@ function handleOf(ask: Ask, id: string, runId: string | undefined): Handle {
     id,
     runId,
     result: (options) => through((handle) => handle.result(options)),
-    signal: (name, input) => through((handle) => handle.signal(name, input)),
-    query: (name: never, input?: unknown) => through((handle) => handle.query(name, input as never)),
-    update: (name: never, input?: unknown, options?: UpdateOptions) =>
-      through((handle) => handle.update(name, input as never, options)),
+    signal: (name: unknown, input?: unknown) => through((handle) => handle.signal(name as string, input)),
+    query: (name: unknown, input?: unknown) => through((handle) => handle.query(name as string, input)) as never,
+    update: (name: unknown, input?: unknown, options?: UpdateOptions) =>
+      through((handle) => handle.update(name as string, input, options)) as never,
     cancel: (reason) => through((handle) => handle.cancel(reason)),
     terminate: (reason) => through((handle) => handle.terminate(reason)),
     describe: () => through((handle) => handle.describe()),
