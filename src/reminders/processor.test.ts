@@ -280,6 +280,24 @@ describe("what was set anew or cancelled", () => {
     }
   });
 
+  it("is not delivered by who claimed it a second time long before, while its first delivery was under way", async () => {
+    const bench = new Bench({ tells: false });
+    const [desk, other] = [bench.open(), bench.open({ isIdle: true })];
+    desk.handler = async ({ settlement }) => {
+      await desk.store.settle([settlement]);
+      await desk.sleep(10_000);
+      return "settled";
+    };
+    await bench.during(desk.set("tea", { due: 0, every: 1_000, missed: "all" }));
+    await bench.advance(5_000);
+    assert.equal(desk.delivered.length, 1);
+    const stored = await bench.stored("tea");
+    assert.ok(stored?.tick.number === 2 && stored.leasedUntil !== undefined, "it was claimed a second time");
+    await bench.during(other.set("tea", { due: 3_600_000 }));
+    await bench.advance(10_000);
+    assert.deepEqual(desk.delivered.slice(1), []);
+  });
+
   it("in the last moment is not delivered when the holder has heard of it", async () => {
     const bench = new Bench();
     const desk = bench.open();

@@ -179,7 +179,8 @@ export class Processor {
 
   // ——— Holding.
 
-  #hold(claim: HeldClaim): Held | undefined {
+  /** `isFresh`: the store has just said that it is there and ours. */
+  #hold(claim: HeldClaim, isFresh = true): Held | undefined {
     const { reminder, token, leaseUntil } = claim;
     const { generation, key, tick } = reminder;
     const before = this.#held.get(generation);
@@ -188,7 +189,7 @@ export class Processor {
     this.#held.set(generation, held);
     this.#byKey.set(held.text, held);
     this.#room.take(key.type);
-    this.#isOurs(held);
+    if (isFresh) this.#isOurs(held);
     this.#wait(held);
     return held;
   }
@@ -220,7 +221,7 @@ export class Processor {
   }
 
   #goOnWith(claim: HeldClaim): void {
-    const held = this.#hold(claim);
+    const held = this.#hold(claim, false);
     if (held !== undefined && this.#isStopped) this.#settle(held, { kind: "release" });
   }
 
