@@ -15,10 +15,10 @@ import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
 import { openHttpDoor } from "../wire/http/server.ts";
-import type { StandIn } from "../workflows/activity-runner.ts";
+import { checkActivities, type StandIn } from "../workflows/activity-runner.ts";
 import type { WorkflowClient } from "../workflows/client.ts";
 import type { ActivityFunction } from "../workflows/context.ts";
-import type { AnyWorkflow } from "../workflows/definition.ts";
+import { type AnyWorkflow, checkDefinitions } from "../workflows/definition.ts";
 import type { RemotePlane } from "../workflows/remote/plane.ts";
 import { type AppJobs, type AppReminders, appJobs, appReminders } from "./app-reminders.ts";
 import { openCluster } from "./cluster.ts";
@@ -96,6 +96,8 @@ export async function limpet({ actors, workflows, activities, ...code }: LimpetO
 export async function openApp(definitions: Definitions, settings: Settings, extras: Extras = {}): Promise<App> {
   const { actors = [], workflows = [], activities = {} } = definitions;
   checkClasses(actors);
+  checkDefinitions(workflows);
+  checkActivities(activities);
   const { clock = systemClock, random = systemRandom } = extras;
   const log = extras.log ?? createLog({ level: settings.logLevel });
   const meter = new Metrics();

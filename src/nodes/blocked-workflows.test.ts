@@ -9,6 +9,7 @@ import type { WorkflowContext } from "../workflows/context.ts";
 import { workflow } from "../workflows/definition.ts";
 import { ENGINE_FLAGS } from "../workflows/engine-flags.ts";
 import { writePage } from "../workflows/events.ts";
+import { VirtualClock } from "../world/virtual-clock.ts";
 
 const hasCode =
   (code: string, about = /./) =>
@@ -157,8 +158,9 @@ describe("a run that is blocked", () => {
   });
 
   it("hears that it is to end also when it is asked while its worker gives up on it", async () => {
-    const store = new MemoryStore();
-    await using app = await testLimpet({ workflows: [broken, quiet], stateStore: store });
+    const clock = new VirtualClock();
+    const store = new MemoryStore(() => clock.now());
+    await using app = await testLimpet({ workflows: [broken, quiet], clock, stateStore: store });
     const handle = await app.workflows.start(broken, { id: "b", input: undefined });
     await app.advance("1s");
     await handle.signal("go", undefined);

@@ -30,6 +30,14 @@ type Counted = (outcome: "completed" | "failed") => void;
 /** In tests: what runs in the place of an activity. */
 export type StandIn = (name: string, activity: ActivityFunction) => ActivityFunction;
 
+/** Throws unless each of them is a function, under a name that can be one. */
+export function checkActivities(activities: Readonly<Record<string, unknown>>): void {
+  for (const [name, activity] of Object.entries(activities)) {
+    checked("activity", name);
+    if (typeof activity !== "function") throw new LimpetError("OPTION_INVALID", `activities: ${name} is no function`);
+  }
+}
+
 export class ActivityRunner {
   readonly #clock: Clock;
   readonly #counted: Counted;
@@ -49,7 +57,6 @@ export class ActivityRunner {
     most = Number.POSITIVE_INFINITY,
   ) {
     this.#most = most;
-    for (const name of Object.keys(activities)) checked("activity", name);
     this.#clock = clock;
     this.#counted = counted;
     this.#standIn = standIn;
@@ -67,6 +74,16 @@ export class ActivityRunner {
 
   nameOf(activity: object): string | undefined {
     return this.#names.get(activity);
+  }
+
+  /** Why a function has no name here, for whoever wrote the code. */
+  whyUnknown(activity: object): string {
+    const own = typeof activity === "function" ? activity.name : "";
+    const mend =
+      "give limpet({ activities: { … } }) the function that the workflow calls, or call the activity by its name";
+    if (this.#activities.has(own)) return `this worker has another function as its activity ${own}: ${mend}`;
+    const shown = own || (typeof activity === "function" ? "a function without a name" : String(activity));
+    return `${shown} is not among the activities of this worker: ${mend}`;
   }
 
   /** Its result, in JSON-ready form. Throws what it throws, or ACTIVITY_TIMED_OUT. */

@@ -61,6 +61,23 @@ export const update = <Result, Input = void>(name: string): UpdateName<Result, I
   update: checked("update", name),
 });
 
+/** Throws unless each of them is a workflow, and no two of them have one name. */
+export function checkDefinitions(definitions: readonly AnyWorkflow[]): void {
+  const known = new Map<string, AnyWorkflow>();
+  for (const definition of definitions) {
+    if (typeof definition?.name !== "string" || typeof definition.run !== "function") {
+      const shown = typeof definition === "function" ? (definition as { name: string }).name : String(definition);
+      const said = `workflows: ${shown} is not a workflow; write workflow(name, async (ctx, input) => …)`;
+      throw new LimpetError("WORKFLOW_INVALID", said);
+    }
+    const { name } = definition;
+    if ((known.get(name) ?? definition).run !== definition.run) {
+      throw new LimpetError("WORKFLOW_INVALID", `workflows: two of them are called ${name}, and their code differs`);
+    }
+    known.set(name, definition);
+  }
+}
+
 /** Changes whenever the text of the workflow's function does. */
 export function fingerprintOf({ name, run }: AnyWorkflow): string {
   const words = new Uint32Array(4);

@@ -30,6 +30,8 @@ export interface ExecutionNeeds {
   readonly knowsPlaces?: boolean | undefined;
   /** The name under which an activity's function is known. */
   nameOf(activity: object): string | undefined;
+  /** Why it has none. */
+  whyUnknown?(activity: object): string;
 }
 
 /** Without its number: that is given when it is decided. */
@@ -332,6 +334,11 @@ export class Execution {
   #break(error: LimpetError): LimpetError {
     this.#broken ??= error;
     return error;
+  }
+
+  /** The code wants what this worker cannot do. That is no end of the run: whoever can goes on with it. */
+  refuse(error: LimpetError): never {
+    throw this.#break(error);
   }
 
   /** Decides, and waits for what comes of it. */

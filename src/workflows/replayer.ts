@@ -52,7 +52,11 @@ export class Replayer {
     if (definition === undefined) throw new LimpetError("WORKFLOW_TYPE_UNKNOWN", `this worker has no workflow ${type}`);
     const { settle, activities } = this.#world;
     const { namespace, queue } = this.#settings;
-    return new Execution(definition, { settle, namespace, queue, nameOf: (fn) => activities.nameOf(fn), knowsPlaces });
+    return new Execution(definition, {
+      ...{ settle, namespace, queue, knowsPlaces },
+      nameOf: (activity) => activities.nameOf(activity),
+      whyUnknown: (activity) => activities.whyUnknown(activity),
+    });
   }
 
   /** From its history; what comes to light on the way is not written. */

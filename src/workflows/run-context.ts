@@ -59,13 +59,11 @@ export class RunContext implements WorkflowContext {
   }
 
   activity(activity: string | object, input?: unknown, options?: ActivityOptions): Promise<never> {
-    const name = typeof activity === "string" ? activity : this.#run.needs.nameOf(activity);
+    const { needs } = this.#run;
+    const name = typeof activity === "string" ? activity : needs.nameOf(activity);
     if (name === undefined) {
-      const shown = typeof activity === "function" ? activity.name || "a function" : String(activity);
-      throw new LimpetError(
-        "ACTIVITY_UNKNOWN",
-        `${shown} is not among the activities of this worker: limpet({ activities: { … } })`,
-      );
+      const why = needs.whyUnknown?.(activity as object) ?? "it has no name";
+      return this.#run.refuse(new LimpetError("ACTIVITY_UNKNOWN", `ctx.activity: ${why}`));
     }
     const told = tellActivityOptions(options);
     return this.#acting("activity()").ask({

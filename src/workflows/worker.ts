@@ -3,7 +3,7 @@
 //
 // What a task may write is decided by the store alone: a worker that lost its lease writes nothing. So everything here is allowed to be
 // late, to happen twice, or to stop in the middle.
-import { LimpetError } from "../kernel/errors.ts";
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
@@ -279,7 +279,9 @@ export class Worker {
     run.at = at;
     try {
       await execution.begin(started, at);
-    } catch {
+    } catch (error) {
+      // What no worker with this code could do is not begun.
+      if (isLimpetError(error, "ACTIVITY_UNKNOWN")) throw error;
       // It is started all the same; what is wrong with its code is told of its task.
       return undefined;
     }
