@@ -1,6 +1,7 @@
 // The application of a run: actors that do as the call tells them and write down who called. What they do is seen by the stage.
 
 import type { ActorClass } from "../src/actors/remote.ts";
+import { sharded } from "../src/actors/sharded-options.ts";
 import { Actor, type ActorOptions, type ReminderTick, sticky } from "../src/index.ts";
 import type { Process } from "../src/world/process.ts";
 import type { Life, Turn } from "./observer.ts";
@@ -11,6 +12,8 @@ import type { Stage } from "./stage.ts";
 
 /** Types with state; every one behaves the same, and each has tables of its own. */
 export const LEDGERS = ["Ledger", "Purse", "Diary"] as const;
+/** The same, for actors that live in shards. */
+export const CRATES = ["Crate", "Shelf"] as const;
 /** How long callers wait who do not say how long, and ticks of reminders. */
 export const CALL_TIMEOUT_MS = 10_000;
 /** A type without state: it never asks the database. */
@@ -129,7 +132,8 @@ export function applicationOf(
   }
 
   const placementOf = (type: string): ActorOptions => {
-    const rule = stage.plan.sticky?.[type];
+    const [rule, shards] = [stage.plan.sticky?.[type], stage.plan.sharded?.[type]];
+    if (shards !== undefined) return { placement: sharded(shards) };
     return rule === undefined ? {} : { placement: sticky(rule) };
   };
 

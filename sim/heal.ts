@@ -9,6 +9,7 @@ import { PLAIN } from "./application.ts";
 import { makeCall } from "./callers.ts";
 import type { Checker } from "./checkers/checker.ts";
 import { demandReminders } from "./heal-reminders.ts";
+import { demandShards } from "./heal-shards.ts";
 import { demandWorkflows } from "./heal-workflows.ts";
 import type { Operation } from "./observer.ts";
 import type { PlannedCall } from "./plan.ts";
@@ -36,6 +37,7 @@ export async function demand(stage: Stage, checkers: readonly Checker[], until: 
   await probe(stage, until);
   await answers(stage, until);
   await agreement(stage, until);
+  await demandShards(stage, until);
   await demandReminders(stage, until);
   await demandWorkflows(stage, until);
   for (const checker of checkers) checker.healed?.();

@@ -6,9 +6,10 @@ import { LimpetError } from "../src/kernel/errors.ts";
 import type { RemoteCall } from "../src/ports/links.ts";
 import type { Process } from "../src/world/process.ts";
 import type { Said } from "../src/world/virtual-control.ts";
-import { isSticky, nameOf } from "./checkers/looks.ts";
+import { followsRing, nameOf } from "./checkers/looks.ts";
 import type { Life, Observer, Operation, ReminderRun, Turn } from "./observer.ts";
 import { REMINDER_MARKS, ReminderMarks } from "./reminder-marks.ts";
+import { SHARD_MARKS } from "./shard-marks.ts";
 import type { Stage } from "./stage.ts";
 import { STICKY_MARKS, StickyMarks } from "./sticky-marks.ts";
 import { WORKFLOW_MARKS } from "./workflow-marks.ts";
@@ -59,6 +60,7 @@ export const MARKS = {
   ...STICKY_MARKS,
   ...REMINDER_MARKS,
   ...WORKFLOW_MARKS,
+  ...SHARD_MARKS,
 } as const satisfies Record<string, string>;
 
 export type MarkName = keyof typeof MARKS;
@@ -191,7 +193,7 @@ export class Marks implements Observer {
   turnEnded({ life, op, beganAt }: Turn): void {
     this.#lastOp.set(`${life.process.number}/${nameOf(life)}`, op);
     const round = this.#rounds.get(`${life.namespace}/${life.type}`);
-    if (isSticky(this.#stage.plan, life.type)) return;
+    if (!followsRing(this.#stage.plan, life.type)) return;
     if (round === undefined || round.isUnlocked || round.at < beganAt || round.at === this.#stage.now) return;
     void life.process.app?.host.where(life.type, life.id).then(({ here }) => {
       if (!here) this.#reach("hand-off during a turn");

@@ -98,6 +98,18 @@ export interface StickyRule {
   readonly limit?: number;
 }
 
+/** How the actors of a type live in shards: what `sharded()` is given. */
+export interface ShardedPlan {
+  readonly shards: number;
+  readonly strategy: "least" | "hashed" | "told";
+  /** Milliseconds. */
+  readonly rebalance: number;
+  readonly handOff: number;
+  readonly movesAtOnce?: number;
+  readonly absoluteLimit?: number;
+  readonly relativeLimit?: number;
+}
+
 export interface ReminderPlan {
   /** Whether the database tells those who watch that others have written some. */
   readonly tells: boolean;
@@ -191,6 +203,8 @@ export interface Plan {
   readonly sticky?: Readonly<Record<string, StickyRule>>;
   /** Ids in one message about sticky actors, so that it takes several to say what a host holds. Left out: as in production. */
   readonly stickyChunk?: number;
+  /** Types whose actors live in shards. */
+  readonly sharded?: Readonly<Record<string, ShardedPlan>>;
   /** Reminders are on. Their settings are among those of hosts, and setting them among the calls. */
   readonly reminders?: ReminderPlan;
   /** Workflows are on. Settings of their workers are among those of hosts. */

@@ -7,6 +7,7 @@ import { herd } from "./faults/control-plane.ts";
 import type { Fault } from "./faults/fault.ts";
 import type { CallHow, Plan, PlannedCall, PlannedHost, StickyRule } from "./plan.ts";
 import { drawReminders } from "./swarm-reminders.ts";
+import { drawShards } from "./swarm-shards.ts";
 import { drawWorkflows } from "./swarm-workflows.ts";
 
 /** How likely each kind of trouble is on. */
@@ -28,17 +29,18 @@ export function drawPlan(seed: number): Plan {
   const isOn = ({ name }: Fault): boolean => chance.child(`on ${name}`).chance(on);
   const shape = drawShape(seed, chance.child("shape"));
   const waiting = isOn(herd) && chance.child("herd").chance(HERDS) ? drawHerd(shape) : [];
-  const hosts = [...shape.hosts, ...waiting];
+  const crates = drawShards({ ...shape, hosts: [...shape.hosts, ...waiting] }, chance.child("shards"));
+  const hosts = crates?.plan.hosts ?? [...shape.hosts, ...waiting];
   const calls = drawCalls(shape, chance.child("calls"));
   const drawn = drawReminders({ ...shape, calls }, chance.child("reminders"));
   const flows = drawWorkflows({ ...shape, calls }, chance.child("workflows"));
   const settings = { ...shape.settings, ...drawn?.settings, ...flows?.settings };
-  const plan = { ...shape, hosts, calls, ...drawn?.plan, ...flows?.plan, settings };
+  const plan = { ...shape, ...crates?.plan, hosts, calls, ...drawn?.plan, ...flows?.plan, settings };
   const faults = FAULTS.filter(isOn).flatMap((fault) => fault.draw(chance.child(fault.name), plan));
-  // Troubles that pick from the calls pick the same with reminders and workflows and without.
+  // Troubles that pick from the calls pick the same with reminders, workflows and shards and without.
   return {
     ...plan,
-    calls: [...calls, ...(drawn?.calls ?? []), ...(flows?.calls ?? [])],
+    calls: [...calls, ...(drawn?.calls ?? []), ...(flows?.calls ?? []), ...(crates?.calls ?? [])],
     faults: faults.sort((a, b) => a.at - b.at),
   };
 }

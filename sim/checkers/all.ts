@@ -6,16 +6,19 @@ import type { CheckerKind } from "./checker.ts";
 import { epochOrder } from "./epoch-order.ts";
 import { failClosed } from "./fail-closed.ts";
 import { heardBeforeGranted } from "./heard-before-granted.ts";
+import { homesNoted } from "./homes-noted.ts";
 import { honestErrors } from "./honest-errors.ts";
 import { isolation } from "./isolation.ts";
 import { leadership } from "./leadership.ts";
 import { leasesHonoured } from "./leases-honoured.ts";
 import { linearizable } from "./linearizable.ts";
+import { movesLoseNothing } from "./moves-lose-nothing.ts";
 import { noNeedlessEviction } from "./no-needless-eviction.ts";
 import { noResurrection } from "./no-resurrection.ts";
 import { notInVain } from "./not-in-vain.ts";
 import { notedBeforeGranted } from "./noted-before-granted.ts";
 import { nothingLeft } from "./nothing-left.ts";
+import { oneHome } from "./one-home.ts";
 import { quietLog } from "./quiet-log.ts";
 import { remindersKept } from "./reminders-kept.ts";
 import { remindersLeftNothing } from "./reminders-left-nothing.ts";
@@ -24,6 +27,7 @@ import { remindersOnTheGrid } from "./reminders-on-the-grid.ts";
 import { remindersOneAtATime } from "./reminders-one-at-a-time.ts";
 import { remindersVoid } from "./reminders-void.ts";
 import { routingAgreement } from "./routing-agreement.ts";
+import { shardOrder } from "./shard-order.ts";
 import { singleCommitter } from "./single-committer.ts";
 import { singleRunner } from "./single-runner.ts";
 import { stickyHolders } from "./sticky-holders.ts";
@@ -67,6 +71,10 @@ export const CHECKERS: readonly CheckerKind[] = [
   stickyHolders,
   heardBeforeGranted,
   stickyStays,
+  oneHome,
+  homesNoted,
+  shardOrder,
+  movesLoseNothing,
   remindersKept,
   remindersNeverEarly,
   remindersOneAtATime,

@@ -1,6 +1,7 @@
 // What several checkers share: names, times, and looking at something now and then.
 import { parseDuration } from "../../src/kernel/durations.ts";
 import type { ActorKey } from "../../src/kernel/names.ts";
+import { shardOf } from "../../src/kernel/shards.ts";
 import type { Host } from "../../src/ports/host.ts";
 import type { Process } from "../../src/world/process.ts";
 import type { StoryLine } from "../../src/world/story.ts";
@@ -11,6 +12,20 @@ import type { Stage } from "../stage.ts";
 export const nameOf = ({ namespace, type, id }: ActorKey): string => `${namespace}/${type}/${id}`;
 
 export const isSticky = ({ sticky }: Plan, type: string): boolean => sticky?.[type] !== undefined;
+
+export const isSharded = ({ sharded }: Plan, type: string): boolean => sharded?.[type] !== undefined;
+
+/** Where its actors live is a matter of tables alone. */
+export const followsRing = (plan: Plan, type: string): boolean => !isSticky(plan, type) && !isSharded(plan, type);
+
+/** The shard of an actor, by namespace and type; undefined: it lives in none. */
+export function shardKeyOf({ sharded }: Plan, { namespace, type, id }: ActorKey): string | undefined {
+  const shards = sharded?.[type]?.shards;
+  return shards === undefined ? undefined : shardKey(namespace, type, shardOf(id, shards));
+}
+
+export const shardKey = (namespace: string, type: string, shard: number): string =>
+  `${namespace}/${type} shard ${shard}`;
 
 export const isStateful = (type: string): boolean => type !== PLAIN;
 

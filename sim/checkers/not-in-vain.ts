@@ -1,47 +1,47 @@
 // When nothing has been wrong for a while, a call does not run out of time without having begun, unless its actor was busy: who
 // waits for a move or for a life that ends is woken when there is nothing to wait for any more.
 import { isLimpetError } from "../../src/kernel/errors.ts";
+import type { ActorKey } from "../../src/kernel/names.ts";
 import type { Turn } from "../observer.ts";
-import type { Stage } from "../stage.ts";
+import { Calm } from "./calm.ts";
 import type { CheckerKind } from "./checker.ts";
-import { every, labelOf, nameOf, troubleEnds } from "./looks.ts";
-
-const LOOK_MS = 250;
-/** Everybody is up and ready for this long: longer than anything that waits goes without looking. */
-const WELL_MS = 3_000;
-/** Nothing was made to go wrong for this long: a silent connection has been noticed, which takes ten seconds, and a question of the store has ended. */
-const CALM_MS = 12_000;
+import { labelOf, nameOf, shardKeyOf } from "./looks.ts";
 
 const SLOW_MS = 2;
 const PATIENT_MS = 2_000;
+/** A turn of this length holds up others. */
+const LONG_MS = 250;
+/** What handing a shard over takes, but for waiting for its actors. */
+const HAND_OFF_MS = 1_500;
 
 export const notInVain: CheckerKind = {
   name: "not in vain",
   rule: "in calm times no call runs out of time before it has begun, unless its actor was busy",
   make(stage, report) {
-    let wellSince = 0;
-    let faultAt = Number.NEGATIVE_INFINITY;
+    const calm = new Calm(stage);
     const begun = new Set<string>();
     const running = new Map<string, Set<Turn>>();
     const lastBusy = new Map<string, number>();
-    const troubled = (): void => {
-      wellSince = stage.now;
-    };
+    /** By shard: when a turn ended that had taken long. */
+    const lastLong = new Map<string, number>();
+
+    /** Its shard may have moved, which takes until the turns of other actors have ended, or their time is over. */
+    function waitsForNeighbours(key: ActorKey, timeoutMs: number): boolean {
+      const shard = shardKeyOf(stage.plan, key);
+      const handOffMs = stage.plan.sharded?.[key.type]?.handOff ?? 0;
+      if (shard === undefined || timeoutMs > handOffMs + HAND_OFF_MS) return false;
+      const isLong = ({ life, beganAt }: Turn): boolean =>
+        stage.now - beganAt > LONG_MS && shardKeyOf(stage.plan, life) === shard;
+      if (stage.now - (lastLong.get(shard) ?? Number.NEGATIVE_INFINITY) < timeoutMs) return true;
+      return [...running.values()].some((turns) => [...turns].some(isLong));
+    }
+
     return {
-      started: troubled,
-      gone: troubled,
-      slept: troubled,
-      told(line) {
-        if (line.level === "warn") troubled();
-        faultAt = Math.max(faultAt, troubleEnds(line) ?? faultAt);
-      },
-      stepped: every(stage, LOOK_MS, () => {
-        const { isDown, isReadOnly, failsBefore, failsAfter, slow, holds } = stage.world.database.troubles;
-        if (isDown || isReadOnly || failsBefore + failsAfter + slow + holds > 0) troubled();
-        const isReady = ({ host }: Stage["players"][number]): boolean =>
-          host.process?.isAwake === true && host.process.app?.host.status().ready === true;
-        if (!stage.players.every(isReady)) troubled();
-      }),
+      started: calm.started,
+      gone: calm.gone,
+      slept: calm.slept,
+      told: (line) => calm.told(line),
+      stepped: calm.stepped,
       turnBegan(turn) {
         begun.add(turn.op);
         const name = nameOf(turn.life);
@@ -51,14 +51,18 @@ export const notInVain: CheckerKind = {
         const name = nameOf(turn.life);
         running.get(name)?.delete(turn);
         lastBusy.set(name, stage.now);
+        const shard = shardKeyOf(stage.plan, turn.life);
+        if (shard !== undefined && stage.now - turn.beganAt > LONG_MS) lastLong.set(shard, stage.now);
       },
       answered({ token, call, namespace, outcome }) {
         if (outcome === undefined || !("error" in outcome) || begun.has(token)) return;
         if (!isLimpetError(outcome.error, "CALL_TIMEOUT") && !isLimpetError(outcome.error, "NOT_READY")) return;
         // To connect takes four messages, and on a slow network all of them may be slow.
         if (stage.plan.latency.moreMs > SLOW_MS && call.timeoutMs < PATIENT_MS) return;
-        if (stage.now - wellSince < WELL_MS || stage.now - faultAt < CALM_MS) return;
-        const name = nameOf({ namespace, type: call.type, id: call.id });
+        if (!calm.isCalm()) return;
+        const key = { namespace, type: call.type, id: call.id };
+        if (waitsForNeighbours(key, call.timeoutMs)) return;
+        const name = nameOf(key);
         if ((running.get(name)?.size ?? 0) > 0 || stage.now - (lastBusy.get(name) ?? 0) < call.timeoutMs / 2) return;
         report(`${token} on ${labelOf(call)} never began, and everything was well: ${outcome.error.message}`);
       },

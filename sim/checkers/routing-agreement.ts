@@ -5,7 +5,7 @@ import type { Whereabouts } from "../../src/ports/host.ts";
 import type { Process } from "../../src/world/process.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { CheckerKind } from "./checker.ts";
-import { doorOf, ENDINGS, every, isSticky, labelOf, upHosts } from "./looks.ts";
+import { doorOf, ENDINGS, every, followsRing, labelOf, upHosts } from "./looks.ts";
 
 const LOOK_MS = 500;
 const RETURN_MS = 20;
@@ -16,9 +16,9 @@ export const routingAgreement: CheckerKind = {
   make(stage, report) {
     const { calls } = stage.plan;
     const ids = [...new Set(calls.flatMap(({ id, how }) => [id, ...(how.via ?? []).map((via) => via.id)]))];
-    // Where sticky actors live is not a matter of tables.
-    const followsRing = (type: string): boolean => !isSticky(stage.plan, type);
-    const types = [...new Set(stage.plan.hosts.flatMap((host) => host.types))].filter(followsRing);
+    // Where sticky actors and shards live is not a matter of tables.
+    const isRinged = (type: string): boolean => followsRing(stage.plan, type);
+    const types = [...new Set(stage.plan.hosts.flatMap((host) => host.types))].filter(isRinged);
     const contents = new Map<string, string>();
     const owners = new Map<string, { readonly owner: string | undefined; readonly process: number }>();
     /** By process and type: the version that was looked at. */
@@ -105,7 +105,7 @@ export const routingAgreement: CheckerKind = {
       },
       turnBegan({ life, op }) {
         const { process, type, id } = life;
-        if (!followsRing(type)) return;
+        if (!isRinged(type)) return;
         const now = process.clock.now();
         void doorOf(process)
           ?.where(type, id)

@@ -7,7 +7,7 @@ import type { Process } from "../../src/world/process.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { Life } from "../observer.ts";
 import type { CheckerKind } from "./checker.ts";
-import { doorOf, ENDINGS, isSticky, labelOf, nameOf } from "./looks.ts";
+import { doorOf, ENDINGS, followsRing, labelOf, nameOf } from "./looks.ts";
 
 export const unmoved: CheckerKind = {
   name: "unmoved ids never blocked",
@@ -62,7 +62,7 @@ export const unmoved: CheckerKind = {
         }
       },
       activated(life) {
-        if (isSticky(stage.plan, life.type)) return;
+        if (!followsRing(stage.plan, life.type)) return;
         lives.set(nameOf(life), life);
         void doorOf(life.process)
           ?.where(life.type, life.id)

@@ -9,6 +9,7 @@ import * as operators from "./operators.ts";
 import * as partitions from "./partitions.ts";
 import * as processes from "./processes.ts";
 import * as reminders from "./reminders.ts";
+import * as shards from "./shards.ts";
 import * as sticky from "./sticky.ts";
 import * as store from "./store.ts";
 import * as streams from "./streams.ts";
@@ -19,7 +20,7 @@ import * as workflows from "./workflows.ts";
 const FAMILIES: readonly object[] = [
   ...[processes, awkwardMoments, operators, types, userCode],
   ...[lines, partitions, streams],
-  ...[clocks, store, databaseWays, controlPlane, sticky, reminders, workflows],
+  ...[clocks, store, databaseWays, controlPlane, sticky, reminders, workflows, shards],
 ];
 
 /** A family exports its faults, and perhaps what others need of it. */

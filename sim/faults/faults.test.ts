@@ -9,6 +9,7 @@ import { type Outcome, run } from "../run.ts";
 import { FAULTS } from "./all.ts";
 import { type Fault, hostNames, severity, times } from "./fault.ts";
 import * as reminderFamily from "./reminders.ts";
+import * as shardFamily from "./shards.ts";
 import * as stickyFamily from "./sticky.ts";
 import * as workflowFamily from "./workflows.ts";
 
@@ -82,7 +83,20 @@ function planWithWorkflows(seed: number): Plan {
   return { ...plan, settings, workflows, deeds };
 }
 
+/** One more type, whose actors live in shards: one host after the other has it, so that they move. */
+function planWithShards(seed: number): Plan {
+  const plan = quietPlan(seed);
+  const hosts = plan.hosts.map((one) => ({ ...one, types: [...one.types, "Crate"] }));
+  const calls = Array.from({ length: 60 }, (_, i): PlannedCall => {
+    const [from, id] = [`host-${1 + (i % 2)}`, `box-${i % 11}`];
+    return { at: 1_000 + i * 450, from, type: "Crate", id, method: "append", how: {}, timeoutMs: 5_000 };
+  });
+  const sharded = { Crate: { shards: 8, strategy: "least", rebalance: 500, handOff: 1_000 } } as const;
+  return { ...plan, hosts, sharded, calls: [...plan.calls, ...calls] };
+}
+
 function planOf(fault: Fault, seed: number): Plan {
+  if (familyOf(shardFamily).includes(fault)) return planWithShards(seed);
   if (familyOf(workflowFamily).includes(fault)) return planWithWorkflows(seed);
   return familyOf(reminderFamily).includes(fault) ? planWithReminders(seed) : quietPlan(seed);
 }
@@ -114,9 +128,9 @@ describe("the kinds of trouble", () => {
     assert.deepEqual([...faults.keys()], []);
   });
 
-  it("of sticky actors, of reminders and of workflows are not drawn where there are none", () => {
+  it("of sticky actors, of reminders, of workflows and of shards are not drawn where there are none", () => {
     const { sticky: _, ...plan } = quietPlan(1);
-    for (const family of [stickyFamily, reminderFamily, workflowFamily]) {
+    for (const family of [stickyFamily, reminderFamily, workflowFamily, shardFamily]) {
       const faults = familyOf(family);
       assert.ok(faults.length >= 10, `${faults.length}`);
       for (const fault of faults) {

@@ -5,47 +5,16 @@ import { makeCall } from "../callers.ts";
 import type { Plan, PlannedCall } from "../plan.ts";
 import type { Player, Stage, TrapEvent } from "../stage.ts";
 import { type Fault, fault, hostNames, lengths, type Strike, times } from "./fault.ts";
-import { crashAndRestart, isWorking, leaderOf, playerOf } from "./players.ts";
+import { crashAndRestart, isWorking, leaderOf } from "./players.ts";
 import { breakBoth, waysToLeader } from "./streams.ts";
+import { atWord, hostSays, leaderSays, whoHears, whoSays } from "./words.ts";
 
 const LATER_MS = 10;
-
-type HostWord = Extract<Said, { about: "host" }>["message"];
-type LeaderWord = Extract<Said, { about: "scheduler" }>["message"];
-
-const hostSays =
-  (kind: HostWord["kind"]) =>
-  ({ about, message }: Said & { message?: HostWord | LeaderWord }): boolean =>
-    about === "host" && message?.kind === kind;
-const leaderSays =
-  (kind: LeaderWord["kind"]) =>
-  ({ about, message }: Said & { message?: HostWord | LeaderWord }): boolean =>
-    about === "scheduler" && message?.kind === kind;
 
 const isGrant = (said: Said): boolean =>
   said.about === "scheduler" &&
   said.message.kind === "acquired" &&
   said.message.answers.some(({ kind }) => kind === "granted");
-
-/** When something of this kind is said for the n-th time: who says it, and to whom. The leader hears itself without a network. */
-function atWord(
-  stage: Stage,
-  nth: number,
-  isIt: (said: Said, to: number, from: number) => boolean,
-  spring: (from: Player, to: Player) => void,
-): void {
-  let seen = 0;
-  let met: readonly [Player, Player] | undefined;
-  const isMet = (event: TrapEvent): boolean => {
-    if (event.kind !== "sent" || event.process.hasEnded) return false;
-    if (!isIt(event.message as Said, event.to, event.process.place) || ++seen < nth) return false;
-    const [from, to] = [playerOf(stage, event.process), stage.players.find(({ host }) => host.place === event.to)];
-    if (from === undefined || to?.host.process === undefined) return false;
-    met = [from, to];
-    return true;
-  };
-  stage.trap(isMet, () => spring(...met!));
-}
 
 /** Planned calls of sticky actors: who calls them, and of which types they are. */
 const stickyCalls = ({ calls, sticky = {} }: Plan): readonly PlannedCall[] =>
@@ -111,9 +80,6 @@ function atAnswer(
     },
   });
 }
-
-const whoSays = (from: Player): Player => from;
-const whoHears = (_from: Player, to: Player): Player => to;
 
 /** When it is about to come to life there: it was granted, and nobody has taken it yet. */
 const atTake =

@@ -1,0 +1,49 @@
+// Whether everything is well, and has been for a while: some rules hold only then.
+import type { Observer } from "../observer.ts";
+import type { Stage } from "../stage.ts";
+import { every, troubleEnds } from "./looks.ts";
+
+const LOOK_MS = 250;
+/** Everybody is up and ready for this long: longer than anything that waits goes without looking. */
+const WELL_MS = 3_000;
+/** Nothing was made to go wrong for this long: a silent connection has been noticed, which takes ten seconds, and a question of the store has ended. */
+const CALM_MS = 12_000;
+
+export class Calm implements Observer {
+  readonly #stage: Stage;
+  #wellSince = 0;
+  #faultAt = Number.NEGATIVE_INFINITY;
+  readonly stepped: () => void;
+
+  constructor(stage: Stage) {
+    this.#stage = stage;
+    this.stepped = every(stage, LOOK_MS, () => this.#look());
+  }
+
+  /** `forMs`: and was so much earlier, too. */
+  isCalm(forMs = 0): boolean {
+    const { now } = this.#stage;
+    return now - this.#wellSince >= WELL_MS + forMs && now - this.#faultAt >= CALM_MS + forMs;
+  }
+
+  /** Somebody was not up, not awake, or not ready. */
+  readonly troubled = (): void => {
+    this.#wellSince = this.#stage.now;
+  };
+  readonly started = this.troubled;
+  readonly gone = this.troubled;
+  readonly slept = this.troubled;
+
+  told(line: Parameters<NonNullable<Observer["told"]>>[0]): void {
+    if (line.level === "warn") this.troubled();
+    this.#faultAt = Math.max(this.#faultAt, troubleEnds(line) ?? this.#faultAt);
+  }
+
+  #look(): void {
+    const { isDown, isReadOnly, failsBefore, failsAfter, slow, holds } = this.#stage.world.database.troubles;
+    if (isDown || isReadOnly || failsBefore + failsAfter + slow + holds > 0) this.troubled();
+    const isReady = ({ host }: Stage["players"][number]): boolean =>
+      host.process?.isAwake === true && host.process.app?.host.status().ready === true;
+    if (!this.#stage.players.every(isReady)) this.troubled();
+  }
+}

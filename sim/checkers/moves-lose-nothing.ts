@@ -1,0 +1,46 @@
+// That a shard moves costs its callers time and nothing else: while nothing is wrong, a call is answered by its actor, or runs out of its own
+// time. What is told of hosts, leases and connections is for times in which those are the reason.
+import { type ErrorCode, LimpetError } from "../../src/kernel/errors.ts";
+import type { Turn } from "../observer.ts";
+import { Calm } from "./calm.ts";
+import type { CheckerKind } from "./checker.ts";
+import { isSharded, labelOf } from "./looks.ts";
+
+/** What may happen to a call although nothing is wrong. */
+const USUAL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  ...(["CALL_TIMEOUT", "MAILBOX_FULL", "HOST_FULL", "CALL_CYCLE", "NOT_READY"] as const),
+]);
+
+export const movesLoseNothing: CheckerKind = {
+  name: "moves lose nothing",
+  rule: "in calm times a call to an actor of a shard fails by its own doing or for want of time, and is cut off only if its turn takes too long",
+  make(stage, report) {
+    if (stage.plan.sharded === undefined) return {};
+    const calm = new Calm(stage);
+    const begun = new Map<string, Turn>();
+    return {
+      started: calm.started,
+      gone: calm.gone,
+      slept: calm.slept,
+      told: (line) => calm.told(line),
+      stepped: calm.stepped,
+      turnBegan(turn) {
+        begun.set(turn.op, turn);
+      },
+      answered({ token, call, outcome, beganAt }) {
+        if (!isSharded(stage.plan, call.type) || outcome === undefined || !("error" in outcome)) return;
+        const { error } = outcome;
+        if (!(error instanceof LimpetError) || USUAL.has(error.code) || call.how.via !== undefined) return;
+        if (!calm.isCalm(stage.now - beganAt)) return;
+        if (error.code === "CALL_CANCELLED" && call.how.cancelMs !== undefined) return;
+        const turn = begun.get(token);
+        const isCutOff = error.code === "CALL_CANCELLED" && turn !== undefined;
+        if (isCutOff && stage.now - turn.beganAt >= stage.plan.sharded![call.type]!.handOff * SHORT) return;
+        report(`${token} on ${labelOf(call)} was told ${error.code} although everything was well: ${error.message}`);
+      },
+    };
+  },
+};
+
+/** Clocks differ a little. */
+const SHORT = 0.9;

@@ -1,0 +1,77 @@
+// The actors of a shard are in memory at one host. A new home begins when nothing is left at the old one: it has said so, or its lease
+// is over. This is more than that each actor is in one place: whoever asks for a shard is told one host for all of them.
+import type { Life } from "../observer.ts";
+import type { CheckerKind } from "./checker.ts";
+import { Excuses } from "./excuses.ts";
+import { doorOf, labelOf, shardKeyOf, timesOf } from "./looks.ts";
+
+/** Of a lease: the margin is 15 %, from where a host has let go to where others may begin. */
+const SLEEP = 0.1;
+/** How often a host looks at its lease while that lasts. */
+const RENEWALS = 5;
+
+export const oneHome: CheckerKind = {
+  name: "one home",
+  rule: "actors of a shard are in memory at one host at a time, unless one of them slept through the end of its lease",
+  make(stage, report) {
+    if (stage.plan.sharded === undefined) return {};
+    const { leaseMs, failover } = timesOf(stage.plan);
+    const excuses = new Excuses(stage, leaseMs * 2);
+    /** By shard: who was not seen to leave. Whoever was cut off leaves without a word. */
+    const holders = new Map<string, Set<Life>>();
+
+    const isExcused = ({ process }: Life): boolean =>
+      failover === "fast" ||
+      excuses.overslept(process, leaseMs * SLEEP, leaseMs / RENEWALS) ||
+      excuses.isSlow(process) ||
+      excuses.somebodyIsFast ||
+      excuses.storeJumped;
+
+    const forget = (life: Life): void => {
+      holders.get(shardKeyOf(stage.plan, life) ?? "")?.delete(life);
+    };
+
+    /** What is in memory without an epoch has no life. */
+    async function isHeld({ process, type, id }: Life): Promise<boolean> {
+      const page = await doorOf(process)?.list({ active: true, type, prefix: id, limit: 1_000 });
+      return page?.actors.some((actor) => actor.id === id && actor.epoch !== undefined) === true;
+    }
+
+    function alone(life: Life, shard: string): void {
+      for (const other of holders.get(shard) ?? []) {
+        if (other.process === life.process) continue;
+        if (other.process.hasEnded) {
+          forget(other);
+          continue;
+        }
+        const excused = isExcused(other);
+        void isHeld(other).then((held) => {
+          if (!held) forget(other);
+          else if (excused) stage.excuse("one home");
+          else {
+            const there = `while ${labelOf(other)} is at process ${other.process.number}`;
+            report(`${labelOf(life)} of ${shard} lives at process ${life.process.number} ${there}`);
+          }
+        });
+      }
+    }
+
+    return {
+      slept: (process, ms) => excuses.slept(process, ms),
+      gone: (host, process) => excuses.gone(host, process),
+      stepped: () => excuses.stepped(),
+      activated(life) {
+        const shard = shardKeyOf(stage.plan, life);
+        if (shard === undefined) return;
+        const own = holders.get(shard) ?? new Set<Life>();
+        holders.set(shard, own.add(life));
+        alone(life, shard);
+      },
+      deactivated: forget,
+      turnBegan({ life }) {
+        const shard = shardKeyOf(stage.plan, life);
+        if (shard !== undefined) alone(life, shard);
+      },
+    };
+  },
+};

@@ -1,0 +1,381 @@
+// Troubles of shards: in every phase of finding a home for one and of handing one over, whoever has a part in it dies, hangs, or does not
+// hear what it was told. Each of these has hosts leave and come back, so that there is something to hand over.
+import type { Prng } from "../../src/kernel/prng.ts";
+import { shardOf } from "../../src/kernel/shards.ts";
+import type { Said } from "../../src/world/virtual-control.ts";
+import { makeCall } from "../callers.ts";
+import type { Plan, PlannedCall } from "../plan.ts";
+import type { Player, Stage, TrapEvent } from "../stage.ts";
+import { type AtWork, asks, dies, done, type Hit, hangs } from "./at-work.ts";
+import { type Fault, fault, hostNames, lengths, type Strike, some, times } from "./fault.ts";
+import { atMoment, isWorking, stopAndRestart } from "./players.ts";
+import { breakBoth, waysToLeader } from "./streams.ts";
+import { atWord, hostSays, leaderSays, whoHears, whoSays } from "./words.ts";
+
+type Target = Pick<PlannedCall, "from" | "type" | "id">;
+
+interface AtShard extends AtWork {
+  /** Actors that are called, so that their shards are asked for. */
+  readonly targets: readonly Target[];
+  /** Leaves and comes back, so that shards move. */
+  readonly leaver: string;
+  readonly leaveMs: number;
+}
+
+const CALL_MS = 10_000;
+const BACK_MS = 100;
+const LATER_MS = 10;
+
+/** Who may be the home of shards, and of which types. */
+function homesOf(plan: Plan): { readonly names: readonly string[]; readonly types: readonly string[] } {
+  const { hosts, sharded = {} } = plan;
+  const homes = hosts.filter(({ types }) => types.some((type) => sharded[type] !== undefined));
+  const types = Object.keys(sharded).filter((type) => homes.some((host) => host.types.includes(type)));
+  return { names: hostNames({ ...plan, hosts: homes }), types };
+}
+
+const callersOf = (plan: Plan): string[] =>
+  hostNames({ ...plan, hosts: plan.hosts.filter(({ dedicated }) => !dedicated) });
+
+function drawTargets(chance: Prng, plan: Plan, most: number): Target[] {
+  const { types } = homesOf(plan);
+  const callers = callersOf(plan);
+  return Array.from({ length: 1 + chance.below(most) }, () => {
+    return { from: chance.pick(callers), type: chance.pick(types), id: `box-${chance.below(100)}` };
+  });
+}
+
+function call(
+  stage: Stage,
+  targets: readonly Target[],
+  name: string,
+  how: PlannedCall["how"] = {},
+  ms = CALL_MS,
+): void {
+  for (const [i, target] of targets.entries()) {
+    const planned = { ...target, at: stage.now, method: "append", how, timeoutMs: ms };
+    void makeCall(stage, planned, `${name.replaceAll(" ", "-")}-${i}`);
+  }
+}
+
+/** Something happens when `arm` says so. */
+function atShard(
+  name: string,
+  says: string,
+  arm: (stage: Stage, planned: AtShard, spring: (player: Player) => void) => void,
+  hit: Hit,
+): Fault {
+  return fault<AtShard>({
+    name,
+    says,
+    draw(chance, plan) {
+      const { names, types } = homesOf(plan);
+      if (types.length === 0 || names.length === 0 || callersOf(plan).length === 0) return [];
+      const [ms, nth, leaveMs] = [lengths(chance, 10, 30_000), lengths(chance, 1, 6), lengths(chance, 1, 2_000)];
+      return times(chance, plan, 3, () => ({
+        ...{ nth: nth(), ms: ms(), quietly: chance.chance(0.5) },
+        ...{ targets: drawTargets(chance, plan, 6), leaver: chance.pick(names), leaveMs: leaveMs() },
+      }));
+    },
+    happen(stage, planned, strike) {
+      const { targets, leaver, leaveMs, at } = planned;
+      arm(stage, planned, (player) => hit(stage, player, planned, strike));
+      call(stage, targets, `${name}-${at}`);
+      stage.later(leaveMs, () => stopAndRestart(stage, stage.player(leaver), BACK_MS));
+    },
+  });
+}
+
+const whenSaid =
+  (isIt: (said: Said, to: number) => boolean, whom: (from: Player, to: Player) => Player) =>
+  (stage: Stage, { nth }: AtShard, spring: (player: Player) => void): void =>
+    atWord(stage, nth, isIt, (from, to) => spring(whom(from, to)));
+
+const whenAsked =
+  (isIt: (event: TrapEvent) => boolean) =>
+  (stage: Stage, { nth }: AtShard, spring: (player: Player) => void): void =>
+    atMoment(stage, nth, isIt, spring);
+
+/** It is told that it is the home itself. */
+const isOwnHome =
+  (stage: Stage) =>
+  (said: Said, to: number): boolean => {
+    if (said.about !== "scheduler" || said.message.kind !== "shardHomes") return false;
+    const address = stage.players.find(({ host }) => host.place === to)?.host.process?.app?.host.status().address;
+    return said.message.homes.some(({ host }) => host !== undefined && host.address === address);
+  };
+
+/** Whoever the store says is its home, when it is to be handed over. */
+function whenGathering(stage: Stage, { nth }: AtShard, spring: (player: Player) => void): void {
+  atWord(stage, nth, leaderSays("shardGather"), async (_from, _to, said) => {
+    if (said.about !== "scheduler" || said.message.kind !== "shardGather") return;
+    const { type, shard } = said.message;
+    const { shards, coordination } = stage.world.database.truth;
+    const [rows, members] = await Promise.all([shards.homes(), coordination.members()]);
+    const homes = rows.filter((row) => row.type === type && row.shard === shard);
+    const addresses = members.filter(({ incarnation }) => homes.some((row) => row.incarnation === incarnation));
+    const isHome = ({ host }: Player): boolean =>
+      addresses.some(({ address }) => host.process?.app?.host.status().address === address);
+    const home = stage.players.find((player) => isWorking(player) && isHome(player));
+    if (home !== undefined && stage.isChaos) spring(home);
+  });
+}
+
+/** What was said last on its stream is late, and then there is nothing left that could carry it. */
+const unheard: Hit = (stage, player, { nth, ms }, strike) => {
+  const ways = waysToLeader(stage, player);
+  if (ways === undefined || ways.ends.length === 0) return;
+  const lateMs = Math.min(ms, 3_000);
+  strike(player.host.name, { nth, ms: lateMs });
+  for (const end of ways.ends.flatMap((one) => [one, one.peer])) {
+    if (end !== undefined) end.arrival = Math.max(end.arrival, stage.now + lateMs + LATER_MS);
+  }
+  stage.later(lateMs, () => {
+    for (const end of ways.ends) breakBoth(stage, end);
+  });
+};
+
+// ——— Finding a home.
+
+const asked = whenSaid(hostSays("shardAsk"), whoHears);
+export const leaderDiesAtAsk = atShard(
+  "leader dies at ask",
+  "the leader ends when it is asked where a shard lives",
+  asked,
+  dies,
+);
+export const leaderHangsAtAsk = atShard(
+  "leader hangs at ask",
+  "the leader hangs when it is asked where a shard lives",
+  asked,
+  hangs,
+);
+export const askerDies = atShard(
+  "asker dies",
+  "a host ends when it has asked where a shard lives",
+  whenSaid(hostSays("shardAsk"), whoSays),
+  dies,
+);
+export const leaderDiesBeforeNote = atShard(
+  "leader dies before a home is noted",
+  "the leader ends when it has chosen homes and is about to note them",
+  whenAsked(asks("note homes")),
+  dies,
+);
+export const leaderHangsBeforeNote = atShard(
+  "leader hangs before a home is noted",
+  "the leader hangs when it has chosen homes and is about to note them",
+  whenAsked(asks("note homes")),
+  hangs,
+);
+export const leaderDiesAfterNote = atShard(
+  "leader dies with a home noted",
+  "the leader ends when homes are noted and nobody was told",
+  whenAsked(done("note homes")),
+  dies,
+);
+export const leaderHangsAfterNote = atShard(
+  "leader hangs with a home noted",
+  "the leader hangs when homes are noted and nobody was told",
+  whenAsked(done("note homes")),
+  hangs,
+);
+const told = (stage: Stage, planned: AtShard, spring: (player: Player) => void): void =>
+  atWord(stage, planned.nth, isOwnHome(stage), (_from, to) => spring(to));
+export const newHomeDies = atShard(
+  "new home dies",
+  "a host ends when it hears that it is the home of a shard, before its first call",
+  told,
+  dies,
+);
+export const newHomeHangs = atShard(
+  "new home hangs",
+  "a host hangs when it hears that it is the home of a shard, before its first call",
+  told,
+  hangs,
+);
+export const homeUnheard = atShard(
+  "home unheard",
+  "a host does not hear where a shard lives, because its stream breaks",
+  whenSaid(leaderSays("shardHomes"), whoHears),
+  unheard,
+);
+
+// ——— Keeping calls back.
+
+const kept = whenSaid(hostSays("shardKept"), whoHears);
+export const leaderDiesAtGather = atShard(
+  "leader dies while calls are kept back",
+  "the leader ends when some hosts have said that they keep calls for a shard back",
+  kept,
+  dies,
+);
+export const leaderHangsAtGather = atShard(
+  "leader hangs while calls are kept back",
+  "the leader hangs when some hosts have said that they keep calls for a shard back",
+  kept,
+  hangs,
+);
+export const homeDiesAtGather = atShard(
+  "home dies while calls are kept back",
+  "the home of a shard ends when everybody is told to keep calls for it back",
+  whenGathering,
+  dies,
+);
+export const homeHangsAtGather = atShard(
+  "home hangs while calls are kept back",
+  "the home of a shard hangs when everybody is told to keep calls for it back",
+  whenGathering,
+  hangs,
+);
+export const gatherUnheard = atShard(
+  "gathering unheard",
+  "a host does not hear that it is to keep calls back, because its stream breaks",
+  whenSaid(leaderSays("shardGather"), whoHears),
+  unheard,
+);
+export const askerHangsAtGather = atShard(
+  "host hangs while calls are kept back",
+  "a host hangs when it is told to keep calls for a shard back",
+  whenSaid(leaderSays("shardGather"), whoHears),
+  hangs,
+);
+
+// ——— Stopping.
+
+const stops = whenSaid(leaderSays("shardStop"), whoHears);
+const stopped = whenSaid(hostSays("shardStopped"), whoSays);
+export const homeDiesAtStop = atShard(
+  "home dies at stop",
+  "the home of a shard ends when it is told to let go of it",
+  stops,
+  dies,
+);
+export const homeHangsAtStop = atShard(
+  "home hangs at stop",
+  "the home of a shard hangs when it is told to let go of it",
+  stops,
+  hangs,
+);
+export const stopUnheard = atShard(
+  "stop unheard",
+  "the home of a shard does not hear that it is to let go of it, because its stream breaks",
+  stops,
+  unheard,
+);
+export const leaderDiesAtStop = atShard(
+  "leader dies at stop",
+  "the leader ends when it has told the home of a shard to let go of it",
+  whenSaid(leaderSays("shardStop"), whoSays),
+  dies,
+);
+export const leaderHangsAtStop = atShard(
+  "leader hangs at stop",
+  "the leader hangs when it has told the home of a shard to let go of it",
+  whenSaid(leaderSays("shardStop"), whoSays),
+  hangs,
+);
+export const homeDiesStopped = atShard(
+  "home dies with a shard stopped",
+  "the home of a shard ends when nothing of it is left there and nobody knows",
+  stopped,
+  dies,
+);
+export const homeHangsStopped = atShard(
+  "home hangs with a shard stopped",
+  "the home of a shard hangs when nothing of it is left there and it has just said so",
+  stopped,
+  hangs,
+);
+export const stoppedUnheard = atShard(
+  "stopped unheard",
+  "the leader does not hear that nothing of a shard is left at its home, because the stream breaks",
+  stopped,
+  unheard,
+);
+export const leaderDiesAtStopped = atShard(
+  "leader dies with a shard stopped",
+  "the leader ends when it hears that nothing of a shard is left at its home",
+  whenSaid(hostSays("shardStopped"), whoHears),
+  dies,
+);
+
+export const endlessTurn = fault<{ targets: Target[]; leaver: string; leaveMs: number; ms: number }>({
+  name: "turn without end",
+  says: "turns of sharded actors go on for longer than a shard may take to be handed over, and their hosts are stopped",
+  draw(chance, plan) {
+    const { names, types } = homesOf(plan);
+    if (types.length === 0 || names.length === 0 || callersOf(plan).length === 0) return [];
+    const [ms, leaveMs] = [lengths(chance, 500, 30_000), lengths(chance, 1, 2_000)];
+    return times(chance, plan, 3, () => {
+      return { targets: drawTargets(chance, plan, 8), leaver: chance.pick(names), leaveMs: leaveMs(), ms: ms() };
+    });
+  },
+  happen(stage, { targets, leaver, leaveMs, ms, at }, strike) {
+    strike("", { calls: targets.length, ms });
+    call(stage, targets, `turn-without-end-${at}`, { slowMs: ms }, ms + CALL_MS);
+    stage.later(leaveMs, () => stopAndRestart(stage, stage.player(leaver), BACK_MS));
+  },
+});
+
+export const changePlaces = fault<{ leavers: string[]; rounds: number; ms: number; quietly: boolean }>({
+  name: "hosts change places",
+  says: "some hosts of shards leave in the moment in which others come, again and again",
+  draw(chance, plan) {
+    const { names, types } = homesOf(plan);
+    if (types.length === 0 || names.length < 2) return [];
+    const ms = lengths(chance, 10, 5_000);
+    return times(chance, plan, 2, () => {
+      return { leavers: some(chance, names), rounds: 1 + chance.below(5), ms: ms(), quietly: chance.chance(0.3) };
+    });
+  },
+  happen(stage, { leavers, rounds, ms, quietly }, strike) {
+    const change = (left: number): void => {
+      const here = stage.players.filter(({ planned }) => leavers.includes(planned.name));
+      swap(stage, here, left, quietly, strike);
+      if (left > 1) stage.later(ms, () => change(left - 1));
+    };
+    change(rounds);
+  },
+});
+
+/** Who is there leaves, who is not comes. The first time every other one leaves, so that there is somebody to come the next time. */
+function swap(stage: Stage, players: readonly Player[], left: number, quietly: boolean, strike: Strike): void {
+  const leaving = players.filter((player, i) => isWorking(player) && (i + left) % 2 === 0);
+  if (leaving.length > 0) strike("", { leavers: leaving.map(({ host }) => host.name).join(), left });
+  for (const player of players) if (!leaving.includes(player)) stage.start(player);
+  for (const player of leaving) {
+    if (quietly) stage.crash(player, true);
+    else stopAndRestart(stage, player, 60_000);
+  }
+}
+
+/** Calls of many to the actors of one shard, some of which are slow, while its home leaves. */
+export const busyShard = fault<{ targets: Target[]; leaver: string; spreadMs: number }>({
+  name: "busy shard",
+  says: "the actors of one shard are called by many, without a pause, while a host leaves and comes back",
+  draw(chance, plan) {
+    const { names, types } = homesOf(plan);
+    if (types.length === 0 || names.length === 0 || callersOf(plan).length === 0) return [];
+    const spreadMs = lengths(chance, 5, 3_000);
+    return times(chance, plan, 2, () => {
+      const type = chance.pick(types);
+      const { shards } = plan.sharded![type]!;
+      const shard = chance.below(shards);
+      const ids = Array.from({ length: 400 }, (_, i) => `box-${i}`).filter((id) => shardOf(id, shards) === shard);
+      const from = callersOf(plan);
+      const targets = Array.from({ length: 10 + chance.below(40) }, () => {
+        return { from: chance.pick(from), type, id: chance.pick(ids.slice(0, 4)) };
+      });
+      return { targets, leaver: chance.pick(names), spreadMs: spreadMs() };
+    });
+  },
+  happen(stage, { targets, leaver, spreadMs, at }, strike) {
+    strike("", { calls: targets.length, spreadMs });
+    for (const [i, target] of targets.entries()) {
+      const how = i % 7 === 3 ? { slowMs: 40 } : {};
+      stage.later((spreadMs * i) / targets.length, () => call(stage, [target], `busy-${at}-${i}`, how));
+    }
+    stage.later(spreadMs / 2, () => stopAndRestart(stage, stage.player(leaver), BACK_MS));
+  },
+});

@@ -1,0 +1,219 @@
+// Situations of shards that a long run must reach; see marks.ts: every phase of finding a home and of handing over, and who was lost in each.
+// What the leader says to the host in its own process is not seen; other hosts hear the same often enough.
+import type { ShardHomeChange } from "../src/ports/shards.ts";
+import { decodeArguments } from "../src/wire/link/payloads.ts";
+import type { Said as LinkSaid } from "../src/world/link-messages.ts";
+import type { Station } from "../src/world/network.ts";
+import type { Process } from "../src/world/process.ts";
+import type { Said as ControlSaid } from "../src/world/virtual-control.ts";
+import { isSharded, shardKey, shardKeyOf } from "./checkers/looks.ts";
+import type { Observer, Turn } from "./observer.ts";
+import type { Stage } from "./stage.ts";
+
+export const SHARD_MARKS = {
+  "shard: moved": "a shard was handed over from one host to another",
+  "shard: handed over while a turn ran": "a turn of an actor ended while its shard waited for it to move",
+  "shard: turn cut off": "a turn that took longer than a hand-over may was cut off",
+  "shard: call kept back": "a call was made while its shard moved, and then ran at the new home",
+  "shard: call sent on": "a call came to a host that was not the home any more, and ran at the new one",
+  "shard: nobody could be its home": "a host was told that nobody can be the home of a shard",
+  "shard: asked again": "a host asked the next leader for a shard because the last one had not answered",
+  "shard: asked by a host without the type": "a host that could not be its home asked where a shard lives",
+  "shard: note refused": "a leader learned from the store, by a home, that another one leads",
+  "shard: leader lost while a home is noted": "a leader was gone when it had sent a home to the store and told nobody",
+  "shard: leader lost while calls are kept back":
+    "a leader was gone when not everybody had said that it keeps calls back",
+  "shard: leader lost while a shard stops":
+    "a leader was gone when the home of a shard had not said that nothing is left of it",
+  "shard: home lost while calls are kept back": "a home was gone when not everybody had said that it keeps calls back",
+  "shard: home lost while it stops": "a home was gone when it had not said that nothing of a shard is left",
+  "shard: home lost when it had stopped": "a home was gone when it had just said that nothing of a shard is left",
+  "shard: new home lost before its first call":
+    "a host was gone that was the home of a shard and had not run anything of it",
+  "shard: leader slept through a move": "a leader slept in the middle of a hand-over",
+  "shard: home slept through a move": "a home slept in the middle of a hand-over",
+  "shard: replaced in peace": "a host was replaced while its actors were called, and no call failed",
+} as const satisfies Record<string, string>;
+
+type ShardMark = keyof typeof SHARD_MARKS;
+type HostWord = Extract<ControlSaid, { about: "host" }>["message"];
+type LeaderWord = Extract<ControlSaid, { about: "scheduler" }>["message"];
+
+interface Moving {
+  phase: "gathering" | "stopping" | "stopped" | "noting";
+  leader: Process | undefined;
+  home: number | undefined;
+  readonly since: number;
+}
+
+const LOST: { readonly [phase in Moving["phase"]]: { readonly leader: ShardMark; readonly home: ShardMark } } = {
+  gathering: {
+    leader: "shard: leader lost while calls are kept back",
+    home: "shard: home lost while calls are kept back",
+  },
+  stopping: { leader: "shard: leader lost while a shard stops", home: "shard: home lost while it stops" },
+  stopped: { leader: "shard: leader lost while a shard stops", home: "shard: home lost when it had stopped" },
+  noting: { leader: "shard: leader lost while a home is noted", home: "shard: home lost when it had stopped" },
+};
+
+export class ShardMarks implements Observer {
+  readonly #stage: Stage;
+  readonly #isOn: boolean;
+  readonly #moving = new Map<string, Moving>();
+  /** By shard: the place of its home, as it was told last. */
+  readonly #homes = new Map<string, number>();
+  /** By place: shards that it is the new home of and has run nothing of. */
+  readonly #fresh = new Map<number, Set<string>>();
+  /** By host and shard: which leader was asked and has not answered. */
+  readonly #asked = new Map<string, number>();
+  readonly #turnedAway = new Set<unknown>();
+  readonly #movedAt = new Map<string, { readonly since: number; readonly until: number }>();
+
+  constructor(stage: Stage) {
+    this.#stage = stage;
+    this.#isOn = stage.plan.sharded !== undefined;
+    if (!this.#isOn) return;
+    stage.world.database.watchers.push({
+      asks: (station, question) => {
+        if (question === "note homes") this.#noting(station as Process);
+      },
+      notedHomes: (station, _term, changes, isCurrent) => this.#noted(station, changes, isCurrent),
+    });
+  }
+
+  #reach(name: ShardMark): void {
+    this.#stage.mark(name);
+  }
+
+  // ——— The store.
+
+  #noting(leader: Process): void {
+    for (const moving of this.#moving.values()) {
+      if (moving.phase === "stopped" && moving.leader === leader) moving.phase = "noting";
+    }
+  }
+
+  #noted(_station: Station, _changes: readonly ShardHomeChange[], isCurrent: boolean): void {
+    if (!isCurrent) this.#reach("shard: note refused");
+  }
+
+  // ——— Turns.
+
+  turnBegan({ life, op }: Turn): void {
+    const shard = this.#isOn ? shardKeyOf(this.#stage.plan, life) : undefined;
+    if (shard === undefined) return;
+    this.#fresh.get(life.process.place)?.delete(shard);
+    const moved = this.#movedAt.get(shard);
+    const operation = this.#stage.operations.findLast(({ token }) => token === op);
+    if (operation === undefined || moved === undefined) return;
+    if (operation.beganAt > moved.since && operation.beganAt < moved.until) this.#reach("shard: call kept back");
+    if (this.#turnedAway.has(op)) this.#reach("shard: call sent on");
+  }
+
+  turnEnded({ life, beganAt }: Turn): void {
+    const shard = this.#isOn ? shardKeyOf(this.#stage.plan, life) : undefined;
+    const moving = shard === undefined ? undefined : this.#moving.get(shard);
+    if (moving !== undefined && moving.phase === "stopping" && beganAt < moving.since) {
+      this.#reach("shard: handed over while a turn ran");
+    }
+  }
+
+  answered({ call, outcome }: Parameters<NonNullable<Observer["answered"]>>[0]): void {
+    if (!isSharded(this.#stage.plan, call.type) || outcome === undefined || !("error" in outcome)) return;
+    if (String(outcome.error).includes("while its actor moved")) this.#reach("shard: turn cut off");
+  }
+
+  // ——— Who is lost.
+
+  gone(_host: unknown, process: Process): void {
+    for (const [shard, { phase, leader, home }] of this.#moving) {
+      if (process === leader) this.#reach(LOST[phase].leader);
+      if (process.place === home) this.#reach(LOST[phase].home);
+      if (process === leader || process.place === home) this.#moving.delete(shard);
+    }
+    if ((this.#fresh.get(process.place)?.size ?? 0) > 0) this.#reach("shard: new home lost before its first call");
+    this.#fresh.delete(process.place);
+  }
+
+  slept(process: Process): void {
+    for (const { leader, home } of this.#moving.values()) {
+      if (process === leader) this.#reach("shard: leader slept through a move");
+      if (process.place === home) this.#reach("shard: home slept through a move");
+    }
+  }
+
+  // ——— What is said.
+
+  sent(process: Process, to: number, message: unknown): void {
+    if (!this.#isOn) return;
+    const said = message as ControlSaid | LinkSaid;
+    if ("kind" in said) {
+      if (said.kind === "call" && said.call.hops > 0 && isSharded(this.#stage.plan, said.call.type)) {
+        this.#turnedAway.add(decodeArguments(said.call.args as never)[0]);
+      }
+    } else if (said.about === "host") this.#hostSays(process, to, said.message);
+    else if (said.about === "scheduler") this.#leaderSays(process, to, said.message);
+  }
+
+  #playerAt(place: number): Stage["players"][number] | undefined {
+    return this.#stage.players.find(({ host }) => host.place === place);
+  }
+
+  #hostSays(process: Process, to: number, word: HostWord): void {
+    const { planned, types } = this.#playerAt(process.place)!;
+    if (word.kind === "shardAsk") {
+      if (!types.includes(word.type)) this.#reach("shard: asked by a host without the type");
+      for (const shard of word.shards) {
+        const key = `${process.number} ${shardKey(planned.namespace, word.type, shard)}`;
+        const before = this.#asked.get(key);
+        if (before !== undefined && before !== to) this.#reach("shard: asked again");
+        this.#asked.set(key, to);
+      }
+    }
+    if (word.kind !== "shardStopped") return;
+    const moving = this.#moving.get(shardKey(planned.namespace, word.type, word.shard));
+    if (moving !== undefined) Object.assign(moving, { phase: "stopped", home: process.place });
+  }
+
+  #leaderSays(leader: Process, to: number, word: LeaderWord): void {
+    if (word.kind !== "shardHomes" && word.kind !== "shardGather" && word.kind !== "shardStop") return;
+    const player = this.#playerAt(to)!;
+    const { namespace } = player.planned;
+    if (word.kind === "shardHomes") {
+      for (const { shard, host } of word.homes) {
+        const key = shardKey(namespace, word.type, shard);
+        this.#asked.delete(`${player.host.process?.number} ${key}`);
+        this.#told(key, host?.address);
+      }
+      return;
+    }
+    const key = shardKey(namespace, word.type, word.shard);
+    const known = this.#moving.get(key);
+    if (word.kind === "shardGather") {
+      if (known?.leader === leader) return;
+      const since = this.#stage.now;
+      this.#moving.set(key, { phase: "gathering", leader, home: this.#homes.get(key), since });
+    } else if (known !== undefined) Object.assign(known, { phase: "stopping", home: to });
+  }
+
+  #told(key: string, address: string | undefined): void {
+    const moving = this.#moving.get(key);
+    this.#moving.delete(key);
+    if (address === undefined) {
+      this.#reach("shard: nobody could be its home");
+      return;
+    }
+    const place = this.#stage.players.find(({ host }) => host.process?.app?.host.status().address === address)?.host
+      .place;
+    if (place === undefined) return;
+    const before = this.#homes.get(key);
+    if (moving !== undefined) {
+      this.#movedAt.set(key, { since: moving.since, until: this.#stage.now });
+      if (moving.home !== undefined && moving.home !== place) this.#reach("shard: moved");
+    }
+    this.#homes.set(key, place);
+    if (before === place) return;
+    const fresh = this.#fresh.get(place) ?? new Set<string>();
+    this.#fresh.set(place, fresh.add(key));
+  }
+}

@@ -1,0 +1,78 @@
+// From a seed to the sharded types of a plan: how many shards they have and how those are spread, who hosts the types, and who calls
+// their actors. What it draws changes nothing of what else is drawn from the seed.
+import type { Prng } from "../src/kernel/prng.ts";
+import { CRATES } from "./application.ts";
+import type { CallHow, Plan, PlannedCall, PlannedHost, ShardedPlan } from "./plan.ts";
+
+/** Of the seeds, how many have sharded types. */
+const SHARDED = 0.35;
+
+export interface DrawnShards {
+  readonly plan: Pick<Plan, "hosts" | "sharded">;
+  readonly calls: readonly PlannedCall[];
+}
+
+export function drawShards({ hosts, chaosMs }: Plan, chance: Prng): DrawnShards | undefined {
+  const callers = hosts.filter(({ dedicated }) => !dedicated);
+  if (!chance.chance(SHARDED) || callers.length === 0) return undefined;
+  const types = chance.chance(0.6) ? CRATES.slice(0, 1) : CRATES;
+  const sharded = Object.fromEntries(types.map((type) => [type, drawRule(chance)]));
+  // Some hosts only know the way.
+  const share = chance.chance(0.3) ? 0.5 : 0.9;
+  const withTypes = hosts.map((host): PlannedHost => {
+    const more = host.dedicated ? [] : types.filter(() => chance.chance(share));
+    return { ...host, types: [...host.types, ...more] };
+  });
+  const hosted = types.filter((type) => withTypes.some((host) => host.types.includes(type)));
+  const calls = hosted.length === 0 ? [] : drawCalls(hosted, callers, chaosMs, chance.child("calls"));
+  return { plan: { hosts: withTypes, sharded }, calls };
+}
+
+function drawRule(chance: Prng): ShardedPlan {
+  const strategy = chance.pick(["least", "least", "hashed", "told"] as const);
+  return {
+    shards: chance.pick([1, 2, 4, 8, 16, 40]),
+    strategy,
+    rebalance: Math.floor(chance.between(200, chance.chance(0.5) ? 1_000 : 5_000)),
+    handOff: Math.floor(chance.between(100, chance.chance(0.5) ? 1_500 : 8_000)),
+    ...(chance.chance(0.5) ? { movesAtOnce: 1 + chance.below(4) } : {}),
+    ...(strategy === "least" ? { absoluteLimit: 1 + chance.below(20), relativeLimit: chance.pick([0.1, 0.5, 1]) } : {}),
+  };
+}
+
+function drawCalls(
+  types: readonly string[],
+  callers: readonly PlannedHost[],
+  chaosMs: number,
+  chance: Prng,
+): PlannedCall[] {
+  const ids = Array.from({ length: 1 + chance.below(24) }, (_, i) => `box-${i}`);
+  const everyMs = 1_000 / chance.between(1, 10);
+  const odd = chance.chance(0.5) ? 0.15 : 0;
+  const rows = chance.chance(0.5) ? 0.2 : 0;
+  const calls: PlannedCall[] = [];
+  for (let at = chance.exponential(everyMs); at < chaosMs; at += chance.exponential(everyMs)) {
+    const [type, id, from] = [chance.pick(types), chance.pick(ids), chance.pick(callers).name];
+    // Some call the same actor several times and do not wait for the answer: the calls come in their order all the same.
+    const count = chance.chance(rows) ? 2 + chance.below(4) : 1;
+    for (let i = 0; i < count; i++) {
+      const method = chance.chance(0.85) ? "append" : chance.chance(0.8) ? "read" : "wipe";
+      const how = chance.chance(odd) ? drawHow(chance) : {};
+      const timeoutMs = chance.pick([1_000, 5_000, 10_000]);
+      calls.push({ at: Math.floor(at), from, type, id, method, how, timeoutMs });
+    }
+  }
+  return calls;
+}
+
+function drawHow(chance: Prng): CallHow {
+  const hows: (() => CallHow)[] = [
+    () => ({ slowMs: Math.floor(chance.exponential(800)) }),
+    () => ({ slowMs: Math.floor(chance.exponential(200)), throws: "late" }),
+    () => ({ throws: "early" }),
+    () => ({ hangs: true }),
+    () => ({ leaves: true }),
+    () => ({ slowMs: 500, cancelMs: Math.floor(chance.between(0, 1_000)) }),
+  ];
+  return chance.pick(hows)();
+}
