@@ -130,3 +130,40 @@ describe("a workflow whose id was used before", () => {
     assert.equal(await (await start("second")).result(), "second");
   });
 });
+
+describe("what nobody can mean", () => {
+  const quick = workflow("quick", async () => "done");
+
+  it("is refused when a workflow is started, and nothing has happened", async () => {
+    await using app = await testLimpet({ workflows: [quick] });
+    const wrong = [
+      { ifRunning: "stop" },
+      { ifEnded: "restart" },
+      { memo: 5 },
+      { attributes: ["a"] },
+      { build: "" },
+      null,
+      "quick",
+    ] as unknown as readonly { readonly id?: string }[];
+    for (const options of wrong) {
+      await assert.rejects(app.workflows.start(quick, options), hasCode("OPTION_INVALID"), JSON.stringify(options));
+    }
+    assert.equal(await app.workflows.count(), 0);
+  });
+
+  it("is refused when workflows are looked for", async () => {
+    await using app = await testLimpet({ workflows: [quick] });
+    const wrong = [
+      { limit: 0 },
+      { limit: -1 },
+      { limit: 1.5 },
+      { limit: Number.NaN },
+      { before: 1.5 },
+      { status: "open" },
+    ];
+    for (const query of wrong as readonly object[]) {
+      await assert.rejects(app.workflows.list(query), hasCode("OPTION_INVALID"), JSON.stringify(query));
+      await assert.rejects(app.workflows.count(query), hasCode("OPTION_INVALID"), JSON.stringify(query));
+    }
+  });
+});

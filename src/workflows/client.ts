@@ -11,6 +11,7 @@ import type { Random } from "../ports/random.ts";
 import type { Arrival, RunStart, RunStatus, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
 import { arrivalOf, CANCEL_KEY } from "./arrivals.ts";
 import { checkAttributes, presentAttributes } from "./attributes.ts";
+import { checkQuery, checkStart } from "./checked-options.ts";
 import type { AnyWorkflow, InputOf, ResultOf } from "./definition.ts";
 import { checked, checkWorkflowId } from "./definition.ts";
 import type { EndWatch, RunEnd } from "./end-watch.ts";
@@ -71,8 +72,8 @@ export class WorkflowClient {
   ): Promise<WorkflowHandle<ResultOf<W>>>;
   start<Result = unknown>(type: string, options?: StartOptions<unknown>): Promise<WorkflowHandle<Result>>;
   async start(of: AnyWorkflow | string, options: StartOptions<unknown> = {}): Promise<WorkflowHandle<never>> {
-    const { ifRunning = "fail", ifEnded = "start" } = options;
     const { start, started, at } = this.prepare(typeof of === "string" ? of : of.name, options);
+    const { ifRunning = "fail", ifEnded = "start" } = options;
     const { workflowId } = start;
     let { ref, runId, isNew, status } = await this.#world.start(start, started, at);
     for (let tries = 0; !isNew && status === "running" && ifRunning === "terminate" && tries < TERMINATIONS; tries++) {
@@ -89,6 +90,7 @@ export class WorkflowClient {
   prepare(type: string, options: StartOptions<unknown>): { start: RunStart; started: Started; at: number } {
     const { dispatcher, random } = this.#world;
     checked("workflow", type);
+    checkStart(options);
     const workflowId = options.id ?? random.id();
     checkWorkflowId(workflowId);
     if (options.attributes !== undefined) checkAttributes(options.attributes);
@@ -152,13 +154,15 @@ export class WorkflowClient {
   }
 
   async list(query: WorkflowQuery = {}): Promise<WorkflowList> {
+    checkQuery(query);
     const limit = Math.min(query.limit ?? 100, LIMITS.listPage);
     const { store, namespace } = this.#world;
     const runs = await store.list({ ...query, namespace, limit });
     return { runs: runs.map(describeRun), before: runs.length === limit ? runs.at(-1)!.ref : undefined };
   }
 
-  count(query: WorkflowQuery = {}): Promise<number> {
+  async count(query: WorkflowQuery = {}): Promise<number> {
+    checkQuery(query);
     const { store, namespace } = this.#world;
     return store.count({ ...query, namespace, limit: query.limit ?? 1_000_000 });
   }
