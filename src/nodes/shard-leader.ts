@@ -68,7 +68,7 @@ export class ShardLeader {
       const hosts = (this.#world.table(type)?.hosts ?? [])
         .filter(({ incarnation }) => !known.leaving.has(incarnation) && this.#world.host(incarnation) !== undefined)
         .map((host) => this.#shardHost(host));
-      this.perform(type, known.shards.setRegions(hosts, now), now);
+      this.perform(type, known.shards.setRegions(hosts, now, known.leaving), now);
     }
   }
 

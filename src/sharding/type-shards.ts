@@ -118,12 +118,16 @@ export class TypeShards {
 
   // ——— Hosts.
 
-  /** Who may be a home from now on. Whoever was one and may not be any more hands its shards over. */
-  setRegions(hosts: readonly ShardHost[], now: number): ShardEffect[] {
+  /**
+   * Who may be a home from now on. Whoever was one and may not be any more hands its shards over, and so does whoever has said that it
+   * leaves: it may be a home from before this leader, and may never have been one of those that could be.
+   */
+  setRegions(hosts: readonly ShardHost[], now: number, leaving: Iterable<string> = []): ShardEffect[] {
     const before = this.#regions;
     this.#regions = new Map(hosts.map((host) => [host.incarnation, host]));
     for (const incarnation of this.#regions.keys()) this.#leaving.delete(incarnation);
     for (const incarnation of before.keys()) if (!this.#regions.has(incarnation)) this.#leaving.add(incarnation);
+    for (const incarnation of leaving) if (!this.#regions.has(incarnation)) this.#leaving.add(incarnation);
     this.#lookAt = Math.min(this.#lookAt, now + SOON_MS);
     const effects: ShardEffect[] = [];
     // What could not be placed for want of hosts can be now.

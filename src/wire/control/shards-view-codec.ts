@@ -26,6 +26,7 @@ const readReason = (reason: string): MoveReason => oneOf(reason, MOVE_REASONS, "
 const atMost = <T>(list: readonly T[]): readonly T[] =>
   list.length <= MOST_SHARDS ? list : refuse(`${list.length} shards are more than there can be`);
 const maybe = (host: string | undefined): string | undefined => (host === undefined ? undefined : readHost(host));
+const readMs = (ms: number): number => (ms >= 0 && Number.isFinite(ms) ? ms : refuse("nothing takes that long"));
 const readHost = (host: string): string => readId(host, "a host");
 
 // ——— What is seen.
@@ -79,12 +80,12 @@ function readShardHost({ region, leaving, actors, silent }: proto.DescribedShard
 
 const readMove = ({ shard, phase, reason, from, to, forMs, waitsFor }: proto.DescribedMove): ShardMove => ({
   ...{ shard, phase: oneOf(phase, PHASES, "the phase of a move"), reason: readReason(reason) },
-  ...{ from: readHost(from), to: maybe(to), forMs: readTime(forMs), waitsFor: waitsFor.map(readHost) },
+  ...{ from: readHost(from), to: maybe(to), forMs: readMs(forMs), waitsFor: waitsFor.map(readHost) },
 });
 
 const readMoved = ({ shard, reason, from, to, tookMs, forced, at }: proto.DescribedMoved): ShardMoved => ({
   ...{ shard, reason: readReason(reason), from: readHost(from), to: maybe(to) },
-  ...{ tookMs: readTime(tookMs), forced, at: readTime(at) },
+  ...{ tookMs: readMs(tookMs), forced, at: readTime(at) },
 });
 
 // ——— What is to be done.
