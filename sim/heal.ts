@@ -77,7 +77,15 @@ async function tablesProblem(stage: Stage): Promise<string> {
     if (unsettled.length > 0)
       return unsettled.map(({ type, phase, waitsFor }) => `${type} ${phase} ${waitsFor}`).join();
     const strange = hosts.filter(({ state }) => state !== "member");
-    return strange.map(({ address, state }) => `${address} is ${state}`).join();
+    if (strange.length > 0) return strange.map(({ address, state }) => `${address} is ${state}`).join();
+    // Types that were taken up again come a moment later.
+    const missing = stage.players.flatMap(({ host, planned, types }) => {
+      const { address = "" } = host.app.host.status();
+      const own = tables.filter(({ namespace, hosts }) => namespace === planned.namespace && hosts.includes(address));
+      const missed = types.filter((name) => !own.some(({ type }) => type === name));
+      return missed.map((type) => `${address} is not in the table of ${type}`);
+    });
+    return missing.join();
   } catch (error) {
     return String(error);
   }
