@@ -5,6 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import { LimpetError } from "../../kernel/errors.ts";
 import { faultOf, type StoreFault, storeFault } from "./faults.ts";
+import { PreparedQuery } from "./prepared-query.ts";
 import type { PostgresSettings } from "./settings.ts";
 import { BRIEFLY_MS } from "./while-held.ts";
 
@@ -35,6 +36,11 @@ export class Connections implements Runner {
   readonly #pool: pg.Pool;
   readonly #sockets = new Set<Socket>();
   readonly #underWay = new Set<Promise<unknown>>();
+  /** Free ones, the latest used last. The pool lends them to us for good: its own ways of lending cost more than a short statement. */
+  readonly #free: pg.PoolClient[] = [];
+  /** How many were always free since somebody last looked: so many are too many. */
+  #spare = 0;
+  #looking: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
 
   /** `driver` and `max`: how these connect, and how many there are at most. */
@@ -48,7 +54,7 @@ export class Connections implements Runner {
     });
     // Without these two an idle connection that dies, or one that dies in use, would end the process.
     this.#pool.on("error", (error) => this.#lost(error));
-    this.#pool.on("connect", (client) => client.on("error", () => undefined));
+    this.#pool.on("connect", (client) => client.on("error", (error) => this.#broke(client as pg.PoolClient, error)));
   }
 
   /** Keeps `work` among what `close` waits for. Refused when the store is closed. */
@@ -91,12 +97,12 @@ export class Connections implements Runner {
   }
 
   async #together<T>(work: (runner: Runner) => Promise<T>): Promise<T> {
-    const client = await this.#connect("doubtful");
+    const client = this.#free.pop() ?? (await this.#connect("doubtful"));
     let isBroken = false;
     // Until the end is sent, surely nothing was applied.
-    const ask = async (query: pg.QueryConfig | string, use: Use) => {
+    const ask = async <Answer>(asking: Promise<Answer>, use: Use): Promise<Answer> => {
       try {
-        return await client.query<unknown[]>(query as pg.QueryArrayConfig);
+        return await asking;
       } catch (error) {
         const fault = faultOf(error, "statement");
         isBroken ||= fault.broken;
@@ -104,18 +110,15 @@ export class Connections implements Runner {
       }
     };
     try {
-      await ask(BEGIN, "harmless");
-      const done = await work({
-        run: async ({ name, text }, values) =>
-          (await ask({ name, text, values, rowMode: "array" } as pg.QueryConfig, "harmless")).rows,
-      });
-      await ask("COMMIT", "doubtful");
+      await ask(client.query(BEGIN), "harmless");
+      const done = await work({ run: (statement, values) => ask(answerOf(client, statement, values), "harmless") });
+      await ask(client.query("COMMIT"), "doubtful");
       return done;
     } catch (error) {
-      if (!isBroken) await ask("ROLLBACK", "harmless").catch(() => undefined);
+      if (!isBroken) await ask(client.query("ROLLBACK"), "harmless").catch(() => undefined);
       throw error;
     } finally {
-      client.release(isBroken);
+      this.#putBack(client, isBroken);
     }
   }
 
@@ -125,17 +128,44 @@ export class Connections implements Runner {
     });
   }
 
-  async #once({ name, text }: Statement, values: unknown[], use: Use): Promise<Row[]> {
-    const client = await this.#connect(use);
+  async #once(statement: Statement, values: unknown[], use: Use): Promise<Row[]> {
+    const client = this.#free.pop() ?? (await this.#connect(use));
     try {
-      const { rows } = await client.query<unknown[]>({ name, text, values, rowMode: "array" });
-      client.release();
+      const rows = await answerOf(client, statement, values);
+      this.#putBack(client, false);
       return rows;
     } catch (error) {
       const fault = faultOf(error, "statement");
-      client.release(fault.broken);
+      this.#putBack(client, fault.broken);
       throw storeFault(fault, use, this.#settings.location);
     }
+  }
+
+  #putBack(client: pg.PoolClient, isBroken: boolean): void {
+    // Who waits for one has it from the pool.
+    if (isBroken || this.#pool.waitingCount > 0 || this.#closing !== undefined) {
+      client.release(isBroken);
+      return;
+    }
+    this.#spare = Math.min(this.#spare, this.#free.length);
+    this.#free.push(client);
+    this.#looking ??= setTimeout(() => this.#look(), IDLE_MS).unref();
+  }
+
+  /** Those that nobody needed for a while are given up. */
+  #look(): void {
+    for (const client of this.#free.splice(0, Math.min(this.#spare, this.#free.length))) client.release(true);
+    this.#spare = this.#free.length;
+    this.#looking = this.#spare === 0 ? undefined : setTimeout(() => this.#look(), IDLE_MS).unref();
+  }
+
+  /** One that is in use tells it by its statement. */
+  #broke(client: pg.PoolClient, error: unknown): void {
+    const place = this.#free.indexOf(client);
+    if (place === -1) return;
+    this.#free.splice(place, 1);
+    client.release(true);
+    this.#lost(error);
   }
 
   /** Waits for what is under way, then says goodbye; a connection that does not answer it is cut. */
@@ -146,6 +176,8 @@ export class Connections implements Runner {
 
   async #close(): Promise<void> {
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
+    clearTimeout(this.#looking);
+    for (const client of this.#free.splice(0)) client.release();
     await this.#pool.end();
     const open = [...this.#sockets];
     const closed = open.map((socket) => new Promise((resolve) => socket.once("close", resolve)));
@@ -167,4 +199,11 @@ export class Connections implements Runner {
     const { text } = faultOf(error, "statement");
     this.#settings.log.warn("store.connection-lost", { store: this.#settings.location, reason: text });
   }
+}
+
+function answerOf(client: pg.PoolClient, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+  return new Promise((resolve, reject) => {
+    const answered = (error: unknown, rows: Row[]) => (error ? reject(error) : resolve(rows));
+    client.query(new PreparedQuery(statement, values, client, answered) as unknown as pg.Submittable);
+  });
 }

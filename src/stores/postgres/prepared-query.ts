@@ -1,0 +1,150 @@
+// A prepared statement on its way, in the driver's own terms (a "submittable"). The driver's usual query asks the server to describe the
+// rows each time, writes every message on its own and builds much that nobody looks at here: as much work as all the rest of a short
+// statement. This one is prepared and described when a connection meets it first; from then on it is one write, and its rows are arrays.
+//
+// What a connection has once described stays so: the server refuses a statement whose columns have changed since (faults.ts, 0A000).
+import type pg from "pg";
+import { invariant, LimpetError } from "../../kernel/errors.ts";
+import type { Row, Statement } from "./connections.ts";
+
+/** As the driver's connection is; what it says of itself leaves out what was prepared. */
+interface Wire extends pg.Connection {
+  readonly parsedStatements: Readonly<Record<string, string>>;
+}
+
+type Read = (text: string) => unknown;
+interface Column {
+  readonly dataTypeID: number;
+}
+
+/** How to read the columns of each statement that a connection has described. */
+const described = new WeakMap<object, Map<string, readonly Read[]>>();
+
+const DESCRIBE = Buffer.from([0x44, 0, 0, 0, 6, 0x50, 0]);
+const EXECUTE = Buffer.from([0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0]);
+const SYNC = Buffer.from([0x53, 0, 0, 0, 4]);
+const PLAIN_END = Buffer.concat([EXECUTE, SYNC]);
+const DESCRIBED_END = Buffer.concat([DESCRIBE, EXECUTE, SYNC]);
+
+type Answered = (error: unknown, rows: Row[]) => void;
+/** Bytes travel in the server's own format, everything else as text; undefined: nothing. */
+type Sent = string | Buffer | undefined;
+
+export class PreparedQuery {
+  /** The driver remembers by these what a connection has prepared. */
+  readonly name: string;
+  readonly text: string;
+  /** The driver puts its own around it, with the time that it waits for an answer. */
+  callback: Answered;
+  readonly #values: readonly Sent[];
+  readonly #readerOf: (oid: number) => Read;
+  readonly #rows: Row[] = [];
+  #columns: readonly Read[] | undefined;
+  #failed: unknown;
+
+  constructor({ name, text }: Statement, values: readonly unknown[], client: pg.ClientBase, callback: Answered) {
+    this.name = name;
+    this.text = text;
+    this.callback = callback;
+    this.#values = values.map(sent);
+    this.#readerOf = (oid) => client.getTypeParser(oid, "text") as Read;
+  }
+
+  /** Called by the driver; what it gives back is what is wrong with it. */
+  submit(connection: pg.Connection): Error | undefined {
+    const { name, text } = this;
+    const wire = connection as Wire;
+    const prepared = wire.parsedStatements[name];
+    if (prepared !== undefined && prepared !== text) {
+      return new LimpetError("INVARIANT", `${name} stands for two statements`);
+    }
+    this.#columns = described.get(wire)?.get(name);
+    const bytes = messages(name, this.#values, this.#columns === undefined ? DESCRIBED_END : PLAIN_END);
+    // That nothing can be written is told by the stream itself.
+    if (!wire.stream.writable) return undefined;
+    if (prepared !== undefined) {
+      wire.stream.write(bytes);
+      return undefined;
+    }
+    wire.stream.cork();
+    wire.parse({ name, text, types: [] }, true);
+    wire.stream.write(bytes);
+    wire.stream.uncork();
+    return undefined;
+  }
+
+  handleRowDescription({ fields }: { readonly fields: readonly Column[] }): void {
+    this.#columns = fields.map(({ dataTypeID }) => this.#readerOf(dataTypeID));
+  }
+
+  handleDataRow({ fields }: { readonly fields: unknown[] }): void {
+    const columns = this.#columns!;
+    try {
+      for (let i = 0; i < fields.length; i++) {
+        if (fields[i] !== null) fields[i] = columns[i]!(fields[i] as string);
+      }
+      this.#rows.push(fields);
+    } catch (error) {
+      this.#failed ??= error;
+    }
+  }
+
+  handleReadyForQuery(connection: pg.Connection): void {
+    const known = described.get(connection) ?? new Map<string, readonly Read[]>();
+    if (!known.has(this.name)) described.set(connection, known.set(this.name, this.#columns ?? []));
+    this.callback(this.#failed, this.#rows);
+  }
+
+  handleError(error: unknown): void {
+    this.callback(error, []);
+  }
+
+  handleCommandComplete(): void {}
+
+  handleEmptyQuery(): void {}
+}
+
+/** Binds the values to the statement and says what is to be done with it, in one piece. */
+function messages(name: string, values: readonly Sent[], end: Buffer): Buffer {
+  const sizes = new Array<number>(values.length);
+  // Portal and name with their zeros; how many formats, values and formats of columns there are; the one format of columns.
+  let size = 5 + 1 + Buffer.byteLength(name) + 1 + 2 + 2 + 2 + 2;
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i];
+    sizes[i] = value === undefined ? 0 : typeof value === "string" ? Buffer.byteLength(value) : value.length;
+    size += 2 + 4 + sizes[i]!;
+  }
+  const bytes = Buffer.allocUnsafe(size + end.length);
+  bytes[0] = 0x42;
+  bytes.writeInt32BE(size - 1, 1);
+  bytes[5] = 0;
+  let at = 6 + bytes.write(name, 6);
+  bytes[at++] = 0;
+  at = bytes.writeInt16BE(values.length, at);
+  for (const value of values) at = bytes.writeInt16BE(typeof value === "object" ? 1 : 0, at);
+  at = bytes.writeInt16BE(values.length, at);
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i];
+    at = bytes.writeInt32BE(value === undefined ? -1 : sizes[i]!, at);
+    if (typeof value === "string") at += bytes.write(value, at);
+    else if (value !== undefined) at += value.copy(bytes, at);
+  }
+  at = bytes.writeInt16BE(1, at);
+  at = bytes.writeInt16BE(0, at);
+  end.copy(bytes, at);
+  return bytes;
+}
+
+function sent(value: unknown): Sent {
+  switch (typeof value) {
+    case "string":
+      return value;
+    case "number":
+    case "boolean":
+      return String(value);
+    default:
+      if (value === null || value === undefined) return undefined;
+      invariant(value instanceof Buffer, "a value is a text, a number, a flag, bytes or nothing");
+      return value;
+  }
+}
