@@ -52,10 +52,13 @@ const ours = (): [Statement, RegExp | undefined][] => [
     ]),
   ),
   ...(["keep", "rest", "close"] as const).flatMap((fate) =>
-    [false, true].map((takes): [Statement, RegExp] => [
-      appendOne(SCHEMA, fate, takes),
-      /^workflow_(tasks_pkey|inbox_pkey|inbox_ref_key_key)$/,
-    ]),
+    [0, 1, 2, 3, 4, 5, 6, 7]
+      .map((bits) => ({ fate, hasPage: (bits & 1) > 0, takes: (bits & 2) > 0, isSticky: (bits & 4) > 0 }))
+      .filter(({ takes, isSticky }) => fate !== "close" || !(takes || isSticky))
+      .map((form): [Statement, RegExp] => [
+        appendOne(SCHEMA, form).statement,
+        /^workflow_(tasks_pkey|inbox_pkey|inbox_ref_key_key)$/,
+      ]),
   ),
   [readSteps(SCHEMA), REF],
   [findPages(SCHEMA), /^workflow_pages_pkey$/],

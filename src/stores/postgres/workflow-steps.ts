@@ -7,7 +7,7 @@ import { bigints, texts } from "./arrays.ts";
 import type { Connections, Row, Runner, Statement } from "./connections.ts";
 import { doubted } from "./faults.ts";
 import { isLocked } from "./while-held.ts";
-import { appendOne, appendOneValues } from "./workflow-append-one.ts";
+import { type AppendOneRow, AppendOnes } from "./workflow-append-one.ts";
 import {
   type AppendRow,
   appendPages,
@@ -29,6 +29,12 @@ interface Pending {
   outcome: AppendOutcome | undefined;
 }
 
+/** What is known of a step that was done. */
+interface Done {
+  readonly arrived: number;
+  readonly isWatched: boolean;
+}
+
 export interface StepOptions {
   readonly connections: Connections;
   readonly schema: string;
@@ -41,6 +47,7 @@ export interface StepOptions {
 
 export class WorkflowSteps {
   readonly #options: StepOptions;
+  readonly #ones: AppendOnes;
   readonly #statements = new Map<string, Statement>();
   readonly #read: Statement;
   readonly #find: Statement;
@@ -49,6 +56,7 @@ export class WorkflowSteps {
 
   constructor(options: StepOptions) {
     this.#options = options;
+    this.#ones = new AppendOnes(options.schema);
     this.#read = readSteps(options.schema);
     this.#find = findPages(options.schema);
     this.#rewrite = rewriteRuns(options.schema);
@@ -56,6 +64,11 @@ export class WorkflowSteps {
   }
 
   async append(batch: readonly Append[]): Promise<AppendOutcome[]> {
+    const [first] = batch;
+    if (batch.length === 1 && isPlain(first!)) {
+      const outcome = await this.#alone(first!);
+      if (outcome !== undefined) return [outcome];
+    }
     const all = batch.map((step): Pending => ({ step, outcome: undefined }));
     const inOrder = all.slice().sort((a, b) => a.step.ref - b.step.ref);
     // Answers are told apart by run.
@@ -73,6 +86,19 @@ export class WorkflowSteps {
       throw all.some(({ outcome }) => outcome !== undefined) ? doubted(failed.reason) : failed.reason;
     }
     return all.map(({ outcome }) => outcome!);
+  }
+
+  /** The shortest way, for a run that goes on alone. Undefined: it was not done, and whether it is lost is to be found out. */
+  async #alone(step: Append): Promise<AppendOutcome | undefined> {
+    try {
+      const deeds = this.#options.deeds();
+      const done = await this.#runOne(this.#options.connections, step, deeds);
+      deeds.tell();
+      return done === undefined ? undefined : { kind: "done", starts: [], ...done };
+    } catch (error) {
+      if (isLocked(error)) return undefined;
+      throw error;
+    }
   }
 
   /** A row that somebody holds for long is found by halves, so that it hinders no other. */
@@ -156,12 +182,15 @@ export class WorkflowSteps {
   }
 
   /** How many have arrived at those that were done, and whether their end is waited for. */
-  async #step(runner: Runner, pending: readonly Pending[], deeds: Deeds) {
+  async #step(runner: Runner, pending: readonly Pending[], deeds: Deeds): Promise<Map<number, Done>> {
     const steps = pending.map(({ step }) => step);
-    const rows = steps.length === 1 ? await this.#runOne(runner, steps[0]!) : await this.#runAll(runner, steps);
-    const done = new Map<number, { arrived: number; isWatched: boolean }>();
+    const done = new Map<number, Done>();
+    if (steps.length === 1) {
+      const one = await this.#runOne(runner, steps[0]!, deeds);
+      return one === undefined ? done : done.set(steps[0]!.ref, one);
+    }
     let count = 0;
-    for (const row of rows as unknown as AppendRow[]) {
+    for (const row of (await this.#runAll(runner, steps)) as unknown as AppendRow[]) {
       const [ref, arrived, isWatched, toldIn] = row;
       if (ref === null) count = arrived;
       else done.set(ref, { arrived, isWatched });
@@ -173,11 +202,13 @@ export class WorkflowSteps {
     return done;
   }
 
-  #runOne(runner: Runner, step: Append): Promise<Row[]> {
-    const { kind } = step.fate;
-    const takes = step.taken > 0;
-    const statement = this.#statement(`one ${kind} ${takes}`, () => appendOne(this.#options.schema, kind, takes));
-    return runner.run(statement, appendOneValues(step), "doubtful");
+  async #runOne(runner: Runner, step: Append, deeds: Deeds): Promise<Done | undefined> {
+    const one = this.#ones.for(step);
+    const [row] = await runner.run(one.statement, one.valuesOf(step), "doubtful");
+    if (row === undefined) return undefined;
+    const [arrived, isWatched, toldIn] = row as unknown as AppendOneRow;
+    if (toldIn !== null) deeds.news(toldIn);
+    return { arrived, isWatched };
   }
 
   #runAll(runner: Runner, steps: readonly Append[]): Promise<Row[]> {
