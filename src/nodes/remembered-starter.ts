@@ -25,8 +25,10 @@ export interface StarterWorld {
 const PAGE = 1_000;
 /** Those that are being started at the same time. */
 const AT_ONCE = 200;
-/** A shard that is about to move, a host without room, a store that does not answer. */
+/** A shard that is about to move, a store that does not answer. */
 const PAUSE_MS = 200;
+/** A host without room has some when others are idle. */
+const NO_ROOM_MS = 2_000;
 /** Starts follow each other in little groups, so that not each of them needs a timer. */
 const GROUP_MS = 20;
 /** Those that wait to be started again. When there are more their shards are gone through once more instead. */
@@ -210,7 +212,7 @@ export class RememberedStarter {
       if (this.#isOver || where === "elsewhere") return "never";
       const now = clock.monotonic();
       if (where === "wait" || !catalog.mayBegin(now)) return "wait";
-      if (!catalog.hasRoom) await this.#pause(PAUSE_MS);
+      if (!catalog.hasRoom) await this.#pause(NO_ROOM_MS);
       else if (this.#underWay >= AT_ONCE) await this.#pause(PAUSE_MS);
       else if (this.#nextAt - now > GROUP_MS) await this.#pause(this.#nextAt - now);
       else return "now";
