@@ -167,3 +167,60 @@ describe("what nobody can mean", () => {
     }
   });
 });
+
+describe("what the code of a workflow says", () => {
+  it("no sleep is too long, and none that is over already waits", async () => {
+    const sleeps = workflow("sleeps", async (ctx) => {
+      await ctx.until(-1);
+      await Promise.race([
+        ctx.sleep("10000000d"),
+        ctx.until(1e18),
+        ctx.signal("x", { within: "10000000d" }),
+        ctx.sleep(1),
+      ]);
+      return "awake";
+    });
+    await using app = await testLimpet({ workflows: [sleeps] });
+    const handle = await app.workflows.start(sleeps);
+    await app.advance("1s");
+    await app.advance("1s");
+    assert.equal((await handle.describe()).blocked, undefined);
+    assert.equal(await handle.result(), "awake");
+  });
+
+  it("about children is checked", async () => {
+    const parent = workflow("parent", async (ctx): Promise<unknown[]> => {
+      const wrong: object[] = [{ onParentClose: "forget" }, { queue: "" }, { id: "a/b" }];
+      return wrong.map((options) => {
+        try {
+          return ctx.child("kid", options);
+        } catch (thrown) {
+          return isLimpetError(thrown) && thrown.code;
+        }
+      });
+    });
+    await using app = await testLimpet({ workflows: [parent] });
+    const handle = await app.workflows.start(parent);
+    assert.deepEqual(await handle.result(), ["WORKFLOW_INVALID", "NAME_INVALID", "NAME_INVALID"]);
+  });
+
+  it("a child of a workflow whose id is as long as it may be has an id", async () => {
+    const kid = workflow("kid", async (ctx) => ctx.info.workflowId);
+    const parent = workflow("parent", async (ctx) => ctx.child(kid));
+    await using app = await testLimpet({ workflows: [parent, kid] });
+    const long = await app.workflows.start(parent, { id: "p".repeat(512) });
+    assert.match(await long.result(), /^[\w-]{10,}$/);
+    assert.match(await (await app.workflows.start(parent, { id: "p" })).result(), /^p\./);
+  });
+
+  it("a condition that throws the first time throws where it is waited for", async () => {
+    const asks = workflow("asks", async (ctx) => {
+      const throws = (): boolean => {
+        throw new RangeError("never");
+      };
+      return ctx.condition(throws).catch((thrown: Error) => thrown.message);
+    });
+    await using app = await testLimpet({ workflows: [asks] });
+    assert.equal(await (await app.workflows.start(asks)).result(), "never");
+  });
+});

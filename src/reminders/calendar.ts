@@ -2,9 +2,6 @@
 
 export const DAY = 86_400_000;
 
-/** The last millisecond of the year 9999. Nothing is due later. */
-export const END_OF_TIME = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
-
 const LENGTHS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /** `month` counts from 0 and may be out of range, also below. */

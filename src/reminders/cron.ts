@@ -8,7 +8,8 @@
 //   matching time, in the repeated hour as well, and what is skipped is skipped.
 // The first rule needs no cases: the clock's highest reading so far only ever rises, and the expression matches at the
 // first moment at which that reading arrives at, or passes, a matching time.
-import { DAY, END_OF_TIME } from "./calendar.ts";
+import { END_OF_TIME } from "../kernel/end-of-time.ts";
+import { DAY } from "./calendar.ts";
 import { FIELDS, parseField } from "./cron-field.ts";
 import { CronPattern } from "./cron-pattern.ts";
 import { checkText, refuse, shown } from "./refusal.ts";

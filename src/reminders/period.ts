@@ -1,6 +1,7 @@
 // A length of time as a schedule knows it: months and days are stepped on the calendar of a time zone, milliseconds are
 // exact. Many steps are counted from where they began and never from the step before, so nothing drifts.
-import { addToWall, DAY, END_OF_TIME } from "./calendar.ts";
+import { END_OF_TIME } from "../kernel/end-of-time.ts";
+import { addToWall, DAY } from "./calendar.ts";
 import type { Zone } from "./zone.ts";
 
 export interface Period {

@@ -1,6 +1,7 @@
 // The rules of a schedule, whatever format it was written in: from its parts, each of them understood, to what is kept.
+
+import { END_OF_TIME } from "../kernel/end-of-time.ts";
 import { invariant } from "../kernel/errors.ts";
-import { END_OF_TIME } from "./calendar.ts";
 import { nextMatch, parseCron } from "./cron.ts";
 import { averageLength, isExact, type Period, stepsFrom } from "./period.ts";
 import { refuse, shown } from "./refusal.ts";

@@ -1,8 +1,8 @@
 // What a user may say about when a reminder ticks, and the plain data that is kept of it. Everything that makes no sense
 // is refused here, with what to write instead, so that nothing later has to ask.
 import { type Duration, parseDuration } from "../kernel/durations.ts";
+import { END_OF_TIME } from "../kernel/end-of-time.ts";
 import type { Missed, ScheduleOptions } from "../ports/reminder-options.ts";
-import { END_OF_TIME } from "./calendar.ts";
 import { isLocalInstant, looksLikeInstant, parseInstant } from "./instant.ts";
 import { parseIsoDuration } from "./iso-duration.ts";
 import { exactly, isExact, type Period } from "./period.ts";

@@ -1,6 +1,6 @@
 // Whether a value read from a store is a schedule. What is kept was checked when it was set; a row that was damaged or
 // edited since must not bring the arithmetic of ticks into a loop without end.
-import { END_OF_TIME } from "./calendar.ts";
+import { END_OF_TIME } from "../kernel/end-of-time.ts";
 import { parseCron } from "./cron.ts";
 import { averageLength, isExact, type Period } from "./period.ts";
 import type { Schedule } from "./schedule.ts";

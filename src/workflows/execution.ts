@@ -351,8 +351,15 @@ export class Execution {
     return this.#waits.forAnswer(n, kind);
   }
 
+  /** What the test throws is thrown where it is waited for, also when it is looked at for the first time. */
   until(test: () => boolean, withinMs: number | undefined): Promise<boolean> {
-    return test() ? Promise.resolve(true) : this.#waits.forCondition(test, this.#timer(withinMs));
+    let isTrue: boolean;
+    try {
+      isTrue = test();
+    } catch (thrown) {
+      return Promise.reject(thrown);
+    }
+    return isTrue ? Promise.resolve(true) : this.#waits.forCondition(test, this.#timer(withinMs));
   }
 
   /** Worked out now, or as it was recorded. */

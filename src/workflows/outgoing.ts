@@ -1,5 +1,6 @@
 // What follows from what a run has decided: timers and queued activities, runs that are started, what others are told. All of it is
 // written in the same transaction as the decisions.
+import { END_OF_TIME } from "../kernel/end-of-time.ts";
 import { toWire } from "../kernel/values.ts";
 import type { ReminderBook } from "../ports/reminder-book.ts";
 import type { ReminderKey, ReminderWrite } from "../ports/reminders.ts";
@@ -79,7 +80,8 @@ export class Dispatcher {
   }
 
   #set(key: ReminderKey, at: number | undefined, data: unknown): ReminderWrite {
-    const due = at === undefined ? 0 : new Date(at);
+    // Whoever sleeps until the end of time, or until before it began, is not told that there is no such moment.
+    const due = at === undefined ? 0 : new Date(Math.min(Math.max(at, 0), END_OF_TIME));
     return this.#needs.book.set(key, { due, data, onFailure: PERSISTENT });
   }
 

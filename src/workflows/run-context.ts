@@ -1,6 +1,7 @@
 // `ctx`, as the code of a workflow sees it: checks what it is given, and passes it on to the execution.
 import { parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
 import { checkId, checkMethod, checkType } from "../kernel/names.ts";
 import { Prng } from "../kernel/prng.ts";
 import { copyValue, toWire } from "../kernel/values.ts";
@@ -17,11 +18,13 @@ import type {
 } from "./context.ts";
 import { Continued } from "./continued.ts";
 import { type AnyWorkflow, checked, checkWorkflowId } from "./definition.ts";
-import type { Wire } from "./events.ts";
+import type { ParentClosePolicy, Wire } from "./events.ts";
 import type { Execution } from "./execution.ts";
 import { HISTORY_SUGGESTED_BYTES, HISTORY_SUGGESTED_EVENTS } from "./history-budget.ts";
 import { inside, runInside } from "./inside.ts";
 import { checkPayload } from "./payload-size.ts";
+
+const POLICIES: readonly ParentClosePolicy[] = ["terminate", "cancel", "abandon"];
 
 type Named = string | { readonly signal: string } | { readonly query: string } | { readonly update: string };
 
@@ -138,26 +141,28 @@ export class RunContext implements WorkflowContext {
   child(of: string | AnyWorkflow, options: ChildOptions<unknown> = {}): Child<never> {
     const run = this.#acting("child()");
     const type = checked("workflow", typeof of === "string" ? of : of.name);
-    const workflowId =
-      options.id ??
-      `${run.started.workflowId}.${this.#dice
-        .child(`child ${this.#children++}`)
-        .id()
-        .slice(0, 8)}`;
+    const workflowId = options.id ?? this.#childId();
     checkWorkflowId(workflowId);
     const n = run.decide({
       kind: "ChildWorkflowScheduled",
       type,
       workflowId,
       input: payload(options.input, "the input"),
-      ...(options.queue !== undefined && { queue: options.queue }),
-      onParentClose: options.onParentClose ?? "terminate",
+      ...(options.queue !== undefined && { queue: checked("queue", options.queue) }),
+      onParentClose: policyOf(options.onParentClose),
     });
     const other = this.workflow(workflowId);
     return Object.assign(run.answerTo(n, "ChildWorkflowScheduled"), { workflowId, ...other }) as Child<never>;
   }
 
   #children = 0;
+
+  #childId(): string {
+    const { workflowId } = this.#run.started;
+    const own = this.#dice.child(`child ${this.#children++}`).id();
+    const named = `${workflowId}.${own.slice(0, 8)}`;
+    return Buffer.byteLength(named) > LIMITS.idBytes ? own : named;
+  }
 
   workflow(workflowId: string): OtherWorkflow {
     checkWorkflowId(workflowId);
@@ -245,6 +250,12 @@ export class RunContext implements WorkflowContext {
 
 function nameOf(what: "signal" | "query" | "update", name: Named): string {
   return checked(what, typeof name === "string" ? name : (name as Record<string, string>)[what]);
+}
+
+function policyOf(onParentClose: ParentClosePolicy = "terminate"): ParentClosePolicy {
+  if (POLICIES.includes(onParentClose)) return onParentClose;
+  const said = `"${String(onParentClose)}" is none of ${POLICIES.join(", ")}`;
+  throw new LimpetError("WORKFLOW_INVALID", `onParentClose: ${said}`);
 }
 
 /** As it is now: what the code does with it afterwards is its own affair. */
