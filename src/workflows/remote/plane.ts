@@ -25,6 +25,7 @@ import { RemoteControl } from "./control.ts";
 import { type Question, type QuestionKind, RemoteQuestions } from "./questions.ts";
 import { Refused } from "./refusal.ts";
 import { RemoteRuns } from "./runs.ts";
+import type { RemoteRun } from "./run.ts";
 import { RemoteTasks, type WorkflowTask } from "./tasks.ts";
 import { type Attempt, PollAnswers, Waiting } from "./waiting.ts";
 import type { RemoteWorker } from "./worker.ts";
@@ -247,6 +248,12 @@ export class RemotePlane {
   // ——— Questions.
 
   /** Of a run whose code is elsewhere. */
+  /** That worker should have the run in memory. */
+  async isWarm({ stickyWorker, stickyUntil = 0 }: StoredRun, run: RemoteRun, workerId: string): Promise<boolean> {
+    if (!this.world.isSticky || stickyWorker !== workerId || stickyUntil <= this.world.now()) return false;
+    return run.decidedAt >= (await this.workers.get(workerId)).since;
+  }
+
   async ask(run: StoredRun, name: string, input: Wire): Promise<Wire> {
     const workers = await this.workers.thatRun(run.queue, run.build, run.type);
     if (workers.length === 0) {

@@ -1,5 +1,6 @@
 // What runs whose code is elsewhere are asked: queries, and whether an update is fine. A question waits in the memory of the process that
-// was asked until one of the run's workers takes it and answers, or the time of whoever asks is over. Nothing of it is durable.
+// was asked until one of the run's workers takes it and answers, or the time of whoever asks is over. Whoever has taken a query has it for
+// as long as it waits; an update that is to be looked at goes to another worker when the first one is silent. Nothing of it is durable.
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { StoredRun } from "../../ports/workflows.ts";
@@ -9,16 +10,22 @@ import type { RemoteWorker } from "./worker.ts";
 
 export type QuestionKind = "query" | "update_validation";
 
-export interface Question {
+interface Asked {
   readonly id: string;
   readonly kind: QuestionKind;
   readonly run: StoredRun;
   readonly name: string;
   readonly input: Wire;
-  /** Who takes it has it until then, by the wall clock. */
-  readonly until: number;
+}
+
+/** As it was handed out. */
+export interface Question extends Asked {
   /** Whoever has taken it. */
-  worker: string | undefined;
+  readonly worker: string;
+  /** How often it was taken: 1 the first time. */
+  readonly attempt: number;
+  /** Who has taken it has it until then, by the wall clock. */
+  readonly until: number;
 }
 
 export interface QuestionHolder {
@@ -28,13 +35,19 @@ export interface QuestionHolder {
   readonly attempt: number;
 }
 
-interface Waiting extends Question {
+interface Waiting extends Asked {
   readonly answer: PromiseWithResolvers<Wire>;
+  /** When nobody waits for it any more. */
+  readonly end: number;
+  worker: string | undefined;
+  attempt: number;
+  /** When another worker may have it, by the clock that never jumps. */
+  freeAt: number;
 }
 
-/** A question is handed out once. */
-export const QUESTION_ATTEMPT = 1;
 const MOST = 1_000;
+/** Whoever is to look at an update and says nothing for so long is not waited for if another worker is there. */
+const VALIDATION_MS = 5_000;
 
 /** What is said of each kind. */
 const WORDS = {
@@ -43,6 +56,7 @@ const WORDS = {
     unclaimed: "query_task_not_claimed",
     unanswered: "query_worker_execution_timeout",
     unknown: "query_task_not_found",
+    again: "query_task_not_found",
     notLeased: "query_task_not_leased",
     notOwner: "query_task_not_leased",
     stale: "query_task_not_leased",
@@ -52,6 +66,7 @@ const WORDS = {
     unclaimed: "update_validator_worker_lost",
     unanswered: "update_validator_worker_lost",
     unknown: "update_validation_task_not_found",
+    again: "duplicate_update_validation_completion",
     notLeased: "update_validation_task_not_leased",
     notOwner: "update_validation_lease_owner_mismatch",
     stale: "stale_update_validation_completion",
@@ -62,6 +77,8 @@ export class RemoteQuestions {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #waiting = new Map<string, Waiting>();
+  /** Those that were answered lately. */
+  readonly #answered = new Set<string>();
   /** Somebody may want to take one. */
   asked: () => void = () => {};
 
@@ -76,8 +93,11 @@ export class RemoteQuestions {
     if (this.#waiting.size >= MOST) throw new Refused(429, words.full, "too many questions wait for a worker");
     const id = this.#random.id();
     const answer = Promise.withResolvers<Wire>();
-    const until = this.#clock.now() + withinMs;
-    const question: Waiting = { id, kind, run, name, input, until, worker: undefined, answer };
+    const end = this.#clock.now() + withinMs;
+    const question: Waiting = {
+      ...{ id, kind, run, name, input, end, answer },
+      ...{ worker: undefined, attempt: 0, freeAt: Number.POSITIVE_INFINITY },
+    };
     this.#waiting.set(id, question);
     const timer = this.#clock.after(withinMs, () => {
       const [reason, said] =
@@ -97,42 +117,68 @@ export class RemoteQuestions {
 
   /** The oldest one that this worker can answer. */
   claim(worker: RemoteWorker, kinds: readonly QuestionKind[]): Question | undefined {
+    const now = this.#clock.monotonic();
     for (const question of this.#waiting.values()) {
-      if (question.worker !== undefined || !kinds.includes(question.kind)) continue;
+      const isHeld = question.worker !== undefined && now < question.freeAt;
+      if (isHeld || !kinds.includes(question.kind)) continue;
       const { queue, type, build } = question.run;
       if (queue !== worker.queue || !worker.workflowTypes.includes(type)) continue;
       if (build !== undefined && build !== worker.build) continue;
       question.worker = worker.id;
-      return question;
+      question.attempt++;
+      const isQuery = question.kind === "query";
+      question.freeAt = isQuery ? Number.POSITIVE_INFINITY : now + VALIDATION_MS;
+      const { id, kind, run, name, input, attempt, end } = question;
+      const until = isQuery ? end : Math.min(end, this.#clock.now() + VALIDATION_MS);
+      return { id, kind, run, name, input, worker: worker.id, attempt, until };
     }
     return undefined;
   }
 
   /** Nobody reads the answer that it was in. */
-  giveBack(question: Question): void {
+  giveBack({ id, attempt }: Question): void {
+    const question = this.#waiting.get(id);
+    if (question?.attempt !== attempt) return;
     question.worker = undefined;
     this.asked();
   }
 
+  /** The run that whoever has it is asked about. */
+  runOf(holder: QuestionHolder): StoredRun {
+    return this.#held(holder).run;
+  }
+
   answer(holder: QuestionHolder, result: Wire): void {
-    this.#held(holder).answer.resolve(result);
+    this.#end(holder).answer.resolve(result);
   }
 
   refuse(holder: QuestionHolder, refusal: Refused): void {
-    this.#held(holder).answer.reject(refusal);
+    this.#end(holder).answer.reject(refusal);
+  }
+
+  /** What is said of it later finds it answered. */
+  #end(holder: QuestionHolder): Waiting {
+    const question = this.#held(holder);
+    this.#waiting.delete(question.id);
+    this.#answered.add(question.id);
+    for (const oldest of this.#answered) {
+      if (this.#answered.size <= MOST) break;
+      this.#answered.delete(oldest);
+    }
+    return question;
   }
 
   #held({ id, kind, worker, attempt }: QuestionHolder): Waiting {
     const question = this.#waiting.get(id);
     const words = WORDS[kind];
     if (question === undefined || question.kind !== kind) {
-      throw new Refused(404, words.unknown, "the question is answered already, or nobody waits for it any more");
+      const isAgain = this.#answered.has(id) && words.again !== words.unknown;
+      const what = "the question is answered already, or nobody waits for it any more";
+      throw isAgain ? new Refused(409, words.again, what) : new Refused(404, words.unknown, what);
     }
     if (question.worker === undefined) throw new Refused(409, words.notLeased, "nobody has taken this question");
     if (question.worker !== worker) throw new Refused(409, words.notOwner, "another worker has taken this question");
-    if (attempt !== QUESTION_ATTEMPT) throw new Refused(409, words.stale, "this is not the attempt that is under way");
-    // What is said of it later finds it answered.
-    this.#waiting.delete(id);
+    if (question.attempt !== attempt) throw new Refused(409, words.stale, "this is not the attempt that is under way");
     return question;
   }
 }

@@ -19,7 +19,9 @@ import {
   failQuery,
   pollQueries,
   pollValidations,
+  queryHistory,
   rejectUpdate,
+  validationHistory,
 } from "./question-handlers.ts";
 import { deregister, heartbeat, register } from "./worker-handlers.ts";
 import {
@@ -69,9 +71,11 @@ const ROWS: readonly Row[] = [
   ["POST", "worker/activity-tasks/*/fail", "worker", "fail_activity_task", failActivity],
   ["POST", "worker/activity-tasks/*/heartbeat", "worker", "activity_task_heartbeat", activityHeartbeat],
   ["POST", "worker/query-tasks/poll", "worker", "poll_query_tasks", pollQueries],
+  ["POST", "worker/query-tasks/*/history", "worker", "query_task_history", queryHistory],
   ["POST", "worker/query-tasks/*/complete", "worker", "complete_query_task", completeQuery],
   ["POST", "worker/query-tasks/*/fail", "worker", "fail_query_task", failQuery],
   ["POST", "worker/update-validation-tasks/poll", "worker", "poll_update_validation_tasks", pollValidations],
+  ["POST", "worker/update-validation-tasks/*/history", "worker", "update_validation_task_history", validationHistory],
   ["POST", "worker/update-validation-tasks/*/approve", "worker", "approve_update", approveUpdate],
   ["POST", "worker/update-validation-tasks/*/reject", "worker", "reject_update", rejectUpdate],
   ["GET", "workflows", "control", "list", listWorkflows],

@@ -228,7 +228,7 @@ describe("a run whose code is elsewhere", () => {
       `/worker/update-validation-tasks/${next.update_validation_task_id}/approve`,
       holder,
     );
-    assert.deepEqual(said(approveAgain), [404, "update_validation_task_not_found"]);
+    assert.deepEqual(said(approveAgain), [409, "duplicate_update_validation_completion"]);
     const task = await api.task("w1", "workflow", kinds);
     assert.equal((await good).body.update_status, "accepted");
     const { workflow_update_id: update_id } = task;

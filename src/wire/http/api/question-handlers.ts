@@ -1,10 +1,12 @@
 // Queries, and updates that are to be looked at before they count: asked of workers in other languages, and answered by them.
+import type { StoredRun } from "../../../ports/workflows.ts";
+import type { RemotePlane } from "../../../workflows/remote/plane.ts";
 import type { Question, QuestionHolder, QuestionKind } from "../../../workflows/remote/questions.ts";
-import { QUESTION_ATTEMPT } from "../../../workflows/remote/questions.ts";
 import { Refused } from "../../../workflows/remote/refusal.ts";
+import type { RemoteRun } from "../../../workflows/remote/run.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
-import { object, text, whole, words } from "./fields.ts";
-import { tellHistory } from "./history-events.ts";
+import { flag, object, text, whole, words } from "./fields.ts";
+import { askedPage, pageOf, readToken, tellPage } from "./history-pages.ts";
 import { argumentsOf, CODEC, readPayload } from "./payloads.ts";
 import { parsePoll } from "./polls.ts";
 
@@ -15,7 +17,7 @@ export async function pollQueries(call: ApiCall): Promise<ApiAnswer> {
   if (task === undefined) return ok({ task: null, poll_status: status });
   const told = {
     query_task_id: task.id,
-    query_task_attempt: QUESTION_ATTEMPT,
+    query_task_attempt: task.attempt,
     query_name: task.name,
     query_arguments: argumentsOf(task.input),
     ...(await tellRun(task, call)),
@@ -33,17 +35,19 @@ export async function tellValidation(task: Question, call: ApiCall): Promise<Rec
     task_kind: "update_validation",
     task_id: task.id,
     update_validation_task_id: task.id,
-    update_validation_attempt: QUESTION_ATTEMPT,
+    update_validation_attempt: task.attempt,
     update_name: task.name,
     update_arguments: argumentsOf(task.input),
     ...(await tellRun(task, call)),
   };
 }
 
-/** Everything that its worker needs to come to the same state. */
-async function tellRun({ run: stored, worker, until }: Question, { plane }: ApiCall): Promise<Record<string, unknown>> {
-  const run = await plane.runs.get(stored.ref, stored.events);
-  if (run === undefined) throw new Refused(404, "history_not_available", "the history of the run is gone");
+/** Everything that its worker needs to come to the same state; all of the history at once, unless it asks for less. */
+async function tellRun(question: Question, { plane, fields }: ApiCall): Promise<Record<string, unknown>> {
+  const { run: stored, worker, until } = question;
+  const run = await findRun(stored, plane);
+  const takesTail = flag(fields, "accept_history_tail") === true;
+  const after = takesTail && (await plane.isWarm(stored, run, worker)) ? Math.min(run.seen, stored.events) : 0;
   return {
     lease_owner: worker,
     lease_expires_at: isoTime(until),
@@ -54,9 +58,27 @@ async function tellRun({ run: stored, worker, until }: Question, { plane }: ApiC
     workflow_class: stored.type,
     workflow_arguments: argumentsOf(run.started.input),
     payload_codec: CODEC,
-    history_events: tellHistory(run, 0, stored.events, ALL),
+    ...tellPage(run, after, stored.events, askedPage(fields) ?? ALL),
     history_export: null,
   };
+}
+
+async function findRun(stored: StoredRun, plane: RemotePlane): Promise<RemoteRun> {
+  const run = await plane.runs.get(stored.ref, stored.events);
+  if (run === undefined) throw new Refused(404, "history_not_available", "the history of the run is gone");
+  return run;
+}
+
+export const queryHistory = (call: ApiCall): Promise<ApiAnswer> => history(call, "query");
+export const validationHistory = (call: ApiCall): Promise<ApiAnswer> => history(call, "update_validation");
+
+async function history(call: ApiCall, kind: QuestionKind): Promise<ApiAnswer> {
+  const { plane, fields } = call;
+  const holder = holderOf(call, kind);
+  const after = readToken(fields);
+  const stored = plane.questions.runOf(holder);
+  const page = tellPage(await findRun(stored, plane), after, stored.events, pageOf(fields));
+  return ok({ [`${kind}_task_id`]: holder.id, total_history_events: stored.events, ...page });
 }
 
 function holderOf({ names, fields }: ApiCall, kind: QuestionKind): QuestionHolder {

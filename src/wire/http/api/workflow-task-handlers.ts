@@ -6,10 +6,9 @@ import type { RemoteRun } from "../../../workflows/remote/run.ts";
 import type { TaskHolder, WorkflowTask } from "../../../workflows/remote/tasks.ts";
 import { keepsRuns, type RemoteWorker } from "../../../workflows/remote/worker.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
-import { HISTORY_PAGE, MOST_HISTORY_PAGE } from "./cluster-info.ts";
 import { parseCommands } from "./commands.ts";
 import { type Fields, flag, object, optionalText, optionalWhole, text, texts, whole, words } from "./fields.ts";
-import { tellHistory } from "./history-events.ts";
+import { pageOf, readToken, tellPage } from "./history-pages.ts";
 import { argumentsOf, CODEC } from "./payloads.ts";
 import { parsePoll } from "./polls.ts";
 import { tellValidation } from "./question-handlers.ts";
@@ -19,7 +18,7 @@ import { cacheNumbers, STICKY_MINOR } from "./worker-handlers.ts";
 
 export async function pollTasks(call: ApiCall): Promise<ApiAnswer> {
   const poll = parsePoll(call);
-  const pageSize = pageSizeOf(call.fields);
+  const pageSize = pageOf(call.fields);
   const kinds = texts(call.fields, "task_kinds");
   const takesTail = flag(call.fields, "accept_history_tail") ?? false;
   const { task, status } = await call.plane.pollTasks(poll, {
@@ -31,14 +30,10 @@ export async function pollTasks(call: ApiCall): Promise<ApiAnswer> {
   return ok({ task: told, poll_status: status });
 }
 
-const pageSizeOf = (fields: Fields): number =>
-  optionalWhole(fields, "history_page_size", 1, MOST_HISTORY_PAGE) ?? HISTORY_PAGE;
-
 /** `takesTail`: its worker can do with the events behind those it has in memory; the others it may ask for. */
 function tellTask(task: WorkflowTask, pageSize: number, takesTail: boolean): Record<string, unknown> {
   const { run, stored, mode } = task;
   const after = takesTail && mode === "sticky_hit_expected" ? task.seen : 0;
-  const events = tellHistory(run, after, task.last, pageSize);
   const sticky_worker_id = stored.stickyWorker ?? null;
   const sticky_until = isoTime(stored.stickyUntil);
   return {
@@ -51,11 +46,8 @@ function tellTask(task: WorkflowTask, pageSize: number, takesTail: boolean): Rec
     payload_codec: CODEC,
     arguments: argumentsOf(run.started.input),
     run_status: run.next === 1 ? "pending" : "running",
-    first_history_sequence: after + 1,
-    last_history_sequence: task.last,
     ...budgetOf(run, task.last),
-    history_events: events,
-    next_history_page_token: pageToken(after + events.length, task.last),
+    ...tellPage(run, after, task.last, pageSize),
     task_queue: stored.queue,
     connection: null,
     compatibility: stored.build ?? null,
@@ -90,9 +82,6 @@ function budgetOf(run: RemoteRun, events: number): Record<string, unknown> {
   };
 }
 
-const pageToken = (after: number, last: number): string | null =>
-  after >= last ? null : Buffer.from(String(after)).toString("base64");
-
 function holderOf({ names, fields }: ApiCall): TaskHolder {
   return {
     taskId: names[0]!,
@@ -103,19 +92,13 @@ function holderOf({ names, fields }: ApiCall): TaskHolder {
 
 export async function taskHistory(call: ApiCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
-  const token = text(call.fields, "next_history_page_token");
-  const after = /^\d{1,15}$/.exec(Buffer.from(token, "base64").toString())?.[0];
-  if (after === undefined) throw new Refused(400, "invalid_page_token", "the token is not one of this history");
+  const after = readToken(call.fields);
   const run = await call.plane.tasks.runOf(holder);
-  const events = tellHistory(run, Number(after), run.last, pageSizeOf(call.fields));
   return ok({
     task_id: holder.taskId,
     workflow_task_attempt: holder.attempt,
-    history_events: events,
-    first_history_sequence: Number(after) + 1,
-    last_history_sequence: run.last,
     ...budgetOf(run, run.last),
-    next_history_page_token: pageToken(Number(after) + events.length, run.last),
+    ...tellPage(run, after, run.last, pageOf(call.fields)),
   });
 }
 
