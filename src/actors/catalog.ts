@@ -288,7 +288,7 @@ export class Catalog implements Surroundings {
 
   /** A remembered actor comes to life here, without a call. `isKnown`: that it is remembered is sure. Resolves when it has. */
   async start(type: ActorType, id: string, isKnown: boolean): Promise<void> {
-    if (this.#stopping || type.activations.has(id)) return;
+    if (this.#stopping || type.activations.has(id) || this.types.get(type.name) !== type) return;
     const activation = this.#open(type, id);
     activation.isRemembered = isKnown;
     const turn = activation.ownTurn("start", type.options.callTimeoutMs, () => undefined);
@@ -433,6 +433,7 @@ export class Catalog implements Surroundings {
 
   /** Brings the gauges up to date; called when somebody looks. */
   measure(): void {
+    this.remembering?.measure();
     for (const { instruments, activations } of this.types.values()) instruments.active.set(activations.size);
   }
 

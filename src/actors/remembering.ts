@@ -11,6 +11,8 @@ export interface Remembering {
   forget(type: ActorType, id: string): Promise<void>;
   /** It has left memory, and nobody waits for it. */
   left(activation: Activation, reason: EndReason | undefined): void;
+  /** Brings the gauges up to date; called when somebody looks. */
+  measure(): void;
   /** There is one more type. */
   added(): void;
 }

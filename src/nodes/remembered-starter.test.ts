@@ -4,8 +4,10 @@ import { describe, it } from "node:test";
 import type { ActorType } from "../actors/actor-type.ts";
 import type { Catalog } from "../actors/catalog.ts";
 import { silentLog } from "../ports/log.ts";
+import { silentMeter } from "../ports/meter.ts";
 import type { ShardKey, Shards } from "../ports/shards.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
+import { rememberedInstruments } from "./remembered-instruments.ts";
 import { RememberedStarter } from "./remembered-starter.ts";
 import type { Standing } from "./shard-remembered.ts";
 
@@ -47,6 +49,7 @@ class Setting {
       { startsPerSecond, restartAfterMs: RESTART_MS },
       {
         ...{ clock: this.clock, log: silentLog, catalog: catalog as unknown as Catalog },
+        instruments: rememberedInstruments(silentMeter, "n", "T"),
         shards: { remembered: (...args: [ShardKey, string | undefined, number]) => this.#read(...args) } as Shards,
         standing: (_, shard) => (typeof this.standing === "string" ? this.standing : this.standing(shard)),
       },

@@ -11,6 +11,7 @@ import type { RememberedRule } from "../actors/lifetime-options.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Shards } from "../ports/shards.ts";
+import type { RememberedInstruments } from "./remembered-instruments.ts";
 import type { Standing } from "./shard-remembered.ts";
 
 export interface StarterWorld {
@@ -18,6 +19,7 @@ export interface StarterWorld {
   readonly log: Log;
   readonly catalog: Catalog;
   readonly shards: Shards;
+  readonly instruments: RememberedInstruments;
   standing(type: string, shard: number): Standing;
 }
 
@@ -66,7 +68,14 @@ export class RememberedStarter {
     return { shards: this.#line.size + (this.#scan === undefined ? 0 : 1), restarts: this.#restarts.size };
   }
 
-  /** The host has become the home of this shard, or of an actor in it more is to be known. */
+  /** Brings the gauges up to date; called when somebody looks. */
+  measure(): void {
+    const { instruments } = this.#world;
+    instruments.shards.set(this.waiting.shards);
+    instruments.restarts.set(this.waiting.restarts);
+  }
+
+  /** The host has become the home of this shard. */
   gained(shard: number): void {
     this.#line.delete(shard);
     this.#line.set(shard, undefined);
@@ -233,12 +242,14 @@ export class RememberedStarter {
   }
 
   #start(id: string, isKnown: boolean): void {
-    const { catalog, clock } = this.#world;
+    const { catalog, clock, instruments } = this.#world;
     this.#nextAt = Math.max(this.#nextAt, clock.monotonic()) + 1_000 / this.#rule.startsPerSecond;
     this.#underWay++;
     void catalog
       .start(this.#type, id, isKnown)
+      .then(() => instruments.started.add(1))
       .catch((err: unknown) => {
+        instruments.failed.add(1);
         this.#warn(id, err);
         // One that is still on its way may yet come to life.
         if (!this.#isRunning(id) && !this.#forgetting.has(id)) this.later(id);

@@ -84,6 +84,8 @@ describe("a remembered actor", () => {
     assert.deepEqual(events.toSorted(), ids.map((id) => `+${id}`).sort());
     for (const id of ids) assert.equal(await it.app.actor(Guard, id).inc(), 2);
     assert.equal(events.length, ids.length, "they were there");
+    assert.match(it.app.metrics(), /limpet_remembered_starts_total\{.*outcome="success",type="Guard"\} 50\n/);
+    assert.match(it.app.metrics(), /limpet_remembered_shards_waiting\{.*type="Guard"\} 0\n/);
   });
 
   it("is brought back to life when its process starts again in good order", async () => {

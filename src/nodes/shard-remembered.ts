@@ -12,8 +12,9 @@ import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
-import type { RememberedChange, Shards } from "../ports/shards.ts";
+import type { Shards } from "../ports/shards.ts";
 import { RememberedBook } from "./remembered-book.ts";
+import { rememberedInstruments } from "./remembered-instruments.ts";
 import { RememberedStarter } from "./remembered-starter.ts";
 
 /** Of a shard: its actors may come to life here now; this host is its home, but it cannot be told at the moment; it is not. */
@@ -49,7 +50,8 @@ const COMES_BACK: ReadonlySet<EndReason | undefined> = new Set<EndReason>([
 
 export class RememberedActors implements Remembering {
   readonly #world: RememberedWorld;
-  readonly #book: RememberedBook;
+  readonly #patienceMs: number;
+  #book: RememberedBook | undefined;
   readonly #starters = new Map<ActorType, RememberedStarter>();
   #looking: Timer | undefined;
   #lookAt = Number.POSITIVE_INFINITY;
@@ -59,7 +61,7 @@ export class RememberedActors implements Remembering {
 
   constructor(patienceMs: number, world: RememberedWorld) {
     this.#world = world;
-    this.#book = new RememberedBook(patienceMs, world);
+    this.#patienceMs = patienceMs;
   }
 
   /** From now on actors are brought back to life. */
@@ -75,6 +77,10 @@ export class RememberedActors implements Remembering {
     this.#isOver = true;
     this.#looking?.cancel();
     for (const starter of this.#starters.values()) starter.stop();
+  }
+
+  measure(): void {
+    for (const starter of this.#starters.values()) starter.measure();
   }
 
   // ——— Which shards there are.
@@ -132,8 +138,9 @@ export class RememberedActors implements Remembering {
     if (starter === undefined) {
       const rule = type.options.sharded?.remembered;
       invariant(rule !== undefined, "only remembered actors are brought back to life");
-      const { standing } = this.#world.known;
-      starter = new RememberedStarter(type, rule, { ...this.#world, standing });
+      const { meter, catalog, known } = this.#world;
+      const instruments = rememberedInstruments(meter, catalog.namespace, type.name);
+      starter = new RememberedStarter(type, rule, { ...this.#world, instruments, standing: known.standing });
       if (this.#isOver) starter.stop();
       this.#starters.set(type, starter);
     }
@@ -142,13 +149,15 @@ export class RememberedActors implements Remembering {
 
   // ——— What actors say.
 
-  #change(type: ActorType, id: string, isKept: boolean): RememberedChange {
+  async #write(type: ActorType, id: string, isKept: boolean): Promise<boolean> {
+    const { catalog, known } = this.#world;
+    this.#book ??= new RememberedBook(this.#patienceMs, this.#world);
     const shard = type.options.sharded!.shardOf(id);
-    return { namespace: this.#world.catalog.namespace, type: type.name, shard, id, isKept };
+    return this.#book.write(known.home(), { namespace: catalog.namespace, type: type.name, shard, id, isKept });
   }
 
-  async keep(type: ActorType, id: string): Promise<boolean> {
-    return this.#book.write(this.#world.known.home(), this.#change(type, id, true));
+  keep(type: ActorType, id: string): Promise<boolean> {
+    return this.#write(type, id, true);
   }
 
   async forget(type: ActorType, id: string): Promise<void> {
@@ -156,7 +165,7 @@ export class RememberedActors implements Remembering {
     const isOver = starter.forgets(id);
     try {
       // Who is not its home any more has nothing to say, and nothing to bring back.
-      await this.#book.write(this.#world.known.home(), this.#change(type, id, false));
+      await this.#write(type, id, false);
     } catch (error) {
       starter.later(id);
       throw error;
