@@ -97,6 +97,12 @@ function lifeLines(view: WorkflowView): string[] {
     safe(`Run ${runId} in queue ${queue}${bound}.`),
     `Started ${moment(startedAt, now)}${end}. History: ${plural(events, "event")}, ${formatBytes(bytes)}.`,
   ];
+  if (view.budget?.isContinueSuggested === true) {
+    const { suggested, most } = view.budget;
+    const from = `${plural(suggested.events, "event")} or ${formatBytes(suggested.bytes)}`;
+    const limit = `${plural(most.events, "event")} or ${formatBytes(most.bytes)}`;
+    lines.push(`It should continue as new: its history is longer than ${from}, and may have ${limit}.`);
+  }
   if (view.parent !== undefined) lines.push(safe(`Child of ${view.parent.workflowId} (run ${view.parent.runId}).`));
   if (view.continuedFrom !== undefined) lines.push(safe(`It continues run ${view.continuedFrom}.`));
   if (view.continuedAs !== undefined) lines.push(safe(`It goes on as run ${view.continuedAs}.`));
@@ -104,15 +110,14 @@ function lifeLines(view: WorkflowView): string[] {
   return lines;
 }
 
-function blockedLines({ blocked, workflowId }: WorkflowView, paint: Paint): string[] {
+function blockedLines({ blocked, workflowId, budget }: WorkflowView, paint: Paint): string[] {
   if (blocked === undefined) return [];
-  const id = shellWord(workflowId);
-  return [
-    paint("red", safe(`Its code could not go on: ${blocked}`)),
-    safe(
-      `It goes on by itself when a worker with code that fits tries it. To have it tried now: limpet workflows ${id} --wake`,
-    ),
-  ];
+  const now = `To have it tried now: limpet workflows ${shellWord(workflowId)} --wake`;
+  const [what, who] =
+    budget?.isParked === true
+      ? ["It is", "allows it more"]
+      : ["Its code could not go on:", "with code that fits tries it"];
+  return [paint("red", safe(`${what} ${blocked}`)), safe(`It goes on by itself when a worker ${who}. ${now}`)];
 }
 
 function waitingLines({ waitsFor, isCodeAsked, status, blocked, now }: WorkflowView, paint: Paint): string[] {

@@ -214,6 +214,21 @@ test("who works on one, why it is blocked, where it comes from and how it ended 
     blocked,
     /\nIts code could not go on: the history has A, and the code decides B\nIt goes on by itself .* limpet workflows o-1 --wake\n/,
   );
+  const budget = {
+    suggested: { events: 8_000, bytes: 4 * 1024 * 1024 },
+    most: { events: 50_000, bytes: 50 * 1024 * 1024 },
+  };
+  const reason = "parked: its history has 50001 events";
+  const full = { blocked: reason, task: task({ state: "ready", problem: reason }) };
+  workflows.view = view({ ...full, budget: { ...budget, isContinueSuggested: true, isParked: true } });
+  assert.match(
+    (await run("o-1")).stdout,
+    /\nIt is parked: its history has 50001 events\nIt goes on by itself when a worker allows it more\. .* --wake\n/,
+  );
+  assert.match(
+    (await run("o-1")).stdout,
+    /\nIt should continue as new: its history is longer than 8000 events or 4\.0 MiB, and may have 50000 events or 50\.0 MiB\.\n/,
+  );
   workflows.view = view({ status: "completed", closedAt: NOW, result: { ok: true }, waitsFor: [], task: undefined });
   assert.match(
     (await run("o-1")).stdout,

@@ -52,6 +52,7 @@ test("with nothing set, the defaults hold", () => {
     logLevel: "warn",
     cluster: true,
     clusterName: "",
+    clusterRoles: [],
     clusterHost: "127.0.0.1",
     linkPort: 0,
     schedulerPort: 0,
@@ -84,6 +85,8 @@ test("with nothing set, the defaults hold", () => {
     workerStickyTtl: 300_000,
     workerCacheRuns: 10_000,
     workerCacheMegabytes: 256,
+    workerHistoryEvents: 50_000,
+    workerHistoryMegabytes: 50,
   });
   assert.ok(Object.values(origins).every((origin) => origin.source === "default"));
   assert.equal(file, undefined);
@@ -121,6 +124,7 @@ test("every setting can come from every source", () => {
     logLevel: "debug",
     cluster: {
       name: "alpha",
+      roles: ["front"],
       host: "10.0.0.5",
       port: 1,
       schedulerPort: 2,
@@ -148,18 +152,20 @@ test("every setting can come from every source", () => {
       stickyTtl: "1m",
       cacheRuns: 4,
       cacheMegabytes: 5,
+      historyEvents: 60,
+      historyMegabytes: 7,
     },
   };
   const file = yaml(
     "namespace: n\nstore: 'memory:'\nhttp: { host: '::1', port: 0, tokens: [a, b] }\nidleTimeout: 2s\ncallTimeout: 1m\n" +
       "mailboxLimit: 5\nmaxResident: 6\nsticky: [Player, Cart]\ndrainTimeout: 1s\nstoreTimeout: 1s\nlogLevel: debug\n" +
       "schedulers: [10.0.0.1:7400, '[::1]:7400']\n" +
-      `cluster: { name: alpha, host: 10.0.0.5, port: 1, schedulerPort: 2, keys: [${KEY}, another-key-of-the-cluster],\n` +
+      `cluster: { name: alpha, roles: [front], host: 10.0.0.5, port: 1, schedulerPort: 2, keys: [${KEY}, another-key-of-the-cluster],\n` +
       "  lease: 20s, leaderLease: 400ms, roundTimeout: 1s, coalesce: 100ms, replicationFactor: 5, moveTimeout: 500ms,\n" +
       "  failover: fast }\n" +
       "reminders: { pollInterval: 1s, fetchAhead: 2s, batchSize: 7, lease: 9s, concurrency: 8, direct: no }\n" +
       "worker: { queue: q, build: b, compatibleBuilds: [a], concurrency: 3, lease: 8s, httpLease: 7s, httpActivityLease: 6s, pollInterval: 2s, sticky: no, stickyTtl: 1m, cacheRuns: 4,\n" +
-      "  cacheMegabytes: 5 }\n",
+      "  cacheMegabytes: 5, historyEvents: 60, historyMegabytes: 7 }\n",
   );
   const env = {
     LIMPET_NAMESPACE: "n",
@@ -178,6 +184,7 @@ test("every setting can come from every source", () => {
     LIMPET_LOG_LEVEL: "debug",
     LIMPET_CLUSTER: "yes",
     LIMPET_CLUSTER_NAME: "alpha",
+    LIMPET_CLUSTER_ROLES: "front",
     LIMPET_CLUSTER_HOST: "10.0.0.5",
     LIMPET_CLUSTER_PORT: "1",
     LIMPET_SCHEDULER_PORT: "2",
@@ -210,6 +217,8 @@ test("every setting can come from every source", () => {
     LIMPET_WORKER_STICKY_TTL: "1m",
     LIMPET_WORKER_CACHE_RUNS: "4",
     LIMPET_WORKER_CACHE_MEGABYTES: "5",
+    LIMPET_WORKER_HISTORY_EVENTS: "60",
+    LIMPET_WORKER_HISTORY_MEGABYTES: "7",
   };
   const flags = {
     namespace: "n",
@@ -228,6 +237,7 @@ test("every setting can come from every source", () => {
     "log-level": "debug",
     cluster: true,
     name: "alpha",
+    role: ["front"],
     "cluster-host": "10.0.0.5",
     "cluster-port": "1",
     "scheduler-port": "2",
@@ -260,6 +270,8 @@ test("every setting can come from every source", () => {
     "worker-sticky-ttl": "1m",
     "worker-cache-runs": "4",
     "worker-cache-megabytes": "5",
+    "worker-history-events": "60",
+    "worker-history-megabytes": "7",
   };
   const wanted = {
     namespace: "n",
@@ -278,6 +290,7 @@ test("every setting can come from every source", () => {
     logLevel: "debug",
     cluster: true,
     clusterName: "alpha",
+    clusterRoles: ["front"],
     clusterHost: "10.0.0.5",
     linkPort: 1,
     schedulerPort: 2,
@@ -310,6 +323,8 @@ test("every setting can come from every source", () => {
     workerStickyTtl: 60_000,
     workerCacheRuns: 4,
     workerCacheMegabytes: 5,
+    workerHistoryEvents: 60,
+    workerHistoryMegabytes: 7,
   };
   for (const [source, sources] of Object.entries({
     code: { code },

@@ -21,6 +21,8 @@ export interface WorkerValues {
   readonly workerStickyTtl: number;
   readonly workerCacheRuns: number;
   readonly workerCacheMegabytes: number;
+  readonly workerHistoryEvents: number;
+  readonly workerHistoryMegabytes: number;
 }
 
 /** What may be set in code under `worker`. */
@@ -46,6 +48,9 @@ export interface WorkerSettings {
   /** How many runs may rest in memory, and how much they may take up. */
   readonly cacheRuns?: number | undefined;
   readonly cacheMegabytes?: number | undefined;
+  /** How long the history of a run may get before it is parked. */
+  readonly historyEvents?: number | undefined;
+  readonly historyMegabytes?: number | undefined;
 }
 
 export const WORKER_OPTIONS = {
@@ -196,5 +201,29 @@ export const WORKER_OPTIONS = {
     breaks: "Too low: more replays. Too high: the process may run out of memory.",
     min: 1,
     max: 1_000_000,
+  },
+  workerHistoryEvents: {
+    kind: "whole number",
+    default: 50_000,
+    path: "worker.historyEvents",
+    env: "LIMPET_WORKER_HISTORY_EVENTS",
+    flag: "worker-history-events",
+    placeholder: "number",
+    help: "Events that the history of a workflow may have. One that would get longer is parked, and goes on where more is allowed.",
+    breaks: "Too low: workflows that are well are parked. Too high: one that never ends takes ever longer to replay.",
+    min: 10,
+    max: 10_000_000,
+  },
+  workerHistoryMegabytes: {
+    kind: "whole number",
+    default: 50,
+    path: "worker.historyMegabytes",
+    env: "LIMPET_WORKER_HISTORY_MEGABYTES",
+    flag: "worker-history-megabytes",
+    placeholder: "number",
+    help: "The same in megabytes.",
+    breaks: "Too low: workflows that are well are parked. Too high: a replay takes that much memory.",
+    min: 1,
+    max: 10_000,
   },
 } as const satisfies Record<keyof WorkerValues, Option>;

@@ -219,6 +219,7 @@ function workflowSettings(settings: Settings, random: Random): WorkflowSettings 
     concurrency: settings.workerConcurrency,
     cacheRuns: settings.workerCacheRuns,
     cacheBytes: settings.workerCacheMegabytes * 1024 * 1024,
+    historyLimit: { events: settings.workerHistoryEvents, bytes: settings.workerHistoryMegabytes * 1024 * 1024 },
     isSticky: settings.workerSticky,
     stickyMs: settings.workerStickyTtl,
     drainMs: settings.drainTimeout * DRAIN_FIRST,

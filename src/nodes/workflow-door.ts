@@ -5,6 +5,7 @@ import { LIMITS } from "../kernel/limits.ts";
 import type { Reminders } from "../ports/reminders.ts";
 import {
   type EventPage,
+  type HistoryBudget,
   MOST_WORKFLOWS_COUNTED,
   type RunName,
   type StartWish,
@@ -22,6 +23,13 @@ import { closed, type WorkflowClient } from "../workflows/client.ts";
 import { checkWorkflowId } from "../workflows/definition.ts";
 import { readPage, type Started } from "../workflows/events.ts";
 import { awaitedBy, type QueuedPlace, summaryOf } from "../workflows/explain-run.ts";
+import {
+  HISTORY_SUGGESTED_BYTES,
+  HISTORY_SUGGESTED_EVENTS,
+  type HistoryLimit,
+  isContinueSuggested,
+  isParked,
+} from "../workflows/history-budget.ts";
 import { activityType, readActivity } from "../workflows/messages.ts";
 import type { RemotePlane } from "../workflows/remote/plane.ts";
 import { errorText, type PendingStep, Timeline } from "../workflows/timeline.ts";
@@ -31,6 +39,7 @@ export interface WorkflowsBehind {
   readonly namespace: string;
   readonly isSticky: boolean;
   readonly stickyMs: number;
+  readonly historyLimit: HistoryLimit;
   readonly store: Workflows;
   readonly reminders: Reminders;
   readonly client: WorkflowClient;
@@ -103,7 +112,17 @@ export class StoredWorkflows implements WorkflowDoor {
       continuedFrom: started?.continuedFrom,
       continuedAs: run.status === "continued" ? String(end.result) : undefined,
       timeoutAt: earliest(started?.runTimeoutAt, started?.timeoutAt),
+      budget: this.#budgetOf(run),
       ...{ steps: shown, earlier: timeline.steps.length - shown.length },
+    };
+  }
+
+  #budgetOf(run: StoredRun): HistoryBudget {
+    return {
+      suggested: { events: HISTORY_SUGGESTED_EVENTS, bytes: HISTORY_SUGGESTED_BYTES },
+      most: this.#behind.historyLimit,
+      isContinueSuggested: run.status === "running" && isContinueSuggested(run),
+      isParked: isParked(run.task?.problem),
     };
   }
 

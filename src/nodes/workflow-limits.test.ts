@@ -2,11 +2,14 @@
 // by it, and other runs are not affected.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { Actor } from "../actors/actor.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { type TestApp, testLimpet } from "../testing.ts";
 import type { WorkflowHandle } from "../workflows/client.ts";
 import { update, workflow } from "../workflows/definition.ts";
 import { type HistoryEvent, writePage } from "../workflows/events.ts";
 import { HISTORY_MOST_EVENTS, HISTORY_SUGGESTED_EVENTS } from "../workflows/history-budget.ts";
+import { VirtualClock } from "../world/virtual-clock.ts";
 import { blockedBy, go, hasCode, healthy, isWell, NAMESPACE, step } from "./faults-kit.test.ts";
 
 const MiB = 1024 * 1024;
@@ -63,6 +66,9 @@ describe("a history at its limit", () => {
     ] as const) {
       await using app = await open();
       const handle = await withHistory(app, events);
+      assert.equal((await handle.describe()).continueAsNewSuggested, isSuggested);
+      const view = await app.host.workflows.look({ workflowId: "l" }, 1);
+      assert.equal(view.budget?.isContinueSuggested, isSuggested);
       await handle.signal(go, "end");
       assert.deepEqual(await handle.result(), [events, isSuggested]);
     }
@@ -79,6 +85,120 @@ describe("a history at its limit", () => {
     assert.match(await blockedBy(handle), /no room for more/);
     await isWell(app);
   });
+});
+
+describe("the limit of histories, where it is set", () => {
+  const listens = workflow("listens", async (ctx): Promise<number> => {
+    let heard = 0;
+    while ((await ctx.signal("go")) !== "end") heard++;
+    return heard;
+  });
+
+  /** A run that was parked at its limit, with three signals that it has not heard, in a process that can be replaced. */
+  async function parked(worker: { readonly historyEvents?: number; readonly historyMegabytes?: number }, text = "") {
+    const clock = new VirtualClock();
+    const store = new MemoryStore(() => clock.now());
+    const open = (more: object) => testLimpet({ workflows: [listens], clock, stateStore: store, worker: more });
+    const app = await open(worker);
+    const handle = await app.workflows.start(listens, { id: "l", input: undefined });
+    for (let heard = 0; (await handle.describe()).blocked === undefined; heard++) {
+      assert.ok(heard < 100, "it is parked by now");
+      await handle.signal("go", `${heard} ${text}`);
+      await app.advance("1s");
+    }
+    await handle.signal("go", "one");
+    await handle.signal("go", "two");
+    await app.advance("1s");
+    return { app, open };
+  }
+
+  for (const [what, low, high, text] of [
+    ["events", { historyEvents: 20 }, { historyEvents: 200 }, ""],
+    ["bytes", { historyMegabytes: 1 }, { historyMegabytes: 9 }, "x".repeat(100_000)],
+  ] as const) {
+    for (const how of ["when it is woken", "by itself"] as const) {
+      it(`counts ${what}; a run goes on with all that has come once it is higher, ${how}`, async () => {
+        const { app, open } = await parked(low, text);
+        const before = await app.workflows.get("l").describe();
+        await app.stop();
+        await using next = await open(high);
+        const handle = next.workflows.get("l");
+        await next.advance("1m");
+        assert.deepEqual(await handle.describe(), before);
+        await handle.signal("go", "end");
+        if (how === "by itself") await next.advance("1h");
+        else await next.host.workflows.wake({ workflowId: "l" });
+        await next.advance("1s");
+        const heard = (await handle.history()).filter(({ event }) => event.kind === "SignalReceived");
+        assert.equal(await handle.result(), heard.length - 1);
+        assert.deepEqual(
+          heard.slice(-3).map(({ event }) => (event as { input: unknown }).input),
+          ["one", "two", "end"],
+        );
+      });
+    }
+  }
+
+  it("is told with the run to whoever looks: the reason, the limit, and that it is parked and not broken", async () => {
+    const { app } = await parked({ historyEvents: 20 });
+    const { summary, budget, blocked, status } = await app.host.workflows.look({ workflowId: "l" }, 10);
+    assert.match(summary, /^listens l is parked: its history has no room for more; it is tried again in 5\dm/);
+    assert.match(String(blocked), /^parked: its history has 21 events and \d+ bytes, and no room for more;/);
+    assert.match(String(blocked), /worker\.historyEvents \(20\) and worker\.historyMegabytes \(50\) can be raised$/);
+    assert.equal(status, "running");
+    assert.deepEqual(budget, {
+      suggested: { events: HISTORY_SUGGESTED_EVENTS, bytes: 4 * MiB },
+      most: { events: 20, bytes: 50 * MiB },
+      isContinueSuggested: false,
+      isParked: true,
+    });
+    const { workflows } = await app.host.workflows.list({ isBlocked: true, limit: 10 });
+    assert.deepEqual(
+      workflows.map(({ workflowId }) => workflowId),
+      ["l"],
+    );
+    await app.stop();
+  });
+
+  it("does not keep a run from ending, or from continuing as new, in its last step", async () => {
+    const ends = workflow("ends", async (ctx, how: string): Promise<string> => {
+      for (let i = 0; i < 8; i++) await ctx.signal("go");
+      return how === "continue" ? ctx.continueAsNew("end") : how;
+    });
+    await using app = await testLimpet({ workflows: [ends], worker: { historyEvents: 10 } });
+    for (const how of ["end", "continue"]) {
+      const handle = await app.workflows.start(ends, { id: how, input: how });
+      for (let i = 0; i < (how === "end" ? 8 : 16); i++) await handle.signal("go", i);
+      await app.advance("1s");
+      assert.equal(await handle.result(), "end");
+    }
+  });
+
+  const canceller = workflow("canceller", async (ctx, id: string): Promise<void> => ctx.workflow(id).cancel());
+  class Clerk extends Actor<Record<string, never>> {
+    cancel(id: string): void {
+      this.workflows.cancel(id, "too long");
+    }
+  }
+  const ways: Record<string, (app: TestApp) => Promise<unknown>> = {
+    "a client": (app) => app.workflows.get("l").cancel(),
+    "another workflow": (app) => app.workflows.start(canceller, { input: "l" }),
+    "the turn of an actor": (app) => app.actor(Clerk, "c").cancel("l"),
+  };
+  for (const [whom, ask] of Object.entries(ways)) {
+    it(`keeps nobody from cancelling a run that is parked: ${whom}`, async () => {
+      const worker = { historyEvents: 20 };
+      const options = { workflows: [listens, canceller], actors: [Clerk], worker };
+      await using app = (await testLimpet(options)) as TestApp;
+      const handle = await app.workflows.start(listens, { id: "l", input: undefined });
+      for (let i = 0; i < 30; i++) await handle.signal("go", i);
+      await app.advance("1m");
+      assert.match(await blockedBy(handle), /^parked: /);
+      await ask(app);
+      await app.advance("1s");
+      await assert.rejects(handle.result(), hasCode("WORKFLOW_CANCELLED"));
+    });
+  }
 });
 
 describe("a payload over 2 MiB", () => {

@@ -185,11 +185,17 @@ export class WorkflowNode {
       query: (run, name, input) => this.#queryByCode(run, name, input),
       isHere: (ref) => this.worker.holds(ref),
     });
-    const { isSticky, stickyMs, httpLeaseMs: taskLeaseMs, httpActivityLeaseMs: activityLeaseMs } = settings;
+    const {
+      isSticky,
+      stickyMs,
+      historyLimit,
+      httpLeaseMs: taskLeaseMs,
+      httpActivityLeaseMs: activityLeaseMs,
+    } = settings;
     this.remote = new RemotePlane({
       ...{ clock, random, log, store: this.#store, reminders: reminderStore, book, client: this.client },
       activityTasks: this.#tasks,
-      ...{ namespace, queue, isSticky, stickyMs, taskLeaseMs, activityLeaseMs, now },
+      ...{ namespace, queue, isSticky, stickyMs, historyLimit, taskLeaseMs, activityLeaseMs, now },
       start: (start, started, at) => this.#start(start, started, at),
       arrive: (arrival) => this.#arrive(arrival),
       hasType: (type) => this.worker.has(type),
@@ -202,7 +208,7 @@ export class WorkflowNode {
       serve: () => this.#serveElsewhere(),
     });
     this.door = new StoredWorkflows({
-      ...{ namespace, isSticky, stickyMs, now, client: this.client, plane: this.remote },
+      ...{ namespace, isSticky, stickyMs, historyLimit, now, client: this.client, plane: this.remote },
       ...{ store: this.#store, reminders: reminderStore },
       waitsOf: (run) => this.waitsOf(run),
       woken: () => this.worker.nudgeAll(),

@@ -99,6 +99,16 @@ export interface AwaitedThing {
   readonly isStuck: boolean;
 }
 
+/** How long a history may get, in a worker of the process that says so. */
+export interface HistoryBudget {
+  readonly suggested: { readonly events: number; readonly bytes: number };
+  readonly most: { readonly events: number; readonly bytes: number };
+  /** It is open, and should continue as new. */
+  readonly isContinueSuggested: boolean;
+  /** It had no room for more, and waits for a worker that allows it more. */
+  readonly isParked: boolean;
+}
+
 export interface WorkflowView extends WorkflowSummary {
   readonly now: number;
   /** One sentence: what it does, or what it waits for and why. */
@@ -114,6 +124,8 @@ export interface WorkflowView extends WorkflowSummary {
   readonly continuedFrom: string | undefined;
   readonly continuedAs: string | undefined;
   readonly timeoutAt: number | undefined;
+  /** Undefined: an older host does not say. */
+  readonly budget?: HistoryBudget | undefined;
   /** Its history, the latest of these at least; `earlier` ones are left out. */
   readonly steps: readonly HistoryStep[];
   readonly earlier: number;

@@ -14,8 +14,8 @@ export interface BlockedWorld extends EndingWorld, Pick<TaskWorld, "written"> {
 
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 5 * 60_000;
-/** A run whose history is full waits for people. */
-const PARKED_MS = 24 * 3_600_000;
+/** A run whose history is full waits for people, and for a worker that allows it more. */
+const PARKED_MS = 3_600_000;
 
 export async function returnBlocked(task: ClaimedTask, error: unknown, world: BlockedWorld): Promise<void> {
   // That the store is away says nothing about the run: its lease runs out.

@@ -3,6 +3,7 @@ import { formatDuration } from "../kernel/durations.ts";
 import { didYouMean } from "../kernel/nearest.ts";
 import type { AwaitedThing, WorkerSummary } from "../ports/workflow-door.ts";
 import type { StoredRun, StoredTask } from "../ports/workflows.ts";
+import { isParked } from "./history-budget.ts";
 import { errorText, type PendingStep } from "./timeline.ts";
 
 /** What has waited for longer than this, and nobody has it, is stuck. Whoever takes it on needs a moment. */
@@ -130,6 +131,8 @@ export function summaryOf(facts: RunFacts, waitsFor: readonly AwaitedThing[]): s
   if (task.problem !== undefined && !isWorkedOn) {
     const pause = task.at !== undefined && task.at > now ? `in ${formatDuration(task.at - now)}` : "now";
     const tries = task.attempt === 1 ? "once" : `${task.attempt} times`;
+    if (isParked(task.problem))
+      return `${name} is parked: its history has no room for more; it is tried again ${pause}`;
     return `${name} is blocked: its code could not go on, tried ${tries}, and it is tried again ${pause}`;
   }
   if (isWorkedOn) return `${name} is worked on by ${task.worker}${withSteps(waitsFor)}`;

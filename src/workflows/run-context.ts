@@ -20,7 +20,7 @@ import { Continued } from "./continued.ts";
 import { type AnyWorkflow, checked, checkWorkflowId } from "./definition.ts";
 import type { ParentClosePolicy, Wire } from "./events.ts";
 import type { Execution } from "./execution.ts";
-import { HISTORY_SUGGESTED_BYTES, HISTORY_SUGGESTED_EVENTS } from "./history-budget.ts";
+import { isContinueSuggested } from "./history-budget.ts";
 import { inside, runInside } from "./inside.ts";
 import { checkPayload } from "./payload-size.ts";
 
@@ -57,7 +57,7 @@ export class RunContext implements WorkflowContext {
       queue: needs.queue,
       historyEvents: events,
       historyBytes: bytes,
-      continueAsNewSuggested: events >= HISTORY_SUGGESTED_EVENTS || bytes >= HISTORY_SUGGESTED_BYTES,
+      continueAsNewSuggested: isContinueSuggested({ events, bytes }),
     };
   }
 

@@ -6,6 +6,7 @@ import type { StoredRun, Workflows } from "../ports/workflows.ts";
 import type { AttributeValue } from "./context.ts";
 import type { RunEnd } from "./end-watch.ts";
 import { readPage } from "./events.ts";
+import { isContinueSuggested } from "./history-budget.ts";
 import type { RunDescription, RunHistoryEvent } from "./workflow-handle.ts";
 
 export const HISTORY_BYTES = 4 * 1024 * 1024;
@@ -85,6 +86,7 @@ export function describeRun(run: StoredRun): RunDescription {
     closedAt: run.closedAt,
     historyEvents: run.events,
     historyBytes: run.bytes,
+    continueAsNewSuggested: run.status === "running" && isContinueSuggested(run),
     memo: fromWire(JSON.parse(run.memo)) as Record<string, unknown>,
     attributes: fromWire(JSON.parse(run.attributes)) as Record<string, AttributeValue>,
     blocked: run.task?.problem,

@@ -13,7 +13,7 @@ import type { Decision, End, HistoryEvent, News, Started, Step } from "./events.
 import { isDecision, writePage } from "./events.ts";
 import { isMeant } from "./family.ts";
 import type { HeldRun, Item } from "./held-run.ts";
-import { HISTORY_MOST_BYTES, HISTORY_MOST_EVENTS } from "./history-budget.ts";
+import { checkLength, type HistoryLimit } from "./history-budget.ts";
 import { readMessage, type Sent, writeError } from "./messages.ts";
 import type { Dispatcher, Outgoing } from "./outgoing.ts";
 
@@ -24,6 +24,7 @@ export interface TaskWorld {
   readonly activities: ActivityRunner;
   readonly queue: string;
   readonly leaseMs: number;
+  readonly historyLimit: HistoryLimit;
   /** The store's clock. */
   now(): number;
   /** The worker begins nothing new. */
@@ -274,7 +275,8 @@ class StepInMaking {
       return { kind: "close", status: "terminated", result: writeError(error) };
     }
     if (end === undefined) {
-      checkLength(run, this.#events);
+      const size = { events: run.last + this.#events.length, bytes: run.execution.bytes };
+      checkLength(size, this.#world.historyLimit);
       const isBusy = this.#eager.length > 0 || run.running.size > 0 || run.items.length > 0;
       // A run that rests with something that nobody does would rest for ever.
       return isBusy || run.leftover.size > 0 || run.isAbandoned
@@ -316,13 +318,6 @@ function isWanted({ execution, seen }: HeldRun, news: News): boolean {
   if ("of" in news) return execution.isAwaited(news.of);
   if (news.kind === "CancelRequested") return !execution.isCancelled;
   return !("id" in news) || !seen.has(news.id);
-}
-
-function checkLength(run: HeldRun, events: readonly HistoryEvent[]): void {
-  const count = run.last + events.length;
-  if (count <= HISTORY_MOST_EVENTS && run.execution.bytes <= HISTORY_MOST_BYTES) return;
-  const said = `its history has ${count} events and ${run.execution.bytes} bytes, and no room for more; it should continue as new earlier`;
-  throw new LimpetError("WORKFLOW_TOO_LARGE", said);
 }
 
 function startActivity(run: HeldRun, decision: Decision, world: TaskWorld): void {

@@ -16,6 +16,7 @@ import { fingerprintOf } from "./definition.ts";
 import type { Started, Step } from "./events.ts";
 import { HeldRun } from "./held-run.ts";
 import { HeldRuns } from "./held-runs.ts";
+import type { HistoryLimit } from "./history-budget.ts";
 import type { WorkflowInstruments } from "./instruments.ts";
 import { MinuteCounts } from "./minute-counts.ts";
 import { Replayer } from "./replayer.ts";
@@ -40,11 +41,14 @@ export interface WorkerSettings {
   readonly isSticky: boolean;
   readonly stickyMs: number;
   readonly drainMs: number;
+  readonly historyLimit: HistoryLimit;
   /** Every step is replayed before it is written, and a run whose code does not do the same again fails. For tests. */
   readonly isChecked?: boolean | undefined;
 }
 
-export interface WorkerWorld extends PresenceWorld, Omit<TaskWorld, "queue" | "leaseMs" | "affinity" | "isDraining"> {
+export interface WorkerWorld
+  extends PresenceWorld,
+    Omit<TaskWorld, "queue" | "leaseMs" | "historyLimit" | "affinity" | "isDraining"> {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -84,14 +88,14 @@ export class Worker {
     this.replayer = new Replayer(definitions, settings, world);
     this.#minute = new MinuteCounts(world.clock);
     this.cache = new RunCache(settings.isSticky ? settings.cacheRuns : 0, settings.cacheBytes);
-    const { queue, leaseMs, workerId, stickyMs } = settings;
+    const { queue, leaseMs, historyLimit, workerId, stickyMs } = settings;
     this.#held = new HeldRuns(leaseMs, world);
     this.#presence = new WorkerPresence(leaseMs, () => this.#row(), world);
     this.#presence.resumed = () => this.nudge();
     const affinity = this.cache.isOn ? { worker: workerId, ms: stickyMs } : undefined;
     const check =
       settings.isChecked === true ? (run: HeldRun, step: Step) => this.replayer.check(run, step) : undefined;
-    this.#task = { ...world, queue, leaseMs, affinity, check, isDraining: () => !this.#isOpen };
+    this.#task = { ...world, queue, leaseMs, historyLimit, affinity, check, isDraining: () => !this.#isOpen };
   }
 
   get types(): string[] {

@@ -45,6 +45,8 @@ export interface RunDescription {
   readonly closedAt: number | undefined;
   readonly historyEvents: number;
   readonly historyBytes: number;
+  /** It is open, and its history so long that it should continue as new. */
+  readonly continueAsNewSuggested: boolean;
   readonly memo: Readonly<Record<string, unknown>>;
   readonly attributes: Readonly<Record<string, AttributeValue>>;
   /** Why its worker could not go on with it. */

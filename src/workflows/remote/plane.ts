@@ -18,14 +18,15 @@ import type {
 import type { ActivityTasks } from "../activity-tasks.ts";
 import type { WorkflowClient } from "../client.ts";
 import type { Started, Wire } from "../events.ts";
+import type { HistoryLimit } from "../history-budget.ts";
 import { MinuteCounts } from "../minute-counts.ts";
 import { Dispatcher } from "../outgoing.ts";
 import { type ActivityTask, RemoteActivities } from "./activities.ts";
 import { RemoteControl } from "./control.ts";
 import { type Question, type QuestionKind, RemoteQuestions } from "./questions.ts";
 import { Refused } from "./refusal.ts";
-import { RemoteRuns } from "./runs.ts";
 import type { RemoteRun } from "./run.ts";
+import { RemoteRuns } from "./runs.ts";
 import { RemoteTasks, type WorkflowTask } from "./tasks.ts";
 import { type Attempt, PollAnswers, Waiting } from "./waiting.ts";
 import type { RemoteWorker } from "./worker.ts";
@@ -45,6 +46,7 @@ export interface PlaneWorld {
   readonly queue: string;
   readonly isSticky: boolean;
   readonly stickyMs: number;
+  readonly historyLimit: HistoryLimit;
   /** How long a worker has what it was given when it says nothing more. */
   readonly taskLeaseMs: number;
   readonly activityLeaseMs: number;
@@ -116,6 +118,7 @@ export class RemotePlane {
     this.tasks = new RemoteTasks({
       ...{ clock, random, log, store, namespace, leaseMs: taskLeaseMs, isSticky, stickyMs, now, dispatcherOf },
       staleMs: this.workers.staleMs,
+      historyLimit: world.historyLimit,
       runs: this.runs,
       written: (append) => this.#written(append),
       claimed: (mode) => this.claims.add(mode),
@@ -245,15 +248,15 @@ export class RemotePlane {
     });
   }
 
-  // ——— Questions.
-
-  /** Of a run whose code is elsewhere. */
   /** That worker should have the run in memory. */
   async isWarm({ stickyWorker, stickyUntil = 0 }: StoredRun, run: RemoteRun, workerId: string): Promise<boolean> {
     if (!this.world.isSticky || stickyWorker !== workerId || stickyUntil <= this.world.now()) return false;
     return run.decidedAt >= (await this.workers.get(workerId)).since;
   }
 
+  // ——— Questions.
+
+  /** Of a run whose code is elsewhere. */
   async ask(run: StoredRun, name: string, input: Wire): Promise<Wire> {
     const workers = await this.workers.thatRun(run.queue, run.build, run.type);
     if (workers.length === 0) {

@@ -18,7 +18,7 @@ import { arrivalOf } from "../arrivals.ts";
 import { closeBy } from "../close-by.ts";
 import type { HistoryEvent } from "../events.ts";
 import { isDecision, writePage } from "../events.ts";
-import { HISTORY_MOST_BYTES, HISTORY_MOST_EVENTS } from "../history-budget.ts";
+import { type HistoryLimit, isBeyond } from "../history-budget.ts";
 import { readMessage, writeError } from "../messages.ts";
 import type { Dispatcher } from "../outgoing.ts";
 import { takeArrivals } from "./arrivals.ts";
@@ -40,6 +40,7 @@ export interface TasksWorld {
   readonly isSticky: boolean;
   readonly stickyMs: number;
   readonly staleMs: number;
+  readonly historyLimit: HistoryLimit;
   readonly runs: RemoteRuns;
   /** The store's clock. */
   now(): number;
@@ -274,9 +275,10 @@ export class RemoteTasks {
   }
 
   #checkLength(run: RemoteRun, events: readonly HistoryEvent[]): void {
+    const limit = this.#world.historyLimit;
     const count = run.last + events.length;
-    if (count <= HISTORY_MOST_EVENTS && run.bytes <= HISTORY_MOST_BYTES) return;
-    const isCount = count > HISTORY_MOST_EVENTS;
+    if (!isBeyond({ events: count, bytes: run.bytes }, limit)) return;
+    const isCount = count > limit.events;
     throw new Refused(
       422,
       "structural_limit_exceeded",
@@ -284,7 +286,7 @@ export class RemoteTasks {
       {
         limit_kind: isCount ? "history_events" : "history_bytes",
         current_value: isCount ? count : run.bytes,
-        configured_limit: isCount ? HISTORY_MOST_EVENTS : HISTORY_MOST_BYTES,
+        configured_limit: isCount ? limit.events : limit.bytes,
       },
     );
   }

@@ -2,10 +2,9 @@
 // refuses to begin when something that it needs is not here, so every entry is a promise. Pure.
 import { LIMITS } from "../../../kernel/limits.ts";
 import {
-  HISTORY_MOST_BYTES,
-  HISTORY_MOST_EVENTS,
   HISTORY_SUGGESTED_BYTES,
   HISTORY_SUGGESTED_EVENTS,
+  type HistoryLimit,
 } from "../../../workflows/history-budget.ts";
 import { HEARTBEAT_SECONDS, STALE_SECONDS } from "../../../workflows/remote/workers.ts";
 import { COMMANDS, MOST_COMMANDS } from "./commands.ts";
@@ -48,12 +47,6 @@ const CAPABILITIES = {
     },
   },
   worker_status: { heartbeat_interval_seconds: HEARTBEAT_SECONDS, stale_after_seconds: STALE_SECONDS },
-  workflow_history_budget: {
-    recommended_events: HISTORY_SUGGESTED_EVENTS,
-    recommended_bytes: HISTORY_SUGGESTED_BYTES,
-    max_events: HISTORY_MOST_EVENTS,
-    max_bytes: HISTORY_MOST_BYTES,
-  },
 } as const;
 
 /** What differs from host to host. */
@@ -62,13 +55,20 @@ export interface ToldSettings {
   readonly stickyMs: number;
   readonly taskLeaseMs: number;
   readonly activityLeaseMs: number;
+  readonly historyLimit: HistoryLimit;
 }
 
-export function serverCapabilities({ isSticky, stickyMs, taskLeaseMs, activityLeaseMs }: ToldSettings) {
+export function serverCapabilities({ isSticky, stickyMs, taskLeaseMs, activityLeaseMs, historyLimit }: ToldSettings) {
   return {
     ...CAPABILITIES,
     // `supported` says that the fields are understood; workers that keep runs in memory do not begin without it.
     sticky_execution: { supported: true, enabled: isSticky, ttl_seconds: stickyMs / 1_000, history_tail: true },
+    workflow_history_budget: {
+      recommended_events: HISTORY_SUGGESTED_EVENTS,
+      recommended_bytes: HISTORY_SUGGESTED_BYTES,
+      max_events: historyLimit.events,
+      max_bytes: historyLimit.bytes,
+    },
     leases: { workflow_task_seconds: taskLeaseMs / 1_000, activity_task_seconds: activityLeaseMs / 1_000 },
   };
 }
