@@ -51,8 +51,13 @@ export function batchWorkflows(store: Workflows, clock: Clock, patienceMs: numbe
     send: (batch) => store.append(batch),
     keyOf: ({ ref }) => String(ref),
   });
-  const askAll = <Request, Answer>(batcher: Batcher<Request, Answer>, batch: readonly Request[]): Promise<Answer[]> => {
+  const askAll = async <Request, Answer>(
+    batcher: Batcher<Request, Answer>,
+    batch: readonly Request[],
+  ): Promise<Answer[]> => {
     const until = clock.monotonic() + patienceMs;
+    // Nearly always: whoever asks asks for one run.
+    if (batch.length === 1) return [await batcher.ask(batch[0]!, until)];
     return Promise.all(batch.map((request) => batcher.ask(request, until)));
   };
   const batched: Batched = {

@@ -55,6 +55,22 @@ describe("a batcher", () => {
     assert.deepEqual(desk.sent, [["a"], ["b", "c"]]);
   });
 
+  it("does not keep a request waiting for others when it follows one of its own key that was alone", async () => {
+    const desk = new Desk((request) => request[0]!);
+    await desk.ask("a1");
+    void desk.ask("a2");
+    assert.deepEqual(desk.sent, [["a1"], ["a2"]]);
+    await desk.clock.advance(1);
+    const others = ["b1", "c1"].map((request) => desk.ask(request));
+    assert.equal(desk.sent.length, 2);
+    await Promise.all(others);
+    await Promise.all(["b2", "c2"].map((request) => desk.ask(request)));
+    assert.deepEqual(desk.sent.slice(2), [
+      ["b1", "c1"],
+      ["b2", "c2"],
+    ]);
+  });
+
   it("sends no more than so many at once", async () => {
     const desk = new Desk();
     const all = Array.from({ length: 2_500 }, (_, i) => `${i}`);

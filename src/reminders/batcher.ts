@@ -45,6 +45,8 @@ export class Batcher<Request, Answer> {
   #busy = 0;
   /** One of them has not taken what it sends yet. */
   #isOpening = false;
+  /** The key of the latest batch, if it was a single request. */
+  #latest: string | undefined;
   /** Of what is under way: the next of the same key waits until it is known. */
   readonly #keys = new Set<string>();
 
@@ -70,6 +72,10 @@ export class Batcher<Request, Answer> {
     const least = this.#busy === 0 ? 1 : this.#largest;
     if (this.#isOpening || this.#busy >= this.#lanes || this.#waiting.length < least) return;
     this.#busy++;
+    if (this.#isFollowed()) {
+      void this.#work();
+      return;
+    }
     this.#isOpening = true;
     // What comes in the same moment travels together.
     this.#needs.clock.soon(() => {
@@ -78,11 +84,18 @@ export class Batcher<Request, Answer> {
     });
   }
 
+  /** One that follows itself, with nobody in between, is most likely alone: it does not wait for others. */
+  #isFollowed(): boolean {
+    if (this.#latest === undefined || this.#waiting.length > 1) return false;
+    return this.#needs.keyOf!(this.#waiting[0]!.request) === this.#latest;
+  }
+
   async #work(): Promise<void> {
     for (let failures = 0; this.#waiting.length > 0; ) {
       const batch = this.#next();
       // Whoever has the others under way sends these, too.
       if (batch.length === 0) break;
+      this.#latest = batch.length === 1 ? this.#needs.keyOf?.(batch[0]!.request) : undefined;
       this.#open();
       const keys = this.#hold(batch);
       try {
