@@ -8,7 +8,7 @@ export interface Dispatcher {
   readonly links: Links;
   describe(turn: Turn): RemoteCall;
   /** The call has come to its end, here or there. */
-  arrived(turn: Turn): void;
+  arrived(turn: Turn, at: string): void;
   /** That host has run it, which is worth knowing. */
   ran(turn: Turn, at: string): void;
   turnedAway(turn: Turn, from: string, belief: Ownership): void;
@@ -68,7 +68,7 @@ export class Departure implements RemoteCaller, Place {
     if (this.#over) return false;
     this.#over = true;
     this.#turn.place = undefined;
-    this.#dispatcher.arrived(this.#turn);
+    this.#dispatcher.arrived(this.#turn, this.#to);
     return true;
   }
 }

@@ -49,6 +49,8 @@ function caller(answer: (caller: RemoteCaller, to: string) => void) {
     ownerBefore: () => undefined,
     released: () => false,
     isSticky: () => false,
+    isSharded: () => false,
+    shardOf: () => undefined,
     learn() {},
     mistaken() {},
     isHost: () => true,

@@ -4,6 +4,8 @@
 // - Only the owner runs a call. A host that gets one for somebody else's actor answers `not owner` with the version of its
 //   table; the caller then follows the hint, or waits until its own table is as new. Each refusal counts, and they are limited.
 // - A call that comes back along its own chain goes to where its actor waits for it, whatever the table says by now.
+// - Calls to a sharded actor do not overtake each other on their way from here, also when its shard moves meanwhile: who comes later stands
+//   behind those that wait here, and waits for those that are still on their way to where the actor was.
 import { invariant, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -13,6 +15,7 @@ import type { Catalog, Routes } from "./catalog.ts";
 import { type Cause, DistantTurn } from "./cause.ts";
 import { Departure, type Dispatcher } from "./departure.ts";
 import { cancelled, Turn } from "./turn.ts";
+import { Underway } from "./underway.ts";
 import { WaitingRoom } from "./waiting-room.ts";
 
 /** Another host's table is about to change like ours, or ours like its. */
@@ -35,6 +38,9 @@ export class Router implements Routes, Dispatcher, LinkService {
   readonly #placement: Placement;
   readonly #clock: Clock;
   readonly #room: WaitingRoom;
+  readonly #underway = new Underway();
+  /** Calls to sharded types that were refused because too many wait already, by type. */
+  readonly #refused = new Map<string, number>();
   /** Turns of this host that other hosts know by number, and how many calls of theirs are there. */
   readonly #abroad = new Map<number, { readonly turn: Turn; calls: number }>();
   #lastNumber = 0;
@@ -49,11 +55,26 @@ export class Router implements Routes, Dispatcher, LinkService {
     this.#room = new WaitingRoom(clock, {
       leave: (turn) => catalog.deliver(turn),
       problem: () => placement.problem,
+      shardOf: ({ type, id }) => (placement.isSharded(type.name) ? placement.shardOf(type.name, id) : undefined),
+      full: (type) => this.#full(type),
     });
   }
 
   get waiting(): number {
     return this.#room.size;
+  }
+
+  /** Calls to a sharded type that wait here until it is clear where they go, and how many were refused because too many did. */
+  buffered(type: string): { readonly waiting: number; readonly refused: number } {
+    return { waiting: this.#room.waiting(type), refused: this.#refused.get(type) ?? 0 };
+  }
+
+  #full(type: string): LimpetError {
+    const many = `${LIMITS.waitingRoom} calls`;
+    if (!this.#placement.isSharded(type))
+      return new LimpetError("NOT_READY", `${many} already wait for a host of ${type}`);
+    this.#refused.set(type, (this.#refused.get(type) ?? 0) + 1);
+    return new LimpetError("BUFFER_FULL", `${many} already wait here until it is clear where shards of ${type} live`);
   }
 
   /** Resolves when every call that started here has been answered elsewhere, or the time is up. */
@@ -87,6 +108,11 @@ export class Router implements Routes, Dispatcher, LinkService {
     for (const type of types) this.#room.release(type);
   }
 
+  /** It is clear where these shards live. */
+  opened(type: string, shards: Iterable<number>): void {
+    for (const shard of shards) this.#room.release(type, shard);
+  }
+
   /** It is clear where this actor lives, or why it cannot be called. */
   answered(type: string, id: string, error?: LimpetError): void {
     this.#room.releaseOne(type, id, error);
@@ -112,12 +138,29 @@ export class Router implements Routes, Dispatcher, LinkService {
       turn.fail(error);
       return;
     }
+    if (this.#standsBack(turn, route)) return;
     if (route === HERE) this.#wake(turn);
     else if (route === WAIT) this.#wait(turn);
     else if (turn.turnBack !== undefined) this.#turnBack(turn, turn.turnBack);
     else if (route === NOBODY)
       turn.fail(new LimpetError("NO_HOST", `no host of the cluster runs actors of type ${name}`));
     else this.#depart(turn, route);
+  }
+
+  /** True: the way is clear, but others that are to go before it are not there yet. */
+  #standsBack(turn: Turn, route: Route): boolean {
+    if (!this.#placement.isSharded(turn.type.name)) return false;
+    this.#room.number(turn);
+    if (route === WAIT || route === NOBODY || !this.#isBehind(turn, route)) return false;
+    this.#room.add(turn);
+    return true;
+  }
+
+  #isBehind(turn: Turn, route: Route): boolean {
+    // What a host that has left the table was sent has been done by now, or never will be.
+    const counts = (address: string): boolean => this.#placement.isHost(turn.type.name, address);
+    const to = typeof route === "string" ? route : undefined;
+    return this.#room.isBehind(turn) || this.#underway.isAhead(turn, to, counts);
   }
 
   /** What is told of an actor that moved away is true for good, so it is not told before the actor is gone from here. */
@@ -175,6 +218,7 @@ export class Router implements Routes, Dispatcher, LinkService {
     invariant(to !== this.#placement.address, "a host does not call itself over the network");
     this.#catalog.types.get(turn.type.name)?.instruments.remote.add(1);
     this.#departed++;
+    if (turn.arrival > 0) this.#underway.left(turn, to);
     new Departure(turn, to, this.#placement.isSticky(turn.type.name), this);
   }
 
@@ -244,8 +288,9 @@ export class Router implements Routes, Dispatcher, LinkService {
     const isKnown = owner !== undefined && owner !== from && owner !== this.#placement.address;
     const isHint = isKnown && this.#placement.isHost(name, owner);
     if (isHint) this.#placement.learn(name, turn.id, owner);
-    if (turn.hops <= 2 && isHint) this.#depart(turn, owner);
-    else if (turn.hops <= 2) this.#catalog.deliver(turn);
+    if (turn.hops <= 2 && isHint) {
+      if (!this.#standsBack(turn, owner)) this.#depart(turn, owner);
+    } else if (turn.hops <= 2) this.#catalog.deliver(turn);
     else this.#room.add(turn, pauseAfter(turn.hops - 2));
   }
 
@@ -285,13 +330,21 @@ export class Router implements Routes, Dispatcher, LinkService {
     return turn.number;
   }
 
-  arrived({ parent }: Turn): void {
+  arrived(turn: Turn, at: string): void {
     this.#departed--;
+    if (turn.arrival > 0 && this.#underway.landed(turn, at)) this.#followed(turn);
+    const { parent } = turn;
     for (let at: Cause | undefined = parent; at !== undefined; at = at.parent) {
       if (!(at instanceof Turn)) continue;
       const known = this.#abroad.get(at.number);
       if (known !== undefined && --known.calls === 0) this.#abroad.delete(at.number);
     }
+  }
+
+  /** Those that waited for it may go, once it is clear what becomes of it: it may have to go elsewhere, and goes first. */
+  #followed({ type, id }: Turn): void {
+    if (this.#room.waiting(type.name) === 0) return;
+    void Promise.resolve().then(() => this.#room.releaseOne(type.name, id));
   }
 
   #parentOf(causes: readonly RemoteCause[]): Cause | undefined {

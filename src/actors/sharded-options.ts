@@ -7,6 +7,8 @@ import type { ShardStrategy } from "../kernel/shard-strategy.ts";
 import type { ShardedRule, StrategyRule } from "../kernel/sharded-rule.ts";
 import { DEFAULT_SHARDS, MOST_SHARDS, shardOf } from "../kernel/shards.ts";
 import { LIFETIME_KEYS, type Lifetime, type LifetimeOptions, resolveLifetime } from "./lifetime-options.ts";
+import type { MessageId } from "./message-id.ts";
+import { ownExtractor } from "./shard-extractor.ts";
 
 /** Everything is optional: `sharded()` spreads 1,000 shards evenly. */
 export interface ShardedOptions extends LifetimeOptions {
@@ -21,6 +23,13 @@ export interface ShardedOptions extends LifetimeOptions {
    */
   readonly shardOf?: ((id: string) => string | number) | undefined;
   readonly version?: string | undefined;
+  /**
+   * For whom a message is that was sent to the type as a whole, by `app.region()` or over HTTP: an id; or `{ id, message }`, if the actor
+   * shall get something else than the message itself. Unless given, such messages are envelopes, which say both.
+   */
+  readonly messageId?: MessageId | undefined;
+  /** Only hosts with this role run actors of the type; others that have the class send calls there. Unless given, all of them do. */
+  readonly role?: string | undefined;
   /**
    * `"least"`, unless given: each shard goes to the host with the fewest, and some move when hosts come. `"hashed"`: shards of the same
    * number live on the same host, whatever their type. `"told"`: where the application says, by the names of hosts; see `app.shards()`.
@@ -50,6 +59,9 @@ export interface ResolvedSharded extends Lifetime {
   /** Of how ids become shards. */
   readonly version: string;
   readonly shardOf: (id: string) => number;
+  readonly messageId: MessageId | undefined;
+  /** Undefined: every host that has the class may run its actors. */
+  readonly role: string | undefined;
 }
 
 /** For `static options`: actors of this class live in shards, which move between hosts as a whole. `placement: sharded({ shards: 200 })`. */
@@ -65,7 +77,7 @@ export const isSharded = (placement: unknown): placement is ShardedPlacement =>
 
 const KEYS = [
   ...["shards", "shardOf", "version", "strategy", "absoluteLimit", "relativeLimit", "movesAtOnce", "rebalance"],
-  ...["handOff", ...LIFETIME_KEYS],
+  ...["handOff", "messageId", "role", ...LIFETIME_KEYS],
 ];
 const STRATEGIES = ["least", "hashed", "told"] as const;
 
@@ -79,13 +91,19 @@ export function resolveSharded(placement: ShardedPlacement, where: string): Reso
   const shards = whole(placement.shards, DEFAULT_SHARDS, MOST_SHARDS, `${where}.shards`);
   const rule: ShardedRule = {
     shards,
+    ownShards: placement.shardOf !== undefined,
     strategy: readStrategy(placement, where),
     movesAtOnce: whole(placement.movesAtOnce, 50, MOST_SHARDS, `${where}.movesAtOnce`),
     rebalanceMs: duration(placement.rebalance, 10_000, `${where}.rebalance`),
     handOffMs: duration(placement.handOff, 10_000, `${where}.handOff`),
   };
   const strategy = typeof placement.strategy === "object" ? placement.strategy : undefined;
-  return { rule, strategy, ...readExtractor(placement, shards, where), ...resolveLifetime(placement, where) };
+  const { messageId, role } = placement;
+  if (messageId !== undefined && typeof messageId !== "function")
+    throw invalid(`${where}.messageId must be a function from a message to an id`);
+  if (role !== undefined && (typeof role !== "string" || role === "")) throw invalid(`${where}.role must be a name`);
+  const lifetime = resolveLifetime(placement, where);
+  return { rule, strategy, ...readExtractor(placement, shards, where), messageId, role, ...lifetime };
 }
 
 function readStrategy(
@@ -128,12 +146,7 @@ function readExtractor(
   }
   return {
     version: `own ${version}`,
-    shardOf(id) {
-      const said: unknown = own(id);
-      if (typeof said === "number" && Number.isSafeInteger(said) && said >= 0) return said % shards;
-      if (typeof said === "string") return shardOf(said, shards);
-      throw invalid(`${where}.shardOf must give a text or a whole number of at least 0, and gave ${String(said)}`);
-    },
+    shardOf: ownExtractor(own, shards, where),
   };
 }
 

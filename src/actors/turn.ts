@@ -59,6 +59,8 @@ export class Turn implements Cause {
   turnBack: (() => void) | undefined;
   /** It was in the waiting room, so that it did not get here when it was made. */
   waited = false;
+  /** Those with a lower one came before it, where that matters: in the waiting room, and on the way to sharded actors. */
+  arrival = 0;
   /** Why it could not be sent where it belongs. */
   obstacle: string | undefined;
   /** Hosts that have turned it away. */

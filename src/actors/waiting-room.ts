@@ -1,6 +1,8 @@
 // Calls that cannot be on their way yet: their actor is moving, its host is not known, or cannot be reached. They wait by
-// type, in the order they came, for the next change of that type's table or a while of their own, whichever comes first. Their
-// deadlines are watched as everybody's; their number has a limit. A process stays for as long as somebody waits here.
+// type, those of a sharded type by shard, for the next change of where they may go or a while of their own, whichever comes
+// first. Calls to one actor stand in line: they leave together, in the order they came, and who has to wait again is in front of
+// those who came later. Their deadlines are watched as everybody's; their number has a limit. A process stays for as long as
+// somebody waits here.
 import { formatDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
@@ -11,11 +13,24 @@ import type { Place, Turn } from "./turn.ts";
 const LOOK_AGAIN_MS = 1_000;
 
 interface Bench {
-  /** Each with the moment at which it tries again by itself. */
-  readonly turns: Map<Turn, number>;
-  readonly byId: Map<string, Set<Turn>>;
+  readonly type: string;
+  readonly shard: number;
+  /** By actor; each line in the order of arrival, and never empty. */
+  readonly lines: Map<string, Turn[]>;
   timer: Timer | undefined;
   timerAt: number;
+}
+
+interface Spot {
+  readonly bench: Bench;
+  /** When it tries again by itself. */
+  readonly at: number;
+}
+
+/** Those who wait for one type. */
+interface Hall {
+  readonly benches: Map<number, Bench>;
+  waiting: number;
 }
 
 export interface WayOut {
@@ -23,12 +38,21 @@ export interface WayOut {
   leave(turn: Turn): void;
   /** Why this host cannot find the way at the moment, if it cannot. */
   problem(): string | undefined;
+  /** Which of the shards of its type it waits for. Undefined, as of every turn unless given: that is not known, or there are none. */
+  shardOf?(turn: Turn): number | undefined;
+  /** What those are told for whom there is no room. */
+  full?(type: string): LimpetError;
 }
+
+/** Where those wait of whom no shard is known. */
+const NO_SHARD = -1;
 
 export class WaitingRoom implements Place {
   readonly #clock: Clock;
   readonly #way: WayOut;
-  readonly #benches = new Map<string, Bench>();
+  readonly #spots = new Map<Turn, Spot>();
+  readonly #halls = new Map<string, Hall>();
+  #lastArrival = 0;
   #closed = false;
 
   constructor(clock: Clock, way: WayOut) {
@@ -37,13 +61,24 @@ export class WaitingRoom implements Place {
   }
 
   get size(): number {
-    let size = 0;
-    for (const { turns } of this.#benches.values()) size += turns.size;
-    return size;
+    return this.#spots.size;
   }
 
   waiting(type: string): number {
-    return this.#benches.get(type)?.turns.size ?? 0;
+    return this.#halls.get(type)?.waiting ?? 0;
+  }
+
+  /** From now on it is older than those who come after it. */
+  number(turn: Turn): void {
+    if (turn.arrival === 0) turn.arrival = ++this.#lastArrival;
+  }
+
+  /** Somebody waits for the same actor who came before it. */
+  isBehind(turn: Turn): boolean {
+    const hall = this.#halls.get(turn.type.name);
+    if (hall === undefined) return false;
+    const first = hall.benches.get(this.#shardOf(turn))?.lines.get(turn.id)?.[0];
+    return first !== undefined && first.arrival < turn.arrival;
   }
 
   /** `forMs`: it may not have to wait for a change, so it tries again after this. */
@@ -53,51 +88,85 @@ export class WaitingRoom implements Place {
       return;
     }
     const type = turn.type.name;
-    let bench = this.#benches.get(type);
-    if (bench === undefined) {
-      bench = { turns: new Map(), byId: new Map(), timer: undefined, timerAt: Number.POSITIVE_INFINITY };
-      this.#benches.set(type, bench);
-    }
-    if (bench.turns.size >= LIMITS.waitingRoom) {
-      turn.fail(new LimpetError("NOT_READY", `${LIMITS.waitingRoom} calls already wait for a host of ${type}`));
+    // Who has been here before has been promised that it may wait.
+    if (!turn.waited && this.waiting(type) >= LIMITS.waitingRoom) {
+      turn.fail(this.#way.full?.(type) ?? full(type));
       return;
     }
+    this.number(turn);
     turn.place = this;
     turn.waited = true;
     const at = this.#clock.monotonic() + forMs;
-    bench.turns.set(turn, at);
-    const neighbours = bench.byId.get(turn.id);
-    if (neighbours === undefined) bench.byId.set(turn.id, new Set([turn]));
-    else neighbours.add(turn);
-    if (at < bench.timerAt) this.#arm(type, bench, at, forMs);
+    const bench = this.#seat(turn);
+    this.#spots.set(turn, { bench, at });
+    if (at < bench.timerAt) this.#arm(bench, at, forMs);
   }
 
-  #arm(type: string, bench: Bench, at: number, ms: number): void {
+  #shardOf(turn: Turn): number {
+    return this.#way.shardOf?.(turn) ?? NO_SHARD;
+  }
+
+  #seat(turn: Turn): Bench {
+    const type = turn.type.name;
+    let hall = this.#halls.get(type);
+    if (hall === undefined) {
+      hall = { benches: new Map(), waiting: 0 };
+      this.#halls.set(type, hall);
+    }
+    hall.waiting++;
+    const shard = this.#shardOf(turn);
+    let bench = hall.benches.get(shard);
+    if (bench === undefined) {
+      bench = { type, shard, lines: new Map(), timer: undefined, timerAt: Number.POSITIVE_INFINITY };
+      hall.benches.set(shard, bench);
+    }
+    const line = bench.lines.get(turn.id);
+    if (line === undefined) bench.lines.set(turn.id, [turn]);
+    else line.splice(placeIn(line, turn), 0, turn);
+    return bench;
+  }
+
+  /** False: it does not wait here any more. */
+  #take(turn: Turn): boolean {
+    const bench = this.#spots.get(turn)?.bench;
+    if (bench === undefined) return false;
+    this.#spots.delete(turn);
+    const line = bench.lines.get(turn.id)!;
+    line.splice(line.indexOf(turn), 1);
+    if (line.length === 0) bench.lines.delete(turn.id);
+    const hall = this.#halls.get(bench.type)!;
+    if (bench.lines.size === 0) {
+      bench.timer?.cancel();
+      hall.benches.delete(bench.shard);
+    }
+    if (--hall.waiting === 0) this.#halls.delete(bench.type);
+    return true;
+  }
+
+  #arm(bench: Bench, at: number, ms: number): void {
     bench.timer?.cancel();
     bench.timerAt = at;
-    bench.timer = this.#clock.after(ms, () => this.#ring(type, bench));
+    bench.timer = this.#clock.after(ms, () => this.#ring(bench));
   }
 
-  /** Only those whose time has come: who came later must not make the others hurry. */
-  #ring(type: string, bench: Bench): void {
+  /** Only those whose time has come, and who stands in line with them: who came later must not make the others hurry. */
+  #ring(bench: Bench): void {
     // A timer may be a hair early.
     const now = Math.max(this.#clock.monotonic(), bench.timerAt);
-    bench.timerAt = Number.POSITIVE_INFINITY;
-    const due: Turn[] = [];
+    const due: string[] = [];
     let next = Number.POSITIVE_INFINITY;
-    for (const [turn, at] of bench.turns) {
-      if (at <= now) due.push(turn);
+    for (const [id, line] of bench.lines) {
+      const at = line.reduce((first, turn) => Math.min(first, this.#spots.get(turn)!.at), Number.POSITIVE_INFINITY);
+      if (at <= now) due.push(id);
       else if (at < next) next = at;
     }
-    for (const turn of due) take(bench, turn);
-    if (bench.turns.size === 0) this.#clear(type, bench);
-    else this.#arm(type, bench, next, next - now);
-    this.#sendOff(due);
+    bench.timerAt = Number.POSITIVE_INFINITY;
+    if (next < Number.POSITIVE_INFINITY) this.#arm(bench, next, next - now);
+    for (const id of due) this.#sendOff(bench, id);
   }
 
   withdraw(turn: Turn): void {
-    const bench = this.#benches.get(turn.type.name);
-    if (bench !== undefined && take(bench, turn) && bench.turns.size === 0) this.#clear(turn.type.name, bench);
+    this.#take(turn);
   }
 
   /** It never was on its way, so nothing can have happened. */
@@ -108,42 +177,42 @@ export class WaitingRoom implements Place {
     return new LimpetError("NOT_READY", message);
   }
 
-  /** Everybody who waits for this type tries again, in order. */
-  release(type: string): void {
-    const bench = this.#benches.get(type);
-    if (bench === undefined) return;
-    this.#clear(type, bench);
-    this.#sendOff(bench.turns.keys());
+  /** Everybody who waits for this type, or for this shard of it, tries again, in order. */
+  release(type: string, shard?: number): void {
+    const benches = this.#halls.get(type)?.benches;
+    if (benches === undefined) return;
+    const some = shard === undefined ? [...benches.values()] : [benches.get(shard), benches.get(NO_SHARD)];
+    for (const bench of some) {
+      if (bench !== undefined) for (const id of [...bench.lines.keys()]) this.#sendOff(bench, id);
+    }
   }
 
   /** Those who wait for this one actor try again, in order; or hear why they cannot. */
   releaseOne(type: string, id: string, error?: LimpetError): void {
-    const bench = this.#benches.get(type);
-    const turns = bench?.byId.get(id);
-    if (bench === undefined || turns === undefined) return;
-    bench.byId.delete(id);
-    for (const turn of turns) bench.turns.delete(turn);
-    if (bench.turns.size === 0) this.#clear(type, bench);
-    if (error === undefined) this.#sendOff(turns);
-    else for (const turn of turns) if (turn.phase === "queued") turn.fail(error);
+    for (const bench of [...(this.#halls.get(type)?.benches.values() ?? [])]) {
+      if (error === undefined) this.#sendOff(bench, id);
+      else for (const turn of [...(bench.lines.get(id) ?? [])]) if (this.#take(turn)) turn.fail(error);
+    }
   }
 
-  #sendOff(turns: Iterable<Turn>): void {
-    for (const turn of turns) {
-      // One that is on its way again may have made the caller of another give up.
-      if (turn.phase !== "queued") continue;
+  /**
+   * Everybody in this line, one by one: who is still here is not overtaken by what the one that leaves may set off. Until the line is empty,
+   * or somebody is in it who has just come back.
+   */
+  #sendOff({ lines }: Bench, id: string): void {
+    let last = 0;
+    for (let turn = lines.get(id)?.[0]; turn !== undefined && turn.arrival > last; turn = lines.get(id)?.[0]) {
+      last = turn.arrival;
+      this.#take(turn);
       turn.place = undefined;
-      this.#way.leave(turn);
+      if (turn.phase === "queued") this.#way.leave(turn);
     }
   }
 
   /** Nobody may wait here any more: the process stops. */
   close(): void {
     this.#closed = true;
-    for (const [type, bench] of [...this.#benches]) {
-      this.#clear(type, bench);
-      for (const turn of bench.turns.keys()) this.#sendAway(turn);
-    }
+    for (const turn of [...this.#spots.keys()]) if (this.#take(turn)) this.#sendAway(turn);
   }
 
   #sendAway(turn: Turn): void {
@@ -153,19 +222,16 @@ export class WaitingRoom implements Place {
   }
 
   releaseAll(): void {
-    for (const type of [...this.#benches.keys()]) this.release(type);
-  }
-
-  #clear(type: string, bench: Bench): void {
-    bench.timer?.cancel();
-    this.#benches.delete(type);
+    for (const type of [...this.#halls.keys()]) this.release(type);
   }
 }
 
-function take({ turns, byId }: Bench, turn: Turn): boolean {
-  if (!turns.delete(turn)) return false;
-  const neighbours = byId.get(turn.id);
-  neighbours?.delete(turn);
-  if (neighbours?.size === 0) byId.delete(turn.id);
-  return true;
+/** Behind everybody who came before it: nearly always at the end. */
+function placeIn(line: readonly Turn[], { arrival }: Turn): number {
+  let at = line.length;
+  while (at > 0 && line[at - 1]!.arrival > arrival) at--;
+  return at;
 }
+
+const full = (type: string): LimpetError =>
+  new LimpetError("NOT_READY", `${LIMITS.waitingRoom} calls already wait for a host of ${type}`);

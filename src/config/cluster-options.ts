@@ -2,6 +2,8 @@
 // `cluster` in code and in limpet.yaml, except the list of schedulers. Nothing here reads anything.
 
 import type { Duration } from "../kernel/durations.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import { nameProblem } from "../kernel/names.ts";
 import type { Option } from "./option.ts";
 import { addressProblem, keyProblem, nameOfHostProblem, reachableProblem } from "./places.ts";
 
@@ -13,6 +15,7 @@ export interface ClusterValues {
   readonly cluster: boolean;
   /** Empty: the name of the machine. */
   readonly clusterName: string;
+  readonly clusterRoles: readonly string[];
   readonly clusterHost: string;
   readonly linkPort: number;
   readonly schedulerPort: number;
@@ -31,6 +34,8 @@ export interface ClusterValues {
 export interface ClusterSettings {
   /** What people call this host; the name of the machine unless set. */
   readonly name?: string | undefined;
+  /** What this host is there for: sharded types that ask for a role live only on hosts that have it. */
+  readonly roles?: readonly string[] | undefined;
   /** The address at which others reach this process; it listens there. */
   readonly host?: string | undefined;
   /** Where other hosts call this one; 0 takes any free port. */
@@ -79,6 +84,17 @@ export const CLUSTER_OPTIONS: { readonly [K in keyof ClusterValues]: Option } = 
     help: "What people call this host; the name of the machine unless set.",
     breaks: "Hosts of the same name can be told apart by their addresses only.",
     problem: nameOfHostProblem,
+  },
+  clusterRoles: {
+    kind: "list",
+    default: [],
+    path: "cluster.roles",
+    env: "LIMPET_CLUSTER_ROLES",
+    flag: "role",
+    placeholder: "name",
+    help: "What this host is there for. A sharded type that asks for a role lives only on hosts that have it; others send calls there.",
+    breaks: "When no host has the role of a type, nobody can be called: callers get NO_HOST.",
+    problem: (text) => nameProblem(text, LIMITS.wordBytes),
   },
   clusterHost: {
     kind: "text",

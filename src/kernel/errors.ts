@@ -45,6 +45,7 @@ export const CATALOGUE = {
   TIMER_INVALID: { retry: "never", status: 500 },
   CALL_CYCLE: { retry: "never", status: 409 },
   CALL_TOO_DEEP: { retry: "never", status: 409 },
+  SHARD_INVALID: { retry: "never", status: 500 },
 
   // What became of a workflow, and what its code did.
   WORKFLOW_INVALID: { retry: "never", status: 400 },
@@ -72,6 +73,7 @@ export const CATALOGUE = {
   CALL_TIMEOUT: { retry: "unknown", status: 504 },
   CALL_CANCELLED: { retry: "unknown", status: 499 },
   MAILBOX_FULL: { retry: "later", status: 429 },
+  BUFFER_FULL: { retry: "later", status: 503 },
   HOST_FULL: { retry: "later", status: 503 },
   STOPPING: { retry: "elsewhere", status: 503 },
   NOT_READY: { retry: "later", status: 503 },

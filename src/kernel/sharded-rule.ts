@@ -10,6 +10,8 @@ export type StrategyRule =
 
 export interface ShardedRule {
   readonly shards: number;
+  /** Only who has the class can say which shard an actor is in. */
+  readonly ownShards: boolean;
   readonly strategy: StrategyRule;
   /** Shards that move at the same time. */
   readonly movesAtOnce: number;

@@ -2,6 +2,7 @@
 
 import { isActorClass } from "../actors/actor-type.ts";
 import { Catalog } from "../actors/catalog.ts";
+import { type Region, regionOf } from "../actors/message-id.ts";
 import type { ActorClass, AnyActor, CallSettings, Remote } from "../actors/remote.ts";
 import { storeKind } from "../config/places.ts";
 import type { LimpetSettings, Settings } from "../config/settings.ts";
@@ -21,6 +22,7 @@ import type { ActivityFunction } from "../workflows/context.ts";
 import { type AnyWorkflow, checkDefinitions } from "../workflows/definition.ts";
 import type { RemotePlane } from "../workflows/remote/plane.ts";
 import { type AppJobs, type AppReminders, appJobs, appReminders } from "./app-reminders.ts";
+import { type AppShards, appShards } from "./app-shards.ts";
 import { openCluster } from "./cluster.ts";
 import { type ClusterWire, systemWire } from "./cluster-wire.ts";
 import { HostNode } from "./host-node.ts";
@@ -68,6 +70,9 @@ export interface App extends AsyncDisposable {
   /** An actor by class and id. Its methods are those of the class, each returning a promise. */
   actor<A extends AnyActor>(type: ActorClass<A>, id: string, settings?: CallSettings): Remote<A>;
   actor<A extends AnyActor = never>(type: string, id: string, settings?: CallSettings): Remote<A>;
+  /** All actors of a class: each call goes to the one that its first argument names. See `messageId` of `sharded()`, and `Envelope`. */
+  region<A extends AnyActor>(type: ActorClass<A>, settings?: CallSettings): Region<A>;
+  region<A extends AnyActor = never>(type: string, settings?: CallSettings): Region<A>;
   /** Where the HTTP door listens, if it was asked for. */
   readonly url: string | undefined;
   /** What the doors serve: calls by name, listings, explanations. */
@@ -78,6 +83,8 @@ export interface App extends AsyncDisposable {
   readonly jobs: AppJobs;
   /** Workflows: started, asked, signalled, waited for. */
   readonly workflows: WorkflowClient;
+  /** The shards of a type: looked at and steered. */
+  shards(type: ActorClass | string): AppShards;
   /** Hosts one more class, from now on. */
   add(type: ActorClass): Promise<void>;
   /** Hosts a class no longer: its actors move to other hosts, or leave memory when there is none. */
@@ -265,6 +272,18 @@ class LimpetApp implements App {
 
   actor(type: ActorClass | string, id: string, settings?: CallSettings): never {
     return this.#catalog.handle(type, id, settings) as never;
+  }
+
+  shards(type: ActorClass | string): AppShards {
+    const { host } = this;
+    return appShards(type, host, {
+      here: (name) => host.shardsHere(name),
+      shardOf: (name, id) => host.shardOf(name, id),
+    });
+  }
+
+  region(type: ActorClass | string, settings?: CallSettings): never {
+    return regionOf(this.#catalog, type, settings) as never;
   }
 
   async add(type: ActorClass): Promise<void> {

@@ -74,6 +74,7 @@ export class ClusterClient {
           this.#links.retain(this.#membership.tables.addresses());
           router.changed(types);
         },
+        opened: (type, shards) => router.opened(type, shards),
         answered: (type, id, error) => router.answered(type, id, error),
       },
     );

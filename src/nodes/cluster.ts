@@ -14,11 +14,13 @@ import type { Links } from "../ports/links.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
+import type { ShardSteering, ShardsHere, ShardsView } from "../ports/shard-door.ts";
 import type { Shards } from "../ports/shards.ts";
 import type { ClusterWire, OpenDoor } from "./cluster-wire.ts";
 import { HostInstruments } from "./host-instruments.ts";
 import type { Leader, LeaderSource } from "./leader-source.ts";
 import { Membership } from "./membership.ts";
+import { hostedTypes } from "./roles.ts";
 import { SchedulerNode } from "./scheduler-node.ts";
 import { RememberedActors, type ShardKnowledge } from "./shard-remembered.ts";
 import { WatchedSchedulers } from "./watched-schedulers.ts";
@@ -58,6 +60,7 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
       address: door.address,
       name: settings.clusterName || hostname(),
       build: settings.workerBuild,
+      roles: settings.clusterRoles,
       moveTimeoutMs: settings.moveTimeout,
     },
     {
@@ -71,6 +74,7 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
         if (types.length > 0) remembered.changed();
       },
       gained: (type, shard) => remembered.gained(type, shard),
+      opened: (type, shards) => router!.opened(type, shards),
       answered: (type, id, error) => router!.answered(type, id, error),
     },
   );
@@ -252,8 +256,22 @@ export class Cluster {
     await this.#leader().release(this.#settings.namespace, type, id);
   }
 
+  async shards(type: string): Promise<ShardsView> {
+    return this.#leader().shards(this.#settings.namespace, type);
+  }
+
+  async steerShards(type: string, steering: ShardSteering): Promise<void> {
+    await this.#leader().steerShards(this.#settings.namespace, type, steering);
+  }
+
+  shardsHere(type: string): ShardsHere {
+    return this.#parts.membership.shards.here(type);
+  }
+
   /** Brings the figures up to date; called when somebody looks. */
   measure(): void {
+    const { source } = this.#parts;
+    if (source instanceof SchedulerNode) source.measure();
     this.#parts.membership.sticky.measure();
   }
 
@@ -313,8 +331,10 @@ export class Cluster {
   /** The types of this host have changed, or are about to, by one that goes. Resolves when its tables say so. */
   async rehost(without?: string): Promise<void> {
     const { membership } = this.#parts;
+    if (without === undefined) await agreeOnShards(this.#world.catalog, this.#settings.namespace, this.#world.shards);
     const { tables, address } = membership;
-    const types = [...this.#world.catalog.types.keys()].filter((type) => type !== without);
+    const hosted = hostedTypes(this.#world.catalog.types.values(), this.#settings.clusterRoles);
+    const types = hosted.filter((type) => type !== without);
     membership.report(types);
     const isThere = (type: string): boolean => tables.hosts(type).some((host) => host.address === address);
     const done = (): boolean =>

@@ -2,6 +2,7 @@
 
 import type { Catalog } from "../actors/catalog.ts";
 import { explain } from "../actors/explain.ts";
+import { addressed, messageIdOf } from "../actors/message-id.ts";
 import type { ActorClass } from "../actors/remote.ts";
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
@@ -21,6 +22,7 @@ import type {
   TypeSummary,
   Whereabouts,
 } from "../ports/host.ts";
+import type { ShardSteering, ShardsHere, ShardsView } from "../ports/shard-door.ts";
 import type { Store, StoredActor } from "../ports/store.ts";
 import type { WorkflowDoor } from "../ports/workflow-door.ts";
 import type { Cluster } from "./cluster.ts";
@@ -74,14 +76,19 @@ export class HostNode implements Host {
 
   async call(
     type: string,
-    id: string,
+    id: string | undefined,
     method: string,
     args: readonly unknown[],
     options?: CallOptions,
   ): Promise<unknown> {
     checkType(type);
-    checkId(id);
     checkMethod(method);
+    if (id === undefined) {
+      const own = messageIdOf(this.#catalog, type);
+      const said = addressed(type, method, args, own);
+      return this.#catalog.send(this.#catalog.target(type), said.id, method, said.args, undefined, options);
+    }
+    checkId(id);
     return this.#catalog.send(this.#catalog.target(type), id, method, [...args], undefined, options);
   }
 
@@ -166,6 +173,31 @@ export class HostNode implements Host {
     checkId(id);
     if (this.#cluster === undefined) throw alone();
     await this.#cluster.release(type, id);
+  }
+
+  async shards(type: string): Promise<ShardsView> {
+    checkType(type);
+    if (this.#cluster === undefined) throw alone();
+    return this.#cluster.shards(type);
+  }
+
+  async steerShards(type: string, steering: ShardSteering): Promise<void> {
+    checkType(type);
+    if (this.#cluster === undefined) throw alone();
+    await this.#cluster.steerShards(type, steering);
+  }
+
+  shardsHere(type: string): ShardsHere {
+    if (this.#cluster === undefined) throw alone();
+    return this.#cluster.shardsHere(type);
+  }
+
+  shardOf(type: string, id: string): number {
+    checkType(type);
+    checkId(id);
+    const sharded = this.#catalog.types.get(type)?.options.sharded;
+    if (sharded === undefined) throw new LimpetError("NOT_SHARDED", `this process hosts no sharded actors of ${type}`);
+    return sharded.shardOf(id);
   }
 
   status(): HostStatus {

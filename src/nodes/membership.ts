@@ -18,6 +18,7 @@ import type { Random } from "../ports/random.ts";
 import type { HostInstruments } from "./host-instruments.ts";
 import type { LeaderSource } from "./leader-source.ts";
 import { OrderFollower } from "./order-follower.ts";
+import { hostedTypes } from "./roles.ts";
 import { ShardMember } from "./shard-member.ts";
 import { StickyMember } from "./sticky-member.ts";
 
@@ -28,6 +29,8 @@ export interface MembershipSettings {
   readonly name: string;
   /** What it was built from; empty or left out: that is not known. */
   readonly build?: string | undefined;
+  /** What it is there for. Left out: nothing in particular. */
+  readonly roles?: readonly string[] | undefined;
   readonly moveTimeoutMs: number;
 }
 
@@ -41,6 +44,8 @@ export interface MembershipWorld {
   readonly catalog: Catalog;
   /** What waits to be routed may find its way now. Empty: all types. */
   changed(types: readonly string[]): void;
+  /** So may what waits for these shards. */
+  opened?(type: string, shards: readonly number[]): void;
   /** So may those who wait for this sticky actor, or hear why they cannot. */
   answered(type: string, id: string, error?: LimpetError): void;
   /** This host has become the home of a shard. */
@@ -85,12 +90,12 @@ export class Membership implements Placement {
     this.#tables = new HostTables(settings.address);
     this.#sticky = new StickyMember(settings, this.#tables, { ...world, wants: (type) => this.#types.includes(type) });
     this.#shards = new ShardMember({
-      ...{ ...world, tables: this.#tables, incarnation: () => this.#incarnation },
+      ...{ ...world, tables: this.#tables, roles: settings.roles ?? [], incarnation: () => this.#incarnation },
       stopped: () => this.#notify(),
     });
     this.#orders = new OrderFollower(this.#tables, this.#sticky, settings, world);
     this.#incarnation = world.random.id();
-    this.#types = [...world.catalog.types.keys()];
+    this.#types = hostedTypes(world.catalog.types.values(), settings.roles ?? []);
   }
 
   start(): void {
@@ -101,11 +106,19 @@ export class Membership implements Placement {
   // ——— What the router asks.
 
   route(type: string, id: string, until: number): Route {
-    if (this.#tables.shards(type) !== undefined) return this.#lease.held ? this.#shards.route(type, id) : WAIT;
+    if (this.isSharded(type)) return this.#lease.held ? this.#toShard(type, id) : WAIT;
     if (this.#tables.isSticky(type))
       return this.#lease.held ? this.#sticky.route(type, id, until) : this.#around(type, id);
     const route = this.#tables.route(type, id);
     return route === HERE && !this.#lease.held ? WAIT : route;
+  }
+
+  #toShard(type: string, id: string): Route {
+    if (!this.hasHosts(type)) return this.#tables.route(type, id);
+    if (this.#shards.knows(type)) return this.#shards.route(type, id);
+    // Whoever is asked knows, and says where it is; that is remembered.
+    const told = this.#sticky.holdings.belief(type, id);
+    return told !== undefined && this.isHost(type, told) ? told : this.#tables.route(type, id);
   }
 
   /** Without a lease nothing is held or asked for; but a call may go elsewhere. */
@@ -115,15 +128,28 @@ export class Membership implements Placement {
   }
 
   isSticky(type: string): boolean {
-    return this.#tables.isSticky(type) || this.#tables.shards(type) !== undefined;
+    return this.#tables.isSticky(type) || this.isSharded(type);
+  }
+
+  isSharded(type: string): boolean {
+    return this.#tables.shards(type) !== undefined;
+  }
+
+  shardOf(type: string, id: string): number | undefined {
+    return this.#shards.shardOf(type, id);
   }
 
   learn(type: string, id: string, address: string): void {
+    // Of shards only the leader's word counts, for whoever knows which one it is about.
+    if (this.isSharded(type) && this.#shards.knows(type)) return;
     this.#sticky.holdings.learn(type, id, address);
   }
 
   mistaken(type: string, id: string, address?: string): void {
-    if (address !== undefined && this.#tables.shards(type) !== undefined) this.#shards.mistaken(type, id, address);
+    if (this.isSharded(type)) {
+      if (address === undefined) this.#shards.doubt(type, id);
+      else this.#shards.mistaken(type, id, address);
+    }
     this.#sticky.holdings.forget(type, id, address);
   }
 
@@ -157,7 +183,7 @@ export class Membership implements Placement {
   }
 
   #believed(type: string, id: string): string | undefined {
-    if (this.#tables.shards(type) !== undefined) return this.#shards.belief(type, id);
+    if (this.isSharded(type)) return this.#shards.belief(type, id);
     return this.#tables.isSticky(type) ? this.#sticky.holdings.belief(type, id) : this.#tables.owner(type, id);
   }
 
@@ -197,7 +223,7 @@ export class Membership implements Placement {
     if (!this.#lease.held) return "it has no lease yet";
     if (!this.#tables.informed || !this.#tables.hasAll(this.#types))
       return "it waits for a table of every type it hosts";
-    return undefined;
+    return this.#shards.problem;
   }
 
   /** Resolves when the condition holds; false: it did not within the time. */
@@ -464,11 +490,13 @@ export class Membership implements Placement {
     if (this.#shards.leave(moving)) await this.until(() => !this.#shards.holdsAny(moving), ms);
     if (moving.length > 0 && this.#stream !== undefined) {
       this.report(this.#types.filter((type) => this.#isAlone(type)));
+      // Others may leave at the same time: who is the last one keeps what it has to its end.
       const gone = (): boolean =>
         moving.every(
           (type) =>
-            !this.#tables.view(type).locked &&
-            this.#tables.hosts(type).every(({ address }) => address !== this.address),
+            this.#isAlone(type) ||
+            (!this.#tables.view(type).locked &&
+              this.#tables.hosts(type).every(({ address }) => address !== this.address)),
         );
       await this.until(gone, ms);
     }

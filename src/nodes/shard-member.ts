@@ -9,7 +9,10 @@ import type { Clock } from "../ports/clock.ts";
 import type { ControlStream } from "../ports/control.ts";
 import type { Log } from "../ports/log.ts";
 import { HERE, type Route, WAIT } from "../ports/placement.ts";
+import type { ShardsHere } from "../ports/shard-door.ts";
 import { type ShardHome, ShardRegion } from "../sharding/shard-region.ts";
+import { ShardWaits } from "../sharding/shard-waits.ts";
+import { mayHost } from "./roles.ts";
 import { advise, countActors } from "./shard-adviser.ts";
 
 export interface ShardMemberWorld {
@@ -18,13 +21,18 @@ export interface ShardMemberWorld {
   readonly catalog: Catalog;
   readonly tables: HostTables;
   incarnation(): string;
-  /** What waits to be routed may find its way now. */
-  changed(types: readonly string[]): void;
+  /** What this host is there for. */
+  readonly roles: readonly string[];
+  /** What waits for these shards may find its way now. */
+  opened?(type: string, shards: readonly number[]): void;
   /** It is the home of fewer shards. */
   stopped(): void;
   /** It has become the home of one. */
   gained?(type: string, shard: number): void;
 }
+
+/** Hand-overs are over by then, and leaders have changed. */
+const STUCK_MS = 20_000;
 
 export class ShardMember {
   readonly #world: ShardMemberWorld;
@@ -33,6 +41,7 @@ export class ShardMember {
   readonly #asks = new Map<string, Set<number>>();
   #isFlushing = false;
   #leaving: readonly string[] = [];
+  readonly #waits = new ShardWaits();
 
   constructor(world: ShardMemberWorld) {
     this.#world = world;
@@ -41,8 +50,10 @@ export class ShardMember {
   /** Of the types of this host. */
   rules(): ShardedRules {
     const rules = new Map();
-    for (const { name, options } of this.#world.catalog.types.values()) {
-      if (options.sharded !== undefined) rules.set(name, options.sharded.rule);
+    const { catalog, roles } = this.#world;
+    for (const type of catalog.types.values()) {
+      const { sharded } = type.options;
+      if (sharded !== undefined && mayHost(type, roles)) rules.set(type.name, sharded.rule);
     }
     return rules;
   }
@@ -51,7 +62,7 @@ export class ShardMember {
     let region = this.#regions.get(type);
     if (region === undefined) {
       const { tables, incarnation } = this.#world;
-      region = new ShardRegion(incarnation(), ({ address, incarnation: which }) => {
+      region = new ShardRegion(incarnation, ({ address, incarnation: which }) => {
         return tables.hostAt(type, address)?.incarnation === which;
       });
       this.#regions.set(type, region);
@@ -61,39 +72,63 @@ export class ShardMember {
 
   // ——— Finding the way.
 
-  /** Undefined: this process does not know which shard it is in, and asks a host of the type. */
-  #shardOf(type: string, id: string): number | undefined {
+  /** False: only hosts that have the class can say which shard an actor is in, and this one has not. */
+  knows(type: string): boolean {
+    const { catalog, tables } = this.#world;
+    return catalog.types.get(type)?.options.sharded !== undefined || !tables.hasOwnShards(type);
+  }
+
+  /** Undefined: this host cannot say. Throws what the application's own rule throws. */
+  #find(type: string, id: string): number | undefined {
     const { catalog, tables } = this.#world;
     const known = catalog.types.get(type)?.options.sharded;
     if (known !== undefined) return known.shardOf(id);
     const shards = tables.shards(type);
-    return shards === undefined ? undefined : shardOf(id, shards);
+    return shards === undefined || tables.hasOwnShards(type) ? undefined : shardOf(id, shards);
   }
 
+  /** Also undefined when the application's own rule fails: whoever calls such an actor has been told so. */
+  shardOf(type: string, id: string): number | undefined {
+    try {
+      return this.#find(type, id);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Throws SHARD_INVALID. */
   route(type: string, id: string): Route {
-    const shard = this.#shardOf(type, id);
+    const shard = this.#find(type, id);
     if (shard === undefined) return WAIT;
     const route = this.#region(type).route(shard);
     if (route === "here") return HERE;
+    if (typeof route === "object") return route.address;
     if (route === "ask") this.#ask(type, shard);
-    return typeof route === "object" ? route.address : WAIT;
+    this.#waits.began(type, shard, this.#world.clock.monotonic());
+    return WAIT;
   }
 
   belief(type: string, id: string): string | undefined {
-    const shard = this.#shardOf(type, id);
+    const shard = this.shardOf(type, id);
     if (shard === undefined) return undefined;
     const region = this.#region(type);
     return region.held.has(shard) ? undefined : region.belief(shard)?.address;
   }
 
   holds(type: string, id: string): boolean {
-    const shard = this.#shardOf(type, id);
+    const shard = this.shardOf(type, id);
     return shard !== undefined && this.#region(type).held.has(shard);
   }
 
   mistaken(type: string, id: string, address: string): void {
-    const shard = this.#shardOf(type, id);
+    const shard = this.shardOf(type, id);
     if (shard !== undefined) this.#region(type).mistaken(shard, address);
+  }
+
+  /** Others sent somebody here who looks for it. */
+  doubt(type: string, id: string): void {
+    const shard = this.shardOf(type, id);
+    if (shard !== undefined) this.#region(type).doubt(shard);
   }
 
   #ask(type: string, shard: number): void {
@@ -120,8 +155,9 @@ export class ShardMember {
     this.#asks.clear();
     this.#tellLeaving();
     for (const [type, region] of this.#regions) {
-      const shards = region.joined();
-      if (shards.length > 0) stream.send({ kind: "shardAsk", type, shards });
+      const { asks, stopped } = region.joined();
+      for (const step of stopped) stream.send({ kind: "shardStopped", type, ...step, wasForced: false });
+      if (asks.length > 0) stream.send({ kind: "shardAsk", type, shards: asks });
     }
   }
 
@@ -148,6 +184,7 @@ export class ShardMember {
   clear(): void {
     this.#regions.clear();
     this.#asks.clear();
+    this.#waits.clear();
     this.parted();
   }
 
@@ -157,12 +194,16 @@ export class ShardMember {
     switch (message.kind) {
       case "shardHomes":
         for (const { shard, host } of message.homes) {
+          this.#waits.ended(type, shard);
           if (host === undefined) region.livesNowhere(shard);
           else this.#lives(type, region, shard, host);
         }
         // What lives nowhere, or with a host that no table here knows yet, is asked for again in a while or with the next table. Whoever
         // were woken now would ask at once, and hear the same.
-        if (message.homes.some(({ shard }) => region.isClear(shard))) this.#world.changed([type]);
+        this.#world.opened?.(
+          type,
+          message.homes.map(({ shard }) => shard).filter((shard) => region.isClear(shard)),
+        );
         break;
       case "shardGather":
         region.gather(message.shard, message.move);
@@ -187,6 +228,27 @@ export class ShardMember {
     }
   }
 
+  // ——— For people.
+
+  here(type: string): ShardsHere {
+    const { catalog, clock } = this.#world;
+    const held = this.#regions.get(type)?.held ?? new Set<number>();
+    const homes = countActors(catalog.types.get(type), held);
+    return { type, homes, waiting: this.#waits.of(type, clock.monotonic()) };
+  }
+
+  /** Calls wait for a home for so long that it does not look as if there will be one. */
+  get problem(): string | undefined {
+    const { catalog, clock } = this.#world;
+    const patience = (type: string): number => {
+      return Math.max(STUCK_MS, 2 * (catalog.types.get(type)?.options.sharded?.rule.handOffMs ?? 0));
+    };
+    const stuck = this.#waits.stuck(clock.monotonic(), patience);
+    if (stuck === undefined) return undefined;
+    const { type, shard, ms } = stuck;
+    return `calls for shard ${shard} of ${type} have waited for a home for ${Math.round(ms / 1_000)} seconds`;
+  }
+
   #lives(type: string, region: ShardRegion, shard: number, host: ShardHome): void {
     const isHeld = region.held.has(shard);
     region.lives(shard, host);
@@ -206,16 +268,26 @@ export class ShardMember {
     for (const shard of shards) if (region.route(shard) === "ask") this.#ask(type, shard);
   }
 
+  /** Whoever belongs to another shard that lives here; if the application's own rule says otherwise by now, nobody knows where it belongs. */
+  #staysWithout(type: string, id: string, leaving: number): boolean {
+    const shard = this.shardOf(type, id);
+    return shard !== undefined && shard !== leaving && this.#region(type).held.has(shard);
+  }
+
   async #stop(type: string, shard: number, region: ShardRegion): Promise<void> {
-    const { catalog } = this.#world;
+    const { catalog, clock } = this.#world;
     const known = catalog.types.get(type);
     const sharded = known?.options.sharded;
+    let wasForced = false;
     if (known !== undefined && sharded !== undefined) {
-      await catalog.moveAway(known, (id) => sharded.shardOf(id) !== shard, sharded.rule.handOffMs);
+      const { handOffMs } = sharded.rule;
+      const begun = clock.monotonic();
+      await catalog.moveAway(known, (id) => this.#staysWithout(type, id, shard), handOffMs);
+      wasForced = clock.monotonic() - begun >= handOffMs;
     }
     const move = region.stopped(shard);
     this.#world.stopped();
     if (move === undefined || this.#regions.get(type) !== region) return;
-    this.#stream?.send({ kind: "shardStopped", type, shard, move, wasForced: false });
+    this.#stream?.send({ kind: "shardStopped", type, shard, move, wasForced });
   }
 }

@@ -51,6 +51,7 @@ export class ActorTypeController {
   sticky = false;
   /** They live in so many shards, which move one by one. */
   shards: number | undefined;
+  ownShards = false;
   #closed = true;
   /** Who should host it, by incarnation. */
   #wanted: ReadonlyMap<string, TableHost> = new Map();
@@ -150,6 +151,7 @@ export class ActorTypeController {
       hosts,
       sticky: this.sticky,
       ...(this.shards === undefined ? {} : { shards: this.shards }),
+      ...(this.ownShards ? { ownShards: true } : {}),
     };
     const members = new Set([...this.#holders, ...this.#wanted.keys()]);
     this.#round = {

@@ -24,6 +24,7 @@ interface Table {
   readonly hosts: readonly TableHost[];
   readonly sticky: boolean;
   readonly shards: number | undefined;
+  readonly ownShards: boolean;
   /** Made when it is first asked for. */
   byAddress: ReadonlyMap<string, TableHost> | undefined;
   /** Wall clock, for people. */
@@ -175,10 +176,10 @@ export class HostTables {
   }
 
   #replace(state: TypeState, table: TypeTable, replicationFactor: number, wall: number): void {
-    const { version, hosts, sticky = false, shards } = table;
+    const { version, hosts, sticky = false, shards, ownShards = false } = table;
     const addresses = hosts.map(({ address }) => address);
     const ring = this.#rings.of(addresses, replicationFactor, state.newest?.ring);
-    state.newest = { version, ring, hosts, sticky, shards, byAddress: undefined, since: wall };
+    state.newest = { version, ring, hosts, sticky, shards, ownShards, byAddress: undefined, since: wall };
     state.owners.clear();
     state.released.clear();
   }
@@ -281,6 +282,11 @@ export class HostTables {
   /** In how many shards its actors live; undefined: in none. */
   shards(type: string): number | undefined {
     return this.#types.get(type)?.newest?.shards;
+  }
+
+  /** Only who has the class can say which shard an actor is in. */
+  hasOwnShards(type: string): boolean {
+    return this.#types.get(type)?.newest?.ownShards === true;
   }
 
   /** Its actors stay where they are; see sticky-holdings.ts. */

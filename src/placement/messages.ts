@@ -45,6 +45,8 @@ export interface TypeTable {
   readonly sticky?: boolean | undefined;
   /** The same, for actors that live in shards: how many there are. */
   readonly shards?: number | undefined;
+  /** Only who has the class can say which shard an actor is in. */
+  readonly ownShards?: boolean | undefined;
 }
 
 /** For each sticky type of a host. */

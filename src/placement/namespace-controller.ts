@@ -4,6 +4,7 @@
 //
 // A driver feeds it inputs with the time and performs the effects it returns, in their order. Pure.
 import { LIMITS } from "../kernel/limits.ts";
+import type { ShardedRule } from "../kernel/sharded-rule.ts";
 import type { ActorTypeController, ChangeReason } from "./actor-type-controller.ts";
 import { type Admission, ConnectionController, type HostRecord, type KnownMember } from "./connection-controller.ts";
 import { type Hello, type HostMessage, NOWHERE, type StickyRules, type TypeTable } from "./messages.ts";
@@ -141,20 +142,29 @@ export class NamespaceController {
    */
   #disagreement(
     incarnation: string,
-    { types, sticky = NO_RULES }: Pick<Hello, "types" | "sticky">,
+    { types, sticky = NO_RULES, sharded }: Pick<Hello, "types" | "sticky" | "sharded">,
   ): string | undefined {
     const known = this.#connections.host(incarnation);
     const isAwaited = (type: string): boolean => known?.state === "expected" && known.held.has(type);
     const counts = (host: HostRecord, type: string): boolean =>
       (host.types.has(type) || host.held.has(type)) && (!isAwaited(type) || host.unlocked.has(type));
     const others = this.#othersHeard(incarnation);
-    return this.sticky.owners.disagreement(types, sticky, (type) => others.some((host) => counts(host, type)));
+    const odd = this.sticky.owners.disagreement(types, sticky, (type) => others.some((host) => counts(host, type)));
+    if (odd !== undefined) return odd;
+    for (const type of types) {
+      const other = others.find((host) => host.types.has(type) && counts(host, type));
+      const [theirs, said] = [other?.sharded.get(type)?.shards, sharded?.get(type)?.shards];
+      if (other === undefined || theirs === said) continue;
+      const words = `its other hosts say that its actors live in ${inShards(theirs)}, and this one says in ${inShards(said)}`;
+      return `${type}: ${words}; every host of a type has to say the same`;
+    }
+    return undefined;
   }
 
   /** What it says counts. Those who came since this leader began, and say something else, cannot stay. */
   #agree(
     incarnation: string,
-    { types, sticky = NO_RULES }: Pick<Hello, "types" | "sticky">,
+    { types, sticky = NO_RULES, sharded }: Pick<Hello, "types" | "sticky" | "sharded">,
     now: number,
     effects: Effect[],
   ): void {
@@ -163,7 +173,9 @@ export class NamespaceController {
       others.some((host) => host.types.has(type) || host.held.has(type)),
     );
     for (const host of others) {
-      const type = types.find((one) => host.types.has(one) && host.sticky.get(one) !== sticky.get(one));
+      const isAtOdds = (type: string): boolean =>
+        host.sticky.get(type) !== sticky.get(type) || host.sharded.get(type)?.shards !== sharded?.get(type)?.shards;
+      const type = types.find((one) => host.types.has(one) && isAtOdds(one));
       if (type === undefined) continue;
       const why = `${type} has hosts that say something else of it; every host of a type has to say the same`;
       // Of its other types it may hold actors, so its lease is waited for.
@@ -355,8 +367,8 @@ export class NamespaceController {
   // ——— Types.
 
   /** As its hosts say, who were told that they agree before they came. */
-  #shardsOf(type: string): number | undefined {
-    for (const { sharded } of this.#connections.hosts) if (sharded.has(type)) return sharded.get(type)!.shards;
+  #ruleOf(type: string): ShardedRule | undefined {
+    for (const { sharded } of this.#connections.hosts) if (sharded.has(type)) return sharded.get(type);
     return undefined;
   }
 
@@ -365,7 +377,9 @@ export class NamespaceController {
     for (const type of types) {
       const controller = this.#rounds.of(type);
       controller.sticky = this.sticky.owners.isSticky(type);
-      controller.shards = this.#shardsOf(type) ?? controller.shards;
+      const rule = this.#ruleOf(type);
+      controller.shards = rule?.shards ?? controller.shards;
+      controller.ownShards = rule?.ownShards ?? controller.ownShards;
       if (controller.phase === "closed" && this.#connections.isKnown(type)) this.#rounds.open(controller, now);
       if (this.#connections.isAwaited(type)) controller.hold();
       else controller.want(this.#connections.eligible(type), reason, now);
@@ -403,3 +417,5 @@ export class NamespaceController {
     }
   }
 }
+
+const inShards = (shards: number | undefined): string => (shards === undefined ? "no shards" : `${shards} shards`);

@@ -31,6 +31,10 @@ export interface Placement {
   released(type: string, id: string, by: string, at: { readonly term: number; readonly version: number }): boolean;
   /** Actors of the type stay where they are, whatever the ring says: where each one is has to be found out one by one. */
   isSticky(type: string): boolean;
+  /** Actors of the type live in shards: calls of one host to one of them arrive in the order in which they were made. */
+  isSharded(type: string): boolean;
+  /** The shard of an actor of such a type; undefined: this host cannot say. */
+  shardOf(type: string, id: string): number | undefined;
   /** That host has run it. */
   learn(type: string, id: string, address: string): void;
   /** It was not where somebody was sent. `address`: there, as this host knows for itself. */

@@ -5,7 +5,10 @@ import { type ShardHome, ShardRegion } from "./shard-region.ts";
 const home = (incarnation: string): ShardHome => ({ incarnation, address: `${incarnation}:1` });
 
 function open(gone: ReadonlySet<string> = new Set()): ShardRegion {
-  return new ShardRegion("me", ({ incarnation }) => !gone.has(incarnation));
+  return new ShardRegion(
+    () => "me",
+    ({ incarnation }) => !gone.has(incarnation),
+  );
 }
 
 describe("the way to a shard", () => {
@@ -82,11 +85,11 @@ describe("the home of a shard that moves", () => {
     region.lives(1, home("me"));
     region.gather(1, 7);
     region.stop(1, 7);
-    assert.deepEqual(region.joined(), []);
+    assert.deepEqual(region.joined(), { asks: [], stopped: [] });
     region.lives(1, home("me"));
     assert.equal(region.route(1), "wait", "its actors are still being stopped");
     assert.equal(region.stopped(1), 7);
-    assert.deepEqual(region.joined(), [1], "now it asks where it lives");
+    assert.deepEqual(region.joined(), { asks: [], stopped: [{ shard: 1, move: 7 }] }, "now it says so again");
     region.lives(1, home("me"));
     assert.equal(region.route(1), "here");
   });
@@ -100,9 +103,31 @@ describe("a new stream", () => {
     region.lives(2, home("me"));
     region.gather(1, 7);
     region.gather(2, 8);
-    assert.deepEqual(region.joined(), [1, 3]);
+    assert.deepEqual(region.joined().asks, [1, 2, 3]);
     assert.equal(region.route(1), "wait");
     assert.equal(region.route(2), "here");
+  });
+
+  it("asks for what is known as well, which counts until it is answered otherwise", () => {
+    const region = open();
+    region.lives(1, home("b"));
+    region.lives(2, home("me"));
+    assert.deepEqual(region.joined(), { asks: [1, 2], stopped: [] });
+    assert.deepEqual(region.route(1), home("b"));
+    region.lives(1, home("me"));
+    assert.equal(region.route(1), "here");
+  });
+
+  it("says again that a shard was stopped, which may have been lost, until it is heard where it lives", () => {
+    const region = open();
+    region.lives(1, home("me"));
+    region.gather(1, 7);
+    region.stop(1, 7);
+    region.stopped(1);
+    assert.deepEqual(region.joined().stopped, [{ shard: 1, move: 7 }]);
+    assert.equal(region.route(1), "wait");
+    region.lives(1, home("b"));
+    assert.deepEqual(region.joined().stopped, []);
   });
 
   it("knows nothing after the lease was lost", () => {
@@ -116,6 +141,6 @@ describe("a new stream", () => {
       [1, 2, 3].map((shard) => region.route(shard)),
       ["ask", "ask", "ask"],
     );
-    assert.deepEqual(region.joined(), []);
+    assert.deepEqual(region.joined(), { asks: [], stopped: [] });
   });
 });

@@ -4,7 +4,8 @@
 //   What is known counts as long as that very incarnation hosts the type. So shards that are known are served while nobody leads.
 // - When a shard is to move calls for it are kept back from the moment this host hears of it until it hears of the new home.
 // - The home of a shard that moves stops its actors, and says so when none is left. From then on it is the home no more.
-// - On a new stream nothing is known of moves that an earlier leader began: calls that were kept back are asked for again.
+// - On a new stream nothing is known of moves that an earlier leader began: calls that were kept back are asked for again. What was said
+//   while there was none was missed, so everything that is known is asked for as well, and counts until it is answered otherwise.
 // Pure. A driver asks, stops actors, and wakes those who wait.
 
 export interface ShardHome {
@@ -17,12 +18,19 @@ export type ShardRoute = "here" | "wait" | "ask" | { readonly address: string };
 
 interface Kept {
   readonly move: number;
-  /** Its actors are being stopped here. */
-  isStopping: boolean;
+  /** Of its actors here: are they being stopped, or were they? The leader may not have heard yet that they were. */
+  actors: "left alone" | "stopping" | "stopped";
+}
+
+/** What is to be said on a new stream. */
+export interface Rejoining {
+  readonly asks: readonly number[];
+  /** Moves for which all actors were stopped here. */
+  readonly stopped: readonly { readonly shard: number; readonly move: number }[];
 }
 
 export class ShardRegion {
-  readonly #self: string;
+  readonly #self: () => string;
   readonly #isThere: (home: ShardHome) => boolean;
   /** This host is the home of these. */
   readonly #held = new Set<number>();
@@ -31,7 +39,7 @@ export class ShardRegion {
   readonly #asked = new Set<number>();
 
   /** `self`: the incarnation of this host. `isThere`: that incarnation hosts the type. */
-  constructor(self: string, isThere: (home: ShardHome) => boolean) {
+  constructor(self: () => string, isThere: (home: ShardHome) => boolean) {
     this.#self = self;
     this.#isThere = isThere;
   }
@@ -69,6 +77,11 @@ export class ShardRegion {
     this.#asked.add(shard);
   }
 
+  /** Somebody was told by others that it lives elsewhere: what is known of it may be out of date. */
+  doubt(shard: number): void {
+    this.#homes.delete(shard);
+  }
+
   /** That host does not have it: what was known of it is out of date. */
   mistaken(shard: number, address: string): void {
     if (this.#homes.get(shard)?.address === address) this.#homes.delete(shard);
@@ -80,9 +93,9 @@ export class ShardRegion {
   lives(shard: number, home: ShardHome): void {
     this.#asked.delete(shard);
     // What comes to its end here does so, whoever was told before that it is the home.
-    if (this.#kept.get(shard)?.isStopping === true) return;
+    if (this.#kept.get(shard)?.actors === "stopping") return;
     this.#kept.delete(shard);
-    if (home.incarnation === this.#self) {
+    if (home.incarnation === this.#self()) {
       this.#homes.delete(shard);
       this.#held.add(shard);
     } else {
@@ -94,19 +107,19 @@ export class ShardRegion {
   /** Nobody could be its home: who waits for it is told so. */
   livesNowhere(shard: number): void {
     this.#asked.delete(shard);
-    if (this.#kept.get(shard)?.isStopping === false) this.#kept.delete(shard);
+    if (this.#kept.get(shard)?.actors !== "stopping") this.#kept.delete(shard);
   }
 
   /** It is to move: calls for it are kept back. */
   gather(shard: number, move: number): void {
-    const isStopping = this.#kept.get(shard)?.isStopping ?? false;
-    this.#kept.set(shard, { move, isStopping });
+    const isStopping = this.#kept.get(shard)?.actors === "stopping";
+    this.#kept.set(shard, { move, actors: isStopping ? "stopping" : "left alone" });
     this.#homes.delete(shard);
   }
 
   /** It is to be given up. False: this host is not its home, so nothing of it is here. */
   stop(shard: number, move: number): boolean {
-    this.#kept.set(shard, { move, isStopping: true });
+    this.#kept.set(shard, { move, actors: "stopping" });
     return this.#held.has(shard);
   }
 
@@ -114,23 +127,28 @@ export class ShardRegion {
   stopped(shard: number): number | undefined {
     this.#held.delete(shard);
     const kept = this.#kept.get(shard);
-    if (kept?.isStopping !== true) return undefined;
-    kept.isStopping = false;
+    if (kept?.actors !== "stopping") return undefined;
+    kept.actors = "stopped";
     return kept.move;
   }
 
   // ——— Streams.
 
-  /** There is a new stream. Gives what is to be asked on it: what was not answered, and what was kept back for a move. */
-  joined(): number[] {
-    const again = new Set(this.#asked);
-    for (const [shard, { isStopping }] of this.#kept) {
-      if (isStopping) continue;
+  joined(): Rejoining {
+    // Its home goes on until it is told to stop, which it may have been while it could not hear it: it asks, too.
+    const asks = new Set([...this.#asked, ...this.#homes.keys(), ...this.#held]);
+    const stopped: { shard: number; move: number }[] = [];
+    for (const [shard, { move, actors }] of this.#kept) {
+      if (actors === "stopped") stopped.push({ shard, move });
+      if (actors !== "left alone") {
+        asks.delete(shard);
+        continue;
+      }
       this.#kept.delete(shard);
-      if (!this.#held.has(shard)) again.add(shard);
+      if (!this.#held.has(shard)) this.#asked.add(shard);
+      asks.add(shard);
     }
-    for (const shard of again) this.#asked.add(shard);
-    return [...again].sort((a, b) => a - b);
+    return { asks: [...asks].sort((a, b) => a - b), stopped };
   }
 
   /** The lease is lost: nothing of this counts any more. */

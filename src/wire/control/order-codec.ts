@@ -72,7 +72,7 @@ function writePart(order: PlacementOrder, tables: readonly Entry[], more: boolea
 }
 
 function writeTable({
-  table: { version, base, hosts, sticky = false, shards = 0 },
+  table: { version, base, hosts, sticky = false, shards = 0, ownShards = false },
   like,
 }: Entry): proto.PlacementTable {
   return create(proto.PlacementTableSchema, {
@@ -82,6 +82,7 @@ function writeTable({
     ...(base === undefined ? {} : { base: writeVersion(base) }),
     sticky,
     shards,
+    ownShards,
   });
 }
 
@@ -226,6 +227,7 @@ function readTable(
     hosts,
     ...(table.sticky ? { sticky: true } : {}),
     ...(table.shards > 0 ? { shards: table.shards } : {}),
+    ...(table.ownShards ? { ownShards: true } : {}),
   };
 }
 

@@ -15,9 +15,16 @@ export function writeShardedRules(rules: ShardedRules | undefined): Record<strin
   return Object.fromEntries([...(rules ?? [])].map(([type, rule]) => [type, writeRule(rule)]));
 }
 
-function writeRule({ shards, strategy, movesAtOnce, rebalanceMs, handOffMs }: ShardedRule): proto.ShardedRule {
+function writeRule({
+  shards,
+  strategy,
+  movesAtOnce,
+  rebalanceMs,
+  handOffMs,
+  ownShards,
+}: ShardedRule): proto.ShardedRule {
   return create(proto.ShardedRuleSchema, {
-    ...{ shards, movesAtOnce, strategy: writeStrategy(strategy) },
+    ...{ shards, ownShards, movesAtOnce, strategy: writeStrategy(strategy) },
     rebalanceMs: writeWhole(rebalanceMs, "a pause"),
     handOffMs: writeWhole(handOffMs, "a limit"),
   });
@@ -39,10 +46,17 @@ export function readShardedRules(rules: Record<string, proto.ShardedRule>): { re
   return { sharded: new Map(entries.map(([type, rule]) => [readWord(type, "actor type"), readRule(rule)])) };
 }
 
-function readRule({ shards, strategy, movesAtOnce, rebalanceMs, handOffMs }: proto.ShardedRule): ShardedRule {
+function readRule({
+  shards,
+  strategy,
+  movesAtOnce,
+  rebalanceMs,
+  handOffMs,
+  ownShards,
+}: proto.ShardedRule): ShardedRule {
   if (shards < 1 || shards > MOST_SHARDS) refuse(`a type has 1 to ${MOST_SHARDS} shards, not ${shards}`);
   return {
-    ...{ shards, movesAtOnce, strategy: readStrategy(strategy) },
+    ...{ shards, ownShards, movesAtOnce, strategy: readStrategy(strategy) },
     rebalanceMs: readWhole(rebalanceMs, "a pause"),
     handOffMs: readWhole(handOffMs, "a limit"),
   };

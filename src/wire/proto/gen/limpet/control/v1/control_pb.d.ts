@@ -375,6 +375,13 @@ export declare type ShardedRule = Message<"limpet.control.v1.ShardedRule"> & {
    * @generated from field: uint64 hand_off_ms = 8;
    */
   handOffMs: bigint;
+
+  /**
+   * Only hosts that have its class can say which shard an actor is in.
+   *
+   * @generated from field: bool own_shards = 9;
+   */
+  ownShards: boolean;
 };
 
 /**
@@ -1413,6 +1420,13 @@ export declare type PlacementTable = Message<"limpet.control.v1.PlacementTable">
    * @generated from field: uint32 shards = 6;
    */
   shards: number;
+
+  /**
+   * Only hosts that have its class can say which shard an actor is in.
+   *
+   * @generated from field: bool own_shards = 7;
+   */
+  ownShards: boolean;
 };
 
 /**

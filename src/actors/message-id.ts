@@ -1,0 +1,114 @@
+// Calls whose message says for whom it is. Either the message carries the id somewhere in itself, and the type's own `messageId` finds it; or
+// it is an envelope, with the id outside and the message proper inside. The actor gets what was in the envelope.
+import { parseDuration } from "../kernel/durations.ts";
+import { LimpetError } from "../kernel/errors.ts";
+import { checkId, checkType } from "../kernel/names.ts";
+import type { CallTarget, Send } from "./handle.ts";
+import type { ActorClass, AnyActor, CallSettings, Remote } from "./remote.ts";
+import { show } from "./shard-extractor.ts";
+
+/** An id, and what is meant for that actor. */
+export interface Envelope<Message = unknown> {
+  readonly id: string;
+  /** Takes the place of the envelope as the first argument. Left out: there is none. */
+  readonly message?: Message;
+}
+
+/** Finds out for whom a message is: an id, if the actor shall get the message as it is; an envelope, if it shall get what is inside. */
+// biome-ignore lint/suspicious/noExplicitAny: messages are the application's.
+export type MessageId = (message: any, method: string) => string | Envelope;
+
+// biome-ignore lint/suspicious/noExplicitAny: a method with any arguments at all.
+type Enveloped<M> = M extends (first: infer First, ...rest: any[]) => infer Result
+  ? (message: unknown extends First ? Envelope : First | Envelope<First>, ...rest: Rest<M>) => Result
+  : never;
+
+// biome-ignore lint/suspicious/noExplicitAny: a method with any arguments at all.
+type Rest<M> = M extends (first: any, ...rest: infer Others) => unknown ? Others : [];
+
+/** All actors of a class at once: what `app.region(Counter)` gives. Each call goes to the actor that its first argument names. */
+export type Region<A extends AnyActor> = { readonly [K in keyof Remote<A>]: Enveloped<Remote<A>[K]> };
+
+/** Whom a call is for, and with which arguments. `own`: the extractor of the type. Throws ARGUMENT_INVALID or NAME_INVALID. */
+export function addressed(
+  type: string,
+  method: string,
+  [message, ...rest]: readonly unknown[],
+  own: MessageId | undefined,
+): { readonly id: string; readonly args: unknown[] } {
+  const found = own === undefined ? undefined : extract(type, method, message, own);
+  if (typeof found === "string") {
+    checkId(found);
+    return { id: found, args: [message, ...rest] };
+  }
+  const envelope = found ?? message;
+  if (!isEnvelope(envelope)) throw invalid(type, method, own, envelope);
+  checkId(envelope.id);
+  return {
+    id: envelope.id,
+    args: envelope.message === undefined && rest.length === 0 ? [] : [envelope.message, ...rest],
+  };
+}
+
+function extract(type: string, method: string, message: unknown, own: MessageId): unknown {
+  try {
+    return own(message, method);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : show(error);
+    throw new LimpetError("ARGUMENT_INVALID", `messageId of ${type} failed on a message for ${method}: ${why}`, {
+      cause: error,
+    });
+  }
+}
+
+const isEnvelope = (value: unknown): value is Envelope =>
+  typeof value === "object" && value !== null && typeof (value as Partial<Envelope>).id === "string";
+
+function invalid(type: string, method: string, own: MessageId | undefined, got: unknown): LimpetError {
+  const what =
+    own === undefined
+      ? `a message for ${type}.${method} must be an envelope such as { id: "…", message: … }, not ${show(got)}`
+      : `messageId of ${type} must give an id or an envelope with one, and gave ${show(got)} on a message for ${method}`;
+  return new LimpetError("ARGUMENT_INVALID", what);
+}
+
+/** What it takes to reach the actors of a type. */
+export interface Senders {
+  target(name: string): CallTarget;
+  readonly send: Send;
+  readonly types: ReadonlyMap<
+    string,
+    { readonly options: { readonly sharded: { messageId: MessageId | undefined } | undefined } }
+  >;
+}
+
+/** An object with a method for every name: what is not a method of the class is refused by the actor. */
+export function regionOf(senders: Senders, of: ActorClass | string, settings: CallSettings = {}): object {
+  const name = typeof of === "string" ? of : (of?.options?.name ?? of?.name);
+  checkType(name);
+  const { timeout, signal } = settings;
+  const options = { signal, timeoutMs: timeout === undefined ? undefined : parseDuration(timeout, "timeout") };
+  return new Proxy(Object.create(null) as object, {
+    get(_target, method) {
+      // It must not look like a promise, or `await` would call it.
+      if (typeof method === "symbol" || method === "then" || method === "toJSON") return undefined;
+      if (method === "toString") return () => `region of ${name}`;
+      return async (...message: unknown[]): Promise<unknown> => {
+        const { id, args } = addressed(name, method, message, messageIdOf(senders, name, of));
+        return senders.send(senders.target(name), id, method, args, undefined, options);
+      };
+    },
+  });
+}
+
+/** Of a type that this process has; or of the class itself, which a caller may have although it does not host it. */
+export function messageIdOf(
+  { types }: Pick<Senders, "types">,
+  name: string,
+  of?: ActorClass | string,
+): MessageId | undefined {
+  const known = types.get(name);
+  if (known !== undefined) return known.options.sharded?.messageId;
+  const placement = typeof of === "function" ? of.options?.placement : undefined;
+  return typeof placement === "object" && placement.kind === "sharded" ? placement.messageId : undefined;
+}

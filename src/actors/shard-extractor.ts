@@ -1,0 +1,48 @@
+// Which shard an actor is in, as the application says. That is code of others: it may throw, answer nonsense, or say something else the next
+// time. Whatever it does, the caller hears of it before anything has happened. What it has said of an id is remembered for a while, and it is
+// asked twice before that: one that changes its mind would have an actor come to life in two places, where only the store could tell them apart.
+import { LimpetError } from "../kernel/errors.ts";
+import { shardOf } from "../kernel/shards.ts";
+
+/** Ids of which it is remembered. */
+const REMEMBERED = 10_000;
+
+/** `where` it was written, for errors. */
+export function ownExtractor(own: (id: string) => unknown, shards: number, where: string): (id: string) => number {
+  const said = new Map<string, number>();
+
+  const ask = (id: string): number => {
+    let answer: unknown;
+    try {
+      answer = own(id);
+    } catch (error) {
+      throw new LimpetError("SHARD_INVALID", `${where}.shardOf failed for ${id}: ${textOf(error)}`, { cause: error });
+    }
+    if (typeof answer === "number" && Number.isSafeInteger(answer) && answer >= 0) return answer % shards;
+    if (typeof answer === "string") return shardOf(answer, shards);
+    throw invalid(
+      `${where}.shardOf must give a text or a whole number of at least 0, and gave ${show(answer)} for ${id}`,
+    );
+  };
+
+  return (id) => {
+    const known = said.get(id);
+    if (known !== undefined) return known;
+    const shard = ask(id);
+    if (ask(id) !== shard)
+      throw invalid(`${where}.shardOf must always say the same of an id, and changed its mind on ${id}`);
+    if (said.size >= REMEMBERED) said.clear();
+    said.set(id, shard);
+    return shard;
+  };
+}
+
+const invalid = (what: string): LimpetError => new LimpetError("SHARD_INVALID", what);
+
+const textOf = (error: unknown): string => (error instanceof Error ? error.message : show(error));
+
+/** An object may not even be willing to become text. */
+export function show(value: unknown): string {
+  if (typeof value === "object" && value !== null) return value instanceof Promise ? "a promise" : "an object";
+  return String(value);
+}
