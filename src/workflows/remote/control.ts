@@ -122,6 +122,13 @@ export class RemoteControl {
     return readPage(pages[0]!.data).events[0] as Started;
   }
 
+  /** When something was written of it last. */
+  async progressOf({ ref, events }: StoredRun): Promise<number | undefined> {
+    const { pages } = await this.#world.store.history(ref, events - 1, 1);
+    const last = pages.at(-1);
+    return last === undefined ? undefined : readPage(last.data).at;
+  }
+
   async signal(name: RunName, signal: string, input: Wire, requestId: string | undefined): Promise<StoredRun> {
     const run = await this.find(name);
     const id = requestId ?? this.#world.random.id();

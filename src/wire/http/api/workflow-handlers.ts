@@ -137,7 +137,7 @@ async function describeRun({ plane }: ApiCall, name: RunName): Promise<ApiAnswer
   const run = await plane.control.find(name);
   const { namespace } = plane.world;
   const started = await plane.control.startedOf(run);
-  const current = name.runId === undefined ? run : await plane.control.find({ ...name, runId: undefined });
+  const runs = await plane.world.store.list({ namespace, workflowId: run.workflowId, limit: LIMITS.listPage });
   const end = JSON.parse(run.result ?? "{}") as { result?: unknown; error?: { message?: string } };
   const input = inputToArguments(started.input);
   const isCompleted = run.status === "completed";
@@ -146,7 +146,8 @@ async function describeRun({ plane }: ApiCall, name: RunName): Promise<ApiAnswer
   return ok({
     ...headOf(run, namespace),
     closed_reason: isOpen ? null : run.status.replace(" ", "_"),
-    is_current_run: current.runId === run.runId,
+    ...runNumber(run, runs),
+    last_progress_at: isoTime(await plane.control.progressOf(run)),
     compatibility: run.build ?? null,
     input: plainJson(input),
     input_envelope: envelopeOf(input),
@@ -189,12 +190,14 @@ export async function listRuns(call: ApiCall): Promise<ApiAnswer> {
   await plane.control.find({ workflowId, runId: undefined });
   const { namespace } = plane.world;
   const runs = await plane.world.store.list({ namespace, workflowId, limit: LIMITS.listPage });
-  const told = runs.map((run, i) => ({
-    ...headOf(run, namespace),
-    run_number: runs.length - i,
-    is_current_run: i === 0,
-  }));
+  const told = runs.map((run) => ({ ...headOf(run, namespace), ...runNumber(run, runs) }));
   return ok({ workflow_id: workflowId, run_count: runs.length, runs: told.reverse() });
+}
+
+/** Which one it is of the runs of its workflow, as far as they are listed; the latest is the first of these. */
+function runNumber({ ref }: StoredRun, runs: readonly StoredRun[]): Record<string, unknown> {
+  const later = runs.filter((each) => each.ref > ref).length;
+  return { run_number: runs.length - later, run_count: runs.length, is_current_run: later === 0 };
 }
 
 /** Whoever says nothing of pages gets all of it: some look for the end of a run in the first answer, and ask for no other. */
