@@ -150,6 +150,23 @@ describe("shards on PostgreSQL", { timeout: 120_000 }, () => {
     assert.deepEqual(await it.ids(), ["b"]);
   });
 
+  test("what a home says while the next one is being noted waits for that, and then does not count", async () => {
+    const it = new Ground(await openPostgresStore(url, { lockTimeoutMs: 14_000 }));
+    await it.note(it.home(0, "a"), it.home(1, "a"));
+    await it.remember(it.keep("x", 0), it.keep("x", 1));
+    await somebody.query("BEGIN");
+    await somebody.query(
+      "UPDATE limpet.shard_homes SET incarnation = 'b' WHERE namespace = $1 AND type = 'Cart' AND shard = 0",
+      [it.namespace],
+    );
+    const made = it.shards.remember("a", [it.forget("x", 0), it.forget("x", 1)]);
+    await waiting(1);
+    await somebody.query("COMMIT");
+    assert.deepEqual(await made, [false, true]);
+    assert.deepEqual([await it.ids(0), await it.ids(1)], [["x"], []]);
+    await it.store.close();
+  });
+
   test("writes under way, however many, leave connections to others", async () => {
     const it = new Ground(await openPostgresStore(url, { lanes: 1, lockTimeoutMs: 14_000 }));
     const term = await newTerm(it.store);
