@@ -7,6 +7,7 @@ import { formatDuration } from "../kernel/durations.ts";
 import { CATALOGUE, type ErrorCode } from "../kernel/errors.ts";
 import { Failure } from "./failure.ts";
 import { STICKY_RECIPE } from "./phrases.ts";
+import { SHARDED_RECIPE } from "./shards-text.ts";
 import { shownUrl, type Target } from "./target.ts";
 
 export interface Question {
@@ -157,6 +158,8 @@ function hintFor(errorCode: string, { token }: Target): string | undefined {
       return "Nothing happened. limpet sticky <type> <id> says which host it waits for; --release places it anew.";
     case "NOT_STICKY":
       return `limpet sticky shows the sticky types. A type is one when its class says: ${STICKY_RECIPE}`;
+    case "NOT_SHARDED":
+      return `limpet actors shows the types that exist. Actors live in shards when their class says: ${SHARDED_RECIPE}`;
     case "REMINDER_UNKNOWN":
       return "limpet reminders shows those that are set; limpet reminders --dead those that were given up.";
     case "WORKFLOW_UNKNOWN":

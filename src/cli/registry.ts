@@ -29,6 +29,11 @@ export const COMMANDS: readonly Listed[] = [
     load: () => import("./commands/sticky.ts"),
   },
   {
+    name: "shards",
+    summary: "Show where the shards of a type live and how they move; move them, or have them stay",
+    load: () => import("./commands/shards.ts"),
+  },
+  {
     name: "reminders",
     summary: "Show reminders and when they are due, and those that were given up",
     load: () => import("./commands/reminders.ts"),

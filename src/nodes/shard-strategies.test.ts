@@ -1,49 +1,9 @@
 // Strategies of shards on several hosts in one process: those of the application, in good and bad days, and places that are told.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Actor } from "../actors/actor.ts";
-import type { ActorClass } from "../actors/remote.ts";
-import { type ShardedOptions, sharded } from "../actors/sharded-options.ts";
 import type { ShardHostInfo, ShardStrategy } from "../kernel/shard-strategy.ts";
-import type { ShardsView } from "../ports/shard-door.ts";
-import type { App } from "./app.ts";
-import { eventually, LEASES, TestApps } from "./cluster-kit.test.ts";
-
-const SHARDS = 12;
-
-interface Counting extends Actor {
-  add(): number;
-}
-
-function counting(options: ShardedOptions, name = "Counting"): ActorClass<Counting> {
-  return class extends Actor<{ count: number }> {
-    static options = { name, placement: sharded({ shards: SHARDS, rebalance: "100ms", ...options }) };
-    initial() {
-      return { count: 0 };
-    }
-    add() {
-      return ++this.state.count;
-    }
-  };
-}
-
-const ids = Array.from({ length: 100 }, (_, i) => `id-${i}`);
-const named = (name: string) => ({ cluster: { ...LEASES, name } });
-const homesOf = ({ hosts }: ShardsView): Record<string, number> =>
-  Object.fromEntries(hosts.map(({ name, shards }) => [name, shards.length]));
-/** While nobody leads nobody can say: it is asked again. */
-async function view(app: App): Promise<ShardsView> {
-  let seen: ShardsView | undefined;
-  await eventually(async () => {
-    seen = await app
-      .shards("Counting")
-      .view()
-      .catch(() => undefined);
-    return seen !== undefined;
-  }, "somebody leads");
-  return seen!;
-}
-const callAll = (app: App): Promise<unknown> => Promise.all(ids.map((id) => app.actor<Counting>("Counting", id).add()));
+import { eventually, TestApps } from "./cluster-kit.test.ts";
+import { type Counting, callAll, counting, homesOf, ids, named, SHARDS, viewOf } from "./shard-kit.test.ts";
 
 const faultsIn = (text: string): string[] =>
   [...text.matchAll(/limpet_scheduler_shard_strategy_faults_total\{.*why="([^"]+)".*\} (\d+)/g)].map(([, why]) => why!);
@@ -64,7 +24,7 @@ describe("a strategy of the application", () => {
     const one = await apps.open([Odd], named("a"));
     await apps.open([Odd], named("b"));
     await callAll(one);
-    const seen = await view(one);
+    const seen = await viewOf(one);
     assert.equal(seen.strategy, "own");
     assert.deepEqual(homesOf(seen), { a: 4, b: 8 });
     assert.deepEqual(seen.hosts.find(({ name }) => name === "a")?.shards, [0, 3, 6, 9]);
@@ -88,9 +48,9 @@ describe("a strategy of the application", () => {
     const one = await apps.open([Moving], named("a"));
     await apps.open([Moving], named("b"));
     await callAll(one);
-    assert.deepEqual(homesOf(await view(one)), { a: SHARDS, b: 0 });
+    assert.deepEqual(homesOf(await viewOf(one)), { a: SHARDS, b: 0 });
     target = "b";
-    await eventually(async () => homesOf(await view(one)).b === SHARDS, "all of them live with b");
+    await eventually(async () => homesOf(await viewOf(one)).b === SHARDS, "all of them live with b");
     await callAll(one);
   });
 
@@ -115,7 +75,7 @@ describe("a strategy of the application", () => {
       const one = await apps.open([Troubled], named("a"));
       const two = await apps.open([Troubled], named("b"));
       await callAll(two);
-      const seen = await view(one);
+      const seen = await viewOf(one);
       assert.deepEqual(homesOf(seen), { a: SHARDS / 2, b: SHARDS / 2 });
       assert.ok(seen.faults > 0);
       assert.ok(faultsIn(one.metrics()).includes(fault), one.metrics());
@@ -136,7 +96,7 @@ describe("a strategy of the application", () => {
     assert.equal(await add(ids[0]!), 1);
     await Promise.all(ids.map(add));
     assert.equal(asked, 1);
-    assert.deepEqual(homesOf(await view(one)), { a: SHARDS / 2, b: SHARDS / 2 });
+    assert.deepEqual(homesOf(await viewOf(one)), { a: SHARDS / 2, b: SHARDS / 2 });
     assert.ok(faultsIn(one.metrics()).includes("late"));
   });
 
@@ -156,7 +116,7 @@ describe("a strategy of the application", () => {
     await apps.open([Restless], named("b"));
     await callAll(one);
     await eventually(async () => {
-      const { moving, moved } = await view(one);
+      const { moving, moved } = await viewOf(one);
       most = Math.max(most, moving.length);
       await callAll(one);
       return moved.length > 20;
@@ -196,12 +156,12 @@ describe("places that are told", () => {
     const two = await apps.open([Told], named("b"));
     await two.shards(Told).allocate({ 0: "b", 1: "b", 2: "c" });
     await callAll(one);
-    assert.deepEqual(homesOf(await view(one)), { a: SHARDS - 2, b: 2 });
+    assert.deepEqual(homesOf(await viewOf(one)), { a: SHARDS - 2, b: 2 });
     // The leader goes; what it was told does not.
     await one.stop();
     await callAll(two);
     assert.deepEqual(
-      (await view(two)).told.map(({ shard, host }) => [shard, host]),
+      (await viewOf(two)).told.map(({ shard, host }) => [shard, host]),
       [
         [0, "b"],
         [1, "b"],
@@ -209,8 +169,8 @@ describe("places that are told", () => {
       ],
     );
     const three = await apps.open([Told], named("c"));
-    await eventually(async () => homesOf(await view(two)).c === 1, "shard 2 lives with c");
-    assert.deepEqual((await view(three)).hosts.find(({ name }) => name === "c")?.shards, [2]);
+    await eventually(async () => homesOf(await viewOf(two)).c === 1, "shard 2 lives with c");
+    assert.deepEqual((await viewOf(three)).hosts.find(({ name }) => name === "c")?.shards, [2]);
     await three.shards(Told).allocate(
       new Map([
         [2, undefined],
@@ -218,9 +178,9 @@ describe("places that are told", () => {
         [0, "c"],
       ]),
     );
-    await eventually(async () => homesOf(await view(two)).c === 3, "those that were told live with c");
+    await eventually(async () => homesOf(await viewOf(two)).c === 3, "those that were told live with c");
     assert.deepEqual(
-      (await view(three)).told.map(({ shard }) => shard),
+      (await viewOf(three)).told.map(({ shard }) => shard),
       [0, 1, 3],
     );
     await callAll(three);
@@ -248,11 +208,11 @@ describe("shards by hash", () => {
       await Promise.all(ids.map((id) => one.actor<Counting>("Second", id).add()));
     };
     const placed = async (type: string): Promise<unknown> =>
-      (await one.shards(type).view()).hosts.map(({ name, shards }) => [name, shards]);
+      (await viewOf(one, type)).hosts.map(({ name, shards }) => [name, shards]);
     await all();
     assert.deepEqual(await placed("Counting"), await placed("Second"));
     await apps.open(Types, named("c"));
-    await eventually(async () => homesOf(await view(one)).c! > 0, "the new host has some");
+    await eventually(async () => homesOf(await viewOf(one)).c! > 0, "the new host has some");
     await eventually(async () => {
       return JSON.stringify(await placed("Counting")) === JSON.stringify(await placed("Second"));
     }, "they are together again");
@@ -266,11 +226,11 @@ describe("a rolling update", () => {
     const old = await apps.open([Plain], { ...named("old"), worker: { build: "1.9" } });
     const next = await apps.open([Plain], { ...named("next"), worker: { build: "1.10" } });
     await callAll(old);
-    assert.deepEqual(homesOf(await view(old)), { old: 0, next: SHARDS });
+    assert.deepEqual(homesOf(await viewOf(old)), { old: 0, next: SHARDS });
     const last = await apps.open([Plain], { ...named("last"), worker: { build: "1.10" } });
     await new Promise((resolve) => setTimeout(resolve, 700));
-    assert.deepEqual(homesOf(await view(next)), { old: 0, next: SHARDS, last: 0 });
+    assert.deepEqual(homesOf(await viewOf(next)), { old: 0, next: SHARDS, last: 0 });
     await old.stop();
-    await eventually(async () => homesOf(await view(last)).last === SHARDS / 2, "the last one has its share");
+    await eventually(async () => homesOf(await viewOf(last)).last === SHARDS / 2, "the last one has its share");
   });
 });

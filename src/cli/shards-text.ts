@@ -1,0 +1,126 @@
+// The shards of a type as people read about them: who is the home of how many, which are on their way, and which have moved. Pure.
+
+import type { ShardMove, ShardMoved, ShardsOfHost, ShardsView } from "../ports/shard-door.ts";
+import { type Column, filledColumns, NOTHING } from "./columns.ts";
+import { formatSpan, moment, plural, sentenceList } from "./phrases.ts";
+import { type Paint, safe } from "./terminal.ts";
+
+/** What a class says to have its actors live in shards. */
+export const SHARDED_RECIPE = "static options = { placement: sharded() }";
+
+const STRATEGIES: Record<ShardsView["strategy"], string> = {
+  least: "each goes to the host with the fewest",
+  hashed: "those of the same number live together, whatever their type",
+  told: "each goes where it is told",
+  own: "each goes where the application's own strategy says",
+};
+
+const used = (hosts: readonly ShardsOfHost[]): number => hosts.reduce((sum, { shards }) => sum + shards.length, 0);
+
+/** `history`: how many of the moves that are over. */
+export function shardsText(view: ShardsView, now: number, history: number, paint: Paint): string {
+  return [
+    paint("bold", safe(`${view.type}: ${plural(view.shards, "shard")}, ${used(view.hosts)} of them in use.`)),
+    `How they are spread: ${STRATEGIES[view.strategy]}.`,
+    ...notes(view, paint),
+    ...hostLines(view.hosts, paint),
+    ...movingLines(view.moving, paint),
+    ...movedLines(view.moved, now, history, paint),
+  ].join("\n");
+}
+
+function notes({ paused, told, faults, hosts }: ShardsView, paint: Paint): string[] {
+  const silent = hosts.filter(({ actors }) => actors === undefined).map(({ address }) => address);
+  return [
+    ...(paused ? [paint("yellow", "Rebalancing is paused: only shards of hosts that leave move.")] : []),
+    ...(told.length > 0 ? [`Where to live was said of ${plural(told.length, "shard")}.`] : []),
+    ...(faults > 0
+      ? [paint("yellow", `The strategy could not be followed ${plural(faults, "time")}; logs say why.`)]
+      : []),
+    ...(silent.length > 0 ? [safe(`How many actors they have was not said in time by ${sentenceList(silent)}.`)] : []),
+  ];
+}
+
+const HOSTS: readonly Column[] = [
+  { title: "HOST" },
+  { title: "NAME" },
+  { title: "BUILD" },
+  { title: "SHARDS", align: "right" },
+  { title: "ACTORS", align: "right" },
+  { title: "STATE" },
+];
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0);
+
+function hostLines(hosts: readonly ShardsOfHost[], paint: Paint): string[] {
+  const rows = hosts.map(({ address, name, build, shards, actors, leaving }) => [
+    ...[safe(address), safe(name) || NOTHING, safe(build) || NOTHING, String(shards.length)],
+    ...[actors === undefined ? "?" : String(sum(actors)), leaving ? paint("yellow", "leaving") : NOTHING],
+  ]);
+  return table(HOSTS, rows, paint);
+}
+
+const HOMES: readonly Column[] = [
+  { title: "SHARD", align: "right" },
+  { title: "HOST" },
+  { title: "NAME" },
+  { title: "ACTORS", align: "right" },
+];
+
+/** Each shard that has a home, in order. */
+export function homesText({ hosts }: ShardsView, paint: Paint): string {
+  const homes = hosts.flatMap(({ address, name, shards, actors }) =>
+    shards.map((shard, i) => ({ shard, address, name, actors: actors?.[i] })),
+  );
+  const rows = homes
+    .sort((a, b) => a.shard - b.shard)
+    .map(({ shard, address, name, actors }) => [
+      ...[String(shard), safe(address), safe(name) || NOTHING, actors === undefined ? "?" : String(actors)],
+    ]);
+  return table(HOMES, rows, paint).join("\n");
+}
+
+const MOVING: readonly Column[] = [
+  { title: "SHARD", align: "right" },
+  { title: "FROM" },
+  { title: "TO" },
+  { title: "WHY" },
+  { title: "PHASE" },
+  { title: "FOR", align: "right" },
+  { title: "WAITS FOR" },
+];
+
+function movingLines(moving: readonly ShardMove[], paint: Paint): string[] {
+  if (moving.length === 0) return [];
+  const rows = moving.map(({ shard, from, to, reason, phase, forMs, waitsFor }) => [
+    ...[String(shard), safe(from), safe(to ?? "?"), reason, phase, formatSpan(Math.round(forMs))],
+    safe(sentenceList(waitsFor)) || NOTHING,
+  ]);
+  return ["", `On their way: ${plural(moving.length, "shard")}.`, ...table(MOVING, rows, paint)];
+}
+
+const MOVED: readonly Column[] = [
+  { title: "WHEN" },
+  { title: "SHARD", align: "right" },
+  { title: "FROM" },
+  { title: "TO" },
+  { title: "WHY" },
+  { title: "TOOK", align: "right" },
+  { title: "RESULT" },
+];
+
+function movedLines(moved: readonly ShardMoved[], now: number, history: number, paint: Paint): string[] {
+  const shown = moved.slice(0, history);
+  if (shown.length === 0) return [];
+  const rows = shown.map(({ at, shard, from, to, reason, tookMs, forced }) => [
+    ...[moment(at, now), String(shard), safe(from), safe(to ?? "nowhere"), reason, formatSpan(Math.round(tookMs))],
+    forced ? paint("yellow", "some actors were given up") : NOTHING,
+  ]);
+  const which = shown.length < moved.length ? `Last moves, ${shown.length} of ${moved.length}:` : "Last moves:";
+  return ["", which, ...table(MOVED, rows, paint)];
+}
+
+function table(shape: readonly Column[], rows: readonly (readonly string[])[], paint: Paint): string[] {
+  const [titles, ...lines] = filledColumns(shape, rows);
+  return titles === undefined ? [] : [paint("dim", titles), ...lines];
+}

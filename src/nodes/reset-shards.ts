@@ -1,0 +1,23 @@
+// Forgets how a type's ids became shards, so that its next host can settle that anew. Only while nobody hosts the type: whoever still did
+// would go on with the old rule, and one actor could come to life in two places.
+import { LimpetError } from "../kernel/errors.ts";
+import type { ProcessIdentity } from "../ports/coordination.ts";
+import type { Store } from "../ports/store.ts";
+import { namesOf } from "../sharding/steering-rows.ts";
+
+/** `hasEnded`: surely, a process is not there any more. Rejects with NOT_READY while a host of the type may be there. */
+export async function resetShards(
+  { coordination, shards }: Pick<Store, "coordination" | "shards">,
+  namespace: string,
+  type: string,
+  hasEnded: (process: ProcessIdentity) => boolean,
+): Promise<void> {
+  const hosts = (await coordination.members()).filter(
+    (member) => member.namespace === namespace && member.types.includes(type) && !hasEnded(member),
+  );
+  if (hosts.length > 0) {
+    const addresses = hosts.map(({ address }) => address).join(", ");
+    throw new LimpetError("NOT_READY", `${type} has hosts, or had until a moment ago: ${addresses}; stop them first`);
+  }
+  for (const name of namesOf(type)) await shards.reset(namespace, name);
+}

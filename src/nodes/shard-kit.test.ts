@@ -1,0 +1,53 @@
+// Sharded actors that count, and a way to look at their shards, for tests of several hosts in one process.
+import { Actor } from "../actors/actor.ts";
+import type { ActorClass } from "../actors/remote.ts";
+import { type ShardedOptions, sharded } from "../actors/sharded-options.ts";
+import type { ShardsView } from "../ports/shard-door.ts";
+import type { App } from "./app.ts";
+import { eventually } from "./cluster-kit.test.ts";
+
+export const SHARDS = 12;
+
+export interface Counting extends Actor {
+  add(): number;
+}
+
+/** Undefined: a class without shards. */
+export function counting(options: ShardedOptions | undefined, name = "Counting"): ActorClass<Counting> {
+  const placement = options && sharded({ shards: SHARDS, rebalance: "100ms", ...options });
+  return class extends Actor<{ count: number }> {
+    static options = { name, ...(placement === undefined ? {} : { placement }) };
+    initial() {
+      return { count: 0 };
+    }
+    add() {
+      return ++this.state.count;
+    }
+  };
+}
+
+export const ids = Array.from({ length: 100 }, (_, i) => `id-${i}`);
+
+/** Times in which a busy machine does not lose its lease. */
+export const named = (name: string) => ({
+  cluster: { name, lease: "8s", leaderLease: "3s", roundTimeout: "4s", moveTimeout: "1s" } as const,
+});
+
+export const callAll = (app: App): Promise<unknown> =>
+  Promise.all(ids.map((id) => app.actor<Counting>("Counting", id, { timeout: "30s" }).add()));
+
+/** While nobody leads nobody can say: it is asked again. */
+export async function viewOf(app: App, type = "Counting"): Promise<ShardsView> {
+  let seen: ShardsView | undefined;
+  await eventually(async () => {
+    seen = await app
+      .shards(type)
+      .view()
+      .catch(() => undefined);
+    return seen !== undefined;
+  }, "somebody leads");
+  return seen!;
+}
+
+export const homesOf = ({ hosts }: ShardsView): Record<string, number> =>
+  Object.fromEntries(hosts.map(({ name, shards }) => [name, shards.length]));

@@ -1,0 +1,168 @@
+// Shards looked at and steered by people, and hosts that say different things of a type, on several hosts in one process.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { ShardsView } from "../ports/shard-door.ts";
+import type { App } from "./app.ts";
+import { eventually, TestApps } from "./cluster-kit.test.ts";
+import { resetShards } from "./reset-shards.ts";
+import { callAll, counting, homesOf, ids, named, SHARDS, viewOf } from "./shard-kit.test.ts";
+
+const countOf = (seen: ShardsView, name: string): number => homesOf(seen)[name] ?? 0;
+const BALANCED = { relativeLimit: 1 };
+
+describe("shards, looked at", () => {
+  it("are told with their homes, their actors and their moves", async () => {
+    await using apps = new TestApps();
+    const Plain = counting(BALANCED);
+    const one = await apps.open([Plain], named("a"));
+    await callAll(one);
+    const two = await apps.open([Plain], { ...named("b"), worker: { build: "" } });
+    await eventually(async () => countOf(await viewOf(one), "b") === SHARDS / 2, "b has its share");
+    await callAll(two);
+    // Asked at a process that does not lead, so that it comes over the wire.
+    const seen = await viewOf(two);
+    const actors = seen.hosts.flatMap((host) => host.actors ?? []);
+    assert.equal(actors.length, SHARDS);
+    assert.equal(
+      actors.reduce((sum, count) => sum + count, 0),
+      ids.length,
+    );
+    assert.deepEqual(
+      { ...seen, hosts: seen.hosts.length, moved: seen.moved.length },
+      {
+        ...{ type: "Counting", shards: SHARDS, strategy: "least", paused: false, hosts: 2, moving: [], told: [] },
+        ...{ moved: SHARDS / 2, faults: 0 },
+      },
+    );
+    const [from, to] = ["a", "b"].map((name) => seen.hosts.find((host) => host.name === name)!.address);
+    for (const move of seen.moved) {
+      assert.deepEqual([move.from, move.to, move.reason, move.forced], [from, to, "balance", false]);
+      assert.ok(move.tookMs >= 0 && move.at > 0);
+    }
+    const here = two.shards(Plain).here();
+    assert.equal(here.homes.size, SHARDS / 2);
+    assert.ok(here.homes.has(two.shards(Plain).shardOf(idOn(two, here.homes))));
+    assert.equal(here.waiting.size, 0);
+    const text = one.metrics();
+    assert.match(text, /limpet_scheduler_shards\{[^}]*host="127[^}]*\} 6/);
+    assert.match(text, /limpet_scheduler_shard_moves_total\{[^}]*reason="balance",result="moved"[^}]*\} 6/);
+    assert.match(text, /limpet_scheduler_shard_hand_off_seconds_count\{[^}]*\} 6/);
+    assert.match(text, /limpet_scheduler_shard_homes_asked_total\{[^}]*\} \d+/);
+  });
+
+  const idOn = (app: App, homes: ReadonlyMap<number, number>): string =>
+    ids.find((id) => homes.has(app.shards("Counting").shardOf(id)))!;
+
+  it("cannot be told of types that have none", async () => {
+    await using apps = new TestApps();
+    const one = await apps.open([counting(undefined, "Plain")]);
+    await assert.rejects(one.shards("Plain").view(), { code: "NOT_SHARDED" });
+    assert.throws(() => one.shards("Plain").shardOf("x"), { code: "NOT_SHARDED" });
+    assert.throws(() => one.shards("no/name"), { code: "NAME_INVALID" });
+  });
+});
+
+describe("shards, steered", () => {
+  it("move when somebody says so, and what cannot be done is refused", async () => {
+    await using apps = new TestApps();
+    const Plain = counting({});
+    const one = await apps.open([Plain], named("a"));
+    const two = await apps.open([Plain], named("b"));
+    const shards = two.shards(Plain);
+    await callAll(one);
+    // Otherwise one would move back for the sake of balance.
+    await shards.pause();
+    const before = (await viewOf(two)).hosts.find(({ name }) => name === "a")!.shards;
+    const shard = before[0]!;
+    await shards.move(shard, "b");
+    await eventually(async () => (await viewOf(two)).moved.length === 1, "it has moved");
+    const { hosts, moved } = await viewOf(two);
+    assert.ok(hosts.find(({ name }) => name === "b")!.shards.includes(shard));
+    assert.deepEqual([moved[0]!.shard, moved[0]!.reason], [shard, "by hand"]);
+    // It is there.
+    await shards.move(shard, "b");
+    await assert.rejects(shards.move(shard, "nobody"), { code: "HOST_UNKNOWN" });
+    await assert.rejects(shards.move(SHARDS, "b"), { code: "ARGUMENT_INVALID" });
+    await assert.rejects(shards.move(-1, "b"));
+    await callAll(two);
+  });
+
+  it("stay where they are while that is asked for, also when another process leads", async () => {
+    await using apps = new TestApps();
+    const Plain = counting(BALANCED);
+    const one = await apps.open([Plain], named("a"));
+    const two = await apps.open([Plain], named("b"));
+    await callAll(one);
+    await eventually(async () => countOf(await viewOf(two), "b") === SHARDS / 2, "balance");
+    await two.shards(Plain).pause();
+    assert.equal((await viewOf(one)).paused, true);
+    // Those of a host that leaves move all the same.
+    await one.stop();
+    let seen: ShardsView | undefined;
+    await eventually(async () => {
+      seen = await viewOf(two);
+      return countOf(seen, "b") === SHARDS;
+    }, "another one leads, and has all of them");
+    assert.equal(seen!.paused, true);
+    await apps.open([Plain], named("c"));
+    // Longer than it takes to look for balance several times.
+    await new Promise((resolve) => setTimeout(resolve, 800));
+    assert.equal(countOf(await viewOf(two), "c"), 0);
+    await two.shards(Plain).resume();
+    await eventually(async () => countOf(await viewOf(two), "c") === SHARDS / 2, "balance again");
+  });
+});
+
+describe("hosts that say different things of a type", () => {
+  it("cannot be together when they have different numbers of shards, or ways to find them", async () => {
+    await using apps = new TestApps();
+    await apps.open([counting({})]);
+    await assert.rejects(apps.open([counting({ shards: SHARDS + 1 })]), {
+      code: "OPTION_INVALID",
+      message: /Counting has 12 shards by hash, and this host says 13 shards by hash.*limpet shards Counting --reset/,
+    });
+    await assert.rejects(apps.open([counting({ shardOf: (id) => id.length, version: "1" })]), {
+      code: "OPTION_INVALID",
+    });
+    // Also when the class comes later.
+    const late = await apps.open([]);
+    await assert.rejects(late.add(counting({ shards: 3 })), { code: "OPTION_INVALID" });
+    await late.add(counting({}));
+    await callAll(late);
+  });
+
+  for (const [first, second] of [
+    [{}, undefined],
+    [undefined, {}],
+  ] as const) {
+    const words = (options: object | undefined) => (options === undefined ? "without shards" : "with shards");
+    it(`cannot be together when one is ${words(second)} and came after one ${words(first)}`, async () => {
+      await using apps = new TestApps();
+      const one = await apps.open([counting(first)]);
+      await callAll(one);
+      await assert.rejects(apps.open([counting(second)]), {
+        code: "NOT_READY",
+        message: /its other hosts say that its actors live in .*shards, and this one says in .*every host/,
+      });
+      await callAll(one);
+    });
+  }
+
+  it("can be after all others have stopped and the type was reset", async () => {
+    await using apps = new TestApps();
+    const { store } = apps;
+    const one = await apps.open([counting({ strategy: "told" })]);
+    await one.shards("Counting").allocate({ 1: "x" });
+    await callAll(one);
+    const never = (): boolean => false;
+    await assert.rejects(resetShards(store, "default", "Counting", never), { code: "NOT_READY", message: /127/ });
+    await one.stop();
+    await assert.rejects(apps.open([counting({ shards: 5 })]), { code: "OPTION_INVALID" });
+    await resetShards(store, "default", "Counting", never);
+    assert.deepEqual(await store.shards.homes(), []);
+    const two = await apps.open([counting({ shards: 5 })]);
+    await callAll(two);
+    const { shards, told } = await two.shards("Counting").view();
+    assert.deepEqual([shards, told], [5, []]);
+  });
+});
