@@ -6,6 +6,7 @@ import { ActiveLimit } from "./active-limit.ts";
 import { Actor, RESERVED } from "./actor.ts";
 import type { ActorDefaults, ResolvedOptions } from "./actor-options.ts";
 import { resolveOptions } from "./actor-options.ts";
+import { ByShard } from "./by-shard.ts";
 import type { TypeInstruments } from "./instruments.ts";
 import { typeInstruments } from "./instruments.ts";
 import type { ActorClass, AnyActor } from "./remote.ts";
@@ -27,6 +28,8 @@ export class ActorType {
   readonly hasOnDeactivate: boolean;
   readonly activations = new Map<string, Activation>();
   readonly useOrder = new UseOrder();
+  /** Undefined: they do not live in shards. */
+  readonly byShard: ByShard | undefined;
   /** Undefined: only the host has a limit. */
   readonly limit: ActiveLimit | undefined;
 
@@ -34,8 +37,9 @@ export class ActorType {
     this.actorClass = actorClass;
     this.options = resolveOptions(actorClass.name, actorClass.options ?? {}, defaults);
     this.instruments = typeInstruments(meter, namespace, this.options.name);
-    const maxActive = this.options.sharded?.maxActive;
-    if (maxActive !== undefined) this.limit = new ActiveLimit(maxActive);
+    const { sharded } = this.options;
+    if (sharded !== undefined) this.byShard = new ByShard(sharded.shardOf);
+    if (sharded?.maxActive !== undefined) this.limit = new ActiveLimit(sharded.maxActive);
     const prototype = actorClass.prototype as AnyActor;
     this.methods = methodsOf(prototype);
     this.stateful = typeof prototype.initial === "function";

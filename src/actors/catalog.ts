@@ -308,6 +308,7 @@ export class Catalog implements Surroundings {
     const activation = new Activation(type, id, this);
     type.activations.set(id, activation);
     type.useOrder.add(activation);
+    type.byShard?.add(activation);
     this.#resident++;
     this.#sweepLater();
     return activation;
@@ -316,6 +317,7 @@ export class Catalog implements Surroundings {
   gone(activation: Activation, reason: EndReason | undefined): void {
     activation.type.activations.delete(activation.id);
     activation.type.useOrder.remove(activation);
+    activation.type.byShard?.delete(activation);
     this.#resident--;
     if (activation.type.options.sticky !== undefined) this.#routes?.left(activation.type.name, activation.id, reason);
     if (activation.type.isRemembered) this.remembering?.left(activation, reason);
@@ -327,8 +329,13 @@ export class Catalog implements Surroundings {
    * Lets go of every actor of a type that does not stay: turns that run may end within `timeoutMs`, what waits finds its
    * way again. Resolves with their number when none of them is left.
    */
-  async moveAway(type: ActorType, stays: (id: string) => boolean, timeoutMs: number): Promise<number> {
+  moveAway(type: ActorType, stays: (id: string) => boolean, timeoutMs: number): Promise<number> {
     const movers = [...type.activations.values()].filter(({ id }) => !stays(id));
+    return this.letGo(movers, timeoutMs);
+  }
+
+  /** The same for these. */
+  async letGo(movers: readonly Activation[], timeoutMs: number): Promise<number> {
     if (movers.length === 0) return 0;
     const left = new Set(movers);
     await new Promise<void>((resolve) => {

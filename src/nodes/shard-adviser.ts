@@ -54,12 +54,5 @@ async function moves({ regions, moving }: Question, strategy: ShardStrategy): Pr
 
 /** Actors in memory, by shard. */
 export function countActors(type: ActorType | undefined, held: ReadonlySet<number>): Map<number, number> {
-  const counts = new Map([...held].sort((a, b) => a - b).map((shard) => [shard, 0]));
-  const shardOf = type?.options.sharded?.shardOf;
-  if (type === undefined || shardOf === undefined) return counts;
-  for (const id of type.activations.keys()) {
-    const shard = shardOf(id);
-    counts.set(shard, (counts.get(shard) ?? 0) + 1);
-  }
-  return counts;
+  return new Map([...held].sort((a, b) => a - b).map((shard) => [shard, type?.byShard?.size(shard) ?? 0]));
 }

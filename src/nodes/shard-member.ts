@@ -268,21 +268,15 @@ export class ShardMember {
     for (const shard of shards) if (region.route(shard) === "ask") this.#ask(type, shard);
   }
 
-  /** Whoever belongs to another shard that lives here; if the application's own rule says otherwise by now, nobody knows where it belongs. */
-  #staysWithout(type: string, id: string, leaving: number): boolean {
-    const shard = this.shardOf(type, id);
-    return shard !== undefined && shard !== leaving && this.#region(type).held.has(shard);
-  }
-
   async #stop(type: string, shard: number, region: ShardRegion): Promise<void> {
     const { catalog, clock } = this.#world;
     const known = catalog.types.get(type);
     const sharded = known?.options.sharded;
     let wasForced = false;
-    if (known !== undefined && sharded !== undefined) {
+    if (known?.byShard !== undefined && sharded !== undefined) {
       const { handOffMs } = sharded.rule;
       const begun = clock.monotonic();
-      await catalog.moveAway(known, (id) => this.#staysWithout(type, id, shard), handOffMs);
+      await catalog.letGo(known.byShard.leavingWith(shard), handOffMs);
       wasForced = clock.monotonic() - begun >= handOffMs;
     }
     const move = region.stopped(shard);
