@@ -73,6 +73,9 @@ export type Decision =
       readonly input: Wire;
       readonly queue?: string;
       readonly onParentClose: ParentClosePolicy;
+      /** In milliseconds from when it is started: of the workflow, and of each of its runs. */
+      readonly timeout?: number;
+      readonly runTimeout?: number;
       readonly group?: ParallelGroup;
     }
   | {

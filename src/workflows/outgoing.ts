@@ -141,13 +141,17 @@ export class Dispatcher {
    */
   #child(run: DecidingRun, decision: Extract<Decision, { kind: "ChildWorkflowScheduled" }>, now: number): RunStart {
     const { namespace, queue: own, hasType } = this.#needs;
-    const { n, type, input, onParentClose, queue = own } = decision;
+    const { n, type, input, onParentClose, queue = own, timeout, runTimeout } = decision;
     const { workflowId, runId } = run;
     const parent = { workflowId, runId, n, onClose: onParentClose };
     const build = queue === own && hasType?.(type) === true ? run.build : undefined;
     // One that may outlive its parent is free when it continues as new: otherwise the old code could never go.
     const staysBound = build !== undefined && onParentClose !== "abandon";
-    const child = { type, workflowId: decision.workflowId, runId: `${runId}-${n}`, input, parent };
+    const child = {
+      ...{ type, workflowId: decision.workflowId, runId: `${runId}-${n}`, input, parent },
+      ...(timeout !== undefined && { timeoutAt: now + timeout }),
+      ...(runTimeout !== undefined && { runTimeoutAt: now + runTimeout }),
+    };
     const told = staysBound ? { ...child, build } : child;
     const start = this.start(told, { ifClosed: "start", queue, at: now, build });
     return { ...start, refusal: refusalOf(namespace, parent, decision.workflowId) };

@@ -26,6 +26,9 @@ export type Command =
       readonly input: Wire;
       readonly queue: string | undefined;
       readonly onParentClose: ParentClosePolicy;
+      /** In milliseconds. */
+      readonly timeout?: number;
+      readonly runTimeout?: number;
     } & InGroup)
   | {
       readonly kind: "open_condition_wait";
@@ -47,13 +50,20 @@ export type Command =
   | { readonly kind: "fail_update"; readonly id: string; readonly error: ToldError }
   | { readonly kind: "complete_workflow"; readonly result: Wire }
   | { readonly kind: "fail_workflow"; readonly error: ToldError }
-  | { readonly kind: "continue_as_new"; readonly type: string | undefined; readonly input: Wire };
+  | {
+      readonly kind: "continue_as_new";
+      readonly type: string | undefined;
+      readonly input: Wire;
+      readonly queue: string | undefined;
+    };
 
 /** What the history gets, and timers that follow from it without being events of their own. */
 export interface Decided {
   readonly events: (Decision | News)[];
   readonly timers: Decision[];
   readonly end: End | undefined;
+  /** Where the run is continued, if not where it was. */
+  readonly queue: string | undefined;
 }
 
 const ENDS: ReadonlySet<string> = new Set<Command["kind"]>(["complete_workflow", "fail_workflow", "continue_as_new"]);
@@ -82,6 +92,7 @@ class Making {
   #next: number;
   #isWaitTold = false;
   #end: End | undefined;
+  #queue: string | undefined;
 
   constructor(run: RemoteRun, now: number) {
     this.#run = run;
@@ -102,8 +113,12 @@ class Making {
         break;
       }
       case "start_child_workflow": {
-        const { type, input, queue, onParentClose } = command;
-        const more = queue === undefined ? {} : { queue };
+        const { type, input, queue, onParentClose, timeout, runTimeout } = command;
+        const more = {
+          ...(queue !== undefined && { queue }),
+          ...(timeout !== undefined && { timeout }),
+          ...(runTimeout !== undefined && { runTimeout }),
+        };
         this.#step(command, (n) => {
           const workflowId = `${this.#run.runId}-${n}`;
           return { kind: "ChildWorkflowScheduled", n, type, workflowId, input, onParentClose, ...more };
@@ -147,7 +162,7 @@ class Making {
     if (wait?.timer !== undefined && !this.#isWaitTold && !isOnlyUpdates && this.#end === undefined) {
       this.#timers.push({ kind: "TimerCancelled", n: 0, of: wait.timer });
     }
-    return { events: this.#events, timers: this.#timers, end: this.#end };
+    return { events: this.#events, timers: this.#timers, end: this.#end, queue: this.#queue };
   }
 
   get #opensSome(): boolean {
@@ -220,7 +235,8 @@ class Making {
     } else if (command.kind === "fail_workflow") {
       this.#end = { kind: "WorkflowFailed", n, error: command.error };
     } else {
-      const { type = this.#run.started.type, input } = command;
+      const { type = this.#run.started.type, input, queue } = command;
+      this.#queue = queue;
       this.#end = { kind: "WorkflowContinuedAsNew", n, type, input, runId: nextRunId(this.#run.runId) };
     }
     this.#push(this.#end);

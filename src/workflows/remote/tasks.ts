@@ -11,6 +11,7 @@ import type {
   AppendOutcome,
   ClaimedTask,
   ReplayMode,
+  RunStart,
   StoredRun,
   Workflows,
 } from "../../ports/workflows.ts";
@@ -237,7 +238,7 @@ export class RemoteTasks {
     const { ref, token, stored, task, run } = await this.#held(holder);
     const { last } = run;
     const at = Math.max(run.at, this.#world.now());
-    const { events, timers, end } = this.#decide(run, commands, at);
+    const { events, timers, end, queue } = this.#decide(run, commands, at);
     if (end === undefined) this.#checkLength(run, events);
     const outgoing = this.#world
       .dispatcherOf(stored.queue, holder.worker)
@@ -256,7 +257,7 @@ export class RemoteTasks {
       isDone = await this.#write(run, {
         ...{ ...append, attributes, fate: closeBy(end) },
         reminders: [...outgoing.reminders, ...more.reminders],
-        starts: [...outgoing.starts, ...more.starts],
+        starts: [...outgoing.starts, ...more.starts.map((start) => inQueue(start, run, queue))],
         arrivals: [...outgoing.arrivals, ...more.arrivals],
       });
     }
@@ -364,6 +365,10 @@ export class RemoteTasks {
 /** A process that has begun, or begun anew, since the run was worked on has nothing of it in memory, whatever its name is. */
 const modeFor = ({ since }: RemoteWorker, mode: ReplayMode, { decidedAt }: RemoteRun): ReplayMode =>
   mode === "sticky_hit_expected" && decidedAt < since ? "forced_cold_replay" : mode;
+
+/** The run that continues this one may do so elsewhere. */
+const inQueue = (start: RunStart, { workflowId }: RemoteRun, queue: string | undefined): RunStart =>
+  queue === undefined || start.workflowId !== workflowId ? start : { ...start, queue };
 
 const pauseAfter = (attempt: number): number =>
   Math.min(FIRST_PAUSE_MS * 2 ** Math.min(attempt - 1, 20), LONGEST_PAUSE_MS);

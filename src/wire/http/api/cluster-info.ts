@@ -31,6 +31,7 @@ const CAPABILITIES = {
   activity_retry_policy: true,
   activity_timeouts: true,
   parent_close_policy: true,
+  child_workflow_timeouts: true,
   non_retryable_failures: true,
   update_validation_tasks: true,
   synchronous_update_validation: {

@@ -79,9 +79,12 @@ function parseCommand(kind: Command["kind"], fields: Fields): Command {
       return { kind, seconds: whole(fields, "delay_seconds", 0, MOST_SECONDS), ...groupOf(fields) };
     case "start_child_workflow": {
       const input = readArguments(fields.arguments, "arguments");
-      const queue = optionalText(fields, "queue");
+      const queue = fields.queue == null ? undefined : nameOf(fields, "queue");
       const type = nameOf(fields, "workflow_type");
-      return { kind, type, input, queue, onParentClose: parentClose(fields), ...groupOf(fields) };
+      const timeout = milliseconds(fields, "execution_timeout_seconds");
+      const runTimeout = milliseconds(fields, "run_timeout_seconds");
+      const limits = { ...(timeout !== undefined && { timeout }), ...(runTimeout !== undefined && { runTimeout }) };
+      return { kind, type, input, queue, onParentClose: parentClose(fields), ...limits, ...groupOf(fields) };
     }
     case "open_condition_wait": {
       const key = optionalText(fields, "condition_key", 1_000);
@@ -114,7 +117,8 @@ function parseCommand(kind: Command["kind"], fields: Fields): Command {
       return { kind, error: errorOf(fields) };
     case "continue_as_new": {
       const type = fields.workflow_type == null ? undefined : nameOf(fields, "workflow_type");
-      return { kind, type, input: readArguments(fields.arguments, "arguments") };
+      const queue = fields.queue == null ? undefined : nameOf(fields, "queue");
+      return { kind, type, input: readArguments(fields.arguments, "arguments"), queue };
     }
   }
 }
@@ -133,12 +137,14 @@ function errorOf(fields: Fields): ToldError {
   return toldFrom(message, name ?? (typeof type === "string" ? type.slice(0, 255) : undefined));
 }
 
+function milliseconds(fields: Fields, name: string): number | undefined {
+  const seconds = optionalWhole(fields, name, 1, MOST_SECONDS);
+  return seconds === undefined ? undefined : seconds * 1_000;
+}
+
 function activityOptions(fields: Fields): ActivityOptionsTold {
   const retry = object(fields, "retry_policy");
-  const ms = (name: string): number | undefined => {
-    const seconds = optionalWhole(fields, name, 1, MOST_SECONDS);
-    return seconds === undefined ? undefined : seconds * 1_000;
-  };
+  const ms = (name: string): number | undefined => milliseconds(fields, name);
   const told = {
     queue: fields.queue == null ? undefined : nameOf(fields, "queue"),
     // Whoever says nothing of retries wants none.

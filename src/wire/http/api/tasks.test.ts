@@ -277,6 +277,41 @@ describe("commands", () => {
     );
   });
 
+  it("can continue a run in another queue", async (t) => {
+    const { api, task } = await begun(t);
+    await api.worker("w2", { task_queue: "returns" });
+    const command = { type: "continue_as_new", arguments: envelope([]), queue: "returns" };
+    assert.equal((await api.complete(task, [command])).status, 200);
+    await none(api);
+    const next = await api.task("w2", "workflow", { task_queue: "returns" });
+    assert.deepEqual([next.workflow_id, next.task_queue], ["o-1", "returns"]);
+    assert.deepEqual(said(await api.complete(next, [{ ...command, queue: "a/b" }])), [409, "invalid_commands"]);
+  });
+
+  it("can give a child time limits, and its parent hears when they are over", async () => {
+    await using app = await testLimpet({ http: { port: 0 } });
+    const api = new Api(app as never);
+    const now = (): Promise<Json> => api.task("w1", "workflow", { timeout_seconds: 0 });
+    for (const limit of ["execution_timeout_seconds", "run_timeout_seconds"]) {
+      await api.worker("w1");
+      await api.start(limit);
+      const child = { type: "start_child_workflow", workflow_type: "order", arguments: envelope([]) };
+      const wrong = await api.complete(await now(), [{ ...child, [limit]: 0 }]);
+      assert.deepEqual(said(wrong), [409, "invalid_commands"]);
+      await app.advance("61s");
+      assert.equal((await api.complete(await now(), [{ ...child, [limit]: 5 }])).status, 200);
+      const begun = await now();
+      await api.complete(begun, [WAIT]);
+      await app.advance("4s");
+      await none(api);
+      await app.advance("2s");
+      const told = await now();
+      assert.deepEqual([told.workflow_id, eventTypes(told).at(-1)], [limit, "ChildRunFailed"]);
+      assert.equal((await api.get(`/workflows/${begun.workflow_id}`)).body.closed_reason, "timed_out");
+      await api.complete(told, [DONE]);
+    }
+  });
+
   it("can fail a run, with what was thrown elsewhere", async (t) => {
     const { api, task } = await begun(t);
     await api.complete(task, [{ type: "fail_workflow", message: "no stock", exception_type: "OutOfStock" }]);
