@@ -160,7 +160,7 @@ export class Router implements Routes, Dispatcher, LinkService {
     // What a host that has left the table was sent has been done by now, or never will be.
     const counts = (address: string): boolean => this.#placement.isHost(turn.type.name, address);
     const to = typeof route === "string" ? route : undefined;
-    return this.#room.isBehind(turn) || this.#underway.isAhead(turn, to, counts);
+    return this.#room.isBehind(turn) || this.#underway.waitsFor(turn, to, counts);
   }
 
   /** What is told of an actor that moved away is true for good, so it is not told before the actor is gone from here. */
@@ -218,7 +218,7 @@ export class Router implements Routes, Dispatcher, LinkService {
     invariant(to !== this.#placement.address, "a host does not call itself over the network");
     this.#catalog.types.get(turn.type.name)?.instruments.remote.add(1);
     this.#departed++;
-    if (turn.arrival > 0) this.#underway.left(turn, to);
+    if (turn.arrival > 0 && this.#placement.isSharded(turn.type.name)) this.#underway.left(turn, to);
     new Departure(turn, to, this.#placement.isSticky(turn.type.name), this);
   }
 
@@ -343,7 +343,6 @@ export class Router implements Routes, Dispatcher, LinkService {
 
   /** Those that waited for it may go, once it is clear what becomes of it: it may have to go elsewhere, and goes first. */
   #followed({ type, id }: Turn): void {
-    if (this.#room.waiting(type.name) === 0) return;
     void Promise.resolve().then(() => this.#room.releaseOne(type.name, id));
   }
 

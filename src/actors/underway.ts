@@ -2,8 +2,11 @@
 // has moved while one was on its way to where it lived before, those that were made later wait until that one has come back.
 import type { Turn } from "./turn.ts";
 
-/** By address. */
-type Flights = Map<string, Set<Turn>>;
+interface Flights {
+  readonly byAddress: Map<string, Set<Turn>>;
+  /** Somebody waits until one of them has come back. */
+  isAwaited: boolean;
+}
 
 export class Underway {
   readonly #types = new Map<string, Map<string, Flights>>();
@@ -17,33 +20,39 @@ export class Underway {
     }
     let flights = ids.get(turn.id);
     if (flights === undefined) {
-      flights = new Map();
+      flights = { byAddress: new Map(), isAwaited: false };
       ids.set(turn.id, flights);
     }
-    const there = flights.get(to);
-    if (there === undefined) flights.set(to, new Set([turn]));
+    const there = flights.byAddress.get(to);
+    if (there === undefined) flights.byAddress.set(to, new Set([turn]));
     else there.add(turn);
   }
 
-  /** It is there no more. True: so somebody may go elsewhere who could not until now. */
+  /** It is there no more. True: somebody waited for that. */
   landed(turn: Turn, to: string): boolean {
     const ids = this.#types.get(turn.type.name);
     const flights = ids?.get(turn.id);
-    const there = flights?.get(to);
-    if (there === undefined || !there.delete(turn)) return false;
-    if (there.size > 0) return false;
-    flights!.delete(to);
-    if (flights!.size === 0) ids!.delete(turn.id);
-    return true;
+    const there = flights?.byAddress.get(to);
+    if (flights === undefined || there === undefined || !there.delete(turn) || there.size > 0) return false;
+    flights.byAddress.delete(to);
+    if (flights.byAddress.size === 0) ids!.delete(turn.id);
+    const { isAwaited } = flights;
+    flights.isAwaited = false;
+    return isAwaited;
   }
 
-  /** One that is older than this is on its way to another address than `to`, of those that count. */
-  isAhead(turn: Turn, to: string | undefined, counts: (address: string) => boolean): boolean {
+  /** One that is older than this is on its way to another address than `to`, of those that count. If so it is to be waited for. */
+  waitsFor(turn: Turn, to: string | undefined, counts: (address: string) => boolean): boolean {
     const flights = this.#types.get(turn.type.name)?.get(turn.id);
     if (flights === undefined) return false;
-    for (const [address, turns] of flights) {
+    for (const [address, turns] of flights.byAddress) {
       if (address === to || !counts(address)) continue;
-      for (const other of turns) if (other.arrival < turn.arrival) return true;
+      for (const other of turns) {
+        if (other.arrival < turn.arrival) {
+          flights.isAwaited = true;
+          return true;
+        }
+      }
     }
     return false;
   }
