@@ -25,6 +25,8 @@ const LONGEST_PAUSE_MS = 200;
 const LOOK_MS = 10;
 /** A host that cannot be reached is either back soon or soon in no table any more. */
 const UNREACHABLE_PAUSE_MS = 50;
+/** How long what a host said before it left may be on its way. */
+const LAST_WORDS_MS = 500;
 
 export interface RouterWorld {
   readonly placement: Placement;
@@ -39,6 +41,8 @@ export class Router implements Routes, Dispatcher, LinkService {
   readonly #clock: Clock;
   readonly #room: WaitingRoom;
   readonly #underway = new Underway();
+  /** By type and address: since when a host is in no table any more to which calls are under way that others wait for. */
+  readonly #leavers = new Map<string, number>();
   /** Calls to sharded types that were refused because too many wait already, by type. */
   readonly #refused = new Map<string, number>();
   /** Turns of this host that other hosts know by number, and how many calls of theirs are there. */
@@ -152,15 +156,27 @@ export class Router implements Routes, Dispatcher, LinkService {
     if (!this.#placement.isSharded(turn.type.name)) return false;
     this.#room.number(turn);
     if (route === WAIT || route === NOBODY || !this.#isBehind(turn, route)) return false;
-    this.#room.add(turn);
+    this.#room.add(turn, LAST_WORDS_MS / 2);
     return true;
   }
 
   #isBehind(turn: Turn, route: Route): boolean {
-    // What a host that has left the table was sent has been done by now, or never will be.
-    const counts = (address: string): boolean => this.#placement.isHost(turn.type.name, address);
+    const counts = (address: string): boolean => this.#mayAnswer(turn.type.name, address);
     const to = typeof route === "string" ? route : undefined;
     return this.#room.isBehind(turn) || this.#underway.waitsFor(turn, to, counts);
+  }
+
+  /** What a host that has left the table was sent has been done by now, or never will be; but its last words may still be on their way. */
+  #mayAnswer(type: string, address: string): boolean {
+    const key = `${type} ${address}`;
+    if (this.#placement.isHost(type, address)) {
+      this.#leavers.delete(key);
+      return true;
+    }
+    const now = this.#clock.monotonic();
+    const since = this.#leavers.get(key) ?? now;
+    this.#leavers.set(key, since);
+    return now - since < LAST_WORDS_MS;
   }
 
   /** What is told of an actor that moved away is true for good, so it is not told before the actor is gone from here. */
@@ -332,7 +348,10 @@ export class Router implements Routes, Dispatcher, LinkService {
 
   arrived(turn: Turn, at: string): void {
     this.#departed--;
-    if (turn.arrival > 0 && this.#underway.landed(turn, at)) this.#followed(turn);
+    if (turn.arrival > 0 && this.#underway.landed(turn, at)) {
+      this.#leavers.delete(`${turn.type.name} ${at}`);
+      this.#followed(turn);
+    }
     const { parent } = turn;
     for (let at: Cause | undefined = parent; at !== undefined; at = at.parent) {
       if (!(at instanceof Turn)) continue;
