@@ -46,74 +46,64 @@ export async function demandShards(stage: Stage, until: Until): Promise<void> {
 
 /** Of the seeds with sharded types, how many have a host replaced while its shards are called. */
 const REPLACED = 0.6;
-const CALLS = 50;
-const EVERY_MS = 20;
-/** How many calls one host makes to one actor at a time, without waiting. */
-const ROW = 3;
+const CALLS = 240;
+const EVERY_MS = 4;
 const ACTORS = 6;
 const PATIENCE_MS = 10_000;
 
 /** An operator replaces a host while its actors are called: no call fails, and those of one caller come in their order. */
 async function replaceInPeace(stage: Stage, until: Until): Promise<void> {
   const chance = stage.chance.child("replaced in peace");
-  if (!chance.chance(REPLACED)) return;
   const [type] = Object.keys(stage.plan.sharded!);
   const homes = stage.players.filter(({ types }) => types.includes(type!));
-  const leaver = homes.length > 1 ? chance.pick(homes) : undefined;
-  const isCaller = (player: Player): boolean =>
-    player !== leaver && !player.planned.dedicated && player.planned.namespace === leaver?.planned.namespace;
-  const callers = stage.players.filter(isCaller);
-  const isAlone = homes.filter(({ planned }) => planned.namespace === leaver?.planned.namespace).length < 2;
-  if (leaver === undefined || isAlone || callers.length === 0) return;
-  const rows: Promise<(Operation | undefined)[]>[] = [];
+  if (!chance.chance(REPLACED) || homes.length === 0) return;
+  const leaver = chance.pick(homes);
+  const isNear = ({ planned }: Player): boolean =>
+    planned.namespace === leaver.planned.namespace && !planned.dedicated && planned !== leaver.planned;
+  const callers = stage.players.filter(isNear);
+  if (!homes.some(isNear)) return;
+  const made: Promise<Operation | undefined>[] = [];
   let isBack = false;
   for (let i = 0; i < CALLS; i++) {
-    if (i === CALLS / 5)
-      void stage
-        .stop(leaver)
-        .then(() => stage.start(leaver))
-        .then(() => (isBack = true));
-    const { host } = callers[i % callers.length]!;
-    const call = { at: stage.now, from: host.name, type: type!, id: `peace-${i % ACTORS}`, method: "append", how: {} };
-    const row = Array.from({ length: ROW }, (_, j) =>
-      makeCall(stage, { ...call, timeoutMs: PATIENCE_MS }, `peace-${i}-${j}`),
-    );
-    rows.push(Promise.all(row));
+    if (i === CALLS / 4) {
+      void stage.stop(leaver).then(() => {
+        stage.start(leaver);
+        isBack = true;
+      });
+    }
+    const call = { at: stage.now, from: chance.pick(callers).host.name, type: type!, id: `peace-${i % ACTORS}` };
+    made.push(makeCall(stage, { ...call, method: "append", how: {}, timeoutMs: PATIENCE_MS }, `peace-${i}`));
     await until(stage.now + EVERY_MS);
   }
-  let answers: (Operation | undefined)[][] | undefined;
-  void Promise.all(rows).then((all) => {
+  let answers: (Operation | undefined)[] | undefined;
+  void Promise.all(made).then((all) => {
     answers = all;
   });
   const isReady = (): boolean => leaver.host.isUp && leaver.host.app.host.status().ready;
   await until(stage.now + PATIENCE_MS * 2 + stage.boundMs, () => answers !== undefined && isBack && isReady());
   if (answers === undefined) stage.violation("moves lose nothing", "a call has no answer after a host was replaced");
-  else for (const row of answers) inOrder(stage, row);
+  else inOrder(stage, answers);
   stage.mark("shard: replaced in peace");
 }
 
-/** Each of them has its place behind the one before it. */
-function inOrder(stage: Stage, row: readonly (Operation | undefined)[]): void {
-  let last = 0;
-  for (const operation of row) {
+/** Each has its place behind those that the same host made before to the same actor. */
+function inOrder(stage: Stage, operations: readonly (Operation | undefined)[]): void {
+  const last = new Map<string, { readonly place: number; readonly token: string }>();
+  for (const operation of operations) {
     if (operation?.outcome === undefined) continue;
     const { token, call, outcome } = operation;
+    const what = `${token} on ${call.type}/${call.id}`;
     if ("error" in outcome) {
-      stage.violation(
-        "moves lose nothing",
-        `${token} on ${call.type}/${call.id} failed while a host was replaced: ${outcome.error}`,
-      );
+      stage.violation("moves lose nothing", `${what} failed while a host was replaced: ${outcome.error}`);
       return;
     }
-    if ((outcome.value as number) <= last) {
-      const places = row.map((one) => (one?.outcome as { value?: unknown } | undefined)?.value).join();
-      stage.violation(
-        "in order",
-        `${token} on ${call.type}/${call.id} came before one that was made earlier: ${places}`,
-      );
+    const key = `${call.from} ${call.id}`;
+    const [place, before] = [outcome.value as number, last.get(key)];
+    if (before !== undefined && place <= before.place) {
+      stage.violation("in order", `${what} has place ${place}, and ${before.token}, made before, ${before.place}`);
       return;
     }
-    last = outcome.value as number;
+    last.set(key, { place, token });
   }
 }
 

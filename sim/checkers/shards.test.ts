@@ -1,0 +1,350 @@
+// The rules about shards: each is shown something it must accept and something it must report.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { LimpetError } from "../../src/kernel/errors.ts";
+import { shardOf } from "../../src/kernel/shards.ts";
+import type { SchedulerMessage } from "../../src/placement/messages.ts";
+import type { Standing } from "../../src/ports/coordination.ts";
+import type { Host } from "../../src/ports/host.ts";
+import type { DatabaseWatcher } from "../../src/world/database.ts";
+import type { Process } from "../../src/world/process.ts";
+import type { Life, Operation } from "../observer.ts";
+import type { CallHow, Plan } from "../plan.ts";
+import { run } from "../run.ts";
+import type { Stage } from "../stage.ts";
+import { CHECKERS } from "./all.ts";
+import type { Checker } from "./checker.ts";
+
+const SHARDS = 2;
+const ids = Array.from({ length: 50 }, (_, i) => `box-${i}`);
+const [here, neighbour] = ids.filter((id) => shardOf(id, SHARDS) === 0) as [string, string];
+const elsewhere = ids.find((id) => shardOf(id, SHARDS) === 1)!;
+
+/** A stage on which nothing plays: what is observed is made up. */
+class Scene {
+  now = 0;
+  readonly found: string[] = [];
+  readonly excused: string[] = [];
+  readonly operations: Operation[] = [];
+  readonly processes: Process[] = [];
+  readonly watchers: DatabaseWatcher[] = [];
+  readonly world = {
+    database: {
+      offsetMs: 0,
+      watchers: this.watchers,
+      troubles: { isDown: false, isReadOnly: false, failsBefore: 0, failsAfter: 0, slow: 0, holds: 0 },
+    },
+  };
+  readonly plan: Plan;
+  readonly checker: Checker;
+  #lives = 0;
+
+  constructor(name: string, isSharded = true) {
+    const host = { machine: "m", namespace: "default", types: ["Crate"], dedicated: false, watches: false, clock: {} };
+    const hosts = ["host-1", "host-2"].map((one) => ({ ...host, name: one, startsAt: 0 }));
+    const rule = { shards: SHARDS, strategy: "least", rebalance: 500, handOff: 1_000 } as const;
+    this.plan = {
+      ...{ seed: 1, hosts, settings: { cluster: { lease: "10s" } }, chaosMs: 1_000, calls: [], faults: [] },
+      ...{ latency: { leastMs: 1, moreMs: 1 }, ...(isSharded ? { sharded: { Crate: rule } } : {}) },
+    };
+    const kind = CHECKERS.find((one) => one.name === name);
+    assert.ok(kind, `there is no checker called ${name}`);
+    this.checker = kind.make(this as unknown as Stage, (what) => this.found.push(what));
+  }
+
+  get players() {
+    return this.plan.hosts.map((planned, i) => {
+      return { planned, host: { name: planned.name, place: i + 1, process: this.processes[i] }, types: planned.types };
+    });
+  }
+
+  excuse(name: string): void {
+    this.excused.push(name);
+  }
+
+  /** With these actors in memory. */
+  process(active: readonly string[] = []): Process {
+    const number = this.processes.length + 1;
+    const list = async () => ({ actors: active.map((id) => ({ id, epoch: 1 })), next: undefined });
+    const door = { list, status: () => ({ ready: true }) } as unknown as Partial<Host>;
+    const process = {
+      ...{ number, place: number, hasEnded: false, isAsleep: false, isAwake: true, app: { host: door } },
+      clock: { monotonic: () => this.now, now: () => this.now },
+    } as unknown as Process;
+    this.processes.push(process);
+    return process;
+  }
+
+  life(process: Process, id: string): Life {
+    return { number: ++this.#lives, process, namespace: "default", type: "Crate", id, bornAt: this.now };
+  }
+
+  at(ms: number): this {
+    this.now = ms;
+    this.checker.stepped?.();
+    return this;
+  }
+
+  ask(process: Process, name: string, id = here, how: CallHow = {}): Operation {
+    const call = { at: this.now, from: "host-1", type: "Crate", id, method: "append", how, timeoutMs: 5_000 };
+    const operation: Operation = {
+      ...{ token: `default:${name}`, call, namespace: "default", process, beganAt: this.now },
+      ...{ endedAt: undefined, outcome: undefined },
+    };
+    this.checker.asked?.(operation);
+    return operation;
+  }
+
+  begin(life: Life, { token }: Operation): void {
+    this.checker.turnBegan?.({ number: 1, life, op: token, beganAt: this.now });
+  }
+
+  fail(operation: Operation, error: unknown): void {
+    operation.outcome = { error };
+    this.checker.answered?.(operation);
+  }
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+async function clean(scene: Scene): Promise<void> {
+  await settled();
+  assert.deepEqual(scene.found, []);
+}
+
+async function reported(scene: Scene, what: RegExp): Promise<void> {
+  await settled();
+  assert.equal(scene.found.length, 1, scene.found.join("\n"));
+  assert.match(scene.found[0]!, what);
+}
+
+describe("one home", () => {
+  function lived(secondId: string, change: (scene: Scene, first: Life) => void = () => {}): Scene {
+    const scene = new Scene("one home").at(1_000);
+    const [one, two] = [scene.process([here]), scene.process()];
+    const first = scene.life(one, here);
+    scene.checker.activated?.(first);
+    scene.at(5_000);
+    change(scene, first);
+    scene.checker.activated?.(scene.life(two, secondId));
+    return scene;
+  }
+
+  it("accepts actors of other shards elsewhere, and of this one when nothing is left at the first", async () => {
+    await clean(lived(elsewhere));
+    await clean(lived(neighbour, (scene, first) => scene.checker.deactivated?.(first, "moved")));
+    await clean(lived(neighbour, (_scene, { process }) => Object.assign(process, { hasEnded: true })));
+  });
+
+  it("accepts that who was cut off has left without a word", async () => {
+    const scene = new Scene("one home").at(1_000);
+    const [one, two] = [scene.process([]), scene.process()];
+    scene.checker.activated?.(scene.life(one, here));
+    scene.checker.activated?.(scene.life(two, neighbour));
+    await clean(scene);
+  });
+
+  it("reports another actor of the shard elsewhere, when it comes to life and when it has a turn", async () => {
+    await reported(lived(neighbour), /box-\d+ of default\/Crate shard 0 lives at process 2 while .* is at process 1/);
+    const scene = new Scene("one home").at(1_000);
+    const [one, two] = [scene.process([here]), scene.process([neighbour])];
+    const late = scene.life(two, neighbour);
+    scene.checker.activated?.(scene.life(one, here));
+    scene.begin(late, scene.ask(two, "1", neighbour));
+    await reported(scene, /lives at process 2/);
+  });
+
+  it("excuses a host that slept through the end of its lease", async () => {
+    const scene = lived(neighbour, (one, { process }) => {
+      one.checker.slept?.(process, 9_000, "pause");
+      Object.assign(process, { isAsleep: true });
+      one.at(14_000);
+    });
+    await clean(scene);
+    assert.deepEqual(scene.excused, ["one home"]);
+  });
+
+  it("has nothing to say where nothing is sharded", () => {
+    assert.deepEqual(new Scene("one home", false).checker, {});
+  });
+});
+
+describe("homes noted", () => {
+  const home = (incarnation: string): SchedulerMessage => {
+    const host = { incarnation, address: "10.0.0.2:7401", name: "host-2" };
+    return { kind: "shardHomes", type: "Crate", homes: [{ shard: 1, host }] };
+  };
+  function led(terms: readonly number[]): { readonly scene: Scene; readonly leaders: readonly Process[] } {
+    const scene = new Scene("homes noted");
+    const leaders = terms.map((term) => {
+      const process = scene.process();
+      scene.checker.campaigned?.(process, {} as never, { leading: true, term } as Standing);
+      return process;
+    });
+    return { scene, leaders };
+  }
+  const note = ({ watchers }: Scene, term: number, incarnation: string | undefined, isCurrent = true): void => {
+    for (const watcher of watchers) {
+      const change = { namespace: "default", type: "Crate", shard: 1, incarnation };
+      watcher.notedHomes?.({} as never, term, [change], isCurrent);
+    }
+  };
+  const tell = ({ checker }: Scene, leader: Process, message: SchedulerMessage): void =>
+    checker.sent?.(leader, 1, { about: "scheduler", message });
+
+  it("accepts a home that was noted, also by the leader before, and that there is none", async () => {
+    const { scene, leaders } = led([1]);
+    note(scene, 1, "inc-2");
+    tell(scene, leaders[0]!, home("inc-2"));
+    const next = scene.process();
+    scene.checker.campaigned?.(next, {} as never, { leading: true, term: 2 } as Standing);
+    tell(scene, next, home("inc-2"));
+    tell(scene, next, { kind: "shardHomes", type: "Crate", homes: [{ shard: 0, host: undefined }] });
+    await clean(scene);
+  });
+
+  it("accepts what a leader says that does not know yet of the next one", async () => {
+    const { scene, leaders } = led([1]);
+    note(scene, 1, "inc-2");
+    note(scene, 2, "inc-3");
+    tell(scene, leaders[0]!, home("inc-2"));
+    await clean(scene);
+  });
+
+  it("reports a home that is not in the store, or is not any more", async () => {
+    const never = led([1]);
+    tell(never.scene, never.leaders[0]!, home("inc-2"));
+    await reported(never.scene, /shard 1 is said to live at .*\(inc-2\), and the store says undefined/);
+    const other = led([1]);
+    note(other.scene, 1, "inc-2");
+    note(other.scene, 1, "inc-3");
+    tell(other.scene, other.leaders[0]!, home("inc-2"));
+    await reported(other.scene, /the store says inc-3/);
+  });
+
+  it("reports that a term that is over has noted one, unless it was refused", async () => {
+    const { scene } = led([1, 2]);
+    note(scene, 1, "inc-2", false);
+    await clean(scene);
+    note(scene, 1, "inc-2");
+    await reported(scene, /noted in term 1, and there is term 2/);
+  });
+});
+
+const CALM = 60_000;
+
+describe("in order", () => {
+  function begun(order: readonly string[], now = CALM): Scene {
+    const scene = new Scene("in order");
+    const [caller, home] = [scene.process(), scene.process()];
+    scene.at(now);
+    const made = new Map(["1", "2", "3"].map((name) => [name, scene.ask(caller, name)]));
+    const life = scene.life(home, here);
+    for (const name of order) scene.begin(life, made.get(name)!);
+    return scene;
+  }
+
+  it("accepts the order in which they were made, and that one never begins", async () => {
+    await clean(begun(["1", "2", "3"]));
+    const scene = new Scene("in order").at(CALM);
+    const [caller, home] = [scene.process(), scene.process()];
+    const [one, two] = [scene.ask(caller, "1"), scene.ask(caller, "2")];
+    scene.fail(one, new LimpetError("CALL_TIMEOUT", "late"));
+    scene.begin(scene.life(home, here), two);
+    await clean(scene);
+  });
+
+  it("accepts any order of calls of different hosts, or to different actors", async () => {
+    const scene = new Scene("in order").at(CALM);
+    const [one, two] = [scene.process(), scene.process()];
+    const [a, b, c] = [scene.ask(one, "1"), scene.ask(two, "2"), scene.ask(one, "3", neighbour)];
+    const life = scene.life(two, here);
+    scene.begin(life, c);
+    scene.begin(life, b);
+    scene.begin(life, a);
+    await clean(scene);
+  });
+
+  it("reports one that overtakes another", async () => {
+    await reported(begun(["2", "1", "3"]), /default:2 begins on Crate\/box-\d+ before default:1/);
+  });
+
+  it("accepts that in bad times", async () => clean(begun(["2", "1", "3"], 1_000)));
+});
+
+describe("moves lose nothing", () => {
+  const cancelled = new LimpetError("CALL_CANCELLED", "it took too long while its actor moved");
+  function failed(error: unknown, how: CallHow = {}, now = CALM, turnMs?: number): Scene {
+    const scene = new Scene("moves lose nothing");
+    const [caller, home] = [scene.process(), scene.process()];
+    scene.at(now);
+    const operation = scene.ask(caller, "1", here, how);
+    if (turnMs !== undefined) {
+      scene.begin(scene.life(home, here), operation);
+      scene.at(now + turnMs);
+    }
+    scene.fail(operation, error);
+    return scene;
+  }
+
+  it("accepts what the actor threw, a lack of time, and a caller that gave up", async () => {
+    await clean(failed(new Error("early"), { throws: "early" }));
+    await clean(failed(new LimpetError("CALL_TIMEOUT", "late")));
+    await clean(failed(cancelled, { cancelMs: 10 }));
+  });
+
+  it("accepts that a turn is cut off that takes too long", async () => clean(failed(cancelled, {}, CALM, 1_200)));
+
+  it("accepts everything in bad times", async () => clean(failed(new LimpetError("UNREACHABLE", "gone"), {}, 1_000)));
+
+  it("reports a call that was lost, and a turn that was cut off too early", async () => {
+    await reported(failed(new LimpetError("ANSWER_LOST", "gone")), /told ANSWER_LOST although everything was well/);
+    await reported(failed(new LimpetError("NOT_SETTLED", "astray")), /NOT_SETTLED/);
+    await reported(failed(cancelled, {}, CALM, 300), /CALL_CANCELLED/);
+  });
+});
+
+/** Two hosts and some calls; what the store says after the chaos is changed by `pretend`. */
+async function pretending(pretend: (stage: Stage) => void): Promise<string> {
+  const host = { namespace: "default", types: ["Crate"], dedicated: false, watches: false, clock: {}, startsAt: 0 };
+  const hosts = ["host-1", "host-2"].map((name) => ({ ...host, name, machine: name }));
+  const calls = ids.slice(0, 8).map((id, i) => {
+    return { at: 1_000 + i, from: "host-1", type: "Crate", id, method: "append", how: {}, timeoutMs: 5_000 };
+  });
+  const rule = { shards: 4, strategy: "least", rebalance: 300, handOff: 1_000, relativeLimit: 1 } as const;
+  const latency = { leastMs: 0.2, moreMs: 0.5 };
+  const plan = { seed: 1, hosts, settings: {}, sharded: { Crate: rule }, latency, chaosMs: 3_000, calls, faults: [] };
+  const { violations } = await run(plan, pretend);
+  return violations.map(({ checker, what }) => `${checker}: ${what}`).join("\n");
+}
+
+describe("shards at rest", () => {
+  const changing = (change: (rows: { shard: number; incarnation: string }[]) => unknown[]) => (stage: Stage) => {
+    const { shards } = stage.world.database.truth;
+    const homes = shards.homes.bind(shards);
+    shards.homes = async () => (stage.isChaos ? homes() : change(await homes())) as Awaited<ReturnType<typeof homes>>;
+  };
+
+  it("have a home, and are spread evenly", async () => assert.equal(await pretending(() => {}), ""));
+
+  it("are reported when one has none, or one that is not there", async () => {
+    assert.match(await pretending(changing((rows) => rows.slice(1))), /shards at rest: .* has no home/);
+    const strange = changing((rows) => rows.map((row) => ({ ...row, incarnation: "nobody" })));
+    assert.match(await pretending(strange), /shards at rest: .* lives at nobody, which is not there/);
+  });
+
+  it("are reported when they are out of balance", async () => {
+    const all = changing((rows) => rows.map((row) => ({ ...row, incarnation: rows[0]!.incarnation })));
+    assert.match(await pretending(all), /shards at rest: default\/Crate is out of balance/);
+  });
+
+  it("are reported when they go on moving", async () => {
+    let turn = 0;
+    const restless = changing((rows) => {
+      const [one, other] = [...new Set(rows.map(({ incarnation }) => incarnation))];
+      turn++;
+      return rows.map((row) => ({ ...row, incarnation: (row.shard + turn) % 2 === 0 ? one : other }));
+    });
+    assert.match(await pretending(restless), /shards at rest: shards go on moving/);
+  });
+});
