@@ -22,7 +22,9 @@ import type { Leader, LeaderSource } from "./leader-source.ts";
 import { Membership } from "./membership.ts";
 import { hostedTypes } from "./roles.ts";
 import { SchedulerNode } from "./scheduler-node.ts";
+import { measureShards } from "./shard-gauges.ts";
 import { RememberedActors, type ShardKnowledge } from "./shard-remembered.ts";
+import { inShard } from "./shard-whereabouts.ts";
 import { WatchedSchedulers } from "./watched-schedulers.ts";
 
 export interface ClusterWorld {
@@ -272,6 +274,8 @@ export class Cluster {
   measure(): void {
     const { source } = this.#parts;
     if (source instanceof SchedulerNode) source.measure();
+    const { catalog, meter } = this.#world;
+    measureShards(this.#parts.membership.shards, catalog, this.#settings.namespace, meter);
     this.#parts.membership.sticky.measure();
   }
 
@@ -279,6 +283,7 @@ export class Cluster {
   async where(type: string, id: string): Promise<Whereabouts> {
     const ring = this.#onRing(type, id);
     const { membership, source } = this.#parts;
+    if (membership.isSharded(type)) return inShard(ring, membership, (sharded) => this.shards(sharded));
     if (!membership.isSticky(type)) return ring;
     const { address, tables } = membership;
     const asked = source.leader?.sticky(this.#settings.namespace, { type, id, limit: 1 });

@@ -43,6 +43,14 @@ describe("shards, looked at", () => {
     assert.equal(here.homes.size, SHARDS / 2);
     assert.ok(here.homes.has(two.shards(Plain).shardOf(idOn(two, here.homes))));
     assert.equal(here.waiting.size, 0);
+    for (const app of [one, two]) {
+      const id = idOn(two, here.homes);
+      const { owner, why, here: isHere } = await app.host.where("Counting", id);
+      assert.equal(owner, seen.hosts.find((host) => host.name === "b")!.address);
+      assert.equal(isHere, app === two);
+      assert.equal(why, `it is in shard ${two.shards(Plain).shardOf(id)}, which lives there`);
+    }
+    assert.match(two.metrics(), /limpet_host_shards\{[^}]*type="Counting"\} 6/);
     const text = one.metrics();
     assert.match(text, /limpet_scheduler_shards\{[^}]*host="127[^}]*\} 6/);
     assert.match(text, /limpet_scheduler_shard_moves_total\{[^}]*reason="balance",result="moved"[^}]*\} 6/);
