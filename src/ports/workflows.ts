@@ -176,7 +176,10 @@ export interface TaskReturn {
   readonly ref: number;
   readonly token: string;
   readonly pauseMs: number;
-  /** What was wrong, for people. Undefined: nothing; this does not count as an attempt. */
+  /**
+   * What was wrong, for people. Whoever had it could not go on, so nobody is preferred any more, and any worker may try. Undefined:
+   * nothing was; this does not count as an attempt, and what was wrong before stays known.
+   */
   readonly problem: string | undefined;
 }
 

@@ -152,3 +152,9 @@ test("a timer that is long overdue is stuck", () => {
   const [timer] = say({ pending: [step({ kind: "timer", what: "", due: NOW - 60_000 })] }).waitsFor;
   assert.deepEqual([timer!.isStuck, timer!.why], [true, "it is overdue: no process delivers timers"]);
 });
+
+test("one that is over, and that a blocked run has not heard of, is not the trouble", () => {
+  const blocked = run({ task: task({ state: "ready", problem: "Date.now()", at: NOW + 5_000, arrived: 1 }) });
+  const [timer] = say({ run: blocked, pending: [step({ kind: "timer", what: "", due: NOW - 60_000 })] }).waitsFor;
+  assert.deepEqual([timer!.isStuck, timer!.why], [false, "it is over, and the run has not heard of it yet"]);
+});

@@ -52,6 +52,8 @@ export function awaitedBy(facts: RunFacts): AwaitedThing[] {
 const isUnclaimed = (task: StoredTask | undefined, now: number): boolean =>
   task !== undefined && (task.state === "ready" ? (task.at ?? 0) <= now : task.state === "leased" && isLost(task, now));
 
+const hasUnheard = (task: StoredTask | undefined): boolean => task !== undefined && task.arrived > task.taken;
+
 const isLost = ({ at }: StoredTask, now: number): boolean => at !== undefined && at < now;
 
 function awaitedStep(step: PendingStep, facts: RunFacts): AwaitedThing {
@@ -60,7 +62,10 @@ function awaitedStep(step: PendingStep, facts: RunFacts): AwaitedThing {
   if (kind === "activity" && step.isQueued) return { ...thing, ...queuedActivity(step, facts) };
   if (kind === "activity" || kind === "actor") return { ...thing, why: whoHas(facts) };
   const isLate = kind === "timer" && due !== undefined && facts.now - due > STUCK_MS;
-  return isLate ? { ...thing, why: "it is overdue: no process delivers timers", isStuck: true } : thing;
+  if (!isLate) return thing;
+  // It may be among what has arrived; what keeps the run from hearing it is said of its task.
+  if (hasUnheard(facts.run.task)) return { ...thing, why: "it is over, and the run has not heard of it yet" };
+  return { ...thing, why: "it is overdue: no process delivers timers", isStuck: true };
 }
 
 function whoHas({ run: { task }, now }: RunFacts): string {

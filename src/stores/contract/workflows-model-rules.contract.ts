@@ -209,6 +209,7 @@ export class WorkflowModel {
     if (task === undefined) return false;
     const attempt = task.attempt - (problem === undefined ? 1 : 0);
     Object.assign(task, { state: "ready", at: this.clock + pause, token: undefined, worker: undefined, attempt });
+    if (problem !== undefined) task.sticky = undefined;
     return true;
   }
 

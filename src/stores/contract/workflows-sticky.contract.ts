@@ -235,6 +235,31 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await modes(it, { worker: "owner" }), [["paused", "sticky_hit_expected"]]);
     });
 
+    test("nor when its worker could not go on with it: then anybody may try", async () => {
+      const it = site();
+      await it.seen("owner");
+      const held = await it.held("a", { lease: lease("owner", MINUTE) });
+      await it.append(held, { fate: KEEP, affinity: { worker: "owner", ms: 9 * HOUR } });
+      await it.workflows.giveBack([{ ...held, pauseMs: 0, problem: "broken" }]);
+      const { stickyWorker, stickyUntil, task } = await it.stored("a");
+      assert.deepEqual([stickyWorker, stickyUntil, task?.problem], [undefined, undefined, "broken"]);
+      assert.deepEqual(await modes(it, { worker: "w1" }), [["a", "cold_replay"]]);
+    });
+
+    test("a task that is given back because its worker stops keeps what was wrong with it, and the worker that has it in memory", async () => {
+      const it = site();
+      await it.seen("owner");
+      const held = await it.held("a");
+      await it.workflows.giveBack([{ ...held, pauseMs: 0, problem: "broken" }]);
+      const again = heldOf(await it.theTask());
+      await it.workflows.giveBack([{ ...again, pauseMs: 0, problem: undefined }]);
+      assert.equal((await it.stored("a")).task?.problem, "broken");
+      const other = await it.held("b");
+      await it.append(other, { fate: KEEP, affinity: { worker: "owner", ms: 9 * HOUR } });
+      await it.workflows.giveBack([{ ...other, pauseMs: 0, problem: undefined }]);
+      assert.equal((await it.stored("b")).stickyWorker, "owner");
+    });
+
     test("a lease that ran out leaves the run to the worker that has it in memory, while that lives", async () => {
       const it = site();
       await it.seen("owner");

@@ -118,8 +118,10 @@ export class RunSteps {
     const task = this.#held(ref, token);
     if (task === undefined) return false;
     task.token = undefined;
-    if (problem === undefined) task.attempt--;
-    else task.problem = problem;
+    this.#move(task, () => {
+      if (problem === undefined) task.attempt--;
+      else Object.assign(task, { problem, stickyWorker: undefined, stickyUntil: 0 });
+    });
     this.#makeReady(task, this.#now() + pauseMs);
     return true;
   }

@@ -31,8 +31,10 @@ export const returnTasks = (schema: string): Statement => ({
     WITH ${clock}
     UPDATE ${schema}.workflow_tasks t
     SET state = ${READY}, at = (SELECT now FROM clock) + ${own("$3", "bigint")}, leased_until = 0, token = NULL,
-        problem = ${own("$4", "text")},
-        attempt = CASE WHEN ${own("$4", "text")} IS NULL THEN greatest(t.attempt - 1, 0) ELSE t.attempt END
+        problem = coalesce(${own("$4", "text")}, t.problem),
+        attempt = CASE WHEN ${own("$4", "text")} IS NULL THEN greatest(t.attempt - 1, 0) ELSE t.attempt END,
+        sticky = CASE WHEN ${own("$4", "text")} IS NULL THEN t.sticky ELSE '' END,
+        sticky_until = CASE WHEN ${own("$4", "text")} IS NULL THEN t.sticky_until ELSE 0 END
     WHERE ${areHeld}
     RETURNING t.ref, t.namespace`,
 });

@@ -83,8 +83,9 @@ export class WorkflowTasks {
     );
     // Whoever gave it back has no word in it any more.
     this.#giveBack = db.prepare(
-      `UPDATE workflow_tasks SET state = ${READY}, at = ?, attempt = attempt - ?, problem = coalesce(?, problem),
-         token = NULL, worker = NULL WHERE ref = ? AND token = ? AND state = ${LEASED}`,
+      `UPDATE workflow_tasks SET state = ${READY}, at = ?1, attempt = attempt - (?2 IS NULL), problem = coalesce(?2, problem),
+         sticky_worker = CASE WHEN ?2 IS NULL THEN sticky_worker END, sticky_until = CASE WHEN ?2 IS NULL THEN sticky_until END,
+         token = NULL, worker = NULL WHERE ref = ?3 AND token = ?4 AND state = ${LEASED}`,
     );
     this.#watch = db.prepare("UPDATE workflow_tasks SET watched = 1 WHERE ref = ? AND watched = 0");
     this.#drop = db.prepare("DELETE FROM workflow_tasks WHERE ref = ?");
@@ -136,8 +137,7 @@ export class WorkflowTasks {
   }
 
   giveBack({ ref, token, pauseMs, problem }: TaskReturn, now: number): boolean {
-    const uncounted = problem === undefined ? 1 : 0;
-    return this.#giveBack.run(now + pauseMs, uncounted, problem ?? null, ref, token).changes === 1;
+    return this.#giveBack.run(now + pauseMs, problem ?? null, ref, token).changes === 1;
   }
 
   watch(ref: number): void {
