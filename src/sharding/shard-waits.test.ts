@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { ShardWaits } from "./shard-waits.ts";
+import { pausedRow, readLeft, toldRow } from "./steering-rows.ts";
+
+describe("calls that wait for a shard", () => {
+  it("are stuck when the first of them has waited for too long, and no more when its home is known", () => {
+    const waits = new ShardWaits();
+    waits.began("Cart", 3, 100);
+    waits.began("Cart", 3, 900);
+    waits.began("Order", 1, 200);
+    const patience = (type: string) => (type === "Cart" ? 1_000 : 5_000);
+    assert.deepEqual([...waits.of("Cart", 600)], [[3, 500]]);
+    assert.equal(waits.stuck(1_100, patience), undefined);
+    assert.deepEqual(waits.stuck(1_101, patience), { type: "Cart", shard: 3, ms: 1_001 });
+    assert.deepEqual(waits.stuck(9_000, patience), { type: "Cart", shard: 3, ms: 8_900 });
+    waits.ended("Cart", 3);
+    assert.deepEqual(waits.stuck(9_000, patience), { type: "Order", shard: 1, ms: 8_800 });
+    waits.clear();
+    assert.equal(waits.stuck(9_000, patience), undefined);
+  });
+});
+
+describe("what people have said of shards", () => {
+  it("comes back by type, apart from homes", () => {
+    const left = readLeft([
+      { type: "Cart", shard: 1, incarnation: "i" },
+      toldRow("Cart", 1, "alpha"),
+      toldRow("Cart", 2, undefined),
+      pausedRow("Cart", true),
+      pausedRow("Order", false),
+      toldRow("Order", 0, "beta"),
+    ]);
+    assert.deepEqual(
+      [...left].map(([type, { homes, told, isPaused }]) => [type, [...homes], [...told], isPaused]),
+      [
+        ["Cart", [[1, "i"]], [[1, "alpha"]], true],
+        ["Order", [], [[0, "beta"]], false],
+      ],
+    );
+  });
+});
