@@ -5,6 +5,7 @@ export { Actor } from "./actors/actor.ts";
 export type { ActorOptions } from "./actors/actor-options.ts";
 export type { ActorReminders } from "./actors/actor-reminders.ts";
 export type { ActorWorkflows } from "./actors/actor-workflows.ts";
+export type { Envelope, MessageId, Region } from "./actors/message-id.ts";
 export type { ActorClass, CallSettings, Remote } from "./actors/remote.ts";
 export type { ShardedOptions, ShardedPlacement } from "./actors/sharded-options.ts";
 export { sharded } from "./actors/sharded-options.ts";
