@@ -102,6 +102,16 @@ describe("remembered actors of a shard that was gained", () => {
     assert.deepEqual(it.starter.waiting, { shards: 0, restarts: 0 });
   });
 
+  it("that run already are passed over, also when a whole page of them does", async () => {
+    const it = new Setting(100_000);
+    it.ids = many(2_500);
+    for (const id of it.ids.slice(0, 2_400)) it.activations.set(id, {});
+    it.starter.gained(0);
+    await it.clock.advance("5s");
+    assert.deepEqual(it.startedIds, it.ids.slice(2_400));
+    assert.equal(it.reads.length, 3);
+  });
+
   it("are started at the rate that was said, however many there are, and no more is read than is started", async () => {
     const it = new Setting(500);
     it.ids = many(1_000_000);

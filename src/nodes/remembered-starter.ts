@@ -25,6 +25,8 @@ export interface StarterWorld {
 
 /** Actors that are read at once. */
 const PAGE = 1_000;
+/** Shards that are gone through at the same time: while one is read, actors of others begin. */
+const LANES = 4;
 /** Those that are being started at the same time. */
 const AT_ONCE = 200;
 /** A shard that is about to move, a store that does not answer. */
@@ -42,8 +44,8 @@ export class RememberedStarter {
   readonly #world: StarterWorld;
   /** Shards to go through, each with the id behind which to begin. */
   readonly #line = new Map<number, string | undefined>();
-  /** The shard that is gone through, and who of it must not be started any more. */
-  #scan: { readonly shard: number; readonly passed: Set<string> } | undefined;
+  /** For each shard that is gone through: who must not be started any more. */
+  readonly #scans = new Set<Set<string>>();
   /** On their way to be forgotten. */
   readonly #forgetting = new Map<string, number>();
   /** When each is started again; in that order, as all wait for the same time. */
@@ -52,9 +54,11 @@ export class RememberedStarter {
   #underWay = 0;
   /** When the next may be started. */
   #nextAt = 0;
-  #isWorking = false;
+  #lanes = 0;
+  #isRestarting = false;
   #isOver = false;
-  #resume: (() => void) | undefined;
+  /** What is waited for may be there. */
+  readonly #pauses = new Set<() => void>();
   #lastWarning = Number.NEGATIVE_INFINITY;
 
   constructor(type: ActorType, rule: RememberedRule, world: StarterWorld) {
@@ -65,7 +69,7 @@ export class RememberedStarter {
 
   /** Shards to go through and actors to start again. */
   get waiting(): { readonly shards: number; readonly restarts: number } {
-    return { shards: this.#line.size + (this.#scan === undefined ? 0 : 1), restarts: this.#restarts.size };
+    return { shards: this.#line.size + this.#scans.size, restarts: this.#restarts.size };
   }
 
   /** Brings the gauges up to date; called when somebody looks. */
@@ -98,7 +102,7 @@ export class RememberedStarter {
   /** It is about to be forgotten; the function is called when that is over, whatever became of it. */
   forgets(id: string): () => void {
     this.#forgetting.set(id, (this.#forgetting.get(id) ?? 0) + 1);
-    this.#scan?.passed.add(id);
+    for (const passed of this.#scans) passed.add(id);
     this.#restarts.delete(id);
     return () => {
       const left = this.#forgetting.get(id)! - 1;
@@ -112,7 +116,7 @@ export class RememberedStarter {
     this.#line.clear();
     this.#restarts.clear();
     this.#alarm?.cancel();
-    this.#resume?.();
+    this.#resume();
   }
 
   #shardOf(id: string): number {
@@ -131,34 +135,49 @@ export class RememberedStarter {
     this.#alarm = this.#world.clock.after(ms, ring, "background");
   }
 
-  // ——— One thing after the other.
+  // ——— One thing after the other, a few at the same time.
 
   #work(): void {
-    if (this.#isWorking || this.#isOver) return;
-    this.#isWorking = true;
-    void this.#workOff().then(() => {
-      this.#isWorking = false;
-    });
+    while (this.#lanes < LANES && !this.#isOver) {
+      const next = this.#next();
+      if (next === undefined) return;
+      this.#lanes++;
+      void next.then(() => {
+        this.#lanes--;
+        this.#work();
+      });
+    }
   }
 
-  async #workOff(): Promise<void> {
-    while (!this.#isOver) {
-      const due = this.#nextDue();
-      const [next] = this.#line;
-      if (due !== undefined) await this.#restart(due);
-      else if (next !== undefined) await this.#goThrough(...next);
-      else return;
-    }
+  #next(): Promise<void> | undefined {
+    const due = this.#nextDue();
+    const [next] = this.#line;
+    if (due !== undefined) return this.#restart(due);
+    return next === undefined ? undefined : this.#goThrough(...next);
   }
 
   #nextDue(): string | undefined {
     const [first] = this.#restarts;
-    return first !== undefined && first[1] <= this.#world.clock.monotonic() ? first[0] : undefined;
+    const isDue = first !== undefined && first[1] <= this.#world.clock.monotonic();
+    return isDue && !this.#isRestarting ? first[0] : undefined;
   }
 
   async #restart(id: string): Promise<void> {
+    this.#isRestarting = true;
+    try {
+      await this.#restartOne(id);
+    } catch (err) {
+      // Which shard it belongs to is for code of the application to say.
+      this.#restarts.delete(id);
+      this.#warn(id, err);
+    }
+    this.#isRestarting = false;
+  }
+
+  async #restartOne(id: string): Promise<void> {
     const shard = this.#shardOf(id);
-    const isClear = await this.#isClear(shard);
+    let isClear = this.#isClear(shard);
+    for (; typeof isClear === "number"; isClear = this.#isClear(shard)) await this.#pause(isClear);
     // It may have been forgotten meanwhile, or have come to life by a call.
     if (!this.#restarts.has(id)) return;
     if (isClear === "wait") return this.later(id);
@@ -171,24 +190,30 @@ export class RememberedStarter {
   async #goThrough(shard: number, from: string | undefined): Promise<void> {
     this.#line.delete(shard);
     const passed = new Set(this.#forgetting.keys());
-    this.#scan = { shard, passed };
+    this.#scans.add(passed);
     try {
       let after = from;
       for (;;) {
         const page = await this.#read(shard, after);
         for (const id of page ?? []) {
-          const isClear = this.#isRunning(id) ? "now" : await this.#isClear(shard);
+          const isClear = this.#isRunning(id) ? "now" : await this.#startOne(id, shard, passed);
           if (isClear === "never") return;
           if (isClear === "wait") return await this.#putBack(shard, after);
-          if (!passed.has(id) && !this.#isRunning(id)) this.#start(id, true);
           after = id;
         }
         if (page === undefined) return await this.#putBack(shard, after);
         if (page.length < PAGE) return;
       }
     } finally {
-      this.#scan = undefined;
+      this.#scans.delete(passed);
     }
+  }
+
+  async #startOne(id: string, shard: number, passed: ReadonlySet<string>): Promise<"now" | "wait" | "never"> {
+    let isClear = this.#isClear(shard);
+    for (; typeof isClear === "number"; isClear = this.#isClear(shard)) await this.#pause(isClear);
+    if (isClear === "now" && !passed.has(id) && !this.#isRunning(id)) this.#start(id, true);
+    return isClear;
   }
 
   #isRunning(id: string): boolean {
@@ -213,32 +238,34 @@ export class RememberedStarter {
     }
   }
 
-  /** Resolves when one of that shard may be started at this very moment, or shall not. */
-  async #isClear(shard: number): Promise<"now" | "wait" | "never"> {
+  /** May one of that shard be started at this very moment? A number: it is to be looked again after that, or when somebody is there. */
+  #isClear(shard: number): "now" | "wait" | "never" | number {
     const { clock, catalog, standing } = this.#world;
-    for (;;) {
-      const where = standing(this.#type.name, shard);
-      if (this.#isOver || where === "elsewhere") return "never";
-      const now = clock.monotonic();
-      if (where === "wait" || !catalog.mayBegin(now)) return "wait";
-      if (!catalog.hasRoom) await this.#pause(NO_ROOM_MS);
-      else if (this.#underWay >= AT_ONCE) await this.#pause(PAUSE_MS);
-      else if (this.#nextAt - now > GROUP_MS) await this.#pause(this.#nextAt - now);
-      else return "now";
-    }
+    const where = standing(this.#type.name, shard);
+    if (this.#isOver || where === "elsewhere") return "never";
+    const now = clock.monotonic();
+    if (where === "wait" || !catalog.mayBegin(now)) return "wait";
+    if (!catalog.hasRoom) return NO_ROOM_MS;
+    if (this.#underWay >= AT_ONCE) return PAUSE_MS;
+    return this.#nextAt - now > GROUP_MS ? this.#nextAt - now : "now";
   }
 
   /** Also over as soon as somebody who was started is there. */
   async #pause(ms: number): Promise<void> {
     if (this.#isOver) return;
     await new Promise<void>((resolve) => {
-      const timer = this.#world.clock.after(ms, resolve, "background");
-      this.#resume = () => {
+      const over = (): void => {
         timer.cancel();
+        this.#pauses.delete(over);
         resolve();
       };
+      const timer = this.#world.clock.after(ms, over, "background");
+      this.#pauses.add(over);
     });
-    this.#resume = undefined;
+  }
+
+  #resume(): void {
+    for (const over of [...this.#pauses]) over();
   }
 
   #start(id: string, isKnown: boolean): void {
@@ -255,7 +282,7 @@ export class RememberedStarter {
         if (!this.#isRunning(id) && !this.#forgetting.has(id)) this.later(id);
       })
       .finally(() => {
-        if (this.#underWay-- >= AT_ONCE) this.#resume?.();
+        if (this.#underWay-- >= AT_ONCE) this.#resume();
       });
   }
 
