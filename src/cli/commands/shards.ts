@@ -1,5 +1,6 @@
 // limpet shards <type>
 
+import { storeKind } from "../../config/places.ts";
 import { resolveSettings } from "../../config/settings.ts";
 import { checkType } from "../../kernel/names.ts";
 import type { ShardPlace, ShardsView } from "../../ports/shard-door.ts";
@@ -138,6 +139,7 @@ async function reset(context: Context, type: string): Promise<void> {
       flags: { store: flags.store, namespace: flags.namespace },
     }),
   );
+  if (storeKind(location) === "memory") throw wrongUsage("--reset is about what is kept, and this store is in memory");
   const [{ openStore }, { resetShards }, { hasEnded }] = await Promise.all([
     import("../../nodes/open-store.ts"),
     import("../../nodes/reset-shards.ts"),
