@@ -149,6 +149,19 @@ describe("updates", () => {
     await assert.rejects(handle.update("none"), hasCode("UPDATE_UNKNOWN"));
   });
 
+  it("that are not done when the run is terminated say so at once", async () => {
+    const slow = workflow("slow", async (ctx) => {
+      ctx.onUpdate("wait", () => ctx.sleep("1d"));
+      await ctx.signal(go);
+    });
+    await using app = await testLimpet({ workflows: [slow] });
+    const handle = await app.workflows.start(slow, { id: "s" });
+    const answer = assert.rejects(handle.update("wait"), hasCode("WORKFLOW_CLOSED", /ended \(terminated\)/));
+    await app.advance("1h");
+    await handle.terminate();
+    await answer;
+  });
+
   it("may have the run continue as new", async () => {
     const counts = workflow("counts", async (ctx, from: number) => {
       ctx.onUpdate("again", () => ctx.continueAsNew(from + 1));
@@ -239,5 +252,26 @@ describe("who only looks at a run", () => {
     const { status, blocked } = await handle.describe();
     assert.equal(status, "running");
     assert.match(blocked!, /Date.now\(\)/);
+  });
+});
+
+describe("runs that ended", () => {
+  const waits = workflow("waits", async (ctx, fails: boolean) => {
+    await ctx.signal(go);
+    if (fails) throw new RangeError("no");
+  });
+
+  it("are counted by how they did, also those that were ended from outside", async () => {
+    await using app = await testLimpet({ workflows: [waits] });
+    const start = (id: string, more: object = {}) =>
+      app.workflows.start(waits, { id, input: id === "failed", ...more });
+    for (const id of ["completed", "failed"]) await (await start(id)).signal(go, 1);
+    await (await start("cancelled")).cancel();
+    await (await start("terminated")).terminate();
+    await start("timed out", { timeout: "1s" });
+    await app.advance("1m");
+    const counted = (await app.metrics()).matchAll(/limpet_workflow_runs_ended_total\{.*status="([a-z ]+)"\} (\d+)/g);
+    const each = { completed: "1", failed: "1", cancelled: "1", terminated: "1", "timed out": "1", continued: "0" };
+    assert.deepEqual(Object.fromEntries([...counted].map(([, status, count]) => [status, count])), each);
   });
 });

@@ -21,7 +21,7 @@ import { sendTo } from "../workflows/arrivals.ts";
 import { closed, type StartOptions, WorkflowClient } from "../workflows/client.ts";
 import type { ActivityFunction } from "../workflows/context.ts";
 import type { AnyWorkflow } from "../workflows/definition.ts";
-import { EndWatch } from "../workflows/end-watch.ts";
+import { EndWatch, type RunEnd } from "../workflows/end-watch.ts";
 import { endFromOutside } from "../workflows/ending.ts";
 import type { Started, Wire } from "../workflows/events.ts";
 import { FewAtATime } from "../workflows/few-at-a-time.ts";
@@ -168,10 +168,7 @@ export class WorkflowNode {
         const { fate } = append;
         this.#instruments.step();
         this.#updates.written(append);
-        if (fate.kind === "close") {
-          this.#instruments.ended(fate.status);
-          this.#ends.ended(append.ref, fate);
-        }
+        if (fate.kind === "close") this.#ended(append.ref, fate);
         if (append.starts.length > 0 || append.arrivals.length > 0 || outcome.arrived > append.taken)
           this.worker.nudge();
         this.remote.nudge();
@@ -180,6 +177,7 @@ export class WorkflowNode {
     this.client = new WorkflowClient({
       ...{ clock, random, namespace, queue, store: this.#store, dispatcher: this.#dispatcher, ends: this.#ends, now },
       updates: this.#updates,
+      ended: (ref, end) => this.#ended(ref, end),
       start: (start, started, at) => this.#start(start, started, at),
       arrive: (arrival) => this.#arrive(arrival),
       query: (run, name, input) => this.#queryByCode(run, name, input),
@@ -200,7 +198,7 @@ export class WorkflowNode {
       arrive: (arrival) => this.#arrive(arrival),
       hasType: (type) => this.worker.has(type),
       query: (run, name, input) => this.#query(run, name, input),
-      ended: (ref, end) => this.#ends.ended(ref, end),
+      ended: (ref, end) => this.#ended(ref, end),
       nudge: () => {
         this.worker.nudge();
         this.#activityWorker.nudge();
@@ -277,6 +275,13 @@ export class WorkflowNode {
       this.#activityWorker.nudge();
       this.remote.nudge();
     });
+  }
+
+  /** A run was ended by this process, or by a worker that told it so. */
+  #ended(ref: number, end: RunEnd): void {
+    if (end.status !== "running") this.#instruments.ended(end.status);
+    this.#ends.ended(ref, end);
+    this.#updates.ended(ref);
   }
 
   /** These are durable, written here. */
@@ -361,7 +366,7 @@ export class WorkflowNode {
     const world = { store: this.#store, dispatcher: this.#dispatcher, now: this.#now };
     if (!(await endFromOutside(run, "timed out", error, world))) return;
     const result = writeError(error);
-    this.#ends.ended(run.ref, { status: "timed out", result });
+    this.#ended(run.ref, { status: "timed out", result });
   }
 
   /** An activity has limits that nobody else might notice. */

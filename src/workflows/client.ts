@@ -43,6 +43,8 @@ export interface ClientWorld {
   readonly queue: string;
   readonly ends: EndWatch;
   readonly updates: UpdateWatch;
+  /** It was ended from here. */
+  ended(ref: number, end: RunEnd): void;
   now(): number;
   /** Starts it, here if that is possible. */
   start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
@@ -246,7 +248,7 @@ export class WorkflowClient {
     if (!(await endFromOutside(run, "terminated", error, this.#world))) {
       throw closed(workflowId, (await this.#reader.find(workflowId, run.runId)).status);
     }
-    this.#world.ends.ended(run.ref, { status: "terminated", result: writeError(error) });
+    this.#world.ended(run.ref, { status: "terminated", result: writeError(error) });
   }
 }
 

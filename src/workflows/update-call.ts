@@ -63,7 +63,7 @@ export class UpdateCall {
     for (const { from, count, data } of pages) {
       this.#look = { ...this.#look, after: from + count - 1 };
       for (const event of readPage(data).events) {
-        isOver ||= isEnd(event);
+        isOver ||= isEnd(event) || event.kind === "WorkflowTerminated" || event.kind === "WorkflowTimedOut";
         if (!("id" in event) || event.id !== this.#id) continue;
         this.#isAccepted = true;
         if (event.kind !== "UpdateAccepted" && event.kind !== "UpdateApplied") return event;

@@ -39,10 +39,14 @@ export class UpdateWatch {
 
   /** This is durable now. A run may do much else meanwhile, and nobody looks for an answer in that. */
   written({ ref, page, fate }: Append): void {
+    if (!this.#waiting.has(ref)) return;
+    if (fate.kind === "close" || page?.data.includes('"kind":"Update') === true) this.ended(ref);
+  }
+
+  /** There will be no answer, if there is none by now. */
+  ended(ref: number): void {
     const waiting = this.#waiting.get(ref);
-    if (waiting === undefined) return;
-    if (fate.kind !== "close" && page?.data.includes('"kind":"Update') !== true) return;
     this.#waiting.delete(ref);
-    for (const resolve of waiting) resolve();
+    for (const resolve of waiting ?? []) resolve();
   }
 }
