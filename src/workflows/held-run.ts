@@ -143,9 +143,12 @@ export class HeldRun {
   }
 
   /** Whoever runs for it runs for nobody now. */
-  abandon(reason: unknown): void {
+  abandon(reason: () => unknown): void {
     this.isAbandoned = true;
-    for (const controller of this.running.values()) controller.abort(reason);
+    // Nearly always nothing runs, and an error is dear.
+    if (this.running.size === 0) return;
+    const why = reason();
+    for (const controller of this.running.values()) controller.abort(why);
     this.running.clear();
   }
 }

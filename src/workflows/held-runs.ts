@@ -53,7 +53,7 @@ export class HeldRuns {
   /** Others may have them at once, and what runs for them ends. */
   async giveBackAll(reason: LimpetError): Promise<void> {
     const runs = [...this.#runs.values()];
-    for (const run of runs) run.abandon(reason);
+    for (const run of runs) run.abandon(() => reason);
     const returns = runs.map(({ ref, token }) => ({ ref, token: token!, pauseMs: 0, problem: undefined }));
     if (returns.length > 0) await this.#world.store.giveBack(returns).catch(() => {});
     this.nudgeAll();
@@ -79,7 +79,7 @@ export class HeldRuns {
     const tasks = [...this.#runs.values()].map(({ ref, token }) => ({ ref, token: token! }));
     if (tasks.length === 0) return;
     for (const ref of await this.#world.store.renew(tasks, this.#leaseMs)) {
-      this.#runs.get(ref)?.abandon(new LimpetError("LEASE_LOST", "somebody else may work on the run"));
+      this.#runs.get(ref)?.abandon(() => new LimpetError("LEASE_LOST", "somebody else may work on the run"));
     }
     // What arrived from elsewhere without being told.
     this.nudgeAll();

@@ -249,10 +249,10 @@ export class Worker {
       if (end === "rests" && this.#isOpen) {
         this.cache.put(run);
       } else {
-        run.abandon(new LimpetError("LEASE_LOST", "the run is over, or somebody else's"));
+        run.abandon(() => new LimpetError("LEASE_LOST", "the run is over, or somebody else's"));
       }
     } catch (error) {
-      run.abandon(error);
+      run.abandon(() => error);
       throw error;
     } finally {
       this.#held.remove(run);
