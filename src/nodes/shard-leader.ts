@@ -210,6 +210,7 @@ export class ShardLeader {
       }
     }
     telling.flush();
+    if (known.strategy !== undefined) return;
     const more = this.#advised(type, known, known.advice.flush(this.#advisers(type), now), now);
     if (more.length > 0) this.perform(type, more, now);
   }

@@ -1,0 +1,34 @@
+// A host says that it is not well when calls wait for the home of a shard and nobody says where that is.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { HostMessage } from "../placement/messages.ts";
+import type { ControlStream } from "../ports/control.ts";
+import { silentLog } from "../ports/log.ts";
+import { WAIT } from "../ports/placement.ts";
+import { VirtualClock } from "../world/virtual-clock.ts";
+import { ShardMember, type ShardMemberWorld } from "./shard-member.ts";
+
+test("a host is not well while calls have waited for a home for too long, and is again when it hears of one", async () => {
+  const clock = new VirtualClock();
+  const home = { address: "10.0.0.1:1", incarnation: "other", name: "" };
+  const member = new ShardMember({
+    ...{ clock, log: silentLog, roles: [], incarnation: () => "me", opened() {}, stopped() {} },
+    catalog: { types: new Map() },
+    tables: { shards: () => 4, hasOwnShards: () => false, hostAt: () => home },
+  } as unknown as ShardMemberWorld);
+  const said: HostMessage[] = [];
+  const stream: ControlStream<HostMessage> = { send: (message) => void said.push(message), close() {} };
+  member.joined(stream);
+  assert.equal(member.route("Cart", "alice"), WAIT);
+  await clock.advance(20_000);
+  assert.ok(said.some(({ kind }) => kind === "shardAsk"));
+  assert.equal(member.problem, undefined);
+  assert.equal(member.route("Cart", "alice"), WAIT);
+  await clock.advance(1);
+  const shard = member.shardOf("Cart", "alice")!;
+  assert.equal(member.problem, `calls for shard ${shard} of Cart have waited for a home for 20 seconds`);
+  assert.deepEqual([...member.here("Cart").waiting], [[shard, 20_001]]);
+  member.heard({ kind: "shardHomes", type: "Cart", homes: [{ shard, host: home }] });
+  assert.equal(member.problem, undefined);
+  assert.equal(member.route("Cart", "alice"), home.address);
+});
