@@ -183,14 +183,17 @@ export class Activation implements Place {
       life = new Incarnation(this, this.#around);
       this.life = life;
       const begun = this.#around.clock.monotonic();
-      const remembering = type.isRemembered ? this.#remember() : undefined;
-      if (type.stateful) await life.take();
-      if (remembering !== undefined && !(await remembering)) {
+      const kept = type.isRemembered ? this.#remember() : undefined;
+      const taken = type.stateful ? life.take() : undefined;
+      if (kept !== undefined) await Promise.allSettled([kept, taken]);
+      if (taken !== undefined) await taken;
+      const isHome = kept === undefined || (await kept);
+      if (this.life !== life) return;
+      if (!isHome) {
         // Its shard lives elsewhere by now, which this host is about to hear.
-        if (this.life === life) this.end("fenced", NOT_HOME_MS);
+        this.end("fenced", NOT_HOME_MS);
         return;
       }
-      if (this.life !== life) return;
       this.activeSince = this.#around.clock.monotonic();
       this.lastUsed = this.activeSince;
       type.instruments.activations.add(1);
@@ -217,13 +220,10 @@ export class Activation implements Place {
   /** Before anything of it runs. Undefined: it is remembered already. */
   #remember(): Promise<boolean> | undefined {
     if (this.isRemembered) return undefined;
-    const kept = this.#around.remembering?.keep(this.type, this.id).then((isKept) => {
+    return this.#around.remembering?.keep(this.type, this.id).then((isKept) => {
       this.isRemembered = isKept;
       return isKept;
     });
-    // Whoever waits for it may have to hear of something else first.
-    kept?.catch(() => {});
-    return kept;
   }
 
   /** It is not to be brought back to life. Undefined: it would not be. */

@@ -16,6 +16,7 @@ import { Activation, type EndReason } from "./activation.ts";
 import type { ActorDefaults } from "./actor-options.ts";
 import { ActorType } from "./actor-type.ts";
 import { Deadlines } from "./deadlines.ts";
+import { evict } from "./eviction.ts";
 import { ForeignType } from "./foreign-type.ts";
 import { type Caller, GroupCall } from "./group-call.ts";
 import type { CallTarget, HandleMaker, Send } from "./handle.ts";
@@ -60,8 +61,6 @@ const FOREIGN_TYPES = 1_000;
 
 /** Idle actors are looked for this often, or four times within the shortest idle timeout. */
 const SWEEP_MS = 5_000;
-/** How many busy actors a search for somebody to evict looks past. */
-const EVICTION_SEARCH = 64;
 /** Beyond the limit there is room for actors that are busy, because somebody waits for each of them. */
 const BUSY_FACTOR = 2;
 /** And for those that are on their way out. */
@@ -300,7 +299,7 @@ export class Catalog implements Surroundings {
     const { maxResident } = this.#settings;
     type.limit?.makeRoom(type, 1);
     if (this.#resident >= maxResident) {
-      const room = this.#evict() ? LEAVING_FACTOR : BUSY_FACTOR;
+      const room = evict([...this.types.values()]) ? LEAVING_FACTOR : BUSY_FACTOR;
       if (this.#resident >= maxResident * room) {
         throw new LimpetError("HOST_FULL", `${this.#resident} actors are in memory and all of them are busy`);
       }
@@ -396,16 +395,6 @@ export class Catalog implements Surroundings {
     }
   }
 
-  /** Lets the least recently used idle actor go, one that would be brought back only if there is no other. False: there is none. */
-  #evict(): boolean {
-    const types = [...this.types.values()];
-    const victim =
-      leastUsed(types.filter(({ isRemembered }) => !isRemembered)) ??
-      leastUsed(types.filter(({ isRemembered }) => isRemembered));
-    victim?.deactivate("memory");
-    return victim !== undefined;
-  }
-
   /** While nobody is in memory there is nothing to sweep. */
   #sweepLater(): void {
     if (this.#sweeping !== undefined || this.#resident === 0 || this.#stopping) return;
@@ -482,22 +471,6 @@ export class Catalog implements Surroundings {
   *#all(): Generator<Activation> {
     for (const type of this.types.values()) yield* type.activations.values();
   }
-}
-
-/** Of those that are idle. */
-function leastUsed(types: readonly ActorType[]): Activation | undefined {
-  let found: Activation | undefined;
-  for (const { useOrder } of types) {
-    let candidate = useOrder.oldest;
-    // Who is busy is in use, so it moves to the other end and is not met again soon.
-    for (let i = 0; i < EVICTION_SEARCH && candidate !== undefined && !candidate.idle; i++) {
-      const next: Activation | undefined = candidate.newer;
-      useOrder.touch(candidate);
-      candidate = next;
-    }
-    if (candidate?.idle && (found === undefined || candidate.lastUsed < found.lastUsed)) found = candidate;
-  }
-  return found;
 }
 
 function weightOf({ write, reminders, starts, arrivals }: Commit): number {

@@ -196,7 +196,56 @@ describe("a remembered actor", () => {
     await call;
     assert.deepEqual(events, []);
     store.shards.remember = remember;
-    assert.equal(await it.app.actor(Guard, "a").inc(), 1);
+    const again = it.app.actor(Guard, "a").inc();
+    await it.app.advance("5s");
+    assert.equal(await again, 1);
+  });
+
+  it("of which it is not known whether it is remembered is begun later, as it would be after a crash", async () => {
+    const store = new MemoryStore();
+    await using it = await open(store);
+    const { remember } = store.shards;
+    store.shards.remember = async (...args) => {
+      await remember.apply(store.shards, args);
+      throw new LimpetError("STORE_UNAVAILABLE", "the answer was lost");
+    };
+    const call = assert.rejects(it.app.actor(Guard, "a").inc(), { code: "STORE_UNAVAILABLE" });
+    await it.app.advance("29s");
+    await call;
+    assert.deepEqual(events, []);
+    store.shards.remember = remember;
+    await it.app.advance("30s");
+    assert.deepEqual(events, ["+a"]);
+  });
+
+  it("whose state cannot be read is tried again after a while", async () => {
+    const store = new MemoryStore();
+    await using it = await open(store);
+    const take = store.take.bind(store);
+    store.take = async () => {
+      throw new LimpetError("STORE_UNAVAILABLE", "down");
+    };
+    const call = assert.rejects(it.app.actor(Guard, "a").inc(), { code: "STORE_UNAVAILABLE" });
+    await it.app.advance("29s");
+    await call;
+    store.take = take;
+    await it.app.advance("30s");
+    assert.deepEqual(events, ["+a"]);
+  });
+
+  it("of a class that is added later comes to life then", async () => {
+    const store = new MemoryStore();
+    {
+      await using before = await open(store);
+      await before.app.actor(Guard, "a").inc();
+    }
+    events = [];
+    await using app = await testLimpet({ actors: [Other], stateStore: store });
+    await app.advance("1m");
+    assert.deepEqual(events, []);
+    await app.add(Guard);
+    await app.advance("5s");
+    assert.deepEqual(events, ["+a"]);
   });
 
   it("is begun again in a moment when the store says that its shard lives elsewhere, and the call is not lost", async () => {

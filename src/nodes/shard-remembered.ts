@@ -156,8 +156,14 @@ export class RememberedActors implements Remembering {
     return this.#book.write(known.home(), { namespace: catalog.namespace, type: type.name, shard, id, isKept });
   }
 
-  keep(type: ActorType, id: string): Promise<boolean> {
-    return this.#write(type, id, true);
+  async keep(type: ActorType, id: string): Promise<boolean> {
+    try {
+      return await this.#write(type, id, true);
+    } catch (error) {
+      // It may be remembered all the same: then it has to run.
+      this.#starter(type).later(id);
+      throw error;
+    }
   }
 
   async forget(type: ActorType, id: string): Promise<void> {
