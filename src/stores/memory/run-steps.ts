@@ -50,11 +50,12 @@ export class RunSteps {
     if (!isOpen(run)) return { kind: "closed", status: run?.status };
     const { ref, task, inbox } = run;
     const isPaused = task.state === "ready" && task.at > this.#now();
-    if (task.state === "idle" || (wakes === true && isPaused)) this.#makeReady(task, this.#now());
+    if (wakes === true && isPaused) this.#makeReady(task, this.#now());
     const known = inbox.get(key);
     if (known !== undefined) return { kind: "arrived", ref, runId: run.runId, number: known.number };
     const number = ++task.arrived;
     inbox.set(key, { number, key, data, goesAlong });
+    if (task.state === "idle") this.#makeReady(task, this.#now());
     return { kind: "arrived", ref, runId: run.runId, number };
   }
 
