@@ -80,10 +80,12 @@ export function every(stage: Stage, ms: number, look: () => void): () => void {
 export function troubleEnds({ at, event, fields }: StoryLine): number | undefined {
   if (!event.startsWith("⚡")) return undefined;
   let ends = at;
+  // Some come many times in a row.
+  const count = typeof fields?.count === "number" ? fields.count : 1;
   for (const [name, value] of Object.entries(fields ?? {})) {
     // How far a clock is set says nothing about how long.
     if (typeof value === "number" && /ms$/i.test(name) && name !== "byMs")
-      ends += name === "delayMs" ? value * MOST_DELAYS : value;
+      ends += name === "delayMs" ? value * MOST_DELAYS : value * count;
   }
   return ends;
 }
