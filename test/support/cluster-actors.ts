@@ -3,7 +3,7 @@
 // that hosts them (fixtures/cluster-host.ts) and its test (support/cluster.ts) is here too.
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
-import { Actor, type ActorOptions } from "../../src/index.ts";
+import { Actor, type ActorOptions, sharded } from "../../src/index.ts";
 import type { Verdict } from "../../src/kernel/errors.ts";
 import { Bell, Chimes } from "./bells.ts";
 import { Tally, type TallyReport } from "./tally.ts";
@@ -53,6 +53,14 @@ export class TracedTally extends Tally {
     trace("begin", this.#life, this.id);
     return super.report();
   }
+}
+
+/** The same in shards. A cluster has one of the two. */
+export class ShardedTally extends TracedTally {
+  static override options = {
+    name: "Tally",
+    placement: sharded({ shards: 40, rebalance: "300ms", relativeLimit: 1 }),
+  } satisfies ActorOptions;
 }
 
 /** Where a chain of calls goes next. */
@@ -122,7 +130,7 @@ export class Other extends Actor {
   }
 }
 
-export const ACTOR_TYPES = { Tally: TracedTally, Strict, Lenient, Other, Bell, Chimes } as const;
+export const ACTOR_TYPES = { Tally: TracedTally, ShardedTally, Strict, Lenient, Other, Bell, Chimes } as const;
 export type ActorTypeName = keyof typeof ACTOR_TYPES;
 
 /** What is watched in a process beside its answers. */
