@@ -8,12 +8,13 @@ import type { Statement } from "./connections.ts";
 import { nodesOf, type Plan, PlanServer } from "./plan-kit.test.ts";
 import { appendOne } from "./workflow-append-one.ts";
 import { appendPages, findPages, readSteps, rewriteRuns } from "./workflow-appends.ts";
-import { aimAtRuns, arriveAtRuns, takeAlong } from "./workflow-arrivals.ts";
+import { aimAtRuns, arriveAtRuns, takeAlong, wakeTasks } from "./workflow-arrivals.ts";
 import { bindRuns, claimTasks } from "./workflow-claims.ts";
 import { readInbox, readPages } from "./workflow-history.ts";
 import { closeRun, isOpen, renewTasks, returnTasks, wakeTask, watchTasks } from "./workflow-leases.ts";
 import { findRun, findRunById, listRuns, pruneRuns, readEnds } from "./workflow-listing.ts";
 import { poolOf } from "./workflow-pools.ts";
+import { startOne } from "./workflow-start-one.ts";
 import { recallStarts, startRuns } from "./workflow-starts.ts";
 import { lockTasks } from "./workflow-steps.ts";
 import { countSticky, forgetWorker, listWorkers, seeWorker } from "./workflow-workers.ts";
@@ -65,6 +66,8 @@ const ours = (): [Statement, RegExp | undefined][] => [
   [rewriteRuns(SCHEMA), REF],
   [lockTasks(SCHEMA), REF],
   [startRuns(SCHEMA), RUNS],
+  [startOne(SCHEMA, true), RUNS],
+  [startOne(SCHEMA, false), RUNS],
   [recallStarts(SCHEMA), RUNS],
   [arriveAtRuns(SCHEMA), RUNS],
   [aimAtRuns(SCHEMA), RUNS],
@@ -75,6 +78,7 @@ const ours = (): [Statement, RegExp | undefined][] => [
   [returnTasks(SCHEMA), REF],
   [watchTasks(SCHEMA), REF],
   [wakeTask(SCHEMA), RUNS],
+  [wakeTasks(SCHEMA), REF],
   [isOpen(SCHEMA), RUNS],
   [closeRun(SCHEMA), RUNS],
   [readPages(SCHEMA), /^workflow_(runs|pages|tasks|ends)_pkey$/],

@@ -1,4 +1,4 @@
-// Starting runs: one statement for a whole batch. Those that bring reminders go in a transaction.
+// Starting runs: one statement for a whole batch, and one for a single run. Those that bring reminders go in a transaction.
 import { setTimeout as pause } from "node:timers/promises";
 import { invariant } from "../../kernel/errors.ts";
 import { TOLD_AHEAD_MS } from "../../ports/reminders.ts";
@@ -7,9 +7,10 @@ import { bigints, texts } from "./arrays.ts";
 import type { Connections, Runner, Statement } from "./connections.ts";
 import { StoreFault } from "./faults.ts";
 import { MILLIS } from "./reminder-tables.ts";
-import { whileHeld } from "./while-held.ts";
+import { isLocked, whileHeld } from "./while-held.ts";
 import { type Deeds, roundsOf } from "./workflow-deeds.ts";
 import { poolOf } from "./workflow-pools.ts";
+import { startOne, startOneValues } from "./workflow-start-one.ts";
 import { COLD, LEASED, READY } from "./workflow-tables.ts";
 import { tagsText } from "./workflow-tags.ts";
 
@@ -116,6 +117,8 @@ export class WorkflowStarts {
   readonly #heldMs: number;
   readonly #deeds: () => Deeds;
   readonly #start: Statement;
+  readonly #one: Statement;
+  readonly #oneLeased: Statement;
   readonly #recall: Statement;
 
   /** `heldMs`: how long rows that others hold are tried again. */
@@ -125,11 +128,18 @@ export class WorkflowStarts {
     this.#heldMs = heldMs;
     this.#deeds = deeds;
     this.#start = startRuns(schema);
+    this.#one = startOne(schema, false);
+    this.#oneLeased = startOne(schema, true);
     this.#recall = recallStarts(schema);
   }
 
   async start(batch: readonly RunStart[]): Promise<StartOutcome[]> {
     if (batch.length === 0) return [];
+    const [first] = batch;
+    if (batch.length === 1 && isPlain(first!)) {
+      const outcome = await this.#alone(first!);
+      if (outcome !== undefined) return [outcome];
+    }
     invariant(new Set(batch.map(nameOf)).size === batch.length, "no workflow is twice in one batch");
     return whileHeld(this.#heldMs, async () => {
       let deeds = this.#deeds();
@@ -178,15 +188,33 @@ export class WorkflowStarts {
       if (tries >= TRIES) throw new StoreFault("STORE_UNAVAILABLE", "locked", "others start the same workflows");
       await pause(Math.random() * Math.min(2 ** tries, 20));
     }
-    for (const start of made) {
-      if (start.lease === undefined && start.delayMs <= TOLD_AHEAD_MS) deeds.news(start.namespace);
-    }
+    for (const start of made) this.#tellOf(start, deeds);
     await deeds.remind(
       runner,
       this.#schema,
       made.flatMap((start) => start.reminders),
     );
     return all.map(({ outcome }) => outcome!);
+  }
+
+  /** The shortest way, for a workflow that never ran. Undefined: it was not started, and what stands there decides. */
+  async #alone(start: RunStart): Promise<StartOutcome | undefined> {
+    const statement = start.lease === undefined ? this.#one : this.#oneLeased;
+    try {
+      const [row] = await this.#connections.run(statement, startOneValues(start), "doubtful");
+      if (row === undefined) return undefined;
+      const deeds = this.#deeds();
+      this.#tellOf(start, deeds);
+      deeds.tell();
+      return { ref: row[0] as number, runId: start.runId, status: "running", isNew: true };
+    } catch (error) {
+      if (isLocked(error)) return undefined;
+      throw error;
+    }
+  }
+
+  #tellOf({ lease, delayMs, namespace }: RunStart, deeds: Deeds): void {
+    if (lease === undefined && delayMs <= TOLD_AHEAD_MS) deeds.news(namespace);
   }
 
   /** Decides those that it can; gives those that were started by it. */
