@@ -121,6 +121,16 @@ describe("a query in a process without the code", () => {
     assert.deepEqual([replays(one), replays(two)], before);
   });
 
+  it("is answered by a process that is rarely heard of, because its leases are long", async () => {
+    await using all = new Processes();
+    const long = { worker: { lease: "1h" } };
+    const client = await all.open(long);
+    const worker = await all.open({ workflows: [counts()], ...long });
+    await worker.workflows.start("counts", { id: "c", input: undefined });
+    await client.advance("5m");
+    assert.equal((await all.meanwhile(client.workflows.get("c").query(state))).heard, 0);
+  });
+
   it("says so when nobody who has the code is there", async () => {
     await using all = new Processes();
     const client = await all.open();

@@ -44,6 +44,7 @@ import { answerQuery, queryError } from "../workflows/query-elsewhere.ts";
 import { RemotePlane } from "../workflows/remote/plane.ts";
 import { UpdateWatch } from "../workflows/update-watch.ts";
 import { Worker, type WorkerSettings } from "../workflows/worker.ts";
+import { staleAfter } from "../workflows/worker-presence.ts";
 import { batchActivities, batchWorkflows } from "./batched-workflows.ts";
 import type { ReminderNode } from "./reminder-node.ts";
 import { StoredWorkflows } from "./workflow-door.ts";
@@ -406,7 +407,7 @@ export class WorkflowNode {
 
   #query(run: StoredRun, name: string, input: Wire): Promise<Wire> {
     const { workers } = this.remote;
-    const { workerId: worker, queue, build, compatible } = this.#settings;
+    const { workerId: worker, queue, build, compatible, leaseMs } = this.#settings;
     return answerQuery(run, name, input, {
       ...{ clock: this.#world.clock, worker, queue, build, compatible },
       hasType: (type) => this.worker.has(type),
@@ -417,7 +418,8 @@ export class WorkflowNode {
       askHost: (...question) => this.#questions.ask(...question),
       askRemote: (...question) => this.remote.ask(...question),
       workers: () => workers.rows(),
-      isLive: (row) => workers.isLive(row),
+      // With long leases workers are heard of less often.
+      isLive: (row) => workers.isLive(row) || row.seenAt + staleAfter(leaseMs) > this.#now(),
     });
   }
 

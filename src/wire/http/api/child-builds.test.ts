@@ -1,0 +1,30 @@
+// Children of runs whose code is elsewhere: bound to the build of their parent where its worker could run them itself.
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { testLimpet } from "../../../testing.ts";
+import { Api, envelope } from "./api-kit.test.ts";
+
+it("a child is bound to the build of its parent if the parent's worker has its code, and otherwise to nothing", async () => {
+  await using app = await testLimpet({ http: { port: 0 } });
+  const api = new Api(app);
+  await api.worker("w1", { build_id: "b1", supported_workflow_types: ["order", "part"] });
+  await api.start("o-1", []);
+  const child = (workflow_type: string, more: object = {}) => ({
+    ...{ type: "start_child_workflow", workflow_type, arguments: envelope([]) },
+    ...more,
+  });
+  const told = await api.complete(await api.task("w1", "workflow", { build_id: "b1" }), [
+    child("part"),
+    child("unknown"),
+    child("part", { queue: "other" }),
+  ]);
+  assert.equal(told.status, 200);
+  const runs = await app.store.workflows.list({ namespace: "default", limit: 10 });
+  const bound = runs.map(({ type, queue, build }) => `${type} in ${queue}: ${build ?? "none"}`);
+  assert.deepEqual(bound.sort(), [
+    "order in orders: b1",
+    "part in orders: b1",
+    "part in other: none",
+    "unknown in orders: none",
+  ]);
+});
