@@ -91,6 +91,9 @@ export class ShardLeader {
       this.#begin(type, rule, now);
     } else if (JSON.stringify(known.rule) !== JSON.stringify(rule)) {
       known.rule = rule;
+      // Whatever was asked of the one before is not waited for.
+      known.advice = new Advice(CHOOSE_MS);
+      this.perform(type, known.shards.proposed([], now), now);
       known.strategy = strategyOf(rule.strategy, known.told);
       known.shards.adopt({ ...rule, chooseMs: CHOOSE_MS });
     }

@@ -16,7 +16,7 @@ export interface ShardedType {
   readonly shards: TypeShards;
   /** Undefined: code of the application, which is asked through `advice`. */
   strategy: Strategy | undefined;
-  readonly advice: Advice;
+  advice: Advice;
   /** Times that it could not be followed. */
   faults: number;
   /** What somebody outside has said of where shards are to live, by the names or addresses of hosts. */

@@ -385,7 +385,8 @@ export class TypeShards {
     const effects: ShardEffect[] = [];
     for (const [shard, busy] of [...this.#timed]) {
       if (busy.until > now) continue;
-      if (busy.phase === "choosing") effects.push(...this.chosen(shard, undefined));
+      if (busy.phase === "choosing" && this.#regions.size === 0) this.#leaveNowhere(shard, busy, now, effects);
+      else if (busy.phase === "choosing") effects.push(...this.chosen(shard, undefined));
       if (busy.phase !== "gathering") continue;
       // Who has not said that it keeps calls back sends them to where the shard was, and hears there that it is not any more.
       busy.waiting.clear();
