@@ -173,6 +173,26 @@ describe("a query in a process without the code", () => {
     assert.deepEqual(await all.left(), []);
   });
 
+  it("is given up at once when the one that was asked stops", async () => {
+    await using all = new Processes();
+    const client = await all.open();
+    await client.workflows.start("counts", { id: "c", input: undefined });
+    const about = JSON.stringify({ types: ["counts"] });
+    const row = {
+      namespace: "default",
+      worker: "dead",
+      queue: "default",
+      build: "",
+      isSticky: true,
+      isDraining: false,
+    };
+    await all.store.workflows.seen({ ...row, about });
+    const asked = assert.rejects(client.workflows.get("c").query(state), hasCode("STOPPING"));
+    while ((await all.left()).length < 2) await client.advance("1ms");
+    await client.stop();
+    await asked;
+  });
+
   it("leaves nothing behind when the one who asked dies", async () => {
     await using all = new Processes();
     const client = await all.open();

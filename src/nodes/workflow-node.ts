@@ -307,6 +307,7 @@ export class WorkflowNode {
     this.#unwatchReminders?.();
     this.remote.stop();
     await Promise.all([this.worker.stop(), this.#activityWorker.stop()]);
+    this.#questions.stop(new LimpetError("STOPPING", "this process stops; another one can be asked"));
   }
 
   async #start(start: RunStart, started: Started, at: number): Promise<StartOutcome> {

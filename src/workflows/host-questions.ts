@@ -53,6 +53,7 @@ export class HostQuestions {
   readonly #world: HostQuestionsWorld;
   readonly #waiting: Waiting;
   #asking = 0;
+  #stopped: LimpetError | undefined;
   #unwatch: (() => void) | undefined;
 
   constructor(world: HostQuestionsWorld) {
@@ -86,6 +87,12 @@ export class HostQuestions {
     }
   }
 
+  /** Nobody waits any more. */
+  stop(reason: LimpetError): void {
+    this.#stopped = reason;
+    this.#waiting.close();
+  }
+
   async #answerTo(id: string, withinMs: number): Promise<{ readonly result: Wire } | undefined> {
     let pauseMs = FIRST_LOOK_MS;
     const answer = await this.#waiting.until(withinMs, new AbortController().signal, async () => {
@@ -94,6 +101,7 @@ export class HostQuestions {
       pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS);
       return { found: row === null || row.kind === "asked" ? undefined : row, nextMs: pauseMs };
     });
+    if (answer === undefined && this.#stopped !== undefined) throw this.#stopped;
     if (answer?.kind === "failed") {
       throw rebuildTold(answer.error) ?? new LimpetError("QUERY_FAILED", "what it answered cannot be read");
     }
