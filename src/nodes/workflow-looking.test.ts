@@ -2,7 +2,7 @@
 // answer a query or to judge an update.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { replayHistory, type TestApp, testLimpet } from "../testing.ts";
+import { MemoryStore, replayHistory, type TestApp, testLimpet } from "../testing.ts";
 import { query, signal, update, workflow } from "../workflows/definition.ts";
 import { HISTORY_SUGGESTED_BYTES, HISTORY_SUGGESTED_EVENTS } from "../workflows/history-budget.ts";
 import { hasCode } from "./faults-kit.test.ts";
@@ -273,5 +273,36 @@ describe("runs that ended", () => {
     const counted = (await app.metrics()).matchAll(/limpet_workflow_runs_ended_total\{.*status="([a-z ]+)"\} (\d+)/g);
     const each = { completed: "1", failed: "1", cancelled: "1", terminated: "1", "timed out": "1", continued: "0" };
     assert.deepEqual(Object.fromEntries([...counted].map(([, status, count]) => [status, count])), each);
+  });
+});
+
+describe("whoever waits for a workflow", () => {
+  const waits = workflow("waits", async (ctx) => {
+    ctx.onUpdate("wait", () => ctx.sleep("1d"));
+    return ctx.signal(go);
+  });
+
+  it("is told when the process stops, and the workflow goes on", async () => {
+    const store = new MemoryStore(() => 0);
+    const one = await testLimpet({ workflows: [waits], stateStore: store });
+    const handle = await one.workflows.start(waits, { id: "w" });
+    const told = [handle.result(), handle.update("wait")].map((each) => assert.rejects(each, hasCode("STOPPING")));
+    await one.advance("1s");
+    await one.stop();
+    await Promise.all(told);
+    await using other = await testLimpet({ workflows: [waits], stateStore: store });
+    const same = other.workflows.get(waits, "w");
+    await same.signal(go, 5);
+    assert.equal(await same.result(), 5);
+  });
+
+  it("asks the next process after a deployment", async () => {
+    await using app = await testLimpet({ workflows: [waits] });
+    const handle = await app.workflows.start(waits, { id: "w" });
+    const result = handle.result();
+    await app.advance("1s");
+    await app.restart();
+    await handle.signal(go, 7);
+    assert.equal(await result, 7);
   });
 });

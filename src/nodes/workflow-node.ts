@@ -307,7 +307,13 @@ export class WorkflowNode {
     this.#unwatchReminders?.();
     this.remote.stop();
     await Promise.all([this.worker.stop(), this.#activityWorker.stop()]);
-    this.#questions.stop(new LimpetError("STOPPING", "this process stops; another one can be asked"));
+    const stopping = new LimpetError(
+      "STOPPING",
+      "this process stops; the workflow goes on, and another one can be asked",
+    );
+    this.#ends.stop(stopping);
+    this.#updates.stop(stopping);
+    this.#questions.stop(stopping);
   }
 
   async #start(start: RunStart, started: Started, at: number): Promise<StartOutcome> {

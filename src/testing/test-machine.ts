@@ -1,7 +1,7 @@
 // Where the process of a test runs: one after the other, each with the same store, clock and mocks. Who asks for something while none is
 // up waits for the next.
 import { type Duration, parseDuration } from "../kernel/durations.ts";
-import { LimpetError } from "../kernel/errors.ts";
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import type { Definitions } from "../nodes/app.ts";
 import { type Surroundings, TestProcess } from "./test-process.ts";
 
@@ -16,6 +16,7 @@ export class TestMachine {
   #definitions: Definitions;
   #process: TestProcess;
   #starting: Promise<void> | undefined;
+  #restarting: Promise<void> | undefined;
 
   constructor(definitions: Definitions, around: Surroundings) {
     this.#definitions = definitions;
@@ -56,9 +57,16 @@ export class TestMachine {
   }
 
   async restart(changes: Definitions): Promise<void> {
-    await this.stop();
-    this.#definitions = { ...this.#definitions, ...changes };
-    await this.#startAgain(0);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#restarting = promise;
+    try {
+      await this.stop();
+      this.#definitions = { ...this.#definitions, ...changes };
+      await this.#startAgain(0);
+    } finally {
+      this.#restarting = undefined;
+      resolve();
+    }
   }
 
   async stop(): Promise<void> {
@@ -95,14 +103,23 @@ export class TestMachine {
     await this.start();
   }
 
+  /** Who is told that its process stops asks the next one, if there is to be one. */
+  #unlessRestarting(error: unknown, whenLost: WhenLost): typeof LOST {
+    const isToAsk = whenLost === "ask again" && this.#restarting !== undefined;
+    if (isToAsk && isLimpetError(error, "STOPPING")) return LOST;
+    throw error;
+  }
+
   /** Asks the process that is up, or the next one. */
   async ask<T>(question: (process: TestProcess) => Promise<T>, whenLost: WhenLost): Promise<T> {
     for (;;) {
       if (this.#starting !== undefined) await this.#starting;
       const process = this.#process;
       const lost = process.life.over.then(() => LOST);
-      const answer = await Promise.race([question(process), lost]);
+      const asked = question(process).catch((error) => this.#unlessRestarting(error, whenLost));
+      const answer = await Promise.race([asked, lost]);
       if (answer !== LOST) return answer as T;
+      await this.#restarting;
       if (whenLost === "reject")
         throw new LimpetError("ANSWER_LOST", "the process has ended; nobody knows how far it got");
     }

@@ -19,6 +19,7 @@ const LOOK = 1_000;
 interface Waiter {
   readonly since: number;
   readonly resolve: (end: RunEnd) => void;
+  readonly reject: (reason: unknown) => void;
 }
 
 export class EndWatch {
@@ -29,6 +30,7 @@ export class EndWatch {
   #pauseMs = FIRST_LOOK_MS;
   #timer: Timer | undefined;
   #isLooking = false;
+  #stopped: Error | undefined;
 
   /** `isHere`: the run is worked on in this process. When it is not any more without having ended, `left` is called. */
   constructor(clock: Clock, store: Workflows, isHere: (ref: number) => boolean) {
@@ -39,8 +41,9 @@ export class EndWatch {
 
   /** Rejects when the signal is aborted, with its reason. */
   wait(ref: number, signal?: AbortSignal): Promise<RunEnd> {
+    if (this.#stopped !== undefined) return Promise.reject(this.#stopped);
     const { promise, resolve, reject } = Promise.withResolvers<RunEnd>();
-    const waiter: Waiter = { since: this.#clock.monotonic(), resolve };
+    const waiter: Waiter = { since: this.#clock.monotonic(), resolve, reject };
     const waiters = this.#waiters.get(ref) ?? new Set();
     waiters.add(waiter);
     this.#waiters.set(ref, waiters);
@@ -61,6 +64,14 @@ export class EndWatch {
     if (waiters === undefined) return;
     this.#waiters.delete(ref);
     for (const { resolve } of waiters) resolve(end);
+  }
+
+  /** Nobody looks any more: whoever waits is told so, and may ask another process. */
+  stop(reason: Error): void {
+    this.#stopped = reason;
+    this.#timer?.cancel();
+    for (const waiters of this.#waiters.values()) for (const { reject } of waiters) reject(reason);
+    this.#waiters.clear();
   }
 
   /** It may end elsewhere from now on. */

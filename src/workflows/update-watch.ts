@@ -5,7 +5,7 @@ import type { Append } from "../ports/workflows.ts";
 
 /** Waiting that has begun: what is written from then on ends it. */
 export interface AnswerWait {
-  /** Something was written about an update of the run, or so much time has passed. */
+  /** Something was written about an update of the run, or so much time has passed. Throws when nobody looks any more. */
   within(ms: number): Promise<void>;
   /** Nobody waits any more. */
   end(): void;
@@ -14,6 +14,7 @@ export interface AnswerWait {
 export class UpdateWatch {
   readonly #clock: Clock;
   readonly #waiting = new Map<number, Set<() => void>>();
+  #stopped: Error | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -27,8 +28,9 @@ export class UpdateWatch {
     return {
       within: async (ms) => {
         const timer = this.#clock.after(ms, resolve);
-        await promise;
+        if (this.#stopped === undefined) await promise;
         timer.cancel();
+        if (this.#stopped !== undefined) throw this.#stopped;
       },
       end: () => {
         waiting.delete(resolve);
@@ -48,5 +50,11 @@ export class UpdateWatch {
     const waiting = this.#waiting.get(ref);
     this.#waiting.delete(ref);
     for (const resolve of waiting ?? []) resolve();
+  }
+
+  /** Whoever waits is told so, and may ask another process: the update goes on. */
+  stop(reason: Error): void {
+    this.#stopped = reason;
+    for (const ref of [...this.#waiting.keys()]) this.ended(ref);
   }
 }
