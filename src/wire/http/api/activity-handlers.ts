@@ -2,49 +2,18 @@
 import { toWire } from "../../../kernel/values.ts";
 import { type ActivityFailure, failureElsewhere } from "../../../workflows/activity-failure.ts";
 import { checkPayload } from "../../../workflows/payload-size.ts";
-import type { ActivityHolder, ActivityTask } from "../../../workflows/remote/activities.ts";
+import type { ActivityHolder } from "../../../workflows/remote/activities.ts";
 import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
 import { flag, object, oneOf, text, words } from "./fields.ts";
-import { argumentsOf, CODEC, readPayload } from "./payloads.ts";
+import { parseNext, tellNext } from "./next-work.ts";
+import { readPayload } from "./payloads.ts";
 import { parsePoll } from "./polls.ts";
+import { tellActivity } from "./told-tasks.ts";
 
 export async function pollActivities(call: ApiCall): Promise<ApiAnswer> {
   const { task, status } = await call.plane.pollActivities(parsePoll(call));
   return ok({ task: task === undefined ? null : tellActivity(task), poll_status: status });
-}
-
-function tellActivity(task: ActivityTask): Record<string, unknown> {
-  const { activity, startedAt } = task;
-  const { options = {}, scheduledAt } = activity;
-  const until = (from: number, ms: number | undefined): string | null => (ms === undefined ? null : isoTime(from + ms));
-  return {
-    task_id: task.id,
-    workflow_id: activity.workflowId,
-    run_id: activity.runId,
-    activity_execution_id: `${activity.runId}:${activity.n}`,
-    activity_attempt_id: task.attemptId,
-    attempt_number: task.attempt,
-    activity_type: activity.name,
-    payload_codec: CODEC,
-    arguments: argumentsOf(activity.input),
-    retry_policy: {
-      max_attempts: options.attempts ?? null,
-      backoff_seconds: options.delays?.map((ms) => ms / 1_000) ?? [],
-      non_retryable_error_types: options.nonRetryable ?? [],
-    },
-    task_queue: task.queue,
-    connection: null,
-    lease_owner: task.worker,
-    lease_expires_at: isoTime(task.leaseUntil),
-    last_heartbeat_details: activity.heartbeat ?? null,
-    deadlines: {
-      start_to_close: until(startedAt, options.startToClose),
-      schedule_to_start: until(scheduledAt, options.scheduleToStart),
-      schedule_to_close: until(scheduledAt, options.scheduleToClose),
-      heartbeat: until(startedAt, options.heartbeat),
-    },
-  };
 }
 
 function holderOf({ names, fields }: ApiCall): ActivityHolder {
@@ -56,8 +25,9 @@ const GOES_ON = { cancel_requested: false, can_continue: true, stop_reason: null
 export async function completeActivity(call: ApiCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
   const result = readPayload(call.fields.result, "result");
+  const next = parseNext(call);
   await call.plane.activities.complete(holder, result);
-  return ok({ ...told(holder), outcome: "completed", ...GOES_ON });
+  return ok({ ...told(holder), outcome: "completed", ...GOES_ON, ...(await tellNext(call, holder.worker, next)) });
 }
 
 const told = ({ taskId, attemptId }: ActivityHolder): Record<string, unknown> => ({
@@ -76,8 +46,10 @@ const KINDS = [
 
 export async function failActivity(call: ApiCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
+  const next = parseNext(call);
   const isRetried = await call.plane.activities.fail(holder, failureOf(call));
-  return ok({ ...told(holder), outcome: "failed", retry_scheduled: isRetried, ...GOES_ON });
+  const head = { ...told(holder), outcome: "failed", retry_scheduled: isRetried, ...GOES_ON };
+  return ok({ ...head, ...(await tellNext(call, holder.worker, next)) });
 }
 
 function failureOf({ fields }: ApiCall): ActivityFailure {

@@ -1,19 +1,18 @@
 // Tasks of workflows: asked for, read, kept, and brought to an end by workers in other languages.
 import type { Affinity } from "../../../ports/workflows.ts";
-import { HISTORY_SUGGESTED_BYTES, HISTORY_SUGGESTED_EVENTS } from "../../../workflows/history-budget.ts";
 import { Refused } from "../../../workflows/remote/refusal.ts";
 import type { RemoteRun } from "../../../workflows/remote/run.ts";
-import type { TaskHolder, WorkflowTask } from "../../../workflows/remote/tasks.ts";
+import type { TaskHolder } from "../../../workflows/remote/tasks.ts";
 import { keepsRuns, type RemoteWorker } from "../../../workflows/remote/worker.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
 import { parseCommands } from "./commands.ts";
 import { type Fields, flag, object, optionalText, optionalWhole, text, texts, whole, words } from "./fields.ts";
 import { pageOf, readToken, tellPage } from "./history-pages.ts";
-import { argumentsOf, CODEC } from "./payloads.ts";
+import { parseNext, tellNext } from "./next-work.ts";
 import { parsePoll } from "./polls.ts";
 import { tellValidation } from "./question-handlers.ts";
-import { resumeContext } from "./resume-context.ts";
 import { statusWord } from "./run-words.ts";
+import { budgetOf, tellTask } from "./told-tasks.ts";
 import { cacheNumbers, STICKY_MINOR } from "./worker-handlers.ts";
 
 export async function pollTasks(call: ApiCall): Promise<ApiAnswer> {
@@ -28,58 +27,6 @@ export async function pollTasks(call: ApiCall): Promise<ApiAnswer> {
   if (task === undefined) return ok({ task: null, poll_status: status });
   const told = "kind" in task ? await tellValidation(task, call) : tellTask(task, pageSize, takesTail);
   return ok({ task: told, poll_status: status });
-}
-
-/** `takesTail`: its worker can do with the events behind those it has in memory; the others it may ask for. */
-function tellTask(task: WorkflowTask, pageSize: number, takesTail: boolean): Record<string, unknown> {
-  const { run, stored, mode } = task;
-  const after = takesTail && mode === "sticky_hit_expected" ? task.seen : 0;
-  const sticky_worker_id = stored.stickyWorker ?? null;
-  const sticky_until = isoTime(stored.stickyUntil);
-  return {
-    task_kind: "workflow",
-    task_id: task.id,
-    workflow_id: run.workflowId,
-    run_id: run.runId,
-    workflow_task_attempt: task.attempt,
-    workflow_type: run.started.type,
-    payload_codec: CODEC,
-    arguments: argumentsOf(run.started.input),
-    run_status: run.next === 1 ? "pending" : "running",
-    ...budgetOf(run, task.last),
-    ...tellPage(run, after, task.last, pageSize),
-    task_queue: stored.queue,
-    connection: null,
-    compatibility: stored.build ?? null,
-    lease_owner: task.worker,
-    lease_expires_at: isoTime(task.leaseUntil),
-    sticky_worker_id,
-    sticky_until,
-    sticky_replay_mode: mode,
-    sticky_execution: {
-      ...{ sticky_worker_id, sticky_until, replay_mode: mode },
-      cache_directive: mode === "sticky_hit_expected" ? "resume_if_present" : "cold_replay",
-    },
-    ...resumeContext(task),
-    cancel_requested: false,
-  };
-}
-
-function budgetOf(run: RemoteRun, events: number): Record<string, unknown> {
-  const dimensions = [
-    ...(events >= HISTORY_SUGGESTED_EVENTS ? ["events"] : []),
-    ...(run.bytes >= HISTORY_SUGGESTED_BYTES ? ["bytes"] : []),
-  ];
-  const isClose = events >= HISTORY_SUGGESTED_EVENTS * 0.8 || run.bytes >= HISTORY_SUGGESTED_BYTES * 0.8;
-  const pressure = dimensions.length > 0 ? "continue_as_new_recommended" : isClose ? "approaching" : "ok";
-  return {
-    total_history_events: events,
-    history_size_bytes: run.bytes,
-    history_fan_out: run.open.size,
-    continue_as_new_recommended: dimensions.length > 0,
-    history_budget_pressure: pressure,
-    history_budget_pressure_dimensions: dimensions,
-  };
 }
 
 function holderOf({ names, fields }: ApiCall): TaskHolder {
@@ -121,6 +68,7 @@ export async function completeTask(call: ApiCall): Promise<ApiAnswer> {
   const { plane, fields } = call;
   const holder = holderOf(call);
   const commands = parseCommands(fields);
+  const next = parseNext(call);
   const worker = await plane.workers.get(holder.worker);
   const claim = object(fields, "sticky_cache");
   const run = await plane.tasks.runOf(holder);
@@ -143,7 +91,14 @@ export async function completeTask(call: ApiCall): Promise<ApiAnswer> {
     created_task_ids: created.map((n) => `${run.runId}:${n}`),
     last_history_sequence: last,
     reason: null,
+    ...(await tellNext(call, worker.id, next, created.filter((n) => isFor(worker, run, n)).length)),
   });
+}
+
+/** The worker runs such activities itself. */
+function isFor({ queue, activityTypes }: RemoteWorker, { scheduled }: RemoteRun, n: number): boolean {
+  const { name, options } = scheduled.get(n) ?? {};
+  return name !== undefined && activityTypes.includes(name) && (options?.queue ?? queue) === queue;
 }
 
 /** Who keeps the run in memory. Some workers say so each time, others once and for all. */

@@ -1,0 +1,113 @@
+// A worker elsewhere that has room for more is given it with the answer to what it has just done.
+import assert from "node:assert/strict";
+import { describe, it, type TestContext } from "node:test";
+import { type Api, envelope, eventTypes, type Json, openApi, unwrap } from "./api-kit.test.ts";
+
+const OWN = { sticky_cache_enabled: true, sticky_cache_capacity: 100 };
+const WAIT = { type: "open_condition_wait", condition_key: "k", condition_definition_fingerprint: "f" };
+const DONE = { type: "complete_workflow", result: envelope("done") };
+const activity = (n: number): Json => ({
+  type: "schedule_activity",
+  activity_type: "charge",
+  arguments: envelope([n]),
+});
+
+async function begun(t: TestContext, registers: Json = OWN): Promise<{ api: Api; task: Json }> {
+  const api = await openApi(t);
+  await api.worker("w1", registers);
+  await api.start("o-1");
+  return { api, task: await api.task("w1") };
+}
+
+describe("the answer to a task that is completed", () => {
+  it("has nothing more in it for whoever does not ask", async (t) => {
+    const { api, task } = await begun(t);
+    const { body } = await api.complete(task, [activity(1)]);
+    assert.deepEqual([body.next_task, body.activity_tasks], [undefined, undefined]);
+    assert.equal((await api.task("w1", "activity")).activity_type, "charge");
+  });
+
+  it("brings the next task of the same run, with what is new in it", async (t) => {
+    const { api, task } = await begun(t);
+    // It waits for nothing else: the next thing is there already.
+    await api.post("/workflows/o-1/signal/go");
+    const more = { accept_next_task: true, accept_history_tail: true };
+    const { next_task } = (await api.complete(task, [WAIT], more)).body as { next_task: Json };
+    assert.equal(next_task.run_id, task.run_id);
+    assert.equal(next_task.sticky_replay_mode, "sticky_hit_expected");
+    assert.deepEqual(
+      [next_task.first_history_sequence, eventTypes(next_task)],
+      [2, ["ConditionWaitOpened", "SignalReceived"]],
+    );
+    const { body } = await api.complete(next_task, [DONE], more);
+    assert.deepEqual([body.run_status, body.next_task, body.activity_tasks], ["completed", null, []]);
+  });
+
+  it("brings the activities that were just decided, as many as its worker has room for", async (t) => {
+    const { api, task } = await begun(t);
+    const { body } = await api.complete(task, [activity(1), activity(2), activity(3)], { accept_activity_tasks: 2 });
+    const tasks = body.activity_tasks as Json[];
+    assert.deepEqual(
+      tasks.map((each) => unwrap(each.arguments)),
+      [[1], [2]],
+    );
+    assert.equal(body.next_task, null);
+    for (const each of tasks) assert.equal((await api.activity(each, "complete", { result: envelope(1) })).status, 200);
+    assert.deepEqual(unwrap((await api.task("w1", "activity")).arguments), [3]);
+  });
+
+  it("is asked for again by name when it was lost", async (t) => {
+    const { api, task } = await begun(t);
+    const more = { accept_next_task: true, accept_activity_tasks: 2, poll_request_id: "p" };
+    const { body } = await api.complete(task, [activity(1), activity(2)], more);
+    const [first, second] = body.activity_tasks as Json[];
+    for (const [name, lost] of [
+      ["p/1", first],
+      ["p/2", second],
+    ] as const) {
+      assert.deepEqual(await api.task("w1", "activity", { poll_request_id: name, timeout_seconds: 0 }), lost);
+    }
+    await api.activity(first!, "complete", { result: envelope(1) });
+    const { next_task } = (
+      await api.activity(second!, "complete", { result: envelope(2), accept_next_task: true, poll_request_id: "q" })
+    ).body;
+    assert.deepEqual(await api.task("w1", "workflow", { poll_request_id: "q", timeout_seconds: 0 }), next_task);
+  });
+
+  it("says what makes no sense before anything is done", async (t) => {
+    const { api, task } = await begun(t);
+    for (const more of [{ accept_next_task: "yes" }, { accept_activity_tasks: 101 }, { poll_request_id: 7 }]) {
+      const told = await api.complete(task, [DONE], more as Json);
+      assert.deepEqual([told.status, told.body.reason], [422, "validation_failed"]);
+    }
+    assert.equal((await api.complete(task, [DONE])).status, 200);
+  });
+
+  it("brings nothing to a worker whose build is drained; what it did counts", async (t) => {
+    const { api, task } = await begun(t, { ...OWN, build_id: "b1" });
+    await api.post("/task-queues/orders/build-ids/drain", { build_id: "b1" });
+    const more = { accept_next_task: true, accept_activity_tasks: 5 };
+    const { status, body } = await api.complete(task, [activity(1)], more);
+    assert.deepEqual([status, body.outcome, body.next_task, body.activity_tasks], [200, "completed", null, []]);
+  });
+});
+
+it("a worker runs a whole workflow without ever polling again", async (t) => {
+  const { api, task: first } = await begun(t);
+  const steps = 20;
+  let task = first;
+  for (let n = 1; n <= steps; n++) {
+    const scheduled = await api.complete(task, [activity(n)], { accept_activity_tasks: 1 });
+    const [mine] = scheduled.body.activity_tasks as Json[];
+    assert.deepEqual(unwrap(mine!.arguments), [n]);
+    const more = { accept_next_task: true, accept_history_tail: true };
+    const { body } = await api.activity(mine!, n % 5 === 0 ? "fail" : "complete", {
+      ...(n % 5 === 0 ? { failure: { message: "no" } } : { result: envelope(n) }),
+      ...more,
+    });
+    task = body.next_task as Json;
+    const ended = n % 5 === 0 ? "ActivityFailed" : "ActivityCompleted";
+    assert.deepEqual(eventTypes(task), ["ActivityScheduled", ended]);
+  }
+  assert.equal((await api.complete(task, [DONE])).body.run_status, "completed");
+});

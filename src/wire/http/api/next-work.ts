@@ -1,0 +1,43 @@
+// More work, along with the answer to what a worker has just done: the next task of a workflow (that of the same run, if there is one), and
+// activities, such as those it has just decided on. Only for whoever says that it has room for them. What was done stays done, whatever
+// comes of this.
+import { offerWork } from "../../../workflows/remote/offers.ts";
+import type { ApiCall } from "./api-call.ts";
+import { flag, optionalText, optionalWhole } from "./fields.ts";
+import { pageOf } from "./history-pages.ts";
+import { tellActivity, tellTask } from "./told-tasks.ts";
+
+const MOST_ACTIVITIES = 100;
+
+export interface NextWork {
+  readonly task: boolean;
+  readonly activities: number;
+  readonly requestId: string | undefined;
+  readonly pageSize: number;
+  readonly takesTail: boolean;
+}
+
+/** Undefined: it wants nothing. Read before anything is done, so that nonsense is refused in time. */
+export function parseNext({ fields }: ApiCall): NextWork | undefined {
+  const task = flag(fields, "accept_next_task") ?? false;
+  const activities = optionalWhole(fields, "accept_activity_tasks", 0, MOST_ACTIVITIES) ?? 0;
+  const requestId = optionalText(fields, "poll_request_id");
+  const [pageSize, takesTail] = [pageOf(fields), flag(fields, "accept_history_tail") ?? false];
+  return task || activities > 0 ? { task, activities, requestId, pageSize, takesTail } : undefined;
+}
+
+/** `queued`: activities that its worker has just decided on, and can have. */
+export async function tellNext(
+  { plane, gone }: ApiCall,
+  workerId: string,
+  wanted: NextWork | undefined,
+  queued = 0,
+): Promise<Record<string, unknown>> {
+  if (wanted === undefined) return {};
+  const { pageSize, takesTail } = wanted;
+  const { task, activities } = await offerWork(plane, workerId, wanted, queued, gone);
+  return {
+    next_task: task === undefined ? null : tellTask(task, pageSize, takesTail),
+    activity_tasks: activities.map(tellActivity),
+  };
+}
