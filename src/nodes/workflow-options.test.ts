@@ -188,6 +188,29 @@ describe("what the code of a workflow says", () => {
     assert.equal(await handle.result(), "awake");
   });
 
+  it("a run cannot have more attributes than one start may give it", async () => {
+    const notes = workflow("notes", async (ctx) => {
+      for (let i = 0; i < 100; i++) ctx.setAttributes({ [`a${i}`]: i });
+      ctx.setAttributes({ a0: null, a100: 100 });
+      try {
+        ctx.setAttributes({ a101: 101 });
+      } catch (thrown) {
+        return [isLimpetError(thrown) && thrown.code, Object.keys(ctx.attributes).length];
+      }
+    });
+    await using app = await testLimpet({ workflows: [notes] });
+    const handle = await app.workflows.start(notes);
+    assert.deepEqual(await handle.result(), ["WORKFLOW_INVALID", 100]);
+    assert.equal(Object.keys((await handle.describe()).attributes).length, 100);
+  });
+
+  it("and what is said to it has its size in bytes", async () => {
+    const hears = workflow("hears", async (_ctx, text: string) => text.length);
+    await using app = await testLimpet({ workflows: [hears] });
+    const started = app.workflows.start(hears, { input: "ü".repeat(1_500_000) });
+    await assert.rejects(started, hasCode("BODY_TOO_LARGE", /3000002 bytes/));
+  });
+
   it("about children is checked", async () => {
     const parent = workflow("parent", async (ctx): Promise<unknown[]> => {
       const wrong: object[] = [{ onParentClose: "forget" }, { queue: "" }, { id: "a/b" }];

@@ -20,6 +20,7 @@ import type { Started } from "./events.ts";
 import { readPage } from "./events.ts";
 import { type Message, writeError } from "./messages.ts";
 import type { Dispatcher } from "./outgoing.ts";
+import { checkPayload } from "./payload-size.ts";
 import { describeRun, RunReader, readEnd } from "./run-reader.ts";
 import { UpdateCall } from "./update-call.ts";
 import type { UpdateWatch } from "./update-watch.ts";
@@ -259,10 +260,7 @@ function unlessClosed(error: unknown): void {
 /** What a client or a workflow may hand over in one piece. */
 function payload(value: unknown, what: string): unknown {
   const wire = toWire(value, what, "ARGUMENT_INVALID");
-  const bytes = JSON.stringify(wire)?.length ?? 0;
-  if (bytes > LIMITS.workflowPayloadBytes) {
-    throw new LimpetError("BODY_TOO_LARGE", `${what} has ${bytes} bytes; ${LIMITS.workflowPayloadBytes} are allowed`);
-  }
+  checkPayload(wire, what);
   return wire;
 }
 

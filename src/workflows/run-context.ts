@@ -213,6 +213,9 @@ export class RunContext implements WorkflowContext {
 
   setMemo(entries: Readonly<Record<string, unknown>>): void {
     const run = this.#acting("setMemo()");
+    if (typeof entries !== "object" || entries === null) {
+      throw new LimpetError("WORKFLOW_INVALID", "setMemo: notes are an object, such as { stage: 2 }");
+    }
     const copy = copyValue(entries, "memo", "WORKFLOW_INVALID");
     const wire = toWire(copy, "memo", "WORKFLOW_INVALID");
     checkPayload(wire, "memo");
@@ -229,8 +232,10 @@ export class RunContext implements WorkflowContext {
     const wire = toWire(attributes, "attributes", "WORKFLOW_INVALID");
     checkPayload(wire, "attributes");
     const run = this.#acting("setAttributes()");
+    const all = presentAttributes({ ...run.attributes, ...attributes });
+    checkAttributes(all);
     run.decide({ kind: "SearchAttributesUpserted", attributes: wire });
-    run.attributes = presentAttributes({ ...run.attributes, ...attributes });
+    run.attributes = all;
   }
 
   continueAsNew(input?: unknown): never {
