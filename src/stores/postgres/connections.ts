@@ -72,12 +72,19 @@ export class Connections implements Runner {
   /** Runs one statement, again when it lost against another transaction. Rejects with a StoreFault. */
   async run(statement: Statement, values: unknown[], use: Use): Promise<Row[]> {
     for (let attempt = 1; ; attempt++) {
+      const client = this.#free.pop() ?? (await this.#connect(use));
       try {
-        return await this.#once(statement, values, use);
+        const rows = await answerOf(client, statement, values);
+        this.#putBack(client, false);
+        return rows;
       } catch (error) {
-        if ((error as StoreFault).kind !== "conflict" || attempt >= CONFLICT_TRIES) throw error;
-        await pause(Math.random() * 4 * 2 ** attempt);
+        const fault = faultOf(error, "statement");
+        this.#putBack(client, fault.broken);
+        if (fault.kind !== "conflict" || attempt >= CONFLICT_TRIES) {
+          throw storeFault(fault, use, this.#settings.location);
+        }
       }
+      await pause(Math.random() * 4 * 2 ** attempt);
     }
   }
 
@@ -126,19 +133,6 @@ export class Connections implements Runner {
     return this.#pool.connect().catch((error: unknown) => {
       throw storeFault(faultOf(error, "connect"), use, this.#settings.location);
     });
-  }
-
-  async #once(statement: Statement, values: unknown[], use: Use): Promise<Row[]> {
-    const client = this.#free.pop() ?? (await this.#connect(use));
-    try {
-      const rows = await answerOf(client, statement, values);
-      this.#putBack(client, false);
-      return rows;
-    } catch (error) {
-      const fault = faultOf(error, "statement");
-      this.#putBack(client, fault.broken);
-      throw storeFault(fault, use, this.#settings.location);
-    }
   }
 
   #putBack(client: pg.PoolClient, isBroken: boolean): void {

@@ -37,9 +37,11 @@ export class PreparedQuery {
   /** The driver puts its own around it, with the time that it waits for an answer. */
   callback: Answered;
   readonly #values: readonly Sent[];
-  readonly #readerOf: (oid: number) => Read;
+  readonly #client: pg.ClientBase;
   readonly #rows: Row[] = [];
   #columns: readonly Read[] | undefined;
+  /** The columns were known before it was sent. */
+  #isKnown = false;
   #failed: unknown;
 
   constructor({ name, text }: Statement, values: readonly unknown[], client: pg.ClientBase, callback: Answered) {
@@ -47,7 +49,7 @@ export class PreparedQuery {
     this.text = text;
     this.callback = callback;
     this.#values = values.map(sent);
-    this.#readerOf = (oid) => client.getTypeParser(oid, "text") as Read;
+    this.#client = client;
   }
 
   /** Called by the driver; what it gives back is what is wrong with it. */
@@ -59,7 +61,8 @@ export class PreparedQuery {
       return new LimpetError("INVARIANT", `${name} stands for two statements`);
     }
     this.#columns = described.get(wire)?.get(name);
-    const bytes = messages(name, this.#values, this.#columns === undefined ? DESCRIBED_END : PLAIN_END);
+    this.#isKnown = this.#columns !== undefined;
+    const bytes = messages(name, this.#values, this.#isKnown ? PLAIN_END : DESCRIBED_END);
     // That nothing can be written is told by the stream itself.
     if (!wire.stream.writable) return undefined;
     if (prepared !== undefined) {
@@ -74,7 +77,7 @@ export class PreparedQuery {
   }
 
   handleRowDescription({ fields }: { readonly fields: readonly Column[] }): void {
-    this.#columns = fields.map(({ dataTypeID }) => this.#readerOf(dataTypeID));
+    this.#columns = fields.map(({ dataTypeID }) => this.#client.getTypeParser(dataTypeID, "text") as Read);
   }
 
   handleDataRow({ fields }: { readonly fields: unknown[] }): void {
@@ -90,8 +93,10 @@ export class PreparedQuery {
   }
 
   handleReadyForQuery(connection: pg.Connection): void {
-    const known = described.get(connection) ?? new Map<string, readonly Read[]>();
-    if (!known.has(this.name)) described.set(connection, known.set(this.name, this.#columns ?? []));
+    if (!this.#isKnown) {
+      const known = described.get(connection) ?? new Map<string, readonly Read[]>();
+      described.set(connection, known.set(this.name, this.#columns ?? []));
+    }
     this.callback(this.#failed, this.#rows);
   }
 
