@@ -20,9 +20,11 @@ export type { ShardHostInfo, ShardMoveWish, ShardStrategy } from "./kernel/shard
 export type { App, LimpetOptions } from "./nodes/app.ts";
 export { limpet } from "./nodes/app.ts";
 export type { AppJobs, AppReminders } from "./nodes/app-reminders.ts";
+export type { AppShards } from "./nodes/app-shards.ts";
 export type { JobHandler } from "./nodes/reminder-node.ts";
 export type { ReminderInfo, ReminderTick } from "./ports/reminder-book.ts";
 export type { FailureOptions, ReminderOptions } from "./ports/reminder-options.ts";
+export type { ShardMove, ShardMoved, ShardPlace, ShardsHere, ShardsOfHost, ShardsView } from "./ports/shard-door.ts";
 export type {
   RunDescription,
   RunHistoryEvent,

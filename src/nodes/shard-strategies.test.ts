@@ -54,6 +54,28 @@ describe("a strategy of the application", () => {
     await callAll(one);
   });
 
+  it("is asked on a host also when a scheduler leads that has none of its code", async () => {
+    await using apps = new TestApps();
+    const scheduler = await apps.open([], named("scheduler"), { dedicated: true });
+    const asked: string[] = [];
+    const classOn = (name: string) =>
+      counting({
+        strategy: {
+          home(shard) {
+            asked.push(name);
+            return shard < 5 ? "a" : "b";
+          },
+        },
+      });
+    const one = await apps.open([classOn("a")], named("a"));
+    const two = await apps.open([classOn("b")], named("b"));
+    await callAll(one);
+    await callAll(two);
+    assert.equal(scheduler.host.status().scheduler?.leads, true);
+    assert.deepEqual(homesOf(await viewOf(scheduler)), { a: 5, b: SHARDS - 5 });
+    assert.equal(asked.length, SHARDS);
+  });
+
   const troubles: [what: string, strategy: ShardStrategy, fault: string][] = [
     [
       "throws",

@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { resolveSharded, type ShardedOptions, sharded } from "./sharded-options.ts";
+
+const resolve = (options?: unknown) => resolveSharded(sharded(options as ShardedOptions), "Cart.options.placement");
+
+describe("how shards are spread, as a class says it", () => {
+  it("is evenly, within limits, unless it says something else", () => {
+    assert.deepEqual(resolve().rule, {
+      ...{ shards: 1_000, ownShards: false, movesAtOnce: 50, rebalanceMs: 10_000, handOffMs: 10_000 },
+      strategy: { kind: "least", absoluteLimit: 100, relativeLimit: 0.1 },
+    });
+    assert.equal(resolve().strategy, undefined);
+    const { strategy } = resolve({ absoluteLimit: 5, relativeLimit: 1 }).rule;
+    assert.deepEqual(strategy, { kind: "least", absoluteLimit: 5, relativeLimit: 1 });
+    assert.deepEqual(resolve({ strategy: "hashed" }).rule.strategy, { kind: "hashed" });
+    assert.deepEqual(resolve({ strategy: "told" }).rule.strategy, { kind: "told" });
+  });
+
+  it("may be decided by code of the application, of which the leader only hears that there is some", () => {
+    const own = { home: () => "a", moves: () => [] };
+    const resolved = resolve({ strategy: own });
+    assert.deepEqual(resolved.rule.strategy, { kind: "own" });
+    assert.equal(resolved.strategy, own);
+    class Balanced {
+      home() {
+        return "a";
+      }
+    }
+    assert.deepEqual(resolve({ strategy: new Balanced() }).rule.strategy, { kind: "own" });
+  });
+
+  it("is refused when it makes no sense, with a word on what would", () => {
+    const wrong: [options: object, message: RegExp][] = [
+      [{ strategy: "leest" }, /strategy is not known: leest.*least/],
+      [{ strategy: null }, /strategy/],
+      [{ strategy: {} }, /strategy must have a method home\(shard, hosts, asker\)/],
+      [{ strategy: { home: "a" } }, /method home/],
+      [{ strategy: { home: () => "a", moves: [] } }, /moves must be a method moves\(hosts, moving\)/],
+      [{ strategy: () => "a" }, /strategy is not known/],
+      [{ relativeLimit: 2 }, /relativeLimit must be a share/],
+      [{ absoluteLimit: 0 }, /absoluteLimit must be a whole number/],
+      [{ shards: 0 }, /shards must be a whole number between 1 and 100000/],
+      [{ rebalance: "0s" }, /rebalance must be longer than nothing/],
+      [{ stratgy: "least" }, /no option "stratgy".*strategy/],
+    ];
+    for (const [options, message] of wrong) {
+      assert.throws(() => resolve(options), { code: "OPTION_INVALID", message }, JSON.stringify(options));
+    }
+  });
+});
