@@ -23,7 +23,7 @@ import { type AnyWorkflow, checkDefinitions } from "../workflows/definition.ts";
 import type { RemotePlane } from "../workflows/remote/plane.ts";
 import { type AppJobs, type AppReminders, appJobs, appReminders } from "./app-reminders.ts";
 import { type AppShards, appShards } from "./app-shards.ts";
-import { openCluster } from "./cluster.ts";
+import { agreeOnShards, openCluster } from "./cluster.ts";
 import { type ClusterWire, systemWire } from "./cluster-wire.ts";
 import { HostNode } from "./host-node.ts";
 import { openStore } from "./open-store.ts";
@@ -123,9 +123,12 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
     // What is in memory nobody else can share, unless it was given.
     const shared = extras.store === undefined ? storeKind(settings.store) !== "memory" : extras.clustered === true;
     const clustered = settings.cluster && shared;
+    if (!clustered) {
+      await agreeOnShards(catalog, settings.namespace, store.shards);
+      catalog.remembering = openAlone(settings.storeTimeout, world);
+    }
     const cluster = clustered ? await openCluster(settings, world, extras.dedicated ?? false) : undefined;
     if (cluster !== undefined) meter.collect(() => cluster.measure());
-    else catalog.remembering = openAlone(settings.storeTimeout, world);
     const flows = new WorkflowNode(
       { workflows, activities, standIn: extras.standIn },
       { ...workflowSettings(settings, random), isChecked: extras.checksReplay },

@@ -99,7 +99,7 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
 }
 
 /** How ids become shards is settled for all hosts: who would do it otherwise would run actors that run elsewhere. */
-async function agreeOnShards(catalog: Catalog, namespace: string, shards: Shards): Promise<void> {
+export async function agreeOnShards(catalog: Catalog, namespace: string, shards: Shards): Promise<void> {
   for (const { name: type, options } of catalog.types.values()) {
     const { sharded } = options;
     if (sharded === undefined) continue;

@@ -22,6 +22,7 @@ class Setting {
   readonly activations = new Map<string, object>();
   readonly fails = new Set<string>();
   standing: Standing | ((shard: number) => Standing) = "here";
+  shardOf = (id: string): number => (id.startsWith("1") ? 1 : 0);
   hasRoom = true;
   isStoreDown = false;
   /** What happens before a page is there. */
@@ -36,7 +37,7 @@ class Setting {
     const type = {
       name: "T",
       activations: this.activations,
-      options: { sharded: { shardOf: (id: string) => (id.startsWith("1") ? 1 : 0) } },
+      options: { sharded: { shardOf: (id: string) => this.shardOf(id) } },
     };
     const catalog = {
       namespace: "n",
@@ -110,6 +111,23 @@ describe("remembered actors of a shard that was gained", () => {
     await it.clock.advance("5s");
     assert.deepEqual(it.startedIds, it.ids.slice(2_400));
     assert.equal(it.reads.length, 3);
+  });
+
+  it("that belong to another shard by now, or to none, are not started here", async () => {
+    const it = new Setting();
+    it.ids = ["a", "b", "c", "d"];
+    it.shardOf = (id) => {
+      if (id === "c") throw new RangeError("not today");
+      return id === "b" ? 7 : 0;
+    };
+    it.starter.gained(0);
+    await it.clock.advance("1m");
+    assert.deepEqual(it.startedIds, ["a", "d"]);
+    assert.deepEqual(it.starter.waiting, { shards: 0, restarts: 0 });
+    // One that stopped, and of whom it cannot be said any more, keeps nobody else from being started again.
+    for (const id of ["c", "e"]) it.starter.later(id);
+    await it.clock.advance("1m");
+    assert.deepEqual(it.startedIds, ["a", "d", "e"]);
   });
 
   it("are started at the rate that was said, however many there are, and no more is read than is started", async () => {

@@ -8,6 +8,7 @@
 import type { ActorType } from "../actors/actor-type.ts";
 import type { Catalog } from "../actors/catalog.ts";
 import type { RememberedRule } from "../actors/lifetime-options.ts";
+import { LimpetError } from "../kernel/errors.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Shards } from "../ports/shards.ts";
@@ -196,7 +197,8 @@ export class RememberedStarter {
       for (;;) {
         const page = await this.#read(shard, after);
         for (const id of page ?? []) {
-          const isClear = this.#isRunning(id) ? "now" : await this.#startOne(id, shard, passed);
+          const isAside = this.#isRunning(id) || !this.#belongs(id, shard);
+          const isClear = isAside ? "now" : await this.#startOne(id, shard, passed);
           if (isClear === "never") return;
           if (isClear === "wait") return await this.#putBack(shard, after);
           after = id;
@@ -214,6 +216,18 @@ export class RememberedStarter {
     for (; typeof isClear === "number"; isClear = this.#isClear(shard)) await this.#pause(isClear);
     if (isClear === "now" && !passed.has(id) && !this.#isRunning(id)) this.#start(id, true);
     return isClear;
+  }
+
+  /** One that was remembered in another shard than it is in now would run in two places. */
+  #belongs(id: string, shard: number): boolean {
+    try {
+      const now = this.#shardOf(id);
+      if (now === shard) return true;
+      this.#warn(id, new LimpetError("SHARD_INVALID", `it is remembered in shard ${shard}, and is in ${now} now`));
+    } catch (err) {
+      this.#warn(id, err);
+    }
+    return false;
   }
 
   #isRunning(id: string): boolean {
@@ -291,7 +305,7 @@ export class RememberedStarter {
     const now = this.#world.clock.monotonic();
     const isNews = now - this.#lastWarning >= this.#rule.restartAfterMs;
     if (isNews) this.#lastWarning = now;
-    const what = "a remembered actor could not be started, and is tried again later";
+    const what = "a remembered actor could not be started";
     this.#world.log[isNews ? "warn" : "debug"](what, { type: this.#type.name, id, err });
   }
 }

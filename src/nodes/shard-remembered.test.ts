@@ -233,6 +233,26 @@ describe("a remembered actor", () => {
     assert.deepEqual(events, ["+a"]);
   });
 
+  it("keeps a process from starting whose class says another number of shards", async () => {
+    const store = new MemoryStore();
+    {
+      await using before = await open(store);
+      await before.app.actor(Guard, "a").inc();
+    }
+    class Otherwise extends Guard {
+      static override options = {
+        name: "Guard",
+        placement: sharded({ shards: SHARDS + 1, remember: true }),
+        idleTimeout: "1m",
+      };
+    }
+    const opened = testLimpet({ actors: [Otherwise], stateStore: store });
+    await assert.rejects(opened, {
+      code: "OPTION_INVALID",
+      message: /Guard has 4 shards by hash, and this host says 5/,
+    });
+  });
+
   it("of a class that is added later comes to life then", async () => {
     const store = new MemoryStore();
     {
