@@ -1,0 +1,83 @@
+// Who may be the home of shards, what was said of a type meanwhile, and what people see of moves.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { ShardSettings } from "./shard-effects.ts";
+import { TypeShards } from "./type-shards.ts";
+
+const SETTINGS: ShardSettings = {
+  ...{ shards: 10, movesAtOnce: 1, rebalanceMs: 10_000, handOffMs: 5_000, chooseMs: 1_000 },
+};
+const host = (incarnation: string, build = "") => ({ incarnation, address: `${incarnation}:1`, name: "", build });
+
+describe("hosts of a type", () => {
+  it("hand over what they have from before this leader when they say that they leave", () => {
+    const shards = new TypeShards(SETTINGS, [[3, "a"]], 0);
+    // It has said so on its first stream to this leader, before it was ever one of those that may be homes.
+    assert.deepEqual(shards.setRegions([host("b")], 0, ["a"]), [{ kind: "gather", shard: 3, move: 1 }]);
+    assert.deepEqual(shards.told(3, 1, []), [{ kind: "stop", shard: 3, move: 1, host: "a", to: undefined }]);
+    assert.deepEqual(shards.stopped(3, 1, "a", false, 1), [{ kind: "choose", shard: 3, asker: undefined }]);
+  });
+
+  it("keep what they have when they have only not been heard of yet", () => {
+    const shards = new TypeShards(SETTINGS, [[3, "a"]], 0);
+    assert.deepEqual(shards.setRegions([host("b")], 0), []);
+    assert.deepEqual(shards.asked(3, "b", 0), [{ kind: "home", shard: 3, host: "a", to: ["b"] }]);
+  });
+
+  it("of the newest build get shards of which a strategy has not said anything", () => {
+    const shards = new TypeShards(SETTINGS, [[1, "new"]], 0);
+    shards.setRegions([host("old", "1.9"), host("new", "1.10")], 0);
+    shards.asked(7, "old", 0);
+    assert.deepEqual(shards.chosen(7, undefined), [{ kind: "save", shard: 7, host: "new" }]);
+  });
+
+  it("hear of no home for shards that there are not", () => {
+    const shards = new TypeShards(SETTINGS, [], 0);
+    shards.setRegions([host("a")], 0);
+    assert.deepEqual(shards.asked(10, "a", 0), [{ kind: "nobody", shard: 10, to: ["a"] }]);
+    assert.equal(shards.homeOf(10), undefined);
+  });
+
+  it("may say other limits from one version to the next", () => {
+    const homes = [0, 1, 2].map((shard) => [shard, "a"] as const);
+    const shards = new TypeShards(SETTINGS, homes, 0);
+    shards.setRegions([host("a"), host("b")], 0);
+    const all = homes.map(([shard]) => ({ shard, to: "b" }));
+    assert.equal(shards.proposed(all, 0).length, 1);
+    shards.adopt({ ...SETTINGS, movesAtOnce: 3 });
+    assert.equal(shards.proposed(all, 0).length, 2);
+  });
+});
+
+describe("moves that people see", () => {
+  it("have a phase, a reason, and those whose word is missing", () => {
+    const shards = new TypeShards(SETTINGS, [[3, "a"]], 0);
+    shards.setRegions([host("a"), host("b")], 0);
+    assert.deepEqual(shards.moves(), []);
+    shards.moveByHand(3, "b", 100);
+    shards.told(3, 1, ["a", "b", "c"]);
+    shards.gathered(3, 1, "b");
+    const move = { shard: 3, reason: "by hand", from: "a", to: "b", startedAt: 100 };
+    assert.deepEqual(shards.moves(), [{ ...move, phase: "gathering", waitsFor: ["a", "c"] }]);
+    shards.gathered(3, 1, "a");
+    shards.gathered(3, 1, "c");
+    assert.deepEqual(shards.moves(), [{ ...move, phase: "stopping", waitsFor: ["a"] }]);
+    shards.stopped(3, 1, "a", true, 150);
+    assert.deepEqual(shards.moves(), [{ ...move, phase: "saving", waitsFor: [] }]);
+    const told = shards.saved(3, "b", 160);
+    assert.deepEqual(told.at(-1), {
+      ...{ kind: "moved", shard: 3, from: "a", to: "b", reason: "by hand", tookMs: 60, wasForced: true },
+    });
+    assert.deepEqual(shards.moves(), []);
+  });
+
+  it("of a shard that nobody can have any more end nowhere, however late that is noticed", () => {
+    const shards = new TypeShards(SETTINGS, [], 0);
+    shards.setRegions([host("a")], 0);
+    shards.asked(5, "a", 0);
+    shards.gone("a", 10);
+    assert.ok(shards.deadline <= 1_000);
+    shards.tick(1_000);
+    assert.ok(shards.deadline > 1_000, "it would be looked at again and again");
+  });
+});
