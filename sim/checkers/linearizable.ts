@@ -158,19 +158,25 @@ class Ledger {
   /** A read sees the beginning of one generation. Undefined: it cannot be told which. */
   #checkRead({ token, outcome, beganAt, endedAt }: Operation): Span | undefined {
     const words = (outcome as { value: readonly string[] }).value;
-    const generation = words.length === 0 ? 0 : this.#byWord.get(words[0]!)?.[0]?.generation;
-    if (generation === undefined) {
-      this.#report(`${token} has read ${words[0]}, which was never stored`);
-      return undefined;
+    // An empty list may be the beginning of any generation, and what is said at least once may be in several.
+    const possible =
+      words.length === 0
+        ? [...this.#generations.keys()]
+        : (this.#byWord.get(words[0]!) ?? []).map((entry) => entry.generation);
+    const wrongIn = (generation: number): number =>
+      words.findIndex((word, i) => word !== this.#generations[generation]![i]);
+    const fitting = possible.filter((generation) => wrongIn(generation) < 0);
+    if (fitting.length === 0 && words.length > 0) {
+      const [first] = possible;
+      if (first === undefined) this.#report(`${token} has read ${words[0]}, which was never stored`);
+      else {
+        const wrong = wrongIn(first);
+        const stored = this.#generations[first]![wrong];
+        this.#report(`${token} has read ${words[wrong]} at place ${wrong + 1}, where ${stored} is`);
+      }
     }
-    const stored = this.#generations[generation]!;
-    const wrong = words.findIndex((word, i) => word !== stored[i]);
-    if (wrong >= 0) {
-      this.#report(`${token} has read ${words[wrong]} at place ${wrong + 1}, where ${stored[wrong]} is`);
-      return undefined;
-    }
-    // An empty list may be the beginning of any generation.
-    if (words.length === 0 && this.#generations.length > 1) return undefined;
+    const [generation] = fitting;
+    if (generation === undefined || fitting.length > 1) return undefined;
     // Behind the word it saw last, before the next one.
     return { what: token, position: this.#begins[generation]! + words.length + 0.5, beganAt, endedAt: endedAt! };
   }
