@@ -48,6 +48,8 @@ export interface World {
 /** How a call finds an actor that is not in memory here. */
 export interface Routes {
   route(turn: Turn): void;
+  /** True: its sharded actor is here, but earlier calls to it are not, and this one has to wait for them. */
+  standsBack(turn: Turn): boolean;
   /** A sticky actor has left memory. */
   left(type: string, id: string, reason: EndReason | undefined): void;
   /** Whether somebody runs actors of this type. */
@@ -244,6 +246,7 @@ export class Catalog implements Surroundings {
     const type = turn.type as CallTarget;
     const activation = type.activations.get(turn.id) ?? this.#foundAnew(turn);
     if (activation !== undefined) {
+      if (activation.type.options.sharded !== undefined && this.#routes?.standsBack(turn) === true) return;
       activation.type.instruments.local.add(1);
       activation.submit(turn);
     } else if (this.#routes !== undefined) {

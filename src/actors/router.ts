@@ -151,6 +151,14 @@ export class Router implements Routes, Dispatcher, LinkService {
     else this.#depart(turn, route);
   }
 
+  /** An actor may have come to life here by another call while earlier ones were on their way to where it lived before. */
+  standsBack(turn: Turn): boolean {
+    // All of them have their number, also who need not wait: what waits in a mailbox may have to find its way again.
+    this.#room.number(turn);
+    if (turn.parent !== undefined || (this.#room.size === 0 && this.#underway.isEmpty)) return false;
+    return this.#standsBack(turn, HERE);
+  }
+
   /** True: the way is clear, but others that are to go before it are not there yet. */
   #standsBack(turn: Turn, route: Route): boolean {
     if (!this.#placement.isSharded(turn.type.name)) return false;

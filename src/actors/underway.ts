@@ -10,6 +10,12 @@ interface Flights {
 
 export class Underway {
   readonly #types = new Map<string, Map<string, Flights>>();
+  /** Actors to which some are. */
+  #count = 0;
+
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
 
   left(turn: Turn, to: string): void {
     const type = turn.type.name;
@@ -22,6 +28,7 @@ export class Underway {
     if (flights === undefined) {
       flights = { byAddress: new Map(), isAwaited: false };
       ids.set(turn.id, flights);
+      this.#count++;
     }
     const there = flights.byAddress.get(to);
     if (there === undefined) flights.byAddress.set(to, new Set([turn]));
@@ -35,7 +42,7 @@ export class Underway {
     const there = flights?.byAddress.get(to);
     if (flights === undefined || there === undefined || !there.delete(turn) || there.size > 0) return false;
     flights.byAddress.delete(to);
-    if (flights.byAddress.size === 0) ids!.delete(turn.id);
+    if (flights.byAddress.size === 0 && ids!.delete(turn.id)) this.#count--;
     const { isAwaited } = flights;
     flights.isAwaited = false;
     return isAwaited;
