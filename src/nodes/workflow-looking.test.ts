@@ -306,3 +306,32 @@ describe("whoever waits for a workflow", () => {
     assert.equal(await result, 7);
   });
 });
+
+describe("code that does not do the same again", () => {
+  let calls = 0;
+  const note = (text: string): string => text;
+  const counts = workflow("counts", async (ctx) => ctx.activity(note, `call ${++calls}`));
+
+  it("is found in a test also when only what goes along differs", async () => {
+    await using app = await testLimpet({ workflows: [counts], activities: { note } });
+    const failed = (await app.workflows.start(counts)).result();
+    await assert.rejects(failed, (error: Error) =>
+      hasCode("WORKFLOW_DIVERGED", /"input":"call 1".*the code now decides.*"input":"call \d"/)(error.cause),
+    );
+  });
+
+  it("and what goes along may be mended under runs that are under way", async () => {
+    const make = (text: string) =>
+      workflow("mended", async (ctx) => {
+        const first = await ctx.activity(note, text);
+        await ctx.signal(go);
+        return [first, await ctx.activity(note, text)];
+      });
+    await using app = await testLimpet({ workflows: [make("old")], activities: { note } });
+    const handle = await app.workflows.start("mended", { id: "m" });
+    await app.advance("1s");
+    await app.restart({ workflows: [make("new")] });
+    await handle.signal(go, 1);
+    assert.deepEqual(await handle.result(), ["old", "new"]);
+  });
+});

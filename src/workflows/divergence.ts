@@ -31,6 +31,20 @@ export function isSameDecision(one: Decision, other: Decision): boolean {
   return one.kind === other.kind && one.n === other.n && subjectOf(one) === subjectOf(other);
 }
 
+/** Also what goes along is the same; who runs it makes no difference. */
+export const isEqualDecision = (one: Decision, other: Decision): boolean => written(one) === written(other);
+
+const written = (decision: Decision): string => JSON.stringify({ ...decision, eager: undefined });
+
+/** Of what goes along. */
+const SHOWN = 200;
+
+export function describeWithValues(decision: Decision): string {
+  const { kind, n, ...values } = decision;
+  const text = JSON.stringify({ ...values, eager: undefined });
+  return `${kind} ${text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text} as decision ${n}`;
+}
+
 export function describeDecision(decision: Decision): string {
   const subject = subjectOf(decision);
   return `${decision.kind}${subject === "" ? "" : ` ${subject}`} as decision ${decision.n}`;

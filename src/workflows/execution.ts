@@ -11,7 +11,7 @@ import { copyValue, readWire, toWire } from "../kernel/values.ts";
 import type { Settle } from "../ports/settle.ts";
 import { Continued } from "./continued.ts";
 import type { AnyWorkflow } from "./definition.ts";
-import { describeDecision, isSameDecision, placeIn } from "./divergence.ts";
+import { describeDecision, describeWithValues, isEqualDecision, isSameDecision, placeIn } from "./divergence.ts";
 import { checkFlags } from "./engine-flags.ts";
 import type { Decision, End, HistoryEvent, News, Started, Step } from "./events.ts";
 import { isDecision, isEnd } from "./events.ts";
@@ -53,6 +53,8 @@ export class Execution {
   events = 0;
   bytes = 0;
   isCancelled = false;
+  /** In tests: decisions from this number on are the same in everything that goes along with them. */
+  exactFrom = Number.POSITIVE_INFINITY;
   /** What its code does when it is told or asked something. */
   readonly handlers = new RunHandlers({
     name: () => this.#name,
@@ -66,6 +68,7 @@ export class Execution {
   #now = 0;
   #decided = 0;
   #fresh: Decision[] = [];
+  #ownFrom = Number.POSITIVE_INFINITY;
   readonly #recorded = new RecordedDecisions();
   /** Decisions of the history that were still waited for at its end. */
   #replayed: readonly Decision[] = [];
@@ -306,15 +309,28 @@ export class Execution {
     const numbered = { ...decision, n } as Decision;
     const recorded = this.#recorded.at(n);
     const last = this.isReplaying && isEnd(numbered) ? this.#recorded.beyond(n) : undefined;
-    if (recorded === undefined && last !== undefined) this.#diverge(numbered, last);
-    if (recorded === undefined) this.#fresh.push(numbered);
-    else if (!isSameDecision(recorded, numbered)) this.#diverge(numbered, recorded);
+    if (recorded === undefined && last !== undefined) this.#diverge(numbered, last, describeDecision);
+    if (recorded === undefined) this.#addFresh(numbered);
+    else if (!isSameDecision(recorded, numbered)) this.#diverge(numbered, recorded, describeDecision);
+    else if (n >= this.exactFrom && !isEqualDecision(recorded, numbered)) {
+      this.#diverge(numbered, recorded, describeWithValues);
+    }
     if (isEnd(numbered)) this.#end = numbered;
     return n;
   }
 
-  #diverge(code: Decision, history: Decision): never {
-    const said = `the history has ${describeDecision(history)}, the code now decides ${describeDecision(code)}`;
+  #addFresh(decision: Decision): void {
+    this.#ownFrom = Math.min(this.#ownFrom, decision.n);
+    this.#fresh.push(decision);
+  }
+
+  /** The number of the first decision that was not in the history before. */
+  get ownFrom(): number {
+    return this.#ownFrom;
+  }
+
+  #diverge(code: Decision, history: Decision, tell: (decision: Decision) => string): never {
+    const said = `the history has ${tell(history)}, the code now decides ${tell(code)}`;
     // What the code decides at its end is not decided at a place.
     const place = isEnd(code) ? undefined : placeIn(new LimpetError("WORKFLOW_DIVERGED", said));
     const where = place === undefined ? "" : ` at ${place}`;

@@ -102,6 +102,8 @@ export class Replayer {
   /** Throws when a replay of the history, with this step behind it, does not come to the point at which the run is. */
   async check({ ref, last, execution }: HeldRun, step: Step): Promise<void> {
     const again = this.execution(execution.workflow.name);
+    // What was in its history may have been decided by other code, which was mended since.
+    again.exactFrom = execution.ownFrom;
     const steps = await this.#read(ref, last);
     // As it would be read.
     await again.replay([...steps, readPage(writePage(step).data)]);
