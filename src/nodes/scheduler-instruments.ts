@@ -132,6 +132,7 @@ export class SchedulerInstruments {
     const help = "Moves of shards that are over, by reason and result.";
     const labels = { namespace, type };
     this.#meter.counter("limpet_scheduler_shard_moves_total", help, { ...labels, reason, result }).add(1);
+    if (reason === "lost") return;
     const took = "From when a shard was to move until its new home was told.";
     this.#meter.histogram("limpet_scheduler_shard_hand_off_seconds", took, SECONDS, labels).observe(seconds);
   }

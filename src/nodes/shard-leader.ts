@@ -35,6 +35,8 @@ export interface ShardLeaderWorld {
 const CHOOSE_MS = 5_000;
 /** Moves that are remembered, for people. */
 const HISTORY = 200;
+/** Hosts, with those that are gone, whose addresses are known. */
+const ADDRESSES = 1_000;
 const FALLBACK = leastShards();
 
 export class ShardLeader {
@@ -43,6 +45,8 @@ export class ShardLeader {
   /** What the leader before left behind, of types that nobody has spoken of yet. */
   readonly #left: Map<string, Left>;
   readonly census = new ShardCensus();
+  /** Of those that went last, for people. */
+  readonly #addresses = new Map<string, string>();
 
   constructor(world: ShardLeaderWorld, homes: readonly ShardHomeRow[]) {
     this.#world = world;
@@ -63,6 +67,7 @@ export class ShardLeader {
 
   /** Something about hosts or tables has changed. */
   look(now: number): void {
+    for (const { incarnation, address } of this.#world.hosts()) this.#addresses.set(incarnation, address);
     for (const [type, rule] of this.#rules()) this.#learn(type, rule, now);
     for (const [type, known] of this.#types) {
       const hosts = (this.#world.table(type)?.hosts ?? [])
@@ -124,10 +129,18 @@ export class ShardLeader {
 
   gone(incarnation: string, now: number): void {
     this.census.lost(incarnation);
+    this.#forgetSome();
     for (const [type, { leaving, advice, shards }] of this.#types) {
       leaving.delete(incarnation);
       advice.lost(incarnation);
       this.perform(type, shards.gone(incarnation, now), now);
+    }
+  }
+
+  #forgetSome(): void {
+    for (const incarnation of this.#addresses.keys()) {
+      if (this.#addresses.size <= ADDRESSES) return;
+      if (this.#world.host(incarnation) === undefined) this.#addresses.delete(incarnation);
     }
   }
 
@@ -290,11 +303,16 @@ export class ShardLeader {
 
   #moved(type: string, moves: MoveRecord[], effect: Extract<ShardEffect, { kind: "moved" }>): void {
     const { shard, from, to, reason, tookMs, wasForced } = effect;
-    const [left, came] = [from, to].map((host) => host && (this.#world.host(host)?.address ?? host));
+    const [left, came] = [from, to].map((host) => host && this.#addressOf(host));
     moves.push({ shard, from: left!, to: came, reason, tookMs, forced: wasForced, at: this.#world.clock.now() });
     if (moves.length > HISTORY) moves.shift();
     const result = to === undefined ? "nowhere" : wasForced ? "forced" : "moved";
     this.#world.instruments.shardMoved(this.#world.namespace, type, reason, result, tookMs / 1_000);
+  }
+
+  /** Also of one that is gone. */
+  #addressOf(incarnation: string): string {
+    return this.#world.host(incarnation)?.address ?? this.#addresses.get(incarnation) ?? incarnation;
   }
 
   #saved(type: string, shard: number, host: string | undefined): void {

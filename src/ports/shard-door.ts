@@ -42,7 +42,8 @@ export interface ShardMove {
   readonly waitsFor: readonly string[];
 }
 
-export const MOVE_REASONS = ["balance", "leave", "by hand"] as const;
+/** `lost`: its host was gone; how long it took counts from when it was asked for. */
+export const MOVE_REASONS = ["balance", "leave", "by hand", "lost"] as const;
 export type MoveReason = (typeof MOVE_REASONS)[number];
 
 export interface ShardMoved {

@@ -7,7 +7,8 @@ export interface ShardHost {
   readonly build: string;
 }
 
-export type MoveReason = "balance" | "leave" | "by hand";
+/** `lost`: the host that was its home is gone, and it was not handed over. */
+export type MoveReason = "balance" | "leave" | "by hand" | "lost";
 export type ShardPhase = "choosing" | "saving" | "gathering" | "stopping";
 
 /** A shard that is on its way, for people. Hosts are incarnations. */

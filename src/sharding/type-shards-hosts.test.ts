@@ -71,6 +71,26 @@ describe("moves that people see", () => {
     assert.deepEqual(shards.moves(), []);
   });
 
+  it("are told of shards whose host was lost as well, from when somebody asked for them", () => {
+    const shards = new TypeShards(SETTINGS, [[3, "a"]], 0);
+    shards.setRegions([host("a"), host("b")], 0);
+    assert.deepEqual(shards.gone("a", 10), [{ kind: "save", shard: 3, host: undefined }]);
+    shards.asked(3, "b", 500);
+    shards.chosen(3, "b");
+    assert.deepEqual(shards.saved(3, "b", 530).at(-1), {
+      ...{ kind: "moved", shard: 3, from: "a", to: "b", reason: "lost", tookMs: 30, wasForced: false },
+    });
+    // Each loss is told once.
+    shards.gone("b", 600);
+    shards.setRegions([host("c")], 600);
+    shards.asked(3, "c", 700);
+    shards.chosen(3, "c");
+    assert.deepEqual(
+      shards.saved(3, "c", 700).map((effect) => effect.kind === "moved" && effect.from),
+      [false, "b"],
+    );
+  });
+
   it("of a shard that nobody can have any more end nowhere, however late that is noticed", () => {
     const shards = new TypeShards(SETTINGS, [], 0);
     shards.setRegions([host("a")], 0);

@@ -32,6 +32,8 @@ interface Busy {
         forced: boolean;
       }
     | undefined;
+  /** Who was its home and is gone, and since when it is asked for, for people. */
+  lost: { readonly from: string; readonly askedAt: number } | undefined;
 }
 
 /** After hosts came or went it is soon looked whether shards should move; others may come or go in the same moment. */
@@ -51,6 +53,8 @@ export class TypeShards {
   #regions = new Map<string, ShardHost>();
   /** Those that are homes and are to be none. */
   readonly #leaving = new Set<string>();
+  /** Those whose host was lost, and who that was, until they have another one. */
+  readonly #lost = new Map<number, string>();
   #lastMove = 0;
   #lookAt: number;
   #isPaused = false;
@@ -176,7 +180,10 @@ export class TypeShards {
     }
     if (home !== undefined) return [{ kind: "home", shard, host: home, to: [asker] }];
     const effects: ShardEffect[] = [];
-    this.#choose(shard, this.#begin(shard, "choosing", new Set([asker])), now, effects);
+    const begun = this.#begin(shard, "choosing", new Set([asker]));
+    const from = this.#lost.get(shard);
+    if (from !== undefined) begun.lost = { from, askedAt: now };
+    this.#choose(shard, begun, now, effects);
     return effects;
   }
 
@@ -188,6 +195,7 @@ export class TypeShards {
       waiting: new Set(),
       until: Number.POSITIVE_INFINITY,
       move: undefined,
+      lost: undefined,
     };
     this.#busy.set(shard, busy);
     return busy;
@@ -262,6 +270,12 @@ export class TypeShards {
     // Its new home hears of it as well: remembered actors come to life there without being called.
     effects.push({ kind: "home", shard, host, to: [...new Set([...askers, host])] });
     if (move !== undefined) this.#moved(shard, move, host, now, effects);
+    else if (busy.lost !== undefined) {
+      const { from, askedAt } = busy.lost;
+      const tookMs = now - askedAt;
+      effects.push({ kind: "moved", shard, from, to: host, reason: "lost", tookMs, wasForced: false });
+    }
+    this.#lost.delete(shard);
     this.#handOver(now, effects);
     return effects;
   }
@@ -281,10 +295,15 @@ export class TypeShards {
 
   /** It has no home any more. Whoever waits for it waits for the next one; if nobody does it gets one when it is asked for. */
   #freed(shard: number, now: number, effects: ShardEffect[]): void {
+    const from = this.#homes.get(shard);
     this.#homes.delete(shard);
     const busy = this.#busy.get(shard);
-    if (busy !== undefined) this.#choose(shard, busy, now, effects);
-    else effects.push({ kind: "save", shard, host: undefined });
+    if (busy !== undefined) {
+      this.#choose(shard, busy, now, effects);
+      return;
+    }
+    if (from !== undefined) this.#lost.set(shard, from);
+    effects.push({ kind: "save", shard, host: undefined });
   }
 
   // ——— Moving.
