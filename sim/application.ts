@@ -78,6 +78,7 @@ export function applicationOf(
       const result = await change();
       if (how.throws === "late") throw new Error("late");
       if (how.leaves) actor.deactivate();
+      if (how.passivates) actor.passivate();
       return result;
     } finally {
       tell.turnEnded(turn);

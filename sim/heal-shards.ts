@@ -3,7 +3,7 @@
 import { shardOf } from "../src/kernel/shards.ts";
 import type { ShardHomeRow } from "../src/ports/shards.ts";
 import { makeCall } from "./callers.ts";
-import { shardKey } from "./checkers/looks.ts";
+import { shardKey, upHosts } from "./checkers/looks.ts";
 import type { Operation } from "./observer.ts";
 import type { Player, Stage } from "./stage.ts";
 
@@ -107,6 +107,68 @@ function inOrder(stage: Stage, operations: readonly (Operation | undefined)[]): 
   }
 }
 
+// ——— Remembered actors.
+
+/** So often it is looked which shards have some, whoever missed what. */
+const REMEMBERED_MS = 35_000;
+
+/** Who is remembered runs, although nobody calls: asked before anybody does. */
+export async function demandRemembered(stage: Stage, until: Until): Promise<void> {
+  const rules = Object.values(stage.plan.sharded ?? {}).filter(({ remember }) => remember);
+  // A host that was given room for very few keeps it, and cannot have all of them.
+  if (rules.length === 0 || stage.faults.has("memory pressure")) return;
+  const deadline =
+    stage.now + stage.boundMs + REMEMBERED_MS + Math.max(...rules.map(({ restartAfter = 0 }) => restartAfter)) * 2;
+  let problem = "nobody was asked";
+  while (stage.now < deadline && problem !== "") {
+    let isOver = false;
+    void unstarted(stage).then((found) => {
+      problem = found;
+      isOver = true;
+    });
+    await until(stage.now + 1_000, () => isOver);
+    if (problem !== "") await until(stage.now + LOOK_MS);
+  }
+  if (problem !== "") stage.violation("remembered actors run", problem);
+}
+
+async function unstarted(stage: Stage): Promise<string> {
+  for (const [type, { remember, shards }] of Object.entries(stage.plan.sharded ?? {})) {
+    if (!remember) continue;
+    for (const namespace of new Set(stage.players.map(({ planned }) => planned.namespace))) {
+      const doors = [...upHosts(stage)].filter((host) => host.namespace === namespace).map(({ door }) => door);
+      if (!stage.players.some(({ types, planned }) => types.includes(type) && planned.namespace === namespace))
+        continue;
+      const pages = await Promise.all(doors.map((door) => door.list({ active: true, type, limit: 1_000 })));
+      const active = new Set(pages.flatMap(({ actors }) => actors.map(({ id }) => id)));
+      const ids = await rememberedIds(stage, namespace, type, shards);
+      const missing = ids.find((id) => !active.has(id));
+      if (missing !== undefined) return `${type}/${missing} is remembered in ${namespace} and does not run`;
+      const lost = neverForgotten(stage, namespace, type).find((id) => !ids.includes(id));
+      if (lost !== undefined) return `${type}/${lost} in ${namespace} was called and is not remembered`;
+    }
+  }
+  return "";
+}
+
+async function rememberedIds(stage: Stage, namespace: string, type: string, shards: number): Promise<string[]> {
+  const { truth } = stage.world.database;
+  const all = Array.from({ length: shards }, (_, shard) =>
+    truth.shards.remembered({ namespace, type, shard }, undefined, 1_000),
+  );
+  return (await Promise.all(all)).flat();
+}
+
+/** Actors that have answered somebody, and that nobody wanted to be forgotten. */
+function neverForgotten(stage: Stage, namespace: string, type: string): string[] {
+  const own = stage.operations.filter((operation) => operation.namespace === namespace && operation.call.type === type);
+  const forgotten = new Set(own.filter(({ call }) => call.how.passivates).map(({ call }) => call.id));
+  const answered = own.filter(({ outcome }) => outcome !== undefined && "value" in outcome);
+  return [...new Set(answered.map(({ call }) => call.id))].filter((id) => !forgotten.has(id));
+}
+
+// ——— What the store and the leader say.
+
 async function look(stage: Stage): Promise<{ readonly problem: string; readonly rows: ShardHomeRow[] }> {
   const rows = await stage.world.database.truth.shards.homes();
   const known = new Map(rows.map((row) => [shardKey(row.namespace, row.type, row.shard), row.incarnation]));
@@ -120,6 +182,8 @@ async function look(stage: Stage): Promise<{ readonly problem: string; readonly 
     if (home === undefined) return { problem: `${key} has no home`, rows };
     if (!there.includes(home)) return { problem: `${key} lives at ${home}, which is not there`, rows };
   }
+  const unsettled = await led(stage);
+  if (unsettled !== "") return { problem: unsettled, rows };
   // While builds differ nothing is evened out: who is about to be replaced would be filled for nothing.
   const builds = new Set(Object.values(stage.plan.workflows?.workers ?? {}).map(({ build }) => build));
   if (builds.size > 0 && [...builds].some((build) => build !== "")) return { problem: "", rows };
@@ -134,6 +198,31 @@ async function look(stage: Stage): Promise<{ readonly problem: string; readonly 
       return { problem: `${where} is out of balance: ${counts}`, rows };
   }
   return { problem: "", rows };
+}
+
+/** The leader has nothing on its way, and everything is where somebody said it shall be. */
+async function led(stage: Stage): Promise<string> {
+  for (const { namespace, door } of [...upHosts(stage)]) {
+    for (const type of Object.keys(stage.plan.sharded ?? {})) {
+      const isHome = ({ types, planned }: Player): boolean => types.includes(type) && planned.namespace === namespace;
+      if (!stage.players.some(isHome)) continue;
+      try {
+        const { moving, hosts, told, strategy } = await door.shards(type);
+        const [move] = moving;
+        if (move !== undefined)
+          return `shard ${move.shard} of ${type} moves, ${move.phase}, and waits for ${move.waitsFor}`;
+        for (const { shard, host } of strategy === "told" ? told : []) {
+          const wanted = hosts.find(({ name, address }) => name === host || address === host);
+          const home = hosts.find(({ shards }) => shards.includes(shard));
+          if (wanted !== undefined && home !== undefined && home !== wanted)
+            return `shard ${shard} of ${type} lives at ${home.name}, and was told to live at ${host}`;
+        }
+      } catch (error) {
+        return String(error);
+      }
+    }
+  }
+  return "";
 }
 
 /** By namespace and type: incarnations of its hosts. */

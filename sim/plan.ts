@@ -41,6 +41,8 @@ export interface CallHow {
   readonly hangs?: boolean;
   /** Leaves memory afterwards. */
   readonly leaves?: boolean;
+  /** The same, and wants to be forgotten. Of sharded types. */
+  readonly passivates?: boolean;
   /** Calls these first, one after the other. */
   readonly via?: readonly { readonly type: string; readonly id: string }[];
   /** The caller gives up after this. */
@@ -108,6 +110,12 @@ export interface ShardedPlan {
   readonly movesAtOnce?: number;
   readonly absoluteLimit?: number;
   readonly relativeLimit?: number;
+  /** Actors that one host has in memory, at most. */
+  readonly maxActive?: number;
+  /** Who has come to life comes back without a call, unless it has said that it wants to be forgotten. */
+  readonly remember?: true;
+  readonly restartAfter?: number;
+  readonly startsPerSecond?: number;
 }
 
 export interface ReminderPlan {

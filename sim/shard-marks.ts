@@ -7,7 +7,7 @@ import type { Station } from "../src/world/network.ts";
 import type { Process } from "../src/world/process.ts";
 import type { Said as ControlSaid } from "../src/world/virtual-control.ts";
 import { isSharded, shardKey, shardKeyOf } from "./checkers/looks.ts";
-import type { Observer, Turn } from "./observer.ts";
+import type { Life, Observer, Operation, Turn } from "./observer.ts";
 import type { Stage } from "./stage.ts";
 
 export const SHARD_MARKS = {
@@ -32,6 +32,8 @@ export const SHARD_MARKS = {
     "a host was gone that was the home of a shard and had not run anything of it",
   "shard: leader slept through a move": "a leader slept in the middle of a hand-over",
   "shard: home slept through a move": "a home slept in the middle of a hand-over",
+  "shard: back without a call": "a remembered actor came to life although nobody called it",
+  "shard: forgotten": "an actor that had been remembered was forgotten, because it wanted to be",
   "shard: replaced in peace": "a host was replaced while its actors were called, and no call failed",
 } as const satisfies Record<string, string>;
 
@@ -77,6 +79,9 @@ export class ShardMarks implements Observer {
       asks: (station, question) => {
         if (question === "note homes") this.#noting(station as Process);
       },
+      remembered: (_station, _home, changes) => {
+        if (changes.some(({ isKept }) => !isKept)) this.#reach("shard: forgotten");
+      },
       notedHomes: (station, _term, changes, isCurrent) => this.#noted(station, changes, isCurrent),
     });
   }
@@ -97,7 +102,15 @@ export class ShardMarks implements Observer {
     if (!isCurrent) this.#reach("shard: note refused");
   }
 
-  // ——— Turns.
+  // ——— Lives and turns.
+
+  activated(life: Life): void {
+    if (this.#stage.plan.sharded?.[life.type]?.remember !== true) return;
+    const isOurs = ({ namespace, call }: Operation): boolean =>
+      call.type === life.type && call.id === life.id && namespace === life.namespace;
+    const isCalled = this.#stage.operations.some((one) => one.outcome === undefined && isOurs(one));
+    if (!isCalled) this.#reach("shard: back without a call");
+  }
 
   turnBegan({ life, op }: Turn): void {
     const shard = this.#isOn ? shardKeyOf(this.#stage.plan, life) : undefined;

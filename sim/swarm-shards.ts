@@ -16,7 +16,7 @@ export function drawShards({ hosts, chaosMs }: Plan, chance: Prng): DrawnShards 
   const callers = hosts.filter(({ dedicated }) => !dedicated);
   if (!chance.chance(SHARDED) || callers.length === 0) return undefined;
   const types = chance.chance(0.6) ? CRATES.slice(0, 1) : CRATES;
-  const sharded = Object.fromEntries(types.map((type) => [type, drawRule(chance)]));
+  const sharded = Object.fromEntries(types.map((type) => [type, drawRule(chance, chance.child(`lifetime ${type}`))]));
   // Some hosts only know the way.
   const share = chance.chance(0.3) ? 0.5 : 0.9;
   const withTypes = hosts.map((host): PlannedHost => {
@@ -28,7 +28,7 @@ export function drawShards({ hosts, chaosMs }: Plan, chance: Prng): DrawnShards 
   return { plan: { hosts: withTypes, sharded }, calls };
 }
 
-function drawRule(chance: Prng): ShardedPlan {
+function drawRule(chance: Prng, lifetime: Prng): ShardedPlan {
   const strategy = chance.pick(["least", "least", "hashed", "told"] as const);
   return {
     shards: chance.pick([1, 2, 4, 8, 16, 40]),
@@ -37,7 +37,15 @@ function drawRule(chance: Prng): ShardedPlan {
     handOff: Math.floor(chance.between(100, chance.chance(0.5) ? 1_500 : 8_000)),
     ...(chance.chance(0.5) ? { movesAtOnce: 1 + chance.below(4) } : {}),
     ...(strategy === "least" ? { absoluteLimit: 1 + chance.below(20), relativeLimit: chance.pick([0.1, 0.5, 1]) } : {}),
+    ...drawLifetime(lifetime),
   };
+}
+
+function drawLifetime(chance: Prng): Pick<ShardedPlan, "remember" | "restartAfter" | "startsPerSecond" | "maxActive"> {
+  if (chance.chance(0.15)) return { maxActive: 1 + chance.below(6) };
+  if (!chance.chance(0.4)) return {};
+  const startsPerSecond = chance.chance(0.3) ? { startsPerSecond: 5 + chance.below(10) } : {};
+  return { remember: true, restartAfter: Math.floor(chance.between(200, 5_000)), ...startsPerSecond };
 }
 
 function drawCalls(
@@ -72,6 +80,7 @@ function drawHow(chance: Prng): CallHow {
     () => ({ throws: "early" }),
     () => ({ hangs: true }),
     () => ({ leaves: true }),
+    () => ({ passivates: true }),
     () => ({ slowMs: 500, cancelMs: Math.floor(chance.between(0, 1_000)) }),
   ];
   return chance.pick(hows)();

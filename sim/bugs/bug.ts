@@ -19,7 +19,8 @@ export type Family =
   | "calls"
   | "sticky actors"
   | "reminders"
-  | "workflows";
+  | "workflows"
+  | "shards";
 
 export interface Change {
   /** Relative to the project. */

@@ -6,6 +6,7 @@ import { OWNERSHIP_OVERLAP } from "./ownership-overlap.ts";
 import { REJECTED_DESIGNS } from "./rejected-designs.ts";
 import { REJECTED_LEASES } from "./rejected-leases.ts";
 import { REMINDERS } from "./reminders.ts";
+import { SHARDS } from "./shards.ts";
 import { STICKY } from "./sticky.ts";
 import { STORE } from "./store.ts";
 import { WORKFLOWS } from "./workflows.ts";
@@ -20,6 +21,7 @@ export const BUGS: readonly Bug[] = [
   ...STICKY,
   ...REMINDERS,
   ...WORKFLOWS,
+  ...SHARDS,
 ];
 
 export const bugNamed = (name: string): Bug | undefined => BUGS.find((bug) => bug.name === name);

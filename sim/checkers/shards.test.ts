@@ -305,13 +305,14 @@ describe("moves lose nothing", () => {
 });
 
 /** Two hosts and some calls; what the store says after the chaos is changed by `pretend`. */
-async function pretending(pretend: (stage: Stage) => void): Promise<string> {
+async function pretending(pretend: (stage: Stage) => void, remember = false): Promise<string> {
   const host = { namespace: "default", types: ["Crate"], dedicated: false, watches: false, clock: {}, startsAt: 0 };
   const hosts = ["host-1", "host-2"].map((name) => ({ ...host, name, machine: name }));
   const calls = ids.slice(0, 8).map((id, i) => {
     return { at: 1_000 + i, from: "host-1", type: "Crate", id, method: "append", how: {}, timeoutMs: 5_000 };
   });
-  const rule = { shards: 4, strategy: "least", rebalance: 300, handOff: 1_000, relativeLimit: 1 } as const;
+  const plain = { shards: 4, strategy: "least", rebalance: 300, handOff: 1_000, relativeLimit: 1 } as const;
+  const rule = remember ? ({ ...plain, remember: true, restartAfter: 300 } as const) : plain;
   const latency = { leastMs: 0.2, moreMs: 0.5 };
   const plan = { seed: 1, hosts, settings: {}, sharded: { Crate: rule }, latency, chaosMs: 3_000, calls, faults: [] };
   const { violations } = await run(plan, pretend);
@@ -346,5 +347,25 @@ describe("shards at rest", () => {
       return rows.map((row) => ({ ...row, incarnation: (row.shard + turn) % 2 === 0 ? one : other }));
     });
     assert.match(await pretending(restless), /shards at rest: shards go on moving/);
+  });
+});
+
+describe("remembered actors run", () => {
+  const remembering = (change: (ids: string[]) => string[]) => (stage: Stage) => {
+    const { shards } = stage.world.database.truth;
+    const remembered = shards.remembered.bind(shards);
+    shards.remembered = async (key, after, limit) => {
+      const found = await remembered(key, after, limit);
+      return stage.isChaos || key.shard > 0 || after !== undefined || limit < 1_000 ? found : change(found);
+    };
+  };
+
+  it("after everything is healed", async () => assert.equal(await pretending(() => {}, true), ""));
+
+  it("or it is reported, and so is one that was not remembered", async () => {
+    const more = remembering((found) => [...found, "ghost"]);
+    assert.match(await pretending(more, true), /remembered actors run: Crate\/ghost is remembered .* and does not run/);
+    const fewer = remembering(() => []);
+    assert.match(await pretending(fewer, true), /remembered actors run: Crate\/box-\d+ .* is not remembered/);
   });
 });

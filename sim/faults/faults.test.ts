@@ -84,19 +84,20 @@ function planWithWorkflows(seed: number): Plan {
 }
 
 /** One more type, whose actors live in shards: one host after the other has it, so that they move. */
-function planWithShards(seed: number): Plan {
+function planWithShards(fault: Fault, seed: number): Plan {
   const plan = quietPlan(seed);
   const hosts = plan.hosts.map((one) => ({ ...one, types: [...one.types, "Crate"] }));
   const calls = Array.from({ length: 60 }, (_, i): PlannedCall => {
     const [from, id] = [`host-${1 + (i % 2)}`, `box-${i % 11}`];
     return { at: 1_000 + i * 450, from, type: "Crate", id, method: "append", how: {}, timeoutMs: 5_000 };
   });
-  const sharded = { Crate: { shards: 8, strategy: "least", rebalance: 500, handOff: 1_000 } } as const;
-  return { ...plan, hosts, sharded, calls: [...plan.calls, ...calls] };
+  const rule = { shards: 8, rebalance: 500, handOff: 1_000, remember: true, restartAfter: 500 } as const;
+  const strategy = fault === shardFamily.toldElsewhere ? "told" : "least";
+  return { ...plan, hosts, sharded: { Crate: { ...rule, strategy } }, calls: [...plan.calls, ...calls] };
 }
 
 function planOf(fault: Fault, seed: number): Plan {
-  if (familyOf(shardFamily).includes(fault)) return planWithShards(seed);
+  if (familyOf(shardFamily).includes(fault)) return planWithShards(fault, seed);
   if (familyOf(workflowFamily).includes(fault)) return planWithWorkflows(seed);
   return familyOf(reminderFamily).includes(fault) ? planWithReminders(seed) : quietPlan(seed);
 }

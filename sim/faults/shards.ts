@@ -2,6 +2,8 @@
 // hear what it was told. Each of these has hosts leave and come back, so that there is something to hand over.
 import type { Prng } from "../../src/kernel/prng.ts";
 import { shardOf } from "../../src/kernel/shards.ts";
+import type { ShardSteering } from "../../src/ports/shard-door.ts";
+import { KIND } from "../../src/world/timeline.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import { makeCall } from "../callers.ts";
 import type { Plan, PlannedCall } from "../plan.ts";
@@ -64,13 +66,14 @@ function atShard(
   says: string,
   arm: (stage: Stage, planned: AtShard, spring: (player: Player) => void) => void,
   hit: Hit,
+  isThere: (plan: Plan) => boolean = () => true,
 ): Fault {
   return fault<AtShard>({
     name,
     says,
     draw(chance, plan) {
       const { names, types } = homesOf(plan);
-      if (types.length === 0 || names.length === 0 || callersOf(plan).length === 0) return [];
+      if (types.length === 0 || names.length === 0 || callersOf(plan).length === 0 || !isThere(plan)) return [];
       const [ms, nth, leaveMs] = [lengths(chance, 10, 30_000), lengths(chance, 1, 6), lengths(chance, 1, 2_000)];
       return times(chance, plan, 3, () => ({
         ...{ nth: nth(), ms: ms(), quietly: chance.chance(0.5) },
@@ -377,5 +380,110 @@ export const busyShard = fault<{ targets: Target[]; leaver: string; spreadMs: nu
       stage.later((spreadMs * i) / targets.length, () => call(stage, [target], `busy-${at}-${i}`, how));
     }
     stage.later(spreadMs / 2, () => stopAndRestart(stage, stage.player(leaver), BACK_MS));
+  },
+});
+
+// ——— Remembering.
+
+const remembers = ({ sharded = {} }: Plan): boolean => Object.values(sharded).some(({ remember }) => remember);
+export const homeDiesBeforeRemembering = atShard(
+  "home dies before it remembers",
+  "a host ends when it is about to have written that an actor is remembered, or is not any more",
+  whenAsked(asks("remember")),
+  dies,
+  remembers,
+);
+export const homeDiesRemembering = atShard(
+  "home dies when it remembers",
+  "a host ends when it was written that an actor is remembered, or is not any more, and it does not know",
+  whenAsked(done("remember")),
+  dies,
+  remembers,
+);
+export const homeHangsRecalling = atShard(
+  "home hangs when it recalls",
+  "a host hangs when it reads which actors of a shard are remembered",
+  whenAsked(asks("recall")),
+  hangs,
+  remembers,
+);
+
+// ——— Operators.
+
+interface Steering {
+  readonly from: string;
+  readonly type: string;
+  readonly places: readonly { readonly shard: number; readonly host: string }[];
+}
+
+function drawSteering(chance: Prng, plan: Plan, types: readonly string[]): Steering {
+  const type = chance.pick(types);
+  const { names } = homesOf(plan);
+  const places = Array.from({ length: 1 + chance.below(5) }, () => {
+    return { shard: chance.below(plan.sharded![type]!.shards), host: chance.pick(names) };
+  });
+  return { from: chance.pick(callersOf(plan)), type, places };
+}
+
+/** An operator is told when it cannot be done, and may try again. */
+async function steer(stage: Stage, from: string, type: string, how: ShardSteering): Promise<boolean> {
+  const player = stage.player(from);
+  if (!isWorking(player)) return false;
+  return player.host.app.host.steerShards(type, how).then(
+    () => true,
+    () => false,
+  );
+}
+
+export const movedByHand = fault<Steering>({
+  name: "shards moved by hand",
+  says: "an operator moves some shards to other hosts, all at once",
+  draw(chance, plan) {
+    const { names, types } = homesOf(plan);
+    if (types.length === 0 || names.length === 0 || callersOf(plan).length === 0) return [];
+    return times(chance, plan, 5, () => drawSteering(chance, plan, types));
+  },
+  happen(stage, { from, type, places }, strike) {
+    if (!isWorking(stage.player(from))) return;
+    strike(from, { type, shards: places.map(({ shard }) => shard).join() });
+    for (const { shard, host } of places) void steer(stage, from, type, { kind: "move", shard, host });
+  },
+});
+
+export const toldElsewhere = fault<Steering>({
+  name: "shards told elsewhere",
+  says: "an application says of some shards that they are to live at other hosts",
+  draw(chance, plan) {
+    const { names, types } = homesOf(plan);
+    const told = types.filter((type) => plan.sharded![type]!.strategy === "told");
+    if (told.length === 0 || names.length === 0 || callersOf(plan).length === 0) return [];
+    return times(chance, plan, 5, () => drawSteering(chance, plan, told));
+  },
+  happen(stage, { from, type, places }, strike) {
+    if (!isWorking(stage.player(from))) return;
+    strike(from, { type, shards: places.map(({ shard }) => shard).join() });
+    void steer(stage, from, type, { kind: "allocate", places });
+  },
+});
+
+export const balancePaused = fault<{ from: string; type: string; ms: number }>({
+  name: "balancing paused",
+  says: "an operator has shards stay where they are for a while, whoever comes and goes",
+  draw(chance, plan) {
+    const { types } = homesOf(plan);
+    if (types.length === 0 || callersOf(plan).length === 0) return [];
+    const ms = lengths(chance, 500, 20_000);
+    return times(chance, plan, 2, () => ({ from: chance.pick(callersOf(plan)), type: chance.pick(types), ms: ms() }));
+  },
+  happen(stage, { from, type, ms }, strike) {
+    if (!isWorking(stage.player(from))) return;
+    strike(from, { type, ms });
+    void steer(stage, from, type, { kind: "pause", paused: true });
+    // Also after everything is healed: nobody else would.
+    const goOn = async (): Promise<void> => {
+      if (await steer(stage, from, type, { kind: "pause", paused: false })) return;
+      stage.world.timeline.plan(stage.now + BACK_MS, KIND.script, undefined, () => void goOn());
+    };
+    stage.undoAfter(ms, () => void goOn());
   },
 });

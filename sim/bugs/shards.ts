@@ -1,0 +1,281 @@
+// Ways in which a shard gets a second home, or none, and in which calls are lost or overtake each other while it moves.
+import type { Bug } from "./bug.ts";
+
+const OURS = "our own rejected design";
+
+export const SHARDS: readonly Bug[] = [
+  {
+    name: "shard-told-before-noted",
+    family: "shards",
+    story:
+      "The leader tells everybody where a shard lives while the store is still being told. A leader that ends in between leaves hosts that know of a home of which the next leader knows nothing: it gives the shard another one.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/nodes/shard-leader.ts",
+        before:
+          "note({ namespace, type, shard, incarnation: host }, () => this.#saved(type, shard, host));\n        return [];",
+        after:
+          "note({ namespace, type, shard, incarnation: host }, () => {});\n        return known.shards.saved(shard, host, now);",
+      },
+    ],
+  },
+  {
+    name: "shard-stopped-before-gone",
+    family: "shards",
+    story:
+      "The home of a shard says that nothing of it is left as soon as it has told its actors to leave. Turns that still run there meet those of the new home.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/nodes/shard-member.ts",
+        before: "await catalog.letGo(known.byShard.leavingWith(shard), handOffMs);",
+        after: "void catalog.letGo(known.byShard.leavingWith(shard), handOffMs);",
+      },
+    ],
+  },
+  {
+    name: "shard-stop-without-gathering",
+    family: "shards",
+    story:
+      "The leader has the home of a shard stop at once and does not wait until everybody keeps calls back. What others send meanwhile comes to a host that lets go, and comes to life there again.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/sharding/type-shards.ts",
+        before: 'if (busy.phase !== "gathering" || busy.waiting.size > 0) return;',
+        after: 'if (busy.phase !== "gathering") return;',
+      },
+      {
+        file: "src/sharding/shard-region.ts",
+        before: 'if (this.#kept.has(shard)) return "wait";',
+        after: 'if (this.#kept.has(shard) && !this.#held.has(shard)) return "wait";',
+      },
+    ],
+  },
+  {
+    name: "shard-wakes-while-it-stops",
+    family: "shards",
+    story:
+      "A host goes on to wake actors of a shard that it is about to let go of, because it is still its home. They are there when it has said that none is.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/sharding/shard-region.ts",
+        before: 'if (this.#kept.has(shard)) return "wait";\n    if (this.#held.has(shard)) return "here";',
+        after: 'if (this.#held.has(shard)) return "here";\n    if (this.#kept.has(shard)) return "wait";',
+      },
+    ],
+  },
+  {
+    name: "shard-home-is-never-forgotten",
+    family: "shards",
+    story:
+      "A host that once heard where a shard lives believes it for ever, also when it hears of a move and when it is turned away there. Its calls go round in vain.",
+    knownFrom: "Akka, where a region that missed a hand-off kept sending to the old one",
+    changes: [
+      {
+        file: "src/sharding/shard-region.ts",
+        before: "if (this.#homes.get(shard)?.address === address) this.#homes.delete(shard);",
+        after: "void address;",
+      },
+      {
+        file: "src/sharding/shard-region.ts",
+        before: "this.#held.delete(shard);\n      this.#homes.set(shard, home);",
+        after: "this.#held.delete(shard);\n      if (!this.#homes.has(shard)) this.#homes.set(shard, home);",
+      },
+      {
+        file: "src/sharding/shard-region.ts",
+        before: 'actors: isStopping ? "stopping" : "left alone" });\n    this.#homes.delete(shard);',
+        after: 'actors: isStopping ? "stopping" : "left alone" });',
+      },
+      {
+        file: "src/sharding/shard-region.ts",
+        before: "doubt(shard: number): void {\n    this.#homes.delete(shard);",
+        after: "doubt(shard: number): void {\n    void shard;",
+      },
+    ],
+  },
+  {
+    name: "shard-notes-of-any-term",
+    family: "shards",
+    story:
+      "The store takes what a leader says about homes whose term is over. What it notes late replaces what its successor has noted, and the next leader believes it.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/stores/memory/memory-shards.ts",
+        before: "if (term !== this.#term()) return false;",
+        after: "if (term > this.#term()) return false;",
+      },
+    ],
+  },
+  {
+    name: "shard-calls-kept-back-come-out-of-order",
+    family: "shards",
+    story: "Calls that were kept back while their shard moved are sent to the new home in any order.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/actors/waiting-room.ts",
+        before: "while (at > 0 && line[at - 1]!.arrival > arrival) at--;",
+        after: "while (at > 0 && line[at - 1]!.arrival < arrival) at--;",
+      },
+      {
+        file: "src/actors/router.ts",
+        before: "return this.#room.isBehind(turn) || this.#underway.waitsFor(turn, to, counts);",
+        after: "return to === undefined && this.#underway.waitsFor(turn, to, counts);",
+      },
+    ],
+  },
+  {
+    name: "shard-calls-overtake-those-sent-back",
+    family: "shards",
+    story:
+      "What is called after a shard has moved goes to its new home at once, while an earlier call of the same host is on its way back from the old one.",
+    knownFrom: "Akka, where a message buffered by the old region arrives after newer ones",
+    changes: [
+      {
+        file: "src/actors/router.ts",
+        before: "return this.#room.isBehind(turn) || this.#underway.waitsFor(turn, to, counts);",
+        after: "return this.#room.isBehind(turn) && !this.#underway.waitsFor(turn, to, counts);",
+      },
+    ],
+  },
+  {
+    name: "shard-freed-with-the-stream",
+    family: "shards",
+    story:
+      "The leader gives the shards of a host to others when its stream ends, not when its lease does. A host that only lost its connection goes on to run them.",
+    knownFrom: "Dapr, where a lost stream to the placement service ends a host's membership",
+    changes: [
+      {
+        file: "src/nodes/shard-leader.ts",
+        before: "this.perform(type, shards.deaf(incarnation), now);",
+        after: "this.perform(type, shards.gone(incarnation, now), now);",
+      },
+    ],
+  },
+  {
+    name: "shard-homes-forgotten-by-the-next-leader",
+    family: "shards",
+    story:
+      "A new leader does not read where shards live and gives each to whoever the strategy names, while the hosts of before go on to run them.",
+    knownFrom: "Akka #28856",
+    changes: [
+      {
+        file: "src/nodes/shard-leader.ts",
+        before: "const homes = [...(left?.homes ?? [])].filter(([, host]) => this.#world.host(host) !== undefined);",
+        after: "const homes: [number, string][] = [];",
+      },
+    ],
+  },
+  {
+    name: "shard-held-beyond-the-lease",
+    family: "shards",
+    story:
+      "A host that has lost its lease drops its actors and goes on to believe that it is the home of their shards. When it has a lease again it wakes them, although others are their home by now.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/nodes/shard-member.ts",
+        before: "  clear(): void {\n    this.#regions.clear();",
+        after: "  clear(): void {",
+      },
+      {
+        file: "src/sharding/shard-region.ts",
+        before: "...this.#homes.keys(), ...this.#held]);",
+        after: "...this.#homes.keys()]);",
+      },
+    ],
+  },
+  {
+    name: "shard-of-the-dead",
+    family: "shards",
+    story:
+      "The leader goes on to name a host as the home of its shards that is gone for good: calls to them wait in vain.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/sharding/type-shards.ts",
+        before: "for (const [shard, host] of this.#homes) if (host === incarnation) this.#freed(shard, now, effects);",
+        after: "",
+      },
+    ],
+  },
+  {
+    name: "shard-askers-forgotten",
+    family: "shards",
+    story:
+      "Who keeps calls back for a shard that moves is not told of its new home unless it asked: the calls wait until somebody else does.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/sharding/type-shards.ts",
+        before: "for (const host of hosts) busy.askers.add(host);",
+        after: "",
+      },
+    ],
+  },
+  {
+    name: "shard-stop-lost-with-its-stream",
+    family: "shards",
+    story:
+      "The home of a shard that was told to let go and did not hear it, because its stream broke, is not told again: the shard is on its way for ever.",
+    knownFrom: "ourselves",
+    changes: [
+      {
+        file: "src/sharding/type-shards.ts",
+        before: 'if (busy.phase !== "stopping" || busy.move!.from !== asker) return [];',
+        after: "if (busy.move !== undefined || busy.move === undefined) return [];",
+      },
+    ],
+  },
+  {
+    name: "shard-stopped-lost-with-its-stream",
+    family: "shards",
+    story:
+      "That nothing of a shard is left at its home is said once. When the stream breaks at that moment the leader waits for it for ever.",
+    knownFrom: "ourselves",
+    changes: [
+      {
+        file: "src/sharding/shard-region.ts",
+        before: 'if (actors === "stopped") stopped.push({ shard, move });\n      if (actors !== "left alone") {',
+        after: 'if (actors === "stopping") {',
+      },
+      {
+        file: "src/sharding/type-shards.ts",
+        before: 'if (busy.phase !== "stopping" || busy.move!.from !== asker) return [];',
+        after: "if (busy.phase.length > 0) return [];",
+      },
+    ],
+  },
+  {
+    name: "shard-asked-for-without-a-pause",
+    family: "shards",
+    story:
+      "A host that hears that nobody can be the home of a shard asks again at once. While a new leader waits for old leases the two keep each other busy and do nothing else.",
+    knownFrom: "ourselves",
+    changes: [
+      {
+        file: "src/nodes/shard-member.ts",
+        before: "message.homes.map(({ shard }) => shard).filter((shard) => region.isClear(shard)),",
+        after: "message.homes.map(({ shard }) => shard),",
+      },
+    ],
+  },
+  {
+    name: "shard-moved-without-a-limit-of-time",
+    family: "shards",
+    story:
+      "The leader waits for everybody to keep calls back, however long that takes: one silent host holds up every move.",
+    knownFrom: "Akka, where a hand-off needs the word of every region",
+    changes: [
+      {
+        file: "src/sharding/type-shards.ts",
+        before: "this.#limit(shard, busy, now + this.#settings.handOffMs);",
+        after: "",
+      },
+    ],
+  },
+];
