@@ -9,7 +9,7 @@ import { PLAIN } from "./application.ts";
 import { makeCall } from "./callers.ts";
 import type { Checker } from "./checkers/checker.ts";
 import { demandReminders } from "./heal-reminders.ts";
-import { demandRemembered, demandShards } from "./heal-shards.ts";
+import { demandShards } from "./heal-shards.ts";
 import { demandWorkflows } from "./heal-workflows.ts";
 import type { Operation } from "./observer.ts";
 import type { PlannedCall } from "./plan.ts";
@@ -34,7 +34,6 @@ export async function demand(stage: Stage, checkers: readonly Checker[], until: 
   }
   await settle(stage, until);
   if (stage.violations.length > 0) return;
-  await demandRemembered(stage, until);
   await probe(stage, until);
   await answers(stage, until);
   await agreement(stage, until);
@@ -79,10 +78,9 @@ async function tablesProblem(stage: Stage): Promise<string> {
       return unsettled.map(({ type, phase, waitsFor }) => `${type} ${phase} ${waitsFor}`).join();
     const strange = hosts.filter(({ state }) => state !== "member");
     if (strange.length > 0) return strange.map(({ address, state }) => `${address} is ${state}`).join();
-    // Types that were taken up again come a moment later.
-    const missing = stage.players.flatMap(({ host, planned, types }) => {
-      // A host is shown its own namespace only.
-      if (!player.planned.dedicated && planned.namespace !== player.planned.namespace) return [];
+    // Types that were taken up again come a moment later. A host sees its own namespace only.
+    const mates = stage.players.filter(({ planned }) => planned.namespace === player.planned.namespace);
+    const missing = mates.flatMap(({ host, planned, types }) => {
       const { address = "" } = host.app.host.status();
       const own = tables.filter(({ namespace, hosts }) => namespace === planned.namespace && hosts.includes(address));
       const missed = types.filter((name) => !own.some(({ type }) => type === name));
