@@ -56,6 +56,8 @@ export interface Routes {
   reaches(type: string): boolean;
   mayBegin(now: number): boolean;
   mayCommit(now: number): boolean;
+  /** No call of this host to that actor is on its way or waits. */
+  isQuiet(type: string, id: string): boolean;
 }
 
 /** Names of types of other hosts for which handles are kept ready. */
@@ -291,6 +293,9 @@ export class Catalog implements Surroundings {
   /** A remembered actor comes to life here, without a call. `isKnown`: that it is remembered is sure. Resolves when it has. */
   async start(type: ActorType, id: string, isKnown: boolean): Promise<void> {
     if (this.#stopping || type.activations.has(id) || this.types.get(type.name) !== type) return;
+    // Who is in memory is called without looking for the way: those that are still on theirs would be overtaken.
+    if (this.#routes?.isQuiet(type.name, id) === false)
+      throw new LimpetError("NOT_READY", `calls to ${type.name}/${id} are on their way`);
     const activation = this.#open(type, id);
     activation.isRemembered = isKnown;
     const turn = activation.ownTurn("start", type.options.callTimeoutMs, () => undefined);

@@ -106,6 +106,10 @@ export class Router implements Routes, Dispatcher, LinkService {
     return this.#placement.mayCommit(now);
   }
 
+  isQuiet(type: string, id: string): boolean {
+    return !this.#underway.has(type, id) && !this.#room.has(type, id, this.#placement.shardOf(type, id));
+  }
+
   /** Tables have changed, or there is a lease again. Empty: all of them. */
   changed(types: readonly string[]): void {
     if (types.length === 0) this.#room.releaseAll();

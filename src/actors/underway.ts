@@ -35,6 +35,10 @@ export class Underway {
     else there.add(turn);
   }
 
+  has(type: string, id: string): boolean {
+    return this.#types.get(type)?.has(id) === true;
+  }
+
   /** It is there no more. True: somebody waited for that. */
   landed(turn: Turn, to: string): boolean {
     const ids = this.#types.get(turn.type.name);

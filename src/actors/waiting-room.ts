@@ -68,6 +68,11 @@ export class WaitingRoom implements Place {
     return this.#halls.get(type)?.waiting ?? 0;
   }
 
+  /** Somebody waits for this actor. */
+  has(type: string, id: string, shard = NO_SHARD): boolean {
+    return this.#halls.get(type)?.benches.get(shard)?.lines.has(id) === true;
+  }
+
   /** From now on it is older than those who come after it. */
   number(turn: Turn): void {
     if (turn.arrival === 0) turn.arrival = ++this.#lastArrival;

@@ -10,7 +10,7 @@ import { showVersion } from "../placement/versions.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Coordination } from "../ports/coordination.ts";
 import type { ClusterView, StickyPage, StickyQuery, Whereabouts } from "../ports/host.ts";
-import type { Links } from "../ports/links.ts";
+import type { LinkService, Links } from "../ports/links.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
@@ -22,8 +22,9 @@ import type { Leader, LeaderSource } from "./leader-source.ts";
 import { Membership } from "./membership.ts";
 import { hostedTypes } from "./roles.ts";
 import { SchedulerNode } from "./scheduler-node.ts";
+import { ShardCompanions } from "./shard-companions.ts";
 import { measureShards } from "./shard-gauges.ts";
-import { RememberedActors, type ShardKnowledge } from "./shard-remembered.ts";
+import { RememberedActors, type ShardKnowledge, type Standing } from "./shard-remembered.ts";
 import { inShard } from "./shard-whereabouts.ts";
 import { WatchedSchedulers } from "./watched-schedulers.ts";
 
@@ -52,7 +53,9 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
   const { clock, meter, catalog, wire } = world;
   await agreeOnShards(catalog, namespace, world.shards);
   let router: Router | undefined;
-  const service = { serve: ((call, answer) => router!.serve(call, answer)) satisfies Router["serve"] };
+  const service: LinkService = {
+    serve: (call, answer) => (companions.serve(call, answer) ? () => {} : router!.serve(call, answer)),
+  };
   const door = await wire.openLinkDoor(service);
   const links = wire.openLinks(door.address);
   const source = openSource(settings, world, dedicated);
@@ -75,11 +78,19 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
         router!.changed(types);
         if (types.length > 0) remembered.changed();
       },
-      gained: (type, shard) => remembered.gained(type, shard),
+      gained: (type, shard) => {
+        remembered.gained(type, shard);
+        companions.gained(type, shard);
+      },
+      leaving: (type, shard, actors) => companions.leaving(type, shard, actors),
+      moved: (type, shard, address) => companions.moved(type, shard, address),
       opened: (type, shards) => router!.opened(type, shards),
       answered: (type, id, error) => router!.answered(type, id, error),
     },
   );
+  const standing = (type: string, shard: number): Standing =>
+    membership.hasLease ? membership.shards.standing(type, shard) : "elsewhere";
+  const companions = new ShardCompanions({ clock, catalog, links, standing });
   const remembered = openRemembered(settings, world, membership);
   catalog.remembering = remembered;
   router = new Router(catalog, { placement: membership, links, clock });

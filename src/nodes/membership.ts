@@ -4,6 +4,8 @@
 // together with order-follower.ts. It has one rule for every trouble: as long as the lease lasts, actors go on, whatever
 // happens to the stream or the leader. When the lease is over everything is dropped, and the host comes back as a new
 // incarnation.
+import type { Activation } from "../actors/activation.ts";
+import type { ActorType } from "../actors/actor-type.ts";
 import type { Catalog } from "../actors/catalog.ts";
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { HostLease } from "../placement/host-lease.ts";
@@ -50,6 +52,9 @@ export interface MembershipWorld {
   answered(type: string, id: string, error?: LimpetError): void;
   /** This host has become the home of a shard. */
   gained?(type: string, shard: number): void;
+  /** These are about to be stopped, because their shard moves; and then it lives there. */
+  leaving?(type: ActorType, shard: number, actors: readonly Activation[]): void;
+  moved?(type: string, shard: number, address: string): void;
 }
 
 const FIRST_PAUSE_MS = 10;

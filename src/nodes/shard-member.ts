@@ -1,5 +1,7 @@
 // A host's dealings with the leader about shards. What it knows of each is in sharding/shard-region.ts; this asks, keeps back, stops the
 // actors of a shard that moves, and has those who wait go on.
+import type { Activation } from "../actors/activation.ts";
+import type { ActorType } from "../actors/actor-type.ts";
 import type { Catalog } from "../actors/catalog.ts";
 import type { ShardedRules } from "../kernel/sharded-rule.ts";
 import { shardOf } from "../kernel/shards.ts";
@@ -29,6 +31,9 @@ export interface ShardMemberWorld {
   stopped(): void;
   /** It has become the home of one. */
   gained?(type: string, shard: number): void;
+  /** These are about to be stopped, because their shard moves; and then it lives there. */
+  leaving?(type: ActorType, shard: number, actors: readonly Activation[]): void;
+  moved?(type: string, shard: number, address: string): void;
 }
 
 /** Hand-overs are over by then, and leaders have changed. */
@@ -253,6 +258,8 @@ export class ShardMember {
     const isHeld = region.held.has(shard);
     region.lives(shard, host);
     if (!isHeld && region.held.has(shard)) this.#world.gained?.(type, shard);
+    const elsewhere = region.belief(shard);
+    if (elsewhere !== undefined) this.#world.moved?.(type, shard, elsewhere.address);
   }
 
   /** May one of its actors come to life here? `wait`: this host is its home, but it is about to move. */
@@ -276,8 +283,11 @@ export class ShardMember {
     if (known?.byShard !== undefined && sharded !== undefined) {
       const { handOffMs } = sharded.rule;
       const begun = clock.monotonic();
-      await catalog.letGo(known.byShard.leavingWith(shard), handOffMs);
-      wasForced = clock.monotonic() - begun >= handOffMs;
+      const actors = known.byShard.leavingWith(shard);
+      this.#world.leaving?.(known, shard, actors);
+      await catalog.letGo(actors, handOffMs);
+      // A timer may be a hair early.
+      wasForced = clock.monotonic() - begun >= handOffMs - 1;
     }
     const move = region.stopped(shard);
     this.#world.stopped();

@@ -60,6 +60,17 @@ const moveTo = async (app: App, type: typeof Slow | typeof Clinging, host: strin
 const isKept = (app: App, type: typeof Slow) => async () => (await app.shards(type).view()).moving.length > 0;
 
 describe("a shard that moves", () => {
+  it("has actors that were used lately in memory at its new home, before somebody calls them", async () => {
+    await using apps = new TestApps();
+    const [one, two] = await open(apps, Slow);
+    const ids = Array.from({ length: 50 }, (_, i) => `id-${i}`);
+    await Promise.all(ids.map((id) => one.actor(Slow, id).add()));
+    await one.shards(Slow).allocate({ 0: "two", 1: "two", 2: "two", 3: "two" });
+    await eventually(async () => activeOn(two, "Slow") === ids.length + 1, "all of them are there");
+    assert.equal(activeOn(one, "Slow"), 0);
+    assert.deepEqual(new Set(await Promise.all(ids.map((id) => two.actor(Slow, id).add()))), new Set([2]));
+  });
+
   it("waits for a turn that ends in time, whose caller gets its answer; newer calls run after it, elsewhere", async () => {
     await using apps = new TestApps();
     const [one, two] = await open(apps, Slow);
