@@ -9,7 +9,7 @@ import { PLAIN } from "./application.ts";
 import { makeCall } from "./callers.ts";
 import type { Checker } from "./checkers/checker.ts";
 import { demandReminders } from "./heal-reminders.ts";
-import { demandShards } from "./heal-shards.ts";
+import { demandRemembered, demandShards } from "./heal-shards.ts";
 import { demandWorkflows } from "./heal-workflows.ts";
 import type { Operation } from "./observer.ts";
 import type { PlannedCall } from "./plan.ts";
@@ -34,6 +34,7 @@ export async function demand(stage: Stage, checkers: readonly Checker[], until: 
   }
   await settle(stage, until);
   if (stage.violations.length > 0) return;
+  await demandRemembered(stage, until);
   await probe(stage, until);
   await answers(stage, until);
   await agreement(stage, until);
