@@ -40,6 +40,7 @@ export class ActivityMock<F extends ActivityFunction> {
   readonly name: string;
   readonly #now: () => number;
   readonly #restored: () => void;
+  #isRestored = false;
   readonly #calls: Writable<ActivityCall<F>>[] = [];
   #standIn: ActivityStandIn<F> | undefined;
   #failures = 0;
@@ -59,6 +60,7 @@ export class ActivityMock<F extends ActivityFunction> {
 
   /** From now on it does this. */
   does(standIn: ActivityStandIn<F>): this {
+    this.#checkInPlace();
     this.#standIn = standIn;
     return this;
   }
@@ -71,6 +73,7 @@ export class ActivityMock<F extends ActivityFunction> {
   /** The next attempts fail. */
   fails({ times = Number.POSITIVE_INFINITY, error }: FailureOptions = {}): this {
     if (!(times >= 0)) throw new LimpetError("OPTION_INVALID", `fails: times is ${times}; count them from 0`);
+    this.#checkInPlace();
     this.#failures = times;
     this.#error = error ?? new LimpetError("ACTIVITY_FAILED", `${this.name} fails, as the test wants it to`);
     return this;
@@ -83,7 +86,16 @@ export class ActivityMock<F extends ActivityFunction> {
 
   /** The activity itself runs again, and nothing is recorded any more. */
   restore(): void {
+    if (this.#isRestored) return;
+    this.#isRestored = true;
     this.#restored();
+  }
+
+  /** Whoever goes on with one that was taken away would wonder why nothing happens. */
+  #checkInPlace(): void {
+    if (!this.#isRestored) return;
+    const said = "was restored, so it does nothing any more; app.mock() gives a new one";
+    throw new LimpetError("OPTION_INVALID", `the mock of ${this.name} ${said}`);
   }
 
   /** One attempt. */

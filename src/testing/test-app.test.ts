@@ -102,6 +102,12 @@ describe("a mock", () => {
     await app.advance("1d");
     assert.equal(await handle.result(), "paid 7");
     assert.equal(charging.calls.length, 0);
+    assert.throws(() => charging.hangs(), { code: "OPTION_INVALID" });
+    app.mock(charge).returns("again");
+    charging.restore();
+    const other = await app.workflows.start(pay, { input: 7 });
+    await app.advance("1d");
+    assert.equal(await other.result(), "again", "it takes away nobody else");
   });
 
   it("of what is no activity of the test is refused", async () => {
