@@ -6,13 +6,14 @@ import type { SchedulerMessage, ShardReport, TableHost, TypeTable } from "../pla
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { ShardHomeChange, ShardHomeRow } from "../ports/shards.ts";
-import { Advice, type AdviceEffect } from "../sharding/advice.ts";
+import { Advice } from "../sharding/advice.ts";
 import { leastShards } from "../sharding/least-shards.ts";
 import type { ShardEffect, ShardHost } from "../sharding/shard-effects.ts";
 import { type Left, readLeft } from "../sharding/steering-rows.ts";
 import { checkedHome, checkedMoves, compareBuilds, type Region } from "../sharding/strategy.ts";
 import { TypeShards } from "../sharding/type-shards.ts";
 import { HomesToTell } from "./homes-to-tell.ts";
+import { OwnStrategies } from "./own-strategies.ts";
 import type { SchedulerInstruments } from "./scheduler-instruments.ts";
 import { ShardCensus } from "./shard-census.ts";
 import { type MoveRecord, type ShardedType, strategyOf } from "./sharded-type.ts";
@@ -45,12 +46,14 @@ export class ShardLeader {
   /** What the leader before left behind, of types that nobody has spoken of yet. */
   readonly #left: Map<string, Left>;
   readonly census = new ShardCensus();
+  readonly #own: OwnStrategies;
   /** Of those that went last, for people. */
   readonly #addresses = new Map<string, string>();
 
   constructor(world: ShardLeaderWorld, homes: readonly ShardHomeRow[]) {
     this.#world = world;
     this.#left = readLeft(homes);
+    this.#own = new OwnStrategies(world);
   }
 
   get types(): ReadonlyMap<string, ShardedType> {
@@ -194,7 +197,12 @@ export class ShardLeader {
         return shards.stopped(message.shard, message.move, host, message.wasForced, now);
       case "shardAdvice": {
         const said = message.choices.map(({ shard, incarnation }) => ({ shard, to: incarnation }));
-        return this.#advised(message.type, known, advice.answered(message.question, host, said, message.problem), now);
+        return this.#own.follow(
+          message.type,
+          known,
+          advice.answered(message.question, host, said, message.problem),
+          now,
+        );
       }
     }
   }
@@ -203,7 +211,7 @@ export class ShardLeader {
     this.census.tick(now);
     for (const [type, known] of this.#types) {
       const { shards, advice } = known;
-      this.perform(type, [...this.#advised(type, known, advice.tick(now), now), ...shards.tick(now)], now);
+      this.perform(type, [...this.#own.follow(type, known, advice.tick(now), now), ...shards.tick(now)], now);
     }
   }
 
@@ -227,7 +235,7 @@ export class ShardLeader {
     }
     telling.flush();
     if (known.strategy !== undefined) return;
-    const more = this.#advised(type, known, known.advice.flush(this.#advisers(type), now), now);
+    const more = this.#own.ask(type, known, now);
     if (more.length > 0) this.perform(type, more, now);
   }
 
@@ -280,15 +288,8 @@ export class ShardLeader {
         }
         const regions = shards.regions();
         const { moving } = shards;
-        return shards.proposed(
-          checkedMoves(
-            attempt(() => strategy.moves(regions, moving)),
-            regions,
-            moving,
-            MOST,
-          ),
-          now,
-        );
+        const said = attempt(() => strategy.moves(regions, moving));
+        return shards.proposed(checkedMoves(said, regions, moving, Number.POSITIVE_INFINITY), now);
       }
       case "save": {
         const { shard, host } = effect;
@@ -321,59 +322,6 @@ export class ShardLeader {
     if (known !== undefined) this.perform(type, known.shards.saved(shard, host, now), now);
   }
 
-  // ——— The application's own strategy.
-
-  /** Those that bring it, the newest build first. */
-  #advisers(type: string): string[] {
-    return [...this.#world.hosts()]
-      .filter(({ stream, sharded }) => stream !== undefined && sharded.get(type)?.strategy.kind === "own")
-      .sort((a, b) => compareBuilds(b.build, a.build))
-      .map(({ incarnation }) => incarnation);
-  }
-
-  #advised(type: string, known: ShardedType, effects: readonly AdviceEffect[], now: number): ShardEffect[] {
-    return effects.flatMap((effect) => this.#advisedOne(type, known, effect, now));
-  }
-
-  #advisedOne(type: string, known: ShardedType, effect: AdviceEffect, now: number): ShardEffect[] {
-    const { shards } = known;
-    const { namespace, send, log, instruments } = this.#world;
-    switch (effect.kind) {
-      case "ask": {
-        const { question, wanted, host } = effect;
-        const regions = shards.regions();
-        const moving = [...shards.moving];
-        send(this.#streamsOf([host]), { kind: "shardAdvise", question, type, regions, moving, wanted });
-        return [];
-      }
-      case "homes": {
-        const regions = shards.regions();
-        return effect.homes.flatMap(({ shard, to }) => {
-          const host = checkedHome(to, regions);
-          if (host === undefined) return regions.length === 0 ? [] : this.#fallBack(known, shard, regions);
-          return shards.chosen(shard, host);
-        });
-      }
-      case "moves": {
-        const { moving } = shards;
-        return shards.proposed(checkedMoves(effect.moves, shards.regions(), moving, MOST), now);
-      }
-      case "fault": {
-        known.faults++;
-        instruments.strategyFailed(namespace, type, effect.fault);
-        const { fault, why } = effect;
-        log.warn("a strategy of shards could not be followed", { namespace, type, fault, why });
-        return [];
-      }
-    }
-  }
-
-  #fallBack({ shards }: ShardedType, shard: number, regions: readonly Region[]): ShardEffect[] {
-    const host = FALLBACK.home(shard, regions, undefined);
-    (regions.find(({ incarnation }) => incarnation === host)!.shards as number[]).push(shard);
-    return shards.chosen(shard, host);
-  }
-
   // ——— Names.
 
   tableHost(incarnation: string): TableHost | undefined {
@@ -394,9 +342,6 @@ export class ShardLeader {
     }
   }
 }
-
-/** As many as the strategy wants; how many may move at once is looked at by who moves them. */
-const MOST = Number.POSITIVE_INFINITY;
 
 /** Code of others: whatever it throws, it has said nothing. */
 function attempt(ask: () => unknown): unknown {
