@@ -129,3 +129,77 @@ test("each waits for as long as it should, also when others are in more of a hur
   assert.equal(left.length, 4);
   assert.equal(clock.alarms.size, 0);
 });
+
+test("calls to one actor leave together in the order they came, whoever of them is due", () => {
+  const clock = new StandingClock();
+  const left: Turn[] = [];
+  const room = new WaitingRoom(clock, { leave: (turn) => void left.push(turn), problem });
+  const [first, second, other] = [callTo("a", clock), callTo("a", clock), callTo("b", clock)];
+  room.add(first, 200);
+  room.add(second, 5);
+  room.add(other, 200);
+  clock.pass(5);
+  assert.deepEqual(left, [first, second]);
+  assert.equal(room.size, 1);
+});
+
+test("who has to wait again stands in front of those who came later, and they do not leave before it", () => {
+  const clock = new StandingClock();
+  const [first, second] = [callTo("a", clock), callTo("a", clock)];
+  const left: Turn[] = [];
+  let isOpen = false;
+  const room = new WaitingRoom(clock, {
+    leave(turn) {
+      if (!isOpen || room.isBehind(turn)) room.add(turn);
+      else left.push(turn);
+    },
+    problem,
+  });
+  room.add(first);
+  room.add(second);
+  room.release("Cart");
+  assert.deepEqual(left, []);
+  assert.equal(room.isBehind(second), true);
+  assert.equal(room.isBehind(first), false);
+  isOpen = true;
+  room.release("Cart");
+  assert.deepEqual(left, [first, second]);
+});
+
+test("what is called by one that leaves stands behind those that are still to leave, and follows them", () => {
+  const clock = new StandingClock();
+  const [first, second, third] = [callTo("a", clock), callTo("a", clock), callTo("a", clock)];
+  const left: Turn[] = [];
+  const arrive = (turn: Turn): void => {
+    room.number(turn);
+    if (room.isBehind(turn)) room.add(turn);
+    else left.push(turn);
+  };
+  const room = new WaitingRoom(clock, {
+    leave(turn) {
+      arrive(turn);
+      if (turn === first) arrive(third);
+    },
+    problem,
+  });
+  room.add(first);
+  room.add(second);
+  room.release("Cart");
+  assert.deepEqual(left, [first, second, third]);
+  assert.equal(room.size, 0);
+});
+
+test("those who wait for a shard leave when it is clear where that lives, and others stay", () => {
+  const clock = new StandingClock();
+  const left: Turn[] = [];
+  const leave = (turn: Turn): void => void left.push(turn);
+  const shardOf = ({ id }: Turn): number | undefined => (id === "?" ? undefined : Number(id));
+  const room = new WaitingRoom(clock, { leave, problem, shardOf });
+  const [one, two, unknown] = [callTo("1", clock), callTo("2", clock), callTo("?", clock)];
+  for (const turn of [one, two, unknown]) room.add(turn);
+  room.release("Cart", 1);
+  assert.deepEqual(left, [one, unknown]);
+  assert.equal(room.waiting("Cart"), 1);
+  room.releaseAll();
+  assert.deepEqual(left, [one, unknown, two]);
+});
