@@ -29,8 +29,8 @@ export const SHARDS: readonly Bug[] = [
     changes: [
       {
         file: "src/nodes/shard-member.ts",
-        before: "await catalog.letGo(known.byShard.leavingWith(shard), handOffMs);",
-        after: "void catalog.letGo(known.byShard.leavingWith(shard), handOffMs);",
+        before: "await catalog.letGo(actors, handOffMs);",
+        after: "void catalog.letGo(actors, handOffMs);",
       },
     ],
   },
