@@ -290,6 +290,9 @@ describe("whoever waits for a workflow", () => {
     await one.advance("1s");
     await one.stop();
     await Promise.all(told);
+    for (const late of [() => handle.cancel(), () => handle.result(), () => one.workflows.start(waits)]) {
+      await assert.rejects(late, hasCode("STOPPING"), "nothing is tried for long");
+    }
     await using other = await testLimpet({ workflows: [waits], stateStore: store });
     const same = other.workflows.get(waits, "w");
     await same.signal(go, 5);

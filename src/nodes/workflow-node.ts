@@ -102,6 +102,8 @@ export class WorkflowNode {
   readonly #updates: UpdateWatch;
   #servesTimers = false;
   #isStarted = false;
+  /** Nobody tries any more what the store, which is closed next, could not answer. */
+  #stopped: LimpetError | undefined;
   #unwatch: (() => void) | undefined;
   #unwatchReminders: (() => void) | undefined;
 
@@ -311,12 +313,14 @@ export class WorkflowNode {
       "STOPPING",
       "this process stops; the workflow goes on, and another one can be asked",
     );
+    this.#stopped = stopping;
     this.#ends.stop(stopping);
     this.#updates.stop(stopping);
     this.#questions.stop(stopping);
   }
 
   async #start(start: RunStart, started: Started, at: number): Promise<StartOutcome> {
+    if (this.#stopped !== undefined) throw this.#stopped;
     if (this.#isStarted) this.#serveTimers();
     const here = await this.worker.startHere(start, started, at);
     const outcome = here ?? (await this.#store.start([start]))[0]!;
@@ -329,6 +333,7 @@ export class WorkflowNode {
   }
 
   async #arrive(arrival: Arrival): Promise<{ readonly ref: number; readonly runId: string }> {
+    if (this.#stopped !== undefined) throw this.#stopped;
     const outcome = await sendTo(this.#store, arrival);
     if (outcome.kind === "closed") throw closed(arrival.workflowId, outcome.status);
     if (!this.worker.nudgeRun(outcome.ref)) {
