@@ -32,6 +32,8 @@ export interface RouterWorld {
   readonly placement: Placement;
   readonly links: Links;
   readonly clock: Clock;
+  /** A call to a sharded type was refused because too many wait already. */
+  refused?(type: string): void;
 }
 
 export class Router implements Routes, Dispatcher, LinkService {
@@ -43,19 +45,19 @@ export class Router implements Routes, Dispatcher, LinkService {
   readonly #underway = new Underway();
   /** By type and address: since when a host is in no table any more to which calls are under way that others wait for. */
   readonly #leavers = new Map<string, number>();
-  /** Calls to sharded types that were refused because too many wait already, by type. */
-  readonly #refused = new Map<string, number>();
+  readonly #refused: ((type: string) => void) | undefined;
   /** Turns of this host that other hosts know by number, and how many calls of theirs are there. */
   readonly #abroad = new Map<number, { readonly turn: Turn; calls: number }>();
   #lastNumber = 0;
   /** Calls that are on other hosts. */
   #departed = 0;
 
-  constructor(catalog: Catalog, { placement, links, clock }: RouterWorld) {
+  constructor(catalog: Catalog, { placement, links, clock, refused }: RouterWorld) {
     this.#catalog = catalog;
     this.#placement = placement;
     this.links = links;
     this.#clock = clock;
+    this.#refused = refused;
     this.#room = new WaitingRoom(clock, {
       leave: (turn) => catalog.deliver(turn),
       problem: () => placement.problem,
@@ -68,16 +70,16 @@ export class Router implements Routes, Dispatcher, LinkService {
     return this.#room.size;
   }
 
-  /** Calls to a sharded type that wait here until it is clear where they go, and how many were refused because too many did. */
-  buffered(type: string): { readonly waiting: number; readonly refused: number } {
-    return { waiting: this.#room.waiting(type), refused: this.#refused.get(type) ?? 0 };
+  /** Calls of a type that wait here until it is clear where they go. */
+  buffered(type: string): number {
+    return this.#room.waiting(type);
   }
 
   #full(type: string): LimpetError {
     const many = `${LIMITS.waitingRoom} calls`;
     if (!this.#placement.isSharded(type))
       return new LimpetError("NOT_READY", `${many} already wait for a host of ${type}`);
-    this.#refused.set(type, (this.#refused.get(type) ?? 0) + 1);
+    this.#refused?.(type);
     return new LimpetError("BUFFER_FULL", `${many} already wait here until it is clear where shards of ${type} live`);
   }
 

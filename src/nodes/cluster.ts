@@ -23,7 +23,7 @@ import { Membership } from "./membership.ts";
 import { hostedTypes } from "./roles.ts";
 import { SchedulerNode } from "./scheduler-node.ts";
 import { ShardCompanions } from "./shard-companions.ts";
-import { measureShards } from "./shard-gauges.ts";
+import { countRefused, measureShards } from "./shard-gauges.ts";
 import { RememberedActors, type ShardKnowledge, type Standing } from "./shard-remembered.ts";
 import { inShard } from "./shard-whereabouts.ts";
 import { WatchedSchedulers } from "./watched-schedulers.ts";
@@ -93,7 +93,8 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
   const companions = new ShardCompanions({ clock, catalog, links, standing });
   const remembered = openRemembered(settings, world, membership);
   catalog.remembering = remembered;
-  router = new Router(catalog, { placement: membership, links, clock });
+  const refused = (type: string): void => countRefused(type, namespace, meter);
+  router = new Router(catalog, { placement: membership, links, clock, refused });
   catalog.join(router);
   const cluster = new Cluster(settings, world, { door, links, source, membership, router, remembered, dedicated });
   try {
@@ -286,8 +287,10 @@ export class Cluster {
     const { source } = this.#parts;
     if (source instanceof SchedulerNode) source.measure();
     const { catalog, meter } = this.#world;
-    measureShards(this.#parts.membership.shards, catalog, this.#settings.namespace, meter);
-    this.#parts.membership.sticky.measure();
+    const { membership, router } = this.#parts;
+    const calls = (type: string): number => router.buffered(type);
+    measureShards(membership.shards, calls, catalog, this.#settings.namespace, meter);
+    membership.sticky.measure();
   }
 
   /** Who holds a sticky actor, as the leader knows it; without a leader, as far as is known here. */

@@ -99,6 +99,8 @@ describe("calls to sharded actors", () => {
     );
     const refused = outcomes.filter(({ status }) => status === "rejected") as PromiseRejectedResult[];
     assert.equal(refused.length, 10);
+    assert.match(one.metrics(), /limpet_host_shard_calls_refused_total\{[^}]*type="Ledger"\} 10\n/);
+    assert.match(one.metrics(), /limpet_host_shard_calls_waiting\{[^}]*type="Ledger"\} 0\n/);
     for (const { reason } of refused) assert.ok(isLimpetError(reason, "BUFFER_FULL") && reason.retry === "later");
     assert.equal(await one.actor(Ledger, `id-${many - 1}`).append("me", 1), 1);
   });
