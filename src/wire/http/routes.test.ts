@@ -14,6 +14,13 @@ const refusal = (verb: string, target: string) => {
 test("every path leads to its route, whatever the query says", () => {
   assert.deepEqual(refusal("GET", "/metrics?x=/v1.0"), { kind: "metrics" });
   assert.deepEqual(refusal("GET", "/v1.0/healthz"), { kind: "health" });
+  assert.deepEqual(refusal("POST", "/v1.0/actors/Ca%20rt/method/add?x"), {
+    kind: "message",
+    type: "Ca rt",
+    method: "add",
+  });
+  assert.equal(refusal("GET", "/v1.0/actors/Cart/method/add"), "VERB_NOT_ALLOWED");
+  assert.equal(refusal("POST", "/v1.0/actors/Cart/method/%2e%2e"), "NAME_INVALID");
   assert.deepEqual(refusal("GET", "/v1.0/healthz/outbound"), { kind: "health" });
   assert.deepEqual(refusal("GET", "/v1.0/metadata"), { kind: "metadata" });
   assert.deepEqual(refusal("GET", "/v1.0/inspect/actors?type=Cart"), { kind: "list", query: "type=Cart" });
