@@ -9,11 +9,13 @@ import { Failure, wrongUsage } from "./failure.ts";
 import { shellWord } from "./shell-word.ts";
 import type { Target } from "./target.ts";
 import { safe } from "./terminal.ts";
-import { readAttributes, WORKERS } from "./workflow-listings.ts";
+import { choice, readAttributes, WORKERS } from "./workflow-listings.ts";
 
 export const ACTS = ["start", "signal", "query", "update", "cancel", "terminate", "wake"] as const;
 export type Act = (typeof ACTS)[number];
 
+const IF_RUNNING = ["fail", "existing", "terminate"];
+const IF_ENDED = ["start", "start unless completed", "fail", "existing"];
 const CONTROL = "/v1.0/control/workflows";
 
 export async function steer(context: Context, target: Target, act: Act, id: string | undefined): Promise<void> {
@@ -32,7 +34,8 @@ async function start({ terminal, flags, json }: Context, target: Target, id: str
   const type = textFlag(flags, "start")!;
   const fields = {
     ...{ type, id, queue: textFlag(flags, "queue"), build: textFlag(flags, "build") },
-    ...{ ifRunning: textFlag(flags, "if-running"), ifEnded: textFlag(flags, "if-ended") },
+    ifRunning: choice("if-running", textFlag(flags, "if-running"), IF_RUNNING),
+    ifEnded: choice("if-ended", textFlag(flags, "if-ended"), IF_ENDED),
     ...{ delay: textFlag(flags, "delay"), attributes: readAttributes(flags) },
     ...{ runTimeout: textFlag(flags, "run-timeout"), timeout: textFlag(flags, "total-timeout") },
   };

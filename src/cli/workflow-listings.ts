@@ -56,18 +56,26 @@ export async function showWorkflows(
   }
 }
 
+const STATUSES = ["running", "completed", "failed", "cancelled", "terminated", "timed out", "continued"];
+
 type Filters = Readonly<Record<"type" | "status" | "queue" | "prefix" | "attributes" | "blocked", string | undefined>>;
 
 function readFilters(flags: FlagValues): Filters {
   const attributes = readAttributes(flags);
   return {
     type: textFlag(flags, "type"),
-    status: textFlag(flags, "status")?.replaceAll("-", " "),
+    status: choice("status", textFlag(flags, "status")?.replaceAll("-", " "), STATUSES),
     queue: textFlag(flags, "queue"),
     prefix: textFlag(flags, "prefix"),
     attributes: attributes === undefined ? undefined : JSON.stringify(attributes),
     blocked: flags.blocked === true ? "true" : undefined,
   };
+}
+
+/** One of several words, or nothing. */
+export function choice(flag: string, given: string | undefined, known: readonly string[]): string | undefined {
+  if (given === undefined || known.includes(given)) return given;
+  throw wrongUsage(`--${flag}: ${JSON.stringify(given)} is none of ${known.join(", ")}`);
 }
 
 /** `customer=alice`, `total=12`, `paid=true`; a text that looks like a number stands in quotes: `code="12"`. */

@@ -371,7 +371,6 @@ test("what goes wrong has a code, a hint and the exit code 1", async (t) => {
   assert.match((await failing("o", "--start", "order"))[1]!, /--if-running existing/);
   workflows.problem = new RangeError("too much");
   assert.match((await failing("o", "--update", "pay"))[1]!, /^limpet: update pay of o threw RangeError: too much/);
-  assert.match((await failing("--status", "happy"))[1]!, /status must be one of running, completed/);
 });
 
 test("options that contradict each other are wrong usage, before anybody is asked", async (t) => {
@@ -394,6 +393,9 @@ test("options that contradict each other are wrong usage, before anybody is aske
     [["o", "--runs", "--events"], /--runs and --events are two things to show/],
     [["o", "--workers"], /--workers shows all workers; leave out the id/],
     [["--run", "r"], /--run chooses a run of one workflow: give its id/],
+    [["--status", "open"], /--status: "open" is none of running, completed/],
+    [["o", "--start", "order", "--if-running", "stop"], /--if-running: "stop" is none of fail, existing, terminate/],
+    [["o", "--start", "order", "--if-ended", "again"], /--if-ended: "again" is none of start, start unless completed/],
     [["--attribute", "customer"], /--attribute: "customer" is not name=value/],
     [["--limit", "0"], /--limit: "0" is not a whole number/],
     [[".."], /workflow id must not be "\.\."/],
