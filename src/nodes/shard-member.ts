@@ -277,6 +277,7 @@ export class ShardMember {
 
   async #stop(type: string, shard: number, region: ShardRegion): Promise<void> {
     const { catalog, clock } = this.#world;
+    const stream = this.#stream;
     const known = catalog.types.get(type);
     const sharded = known?.options.sharded;
     let wasForced = false;
@@ -293,5 +294,7 @@ export class ShardMember {
     this.#world.stopped();
     if (move === undefined || this.#regions.get(type) !== region) return;
     this.#stream?.send({ kind: "shardStopped", type, shard, move, wasForced });
+    // Who is on a new stream is not told where it lives unless it asks.
+    if (this.#stream !== stream) this.#ask(type, shard);
   }
 }

@@ -89,7 +89,7 @@ describe("the home of a shard that moves", () => {
     region.lives(1, home("me"));
     assert.equal(region.route(1), "wait", "its actors are still being stopped");
     assert.equal(region.stopped(1), 7);
-    assert.deepEqual(region.joined(), { asks: [], stopped: [{ shard: 1, move: 7 }] }, "now it says so again");
+    assert.deepEqual(region.joined(), { asks: [1], stopped: [{ shard: 1, move: 7 }] }, "now it says so again");
     region.lives(1, home("me"));
     assert.equal(region.route(1), "here");
   });
@@ -124,7 +124,7 @@ describe("a new stream", () => {
     region.gather(1, 7);
     region.stop(1, 7);
     region.stopped(1);
-    assert.deepEqual(region.joined().stopped, [{ shard: 1, move: 7 }]);
+    assert.deepEqual(region.joined(), { asks: [1], stopped: [{ shard: 1, move: 7 }] });
     assert.equal(region.route(1), "wait");
     region.lives(1, home("b"));
     assert.deepEqual(region.joined().stopped, []);

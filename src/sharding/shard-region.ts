@@ -22,7 +22,7 @@ interface Kept {
   actors: "left alone" | "stopping" | "stopped";
 }
 
-/** What is to be said on a new stream. */
+/** What is to be said on a new stream: first what was stopped, then what is asked. */
 export interface Rejoining {
   readonly asks: readonly number[];
   /** Moves for which all actors were stopped here. */
@@ -139,12 +139,12 @@ export class ShardRegion {
     const asks = new Set([...this.#asked, ...this.#homes.keys(), ...this.#held]);
     const stopped: { shard: number; move: number }[] = [];
     for (const [shard, { move, actors }] of this.#kept) {
-      if (actors === "stopped") stopped.push({ shard, move });
-      if (actors !== "left alone") {
+      if (actors === "stopping") {
         asks.delete(shard);
         continue;
       }
-      this.#kept.delete(shard);
+      if (actors === "stopped") stopped.push({ shard, move });
+      else this.#kept.delete(shard);
       if (!this.#held.has(shard)) this.#asked.add(shard);
       asks.add(shard);
     }
