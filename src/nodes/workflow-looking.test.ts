@@ -113,6 +113,29 @@ describe("values", () => {
     assert.deepEqual(both, [["tea"], ["tea", "milk"]]);
   });
 
+  it("the result of an activity is what it was when the activity was done", async () => {
+    const state = { n: 1 };
+    const look = (): { n: number } => {
+      // After it is done, and before that is written.
+      const change = (moments: number): void => {
+        if (moments > 0) queueMicrotask(() => change(moments - 1));
+        else state.n = 2;
+      };
+      change(10);
+      return state;
+    };
+    const looks = workflow("looks", async (ctx) => {
+      const seen = await ctx.activity(look);
+      await ctx.signal(go);
+      return seen;
+    });
+    await using app = await testLimpet({ workflows: [looks], activities: { look } });
+    const handle = await app.workflows.start(looks, { id: "l" });
+    await forget(app as unknown as TestApp);
+    await handle.signal(go, 1);
+    assert.deepEqual(await handle.result(), { n: 1 });
+  });
+
   it("what a side effect gave and what was noted is recorded as it was at that moment", async () => {
     const notes = workflow("notes", async (ctx) => {
       const value = { n: 1 };

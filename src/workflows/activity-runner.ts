@@ -1,6 +1,6 @@
 // Runs one attempt of an activity: the function of the user, with its time limits and what it may say meanwhile.
 import { LimpetError } from "../kernel/errors.ts";
-import { readWire, toWire } from "../kernel/values.ts";
+import { copyValue, readWire, toWire } from "../kernel/values.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { ActivityFunction } from "./context.ts";
 import { checked } from "./definition.ts";
@@ -117,7 +117,8 @@ export class ActivityRunner {
       };
       limits.begin(attempt.limitMs(), options?.heartbeat);
       const result = await Promise.race([runOutside(async () => fn(readWire(attempt.input), context)), limits.over]);
-      const wire = toWire(result, "the result", "RESULT_INVALID");
+      // As it is now: what the activity does with it afterwards is its own affair.
+      const wire = toWire(copyValue(result, "the result", "RESULT_INVALID"), "the result", "RESULT_INVALID");
       checkPayload(wire, "the result");
       this.#counted("completed");
       return wire;
