@@ -41,9 +41,9 @@ test("anything can be thrown", () => {
     },
   };
   assert.equal(travel("words").message, "words");
-  assert.equal(travel(undefined).message, "the actor threw a value of type undefined");
-  assert.equal(travel(null).message, "the actor threw a value of type object");
-  assert.equal(travel(trap).message, "the actor threw a value of type object");
+  assert.equal(travel(undefined).message, "a value of type undefined was thrown");
+  assert.equal(travel(null).message, "a value of type object was thrown");
+  assert.equal(travel(trap).message, "a value of type object was thrown");
 });
 
 test("a circle of causes ends", () => {

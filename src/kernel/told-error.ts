@@ -65,7 +65,7 @@ function causeOf(thrown: unknown, depth: number): { cause?: ToldCause } {
 function messageOf(thrown: unknown): string {
   const message = read(thrown, "message");
   if (typeof message === "string") return message;
-  return typeof thrown === "string" ? thrown : `the actor threw a value of type ${typeof thrown}`;
+  return typeof thrown === "string" ? thrown : `a value of type ${typeof thrown} was thrown`;
 }
 
 function nameOf(thrown: unknown): { name: string; code?: string | number } {

@@ -141,8 +141,8 @@ test("what an actor threw is 500 ACTOR_FAILED with its name, code and message, w
     { ...failed, message: "out of tea", error: { name: "RangeError", code: "E_TEA" } },
     { ...failed, message: "x", error: { name: "Error" } },
     { ...failed, message: "just text", error: { name: "Error" } },
-    { ...failed, message: "the actor threw a value of type undefined", error: { name: "Error" } },
-    { ...failed, message: "the actor threw a value of type object", error: { name: "Error" } },
+    { ...failed, message: "a value of type undefined was thrown", error: { name: "Error" } },
+    { ...failed, message: "a value of type object was thrown", error: { name: "Error" } },
   ]);
 });
 
