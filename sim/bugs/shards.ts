@@ -264,18 +264,4 @@ export const SHARDS: readonly Bug[] = [
       },
     ],
   },
-  {
-    name: "shard-moved-without-a-limit-of-time",
-    family: "shards",
-    story:
-      "The leader waits for everybody to keep calls back, however long that takes: one silent host holds up every move.",
-    knownFrom: "Akka, where a hand-off needs the word of every region",
-    changes: [
-      {
-        file: "src/sharding/type-shards.ts",
-        before: "this.#limit(shard, busy, now + this.#settings.handOffMs);",
-        after: "",
-      },
-    ],
-  },
 ];
