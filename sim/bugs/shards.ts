@@ -240,8 +240,8 @@ export const SHARDS: readonly Bug[] = [
     changes: [
       {
         file: "src/sharding/shard-region.ts",
-        before: 'if (actors === "stopped") stopped.push({ shard, move });\n      if (actors !== "left alone") {',
-        after: 'if (actors === "stopping") {',
+        before: 'if (actors === "stopped") stopped.push({ shard, move });\n      else this.#kept.delete(shard);',
+        after: "void move;\n      this.#kept.delete(shard);",
       },
       {
         file: "src/sharding/type-shards.ts",
