@@ -2,6 +2,7 @@
 // time. What is told of hosts, leases and connections is for times in which those are the reason.
 import { type ErrorCode, LimpetError } from "../../src/kernel/errors.ts";
 import type { Turn } from "../observer.ts";
+import type { Player } from "../stage.ts";
 import { Calm } from "./calm.ts";
 import type { CheckerKind } from "./checker.ts";
 import { isSharded, labelOf } from "./looks.ts";
@@ -27,11 +28,15 @@ export const movesLoseNothing: CheckerKind = {
       turnBegan(turn) {
         begun.set(turn.op, turn);
       },
-      answered({ token, call, outcome, beganAt }) {
+      answered({ token, call, namespace, outcome, beganAt }) {
         if (!isSharded(stage.plan, call.type) || outcome === undefined || !("error" in outcome)) return;
         const { error } = outcome;
         if (!(error instanceof LimpetError) || USUAL.has(error.code) || call.how.via !== undefined) return;
         if (!calm.isCalm(stage.now - beganAt)) return;
+        const isHost = ({ planned, types }: Player): boolean =>
+          planned.namespace === namespace && types.includes(call.type);
+        // Nobody in its namespace has the type.
+        if (error.code === "NO_HOST" && !stage.players.some(isHost)) return;
         if (error.code === "CALL_CANCELLED" && call.how.cancelMs !== undefined) return;
         const turn = begun.get(token);
         const isCutOff = error.code === "CALL_CANCELLED" && turn !== undefined;
