@@ -11,6 +11,8 @@ import type { Player, Stage } from "./stage.ts";
 type Until = (ms: number, isDone?: () => boolean) => Promise<void>;
 
 const LOOK_MS = 200;
+/** Longer than anybody waits for an answer of the leader. */
+const ASK_MS = 15_000;
 /** A hand-over in calm times, but for the turns that it waits for: those of the chaos are over. */
 const MOVE_MS = 500;
 
@@ -32,7 +34,7 @@ export async function demandShards(stage: Stage, until: Until): Promise<void> {
       ({ problem, rows } = seen);
       isOver = true;
     });
-    await until(stage.now + 1_000, () => isOver);
+    await until(stage.now + ASK_MS, () => isOver);
     const now = JSON.stringify(rows);
     if (now !== before) since = stage.now;
     before = now;
@@ -133,7 +135,7 @@ export async function demandRemembered(stage: Stage, until: Until): Promise<void
       problem = found;
       isOver = true;
     });
-    await until(stage.now + 1_000, () => isOver);
+    await until(stage.now + ASK_MS, () => isOver);
     if (problem !== "") await until(stage.now + LOOK_MS);
   }
   if (problem !== "") stage.violation("remembered actors run", problem);
@@ -209,7 +211,8 @@ async function look(stage: Stage): Promise<{ readonly problem: string; readonly 
 
 /** The leader has nothing on its way, and everything is where somebody said it shall be. */
 async function led(stage: Stage): Promise<string> {
-  for (const { namespace, door } of [...upHosts(stage)]) {
+  const doors = new Map([...upHosts(stage)].map(({ namespace, door }) => [namespace, door]));
+  for (const [namespace, door] of doors) {
     for (const type of Object.keys(stage.plan.sharded ?? {})) {
       const isHome = ({ types, planned }: Player): boolean => types.includes(type) && planned.namespace === namespace;
       if (!stage.players.some(isHome)) continue;
