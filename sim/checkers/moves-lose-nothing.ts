@@ -37,6 +37,8 @@ export const movesLoseNothing: CheckerKind = {
           planned.namespace === namespace && types.includes(call.type);
         // Nobody in its namespace has the type.
         if (error.code === "NO_HOST" && !stage.players.some(isHost)) return;
+        // Who stops tells its own callers so; those of others are sent on.
+        if (error.code === "STOPPING" && !isReady(stage.player(call.from))) return;
         if (error.code === "CALL_CANCELLED" && call.how.cancelMs !== undefined) return;
         const turn = begun.get(token);
         const isCutOff = error.code === "CALL_CANCELLED" && turn !== undefined;
@@ -46,6 +48,8 @@ export const movesLoseNothing: CheckerKind = {
     };
   },
 };
+
+const isReady = ({ host }: Player): boolean => host.isUp && host.app.host.status().ready;
 
 /** Clocks differ a little. */
 const SHORT = 0.9;
