@@ -15,7 +15,7 @@ import type { Catalog, Routes } from "./catalog.ts";
 import { type Cause, DistantTurn } from "./cause.ts";
 import { Departure, type Dispatcher } from "./departure.ts";
 import { cancelled, Turn } from "./turn.ts";
-import { Underway } from "./underway.ts";
+import { type Lane, Underway } from "./underway.ts";
 import { WaitingRoom } from "./waiting-room.ts";
 
 /** Another host's table is about to change like ours, or ours like its. */
@@ -109,7 +109,8 @@ export class Router implements Routes, Dispatcher, LinkService {
   }
 
   isQuiet(type: string, id: string): boolean {
-    return !this.#underway.has(type, id) && !this.#room.has(type, id, this.#placement.shardOf(type, id));
+    const shard = this.#placement.shardOf(type, id);
+    return !this.#underway.has(type, id, shard) && !this.#room.has(type, id, shard);
   }
 
   /** Tables have changed, or there is a lease again. Empty: all of them. */
@@ -175,13 +176,14 @@ export class Router implements Routes, Dispatcher, LinkService {
   }
 
   #isBehind(turn: Turn, route: Route): boolean {
-    const counts = (address: string): boolean => this.#mayAnswer(turn.type.name, address);
+    if (this.#room.size > 0 && this.#room.isBehind(turn)) return true;
+    if (route === HERE && this.#underway.isEmpty) return false;
     const to = typeof route === "string" ? route : undefined;
-    return this.#room.isBehind(turn) || this.#underway.waitsFor(turn, to, counts);
+    return this.#underway.waitsFor(turn, to, this.#placement.shardOf(turn.type.name, turn.id), this.#mayAnswer);
   }
 
   /** What a host that has left the table was sent has been done by now, or never will be; but its last words may still be on their way. */
-  #mayAnswer(type: string, address: string): boolean {
+  readonly #mayAnswer = (type: string, address: string): boolean => {
     const key = `${type} ${address}`;
     if (this.#placement.isHost(type, address)) {
       this.#leavers.delete(key);
@@ -191,7 +193,7 @@ export class Router implements Routes, Dispatcher, LinkService {
     const since = this.#leavers.get(key) ?? now;
     this.#leavers.set(key, since);
     return now - since < LAST_WORDS_MS;
-  }
+  };
 
   /** What is told of an actor that moved away is true for good, so it is not told before the actor is gone from here. */
   #turnBack(turn: Turn, turnBack: () => void): void {
@@ -248,8 +250,13 @@ export class Router implements Routes, Dispatcher, LinkService {
     invariant(to !== this.#placement.address, "a host does not call itself over the network");
     this.#catalog.types.get(turn.type.name)?.instruments.remote.add(1);
     this.#departed++;
-    if (turn.arrival > 0 && this.#placement.isSharded(turn.type.name)) this.#underway.left(turn, to);
-    new Departure(turn, to, this.#placement.isSticky(turn.type.name), this);
+    if (turn.lane !== undefined) this.#underway.left(turn, to, undefined);
+    else if (turn.arrival > 0 && this.#placement.isSharded(turn.type.name)) {
+      this.#underway.left(turn, to, this.#placement.shardOf(turn.type.name, turn.id));
+    }
+    // Where a shard lives that is known only the leader says.
+    const isNews = typeof turn.lane?.key !== "number" && this.#placement.isSticky(turn.type.name);
+    new Departure(turn, to, isNews, this);
   }
 
   describe(turn: Turn): RemoteCall {
@@ -362,9 +369,10 @@ export class Router implements Routes, Dispatcher, LinkService {
 
   arrived(turn: Turn, at: string): void {
     this.#departed--;
-    if (turn.arrival > 0 && this.#underway.landed(turn, at)) {
-      this.#leavers.delete(`${turn.type.name} ${at}`);
-      this.#followed(turn);
+    const followed = this.#underway.landed(turn, at);
+    if (followed !== undefined) {
+      this.#leavers.delete(`${followed.type} ${at}`);
+      this.#followed(followed);
     }
     const { parent } = turn;
     for (let at: Cause | undefined = parent; at !== undefined; at = at.parent) {
@@ -375,8 +383,11 @@ export class Router implements Routes, Dispatcher, LinkService {
   }
 
   /** Those that waited for it may go, once it is clear what becomes of it: it may have to go elsewhere, and goes first. */
-  #followed({ type, id }: Turn): void {
-    void Promise.resolve().then(() => this.#room.releaseOne(type.name, id));
+  #followed({ type, key }: Lane): void {
+    void Promise.resolve().then(() => {
+      if (typeof key === "number") this.#room.release(type, key);
+      else this.#room.releaseOne(type, key);
+    });
   }
 
   #parentOf(causes: readonly RemoteCause[]): Cause | undefined {

@@ -3,36 +3,50 @@ import { test } from "node:test";
 import type { Turn } from "./turn.ts";
 import { Underway } from "./underway.ts";
 
-const callTo = (id: string, arrival: number): Turn => ({ type: { name: "Cart" }, id, arrival }) as Turn;
+const callTo = (id: string): Turn => ({ type: { name: "Cart" }, id }) as Turn;
 const counts = (): boolean => true;
 
-test("a call waits for older ones that are on their way elsewhere, and for no others", () => {
-  const underway = new Underway();
-  const [first, second] = [callTo("a", 1), callTo("a", 2)];
-  underway.left(first, "old:1");
-  assert.equal(underway.waitsFor(second, "new:1", counts), true);
-  assert.equal(underway.waitsFor(second, undefined, counts), true);
-  assert.equal(underway.waitsFor(second, "old:1", counts), false, "one connection keeps the order");
-  assert.equal(
-    underway.waitsFor(second, "new:1", () => false),
-    false,
-    "that host is gone",
-  );
-  assert.equal(underway.waitsFor(callTo("b", 3), "new:1", counts), false);
-  assert.equal(underway.waitsFor(callTo("a", 0), "new:1", counts), false, "it is older");
-});
+for (const shard of [7, undefined]) {
+  const what = shard === undefined ? "an actor whose shard nobody knows" : "a shard";
 
-test("the last one that comes back tells whether somebody waited for it", () => {
-  const underway = new Underway();
-  const [first, second, third] = [callTo("a", 1), callTo("a", 2), callTo("a", 3)];
-  underway.left(first, "old:1");
-  underway.left(second, "old:1");
-  underway.waitsFor(third, "new:1", counts);
-  assert.equal(underway.landed(first, "old:1"), false);
-  assert.equal(underway.landed(second, "old:1"), true);
-  assert.equal(underway.landed(second, "old:1"), false);
-  assert.equal(underway.has("Cart", "a"), false);
-  underway.left(third, "new:1");
-  assert.equal(underway.has("Cart", "a"), true);
-  assert.equal(underway.landed(third, "new:1"), false, "nobody waited");
-});
+  test(`a call to ${what} waits for those that are on their way elsewhere, and for no others`, () => {
+    const underway = new Underway();
+    assert.equal(underway.waitsFor(callTo("a"), "new:1", shard, counts), false);
+    underway.left(callTo("a"), "old:1", shard);
+    assert.equal(underway.waitsFor(callTo("a"), "new:1", shard, counts), true);
+    assert.equal(underway.waitsFor(callTo("a"), undefined, shard, counts), true);
+    assert.equal(underway.waitsFor(callTo("a"), "old:1", shard, counts), false, "one connection keeps the order");
+    assert.equal(
+      underway.waitsFor(callTo("a"), "new:1", shard, () => false),
+      false,
+      "that host is gone",
+    );
+    assert.equal(underway.waitsFor(callTo("b"), "new:1", shard && shard + 1, counts), false);
+  });
+
+  test(`the last call to ${what} that comes back tells whether somebody waited for it`, () => {
+    const underway = new Underway();
+    const [first, second, third] = [callTo("a"), callTo("a"), callTo("a")];
+    underway.left(first, "old:1", shard);
+    underway.left(second, "old:1", shard);
+    underway.waitsFor(third, "new:1", shard, counts);
+    assert.equal(underway.landed(first, "old:1"), undefined);
+    assert.equal(underway.landed(second, "old:1")?.key, shard ?? "a");
+    assert.equal(underway.landed(second, "old:1"), undefined);
+    assert.deepEqual([underway.has("Cart", "a", shard), underway.isEmpty], [false, true]);
+    underway.left(third, "new:1", shard);
+    assert.deepEqual([underway.has("Cart", "a", shard), underway.isEmpty], [true, false]);
+    assert.equal(underway.landed(third, "new:1"), undefined, "nobody waited");
+  });
+
+  test(`calls to ${what} are counted for each address, however it moves`, () => {
+    const underway = new Underway();
+    const turns = ["one:1", "two:1", "one:1", "three:1", "two:1"].map((to) => ({ to, turn: callTo("a") }));
+    for (const { to, turn } of turns) underway.left(turn, to, shard);
+    for (const { to, turn } of turns.slice(0, 4)) underway.landed(turn, to);
+    assert.equal(underway.waitsFor(callTo("a"), "two:1", shard, counts), false);
+    assert.equal(underway.waitsFor(callTo("a"), "one:1", shard, counts), true);
+    assert.equal(underway.landed(turns[4]!.turn, "two:1")?.key, shard ?? "a");
+    assert.equal(underway.isEmpty, true);
+  });
+}
