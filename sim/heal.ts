@@ -81,9 +81,14 @@ async function tablesProblem(stage: Stage): Promise<string> {
     if (strange.length > 0) return strange.map(({ address, state }) => `${address} is ${state}`).join();
     // Types that were taken up again come a moment later. A host sees its own namespace only.
     const mates = stage.players.filter(({ planned }) => planned.namespace === player.planned.namespace);
-    const missing = mates.flatMap(({ host, planned, types }) => {
-      const { address = "" } = host.app.host.status();
-      const own = tables.filter(({ namespace, hosts }) => namespace === planned.namespace && hosts.includes(address));
+    const late = mates.filter(({ host, types }) => {
+      const has = new Set(host.app.host.types().map(({ type }) => type));
+      return !types.every((type) => has.has(type));
+    });
+    if (late.length > 0) return `${late.map(({ host }) => host.name)} has not all of its types yet`;
+    // One that an operator has drained has none for the leader.
+    const missing = hosts.flatMap(({ namespace, address, types }) => {
+      const own = tables.filter((table) => table.namespace === namespace && table.hosts.includes(address));
       const missed = types.filter((name) => !own.some(({ type }) => type === name));
       return missed.map((type) => `${address} is not in the table of ${type}`);
     });
