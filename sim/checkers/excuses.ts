@@ -65,7 +65,10 @@ export class Excuses implements Observer {
       const looks = this.#looks.get(process) ?? [];
       this.#looks.set(process, looks);
       looks.push({ at: now, mono: process.clock.monotonic(), wall: process.clock.now() });
-      while (looks[0]!.at < now - this.#windowMs) looks.shift();
+      // Of one that sleeps, or has just woken up, what was before counts: its clock may have been set meanwhile.
+      const sleep = this.#sleeps.get(process);
+      const from = sleep !== undefined && sleep.until >= now - WAKING_MS - LOOK_MS ? sleep.from : now;
+      while (looks[0]!.at < from - this.#windowMs) looks.shift();
     }
     const { offsetMs } = world.database;
     if (offsetMs !== this.#storeOffset) this.#storeJumpedAt = now;

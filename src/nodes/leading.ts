@@ -112,7 +112,9 @@ export class Leading {
     const { failover, ...settings } = this.#settings;
     const rule = failover === "fast" ? "fast" : "lease";
     const room = new NamespaceController({ ...settings, namespace, term: this.term, failover: rule }, members, until);
-    this.#shards.set(namespace, this.#newShards(namespace, room));
+    const shards = this.#newShards(namespace, room);
+    room.isHome = (incarnation, type) => shards.isHome(incarnation, type);
+    this.#shards.set(namespace, shards);
     return room;
   }
 
@@ -170,7 +172,10 @@ export class Leading {
       this.#world.over("it could not be kept up");
       return;
     }
-    input(this.#shards.get(namespace)!, this.#world.clock.monotonic());
+    const shards = this.#shards.get(namespace)!;
+    input(shards, this.#world.clock.monotonic());
+    const room = this.#namespaces.get(namespace);
+    for (const host of shards.takeRelieved()) this.#feed(namespace, (now) => room?.handedOver(host, now) ?? []);
     this.#arm();
   }
 

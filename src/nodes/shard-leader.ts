@@ -42,6 +42,7 @@ const FALLBACK = leastShards();
 
 export class ShardLeader {
   readonly #world: ShardLeaderWorld;
+  readonly #relieved = new Set<string>();
   readonly #types = new Map<string, ShardedType>();
   /** What the leader before left behind, of types that nobody has spoken of yet. */
   readonly #left: Map<string, Left>;
@@ -67,6 +68,19 @@ export class ShardLeader {
   }
 
   // ——— Hosts.
+
+  isHome(incarnation: string, type: string): boolean {
+    const known = this.#types.get(type);
+    if (known !== undefined) return known.shards.isHome(incarnation);
+    return [...(this.#left.get(type)?.homes ?? [])].some(([, host]) => host === incarnation);
+  }
+
+  /** Those that have let go of a shard since this was asked last. */
+  takeRelieved(): readonly string[] {
+    const relieved = [...this.#relieved];
+    this.#relieved.clear();
+    return relieved;
+  }
 
   /** Something about hosts or tables has changed. */
   look(now: number): void {
@@ -297,6 +311,7 @@ export class ShardLeader {
         return [];
       }
       case "moved":
+        this.#relieved.add(effect.from);
         this.#moved(type, known.moves, effect);
         return [];
     }

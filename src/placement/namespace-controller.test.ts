@@ -96,6 +96,10 @@ class Stage {
     return this.#perform(this.room.saved(incarnation, types, this.now));
   }
 
+  handedOver(incarnation: string): string[] {
+    return this.#perform(this.room.handedOver(incarnation, this.now));
+  }
+
   dead(incarnation: string): string[] {
     return this.#perform(this.room.dead(incarnation, this.now));
   }
@@ -592,6 +596,22 @@ describe("types at run time", () => {
     assert.deepEqual(stage.follow([1, 2], 3, "cart"), ["unlock 3 cart → 1,2", "settled cart", "drop b"]);
     // It only listens now.
     assert.deepEqual(stage.closed(2), ["b removed"]);
+  });
+
+  it("given up by the home of some of their shards stay in its note until it has handed those over", () => {
+    const stage = Stage.settled("ab", "cart");
+    let isHome = true;
+    stage.room.isHome = (incarnation) => incarnation === "b" && isHome;
+    stage.types(2);
+    stage.wait();
+    assert.deepEqual(stage.follow([1, 2], 3, "cart"), ["unlock 3 cart → 1,2", "settled cart"]);
+    assert.equal(stage.held("b"), "cart");
+    // Its actors may run for as long as its lease lasts.
+    assert.deepEqual(stage.closed(2), ["b suspect"]);
+    assert.deepEqual(stage.handedOver("b"), []);
+    isHome = false;
+    assert.deepEqual(stage.handedOver("b"), ["drop b"]);
+    assert.deepEqual(stage.handedOver("nobody"), []);
   });
 
   it("given up and taken back in time cost nothing", () => {

@@ -53,6 +53,9 @@ export class NamespaceController {
   readonly #rounds: TypeRounds;
   readonly sticky: StickyDesk;
 
+  /** It is the home of shards of the type, and so it may hold actors whatever the tables say. Set by who decides about shards. */
+  isHome: (incarnation: string, type: string) => boolean = () => false;
+
   /** `members` are those an earlier leader left behind; they are waited for until `waitUntil` at most. */
   constructor(settings: NamespaceSettings, members: readonly KnownMember[], waitUntil: number) {
     this.#settings = settings;
@@ -398,14 +401,26 @@ export class NamespaceController {
   #settled(type: string, tookMs: number, effects: Effect[]): void {
     effects.push({ kind: "settled", type, tookMs });
     for (const host of this.#connections.holdersOf(type)) {
-      if (!host.types.has(type) && !this.#rounds.mayHold(host, type)) this.#forget(host, effects);
+      if (!host.types.has(type) && !this.#mayHold(host, type)) this.#forget(host, effects);
     }
+  }
+
+  /** It has handed over the last shard it was the home of. */
+  handedOver(incarnation: string, now: number): Effect[] {
+    const effects: Effect[] = [];
+    const host = this.#connections.host(incarnation);
+    if (host !== undefined) this.#forget(host, effects);
+    return this.#finish(effects, now);
+  }
+
+  #mayHold(host: HostRecord, type: string): boolean {
+    return this.#rounds.mayHold(host, type) || this.isHome(host.incarnation, type);
   }
 
   /** Its note need not name what it neither wants to hold nor can. What is being noted now is looked at when that is done. */
   #forget(host: HostRecord, effects: Effect[]): void {
     if (host.saving !== undefined) return;
-    const left = new Set([...host.held].filter((type) => host.types.has(type) || this.#rounds.mayHold(host, type)));
+    const left = new Set([...host.held].filter((type) => host.types.has(type) || this.#mayHold(host, type)));
     if (left.size === host.held.size) return;
     host.held = left;
     this.#connections.refresh(host);

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { shardOf } from "../kernel/shards.ts";
 import { hashedShards } from "./hashed-shards.ts";
 import { leastShards } from "./least-shards.ts";
 import { checkedMoves, compareBuilds, type Move, type Region, type Strategy } from "./strategy.ts";
@@ -26,21 +25,6 @@ function after(regions: readonly Region[], moves: readonly Move[], strategy: Str
     shards: homes.filter(([, home]) => home === one.incarnation).map(([shard]) => shard),
   }));
 }
-
-describe("the shard of an id", () => {
-  it("is the same for ever", () => {
-    assert.deepEqual(
-      ["a", "alice", "order-17"].map((id) => shardOf(id, 1_000)),
-      [835, 68, 482],
-    );
-  });
-
-  it("spreads ids evenly", () => {
-    const counts = new Array<number>(100).fill(0);
-    for (let i = 0; i < 100_000; i++) counts[shardOf(`id-${i}`, 100)]!++;
-    assert.ok(Math.min(...counts) > 800 && Math.max(...counts) < 1_200, `${counts}`);
-  });
-});
 
 describe("least shards", () => {
   it("gives a shard to the host with the fewest", () => {

@@ -83,6 +83,12 @@ export class TypeShards {
     return this.#homes.get(shard);
   }
 
+  /** Of any shard, until it has let go of the last one. */
+  isHome(incarnation: string): boolean {
+    for (const host of this.#homes.values()) if (host === incarnation) return true;
+    return false;
+  }
+
   get homes(): ReadonlyMap<number, string> {
     return this.#homes;
   }
