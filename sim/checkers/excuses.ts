@@ -8,6 +8,8 @@ import { every } from "./looks.ts";
 /** A process that wakes up does at once what it should have done; what happens in the same breath may come first. */
 const WAKING_MS = 50;
 const LOOK_MS = 250;
+/** One after the other, of which each may have consequences. */
+const MOST_SLEEPS = 4;
 /** How much faster or slower than time itself a clock may go. The margin of a lease is 15 %. */
 const MOST_DRIFT = 0.06;
 /** A look at a clock says nothing about less time than this. */
@@ -27,7 +29,8 @@ interface Look {
 export class Excuses implements Observer {
   readonly #stage: Stage;
   readonly #windowMs: number;
-  readonly #sleeps = new Map<Process, Sleep>();
+  /** The latest is the last. */
+  readonly #sleeps = new Map<Process, Sleep[]>();
   readonly #looks = new Map<Process, Look[]>();
   #storeOffset: number;
   #storeJumpedAt = Number.NEGATIVE_INFINITY;
@@ -43,9 +46,13 @@ export class Excuses implements Observer {
 
   slept(process: Process, ms: number): void {
     const { now } = this.#stage;
-    const before = this.#sleeps.get(process);
+    const sleeps = this.#sleeps.get(process) ?? [];
+    this.#sleeps.set(process, sleeps);
+    const before = sleeps.at(-1);
     const isSameNight = before !== undefined && now <= before.until + WAKING_MS;
-    this.#sleeps.set(process, { from: isSameNight ? before.from : now, until: Math.max(now + ms, before?.until ?? 0) });
+    if (isSameNight) before.until = Math.max(now + ms, before.until);
+    else sleeps.push({ from: now, until: now + ms });
+    if (sleeps.length > MOST_SLEEPS) sleeps.shift();
   }
 
   gone(_host: unknown, process: Process): void {
@@ -55,7 +62,8 @@ export class Excuses implements Observer {
 
   #look(): void {
     const { now, players, world } = this.#stage;
-    for (const [process, sleep] of this.#sleeps) {
+    for (const [process, sleeps] of this.#sleeps) {
+      const sleep = sleeps.at(-1)!;
       // It may be woken before its time.
       if (!process.isAsleep && sleep.until > now) sleep.until = now;
     }
@@ -66,7 +74,7 @@ export class Excuses implements Observer {
       this.#looks.set(process, looks);
       looks.push({ at: now, mono: process.clock.monotonic(), wall: process.clock.now() });
       // Of one that sleeps, or has just woken up, what was before counts: its clock may have been set meanwhile.
-      const sleep = this.#sleeps.get(process);
+      const sleep = this.#sleeps.get(process)?.at(-1);
       const from = sleep !== undefined && sleep.until >= now - WAKING_MS - LOOK_MS ? sleep.from : now;
       while (looks[0]!.at < from - this.#windowMs) looks.shift();
     }
@@ -80,11 +88,12 @@ export class Excuses implements Observer {
    * late as the process slept, so that it may take until the next look at the lease to notice.
    */
   overslept(process: Process, marginMs: number, noticesMs = 0): boolean {
-    const sleep = this.#sleeps.get(process);
-    if (sleep === undefined) return false;
     const { now } = this.#stage;
-    const until = process.isAsleep ? now : Math.min(sleep.until, now);
-    return until - sleep.from > marginMs && until >= now - WAKING_MS - LOOK_MS - noticesMs;
+    const sleeps = this.#sleeps.get(process) ?? [];
+    return sleeps.some((sleep, i) => {
+      const until = process.isAsleep && i === sleeps.length - 1 ? now : Math.min(sleep.until, now);
+      return until - sleep.from > marginMs && until >= now - WAKING_MS - LOOK_MS - noticesMs;
+    });
   }
 
   /** Both of its clocks have missed some of the time that has passed: it cannot know how late it is. */
