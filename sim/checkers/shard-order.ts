@@ -4,9 +4,6 @@ import { Calm } from "./calm.ts";
 import type { CheckerKind } from "./checker.ts";
 import { isSharded, labelOf, nameOf } from "./looks.ts";
 
-/** Clocks differ a little. */
-const IN_TIME = 0.9;
-
 export const shardOrder: CheckerKind = {
   name: "in order",
   rule: "in calm times calls of one host to one actor of a shard begin in the order they were made",
@@ -16,8 +13,8 @@ export const shardOrder: CheckerKind = {
     const made = new Map<string, string[]>();
     const keys = new Map<string, string>();
     const madeAt = new Map<string, number>();
-    /** Who is out of time begins no more, though its caller may not have heard of it yet. */
-    const begins = new Map<string, number>();
+    /** By call: a later one that has begun. It may never begin, because it is out of time or refused, and its caller has not heard of it. */
+    const overtakenBy = new Map<string, string>();
     const calm = new Calm(stage);
     return {
       started: calm.started,
@@ -30,7 +27,6 @@ export const shardOrder: CheckerKind = {
         const key = `${process.number} ${nameOf({ namespace, type: call.type, id: call.id })}`;
         keys.set(token, key);
         madeAt.set(token, stage.now);
-        begins.set(token, stage.now + call.timeoutMs * IN_TIME);
         const own = made.get(key) ?? [];
         made.set(key, own);
         own.push(token);
@@ -39,20 +35,22 @@ export const shardOrder: CheckerKind = {
         remove(token);
       },
       turnBegan({ life, op }) {
-        const before = remove(op);
-        if (before === undefined || !calm.isCalm(stage.now - madeAt.get(before)!)) return;
-        report(`${op} begins on ${labelOf(life)} before ${before}, which was made earlier at the same host`);
+        const later = overtakenBy.get(op);
+        if (later !== undefined && calm.isCalm(stage.now - madeAt.get(op)!)) {
+          report(`${later} began on ${labelOf(life)} before ${op}, which was made earlier at the same host`);
+        }
+        for (const before of remove(op)) if (!overtakenBy.has(before)) overtakenBy.set(before, op);
       },
     };
 
-    /** It has begun, or never will. Gives the oldest of those that were made before and have not. */
-    function remove(token: string): string | undefined {
+    /** It has begun, or never will. Gives those that were made before and have not. */
+    function remove(token: string): readonly string[] {
       const key = keys.get(token);
       const own = key === undefined ? undefined : made.get(key);
       const place = own?.indexOf(token) ?? -1;
-      if (own === undefined || place < 0) return undefined;
+      if (own === undefined || place < 0) return [];
       own.splice(place, 1);
-      return own.slice(0, place).find((other) => begins.get(other)! > stage.now);
+      return own.slice(0, place);
     }
   },
 };

@@ -266,7 +266,7 @@ describe("in order", () => {
   });
 
   it("reports one that overtakes another", async () => {
-    await reported(begun(["2", "1", "3"]), /default:2 begins on Crate\/box-\d+ before default:1/);
+    await reported(begun(["2", "1", "3"]), /default:2 began on Crate\/box-\d+ before default:1/);
   });
 
   it("accepts that in bad times", async () => clean(begun(["2", "1", "3"], 1_000)));
