@@ -35,8 +35,8 @@ export const movesLoseNothing: CheckerKind = {
         if (!calm.isCalm(stage.now - beganAt)) return;
         const isHost = ({ planned, types }: Player): boolean =>
           planned.namespace === namespace && types.includes(call.type);
-        // Nobody in its namespace has the type.
-        if (error.code === "NO_HOST" && !stage.players.some(isHost)) return;
+        // Nobody in its namespace has the type, or those who have are about to be gone.
+        if (error.code === "NO_HOST" && !stage.players.some((player) => isHost(player) && isReady(player))) return;
         // Who stops tells its own callers so; those of others are sent on.
         if (error.code === "STOPPING" && !isReady(stage.player(call.from))) return;
         if (error.code === "CALL_CANCELLED" && call.how.cancelMs !== undefined) return;
