@@ -45,6 +45,8 @@ export class RememberedStarter {
   readonly #world: StarterWorld;
   /** Shards to go through, each with the id behind which to begin. */
   readonly #line = new Map<number, string | undefined>();
+  /** All shards of which it was ever told. */
+  readonly #known = new Set<number>();
   /** For each shard that is gone through: who must not be started any more. */
   readonly #scans = new Set<Set<string>>();
   /** On their way to be forgotten. */
@@ -82,9 +84,14 @@ export class RememberedStarter {
 
   /** The host has become the home of this shard. */
   gained(shard: number): void {
+    this.#known.add(shard);
     this.#line.delete(shard);
     this.#line.set(shard, undefined);
     this.#work();
+  }
+
+  knows(shard: number): boolean {
+    return this.#known.has(shard);
   }
 
   /** It has stopped, and is remembered. */

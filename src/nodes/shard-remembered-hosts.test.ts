@@ -68,6 +68,19 @@ const STORES: Record<string, () => Promise<Opened>> = {
   },
 };
 
+describe("remembered actors of a class", () => {
+  it("that the only host gives up and takes up again come back", async () => {
+    class Other extends Actor {}
+    await using apps = new TestApps();
+    const one = await apps.open([Guard, Other]);
+    await Promise.all(ids.map((id) => one.actor(Guard, id).inc()));
+    await one.remove(Guard);
+    assert.ok(await allRun([one], []));
+    await one.add(Guard);
+    await eventually(() => allRun([one], ids), "all of them run again");
+  });
+});
+
 for (const [name, openStore] of Object.entries(STORES)) {
   describe(`remembered actors on hosts with a ${name} store`, () => {
     it("come to life on other hosts, without a call, when theirs stops and when one joins", async () => {

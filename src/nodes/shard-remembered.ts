@@ -115,12 +115,23 @@ export class RememberedActors implements Remembering {
         const some = await shards.rememberedShards(catalog.namespace, name);
         if (this.#isOver) return;
         known.find(name, some);
+        this.#goThrough(name, some);
       } catch (err) {
         log.debug("it could not be read which shards have remembered actors", { type: name, err });
       }
     }
     this.#lookAt = Number.POSITIVE_INFINITY;
     this.#lookIn(LOOK_MS);
+  }
+
+  /** A class that was taken up again finds shards here of which nobody says that they have come. */
+  #goThrough(name: string, shards: readonly number[]): void {
+    const type = this.#world.catalog.types.get(name);
+    if (!type?.isRemembered) return;
+    const starter = this.#starter(type);
+    for (const shard of shards) {
+      if (!starter.knows(shard) && this.#world.known.standing(name, shard) !== "elsewhere") starter.gained(shard);
+    }
   }
 
   /** This host has become the home of a shard. */
