@@ -93,7 +93,7 @@ export function resolveSharded(placement: ShardedPlacement, where: string): Reso
     shards,
     ownShards: placement.shardOf !== undefined,
     strategy: readStrategy(placement, where),
-    movesAtOnce: whole(placement.movesAtOnce, 50, MOST_SHARDS, `${where}.movesAtOnce`),
+    movesAtOnce: whole(placement.movesAtOnce, 5, MOST_SHARDS, `${where}.movesAtOnce`),
     rebalanceMs: duration(placement.rebalance, 10_000, `${where}.rebalance`),
     handOffMs: duration(placement.handOff, 10_000, `${where}.handOff`),
   };

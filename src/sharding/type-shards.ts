@@ -39,7 +39,7 @@ interface Busy {
 /** After hosts came or went it is soon looked whether shards should move; others may come or go in the same moment. */
 const SOON_MS = 500;
 /** While a strategy has more to move, its rounds follow each other. */
-const NEXT_ROUND_MS = 50;
+const NEXT_ROUND_MS = 25;
 /** So many at most. One that never comes to an end, moving to and fro, then has to wait like any other. */
 const ROUNDS_IN_A_ROW = 200;
 
