@@ -31,8 +31,8 @@ export const CALLS: readonly Bug[] = [
     changes: [
       {
         file: "src/actors/router.ts",
-        before: "new Departure(turn, to, this.#placement.isSticky(turn.type.name), this);",
-        after: `const departure = new Departure(turn, to, false, this);
+        before: "new Departure(turn, to, isNews, this);",
+        after: `const departure = new Departure(turn, to, isNews, this);
     this.#clock.after(100, () => {
       if (turn.place === departure) this.links.call(to, this.describe(turn), departure);
     });`,

@@ -123,8 +123,8 @@ export const SHARDS: readonly Bug[] = [
       },
       {
         file: "src/actors/router.ts",
-        before: "return this.#room.isBehind(turn) || this.#underway.waitsFor(turn, to, counts);",
-        after: "return to === undefined && this.#underway.waitsFor(turn, to, counts);",
+        before: "if (this.#room.size > 0 && this.#room.isBehind(turn)) return true;",
+        after: 'if (typeof route === "string") return false;',
       },
     ],
   },
@@ -137,8 +137,8 @@ export const SHARDS: readonly Bug[] = [
     changes: [
       {
         file: "src/actors/router.ts",
-        before: "return this.#room.isBehind(turn) || this.#underway.waitsFor(turn, to, counts);",
-        after: "return this.#room.isBehind(turn) && !this.#underway.waitsFor(turn, to, counts);",
+        before: "if (route === HERE && this.#underway.isEmpty) return false;",
+        after: "if (turn.arrival > 0) return false;",
       },
     ],
   },
