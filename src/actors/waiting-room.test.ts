@@ -203,3 +203,25 @@ test("those who wait for a shard leave when it is clear where that lives, and ot
   room.releaseAll();
   assert.deepEqual(left, [one, unknown, two]);
 });
+
+test("each in a line has a try, also behind one that comes right back, and the order stays", () => {
+  const clock = new StandingClock();
+  const [first, second, third] = ["a", "a", "a"].map((id) => callTo(id, clock)) as [Turn, Turn, Turn];
+  const tried: Turn[] = [];
+  let stays: readonly Turn[] = [first, third];
+  const room: WaitingRoom = new WaitingRoom(clock, {
+    leave(turn) {
+      tried.push(turn);
+      if (stays.includes(turn)) room.add(turn);
+    },
+    problem,
+  });
+  for (const turn of [first, second, third]) room.add(turn);
+  room.release("Cart");
+  assert.deepEqual(tried, [first, second, third]);
+  assert.equal(room.size, 2);
+  stays = [];
+  room.release("Cart");
+  assert.deepEqual(tried.slice(3), [first, third]);
+  assert.equal(room.size, 0);
+});

@@ -201,12 +201,12 @@ export class WaitingRoom implements Place {
   }
 
   /**
-   * Everybody in this line, one by one: who is still here is not overtaken by what the one that leaves may set off. Until the line is empty,
-   * or somebody is in it who has just come back.
+   * Everybody in this line, one by one: who is still here is not overtaken by what the one that leaves may set off. Each has one try, also
+   * behind one that comes right back: a call of another host may be sent back there, when one of this host has to wait.
    */
   #sendOff({ lines }: Bench, id: string): void {
     let last = 0;
-    for (let turn = lines.get(id)?.[0]; turn !== undefined && turn.arrival > last; turn = lines.get(id)?.[0]) {
+    for (let turn = nextIn(lines.get(id), last); turn !== undefined; turn = nextIn(lines.get(id), last)) {
       last = turn.arrival;
       this.#take(turn);
       turn.place = undefined;
@@ -236,6 +236,18 @@ function placeIn(line: readonly Turn[], { arrival }: Turn): number {
   let at = line.length;
   while (at > 0 && line[at - 1]!.arrival > arrival) at--;
   return at;
+}
+
+/** The first that came after that one: who came before has just come back. */
+function nextIn(line: readonly Turn[] | undefined, last: number): Turn | undefined {
+  if (line === undefined || line[0]!.arrival > last) return line?.[0];
+  let [low, high] = [0, line.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (line[middle]!.arrival > last) high = middle;
+    else low = middle + 1;
+  }
+  return line[low];
 }
 
 const full = (type: string): LimpetError =>
