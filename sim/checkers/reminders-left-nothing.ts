@@ -4,6 +4,8 @@ import type { ReminderKey } from "../../src/ports/reminders.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOfKey, rowsOf } from "./reminder-rows.ts";
 
+const SLOW_MS = 1_000;
+
 const actorOf = ({ namespace, type, id }: ReminderKey): string => `${namespace} ${type}/${id}`;
 
 export const remindersLeftNothing: CheckerKind = {
@@ -15,7 +17,12 @@ export const remindersLeftNothing: CheckerKind = {
     let isTheEnd = false;
     // Their deliveries were cut off; whether handlers elsewhere go on they cannot know, so they must not give anything back.
     const cutOff = new Set<string>();
+    /** When a handler that took long has ended, by actor: also of reminders that were set anew meanwhile. */
+    const slowUntil = new Map<string, number>();
     return {
+      reminderEnded({ type, id, beganAt }) {
+        if (stage.now - beganAt > SLOW_MS) slowUntil.set(`${type}/${id}`, stage.now);
+      },
       told({ who, event }) {
         if (isTheEnd && event.startsWith("the lease is over")) cutOff.add(who);
       },
@@ -32,6 +39,7 @@ export const remindersLeftNothing: CheckerKind = {
         for (const { key, op, holder } of rows.current) {
           if (holder?.process !== process || holder.until <= stage.world.database.now || slow.has(actorOf(key)))
             continue;
+          if (stage.now - (slowUntil.get(`${key.type}/${key.id}`) ?? Number.NEGATIVE_INFINITY) < SLOW_MS) continue;
           const left = Math.round(holder.until - stage.world.database.now);
           report(`process ${process.number} has stopped, and has ${labelOfKey(key)} of ${op} for ${left} ms more`);
         }
