@@ -1,37 +1,17 @@
 // The cases of the area `sharding`: what it costs that actors live in shards, and what those feel that move.
 import type { BenchCase, Figure } from "../case.ts";
+import { warmCases } from "../warm-calls.ts";
 import {
   ALLOCATIONS,
-  CALL_RATIO,
   FAILED_CALLS,
-  HASH_CALLS,
   LEADER_TIME,
-  SHARDED_CALLS,
   STALL_OF_MOVED,
   STALL_OF_OTHERS,
   UNTIL_BALANCED,
+  WARM_FIGURES,
 } from "./figures.ts";
 
 const MILLISECONDS: Figure = { unit: "ms", better: "lower" };
-
-const warm = (where: "local" | "remote", inFlight: number): BenchCase => {
-  const rate: Figure = { unit: "calls/s", better: "higher" };
-  const what = where === "local" ? "call in the same process" : "call to another host";
-  return {
-    name: inFlight === 1 ? `${what}, one at a time` : `${what}, ${inFlight} in flight`,
-    figures: {
-      [SHARDED_CALLS]: rate,
-      [HASH_CALLS]: rate,
-      [CALL_RATIO]: { unit: "× hash", better: "higher", goals: { ours: 0.95 } },
-    },
-    ours: {
-      module: "sharding/ours-warm.ts",
-      make: where,
-      params: { actors: inFlight === 1 ? 1 : 1_000, inFlight },
-      postgres: where === "remote",
-    },
-  };
-};
 
 const scaleOut: BenchCase = {
   name: "a third host joins two with 100,000 actors",
@@ -73,10 +53,7 @@ const memory: BenchCase = {
 };
 
 export const shardingCases: readonly BenchCase[] = [
-  warm("local", 1),
-  warm("local", 256),
-  warm("remote", 1),
-  warm("remote", 256),
+  ...warmCases("sharding/ours-warm.ts", WARM_FIGURES),
   scaleOut,
   homes,
   memory,

@@ -1,8 +1,7 @@
 // What the measurements of sharded actors are called. Cases and contenders have these names in common.
 
-export const SHARDED_CALLS = "sharded";
-export const HASH_CALLS = "by hash";
-export const CALL_RATIO = "sharded divided by hash";
+/** Of warm calls: their rate, that of those placed by hash, and the one divided by the other. */
+export const WARM_FIGURES = ["sharded", "by hash", "sharded divided by hash"] as const;
 
 export const ALLOCATIONS = "homes";
 export const LEADER_TIME = "processor time of the leader for each";

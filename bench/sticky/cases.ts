@@ -1,17 +1,16 @@
 // The cases of the area `sticky`: what it costs that actors stay where they are, and what it saves.
 import type { BenchCase, Figure, Params, Peer } from "../case.ts";
+import { warmCases } from "../warm-calls.ts";
 import {
   ACQUISITIONS,
-  CALL_RATIO,
   DRAINED_BY_LEAVING,
   DRAINED_BY_STAYING,
-  HASH_CALLS,
   LEADER_TIME,
   LEADER_TOTAL,
   p50At,
   p99At,
-  STICKY_CALLS,
   UNTIL_GRANTS,
+  WARM_FIGURES,
 } from "./figures.ts";
 
 const MILLISECONDS: Figure = { unit: "ms", better: "lower" };
@@ -22,25 +21,6 @@ const byHash = (module: string, make: string, params: Params): Peer => ({
   make,
   params: { ...params, placement: "hash" },
 });
-
-const warm = (where: "local" | "remote", inFlight: number): BenchCase => {
-  const rate: Figure = { unit: "calls/s", better: "higher" };
-  const what = where === "local" ? "call in the same process" : "call to another host";
-  return {
-    name: inFlight === 1 ? `${what}, one at a time` : `${what}, ${inFlight} in flight`,
-    figures: {
-      [STICKY_CALLS]: rate,
-      [HASH_CALLS]: rate,
-      [CALL_RATIO]: { unit: "× hash", better: "higher", goals: { ours: 0.95 } },
-    },
-    ours: {
-      module: "sticky/ours-warm.ts",
-      make: where,
-      params: { actors: inFlight === 1 ? 1 : 1_000, inFlight },
-      postgres: where === "remote",
-    },
-  };
-};
 
 const cold = (state: boolean, levels: readonly number[]): BenchCase => {
   const params = { inFlight: levels.join(), state };
@@ -105,10 +85,7 @@ const failover: BenchCase = {
 };
 
 export const stickyCases: readonly BenchCase[] = [
-  warm("local", 1),
-  warm("local", 256),
-  warm("remote", 1),
-  warm("remote", 256),
+  ...warmCases("sticky/ours-warm.ts", WARM_FIGURES),
   cold(false, [1, 64, 256]),
   cold(true, [1, 64, 256]),
   acquisitions,

@@ -1,8 +1,7 @@
 // What the measurements of sticky actors are called. Cases and contenders have these names in common.
 
-export const STICKY_CALLS = "sticky";
-export const HASH_CALLS = "by hash";
-export const CALL_RATIO = "sticky divided by hash";
+/** Of warm calls: their rate, that of those placed by hash, and the one divided by the other. */
+export const WARM_FIGURES = ["sticky", "by hash", "sticky divided by hash"] as const;
 
 export const p50At = (inFlight: number): string => `${load(inFlight)}, p50`;
 export const p99At = (inFlight: number): string => `${load(inFlight)}, p99`;

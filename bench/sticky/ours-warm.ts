@@ -1,54 +1,17 @@
 // Limpet: calls to running actors without state, sticky ones and ones placed by the hash of their id, in turn.
-import { join } from "node:path";
-import type { App } from "../../src/index.ts";
-import type { Make, Running, Settings } from "../case.ts";
-import { compareCalls, idsOf } from "../warm-calls.ts";
+import { idsOf, warmCalls } from "../warm-calls.ts";
 import { answered, HashPinger, openHost, StickyPinger, settled, startOtherHost } from "./actors.ts";
-import { CALL_RATIO, HASH_CALLS, STICKY_CALLS } from "./figures.ts";
+import { WARM_FIGURES } from "./figures.ts";
 
-/** Both share the warm-up. */
-const WARM_UPS = 2;
-
-async function measured(app: App, here: boolean, settings: Settings): Promise<Omit<Running, "close">> {
-  const { params, warmupMs, durationMs } = settings;
-  const count = Number(params.actors);
-  const sticky = (await idsOf(app, StickyPinger.name, count, here)).map((id) => app.actor(StickyPinger, id));
-  const hash = (await idsOf(app, HashPinger.name, count, here)).map((id) => app.actor(HashPinger, id));
-  const compare = (ms: number) => compareCalls(sticky, hash, Number(params.inFlight), ms);
-  await compare(WARM_UPS * warmupMs);
-  const held = await app.host.sticky({ type: StickyPinger.name, limit: count + 1 });
-  if (held.actors.length !== count) throw new Error(`${held.actors.length} of ${count} actors are held as sticky ones`);
-  return {
-    async run() {
-      const { one, other, ratio } = await compare(durationMs);
-      return { [STICKY_CALLS]: one, [HASH_CALLS]: other, [CALL_RATIO]: ratio };
-    },
-  };
-}
-
-/** In the process of the caller, which is a cluster of one. */
-export const local: Make = async (settings) => {
-  const app = await openHost({ store: join(settings.folder, "ours.db") });
-  const { run } = await measured(app, true, settings);
-  return { run, close: () => app.stop() };
-};
-
-/** In another process. */
-export const remote: Make = async (settings) => {
-  const store = settings.postgres;
-  const app = await openHost({ store });
-  const other = await startOtherHost({ store });
-  await settled(app, 2);
-  const { run } = await measured(app, false, settings);
-  return {
-    async run() {
-      const rates = await run();
-      if (answered.pings > 0) throw new Error(`${answered.pings} calls were answered where they were made`);
-      return rates;
-    },
-    async close() {
-      await other.end("SIGTERM");
-      await app.stop();
-    },
-  };
-};
+export const { local, remote } = warmCalls({
+  ...{ answered, openHost, startOtherHost, settled, figures: WARM_FIGURES },
+  async targets(app, count, here) {
+    const sticky = await idsOf(app, StickyPinger.name, count, here);
+    const hash = await idsOf(app, HashPinger.name, count, here);
+    return [sticky.map((id) => app.actor(StickyPinger, id)), hash.map((id) => app.actor(HashPinger, id))];
+  },
+  async check(app, count) {
+    const { actors } = await app.host.sticky({ type: StickyPinger.name, limit: count + 1 });
+    if (actors.length !== count) throw new Error(`${actors.length} of ${count} actors are held as sticky ones`);
+  },
+});
