@@ -4,6 +4,7 @@
 import { parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { checkId, checkType } from "../kernel/names.ts";
+import { didYouMean } from "../kernel/nearest.ts";
 import { copyValue, isPlainPrimitive } from "../kernel/values.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
@@ -200,7 +201,10 @@ export class Catalog implements Surroundings {
     const type = this.types.get(name);
     if (type !== undefined) return type;
     const known = [...this.types.keys()].join(", ") || "none";
-    throw new LimpetError("ACTOR_TYPE_UNKNOWN", `there is no actor type "${name}" here; there are: ${known}`);
+    throw new LimpetError(
+      "ACTOR_TYPE_UNKNOWN",
+      `there is no actor type "${name}" here; there are: ${known}${didYouMean(name, this.types.keys())}`,
+    );
   }
 
   handle(of: ActorClass | string, id: string, settings?: CallSettings, caller?: Incarnation): object {

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isLimpetError } from "../kernel/errors.ts";
 import { testLimpet } from "../testing.ts";
+import type { WorkflowContext } from "../workflows/context.ts";
 import { workflow } from "../workflows/definition.ts";
 
 const hasCode =
@@ -245,5 +246,37 @@ describe("what the code of a workflow says", () => {
     });
     await using app = await testLimpet({ workflows: [asks] });
     assert.equal(await (await app.workflows.start(asks)).result(), "never");
+  });
+});
+
+describe("what ctx is given and cannot use", () => {
+  it("is refused where it is given, and says what was meant", async () => {
+    const activities = { greet: () => "hello" };
+    const wrong: [(ctx: WorkflowContext) => unknown, RegExp][] = [
+      [(ctx) => ctx.onSignal("paid", "later" as never), /ctx\.onSignal: "later" is not a function/],
+      [(ctx) => ctx.onQuery("total", 5 as never), /ctx\.onQuery: 5 is not a function/],
+      [(ctx) => ctx.onUpdate("add", null as never), /ctx\.onUpdate: null is not a function/],
+      [(ctx) => ctx.onUpdate("add", () => 1, { validate: {} as never }), /onUpdate: validate: .* is not a function/],
+      [(ctx) => ctx.condition(true as never), /ctx\.condition: true is not a function/],
+      [(ctx) => ctx.sideEffect(7 as never), /ctx\.sideEffect: 7 is not a function/],
+      [
+        (ctx) => ctx.activity("greet", 1, { startToclose: "1s" } as never),
+        /no "startToclose"; did you mean "startToClose"/,
+      ],
+      [(ctx) => ctx.activity("greet", 1, { retry: { attempt: 3 } } as never), /retry: .*did you mean "attempts"/],
+      [(ctx) => ctx.activity("greet", 1, { retry: 3 } as never), /retry: 3 is no object/],
+    ];
+    const clumsy = workflow("clumsy", async (ctx, which: number): Promise<void> => {
+      await wrong[which]![0](ctx);
+    });
+    await using app = await testLimpet({ workflows: [clumsy], activities });
+    for (const [which, [, about]] of wrong.entries()) {
+      const handle = await app.workflows.start(clumsy, { input: which });
+      await app.advance("1s");
+      await assert.rejects(handle.result(), (error: Error) => {
+        assert.match(`${error.message} ${(error.cause as Error | undefined)?.message}`, about);
+        return true;
+      });
+    }
   });
 });

@@ -1,7 +1,8 @@
 // How an activity is to be run, checked and in the form in which the history keeps it. Pure.
 import { type Duration, parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
-import type { ActivityOptions } from "./context.ts";
+import { didYouMean } from "../kernel/nearest.ts";
+import type { ActivityOptions, RetryOptions } from "./context.ts";
 import { checked } from "./definition.ts";
 import type { ActivityOptionsTold } from "./events.ts";
 
@@ -10,10 +11,29 @@ const LONGEST_PAUSE_MS = 60_000;
 const FACTOR = 2;
 const START_TO_CLOSE_MS = 600_000;
 
+const NAMES: Record<keyof ActivityOptions, true> = {
+  retry: true,
+  startToClose: true,
+  scheduleToStart: true,
+  scheduleToClose: true,
+  heartbeat: true,
+  queue: true,
+};
+const RETRY_NAMES: Record<keyof RetryOptions, true> = {
+  attempts: true,
+  delays: true,
+  initial: true,
+  factor: true,
+  longest: true,
+  nonRetryable: true,
+};
+
 /** Undefined: as by default. */
 export function tellActivityOptions(options: ActivityOptions | undefined): ActivityOptionsTold | undefined {
   if (options === undefined) return undefined;
   const { retry = {}, queue } = options;
+  checkNames(options, NAMES, "the options of an activity");
+  checkNames(retry, RETRY_NAMES, "retry");
   const ms = (value: Duration | undefined, what: string): number | undefined =>
     value === undefined ? undefined : parseDuration(value, what);
   const told = {
@@ -31,6 +51,18 @@ export function tellActivityOptions(options: ActivityOptions | undefined): Activ
   };
   const said = Object.entries(told).filter(([, value]) => value !== undefined);
   return said.length === 0 ? undefined : (Object.fromEntries(said) as ActivityOptionsTold);
+}
+
+/** A limit whose name is misspelt would be none at all, and nobody would know before it is needed. */
+function checkNames(given: object, known: object, what: string): void {
+  if (typeof given !== "object" || given === null) {
+    throw new LimpetError("WORKFLOW_INVALID", `${what}: ${String(given)} is no object`);
+  }
+  for (const name in given) {
+    if (Object.hasOwn(known, name)) continue;
+    const said = `there is no "${name}"${didYouMean(name, Object.keys(known))}`;
+    throw new LimpetError("WORKFLOW_INVALID", `${what}: ${said}`);
+  }
 }
 
 function whole(value: number | undefined, what: string, least: number): number | undefined {

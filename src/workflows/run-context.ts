@@ -115,16 +115,18 @@ export class RunContext implements WorkflowContext {
   }
 
   onSignal(name: Named, handler: (input: never) => unknown): void {
-    this.#acting("onSignal()").handlers.onSignal(nameOf("signal", name), handler as (input: unknown) => unknown);
+    const run = this.#acting("onSignal()");
+    run.handlers.onSignal(nameOf("signal", name), checkFunction("onSignal", handler));
   }
 
   condition(test: () => boolean, options?: { readonly within?: string | number }): Promise<boolean> {
     const within = options?.within === undefined ? undefined : parseDuration(options.within, "within");
-    return this.#acting("condition()").until(test, within);
+    return this.#acting("condition()").until(checkFunction("condition", test), within);
   }
 
   onQuery(name: Named, handler: (input: never) => unknown): void {
-    this.#acting("onQuery()").handlers.onQuery(nameOf("query", name), handler as (input: unknown) => unknown);
+    const run = this.#acting("onQuery()");
+    run.handlers.onQuery(nameOf("query", name), checkFunction("onQuery", handler));
   }
 
   onUpdate(
@@ -132,9 +134,10 @@ export class RunContext implements WorkflowContext {
     handler: (input: never) => unknown,
     options?: { readonly validate?: (input: never) => void },
   ): void {
+    const { validate } = options ?? {};
     this.#acting("onUpdate()").handlers.onUpdate(nameOf("update", name), {
-      handle: handler as (input: unknown) => unknown,
-      validate: options?.validate as ((input: unknown) => void) | undefined,
+      handle: checkFunction("onUpdate", handler),
+      validate: validate && checkFunction("onUpdate: validate", validate),
     });
   }
 
@@ -179,7 +182,7 @@ export class RunContext implements WorkflowContext {
   }
 
   sideEffect<Value>(fn: () => Value): Value {
-    return this.#acting("sideEffect()").sideEffect(fn) as Value;
+    return this.#acting("sideEffect()").sideEffect(checkFunction("sideEffect", fn)) as Value;
   }
 
   now(): number {
@@ -256,6 +259,14 @@ export class RunContext implements WorkflowContext {
 function nameOf(what: "signal" | "query" | "update", name: Named): string {
   return checked(what, typeof name === "string" ? name : (name as Record<string, string>)[what]);
 }
+
+/** What is wrong with it is said where it is given, not when it is needed. */
+function checkFunction<Given>(what: string, fn: (input: never) => Given): (input?: unknown) => Given {
+  if (typeof fn === "function") return fn as (input?: unknown) => Given;
+  throw new LimpetError("WORKFLOW_INVALID", `ctx.${what}: ${shown(fn)} is not a function`);
+}
+
+const shown = (value: unknown): string => (typeof value === "string" ? `"${value}"` : String(value));
 
 function policyOf(onParentClose: ParentClosePolicy = "terminate"): ParentClosePolicy {
   if (POLICIES.includes(onParentClose)) return onParentClose;
