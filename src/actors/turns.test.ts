@@ -340,6 +340,7 @@ describe("a call", () => {
     await assert.rejects(safe.missing!(), { code: "METHOD_UNKNOWN" });
     assert.equal(await safe, safe, "a handle is not a promise");
     assert.throws(() => app.actor("Nobody", "x"), { code: "ACTOR_TYPE_UNKNOWN" });
+    assert.throws(() => app.actor("save", "x"), { message: /"save" here; .*did you mean "Safe"\?/ });
     assert.throws(() => app.actor(Safe, "a/b"), { code: "NAME_INVALID" });
     assert.throws(() => new Safe(), { code: "ARGUMENT_INVALID" });
   });
