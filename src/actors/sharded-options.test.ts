@@ -42,6 +42,16 @@ describe("how shards are spread, as a class says it", () => {
       [{ absoluteLimit: 0 }, /absoluteLimit must be a whole number/],
       [{ shards: 0 }, /shards must be a whole number between 1 and 100000/],
       [{ rebalance: "0s" }, /rebalance must be longer than nothing/],
+      [{ shards: "10" }, /100000, not "10"$/],
+      [{ relativeLimit: "0.5" }, /relativeLimit must be a share between 0 and 1, not "0\.5"/],
+      [{ strategy: "hashed", absoluteLimit: 3 }, /absoluteLimit says something of the strategy "least"/],
+      [{ strategy: { home: () => "a" }, relativeLimit: 0.5 }, /relativeLimit says something of the strategy "least"/],
+      [{ version: "2" }, /version names how shardOf works, and there is no shardOf/],
+      [{ shardOf: (id: string) => id }, /version must name how shardOf works/],
+      [{ role: 5 }, /role must be a string, not number/],
+      [{ role: "" }, /role must not be empty/],
+      [{ role: "backend,reports" }, /role must be one name, without commas .* not "backend,reports"/],
+      [{ role: " backend" }, /role must be one name/],
       [{ stratgy: "least" }, /no option "stratgy".*strategy/],
     ];
     for (const [options, message] of wrong) {

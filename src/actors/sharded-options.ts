@@ -2,6 +2,8 @@
 import type { Duration } from "../kernel/durations.ts";
 import { parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import { nameProblem } from "../kernel/names.ts";
 import { didYouMean } from "../kernel/nearest.ts";
 import type { ShardStrategy } from "../kernel/shard-strategy.ts";
 import type { ShardedRule, StrategyRule } from "../kernel/sharded-rule.ts";
@@ -79,7 +81,8 @@ const KEYS = [
   ...["shards", "shardOf", "version", "strategy", "absoluteLimit", "relativeLimit", "movesAtOnce", "rebalance"],
   ...["handOff", "messageId", "role", ...LIFETIME_KEYS],
 ];
-const STRATEGIES = ["least", "hashed", "told"] as const;
+/** Besides "least", which is the only one with limits of its own. */
+const STRATEGIES = ["hashed", "told"] as const;
 
 /** `where` it was written, for errors. */
 export function resolveSharded(placement: ShardedPlacement, where: string): ResolvedSharded {
@@ -101,30 +104,49 @@ export function resolveSharded(placement: ShardedPlacement, where: string): Reso
   const { messageId, role } = placement;
   if (messageId !== undefined && typeof messageId !== "function")
     throw invalid(`${where}.messageId must be a function from a message to an id`);
-  if (role !== undefined && (typeof role !== "string" || role === "")) throw invalid(`${where}.role must be a name`);
+  if (role !== undefined) checkRole(role, where);
   const lifetime = resolveLifetime(placement, where);
   return { rule, strategy, ...readExtractor(placement, shards, where), messageId, role, ...lifetime };
 }
 
-function readStrategy(
-  { strategy = "least", absoluteLimit, relativeLimit }: ShardedOptions,
-  where: string,
-): StrategyRule {
-  if (typeof strategy === "object" && strategy !== null) return readOwn(strategy, where);
-  if (!STRATEGIES.includes(strategy)) {
-    const rest = didYouMean(String(strategy), [...STRATEGIES]) || `; known are ${STRATEGIES.join(", ")}`;
-    throw invalid(`${where}.strategy is not known: ${String(strategy)}${rest}`);
+/** It has to be one that a host can have: lists of them are written with commas, and without what is around those. */
+function checkRole(role: unknown, where: string): void {
+  const problem = nameProblem(role, LIMITS.wordBytes);
+  if (problem !== undefined) throw invalid(`${where}.role ${problem}`);
+  const name = role as string;
+  if (name !== name.trim() || name.includes(",")) {
+    throw invalid(`${where}.role must be one name, without commas and without spaces around it, not ${show(name)}`);
   }
-  if (strategy !== "least") return { kind: strategy };
-  const share = relativeLimit ?? 0.1;
-  if (!(share >= 0 && share <= 1)) throw invalid(`${where}.relativeLimit must be a share between 0 and 1`);
-  return {
-    kind: "least",
-    absoluteLimit: whole(absoluteLimit, 100, MOST_SHARDS, `${where}.absoluteLimit`),
-    relativeLimit: share,
-  };
 }
 
+function readStrategy(options: ShardedOptions, where: string): StrategyRule {
+  const { strategy = "least", absoluteLimit, relativeLimit } = options;
+  if (strategy === "least") {
+    const share = relativeLimit ?? 0.1;
+    if (!(typeof share === "number" && share >= 0 && share <= 1)) {
+      throw invalid(`${where}.relativeLimit must be a share between 0 and 1, not ${show(share)}`);
+    }
+    return {
+      kind: "least",
+      absoluteLimit: whole(absoluteLimit, 100, MOST_SHARDS, `${where}.absoluteLimit`),
+      relativeLimit: share,
+    };
+  }
+  const rule = readOther(strategy, where);
+  for (const key of ["absoluteLimit", "relativeLimit"] as const) {
+    if (options[key] === undefined) continue;
+    throw invalid(`${where}.${key} says something of the strategy "least"; how many move at once is movesAtOnce`);
+  }
+  return rule;
+}
+
+function readOther(strategy: unknown, where: string): StrategyRule {
+  if (typeof strategy === "object" && strategy !== null) return readOwn(strategy as ShardStrategy, where);
+  const kind = STRATEGIES.find((known) => known === strategy);
+  if (kind !== undefined) return { kind };
+  const rest = didYouMean(String(strategy), ["least", ...STRATEGIES]) || `; known are least, ${STRATEGIES.join(", ")}`;
+  throw invalid(`${where}.strategy is not known: ${String(strategy)}${rest}`);
+}
 /** Functions are looked at here; what they say is looked at whenever they say it. */
 function readOwn({ home, moves }: ShardStrategy, where: string): StrategyRule {
   if (typeof home !== "function") throw invalid(`${where}.strategy must have a method home(shard, hosts, asker)`);
@@ -139,7 +161,10 @@ function readExtractor(
   shards: number,
   where: string,
 ): Pick<ResolvedSharded, "version" | "shardOf"> {
-  if (own === undefined) return { version: "hash", shardOf: (id) => shardOf(id, shards) };
+  if (own === undefined) {
+    if (version !== undefined) throw invalid(`${where}.version names how shardOf works, and there is no shardOf`);
+    return { version: "hash", shardOf: (id) => shardOf(id, shards) };
+  }
   if (typeof own !== "function") throw invalid(`${where}.shardOf must be a function from an id to a text or number`);
   if (typeof version !== "string" || version === "") {
     throw invalid(`${where}.version must name how shardOf works, and change whenever that does, as in version: "1"`);
@@ -153,7 +178,7 @@ function readExtractor(
 function whole(value: unknown, fallback: number, most: number, where: string): number {
   if (value === undefined) return fallback;
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= 1 && value <= most) return value;
-  throw invalid(`${where} must be a whole number between 1 and ${most}, not ${String(value)}`);
+  throw invalid(`${where} must be a whole number between 1 and ${most}, not ${show(value)}`);
 }
 
 function duration(given: Duration | undefined, fallback: number, where: string): number {
@@ -162,5 +187,8 @@ function duration(given: Duration | undefined, fallback: number, where: string):
   if (ms > 0) return ms;
   throw invalid(`${where} must be longer than nothing`);
 }
+
+/** As it would be written. */
+const show = (value: unknown): string => (typeof value === "string" ? JSON.stringify(value) : String(value));
 
 const invalid = (what: string): LimpetError => new LimpetError("OPTION_INVALID", what);
