@@ -22,6 +22,8 @@ describe("a message without an extractor", () => {
     for (const message of [undefined, null, 7, "a", {}, { id: 7 }, []]) {
       refused(() => say([message]), "ARGUMENT_INVALID", /must be an envelope/);
     }
+    refused(() => say([{ counter: "a" }]), "ARGUMENT_INVALID", /, not one without an id$/);
+    refused(() => say(["tea ".repeat(1_000)]), "ARGUMENT_INVALID", /, not a text$/);
     refused(() => say([{ id: "" }]), "NAME_INVALID", /./);
     refused(() => say([{ id: "a/b" }]), "NAME_INVALID", /./);
   });
@@ -51,5 +53,17 @@ describe("a message with an extractor", () => {
       refused(() => say([{}], () => nonsense as never), "ARGUMENT_INVALID", /must give an id/);
     }
     refused(() => say([{}], () => ".."), "NAME_INVALID", /./);
+  });
+
+  it("is refused when that waits, and what becomes of it later is of no account", async (t) => {
+    const failing = async () => {
+      throw new TypeError("no counter");
+    };
+    const unheard = t.mock.fn();
+    process.once("unhandledRejection", unheard);
+    t.after(() => process.off("unhandledRejection", unheard));
+    refused(() => say([{}], failing as never), "ARGUMENT_INVALID", /must give an id .* gave a promise/);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(unheard.mock.callCount(), 0);
   });
 });

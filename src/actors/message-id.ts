@@ -5,7 +5,7 @@ import { LimpetError } from "../kernel/errors.ts";
 import { checkId, checkType } from "../kernel/names.ts";
 import type { CallTarget, Send } from "./handle.ts";
 import type { ActorClass, AnyActor, CallSettings, Remote } from "./remote.ts";
-import { show } from "./shard-extractor.ts";
+import { disown, show } from "./shard-extractor.ts";
 
 /** An id, and what is meant for that actor. */
 export interface Envelope<Message = unknown> {
@@ -42,7 +42,10 @@ export function addressed(
     return { id: found, args: [message, ...rest] };
   }
   const envelope = found ?? message;
-  if (!isEnvelope(envelope)) throw invalid(type, method, own, envelope);
+  if (!isEnvelope(envelope)) {
+    disown(found);
+    throw invalid(type, method, own, envelope);
+  }
   checkId(envelope.id);
   return {
     id: envelope.id,
@@ -65,9 +68,10 @@ const isEnvelope = (value: unknown): value is Envelope =>
   typeof value === "object" && value !== null && typeof (value as Partial<Envelope>).id === "string";
 
 function invalid(type: string, method: string, own: MessageId | undefined, got: unknown): LimpetError {
+  const given = typeof got === "object" && got !== null && !(got instanceof Promise) ? "one without an id" : show(got);
   const what =
     own === undefined
-      ? `a message for ${type}.${method} must be an envelope such as { id: "…", message: … }, not ${show(got)}`
+      ? `a message for ${type}.${method} must be an envelope such as { id: "…", message: … }, not ${given}`
       : `messageId of ${type} must give an id or an envelope with one, and gave ${show(got)} on a message for ${method}`;
   return new LimpetError("ARGUMENT_INVALID", what);
 }

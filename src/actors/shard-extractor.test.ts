@@ -42,6 +42,18 @@ describe("the application's own rule for shards", () => {
       refused(() => ownExtractor(() => value, 10, "C")("a"), /must give a text or a whole number/);
   });
 
+  it("that waits is told so, and what becomes of it later is of no account", async (t) => {
+    const failing = async () => {
+      throw new TypeError("no such room");
+    };
+    const unheard = t.mock.fn();
+    process.once("unhandledRejection", unheard);
+    t.after(() => process.off("unhandledRejection", unheard));
+    refused(() => ownExtractor(failing, 10, "C")("a"), /gave a promise for a/);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(unheard.mock.callCount(), 0);
+  });
+
   it("that changes its mind is told so; what it has said before counts", () => {
     let said = 0;
     refused(() => ownExtractor(() => said++, 10, "C")("a"), /changed its mind on a/);

@@ -20,6 +20,7 @@ export function ownExtractor(own: (id: string) => unknown, shards: number, where
     }
     if (typeof answer === "number" && Number.isSafeInteger(answer) && answer >= 0) return answer % shards;
     if (typeof answer === "string") return shardOf(answer, shards);
+    disown(answer);
     throw invalid(
       `${where}.shardOf must give a text or a whole number of at least 0, and gave ${show(answer)} for ${id}`,
     );
@@ -41,8 +42,13 @@ const invalid = (what: string): LimpetError => new LimpetError("SHARD_INVALID", 
 
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : show(error));
 
-/** An object may not even be willing to become text. */
+/** An object may not even be willing to become text, and a text may be a whole message. */
 export function show(value: unknown): string {
   if (typeof value === "object" && value !== null) return value instanceof Promise ? "a promise" : "an object";
-  return String(value);
+  return typeof value === "string" && value.length > 60 ? "a text" : String(value);
+}
+
+/** Code that must not wait, and did, may yet fail: nobody is there to hear of it, and that must not end the process. */
+export function disown(value: unknown): void {
+  if (value instanceof Promise) value.catch(() => {});
 }

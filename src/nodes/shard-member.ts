@@ -101,6 +101,16 @@ export class ShardMember {
     }
   }
 
+  /** For people: why there is no telling which shard it is in. */
+  whyNoShard(type: string, id: string): string {
+    try {
+      this.#find(type, id);
+    } catch (error) {
+      return (error as Error).message;
+    }
+    return `only hosts of ${type} know which shard it is in; ask one of them`;
+  }
+
   /** Throws SHARD_INVALID. */
   route(type: string, id: string): Route {
     const shard = this.#find(type, id);

@@ -12,8 +12,7 @@ export async function inShard(
   const table = { type, id, activeHere, version, term, since, sticky: undefined };
   const shard = shards.shardOf(type, id);
   const nowhere = { ...table, owner: undefined, ownerName: undefined, here: false };
-  if (shard === undefined)
-    return { ...nowhere, why: `only hosts of ${type} know which shard it is in; ask one of them` };
+  if (shard === undefined) return { ...nowhere, why: shards.whyNoShard(type, id) };
   const known = shards.holds(type, id) ? address : shards.belief(type, id);
   const owner = known ?? (await homeOf(shard, () => ask(type)));
   if (owner === undefined) return { ...nowhere, why: `it is in shard ${shard}, which gets a home with its first call` };

@@ -123,6 +123,10 @@ describe("the application's own rule for shards", () => {
     }
     assert.equal(await one.actor(Picky, "good").add(), 1);
     assert.equal(await two.actor(Picky, "good").add(), 2);
+    // Whoever looks for it hears the same; only who has not the class is sent elsewhere.
+    const proxy = await apps.open([]);
+    assert.match((await one.host.where("Picky", "bad")).why, /shardOf failed for bad: not this one/);
+    assert.match((await proxy.host.where("Picky", "bad")).why, /only hosts of Picky know/);
   });
 
   it("that changes its mind later may cost calls, but nothing that was done is lost", async () => {
