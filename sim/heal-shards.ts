@@ -27,14 +27,18 @@ export async function demandShards(stage: Stage, until: Until): Promise<void> {
   let since = stage.now;
   let before = "";
   let problem = "nobody was asked";
-  while (stage.now < deadline && (problem !== "" || stage.now - since < restMs)) {
+  for (let looks = 0; stage.now < deadline && (problem !== "" || stage.now - since < restMs); looks++) {
     let isOver = false;
     let rows: ShardHomeRow[] = [];
+    let homeless: Operation | undefined;
     void look(stage).then((seen) => {
-      ({ problem, rows } = seen);
+      ({ problem, rows, homeless } = seen);
       isOver = true;
     });
     await until(stage.now + ASK_MS, () => isOver);
+    // Its home was lost since somebody has called: the next call finds it another one.
+    if (homeless !== undefined)
+      void makeCall(stage, { ...homeless.call, at: stage.now, how: {}, timeoutMs: ASK_MS }, `homeless-${looks}`);
     const now = JSON.stringify(rows);
     if (now !== before) since = stage.now;
     before = now;
@@ -178,17 +182,25 @@ function neverForgotten(stage: Stage, namespace: string, type: string): string[]
 
 // ——— What the store and the leader say.
 
-async function look(stage: Stage): Promise<{ readonly problem: string; readonly rows: ShardHomeRow[] }> {
+interface Look {
+  readonly problem: string;
+  readonly rows: ShardHomeRow[];
+  /** A call to an actor of a shard that has no home. */
+  readonly homeless?: Operation | undefined;
+}
+
+async function look(stage: Stage): Promise<Look> {
   const rows = await stage.world.database.truth.shards.homes();
   const known = new Map(rows.map((row) => [shardKey(row.namespace, row.type, row.shard), row.incarnation]));
   const homes = await hostsOf(stage);
-  for (const { namespace, call } of stage.operations) {
+  for (const operation of stage.operations) {
+    const { namespace, call } = operation;
     const rule = stage.plan.sharded?.[call.type];
     const there = homes.get(`${namespace}/${call.type}`) ?? [];
     if (rule === undefined || there.length === 0) continue;
     const key = shardKey(namespace, call.type, shardOf(call.id, rule.shards));
     const home = known.get(key);
-    if (home === undefined) return { problem: `${key} has no home`, rows };
+    if (home === undefined) return { problem: `${key} has no home`, rows, homeless: operation };
     if (!there.includes(home)) return { problem: `${key} lives at ${home}, which is not there`, rows };
   }
   const unsettled = await led(stage);
