@@ -1,8 +1,10 @@
 // The shards of a type, as the code around the actors looks at them and steers them: `app.shards(Cart)`.
 import type { ActorClass } from "../actors/remote.ts";
+import { LimpetError } from "../kernel/errors.ts";
 import { checkType } from "../kernel/names.ts";
+import { checkPlace } from "../kernel/shard-place.ts";
 import type { Host } from "../ports/host.ts";
-import type { ShardsHere, ShardsView } from "../ports/shard-door.ts";
+import type { ShardPlace, ShardsHere, ShardsView } from "../ports/shard-door.ts";
 
 export interface AppShards {
   /** Where each lives, how many actors it has, and how they move; from the leader. */
@@ -35,22 +37,37 @@ export function appShards(
   host: Pick<Host, "shards" | "steerShards">,
   local: LocalShards,
 ): AppShards {
-  const type = typeof of === "string" ? of : (of.options?.name ?? of.name);
+  const type = typeof of === "string" ? of : (of?.options?.name ?? of?.name);
   checkType(type);
   return {
     view: () => host.shards(type),
     here: () => local.here(type),
     shardOf: (id) => local.shardOf(type, id),
-    move: (shard, to) => host.steerShards(type, { kind: "move", shard, host: to }),
+    async move(shard, to) {
+      checkPlace(shard, to);
+      await host.steerShards(type, { kind: "move", shard, host: to });
+    },
     pause: () => host.steerShards(type, { kind: "pause", paused: true }),
     resume: () => host.steerShards(type, { kind: "pause", paused: false }),
     async allocate(places) {
-      const entries = places instanceof Map ? [...places] : Object.entries(places);
-      const told = entries.map(([shard, to]: [number | string, string | undefined]) => ({
-        shard: Number(shard),
-        host: to,
-      }));
-      await host.steerShards(type, { kind: "allocate", places: told });
+      await host.steerShards(type, { kind: "allocate", places: readPlaces(places) });
     },
   };
+}
+
+/** A host that is left open may be written as null, as in JSON. */
+function readPlaces(given: unknown): ShardPlace[] {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+    throw new LimpetError(
+      "ARGUMENT_INVALID",
+      'places are an object or a Map from shards to hosts, such as { 7: "beta" }',
+    );
+  }
+  const entries: [unknown, unknown][] = given instanceof Map ? [...given] : Object.entries(given);
+  return entries.map(([key, to]) => {
+    // Keys of an object are always texts.
+    const shard = given instanceof Map || !/^\d{1,9}$/.test(String(key)) ? key : Number(key);
+    checkPlace(shard, to ?? "anywhere");
+    return { shard: shard as number, host: (to as string | null | undefined) ?? undefined };
+  });
 }

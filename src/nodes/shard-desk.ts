@@ -1,6 +1,7 @@
 // What people may see of the shards of one namespace, and have done with them, where they are decided about: at the leader.
 import { LimpetError } from "../kernel/errors.ts";
-import { meantHost } from "../kernel/shard-strategy.ts";
+import { checkPlace } from "../kernel/shard-place.ts";
+import { meantHost, type ShardHostInfo } from "../kernel/shard-strategy.ts";
 import type { HostRecord } from "../placement/connection-controller.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ShardPlace, ShardSteering, ShardsOfHost, ShardsView } from "../ports/shard-door.ts";
@@ -105,17 +106,17 @@ export class ShardDesk {
 
   #move(type: string, known: ShardedType, { shard, host }: { shard: number; host: string }, now: number): void {
     const { shards } = known;
-    checkShard(type, known, shard);
+    checkShard(type, known, shard, host);
     const to = meantHost(host, shards.regions());
-    if (to === undefined) throw new LimpetError("HOST_UNKNOWN", `no host of ${type} is called ${host}, or several are`);
-    const home = shards.homeOf(shard);
-    if (home === to.incarnation) return;
+    if (to === undefined) throw unknownHost(type, host, shards.regions());
+    const isMoving = shards.moving.has(shard);
+    if (!isMoving && shards.homeOf(shard) === to.incarnation) return;
     const effects = shards.moveByHand(shard, to.incarnation, now);
     if (effects !== undefined) {
       this.#leader.perform(type, effects, now);
       return;
     }
-    const why = shards.moving.has(shard) ? "is on its way already" : "lives nowhere yet, so there is nothing to move";
+    const why = isMoving ? "is on its way already" : "lives nowhere yet, so there is nothing to move";
     throw new LimpetError("NOT_READY", `shard ${shard} of ${type} ${why}`);
   }
 
@@ -125,7 +126,7 @@ export class ShardDesk {
       const cure = `its class has to say placement: sharded({ strategy: "told" })`;
       throw new LimpetError("ARGUMENT_INVALID", `where shards of ${type} live is not told but "${kind}"; ${cure}`);
     }
-    for (const { shard } of places) checkShard(type, known, shard);
+    for (const { shard, host = "anywhere" } of places) checkShard(type, known, shard, host);
     await this.#noted(places.map(({ shard, host }) => toldRow(type, shard, host)));
     for (const { shard, host } of places) {
       if (host === undefined) known.told.delete(shard);
@@ -140,7 +141,26 @@ export class ShardDesk {
   }
 }
 
-function checkShard(type: string, { rule }: ShardedType, shard: number): void {
-  if (Number.isSafeInteger(shard) && shard >= 0 && shard < rule.shards) return;
+function checkShard(type: string, { rule }: ShardedType, shard: number, host: string): void {
+  checkPlace(shard, host);
+  if (shard < rule.shards) return;
   throw new LimpetError("ARGUMENT_INVALID", `${type} has shards 0 to ${rule.shards - 1}, and not ${shard}`);
+}
+
+/** Hosts that are named in an error. */
+const SHOWN = 10;
+
+function unknownHost(type: string, said: string, hosts: readonly ShardHostInfo[]): LimpetError {
+  const named = hosts.filter(({ name }) => name === said);
+  const what =
+    named.length > 1
+      ? `several hosts of ${type} are called ${said}; say the address of one: ${listed(named)}`
+      : `no host of ${type} is called ${said}; there ${hosts.length === 1 ? "is" : "are"} ${listed(hosts)}`;
+  return new LimpetError("HOST_UNKNOWN", what);
+}
+
+function listed(hosts: readonly ShardHostInfo[]): string {
+  const shown = hosts.slice(0, SHOWN).map(({ name, address }) => (name === "" ? address : `${name} (${address})`));
+  const rest = hosts.length > SHOWN ? `, and ${hosts.length - SHOWN} more` : "";
+  return shown.length === 0 ? "none" : shown.join(", ") + rest;
 }

@@ -1,6 +1,8 @@
 // Shards looked at and steered by people, and hosts that say different things of a type, on several hosts in one process.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { Actor } from "../actors/actor.ts";
+import { sharded } from "../actors/sharded-options.ts";
 import type { ShardsView } from "../ports/shard-door.ts";
 import type { App } from "./app.ts";
 import { eventually, TestApps } from "./cluster-kit.test.ts";
@@ -89,10 +91,58 @@ describe("shards, steered", () => {
     assert.deepEqual([moved[0]!.shard, moved[0]!.reason], [shard, "by hand"]);
     // It is there.
     await shards.move(shard, "b");
-    await assert.rejects(shards.move(shard, "nobody"), { code: "HOST_UNKNOWN" });
-    await assert.rejects(shards.move(SHARDS, "b"), { code: "ARGUMENT_INVALID" });
-    await assert.rejects(shards.move(-1, "b"));
+    const message = /^no host of Counting is called nobody; there are [ab] \(127[^)]*\), [ab] \(127[^)]*\)$/;
+    await assert.rejects(shards.move(shard, "nobody"), { code: "HOST_UNKNOWN", message });
     await callAll(two);
+  });
+
+  it("are not steered by what is neither a shard nor a host, and others are served all the same", async () => {
+    await using apps = new TestApps();
+    const Told = counting({ strategy: "told" });
+    // The first of them leads: what it is told is not looked at by anybody on the way.
+    for (const app of [await apps.open([Told], named("a")), await apps.open([Told], named("a"))]) {
+      const shards = app.shards(Told) as unknown as Record<"move" | "allocate", (...args: unknown[]) => Promise<void>>;
+      await app.actor(Told, "anybody").add();
+      for (const shard of [SHARDS, -1, 1.5, "3", Number.NaN, undefined, 1e20]) {
+        await assert.rejects(shards.move(shard, "a"), { code: "ARGUMENT_INVALID" }, String(shard));
+        await assert.rejects(shards.allocate(new Map([[shard, "a"]])), { code: "ARGUMENT_INVALID" }, String(shard));
+      }
+      for (const host of [5, "", "a\0b", "\ud800", "x".repeat(5_000), {}]) {
+        await assert.rejects(shards.move(0, host), { code: "ARGUMENT_INVALID" }, JSON.stringify(host));
+        await assert.rejects(shards.allocate({ 0: host }), { code: "ARGUMENT_INVALID" }, JSON.stringify(host));
+      }
+      for (const places of [undefined, null, "0", ["a"], { seven: "a" }, { "-1": "a" }, { "": "a" }, { "1.5": "a" }]) {
+        await assert.rejects(shards.allocate(places), { code: "ARGUMENT_INVALID" }, JSON.stringify(places));
+      }
+      await assert.rejects(shards.move(0, "a"), /several hosts of Counting are called a; say the address of one: a \(/);
+      await shards.allocate({ 0: null, 1: undefined, 2: "later" });
+      assert.throws(() => app.shards(undefined as never), { code: "NAME_INVALID" });
+      await callAll(app);
+    }
+  });
+
+  it("cannot be sent elsewhere, or back, while they are on their way", async () => {
+    await using apps = new TestApps();
+    const held = Promise.withResolvers<void>();
+    class Slow extends Actor {
+      static options = { placement: sharded({ shards: 1 }) };
+      async hold() {
+        await held.promise;
+      }
+    }
+    const one = await apps.open([Slow], named("a"));
+    await apps.open([Slow], named("b"));
+    const holding = one.actor(Slow, "it").hold();
+    const shards = one.shards(Slow);
+    const home = async () => (await viewOf(one, "Slow")).hosts.find((host) => host.shards.length > 0)!.name;
+    await eventually(async () => (await viewOf(one, "Slow")).hosts.some((host) => host.actors?.[0] === 1), "it runs");
+    const from = await home();
+    await shards.move(0, from === "a" ? "b" : "a");
+    for (const to of ["a", "b"]) await assert.rejects(shards.move(0, to), { code: "NOT_READY", message: /on its way/ });
+    held.resolve();
+    await holding;
+    await eventually(async () => (await viewOf(one, "Slow")).moved.length === 1, "it has moved");
+    assert.notEqual(await home(), from);
   });
 
   it("stay where they are while that is asked for, also when another process leads", async () => {

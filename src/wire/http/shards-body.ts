@@ -1,7 +1,7 @@
 // What shall be done with the shards of a type, from the body of a request. Pure.
 import { LimpetError } from "../../kernel/errors.ts";
 import { checkType } from "../../kernel/names.ts";
-import { MOST_SHARDS } from "../../kernel/shards.ts";
+import { hostProblem, isShardNumber } from "../../kernel/shard-place.ts";
 import type { ShardPlace, ShardSteering } from "../../ports/shard-door.ts";
 import { parseBody } from "./body.ts";
 import type { ShardAct } from "./routes.ts";
@@ -34,7 +34,7 @@ function readSteering(act: ShardAct, given: Record<string, unknown>): ShardSteer
   switch (act) {
     case "move": {
       const { shard, host } = given;
-      return keys === 3 && isShard(shard) && isHost(host) ? { kind: "move", shard, host } : undefined;
+      return keys === 3 && isShardNumber(shard) && isHost(host) ? { kind: "move", shard, host } : undefined;
     }
     case "pause":
     case "resume":
@@ -48,12 +48,11 @@ function readSteering(act: ShardAct, given: Record<string, unknown>): ShardSteer
 
 function readPlaces(given: unknown): ShardPlace[] | undefined {
   if (typeof given !== "object" || given === null || Array.isArray(given)) return undefined;
-  const places = Object.entries(given).map(([shard, host]) => ({ shard: Number(shard), host: host ?? undefined }));
-  const isFine = places.every(({ shard, host }) => isShard(shard) && (host === undefined || isHost(host)));
+  const places = Object.entries(given).map(([key, host]) => {
+    return { shard: /^\d+$/.test(key) ? Number(key) : undefined, host: host ?? undefined };
+  });
+  const isFine = places.every(({ shard, host }) => isShardNumber(shard) && (host === undefined || isHost(host)));
   return isFine ? (places as ShardPlace[]) : undefined;
 }
 
-const isShard = (value: unknown): value is number => {
-  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) < MOST_SHARDS;
-};
-const isHost = (value: unknown): value is string => typeof value === "string" && value !== "" && value.length <= 512;
+const isHost = (value: unknown): value is string => hostProblem(value) === undefined;

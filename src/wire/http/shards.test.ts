@@ -53,7 +53,10 @@ test("bodies that say something else are refused, and nothing is done", async (t
     ["allocate", { type: "Cart" }],
     ["allocate", { type: "Cart", places: [] }],
     ["allocate", { type: "Cart", places: { x: "alpha" } }],
+    ["allocate", { type: "Cart", places: { "": "alpha" } }],
+    ["allocate", { type: "Cart", places: { "0x7": "alpha" } }],
     ["allocate", { type: "Cart", places: { 7: 7 } }],
+    ["allocate", { type: "Cart", places: { 7: "a\0b" } }],
     ["allocate", { type: "Cart", places: { 9999999: "alpha" } }],
   ];
   for (const [act, body] of wrong) {
