@@ -11,6 +11,8 @@ export interface Remembering {
   forget(type: ActorType, id: string): Promise<void>;
   /** It has left memory, and nobody waits for it. */
   left(activation: Activation, reason: EndReason | undefined): void;
+  /** In how long one that has stopped is started again here; undefined: it does not wait for that. */
+  restartsInMs(type: ActorType, id: string): number | undefined;
   /** Brings the gauges up to date; called when somebody looks. */
   measure(): void;
   /** There is one more type. */

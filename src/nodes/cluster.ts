@@ -24,7 +24,7 @@ import { hostedTypes } from "./roles.ts";
 import { SchedulerNode } from "./scheduler-node.ts";
 import { ShardCompanions } from "./shard-companions.ts";
 import { countRefused, measureShards } from "./shard-gauges.ts";
-import { RememberedActors, type ShardKnowledge, type Standing } from "./shard-remembered.ts";
+import { openTogether, type RememberedActors, type Standing } from "./shard-remembered.ts";
 import { inShard } from "./shard-whereabouts.ts";
 import { WatchedSchedulers } from "./watched-schedulers.ts";
 
@@ -76,7 +76,8 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
       changed: (types) => {
         links.retain(membership.tables.addresses());
         router!.changed(types);
-        if (types.length > 0) remembered.changed();
+        // Without a lease nobody can be asked.
+        if (types.length > 0 || membership.hasLease) remembered.changed();
       },
       gained: (type, shard) => {
         remembered.gained(type, shard);
@@ -88,10 +89,9 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
       answered: (type, id, error) => router!.answered(type, id, error),
     },
   );
-  const standing = (type: string, shard: number): Standing =>
-    membership.hasLease ? membership.shards.standing(type, shard) : "elsewhere";
+  const standing = (type: string, shard: number): Standing => membership.standing(type, shard);
   const companions = new ShardCompanions({ clock, catalog, links, standing });
-  const remembered = openRemembered(settings, world, membership);
+  const remembered = openTogether(settings.storeTimeout, world, membership);
   catalog.remembering = remembered;
   const refused = (type: string): void => countRefused(type, namespace, meter);
   router = new Router(catalog, { placement: membership, links, clock, refused });
@@ -122,18 +122,6 @@ export async function agreeOnShards(catalog: Catalog, namespace: string, shards:
     const cure = `stop every host of ${type}, then run limpet shards ${type} --reset`;
     throw new LimpetError("OPTION_INVALID", `${type} has ${theirs}, and this host says ${said}; to change it ${cure}`);
   }
-}
-
-/** Without a lease nothing comes to life here. */
-function openRemembered(settings: Settings, world: ClusterWorld, membership: Membership): RememberedActors {
-  const known: ShardKnowledge = {
-    home: () => membership.incarnation,
-    standing: (type, shard) => (membership.hasLease ? membership.shards.standing(type, shard) : "elsewhere"),
-    find: (type, shards) => {
-      if (membership.hasLease) membership.shards.find(type, shards);
-    },
-  };
-  return new RememberedActors(settings.storeTimeout, { ...world, known });
 }
 
 /** Schedulers that were named, or one in this process that finds the others through the store. */

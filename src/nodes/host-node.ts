@@ -4,6 +4,7 @@ import type { Catalog } from "../actors/catalog.ts";
 import { explain } from "../actors/explain.ts";
 import { addressed, messageIdOf } from "../actors/message-id.ts";
 import type { ActorClass } from "../actors/remote.ts";
+import { formatDuration } from "../kernel/durations.ts";
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { checkId, checkMethod, checkType, compareNames } from "../kernel/names.ts";
@@ -140,10 +141,22 @@ export class HostNode implements Host {
     const activation = this.#catalog.target(type).activations.get(id);
     const stored = await this.#store.find({ namespace: this.#catalog.namespace, type, id });
     const explanation = explain(type, id, activation, stored, this.#clock.monotonic(), this.#clock.now());
-    if (activation !== undefined || this.#cluster === undefined) return explanation;
+    if (activation !== undefined) return explanation;
+    const restartsInMs = this.#restartsInMs(type, id);
+    if (restartsInMs !== undefined) {
+      const when = restartsInMs > 0 ? `in ${formatDuration(restartsInMs)}` : "when its turn comes";
+      const soon = `it is started again ${when}, or by its next call`;
+      return { ...explanation, summary: `${type}/${id} is remembered and has stopped; ${soon}` };
+    }
+    if (this.#cluster === undefined) return explanation;
     const { owner, here } = await this.#cluster.where(type, id);
     if (owner === undefined || here) return explanation;
     return { ...explanation, summary: `${type}/${id} lives on ${owner}, and that host knows what it does` };
+  }
+
+  #restartsInMs(type: string, id: string): number | undefined {
+    const known = this.#catalog.types.get(type);
+    return known && this.#catalog.remembering?.restartsInMs(known, id);
   }
 
   async cluster(): Promise<ClusterView> {

@@ -182,6 +182,15 @@ export class Membership implements Placement {
     return this.#lease.held;
   }
 
+  /**
+   * May one of that shard come to life here? Not without a lease; but who has lost that is the home of nothing, and who has none yet may
+   * have been told already that it is a home.
+   */
+  standing(type: string, shard: number): "here" | "wait" | "elsewhere" {
+    const standing = this.#shards.standing(type, shard);
+    return standing === "here" && !this.#lease.held ? "wait" : standing;
+  }
+
   belief(type: string, id: string): { term: number; version: number; owner: string | undefined } {
     const { term, number } = this.#tables.version(type);
     return { term, version: number, owner: this.#believed(type, id) };

@@ -181,6 +181,7 @@ describe("remembered actors of a shard that was gained", () => {
     await it.clock.advance("1m");
     assert.equal(it.started.length, before);
     assert.deepEqual(it.starter.waiting, { shards: 0, restarts: 0 });
+    assert.equal(it.starter.knows(0), false, "it has not been gone through");
     it.standing = "here";
     it.starter.gained(0);
     await it.clock.advance("1m");
@@ -256,6 +257,8 @@ describe("a remembered actor that stopped", () => {
     const it = new Setting();
     it.standing = (shard) => (shard === 1 ? "elsewhere" : "here");
     for (const id of ["forgotten", "called", "1moved"]) it.starter.later(id);
+    assert.equal(it.starter.restartsInMs("called"), RESTART_MS);
+    assert.equal(it.starter.restartsInMs("1moved"), undefined, "not here");
     it.starter.forgets("forgotten")();
     it.activations.set("called", {});
     await it.clock.advance("1m");

@@ -4,7 +4,10 @@
 //   wait in line, and so does everything while the host has no room in memory.
 // - One that stopped without being forgotten is started again after a while. So is one that could not be started.
 // - Right before one is started it is looked whether it is still to be: its shard may have moved, and it may have been forgotten since
-//   it was read. What is forgotten while a shard is gone through is noted for that.
+//   it was read. What is forgotten while a shard is gone through is noted for that. What is forgotten while it lives elsewhere is not, so
+//   nothing that was read or noted before the host became its home once more counts after that.
+// - A shard that was given up half-way, or that lost actors as if it moved, is not taken for gone through: who looks after that has it
+//   gone through again, if it is here.
 import type { ActorType } from "../actors/actor-type.ts";
 import type { Catalog } from "../actors/catalog.ts";
 import type { RememberedRule } from "../actors/lifetime-options.ts";
@@ -13,7 +16,9 @@ import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Shards } from "../ports/shards.ts";
 import type { RememberedInstruments } from "./remembered-instruments.ts";
+import { RememberedRestarts } from "./remembered-restarts.ts";
 import type { Standing } from "./shard-remembered.ts";
+import { StartPace } from "./start-pace.ts";
 
 export interface StarterWorld {
   readonly clock: Clock;
@@ -28,16 +33,22 @@ export interface StarterWorld {
 const PAGE = 1_000;
 /** Shards that are gone through at the same time: while one is read, actors of others begin. */
 const LANES = 4;
-/** Those that are being started at the same time. */
-const AT_ONCE = 200;
 /** A shard that is about to move, a store that does not answer. */
 const PAUSE_MS = 200;
 /** A host without room has some when others are idle. */
 const NO_ROOM_MS = 2_000;
-/** Starts follow each other in little groups, so that not each of them needs a timer. */
+/** Those whose time has come are started in little groups, so that not each of them needs a timer. */
 const GROUP_MS = 20;
 /** Those that wait to be started again. When there are more their shards are gone through once more instead. */
 const MOST_RESTARTS = 100_000;
+
+/** One way through a shard. */
+interface Scan {
+  readonly shard: number;
+  readonly tenure: number | undefined;
+  /** Who must not be started any more. */
+  readonly passed: Set<string>;
+}
 
 export class RememberedStarter {
   readonly #type: ActorType;
@@ -45,29 +56,26 @@ export class RememberedStarter {
   readonly #world: StarterWorld;
   /** Shards to go through, each with the id behind which to begin. */
   readonly #line = new Map<number, string | undefined>();
-  /** All shards of which it was ever told. */
+  /** Shards that were gone through, or are about to be. */
   readonly #known = new Set<number>();
-  /** For each shard that is gone through: who must not be started any more. */
-  readonly #scans = new Set<Set<string>>();
+  /** How many times the host has become the home of each. */
+  readonly #tenures = new Map<number, number>();
+  readonly #scans = new Set<Scan>();
   /** On their way to be forgotten. */
   readonly #forgetting = new Map<string, number>();
-  /** When each is started again; in that order, as all wait for the same time. */
-  readonly #restarts = new Map<string, number>();
+  readonly #restarts = new RememberedRestarts();
   #alarm: Timer | undefined;
-  #underWay = 0;
-  /** When the next may be started. */
-  #nextAt = 0;
+  readonly #pace: StartPace;
   #lanes = 0;
   #isRestarting = false;
   #isOver = false;
-  /** What is waited for may be there. */
-  readonly #pauses = new Set<() => void>();
   #lastWarning = Number.NEGATIVE_INFINITY;
 
   constructor(type: ActorType, rule: RememberedRule, world: StarterWorld) {
     this.#type = type;
     this.#rule = rule;
     this.#world = world;
+    this.#pace = new StartPace(rule.startsPerSecond, world.clock);
   }
 
   /** Shards to go through and actors to start again. */
@@ -84,6 +92,13 @@ export class RememberedStarter {
 
   /** The host has become the home of this shard. */
   gained(shard: number): void {
+    this.#tenures.set(shard, (this.#tenures.get(shard) ?? 0) + 1);
+    this.goThrough(shard);
+  }
+
+  /** It is here, and somebody of it may not run. */
+  goThrough(shard: number): void {
+    if (this.#isOver) return;
     this.#known.add(shard);
     this.#line.delete(shard);
     this.#line.set(shard, undefined);
@@ -94,23 +109,38 @@ export class RememberedStarter {
     return this.#known.has(shard);
   }
 
+  /** It was let go as if it lived elsewhere. Its shard may be here all the same: then it is to be gone through again. */
+  doubt(id: string): void {
+    const shard = this.#foundShard(id);
+    if (shard !== undefined) this.#known.delete(shard);
+  }
+
   /** It has stopped, and is remembered. */
   later(id: string): void {
     if (this.#isOver) return;
+    const shard = this.#foundShard(id);
     if (this.#restarts.size >= MOST_RESTARTS) {
-      this.#line.set(this.#shardOf(id), undefined);
-      this.#work();
+      if (shard !== undefined) this.goThrough(shard);
       return;
     }
-    this.#restarts.delete(id);
-    this.#restarts.set(id, this.#world.clock.monotonic() + this.#rule.restartAfterMs);
+    const tenure = shard === undefined ? undefined : this.#tenures.get(shard);
+    this.#restarts.add(id, { at: this.#world.clock.monotonic() + this.#rule.restartAfterMs, tenure });
     this.#setAlarm();
+  }
+
+  /** In how long it is started again here; undefined: it does not wait for that. */
+  restartsInMs(id: string): number | undefined {
+    const restart = this.#restarts.get(id);
+    const shard = this.#foundShard(id);
+    if (restart === undefined || shard === undefined || restart.tenure !== this.#tenures.get(shard)) return undefined;
+    if (this.#world.standing(this.#type.name, shard) === "elsewhere") return undefined;
+    return Math.max(restart.at - this.#world.clock.monotonic(), 0);
   }
 
   /** It is about to be forgotten; the function is called when that is over, whatever became of it. */
   forgets(id: string): () => void {
     this.#forgetting.set(id, (this.#forgetting.get(id) ?? 0) + 1);
-    for (const passed of this.#scans) passed.add(id);
+    for (const { passed } of this.#scans) passed.add(id);
     this.#restarts.delete(id);
     return () => {
       const left = this.#forgetting.get(id)! - 1;
@@ -124,22 +154,31 @@ export class RememberedStarter {
     this.#line.clear();
     this.#restarts.clear();
     this.#alarm?.cancel();
-    this.#resume();
+    this.#pace.stop();
   }
 
   #shardOf(id: string): number {
     return this.#type.options.sharded!.shardOf(id);
   }
 
+  /** Undefined: code of the application, which has to say it, fails. Whoever starts it finds that out. */
+  #foundShard(id: string): number | undefined {
+    try {
+      return this.#shardOf(id);
+    } catch {
+      return undefined;
+    }
+  }
+
   #setAlarm(): void {
-    const [first] = this.#restarts.values();
+    const { first } = this.#restarts;
     if (this.#alarm !== undefined || first === undefined || this.#isOver) return;
     const ring = (): void => {
       this.#alarm = undefined;
       this.#work();
       this.#setAlarm();
     };
-    const ms = Math.max(first - this.#world.clock.monotonic(), GROUP_MS);
+    const ms = Math.max(first.at - this.#world.clock.monotonic(), GROUP_MS);
     this.#alarm = this.#world.clock.after(ms, ring, "background");
   }
 
@@ -165,9 +204,9 @@ export class RememberedStarter {
   }
 
   #nextDue(): string | undefined {
-    const [first] = this.#restarts;
-    const isDue = first !== undefined && first[1] <= this.#world.clock.monotonic();
-    return isDue && !this.#isRestarting ? first[0] : undefined;
+    const { first } = this.#restarts;
+    const isDue = first !== undefined && first.at <= this.#world.clock.monotonic();
+    return isDue && !this.#isRestarting ? first.id : undefined;
   }
 
   async #restart(id: string): Promise<void> {
@@ -185,27 +224,31 @@ export class RememberedStarter {
   async #restartOne(id: string): Promise<void> {
     const shard = this.#shardOf(id);
     let isClear = this.#isClear(shard);
-    for (; typeof isClear === "number"; isClear = this.#isClear(shard)) await this.#pause(isClear);
+    for (; typeof isClear === "number"; isClear = this.#isClear(shard)) await this.#pace.pause(isClear);
     // It may have been forgotten meanwhile, or have come to life by a call.
-    if (!this.#restarts.has(id)) return;
-    if (isClear === "wait") return this.later(id);
+    const restart = this.#restarts.get(id);
+    if (restart === undefined) return;
+    // Its shard was elsewhere in between, where it may have been forgotten, and is gone through since it is back.
+    const isOld = restart.tenure !== this.#tenures.get(shard);
+    if (isClear === "wait" && !isOld) return this.later(id);
     this.#restarts.delete(id);
     // Somebody may just have failed to forget it, so it is not taken for sure that it is remembered.
-    if (isClear === "now" && !this.#type.activations.has(id)) this.#start(id, false);
+    if (isClear === "now" && !isOld && !this.#type.activations.has(id)) this.#start(id, false);
   }
 
   /** A shard that is about to move goes to the end of the line, with what is left of it. */
   async #goThrough(shard: number, from: string | undefined): Promise<void> {
     this.#line.delete(shard);
-    const passed = new Set(this.#forgetting.keys());
-    this.#scans.add(passed);
+    const scan: Scan = { shard, tenure: this.#tenures.get(shard), passed: new Set(this.#forgetting.keys()) };
+    this.#scans.add(scan);
     try {
       let after = from;
       for (;;) {
-        const page = await this.#read(shard, after);
+        const page = await this.#read(scan, after);
+        if (page === "never") return;
         for (const id of page ?? []) {
-          const isAside = this.#isRunning(id) || !this.#belongs(id, shard);
-          const isClear = isAside ? "now" : await this.#startOne(id, shard, passed);
+          const isAside = this.#isRunning(id, scan.tenure) || !this.#belongs(id, shard);
+          const isClear = isAside ? "now" : await this.#startOne(id, scan);
           if (isClear === "never") return;
           if (isClear === "wait") return await this.#putBack(shard, after);
           after = id;
@@ -214,15 +257,25 @@ export class RememberedStarter {
         if (page.length < PAGE) return;
       }
     } finally {
-      this.#scans.delete(passed);
+      this.#scans.delete(scan);
     }
   }
 
-  async #startOne(id: string, shard: number, passed: ReadonlySet<string>): Promise<"now" | "wait" | "never"> {
+  async #startOne(id: string, scan: Scan): Promise<"now" | "wait" | "never"> {
+    const { shard, tenure, passed } = scan;
     let isClear = this.#isClear(shard);
-    for (; typeof isClear === "number"; isClear = this.#isClear(shard)) await this.#pause(isClear);
-    if (isClear === "now" && !passed.has(id) && !this.#isRunning(id)) this.#start(id, true);
+    for (; typeof isClear === "number"; isClear = this.#isClear(shard)) await this.#pace.pause(isClear);
+    if (this.#isGivenUp(scan)) return "never";
+    if (isClear === "now" && !passed.has(id) && !this.#isRunning(id, tenure)) this.#start(id, true);
     return isClear;
+  }
+
+  /** The shard lives elsewhere; or it did, and is gone through anew since it is back. */
+  #isGivenUp({ shard, tenure }: Scan): boolean {
+    if (this.#tenures.get(shard) !== tenure) return true;
+    if (this.#world.standing(this.#type.name, shard) !== "elsewhere") return false;
+    this.#known.delete(shard);
+    return true;
   }
 
   /** One that was remembered in another shard than it is in now would run in two places. */
@@ -237,25 +290,29 @@ export class RememberedStarter {
     return false;
   }
 
-  #isRunning(id: string): boolean {
-    return this.#type.activations.has(id) || this.#restarts.has(id);
+  /** Or it waits to be started again, since the host is the home of its shard. */
+  #isRunning(id: string, tenure: number | undefined): boolean {
+    const restart = this.#restarts.get(id);
+    return this.#type.activations.has(id) || (restart !== undefined && restart.tenure === tenure);
   }
 
   async #putBack(shard: number, after: string | undefined): Promise<void> {
     if (!this.#line.has(shard)) this.#line.set(shard, after);
-    await this.#pause(PAUSE_MS);
+    await this.#pace.pause(PAUSE_MS);
   }
 
-  /** Undefined: the store does not answer, or the shard is not this host's any more. */
-  async #read(shard: number, after: string | undefined): Promise<string[] | undefined> {
-    const { shards, catalog, log, standing } = this.#world;
+  /** Undefined: the store does not answer. */
+  async #read(scan: Scan, after: string | undefined): Promise<string[] | undefined | "never"> {
+    const { shards, catalog, log } = this.#world;
     const type = this.#type.name;
-    if (standing(type, shard) === "elsewhere") return [];
+    const { shard } = scan;
+    if (this.#isGivenUp(scan)) return "never";
     try {
-      return await shards.remembered({ namespace: catalog.namespace, type, shard }, after, PAGE);
+      const page = await shards.remembered({ namespace: catalog.namespace, type, shard }, after, PAGE);
+      return this.#isGivenUp(scan) ? "never" : page;
     } catch (err) {
       log.debug("remembered actors could not be read", { type, shard, err });
-      return undefined;
+      return this.#isGivenUp(scan) ? "never" : undefined;
     }
   }
 
@@ -264,35 +321,15 @@ export class RememberedStarter {
     const { clock, catalog, standing } = this.#world;
     const where = standing(this.#type.name, shard);
     if (this.#isOver || where === "elsewhere") return "never";
-    const now = clock.monotonic();
-    if (where === "wait" || !catalog.mayBegin(now)) return "wait";
+    if (where === "wait" || !catalog.mayBegin(clock.monotonic())) return "wait";
     if (!catalog.hasRoom) return NO_ROOM_MS;
-    if (this.#underWay >= AT_ONCE) return PAUSE_MS;
-    return this.#nextAt - now > GROUP_MS ? this.#nextAt - now : "now";
-  }
-
-  /** Also over as soon as somebody who was started is there. */
-  async #pause(ms: number): Promise<void> {
-    if (this.#isOver) return;
-    await new Promise<void>((resolve) => {
-      const over = (): void => {
-        timer.cancel();
-        this.#pauses.delete(over);
-        resolve();
-      };
-      const timer = this.#world.clock.after(ms, over, "background");
-      this.#pauses.add(over);
-    });
-  }
-
-  #resume(): void {
-    for (const over of [...this.#pauses]) over();
+    return this.#pace.waitMs ?? "now";
   }
 
   #start(id: string, isKnown: boolean): void {
-    const { catalog, clock, instruments } = this.#world;
-    this.#nextAt = Math.max(this.#nextAt, clock.monotonic()) + 1_000 / this.#rule.startsPerSecond;
-    this.#underWay++;
+    const { catalog, instruments } = this.#world;
+    const isOver = this.#pace.begin();
+    this.#restarts.delete(id);
     void catalog
       .start(this.#type, id, isKnown)
       .then(() => instruments.started.add(1))
@@ -300,11 +337,10 @@ export class RememberedStarter {
         instruments.failed.add(1);
         this.#warn(id, err);
         // One that is still on its way may yet come to life.
-        if (!this.#isRunning(id) && !this.#forgetting.has(id)) this.later(id);
+        const isThere = this.#type.activations.has(id) || this.#restarts.get(id) !== undefined;
+        if (!isThere && !this.#forgetting.has(id)) this.later(id);
       })
-      .finally(() => {
-        if (this.#underWay-- >= AT_ONCE) this.#resume();
-      });
+      .finally(isOver);
   }
 
   /** When many fail, one stands for all of them. */

@@ -282,6 +282,35 @@ describe("a remembered actor", () => {
   });
 });
 
+describe("what is said of a remembered actor that has stopped", () => {
+  it("is when it is started again", async () => {
+    await using it = await open();
+    await it.app.actor(Guard, "a").inc();
+    await it.app.actor(Guard, "a").leave();
+    await it.app.advance("3s");
+    const summary = async () => (await it.app.host.explain("Guard", "a")).summary;
+    assert.equal(
+      await summary(),
+      "Guard/a is remembered and has stopped; it is started again in 7s, or by its next call",
+    );
+    await it.app.advance("8s");
+    assert.match(await summary(), /^Guard\/a is in memory and idle/);
+    await it.app.actor(Guard, "a").done();
+    await it.app.advance("1s");
+    assert.equal(await summary(), "Guard/a is not in memory; the next call brings it back from the store");
+  });
+
+  it("is that it waits for its turn when there is no room for it", async () => {
+    await using it = await open(new MemoryStore(), { maxResident: 2 });
+    await it.app.actor(Guard, "a").inc();
+    await it.app.actor(Guard, "a").leave();
+    for (const id of ["o-1", "o-2"]) await it.app.actor(Other, id).ping();
+    await it.app.advance("15s");
+    const { summary } = await it.app.host.explain("Guard", "a");
+    assert.match(summary, /it is started again when its turn comes, or by its next call$/);
+  });
+});
+
 describe("remembered actors that do not all fit into memory", () => {
   it("wait until there is room, and give way to those that are called", async () => {
     const store = new MemoryStore();

@@ -13,11 +13,12 @@ import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
 import type { Shards } from "../ports/shards.ts";
+import type { Membership } from "./membership.ts";
 import { RememberedBook } from "./remembered-book.ts";
 import { rememberedInstruments } from "./remembered-instruments.ts";
 import { RememberedStarter } from "./remembered-starter.ts";
 
-/** Of a shard: its actors may come to life here now; this host is its home, but it cannot be told at the moment; it is not. */
+/** Of a shard: its actors may come to life here now; this host is its home, but they have to wait; it is not. */
 export type Standing = "here" | "wait" | "elsewhere";
 
 /** What is to be known of shards. */
@@ -43,10 +44,14 @@ export interface RememberedWorld {
 const LOOK_MS = 30_000;
 /** Hosts come and go in groups. */
 const SOON_MS = 200;
-/** Why one that is remembered has stopped, if it is to come back here. Others do where they live next. */
+/** The store could not say. */
+const AGAIN_MS = 2_000;
+/** Why one that is remembered has stopped, if it is to come back here. */
 const COMES_BACK: ReadonlySet<EndReason | undefined> = new Set<EndReason>([
   ...(["explicit", "idle", "memory", "failed", "fenced", "store"] as const),
 ]);
+/** Those come back where their shards live next, which may be here. */
+const COMES_BACK_SOMEWHERE: ReadonlySet<EndReason | undefined> = new Set<EndReason>(["moved", "lease", "fenced"]);
 
 export class RememberedActors implements Remembering {
   readonly #world: RememberedWorld;
@@ -55,6 +60,8 @@ export class RememberedActors implements Remembering {
   readonly #starters = new Map<ActorType, RememberedStarter>();
   #looking: Timer | undefined;
   #lookAt = Number.POSITIVE_INFINITY;
+  /** While it is looked: when it is to be looked next. */
+  #nextMs: number | undefined;
   /** Shards that were gained before it began. */
   #early: [type: string, shard: number][] | undefined = [];
   #isOver = false;
@@ -91,6 +98,12 @@ export class RememberedActors implements Remembering {
   }
 
   added(): void {
+    for (const [type, starter] of this.#starters) {
+      if (this.#world.catalog.types.get(type.name) === type) continue;
+      // It was given up before, and comes back as another.
+      starter.stop();
+      this.#starters.delete(type);
+    }
     this.#lookIn(SOON_MS);
   }
 
@@ -102,6 +115,11 @@ export class RememberedActors implements Remembering {
     const { clock, catalog } = this.#world;
     const at = clock.monotonic() + ms;
     if (this.#isOver || catalog.stopping || this.#early !== undefined) return;
+    if (this.#nextMs !== undefined) {
+      // What is being read may be older than what has changed.
+      this.#nextMs = Math.min(this.#nextMs, ms);
+      return;
+    }
     if (this.#lookAt <= at || this.#types.length === 0) return;
     this.#looking?.cancel();
     this.#lookAt = at;
@@ -110,6 +128,7 @@ export class RememberedActors implements Remembering {
 
   async #look(): Promise<void> {
     const { catalog, shards, log, known } = this.#world;
+    this.#nextMs = LOOK_MS;
     for (const { name } of this.#types) {
       try {
         const some = await shards.rememberedShards(catalog.namespace, name);
@@ -118,19 +137,22 @@ export class RememberedActors implements Remembering {
         this.#goThrough(name, some);
       } catch (err) {
         log.debug("it could not be read which shards have remembered actors", { type: name, err });
+        this.#nextMs = Math.min(this.#nextMs, AGAIN_MS);
       }
     }
+    const next = this.#nextMs;
+    this.#nextMs = undefined;
     this.#lookAt = Number.POSITIVE_INFINITY;
-    this.#lookIn(LOOK_MS);
+    this.#lookIn(next);
   }
 
-  /** A class that was taken up again finds shards here of which nobody says that they have come. */
+  /** Shards that are here and were not gone through: of a class that was taken up again, or given up half-way. */
   #goThrough(name: string, shards: readonly number[]): void {
     const type = this.#world.catalog.types.get(name);
     if (!type?.isRemembered) return;
     const starter = this.#starter(type);
     for (const shard of shards) {
-      if (!starter.knows(shard) && this.#world.known.standing(name, shard) !== "elsewhere") starter.gained(shard);
+      if (!starter.knows(shard) && this.#world.known.standing(name, shard) !== "elsewhere") starter.goThrough(shard);
     }
   }
 
@@ -192,24 +214,39 @@ export class RememberedActors implements Remembering {
   }
 
   left({ type, id, isRemembered }: Activation, reason: EndReason | undefined): void {
-    if (isRemembered && COMES_BACK.has(reason) && !this.#isOver) this.#starter(type).later(id);
+    if (this.#isOver) return;
+    if (isRemembered && COMES_BACK.has(reason)) this.#starter(type).later(id);
+    else if (COMES_BACK_SOMEWHERE.has(reason)) this.#starter(type).doubt(id);
   }
+
+  restartsInMs(type: ActorType, id: string): number | undefined {
+    return this.#starters.get(type)?.restartsInMs(id);
+  }
+}
+
+export function openTogether(
+  patienceMs: number,
+  world: Omit<RememberedWorld, "known">,
+  membership: Membership,
+): RememberedActors {
+  const known: ShardKnowledge = {
+    home: () => membership.incarnation,
+    standing: (type, shard) => membership.standing(type, shard),
+    find: (type, shards) => {
+      if (membership.hasLease) membership.shards.find(type, shards);
+    },
+  };
+  return new RememberedActors(patienceMs, { ...world, known });
 }
 
 /** For a process that is in no cluster: it is the home of everything. */
 export function openAlone(patienceMs: number, world: Omit<RememberedWorld, "known">): RememberedActors {
   const { catalog } = world;
-  // Nobody else remembers any: what has been gone through once is known.
-  const seen = new Set<ActorType | undefined>();
+  // Which shards have any is all there is to know.
   const known: ShardKnowledge = {
     home: () => undefined,
     standing: () => (catalog.stopping ? "elsewhere" : "here"),
-    find: (type, shards) => {
-      const of = catalog.types.get(type);
-      if (!seen.has(of)) for (const shard of shards) actors.gained(type, shard);
-      seen.add(of);
-    },
+    find: () => {},
   };
-  const actors = new RememberedActors(patienceMs, { ...world, known });
-  return actors;
+  return new RememberedActors(patienceMs, { ...world, known });
 }
