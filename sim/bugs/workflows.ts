@@ -155,8 +155,9 @@ export const WORKFLOWS: readonly Bug[] = [
     changes: [
       {
         file: BOARD,
-        before: "      if (!this.#mayRun(task.run.build)) continue;\n",
-        after: "      if (!isSticky && !this.#mayRun(task.run.build)) continue;\n",
+        before: "      if (!bindings.has(bound)) continue;\n      const binds = bindings.get(bound);\n",
+        after:
+          "      if (!isSticky && !bindings.has(bound)) continue;\n      const binds = bindings.get(bound) ?? bound;\n",
       },
     ],
   },

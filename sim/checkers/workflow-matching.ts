@@ -1,4 +1,4 @@
-// A task goes to a worker that may have it: of its namespace, queue, type and build. Whoever has the run in memory is preferred while it
+// A task goes to a worker that may have it: of its namespace, queue and type, and with what its run is bound to. Whoever has the run in memory is preferred while it
 // is there, and nobody is told that it has what it has not.
 import type { TaskClaim } from "../../src/ports/workflows.ts";
 import type { CheckerKind } from "./checker.ts";
@@ -25,14 +25,15 @@ export const workflowMatching: CheckerKind = {
 
     runsOf(stage).watchers.push({
       claimed(run, process, request, task, now) {
-        const { namespace, queue, types, build, compatible, lease, isSticky } = request;
+        const { namespace, queue, types, lease, isSticky } = request;
         const who = `process ${process.number} was given the task of ${labelOfRun(run)}`;
         const { stored } = run;
         if (stored.namespace !== namespace) report(`${who}, which is of ${stored.namespace} and not of ${namespace}`);
         if (stored.queue !== queue) report(`${who}, which is in the queue ${stored.queue} and not in ${queue}`);
-        if (!types.includes(stored.type)) report(`${who}, which is a ${stored.type}`);
-        const fits = stored.build === undefined || stored.build === build || compatible.includes(stored.build);
-        if (!fits) report(`${who}, which is for build ${stored.build}, and has build ${build}`);
+        const { bindings } = types.find(({ type }) => type === stored.type) ?? {};
+        if (bindings === undefined) report(`${who}, which is a ${stored.type}`);
+        else if (!bindings.some(({ bound }) => bound === stored.bound))
+          report(`${who}, which is bound to ${stored.bound}`);
         const isMine = isSticky && stored.stickyWorker === lease.worker && (stored.stickyUntil ?? 0) > now;
         if ((task.mode === HIT) !== isMine)
           report(`${who} as ${task.mode}, and ${stored.stickyWorker} has it in memory`);

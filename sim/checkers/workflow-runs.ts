@@ -221,7 +221,7 @@ export class WorkflowRuns implements Observer {
       if (stored === undefined) return;
       const before = this.byRef.get(stored.ref);
       if (before !== undefined) return this.#look(before, { kind: "start", process, start });
-      const { ref, namespace, workflowId, runId, type, build } = stored;
+      const { ref, namespace, workflowId, runId, type, bound: build } = stored;
       const run: SeenRun = {
         ...{ ref, namespace, workflowId, runId, type, build, start, stored, beganAt: this.#stage.now },
         ...{ pages: [], events: [], holder: undefined, closedAt: undefined },

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LimpetError } from "../../src/kernel/errors.ts";
-import type { Append, Arrival, RunStart, StoredRun, TaskClaim } from "../../src/ports/workflows.ts";
+import type { Append, Arrival, RunStart, StoredRun, TaskClaim, TypeClaim } from "../../src/ports/workflows.ts";
 import { MemoryStore } from "../../src/stores/memory/memory-store.ts";
 import type { HistoryEvent } from "../../src/workflows/events.ts";
 import { writePage } from "../../src/workflows/events.ts";
@@ -21,6 +21,12 @@ const LEASE_MS = 10_000;
 const FLOW = { namespace: "default", workflowId: "flow" };
 
 /** A stage with nothing on it but a store. */
+/** Claims scripts that are bound to nothing, or to this. */
+const scripts = (build: string | undefined): TypeClaim => ({
+  type: "Script",
+  bindings: [...new Set([undefined, build])].map((bound) => ({ bound, binds: bound })),
+});
+
 class Scene {
   now = 0;
   readonly found: string[] = [];
@@ -82,7 +88,7 @@ class Scene {
     const began = { kind: "WorkflowStarted", type: "Script", workflowId: "flow", runId, input, flags: 1 } as const;
     const events: HistoryEvent[] = [{ ...began, ...(continuedFrom === undefined ? {} : { continuedFrom }) }];
     const start: RunStart = {
-      ...{ ...FLOW, runId, type: "Script", queue: "default", build: undefined, attributes: "{}", memo: "{}" },
+      ...{ ...FLOW, runId, type: "Script", queue: "default", bound: undefined, attributes: "{}", memo: "{}" },
       ...{ first: writePage({ at: this.now, events }), delayMs: 0, ifClosed: "start", lease: undefined },
       ...{ refusal: undefined, reminders: [] },
       ...more,
@@ -94,8 +100,8 @@ class Scene {
 
   async claim(token: string, how: Partial<TaskClaim> = {}): Promise<void> {
     const request: TaskClaim = {
-      ...{ namespace: "default", queue: "default", types: ["Script"], build: "", limit: 10, staleMs: 1_000 },
-      ...{ compatible: [], binds: false, isSticky: true, lease: { token, worker: "w1", leaseMs: LEASE_MS } },
+      ...{ namespace: "default", queue: "default", types: [scripts(undefined)], limit: 10, staleMs: 1_000 },
+      ...{ isSticky: true, lease: { token, worker: "w1", leaseMs: LEASE_MS } },
       ...how,
     };
     const claims = await this.truth.workflows.claim(request);
@@ -200,7 +206,7 @@ describe("the rule of one decision per task", () => {
       runId,
       type: "Script",
       token: "u",
-      build: undefined,
+      bound: undefined,
       attempt: 1,
       last: 1,
       taken: 0,
@@ -386,24 +392,24 @@ describe("the rule of signals", () => {
 describe("the rule of matching", () => {
   it("accepts whoever fits, and who has the run in memory", async () => {
     const scene = new Scene("workflow matching");
-    const { ref } = await scene.start("a", { build: "blue" });
-    await scene.claim("t", { build: "blue" });
+    const { ref } = await scene.start("a", { bound: "blue" });
+    await scene.claim("t", { types: [scripts("blue")] });
     const rests = { fate: { kind: "rest" }, affinity: { worker: "w1", ms: 500 } } as const;
     await scene.append(scene.step(ref, "t", 1, [scheduled(1)], rests));
     await scene.signal("s");
-    await scene.claim("u", { build: "blue" });
+    await scene.claim("u", { types: [scripts("blue")] });
     assert.deepEqual(scene.found, []);
   });
 
   it("reports another build, and somebody who takes what another one has in memory", async () => {
     const scene = new Scene("workflow matching");
-    await scene.start("a", { build: "blue" });
-    scene.lie = (run) => ({ ...run, build: "green", stickyWorker: "w2", stickyUntil: 100 });
+    await scene.start("a", { bound: "blue" });
+    scene.lie = (run) => ({ ...run, bound: "green", stickyWorker: "w2", stickyUntil: 100 });
     const about = { namespace: "default", queue: "default", build: "", isDraining: false, about: "{}" };
     await scene.truth.workflows.seen({ ...about, worker: "w2", isSticky: true });
     await scene.signal("s");
-    await scene.claim("t", { build: "blue" });
-    assert.match(scene.found.join("\n"), /which is for build green, and has build blue/);
+    await scene.claim("t", { types: [scripts("blue")] });
+    assert.match(scene.found.join("\n"), /which is bound to green/);
     assert.match(scene.found.join("\n"), /which w2 has in memory for 100 ms more/);
   });
 });

@@ -150,8 +150,9 @@ export async function showWorkers({ terminal, json }: Context, target: Target): 
   if (workers.length === 0)
     terminal.errLine("No worker is there. A process is one when it has workflows: limpet({ workflows: [order] })");
   else for (const line of workersText(workers, now, terminal.paint)) terminal.line(line);
-  for (const { kind, type, queue, build, count } of unserved) {
-    const bound = build === undefined ? "" : ` of build ${build}`;
+  for (const { kind, type, queue, build, definition, count } of unserved) {
+    const ofBuild = build === undefined ? "" : ` of build ${build}`;
+    const bound = definition === undefined ? ofBuild : `${ofBuild} with definition ${definition}`;
     const what = kind === "workflow" ? plural(count, "run") : plural(count, "activity", "activities");
     terminal.errLine(
       safe(

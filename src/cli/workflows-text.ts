@@ -90,8 +90,9 @@ export function workflowText(view: WorkflowView, paint: Paint): string {
 }
 
 function lifeLines(view: WorkflowView): string[] {
-  const { runId, queue, build, startedAt, closedAt, events, bytes, now, timeoutAt, status } = view;
-  const bound = build === undefined ? "" : `, build ${build}`;
+  const { runId, queue, build, definition, startedAt, closedAt, events, bytes, now, timeoutAt, status } = view;
+  const ofBuild = build === undefined ? "" : `, build ${build}`;
+  const bound = definition === undefined ? ofBuild : `${ofBuild}, definition ${definition}`;
   const end = closedAt === undefined ? "" : `; ended ${moment(closedAt, now)}`;
   const lines = [
     safe(`Run ${runId} in queue ${queue}${bound}.`),

@@ -76,6 +76,7 @@ test("with nothing set, the defaults hold", () => {
     workerQueue: "default",
     workerBuild: "",
     workerCompatibleBuilds: [],
+    workerPinning: "build",
     workerConcurrency: 1_000,
     workerLease: 30_000,
     workerHttpLease: 60_000,
@@ -143,6 +144,7 @@ test("every setting can come from every source", () => {
       queue: "q",
       build: "b",
       compatibleBuilds: ["a"],
+      pinning: "definition",
       concurrency: 3,
       lease: "8s",
       httpLease: "7s",
@@ -164,7 +166,7 @@ test("every setting can come from every source", () => {
       "  lease: 20s, leaderLease: 400ms, roundTimeout: 1s, coalesce: 100ms, replicationFactor: 5, moveTimeout: 500ms,\n" +
       "  failover: fast }\n" +
       "reminders: { pollInterval: 1s, fetchAhead: 2s, batchSize: 7, lease: 9s, concurrency: 8, direct: no }\n" +
-      "worker: { queue: q, build: b, compatibleBuilds: [a], concurrency: 3, lease: 8s, httpLease: 7s, httpActivityLease: 6s, pollInterval: 2s, sticky: no, stickyTtl: 1m, cacheRuns: 4,\n" +
+      "worker: { queue: q, build: b, compatibleBuilds: [a], pinning: definition, concurrency: 3, lease: 8s, httpLease: 7s, httpActivityLease: 6s, pollInterval: 2s, sticky: no, stickyTtl: 1m, cacheRuns: 4,\n" +
       "  cacheMegabytes: 5, historyEvents: 60, historyMegabytes: 7 }\n",
   );
   const env = {
@@ -208,6 +210,7 @@ test("every setting can come from every source", () => {
     LIMPET_WORKER_QUEUE: "q",
     LIMPET_WORKER_BUILD: "b",
     LIMPET_WORKER_COMPATIBLE_BUILDS: "a",
+    LIMPET_WORKER_PINNING: "definition",
     LIMPET_WORKER_CONCURRENCY: "3",
     LIMPET_WORKER_LEASE: "8s",
     LIMPET_WORKER_HTTP_LEASE: "7s",
@@ -261,6 +264,7 @@ test("every setting can come from every source", () => {
     "worker-queue": "q",
     "worker-build": "b",
     "worker-compatible-builds": "a",
+    "worker-pinning": "definition",
     "worker-concurrency": "3",
     "worker-lease": "8s",
     "worker-http-lease": "7s",
@@ -314,6 +318,7 @@ test("every setting can come from every source", () => {
     workerQueue: "q",
     workerBuild: "b",
     workerCompatibleBuilds: ["a"],
+    workerPinning: "definition",
     workerConcurrency: 3,
     workerLease: 8_000,
     workerHttpLease: 7_000,

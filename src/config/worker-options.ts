@@ -6,12 +6,16 @@ import { LIMITS } from "../kernel/limits.ts";
 import { nameProblem } from "../kernel/names.ts";
 import type { Option } from "./option.ts";
 
+export const PINNINGS = ["build", "definition"] as const;
+export type Pinning = (typeof PINNINGS)[number];
+
 /** As the rest of the program sees them: every value present, durations in milliseconds. */
 export interface WorkerValues {
   readonly worker: boolean;
   readonly workerQueue: string;
   readonly workerBuild: string;
   readonly workerCompatibleBuilds: readonly string[];
+  readonly workerPinning: Pinning;
   readonly workerConcurrency: number;
   readonly workerLease: number;
   readonly workerHttpLease: number;
@@ -33,6 +37,11 @@ export interface WorkerSettings {
   readonly build?: string | undefined;
   /** Other builds whose runs this one can go on with. */
   readonly compatibleBuilds?: readonly string[] | undefined;
+  /**
+   * What a run is bound to by the worker that takes it first: its build, if it has one, or the definition of its workflow as well: then
+   * workers whose code of it has another text leave it alone.
+   */
+  readonly pinning?: Pinning | undefined;
   /** Runs it works on at once, and activities that run at once. */
   readonly concurrency?: number | undefined;
   /** How long a task is waited for when its worker dies; renewed while it lives. */
@@ -94,6 +103,18 @@ export const WORKER_OPTIONS = {
     help: "Other builds whose workflows this one can go on with.",
     breaks:
       "With one whose workflows decide something else: they are blocked here, until one of their own build takes them.",
+  },
+  workerPinning: {
+    kind: "text",
+    default: "build",
+    path: "worker.pinning",
+    env: "LIMPET_WORKER_PINNING",
+    flag: "worker-pinning",
+    placeholder: "what",
+    help: "What a workflow is bound to by the worker that takes it first: its build alone, or the text of the workflow's code as well.",
+    breaks:
+      "definition: after any change of that text, also one with ctx.version, what was begun before waits for a worker with the old text.",
+    choices: PINNINGS,
   },
   workerConcurrency: {
     kind: "whole number",

@@ -222,6 +222,7 @@ function workflowSettings(settings: Settings, random: Random): WorkflowSettings 
     queue: settings.workerQueue,
     build: settings.workerBuild,
     compatible: settings.workerCompatibleBuilds,
+    pinning: settings.workerPinning,
     leaseMs: settings.workerLease,
     httpLeaseMs: settings.workerHttpLease,
     httpActivityLeaseMs: settings.workerHttpActivityLease,

@@ -86,8 +86,8 @@ export class StickySites implements AsyncDisposable {
     await workflows.seen(row);
     const nothing = { attributes: undefined, memo: undefined, reminders: [], starts: [], arrivals: [] };
     const { tasks } = await workflows.claim({
-      ...{ namespace: NAMESPACE, queue: "default", build: "", types: ["sums"], limit: 1, lease, isSticky: true },
-      ...{ staleMs: 15_000, compatible: [], binds: false },
+      ...{ namespace: NAMESPACE, queue: "default", limit: 1, lease, isSticky: true, staleMs: 15_000 },
+      types: [{ type: "sums", bindings: [{ bound: undefined, binds: undefined }] }],
     });
     const [task] = tasks.filter(({ workflowId }) => workflowId === id);
     invariant(task !== undefined, `the task of ${id} can be had`);

@@ -128,8 +128,8 @@ describe("the life of a worker", () => {
     const arrived = workflows.arrive([owner.app.workflows.signalTo("s", undefined, "go", 5)]);
     const lease = { token: "t", worker: "somebody", leaseMs: MINUTE };
     const claimed = workflows.claim({
-      ...{ namespace: NAMESPACE, queue: "default", build: "", types: ["sums"], limit: 1, lease, isSticky: false },
-      ...{ staleMs: 15_000, compatible: [], binds: false },
+      ...{ namespace: NAMESPACE, queue: "default", limit: 1, lease, isSticky: false, staleMs: 15_000 },
+      types: [{ type: "sums", bindings: [{ bound: undefined, binds: undefined }] }],
     });
     assert.deepEqual([(await arrived)[0]?.kind, (await claimed).tasks.length], ["arrived", 1]);
     const event = { kind: "SignalReceived", id: "five", name: "go", input: 5 } as const;

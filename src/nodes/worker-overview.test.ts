@@ -28,12 +28,12 @@ test("runs are unserved when they have waited for long and no live worker may ha
   const unserved = (runs: StoredRun[], workers: WorkerSummary[] = [worker]) => unservedRuns(runs, workers, NOW);
   assert.deepEqual(unserved([ready(0)]), []);
   assert.deepEqual(unserved([ready(5), ready(9), ready(NOW - 100)], []), [
-    { kind: "workflow", type: "order", queue: "shop", build: undefined, count: 2, since: 5 },
+    { kind: "workflow", type: "order", queue: "shop", build: undefined, definition: undefined, count: 2, since: 5 },
   ]);
   assert.equal(unserved([ready(0)], [{ ...worker, isDraining: true }]).length, 1);
   assert.equal(unserved([ready(0)], [{ ...worker, isLive: false }]).length, 1);
   assert.deepEqual(
-    unserved([ready(0, { type: "ordr" }), ready(0, { queue: "far" }), ready(0, { build: "7" })]).map(
+    unserved([ready(0, { type: "ordr" }), ready(0, { queue: "far" }), ready(0, { bound: "7" })]).map(
       ({ type, queue, build }) => [type, queue, build],
     ),
     [
@@ -61,7 +61,17 @@ test("activities are unserved when they have been due for long and nobody has th
       ],
       NOW,
     ),
-    [{ kind: "activity", type: "charge it", queue: "shop", build: undefined, count: 2, since: 5 }],
+    [
+      {
+        kind: "activity",
+        type: "charge it",
+        queue: "shop",
+        build: undefined,
+        definition: undefined,
+        count: 2,
+        since: 5,
+      },
+    ],
   );
 });
 

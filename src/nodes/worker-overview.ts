@@ -3,7 +3,8 @@
 import type { StoredReminder } from "../ports/reminders.ts";
 import type { Unserved, WorkerOverview, WorkerSummary, WorkflowCounts } from "../ports/workflow-door.ts";
 import type { StoredRun, StoredWorker } from "../ports/workflows.ts";
-import { STUCK_MS } from "../workflows/explain-run.ts";
+import { type Binding, codeOf, fits, readBinding } from "../workflows/bindings.ts";
+import { codeOfSummary, STUCK_MS } from "../workflows/explain-run.ts";
 import { ACTIVITY_MARK, readActivityType } from "../workflows/messages.ts";
 import { lastMinuteOf } from "../workflows/minute-counts.ts";
 import { readCache, readWorker } from "../workflows/remote/worker.ts";
@@ -37,11 +38,11 @@ export async function overviewOf(behind: WorkflowsBehind, counts: WorkflowCounts
 }
 
 export function workerSummary(row: StoredWorker, isLive: boolean): WorkerSummary {
-  const { worker, queue, build, isSticky, isDraining, seenAt } = row;
+  const { worker, queue, isSticky, isDraining, seenAt } = row;
   const { runtime = "", types = [] } = JSON.parse(row.about) as { runtime?: string; types?: string[] };
   const activities = readWorker(row)?.activityTypes;
   return {
-    ...{ worker, queue, build, runtime, types, activities, isSticky, isDraining, isLive, seenAt },
+    ...{ worker, queue, ...codeOf(row), runtime, types, activities, isSticky, isDraining, isLive, seenAt },
     ...readCache(row),
   };
 }
@@ -49,17 +50,18 @@ export function workerSummary(row: StoredWorker, isLive: boolean): WorkerSummary
 /** Runs whose task has been ready for a while, and that no live worker may have. */
 export function unservedRuns(runs: readonly StoredRun[], workers: readonly WorkerSummary[], now: number): Unserved[] {
   const groups = new Groups("workflow");
-  for (const { type, queue, build, task } of runs) {
+  for (const { type, queue, bound, task } of runs) {
     if (task?.state !== "ready" || task.at === undefined || now - task.at <= STUCK_MS) continue;
+    const binding = readBinding(bound);
     const isServed = workers.some(
       (each) =>
         each.isLive &&
         !each.isDraining &&
         each.queue === queue &&
         each.types.includes(type) &&
-        (build === undefined || each.build === build),
+        fits(binding, type, codeOfSummary(each)),
     );
-    if (!isServed) groups.add(type, queue, build, task.at);
+    if (!isServed) groups.add(type, queue, binding, task.at);
   }
   return groups.all;
 }
@@ -71,7 +73,7 @@ export function unservedActivities(rows: readonly StoredReminder[], now: number)
     const type = readActivityType(key.type);
     if (type === undefined) continue;
     if (now - tick.at <= STUCK_MS || (leasedUntil !== undefined && leasedUntil > now)) continue;
-    groups.add(type.name, type.queue, undefined, tick.at);
+    groups.add(type.name, type.queue, readBinding(undefined), tick.at);
   }
   return groups.all;
 }
@@ -88,11 +90,11 @@ class Groups {
     return [...this.#groups.values()];
   }
 
-  add(type: string, queue: string, build: string | undefined, since: number): void {
-    const key = JSON.stringify([type, queue, build]);
+  add(type: string, queue: string, { build, definition }: Binding, since: number): void {
+    const key = JSON.stringify([type, queue, build, definition]);
     const before = this.#groups.get(key);
     const count = (before?.count ?? 0) + 1;
     const earliest = Math.min(before?.since ?? since, since);
-    this.#groups.set(key, { kind: this.#kind, type, queue, build, count, since: earliest });
+    this.#groups.set(key, { kind: this.#kind, type, queue, build, definition, count, since: earliest });
   }
 }

@@ -19,6 +19,7 @@ import {
   type WorkflowView,
 } from "../ports/workflow-door.ts";
 import type { StoredRun, Workflows } from "../ports/workflows.ts";
+import { readBinding } from "../workflows/bindings.ts";
 import { closed, type WorkflowClient } from "../workflows/client.ts";
 import { checkWorkflowId } from "../workflows/definition.ts";
 import { readPage, type Started } from "../workflows/events.ts";
@@ -232,9 +233,9 @@ export class StoredWorkflows implements WorkflowDoor {
 }
 
 function summarize(run: StoredRun): WorkflowSummary {
-  const { workflowId, runId, type, queue, build, status, startedAt, closedAt, events, bytes, task } = run;
+  const { workflowId, runId, type, queue, bound, status, startedAt, closedAt, events, bytes, task } = run;
   return {
-    ...{ workflowId, runId, type, queue, build, status, startedAt, closedAt, events, bytes },
+    ...{ workflowId, runId, type, queue, ...readBinding(bound), status, startedAt, closedAt, events, bytes },
     attributes: JSON.parse(run.attributes) as unknown,
     ...{ blocked: task?.problem, task, stickyWorker: run.stickyWorker, stickyUntil: run.stickyUntil },
   };

@@ -34,8 +34,14 @@ function storeWith(clock: VirtualClock, changes: (workflows: Workflows) => Parti
 }
 
 const theft = (worker: string): TaskClaim => ({
-  ...{ namespace: NAMESPACE, queue: "default", build: "", types: ["held"], limit: 10, isSticky: false },
-  ...{ staleMs: 1, compatible: [], binds: false, lease: { token: `of ${worker}`, worker, leaseMs: 3_600_000 } },
+  ...{
+    namespace: NAMESPACE,
+    queue: "default",
+    types: [{ type: "held", bindings: [{ bound: undefined, binds: undefined }] }],
+    limit: 10,
+    isSticky: false,
+  },
+  ...{ staleMs: 1, lease: { token: `of ${worker}`, worker, leaseMs: 3_600_000 } },
 });
 
 const NOTHING = {

@@ -189,6 +189,7 @@ export class WorkflowNode {
     const {
       isSticky,
       stickyMs,
+      pinning,
       historyLimit,
       httpLeaseMs: taskLeaseMs,
       httpActivityLeaseMs: activityLeaseMs,
@@ -196,7 +197,7 @@ export class WorkflowNode {
     this.remote = new RemotePlane({
       ...{ clock, random, log, store: this.#store, reminders: reminderStore, book, client: this.client },
       activityTasks: this.#tasks,
-      ...{ namespace, queue, isSticky, stickyMs, historyLimit, taskLeaseMs, activityLeaseMs, now },
+      ...{ namespace, queue, isSticky, stickyMs, pinning, historyLimit, taskLeaseMs, activityLeaseMs, now },
       start: (start, started, at) => this.#start(start, started, at),
       arrive: (arrival) => this.#arrive(arrival),
       hasType: (type) => this.worker.has(type),
@@ -397,7 +398,7 @@ export class WorkflowNode {
 
   /** What the code of a run waits for, as it says itself; undefined: it is not here, or cannot be asked. */
   async waitsOf(run: StoredRun): Promise<readonly string[] | undefined> {
-    if (!this.worker.has(run.type) || run.events > MOST_REPLAYED) return undefined;
+    if (!this.worker.hasCodeOf(run) || run.events > MOST_REPLAYED) return undefined;
     const warm = this.worker.cache.peek(run.ref);
     if (warm !== undefined && warm.last === run.events) return warm.execution.waitsFor;
     try {
@@ -419,10 +420,11 @@ export class WorkflowNode {
 
   #query(run: StoredRun, name: string, input: Wire): Promise<Wire> {
     const { workers } = this.remote;
-    const { workerId: worker, queue, build, compatible, leaseMs } = this.#settings;
+    const { workerId: worker, leaseMs } = this.#settings;
     return answerQuery(run, name, input, {
-      ...{ clock: this.#world.clock, worker, queue, build, compatible },
+      ...{ clock: this.#world.clock, worker },
       hasType: (type) => this.worker.has(type),
+      hasCodeOf: (of) => this.worker.hasCodeOf(of),
       here: async (...[of, what, asked]) => {
         const result = await this.#queryHere(of, what, fromWire(structuredClone(asked)));
         return toWire(result, "the result", "RESULT_INVALID");

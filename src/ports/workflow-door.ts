@@ -18,6 +18,8 @@ export interface WorkflowSummary {
   readonly queue: string;
   /** Only workers of this build may have it. */
   readonly build: string | undefined;
+  /** Only workers whose code of it has this fingerprint may have it. */
+  readonly definition?: string | undefined;
   readonly status: RunStatus;
   readonly startedAt: number;
   readonly closedAt: number | undefined;
@@ -165,8 +167,12 @@ export interface WorkerSummary {
   readonly worker: string;
   readonly queue: string;
   readonly build: string;
+  /** Other builds whose runs it goes on with. */
+  readonly compatible?: readonly string[] | undefined;
   readonly runtime: string;
   readonly types: readonly string[];
+  /** Fingerprints of the code of workflows, by type. */
+  readonly definitions?: Readonly<Record<string, string>> | undefined;
   /** Of workers elsewhere; undefined: it does not say. */
   readonly activities: readonly string[] | undefined;
   readonly isSticky: boolean;
@@ -188,6 +194,7 @@ export interface Unserved {
   readonly type: string;
   readonly queue: string;
   readonly build: string | undefined;
+  readonly definition?: string | undefined;
   readonly count: number;
   readonly since: number;
 }

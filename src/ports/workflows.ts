@@ -44,8 +44,8 @@ export interface RunStart extends WorkflowKey {
   readonly runId: string;
   readonly type: string;
   readonly queue: string;
-  /** The build of workers that may have it; undefined: any. */
-  readonly build: string | undefined;
+  /** What it is bound to: only workers that claim such runs get its tasks. Undefined: nothing. */
+  readonly bound: string | undefined;
   readonly first: Page;
   /** What can be searched for, encoded as an object of plain values. */
   readonly attributes: string;
@@ -127,16 +127,25 @@ export type AppendOutcome =
   /** The lease is gone, or the history has gone on: nothing of it was done. */
   | { readonly kind: "lost" };
 
+/** Tasks of one type, as far as a worker may have them. */
+export interface TypeClaim {
+  readonly type: string;
+  /** Those of runs that are bound to something else than one of these are left alone, whoever has them in memory. */
+  readonly bindings: readonly ClaimedBinding[];
+}
+
+/** A text of the workflows room; to a store it is the same as another, or not. */
+export interface ClaimedBinding {
+  /** What a run is bound to; undefined: nothing. */
+  readonly bound: string | undefined;
+  /** What it is bound to from then on. */
+  readonly binds: string | undefined;
+}
+
 export interface TaskClaim {
   readonly namespace: string;
   readonly queue: string;
-  readonly types: readonly string[];
-  /** The build of this worker; tasks of runs that are bound to another one are left alone. */
-  readonly build: string;
-  /** Other builds whose runs it can go on with. */
-  readonly compatible: readonly string[];
-  /** Runs that are bound to no build are bound to this one by being claimed. */
-  readonly binds: boolean;
+  readonly types: readonly TypeClaim[];
   readonly limit: number;
   readonly lease: TaskLease;
   /** This worker keeps runs in memory, and affinity counts at all. */
@@ -156,7 +165,7 @@ export interface ClaimedTask extends WorkflowKey {
   readonly attempt: number;
   readonly mode: ReplayMode;
   /** What its run is bound to, by now. */
-  readonly build: string | undefined;
+  readonly bound: string | undefined;
   readonly last: number;
   /** Arrivals that are in the history already, and how many there were in all. */
   readonly taken: number;
@@ -212,7 +221,7 @@ export interface StoredRun extends WorkflowKey {
   readonly runId: string;
   readonly type: string;
   readonly queue: string;
-  readonly build: string | undefined;
+  readonly bound: string | undefined;
   readonly status: RunStatus;
   readonly attributes: string;
   readonly memo: string;

@@ -179,8 +179,6 @@ export interface Started {
   readonly workflowId: string;
   readonly runId: string;
   readonly input: Wire;
-  /** Of the code that first ran it. */
-  readonly fingerprint?: string;
   /** Numbered changes of the engine that this run was begun with. */
   readonly flags: number;
   readonly memo?: Wire;

@@ -13,7 +13,7 @@ const task = (more: Partial<StoredTask> = {}): StoredTask => ({
 });
 
 const run = (more: Partial<StoredRun> = {}): StoredRun => ({
-  ...{ namespace: "default", workflowId: "o-1", ref: 1, runId: "r", type: "order", queue: "shop", build: undefined },
+  ...{ namespace: "default", workflowId: "o-1", ref: 1, runId: "r", type: "order", queue: "shop", bound: undefined },
   ...{ status: "running", attributes: "{}", memo: "{}", startedAt: NOW - 60_000, closedAt: undefined },
   ...{ result: undefined, events: 5, bytes: 1, task: task(), stickyWorker: undefined, stickyUntil: undefined, ...more },
 });
@@ -108,7 +108,7 @@ test("a run without a worker says why it has none", () => {
     "no live worker of queue shop has order; those of queue far do",
     true,
   ]);
-  assert.deepEqual(why([worker({ build: "2" })], { build: "1" }), [
+  assert.deepEqual(why([worker({ build: "2" })], { bound: "1" }), [
     "it is bound to build 1, and its workers are of build 2",
     true,
   ]);

@@ -3,6 +3,7 @@ import { formatDuration } from "../kernel/durations.ts";
 import { didYouMean } from "../kernel/nearest.ts";
 import type { AwaitedThing, WorkerSummary } from "../ports/workflow-door.ts";
 import type { StoredRun, StoredTask } from "../ports/workflows.ts";
+import { fits, readBinding, type WorkerCode } from "./bindings.ts";
 import { isParked } from "./history-budget.ts";
 import { errorText, type PendingStep } from "./timeline.ts";
 
@@ -10,6 +11,8 @@ import { errorText, type PendingStep } from "./timeline.ts";
 export const STUCK_MS = 10_000;
 /** Of what it waits for, in one sentence. */
 const LISTED = 3;
+/** Characters of a fingerprint that people are shown. */
+const SHOWN = 12;
 
 /** An activity as it stands in its queue. */
 export interface QueuedPlace {
@@ -98,11 +101,12 @@ function awaitedWorker(facts: RunFacts): AwaitedThing {
 }
 
 function whyNoWorker({ run, workers, now }: RunFacts): { readonly why: string; readonly isStuck: boolean } {
-  const { type, queue, build, stickyWorker, stickyUntil } = run;
+  const { type, queue, stickyWorker, stickyUntil } = run;
+  const binding = readBinding(run.bound);
   const live = workers.filter(({ isLive, isDraining }) => isLive && !isDraining);
   const withType = live.filter(({ types }) => types.includes(type));
   const there = withType.filter((each) => each.queue === queue);
-  const fitting = there.filter((each) => build === undefined || each.build === build);
+  const fitting = there.filter((each) => fits(binding, type, codeOfSummary(each)));
   const owner = live.find(({ worker }) => worker === stickyWorker);
   if (owner !== undefined && stickyUntil !== undefined && stickyUntil > now) {
     const left = formatDuration(stickyUntil - now);
@@ -113,6 +117,9 @@ function whyNoWorker({ run, workers, now }: RunFacts): { readonly why: string; r
   }
   if (fitting.length > 0) return { why: `${fitting.length} of its workers are there, and busy`, isStuck: false };
   if (there.length > 0) {
+    const { build } = binding;
+    const ofBuild = there.filter((each) => fits({ build, definition: undefined }, type, codeOfSummary(each)));
+    if (ofBuild.length > 0) return { why: otherDefinitions(binding.definition!), isStuck: true };
     const builds = [...new Set(there.map((each) => each.build || "none"))].join(", ");
     return { why: `it is bound to build ${build}, and its workers are of build ${builds}`, isStuck: true };
   }
@@ -123,6 +130,16 @@ function whyNoWorker({ run, workers, now }: RunFacts): { readonly why: string; r
   const guess = didYouMean(type, new Set(live.flatMap(({ types }) => types)), String);
   return { why: `no live worker has a workflow ${type}${guess}`, isStuck: true };
 }
+
+function otherDefinitions(definition: string): string {
+  const begun = definition.length > SHOWN ? `${definition.slice(0, SHOWN)}…` : definition;
+  return `it is bound to definition ${begun}, and its workers have others; start one with the code that it was begun with, or end it`;
+}
+
+/** What is not said by an older host is nothing. */
+export const codeOfSummary = ({ build, compatible = [], definitions = {} }: WorkerSummary): WorkerCode => ({
+  ...{ build, compatible, definitions },
+});
 
 // ——— In one sentence.
 

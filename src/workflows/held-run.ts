@@ -28,7 +28,7 @@ export class HeldRun {
   /** Of the lease on its task; undefined: nobody here has it. */
   token: string | undefined;
   /** What it is bound to. */
-  build: string | undefined;
+  bound: string | undefined;
   /** What was decided when it was started here, and is still to be done. */
   first: readonly Decision[] = [];
   /** How often its task was claimed since it last came to an end: more than once, and whoever had it before is gone. */

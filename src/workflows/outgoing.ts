@@ -7,6 +7,7 @@ import type { ReminderKey, ReminderWrite } from "../ports/reminders.ts";
 import type { Arrival, RunStart } from "../ports/workflows.ts";
 import { firstLook } from "./activity-limits.ts";
 import { arrivalOf } from "./arrivals.ts";
+import { readBinding, writeBinding } from "./bindings.ts";
 import { ENGINE_FLAGS } from "./engine-flags.ts";
 import type { Decision, End, HistoryEvent, News, Started } from "./events.ts";
 import { writePage } from "./events.ts";
@@ -34,7 +35,7 @@ export interface Outgoing {
 export interface DecidingRun
   extends Pick<HeldRun, "workflowId" | "runId" | "queued" | "scheduled" | "children" | "heard"> {
   /** What it is bound to. */
-  readonly build?: string | undefined;
+  readonly bound?: string | undefined;
   readonly execution: Pick<
     Execution,
     "started" | "startedAt" | "awaited" | "isAwaited" | "memo" | "attributes" | "unheard"
@@ -144,7 +145,7 @@ export class Dispatcher {
     const { n, type, input, onParentClose, queue = own, timeout, runTimeout } = decision;
     const { workflowId, runId } = run;
     const parent = { workflowId, runId, n, onClose: onParentClose };
-    const build = queue === own && hasType?.(type) === true ? run.build : undefined;
+    const build = queue === own && hasType?.(type) === true ? readBinding(run.bound).build : undefined;
     // One that may outlive its parent is free when it continues as new: otherwise the old code could never go.
     const staysBound = build !== undefined && onParentClose !== "abandon";
     const child = {
@@ -216,7 +217,7 @@ export class Dispatcher {
       runId,
       type: told.type,
       queue: how.queue,
-      build: how.build,
+      bound: writeBinding({ build: how.build, definition: undefined }),
       // What it sees when it begins is the moment in which it does.
       first: writePage({ at: how.at + (how.delayMs ?? 0), events: [started] }),
       attributes: JSON.stringify(told.attributes ?? {}),

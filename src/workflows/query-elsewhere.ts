@@ -4,17 +4,17 @@
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { StoredRun, StoredWorker } from "../ports/workflows.ts";
+import { codeOf, fits, readBinding } from "./bindings.ts";
 import type { Wire } from "./events.ts";
 import { Refused } from "./remote/refusal.ts";
 
 export interface QueryWorld {
   readonly clock: Clock;
   readonly worker: string;
-  readonly queue: string;
-  readonly build: string;
-  readonly compatible: readonly string[];
   /** This process has code of that name. */
   hasType(type: string): boolean;
+  /** It is the code that the run goes by, in its queue. */
+  hasCodeOf(run: StoredRun): boolean;
   /** By the code of this process, in JSON-ready form. */
   here(run: StoredRun, name: string, input: Wire): Promise<Wire>;
   /** By that of another one; undefined: it has not answered in time. */
@@ -37,9 +37,8 @@ const WITHIN_MS = 10_000;
 
 export async function answerQuery(run: StoredRun, name: string, input: Wire, world: QueryWorld): Promise<Wire> {
   const isHere = world.hasType(run.type);
-  const isOurs = run.queue === world.queue && fits(run, world);
   try {
-    if (isHere && isOurs) return await world.here(run, name, input);
+    if (world.hasCodeOf(run)) return await world.here(run, name, input);
   } catch (error) {
     // Somebody else may have the code by which it was begun.
     if (!isLimpetError(error, "WORKFLOW_DIVERGED")) throw error;
@@ -66,12 +65,14 @@ async function queryElsewhere(run: StoredRun, name: string, input: Wire, world: 
   } catch (error) {
     if (!(error instanceof Refused) || error.reason !== "query_worker_unavailable") throw error;
   }
-  const { type, queue, build } = run;
+  const { type, queue } = run;
+  const { build, definition } = readBinding(run.bound);
   if (hosts.length > 0) {
     throw new LimpetError("CALL_TIMEOUT", `workers that have the code of ${type} did not answer: ${hosts.join(", ")}`);
   }
   const here = `a query is answered by the code of the workflow, and this process has none of ${type}`;
-  const where = build === undefined ? `queue ${queue}` : `queue ${queue}, build ${build}`;
+  const bound = [build && `build ${build}`, definition && `definition ${definition}`];
+  const where = [`queue ${queue}`, ...bound.filter((words) => words !== undefined)].join(", ");
   throw new LimpetError("WORKFLOW_TYPE_UNKNOWN", `${here}; no worker that has it is there (${where})`);
 }
 
@@ -111,9 +112,9 @@ async function queryHosts(
 /** Processes of ours that have the code and are there; first the one that has the run in memory, last those that get no more work. */
 async function hostsFor(run: StoredRun, world: QueryWorld): Promise<string[]> {
   const rows = (await world.workers()).filter((row) => {
-    const { remote, types = [], compatible = [] } = JSON.parse(row.about) as About;
+    const { remote, types = [] } = JSON.parse(row.about) as About;
     if (remote !== undefined || row.worker === world.worker || row.queue !== run.queue) return false;
-    return types.includes(run.type) && fits(run, { build: row.build, compatible }) && world.isLive(row);
+    return types.includes(run.type) && fits(readBinding(run.bound), run.type, codeOf(row)) && world.isLive(row);
   });
   const rank = ({ worker, isDraining }: StoredWorker): number => (worker === run.stickyWorker ? 0 : isDraining ? 2 : 1);
   return rows.sort((a, b) => rank(a) - rank(b)).map(({ worker }) => worker);
@@ -121,9 +122,5 @@ async function hostsFor(run: StoredRun, world: QueryWorld): Promise<string[]> {
 
 interface About {
   readonly types?: readonly string[];
-  readonly compatible?: readonly string[];
   readonly remote?: unknown;
 }
-
-const fits = ({ build }: StoredRun, by: Pick<QueryWorld, "build" | "compatible">): boolean =>
-  build === undefined || build === by.build || by.compatible.includes(build);

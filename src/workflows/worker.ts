@@ -9,7 +9,18 @@ import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { ReminderWrite } from "../ports/reminders.ts";
 import type { Settle } from "../ports/settle.ts";
-import type { ClaimedTask, ReplayMode, RunStart, StartOutcome, TaskLease, WorkerRow } from "../ports/workflows.ts";
+import type {
+  ClaimedBinding,
+  ClaimedTask,
+  ReplayMode,
+  RunStart,
+  StartOutcome,
+  StoredRun,
+  TaskLease,
+  TypeClaim,
+  WorkerRow,
+} from "../ports/workflows.ts";
+import { fits, type Pinning, readBinding, typeClaim, type WorkerCode } from "./bindings.ts";
 import { returnBlocked } from "./blocked-task.ts";
 import type { AnyWorkflow } from "./definition.ts";
 import { fingerprintOf } from "./definition.ts";
@@ -32,6 +43,8 @@ export interface WorkerSettings {
   readonly build: string;
   /** Other builds whose runs it goes on with. */
   readonly compatible: readonly string[];
+  /** What else than the build runs are bound to by being worked on here. */
+  readonly pinning: Pinning;
   readonly leaseMs: number;
   readonly pollMs: number;
   readonly concurrency: number;
@@ -67,7 +80,8 @@ export class Worker {
   readonly #settings: WorkerSettings;
   readonly #world: WorkerWorld;
   readonly #task: TaskWorld;
-  readonly #definitions: readonly AnyWorkflow[];
+  readonly #code: WorkerCode;
+  readonly #types: readonly TypeClaim[];
   /** Brings runs into memory, for this worker and for whoever asks about them. */
   readonly replayer: Replayer;
   readonly cache: RunCache;
@@ -84,8 +98,11 @@ export class Worker {
   constructor(definitions: readonly AnyWorkflow[], settings: WorkerSettings, world: WorkerWorld) {
     this.#settings = settings;
     this.#world = world;
-    this.#definitions = definitions;
     this.replayer = new Replayer(definitions, settings, world);
+    const { build, compatible, pinning } = settings;
+    const prints = Object.fromEntries(definitions.map((each) => [each.name, fingerprintOf(each)]));
+    this.#code = { build, compatible, definitions: prints };
+    this.#types = this.types.map((type) => typeClaim(type, this.#code, pinning));
     this.#minute = new MinuteCounts(world.clock);
     this.cache = new RunCache(settings.isSticky ? settings.cacheRuns : 0, settings.cacheBytes);
     const { queue, leaseMs, historyLimit, workerId, stickyMs } = settings;
@@ -142,7 +159,7 @@ export class Worker {
   #row(): Omit<WorkerRow, "isDraining"> {
     const { namespace, workerId: worker, queue, build, compatible, isSticky } = this.#settings;
     const { capacity, numbers } = this.cache;
-    const fingerprints = Object.fromEntries(this.#definitions.map((each) => [each.name, fingerprintOf(each)]));
+    const fingerprints = this.#code.definitions;
     const about = {
       ...{ runtime: "typescript", types: this.types, compatible, fingerprints, capacity, ...numbers },
       ...{ working: this.working, minute: this.#minute.all },
@@ -190,11 +207,11 @@ export class Worker {
     this.#poll?.cancel();
     let pauseMs = this.#settings.pollMs;
     try {
-      while (this.#isNudged && this.hasRoom && this.#definitions.length > 0) {
+      while (this.#isNudged && this.hasRoom && this.#types.length > 0) {
         this.#isNudged = false;
-        const { namespace, queue, build, compatible, leaseMs } = this.#settings;
+        const { namespace, queue, leaseMs } = this.#settings;
         const claims = await this.#world.store.claim({
-          ...{ namespace, queue, build, types: this.types, compatible, binds: build !== "" },
+          ...{ namespace, queue, types: this.#types },
           limit: Math.min(this.#room, MOST_CLAIMED),
           lease: this.#lease(),
           isSticky: this.cache.isOn,
@@ -234,7 +251,7 @@ export class Worker {
       run = await this.#runOf(task);
       run.token = task.token;
       run.attempt = task.attempt;
-      run.build = task.build;
+      run.bound = task.bound;
       await this.#hold(run, task.arrived);
     } catch (error) {
       await returnBlocked(task, error, this.#world);
@@ -276,7 +293,8 @@ export class Worker {
 
   /** Starts a run and its first task in one step, here. Undefined: there is no room, or this worker does not know it. */
   async startHere(start: RunStart, started: Started, at: number): Promise<StartOutcome | undefined> {
-    if (!this.#mayStart(start) || !this.hasRoom) return undefined;
+    const binding = this.#bindingOf(start);
+    if (binding === undefined || !this.hasRoom) return undefined;
     const { store } = this.#world;
     const execution = this.replayer.execution(start.type);
     const run = new HeldRun(0, execution, 0, 0);
@@ -293,10 +311,10 @@ export class Worker {
     // What more it brings about is written with its first step.
     if (!isSimple) return undefined;
     const lease = this.#lease();
-    run.build = start.build ?? this.#boundTo;
-    const { build } = run;
+    const bound = binding.binds;
+    run.bound = bound;
     const [outcome] = await store.start([
-      { ...start, first: page, lease, build, reminders: [...start.reminders, ...reminders] },
+      { ...start, first: page, lease, bound, reminders: [...start.reminders, ...reminders] },
     ]);
     this.#world.reminded(reminders);
     if (outcome!.isNew && outcome!.runId === start.runId && outcome!.status === "running") {
@@ -305,16 +323,15 @@ export class Worker {
     return outcome!;
   }
 
-  #mayStart({ type, delayMs, queue, build }: RunStart): boolean {
-    const { queue: own, build: mine, compatible } = this.#settings;
-    const isOurs = build === undefined || build === mine || compatible.includes(build);
-    return this.has(type) && delayMs === 0 && queue === own && isOurs;
+  /** What a run may be bound to, and is bound to by being begun here; undefined: it cannot be. */
+  #bindingOf({ type, delayMs, queue, bound }: RunStart): ClaimedBinding | undefined {
+    if (delayMs > 0 || queue !== this.#settings.queue) return undefined;
+    return this.#types.find((one) => one.type === type)?.bindings.find((one) => one.bound === bound);
   }
 
-  /** The build that a run is bound to by being worked on here. */
-  get #boundTo(): string | undefined {
-    const { build } = this.#settings;
-    return build === "" ? undefined : build;
+  /** Whether it has the code that a run goes by. */
+  hasCodeOf({ type, queue, bound }: Pick<StoredRun, "type" | "queue" | "bound">): boolean {
+    return this.has(type) && queue === this.#settings.queue && fits(readBinding(bound), type, this.#code);
   }
 
   async #goOnHere(
@@ -329,10 +346,10 @@ export class Worker {
     try {
       await this.#hold(run, 0);
     } catch (error) {
-      const { ref, build, last, taken } = run;
+      const { ref, bound, last, taken } = run;
       const nothing = { attempt: 1, mode: "cold_replay", arrived: taken } as const;
       await returnBlocked(
-        { namespace, workflowId, runId, type, ref, token, build, last, taken, ...nothing },
+        { namespace, workflowId, runId, type, ref, token, bound, last, taken, ...nothing },
         error,
         this.#world,
       );

@@ -53,7 +53,8 @@ function blockedChecks({ blocked }: WorkerOverview): Check[] {
 }
 
 /** Runs of a type, or activities of a name, that nobody has. */
-function unservedCheck({ kind, type, queue, build, count, since }: Unserved, { workers, now }: WorkerOverview): Check {
+function unservedCheck(unserved: Unserved, { workers, now }: WorkerOverview): Check {
+  const { kind, type, queue, build, definition, count, since } = unserved;
   const live = workers.filter(({ isLive, isDraining }) => isLive && !isDraining);
   const what = kind === "workflow" ? plural(count, "run") : plural(count, "activity", "activities");
   const wait = `${count === 1 ? "waits" : "wait"} for a worker, the oldest for ${formatSpan(now - since)}`;
@@ -66,6 +67,13 @@ function unservedCheck({ kind, type, queue, build, count, since }: Unserved, { w
         ? `no live worker is in queue ${queue}`
         : "those of its queue have no such activity, or are behind";
     return warn("Workflows", message, safe(`Nobody takes them: ${who}. Start a worker that has the activity ${type}.`));
+  }
+  const ofBuild = there.filter(
+    (each) => build === undefined || each.build === build || each.compatible?.includes(build),
+  );
+  if (definition !== undefined && ofBuild.some(has)) {
+    const what = `They are bound to definition ${definition}; no live worker has that code of ${type}.`;
+    return warn("Workflows", message, safe(`${what} Start one that has it, or end them.`));
   }
   if (build !== undefined && there.some(has)) {
     return warn("Workflows", message, safe(`They are bound to build ${build}; no live worker is of that build.`));

@@ -10,22 +10,22 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
     test("a run that is bound to none is bound by its first claim, and to nothing else by later ones", async () => {
       const it = site();
       await it.start("a");
-      assert.equal((await it.stored("a")).build, undefined);
+      assert.equal((await it.stored("a")).bound, undefined);
       const task = await it.theTask({ build: "b1", binds: true });
-      assert.equal((await it.stored("a")).build, "b1");
+      assert.equal((await it.stored("a")).bound, "b1");
       await it.append(heldOf(task), { page: page("2") });
       await it.arrive("a");
       assert.deepEqual(await it.ids({ build: "b2", binds: true }), []);
       assert.deepEqual(await it.ids({ build: "b2", binds: false }), []);
       assert.deepEqual(await it.ids({ build: "b1", binds: true }), ["a"]);
-      assert.equal((await it.stored("a")).build, "b1");
+      assert.equal((await it.stored("a")).bound, "b1");
     });
 
     test("a claim that does not bind leaves it free", async () => {
       const it = site();
       await it.start("a");
       const task = await it.theTask({ build: "b1" });
-      assert.equal((await it.stored("a")).build, undefined);
+      assert.equal((await it.stored("a")).bound, undefined);
       await it.append(heldOf(task));
       await it.arrive("a");
       assert.deepEqual(await it.ids({ build: "b2" }), ["a"]);
@@ -33,20 +33,20 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
 
     test("one that was bound when it was started stays bound to that", async () => {
       const it = site();
-      await it.start("a", { build: "b2" });
+      await it.start("a", { bound: "b2" });
       assert.deepEqual(await it.ids({ build: "b1", binds: true }), []);
       assert.deepEqual(await it.ids({ build: "b2", binds: true }), ["a"]);
-      assert.equal((await it.stored("a")).build, "b2");
+      assert.equal((await it.stored("a")).bound, "b2");
     });
 
     test("whoever claims a task hears what its run is bound to by now", async () => {
       const it = site();
-      await it.start("bound", { build: "b1" });
+      await it.start("bound", { bound: "b1" });
       await it.start("free");
       const claim = async (binds: boolean) => {
         const { tasks } = await it.claim({ build: "b3", compatible: ["b1"], binds });
         await it.workflows.giveBack(tasks.map(({ ref, token }) => ({ ref, token, pauseMs: 0, problem: undefined })));
-        return Object.fromEntries(tasks.map(({ workflowId, build }) => [workflowId, build]));
+        return Object.fromEntries(tasks.map(({ workflowId, bound }) => [workflowId, bound]));
       };
       assert.deepEqual(await claim(false), { bound: "b1", free: undefined });
       assert.deepEqual(await claim(true), { bound: "b1", free: "b3" });
@@ -57,18 +57,18 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       for (let i = 0; i < 5; i++) await it.start(`${i}`);
       assert.equal((await it.claim({ build: "b1", binds: true, limit: 2 })).tasks.length, 2);
-      const builds = await Promise.all(["0", "1", "2", "3", "4"].map(async (id) => (await it.stored(id)).build));
+      const builds = await Promise.all(["0", "1", "2", "3", "4"].map(async (id) => (await it.stored(id)).bound));
       assert.deepEqual(builds.filter((build) => build === "b1").length, 2);
       assert.equal((await it.claim({ build: "b2", binds: true })).tasks.length, 3);
     });
 
     test("a worker goes on with runs of a build that it is compatible with, and they stay bound to it", async () => {
       const it = site();
-      for (const build of ["b1", "b2", "b3"]) await it.start(`of ${build}`, { build });
+      for (const build of ["b1", "b2", "b3"]) await it.start(`of ${build}`, { bound: build });
       await it.start("free");
       const ids = await it.ids({ build: "b3", compatible: ["b1"], binds: true });
       assert.deepEqual(ids.sort(), ["free", "of b1", "of b3"]);
-      assert.deepEqual([(await it.stored("of b1")).build, (await it.stored("free")).build], ["b1", "b3"]);
+      assert.deepEqual([(await it.stored("of b1")).bound, (await it.stored("free")).bound], ["b1", "b3"]);
     });
 
     test("a lease that ran out is had by the same build alone", async () => {

@@ -138,8 +138,8 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
 
     test("runs that are bound to another build are left alone", async () => {
       const it = site();
-      await it.start("bound", { build: "b1" });
-      await it.start("other", { build: "b2" });
+      await it.start("bound", { bound: "b1" });
+      await it.start("other", { bound: "b2" });
       await it.start("free");
       assert.deepEqual((await it.ids({ build: "b2" })).sort(), ["free", "other"]);
       assert.deepEqual(await it.ids({ build: "b3" }), []);
@@ -149,7 +149,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
     test("a crowd that nobody may have does not hide what can be claimed", async () => {
       const it = site();
       const crowd = (what: object) => Array.from({ length: 100 }, () => it.startOf(`${Math.random()}`, what));
-      await it.workflows.start([...crowd({ type: "Other" }), ...crowd({ queue: "other" }), ...crowd({ build: "b2" })]);
+      await it.workflows.start([...crowd({ type: "Other" }), ...crowd({ queue: "other" }), ...crowd({ bound: "b2" })]);
       await it.start("mine");
       assert.deepEqual(await it.ids({ limit: 1 }), ["mine"]);
     });
@@ -162,7 +162,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
       await it.closed("over");
       await it.start("other type", { type: "Other", delayMs: HOUR });
       await it.start("other queue", { queue: "other", delayMs: HOUR });
-      await it.start("other build", { build: "b2", delayMs: HOUR });
+      await it.start("other build", { bound: "b2", delayMs: HOUR });
       const { tasks, next } = await it.claim();
       assert.deepEqual([tasks, next], [[], undefined]);
     });

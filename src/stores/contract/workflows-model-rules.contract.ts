@@ -3,6 +3,7 @@ import type {
   Append,
   Arrival,
   ArrivalOutcome,
+  ClaimedBinding,
   ReplayMode,
   RunStart,
   RunStatus,
@@ -26,7 +27,7 @@ export interface ModelRun {
   readonly workflowId: string;
   readonly runId: string;
   readonly type: string;
-  build: string | undefined;
+  bound: string | undefined;
   status: RunStatus;
   result: string | undefined;
   closedAt: number | undefined;
@@ -40,8 +41,7 @@ export interface ModelRun {
 interface Claimer {
   readonly worker: string;
   readonly types: readonly string[];
-  readonly build: string;
-  readonly compatible: readonly string[];
+  readonly bindings: readonly ClaimedBinding[];
   readonly isSticky: boolean;
   readonly stale: number;
 }
@@ -75,7 +75,7 @@ export class WorkflowModel {
 
   /** `ref` is the one a new run has. */
   start(start: RunStart, ref: number): StartOutcome {
-    const { workflowId, runId, type, build, first, lease, delayMs, ifClosed } = start;
+    const { workflowId, runId, type, bound, first, lease, delayMs, ifClosed } = start;
     const outcome = (run: ModelRun, isNew: boolean) => ({ ref: run.ref, runId: run.runId, status: run.status, isNew });
     const known = this.#runs.find((run) => run.runId === runId);
     if (known !== undefined) return outcome(known, true);
@@ -89,7 +89,7 @@ export class WorkflowModel {
       ...{ attempt: lease === undefined ? 0 : 1, arrived: 0, taken: 0, sticky: undefined },
     };
     const run: ModelRun = {
-      ...{ ref, workflowId, runId, type, build, status: "running", result: undefined, closedAt: undefined },
+      ...{ ref, workflowId, runId, type, bound, status: "running", result: undefined, closedAt: undefined },
       ...{ closedBy: undefined, isWatched: false, events: first.data.split("\n"), inbox: [], task },
     };
     this.#runs.push(run);
@@ -170,13 +170,13 @@ export class WorkflowModel {
   }
 
   /** What a claimer may have, in order; and when there may be more at the latest. */
-  matches({ worker, types, build, compatible, isSticky, stale }: Claimer): { ready: Ready[]; later: number[] } {
+  matches({ worker, types, bindings, isSticky, stale }: Claimer): { ready: Ready[]; later: number[] } {
     const ready: Ready[] = [];
     const later: number[] = [];
     for (const run of this.#runs) {
       const { task } = run;
       if (task?.at === undefined || !types.includes(run.type)) continue;
-      if (run.build !== undefined && ![build, ...compatible].includes(run.build)) continue;
+      if (!bindings.some(({ bound }) => bound === run.bound)) continue;
       const { at, sticky } = task;
       const isActive = isSticky && sticky !== undefined && sticky.until > this.clock;
       const isMine = isActive && sticky.worker === worker;
@@ -190,11 +190,11 @@ export class WorkflowModel {
     return { ready: ready.sort((a, b) => a.order - b.order || a.at - b.at), later };
   }
 
-  /** `build`: the one that it is bound to by it, if it is bound to none. */
-  claim(run: ModelRun, worker: string, token: string, lease: number, build: string | undefined): ModelTask {
+  /** `bound`: what it is bound to by it. */
+  claim(run: ModelRun, worker: string, token: string, lease: number, bound: string | undefined): ModelTask {
     const { task } = run;
     const { attempt } = task!;
-    run.build ??= build;
+    run.bound = bound;
     return Object.assign(task!, { state: "leased", at: this.clock + lease, token, worker, attempt: attempt + 1 });
   }
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import type { Append, AppendOutcome, Arrival } from "../../ports/workflows.ts";
+import type { Append, AppendOutcome, Arrival, ClaimedBinding } from "../../ports/workflows.ts";
 import { type ModelRun, WorkflowModel } from "./workflows-model-rules.contract.ts";
 import { freshId, type HeldTask, MINUTE, page, Site, type WorkflowsHarness } from "./workflows-shared.contract.ts";
 
@@ -37,9 +37,19 @@ const append = fc.record({
   affinity: fc.option(fc.record({ worker, for: affinityFor }), { nil: undefined, freq: 4 }),
 });
 
+const stays = (...texts: string[]) => texts.map((bound) => ({ bound, binds: bound }));
+/** What workers may have, and bind runs to: by builds, and by builds and definitions. */
+const BINDINGS: (readonly ClaimedBinding[])[] = [
+  [{ bound: undefined, binds: undefined }, ...stays("b1")],
+  [{ bound: undefined, binds: "b1" }, ...stays("b1", "b2")],
+  [{ bound: undefined, binds: "b2" }, ...stays("b2", "b1", "b1 f")],
+  [...[undefined, "f", "b1", "b1 f"].map((bound) => ({ bound, binds: "b1 f" }))],
+  [{ bound: undefined, binds: "f" }, { bound: "b2", binds: "b2 f" }, ...stays("f", "b2 f")],
+];
+
 const steps = {
   start: fc.record({
-    ...{ kind: fc.constant("start" as const), which, build: fc.constantFrom(undefined, undefined, "b1", "b2") },
+    ...{ kind: fc.constant("start" as const), which, bound: fc.constantFrom(undefined, undefined, "b1", "b2") },
     ...{
       lease: maybe(leaseFor),
       delay: fc.constantFrom(0, 0, 15, 35),
@@ -67,10 +77,9 @@ const steps = {
   again: fc.record({ kind: fc.constant("again" as const) }),
   claim: fc.record({
     ...{ kind: fc.constant("claim" as const), worker, lease: leaseFor, limit: fc.integer({ min: 1, max: 4 }) },
-    ...{ types: fc.constantFrom(["A", "B"], ["A", "B"], ["A"], ["B"]), build: fc.constantFrom("b1", "b1", "b2") },
+    ...{ types: fc.constantFrom(["A", "B"], ["A", "B"], ["A"], ["B"]) },
     isSticky: fc.constantFrom(true, true, true, false),
-    binds: fc.boolean(),
-    compatible: fc.constantFrom([], [], ["b2"], ["b1", "b3"]),
+    bindings: fc.constantFrom(...BINDINGS),
   }),
   renew: fc.record({
     kind: fc.constant("renew" as const),
@@ -201,10 +210,10 @@ class Story {
     }
   }
 
-  async #start({ which, build, lease, delay, ifClosed, isAgain }: Of<"start">): Promise<void> {
+  async #start({ which, bound, lease, delay, ifClosed, isAgain }: Of<"start">): Promise<void> {
     const own = lease === undefined ? undefined : { token: freshId(), worker: "w1", leaseMs: lease * MINUTE };
     const fresh = this.#site.startOf(idOf(which), {
-      ...{ type: typeOf(which), build, lease: own, ifClosed, first: page(`${++this.#events}`) },
+      ...{ type: typeOf(which), bound, lease: own, ifClosed, first: page(`${++this.#events}`) },
       delayMs: lease === undefined ? delay * MINUTE : 0,
     });
     const start =
@@ -286,13 +295,13 @@ class Story {
     this.#memories.push({ ref, token, last: last + (some?.count ?? 0), taken });
   }
 
-  async #claim({ worker, lease, limit, types, build, isSticky, binds, compatible }: Of<"claim">): Promise<void> {
+  async #claim({ worker, lease, limit, types, bindings, isSticky }: Of<"claim">): Promise<void> {
     const token = freshId();
     const held = { token, worker, leaseMs: lease * MINUTE };
     const { now, tasks, next } = await this.#site.claim({
-      ...{ types, build, limit, isSticky, lease: held, staleMs: STALE * MINUTE, binds, compatible },
+      ...{ types, bindings, limit, isSticky, lease: held, staleMs: STALE * MINUTE },
     });
-    const { ready, later } = this.#model.matches({ worker, types, build, compatible, isSticky, stale: STALE });
+    const { ready, later } = this.#model.matches({ worker, types, bindings, isSticky, stale: STALE });
     const wanted = ready.slice(0, limit).map(({ order, at }) => [order, at]);
     const got = tasks.map(({ ref }) => ready.find(({ run }) => run.ref === ref));
     assert.deepEqual(
@@ -303,9 +312,10 @@ class Story {
     for (const [i, task] of tasks.entries()) {
       const { run, mode } = got[i]!;
       const { workflowId, runId, type, events } = run;
-      const { attempt, taken, arrived } = this.#model.claim(run, worker, token, lease, binds ? build : undefined);
+      const { binds } = bindings.find(({ bound }) => bound === run.bound)!;
+      const { attempt, taken, arrived } = this.#model.claim(run, worker, token, lease, binds);
       const key = { namespace: this.#site.namespace, workflowId, ref: run.ref, runId, type, token };
-      assert.deepEqual(task, { ...key, attempt, mode, build: run.build, last: events.length, taken, arrived });
+      assert.deepEqual(task, { ...key, attempt, mode, bound: run.bound, last: events.length, taken, arrived });
       this.#memories.push({ ref: run.ref, token, last: events.length, taken });
     }
     const told = next === undefined ? undefined : Math.round((next - now) / MINUTE) + this.#model.clock;
@@ -326,14 +336,14 @@ class Story {
       moment === undefined ? undefined : Math.round((moment - now) / MINUTE) + this.#model.clock;
     const listed = await it.workflows.list({ namespace: it.namespace, limit: 1_000 });
     const stored = listed.map(({ ref, workflowId, runId, status, result, events, task, closedAt, ...run }) => ({
-      ...{ ref, workflowId, runId, status, result, events, closedAt: minute(closedAt), build: run.build },
+      ...{ ref, workflowId, runId, status, result, events, closedAt: minute(closedAt), bound: run.bound },
       sticky: run.stickyWorker && [run.stickyWorker, minute(run.stickyUntil)],
       task: task && [task.state, minute(task.at), task.attempt, task.arrived, task.taken, task.worker],
     }));
     const expected = this.#model
       .all()
-      .map(({ ref, workflowId, runId, status, result, events, task, closedAt, build }) => ({
-        ...{ ref, workflowId, runId, status, result, events: events.length, closedAt, build },
+      .map(({ ref, workflowId, runId, status, result, events, task, closedAt, bound }) => ({
+        ...{ ref, workflowId, runId, status, result, events: events.length, closedAt, bound },
         sticky: task?.sticky && [task.sticky.worker, task.sticky.until],
         task: task && [task.state, task.at, task.attempt, task.arrived, task.taken, task.worker],
       }));

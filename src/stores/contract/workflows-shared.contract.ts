@@ -8,6 +8,7 @@ import type {
   AppendOutcome,
   Arrival,
   ArrivalOutcome,
+  ClaimedBinding,
   ClaimedTask,
   Closing,
   Page,
@@ -47,10 +48,26 @@ export interface WorkflowsOptions {
   readonly modelRuns?: number | undefined;
 }
 
+/** Types are told by name; what their runs may be bound to is the same for all of them, or follows from a build. */
+export interface ClaimOptions extends Partial<Omit<TaskClaim, "types">> {
+  readonly worker?: string;
+  readonly types?: readonly string[];
+  readonly build?: string;
+  readonly compatible?: readonly string[];
+  /** Runs that are bound to nothing are bound to the build. */
+  readonly binds?: boolean;
+  readonly bindings?: readonly ClaimedBinding[];
+}
+
 export interface WorkflowsHarness {
   readonly open: () => Promise<OpenedWorkflows>;
   readonly opened: () => OpenedWorkflows;
   readonly options: WorkflowsOptions;
+}
+
+function buildBindings({ build = "b1", compatible = [], binds = false }: ClaimOptions): ClaimedBinding[] {
+  const builds = [...new Set([build, ...compatible])];
+  return [{ bound: undefined, binds: binds ? build : undefined }, ...builds.map((one) => ({ bound: one, binds: one }))];
 }
 
 export const MINUTE = 60_000;
@@ -108,7 +125,7 @@ export class Site {
   startOf(workflowId: string, options: StartOptions = {}): RunStart {
     return {
       ...this.key(workflowId),
-      ...{ runId: freshId(), type: "Order", queue: "main", build: undefined, first: page("started") },
+      ...{ runId: freshId(), type: "Order", queue: "main", bound: undefined, first: page("started") },
       ...{
         attributes: "{}",
         memo: "{}",
@@ -190,21 +207,22 @@ export class Site {
   }
 
   /** By default all that is ready, for an hour, by a worker that keeps runs in memory. */
-  claim(request: Partial<TaskClaim> & { readonly worker?: string } = {}): Promise<TaskClaims> {
-    const { worker = "w1", ...rest } = request;
+  claim(request: ClaimOptions = {}): Promise<TaskClaims> {
+    const { worker = "w1", types = ["Order"], build, compatible, binds, bindings, ...rest } = request;
     const { namespace } = this;
-    const usual = { queue: "main", types: ["Order"], build: "b1", limit: 1_000, isSticky: true, staleMs: HOUR };
-    const builds = { compatible: [], binds: false };
-    return this.workflows.claim({ namespace, ...usual, ...builds, lease: lease(worker), ...rest });
+    const usual = { queue: "main", limit: 1_000, isSticky: true, staleMs: HOUR };
+    const some = bindings ?? buildBindings(request);
+    const claims = types.map((type) => ({ type, bindings: some }));
+    return this.workflows.claim({ namespace, ...usual, types: claims, lease: lease(worker), ...rest });
   }
 
   /** Claims and gives the ids. */
-  async ids(request: Partial<TaskClaim> & { readonly worker?: string } = {}): Promise<string[]> {
+  async ids(request: ClaimOptions = {}): Promise<string[]> {
     return idsOf((await this.claim(request)).tasks);
   }
 
   /** Claims the only task that is ready. */
-  async theTask(request: Partial<TaskClaim> & { readonly worker?: string } = {}): Promise<ClaimedTask> {
+  async theTask(request: ClaimOptions = {}): Promise<ClaimedTask> {
     const { tasks } = await this.claim(request);
     assert.equal(tasks.length, 1, `${tasks.length} tasks instead of one`);
     return tasks[0] as ClaimedTask;

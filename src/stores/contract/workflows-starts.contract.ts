@@ -22,13 +22,13 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
     test("a run that was started is there with everything that was said of it", async () => {
       const it = site();
       const first = page("started", ODD.replaceAll("\n", " "));
-      const start = it.startOf(ODD, { type: ODD, queue: ODD, build: ODD, first, attributes: `{"a":1}`, memo: LARGE });
+      const start = it.startOf(ODD, { type: ODD, queue: ODD, bound: ODD, first, attributes: `{"a":1}`, memo: LARGE });
       const { ref, runId, status, isNew } = await it.send(start);
       assert.deepEqual([runId, status, isNew], [start.runId, "running", true]);
       const found = await it.stored(ODD);
       const { startedAt, task, ...rest } = found;
       assert.deepEqual(rest, {
-        ...{ ...it.key(ODD), ref, runId, type: ODD, queue: ODD, build: ODD, status: "running" },
+        ...{ ...it.key(ODD), ref, runId, type: ODD, queue: ODD, bound: ODD, status: "running" },
         ...{ attributes: `{"a":1}`, memo: LARGE, closedAt: undefined, result: undefined, events: 2 },
         ...{ bytes: Buffer.byteLength(first.data), stickyWorker: undefined, stickyUntil: undefined },
       });
@@ -65,7 +65,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       const { token, ...task } = await it.theTask({ lease: lease("w1", HOUR, "the token") });
       assert.equal(token, "the token");
       assert.deepEqual(task, {
-        ...{ ...it.key("a"), ref, runId, type: "Order", attempt: 1, mode: "cold_replay", build: undefined },
+        ...{ ...it.key("a"), ref, runId, type: "Order", attempt: 1, mode: "cold_replay", bound: undefined },
         ...{ last: 3, taken: 0, arrived: 0 },
       });
     });

@@ -212,7 +212,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       test(`a worker does not get its run when it asks for another ${what}`, async () => {
         const it = site();
         await it.seen("owner");
-        await it.idle("a", { build: "b1", affinity: { worker: "owner", ms: HOUR } });
+        await it.idle("a", { bound: "b1", affinity: { worker: "owner", ms: HOUR } });
         await it.arrive("a");
         assert.deepEqual(await modes(it, { worker: "owner", ...request }), []);
         assert.deepEqual(await modes(it, { worker: "owner", ...request, isSticky: false }), []);

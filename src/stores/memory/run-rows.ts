@@ -40,7 +40,7 @@ export interface Run extends WorkflowKey {
   readonly runId: string;
   readonly type: string;
   readonly queue: string;
-  build: string | undefined;
+  bound: string | undefined;
   status: RunStatus;
   attributes: string;
   memo: string;
@@ -88,9 +88,9 @@ export class RunRows {
   }
 
   /** Without a task. */
-  insert({ namespace, workflowId, runId, type, queue, build, attributes, memo }: RunStart, startedAt: number): Run {
+  insert({ namespace, workflowId, runId, type, queue, bound, attributes, memo }: RunStart, startedAt: number): Run {
     const run: Run = {
-      ...{ ref: ++this.#lastRef, namespace, workflowId, runId, type, queue, build, attributes, memo, startedAt },
+      ...{ ref: ++this.#lastRef, namespace, workflowId, runId, type, queue, bound, attributes, memo, startedAt },
       ...{ status: "running", closedAt: undefined, result: undefined, closedBy: undefined, last: 0, bytes: 0 },
       ...{ pages: [], inbox: new Map(), isWatched: false, task: undefined },
     };
@@ -129,10 +129,10 @@ export function addPage(run: Run, { count, data }: Page): void {
 }
 
 export function storedOf(run: Run): StoredRun {
-  const { ref, namespace, workflowId, runId, type, queue, build, status, attributes, memo } = run;
+  const { ref, namespace, workflowId, runId, type, queue, bound, status, attributes, memo } = run;
   const { startedAt, closedAt, result, last, bytes, task } = run;
   return {
-    ...{ ref, namespace, workflowId, runId, type, queue, build, status, attributes, memo },
+    ...{ ref, namespace, workflowId, runId, type, queue, bound, status, attributes, memo },
     ...{ startedAt, closedAt, result, events: last, bytes },
     task: task && {
       ...{ state: task.state, attempt: task.attempt, problem: task.problem },

@@ -92,17 +92,16 @@ export class RunSteps {
     return true;
   }
 
-  claim({ task, mode }: Match, { lease: { token, worker, leaseMs }, binds, build }: TaskClaim): ClaimedTask {
+  claim({ task, mode, binds }: Match, { lease: { token, worker, leaseMs } }: TaskClaim): ClaimedTask {
     const now = this.#now();
-    if (binds) task.run.build ??= build;
+    task.run.bound = binds;
     this.#move(task, () => {
       Object.assign(task, { state: "leased", at: now + leaseMs, token, worker, mode, claimedAt: now });
       task.attempt++;
     });
-    const { namespace, workflowId, ref, runId, type, last } = task.run;
+    const { namespace, workflowId, ref, runId, type, bound, last } = task.run;
     const { attempt, taken, arrived } = task;
-    const bound = { build: task.run.build };
-    return { namespace, workflowId, ref, runId, type, token, attempt, mode, ...bound, last, taken, arrived };
+    return { namespace, workflowId, ref, runId, type, token, attempt, mode, bound, last, taken, arrived };
   }
 
   /** False: it is not held by that token any more. */

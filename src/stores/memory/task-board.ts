@@ -1,6 +1,6 @@
 // Tasks that are ready or leased, in the order of their moments: those of each queue and type apart, and in there those of each worker
 // that has runs in memory. So a claim looks at what it may have, and not at what waits for somebody else.
-import type { ReplayMode, TaskClaim } from "../../ports/workflows.ts";
+import type { ReplayMode, TaskClaim, TypeClaim } from "../../ports/workflows.ts";
 import { DueOrder } from "./due-order.ts";
 import type { Task } from "./run-rows.ts";
 import type { WorkerRows } from "./worker-rows.ts";
@@ -11,7 +11,12 @@ type Shelf = Map<string | undefined, DueOrder<Task>>;
 export interface Match {
   readonly task: Task;
   readonly mode: ReplayMode;
+  /** What its run is bound to from now on. */
+  readonly binds: string | undefined;
 }
+
+/** What runs may be bound to, and what they are bound to by being claimed. */
+type Bindings = ReadonlyMap<string | undefined, string | undefined>;
 
 export interface Matches {
   /** In the order in which they are to be had. */
@@ -44,8 +49,8 @@ export class TaskBoard {
   match(claim: TaskClaim, workers: WorkerRows, now: number): Matches {
     const search = new Search(claim, workers, now);
     const types = this.#shelves.get(claim.namespace)?.get(claim.queue);
-    for (const type of new Set(claim.types)) {
-      for (const [owner, order] of types?.get(type) ?? []) search.look(owner, order);
+    for (const [type, bindings] of bindingsOf(claim.types)) {
+      for (const [owner, order] of types?.get(type) ?? []) search.look(owner, order, bindings);
     }
     return search.end();
   }
@@ -64,7 +69,7 @@ class Search {
   readonly #claim: TaskClaim;
   readonly #workers: WorkerRows;
   readonly #now: number;
-  readonly #preferred: Task[] = [];
+  readonly #preferred: Match[] = [];
   readonly #others: Match[] = [];
   #next = Number.POSITIVE_INFINITY;
 
@@ -75,41 +80,35 @@ class Search {
   }
 
   /** At tasks with affinity for one worker, or for none. */
-  look(owner: string | undefined, order: Iterable<Task>): void {
+  look(owner: string | undefined, order: Iterable<Task>, bindings: Bindings): void {
     const { limit, lease, isSticky } = this.#claim;
     const isMine = isSticky && owner === lease.worker;
     const heldUntil = isSticky && owner !== undefined && !isMine ? this.#workers.livesUntil(this.#claim, owner) : 0;
     let [preferred, others] = [0, 0];
     for (const task of order) {
-      if (!this.#mayRun(task.run.build)) continue;
+      const { bound } = task.run;
+      if (!bindings.has(bound)) continue;
+      const binds = bindings.get(bound);
       // The first one behind those that can be had says when there may be more, and no other is looked at.
       const isBehind = task.at > this.#now || others === limit;
       if (isBehind) this.#later(Math.max(task.at, this.#now));
       if (isBehind) break;
       const isActive = task.stickyUntil > this.#now;
       if (isMine && isActive) {
-        if (preferred++ < limit) this.#preferred.push(task);
+        if (preferred++ < limit) this.#preferred.push({ task, mode: "sticky_hit_expected", binds });
         else this.#later(this.#now);
       } else if (isActive && heldUntil > this.#now) {
         this.#later(Math.min(task.stickyUntil, heldUntil));
       } else {
         others++;
-        this.#others.push({ task, mode: owner === undefined ? "cold_replay" : "forced_cold_replay" });
+        this.#others.push({ task, mode: owner === undefined ? "cold_replay" : "forced_cold_replay", binds });
       }
     }
   }
 
-  #mayRun(bound: string | undefined): boolean {
-    const { build, compatible } = this.#claim;
-    return bound === undefined || bound === build || compatible.includes(bound);
-  }
-
   end(): Matches {
     const { limit } = this.#claim;
-    this.#preferred.sort(byMoment);
-    this.#others.sort((a, b) => byMoment(a.task, b.task));
-    const mine = this.#preferred.map((task): Match => ({ task, mode: "sticky_hit_expected" }));
-    const all = [...mine, ...this.#others];
+    const all = [...this.#preferred.sort(byMoment), ...this.#others.sort(byMoment)];
     if (all.length > limit) this.#later(this.#now);
     return {
       found: all.slice(0, limit),
@@ -122,4 +121,7 @@ class Search {
   }
 }
 
-const byMoment = (a: Task, b: Task): number => a.at - b.at || a.generation - b.generation;
+const byMoment = ({ task: a }: Match, { task: b }: Match): number => a.at - b.at || a.generation - b.generation;
+
+const bindingsOf = (types: readonly TypeClaim[]): Map<string, Bindings> =>
+  new Map(types.map(({ type, bindings }) => [type, new Map(bindings.map(({ bound, binds }) => [bound, binds]))]));

@@ -25,7 +25,7 @@ const isFree = `(t.state = ${READY} OR t.leased_until <= ${now})`;
 const mayHave = (lane: string) => `(NOT ${lane}.is_held OR t.sticky_until <= ${now})`;
 /** The index finds tasks by a number; this is what the number stands for. As a value it cannot be joined, and is read by key. */
 const isOurs = (schema: string) => `(
-          SELECT r.namespace = $1 AND r.queue = $2 AND r.type = l.type AND (r.build IS NULL OR r.build = ANY ($3::text[]))
+          SELECT r.namespace = $1 AND r.queue = $2 AND r.type = l.type AND r.build IS NOT DISTINCT FROM l.bound
           FROM ${schema}.workflow_runs r WHERE r.ref = t.ref)`;
 
 /**
@@ -44,14 +44,14 @@ export const claimTasks = (schema: string): Statement => ({
     WITH RECURSIVE clock AS MATERIALIZED (
       SELECT ${MILLIS} AS now
     ), asked AS MATERIALIZED (
-      SELECT a.* FROM unnest($4::text[], $5::bigint[]) AS a (type, pool)
+      SELECT a.* FROM unnest($3::text[], $4::text[], $5::bigint[]) AS a (type, bound, pool)
     ), live AS MATERIALIZED (
       SELECT w.worker, w.seen_at + $11::bigint AS until FROM ${schema}.workflow_workers w
       WHERE w.namespace = $1 AND w.worker <> $7 AND w.is_sticky AND NOT w.is_draining AND w.seen_at > ${now} - $11::bigint
     ), steps AS (
-      SELECT a.type, a.pool, '' COLLATE "C" AS sticky FROM asked a
+      SELECT a.type, a.bound, a.pool, '' COLLATE "C" AS sticky FROM asked a
       UNION ALL
-      SELECT l.type, l.pool, n.sticky FROM steps l CROSS JOIN LATERAL (
+      SELECT l.type, l.bound, l.pool, n.sticky FROM steps l CROSS JOIN LATERAL (
         SELECT t.sticky FROM ${schema}.workflow_tasks t
         WHERE t.state <> ${IDLE} AND t.pool = l.pool AND t.sticky > l.sticky ORDER BY t.sticky LIMIT 1) n
     ), lanes AS MATERIALIZED (
@@ -59,7 +59,7 @@ export const claimTasks = (schema: string): Statement => ({
       FROM steps s LEFT JOIN LATERAL (SELECT v.until FROM live v WHERE v.worker = s.sticky LIMIT 1) v ON true
     ), near AS MATERIALIZED (
       SELECT n.*, l.is_held FROM lanes l CROSS JOIN LATERAL (
-        SELECT t.ref, t.at, NOT (l.is_own AND t.sticky_until > ${now}) AS is_cold FROM (
+        SELECT t.ref, t.at, l.pool, NOT (l.is_own AND t.sticky_until > ${now}) AS is_cold FROM (
           SELECT t.ref, t.at, t.state, t.leased_until, t.sticky_until FROM ${schema}.workflow_tasks t
           WHERE ${inLane} AND t.at <= ${now} ORDER BY t.at LIMIT CASE WHEN l.is_held THEN ${PASSED} END) t
         WHERE ${isFree} AND ${mayHave("l")} AND ${isOurs(schema)}
@@ -68,7 +68,7 @@ export const claimTasks = (schema: string): Statement => ({
     ), locked AS MATERIALIZED (
       SELECT n.ref FROM near n CROSS JOIN LATERAL (
         SELECT FROM ${schema}.workflow_tasks t
-        WHERE t.ref = n.ref AND ${STATE_OF_KEY} <> ${IDLE} AND t.at <= ${now} AND ${isFree} AND ${mayHave("n")}
+        WHERE t.ref = n.ref AND t.pool = n.pool AND ${STATE_OF_KEY} <> ${IDLE} AND t.at <= ${now} AND ${isFree} AND ${mayHave("n")}
         FOR UPDATE SKIP LOCKED) t
       LIMIT $6::bigint + 1
     ), mine AS MATERIALIZED (
@@ -113,20 +113,22 @@ export const claimTasks = (schema: string): Statement => ({
 });
 
 /**
- * Binds runs to a build, which puts their tasks into another pool. They are leased already, so nobody else can have them meanwhile; and
- * whoever has them hears of it afterwards.
+ * Binds runs, which puts their tasks into other pools. They are leased already, so nobody else can have them meanwhile; and whoever has
+ * them hears of it afterwards. If that took so long that somebody else has one by now, this leaves it alone.
  */
 export const bindRuns = (schema: string): Statement => ({
   name: "limpet_bind_runs",
   text: `
-    WITH bound AS (
-      UPDATE ${schema}.workflow_runs r SET build = $3 WHERE r.ref = ANY ($1::bigint[])
+    WITH held AS MATERIALIZED (
+      SELECT t.ref FROM ${schema}.workflow_tasks t WHERE t.ref = ANY ($1::bigint[]) AND t.token = $4 ORDER BY t.ref FOR UPDATE
+    ), bound AS (
+      UPDATE ${schema}.workflow_runs r SET build = ${own("$3", "text", "r")} WHERE r.ref = ANY (ARRAY(SELECT h.ref FROM held h))
     )
-    UPDATE ${schema}.workflow_tasks t SET pool = ${own("$2", "bigint")} WHERE t.ref = ANY ($1::bigint[])`,
+    UPDATE ${schema}.workflow_tasks t SET pool = ${own("$2", "bigint")} WHERE t.ref = ANY (ARRAY(SELECT h.ref FROM held h))`,
 });
 
 type ClockRow = [ref: null, order: string, null, null, null, null, now: number, next: number | null, null, null];
-type ClaimedRow = [number, string, string, string, number, number, number, number, number, build: string | null];
+type ClaimedRow = [number, string, string, string, number, number, number, number, number, bound: string | null];
 
 export class WorkflowClaims {
   readonly #connections: Connections;
@@ -140,15 +142,12 @@ export class WorkflowClaims {
   }
 
   async claim(request: TaskClaim): Promise<TaskClaims> {
-    const { namespace, queue, types, build, compatible, limit, lease, isSticky, staleMs } = request;
-    const builds = [...new Set([build, ...compatible])];
-    // A run is bound to one of these, or to none.
-    const pools = [...new Set(types)].flatMap((type) =>
-      [undefined, ...builds].map((one) => ({ type, pool: poolOf({ namespace, queue, type, build: one }) })),
-    );
+    const { namespace, queue, types, limit, lease, isSticky, staleMs } = request;
+    const bindings = new Map(types.map((one) => [one.type, one.bindings]));
+    const asked = [...bindings].flatMap(([type, some]) => some.map(({ bound }) => ({ namespace, queue, type, bound })));
     const values = [
-      ...[namespace, queue, texts(builds)],
-      ...[texts(pools.map(({ type }) => type)), bigints(pools.map(({ pool }) => pool)), limit],
+      ...[namespace, queue, texts(asked.map(({ type }) => type)), texts(asked.map(({ bound }) => bound))],
+      ...[bigints(asked.map(poolOf)), limit],
       ...[lease.worker, lease.token, lease.leaseMs, isSticky, staleMs],
     ];
     const rows = await this.#connections.run(this.#claim, values, "harmless");
@@ -156,25 +155,26 @@ export class WorkflowClaims {
     const [, order, , , , , clock, next] = first;
     const places = new Map(order.split(",").map((ref, i) => [Number(ref), i]));
     claimed.sort((a, b) => places.get(a[0])! - places.get(b[0])!);
-    if (request.binds) await this.#bindTo(request, claimed);
-    const bound = request.binds ? build : undefined;
-    const tasks = claimed.map((row) => taskOf(row, namespace, lease.token, bound));
-    return { now: clock, tasks, next: next ?? undefined };
+    const tasks = claimed.map((row) => taskOf(row, namespace, lease.token));
+    const bound = tasks.map(({ type, bound }) => bindings.get(type)!.find((one) => one.bound === bound)!.binds);
+    const bind = tasks.flatMap((task, i) => (bound[i] === task.bound ? [] : [{ ...task, queue, bound: bound[i] }]));
+    if (bind.length > 0) await this.#bindAll(bind, lease.token);
+    return { now: clock, tasks: tasks.map((task, i) => ({ ...task, bound: bound[i] })), next: next ?? undefined };
   }
 
-  async #bindTo({ namespace, queue, build }: TaskClaim, claimed: readonly ClaimedRow[]): Promise<void> {
-    const free = claimed.filter((row) => row[9] === null).sort(([a], [b]) => a - b);
-    if (free.length === 0) return;
-    const pools = free.map(([, , , type]) => poolOf({ namespace, queue, type, build }));
-    await this.#connections.run(this.#bind, [bigints(free.map(([ref]) => ref)), bigints(pools), build], "harmless");
+  async #bindAll(tasks: (ClaimedTask & { readonly queue: string })[], token: string): Promise<void> {
+    tasks.sort((a, b) => a.ref - b.ref);
+    const refs = bigints(tasks.map(({ ref }) => ref));
+    const values = [refs, bigints(tasks.map(poolOf)), texts(tasks.map(({ bound }) => bound)), token];
+    await this.#connections.run(this.#bind, values, "harmless");
   }
 }
 
-/** `bound`: what those that were free are bound to now. */
-function taskOf(row: ClaimedRow, namespace: string, token: string, bound: string | undefined): ClaimedTask {
-  const [ref, workflowId, runId, type, attempt, mode, last, taken, arrived, build] = row;
+/** As it was found. */
+function taskOf(row: ClaimedRow, namespace: string, token: string): ClaimedTask {
+  const [ref, workflowId, runId, type, attempt, mode, last, taken, arrived, bound] = row;
   return {
     ...{ namespace, workflowId, ref, runId, type, token, attempt },
-    ...{ mode: MODES[mode] as ReplayMode, build: build ?? bound, last, taken, arrived },
+    ...{ mode: MODES[mode] as ReplayMode, bound: bound ?? undefined, last, taken, arrived },
   };
 }

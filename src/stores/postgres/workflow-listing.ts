@@ -13,7 +13,7 @@ const COLUMNS = `r.ref, r.namespace, r.workflow_id, r.run_id, r.type, r.queue, r
 
 type RunRow = [
   ...[ref: number, namespace: string, workflowId: string, runId: string, type: string, queue: string],
-  ...[build: string | null, attributes: string, memo: string, startedAt: number, closedAt: number | null],
+  ...[bound: string | null, attributes: string, memo: string, startedAt: number, closedAt: number | null],
   ...[status: RunStatus | null, result: string | null, events: number, bytes: number, state: number | null],
   ...[attempt: number, problem: string | null, at: number, leasedUntil: number, worker: string | null],
   ...[
@@ -190,7 +190,7 @@ export class WorkflowListing {
 
 function storedOf(row: Row): StoredRun {
   const all = row as unknown as RunRow;
-  const [ref, namespace, workflowId, runId, type, queue, build, attributes, memo, startedAt, closedAt] = all;
+  const [ref, namespace, workflowId, runId, type, queue, bound, attributes, memo, startedAt, closedAt] = all;
   const [status, result, events, bytes, state] = all.slice(11, 16) as [
     RunStatus | null,
     string | null,
@@ -200,7 +200,7 @@ function storedOf(row: Row): StoredRun {
   ];
   const [sticky, stickyUntil] = all.slice(25) as [string | null, number];
   return {
-    ...{ ref, namespace, workflowId, runId, type, queue, build: build ?? undefined, attributes, memo, startedAt },
+    ...{ ref, namespace, workflowId, runId, type, queue, bound: bound ?? undefined, attributes, memo, startedAt },
     ...{ closedAt: closedAt ?? undefined, status: status ?? "running", result: result ?? undefined, events, bytes },
     task: state === null ? undefined : taskOf(all),
     ...(sticky ? { stickyWorker: sticky, stickyUntil } : { stickyWorker: undefined, stickyUntil: undefined }),

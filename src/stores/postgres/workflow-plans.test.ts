@@ -124,7 +124,7 @@ describe("statements of workflows", () => {
 
   /** Runs that are open, ready and nobody's, of a type; one in ten of them is over instead, one in five idle. */
   async function fill(type: string, count: number, sticky = "", id = type): Promise<void> {
-    const pool = poolOf({ namespace: "n", queue: "q", type, build: undefined });
+    const pool = poolOf({ namespace: "n", queue: "q", type, bound: undefined });
     await client.query(
       `WITH new AS (
          SELECT nextval('limpet.workflow_refs') AS ref, i FROM generate_series(1, ${count}) AS i
@@ -148,8 +148,8 @@ describe("statements of workflows", () => {
 
   /** Pages that a claim of ten tasks visits. It is rolled back. */
   async function cost(type: string): Promise<number> {
-    const pools = [undefined, "b"].map((build) => poolOf({ namespace: "n", queue: "q", type, build }));
-    const values = ["n", "q", ["b"], [type, type], pools, 10, "w", "t", 1_000, true, 1_000_000];
+    const pools = [undefined, "b"].map((bound) => poolOf({ namespace: "n", queue: "q", type, bound }));
+    const values = ["n", "q", [type, type], ["NULL", "b"], pools, 10, "w", "t", 1_000, true, 1_000_000];
     const filled = claimTasks(SCHEMA).text.replace(/\$(\d+)/g, (_, n) => {
       const value = values[Number(n) - 1]!;
       return Array.isArray(value) ? `'{${value.join(",")}}'` : typeof value === "string" ? `'${value}'` : `${value}`;

@@ -255,7 +255,7 @@ function valuesOf(starts: readonly RunStart[]): Buffer[] {
     ...namesOf(starts),
     texts(starts.map(({ type }) => type)),
     texts(starts.map(({ queue }) => queue)),
-    texts(starts.map(({ build }) => build)),
+    texts(starts.map(({ bound }) => bound)),
     bigints(starts.map(poolOf)),
     bigints(starts.map(({ first }) => first.count)),
     texts(starts.map(({ first }) => first.data)),

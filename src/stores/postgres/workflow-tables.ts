@@ -14,8 +14,8 @@
  *   were started together go on together, so there must be room in a page for a second version of each row: hence the fillfactor.
  * - The index of what may be claimed knows a task that is leased by a moment, `at`, before which its lease is not over. Keeping a lease
  *   leaves that moment as it is; a claim that comes by later moves it on. So leases that ran out are found, and keeping one costs nothing.
- * - That index is divided by `pool`, a number for namespace, queue, type and build (workflow-pools.ts), and by the worker that has
- *   the run in memory: what waits for one worker is not in the way of the others.
+ * - That index is divided by `pool`, a number for namespace, queue, type and what a run is bound to, which stands in the column `build`
+ *   (workflow-pools.ts), and by the worker that has the run in memory: what waits for one worker is not in the way of the others.
  * - Nothing that is stored of a run at its end is written into its row: that would copy the first page, and change every index.
  * - `tags` are the attributes as words that can be looked for; most runs have none.
  * - Runs are listed from the latest on, by `-ref`: with `ref` itself in that index the planner, as long as it knows little of the table,

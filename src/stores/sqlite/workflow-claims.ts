@@ -1,5 +1,5 @@
 // Claiming tasks: which are ready and nobody's, and may be had by whoever asks. Runs inside a write transaction that somebody else began.
-// The index has tasks that are ready or leased, and no others, by kind, build and affinity, and in each of these groups by moment. So a
+// The index has tasks that are ready or leased, and no others, by kind, binding and affinity, and in each of these groups by moment. So a
 // claim looks at what is due in the groups that it may have something of, and never at what is idle, over, or of another kind.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { ClaimedTask, ReplayMode, TaskClaim, TaskClaims } from "../../ports/workflows.ts";
@@ -11,11 +11,12 @@ const PORTION = 256;
 /** So many tasks of a group are passed over in one claim, as those that are left to a living worker: others behind them have their turn when these are gone. */
 const PASSED_OVER = 1_000;
 
-/** Tasks of a kind, for a build, with affinity for a worker; null: any build, no affinity. */
+/** Tasks of a kind, whose runs are bound to one thing, with affinity for a worker; null: bound to nothing, no affinity. */
 interface Group {
   readonly kind: number;
   readonly type: string;
-  readonly build: string | null;
+  readonly bound: string | null;
+  readonly binds: string | null;
   readonly owner: string | null;
   /** It is left to another worker, which will be taken for dead at this moment. */
   readonly heldUntil: number | undefined;
@@ -26,8 +27,9 @@ interface Candidate {
   readonly at: number;
   readonly type: string;
   readonly mode: ReplayMode;
-  /** That it is bound to. */
-  readonly build: string | null;
+  /** What it is bound to, and what it is bound to by being claimed. */
+  readonly bound: string | null;
+  readonly binds: string | null;
 }
 
 /** What a look through one group has found so far. */
@@ -98,7 +100,7 @@ export class WorkflowClaims {
       `UPDATE workflow_tasks SET state = ${LEASED}, token = ?, worker = ?, at = ?3, until = ?3, mode = ?, claimed_at = ?,
          attempt = attempt + 1 WHERE ref = ?`,
     );
-    // Once in the life of a run.
+    // Once or twice in the life of a run.
     this.#bind = ["tasks", "runs"].map((table) => db.prepare(`UPDATE workflow_${table} SET build = ? WHERE ref = ?`));
     this.#task = asArrays(
       `SELECT workflow_id, run_id, attempt, last, taken, t.arrived
@@ -118,32 +120,29 @@ export class WorkflowClaims {
 
   /** All groups of which this worker may have something. */
   #groups(request: TaskClaim, now: number): Group[] {
-    const { namespace, queue, types, build, compatible, isSticky, staleMs, lease } = request;
+    const { namespace, queue, types, isSticky, staleMs, lease } = request;
     const live = isSticky ? this.#workers.live(namespace, now - staleMs) : new Map<string, number>();
     live.delete(lease.worker);
-    const kinds = this.#kinds.all(JSON.stringify(types), namespace, queue) as unknown as [number, string][];
+    const names = JSON.stringify(types.map(({ type }) => type));
+    const kinds = this.#kinds.all(names, namespace, queue) as unknown as [number, string][];
+    const bindings = new Map(types.map((one) => [one.type, one.bindings]));
     const groups: Group[] = [];
     for (const [kind, type] of kinds) {
-      for (const one of new Set([null, build, ...compatible])) {
-        groups.push({ kind, type, build: one, owner: null, heldUntil: undefined });
-        for (const owner of this.#owners(kind, one)) {
+      for (const { bound = null, binds = null } of bindings.get(type) ?? []) {
+        const some = { kind, type, bound, binds };
+        groups.push({ ...some, owner: null, heldUntil: undefined });
+        for (const owner of this.#owners(kind, bound)) {
           const seenAt = live.get(owner);
-          groups.push({
-            kind,
-            type,
-            build: one,
-            owner,
-            heldUntil: seenAt === undefined ? undefined : seenAt + staleMs,
-          });
+          groups.push({ ...some, owner, heldUntil: seenAt === undefined ? undefined : seenAt + staleMs });
         }
       }
     }
     return groups;
   }
 
-  *#owners(kind: number, build: string | null): Iterable<string> {
+  *#owners(kind: number, bound: string | null): Iterable<string> {
     for (let from = ""; ; ) {
-      const [owner] = (this.#nextOwner.get(kind, build, from) as unknown as [string] | undefined) ?? [];
+      const [owner] = (this.#nextOwner.get(kind, bound, from) as unknown as [string] | undefined) ?? [];
       if (owner === undefined) return;
       yield owner;
       // The next text there could be.
@@ -153,11 +152,11 @@ export class WorkflowClaims {
 
   /** The first that can be had, and one more than asked for if there is one. */
   #candidates(group: Group, search: Search): readonly Candidate[] {
-    const { kind, build, owner } = group;
+    const { kind, bound, owner } = group;
     const walk: Walk = { hits: [], others: [], passedOver: 0 };
     let [at, ref] = [0, 0];
     for (;;) {
-      const rows = this.#due.all(kind, build, owner, at, ref, search.horizon, PORTION) as unknown as DueRow[];
+      const rows = this.#due.all(kind, bound, owner, at, ref, search.horizon, PORTION) as unknown as DueRow[];
       if (this.#putInPlace(rows)) continue;
       const isEnough = sift(rows, group, search, walk);
       if (isEnough || rows.length < PORTION) {
@@ -168,8 +167,8 @@ export class WorkflowClaims {
     }
   }
 
-  #lookBehind({ kind, build, owner }: Group, search: Search): void {
-    const behind = this.#behind.get(kind, build, owner, search.horizon) as unknown as [number] | undefined;
+  #lookBehind({ kind, bound, owner }: Group, search: Search): void {
+    const behind = this.#behind.get(kind, bound, owner, search.horizon) as unknown as [number] | undefined;
     if (behind !== undefined) search.comesAt(behind[0]);
   }
 
@@ -180,16 +179,14 @@ export class WorkflowClaims {
     return early.length > 0;
   }
 
-  #take({ ref, type, mode, build }: Candidate, request: TaskClaim, now: number): ClaimedTask {
-    const { namespace, lease, binds } = request;
-    const isFree = binds && build === null;
-    if (isFree) for (const bind of this.#bind) bind.run(request.build, ref);
-    const bound = { build: isFree ? request.build : (build ?? undefined) };
+  #take({ ref, type, mode, bound: before, binds }: Candidate, request: TaskClaim, now: number): ClaimedTask {
+    const { namespace, lease } = request;
+    if (binds !== before) for (const bind of this.#bind) bind.run(binds, ref);
     this.#lease.run(lease.token, lease.worker, now + lease.leaseMs, modeCode(mode), now, ref);
     const row = this.#task.get(ref) as unknown as TaskRow;
     const [workflowId, runId, attempt, last, taken, arrived] = row;
-    const { token } = lease;
-    return { namespace, workflowId, runId, ref, type, token, attempt, mode, ...bound, last, taken, arrived };
+    const [{ token }, bound] = [lease, binds ?? undefined];
+    return { namespace, workflowId, runId, ref, type, token, attempt, mode, bound, last, taken, arrived };
   }
 }
 
@@ -210,7 +207,8 @@ function sift(rows: readonly DueRow[], group: Group, search: Search, walk: Walk)
     if (isLeft || found.length > request.limit) {
       if (++walk.passedOver >= PASSED_OVER) return true;
     } else {
-      found.push({ ref, at, type: group.type, mode, build: group.build });
+      const { type, bound, binds } = group;
+      found.push({ ref, at, type, mode, bound, binds });
     }
     if ((mayHit ? walk.hits : walk.others).length > request.limit) return true;
   }

@@ -49,7 +49,7 @@ const arrival: fc.Arbitrary<Arrival> = record({
   wakes: fc.boolean(),
 });
 const start: fc.Arbitrary<RunStart> = record({
-  ...{ namespace: text, workflowId: text, runId: text, type: text, queue: text, build: maybe(text), first: page },
+  ...{ namespace: text, workflowId: text, runId: text, type: text, queue: text, bound: maybe(text), first: page },
   ...{ attributes: text, memo: text, delayMs: count, reminders: few(reminder) },
   ifClosed: fc.constantFrom("start" as const, "start unless completed" as const, "keep" as const),
   lease: maybe(record({ token: text, worker: text, leaseMs: count })),
@@ -112,21 +112,12 @@ test("what became of starts and steps is read as it was written", () => {
 
 test("claimed tasks are read as they were written", () => {
   const lease = { token: "t", worker: "w", leaseMs: 1 };
-  const common = { namespace: "n", types: ["A", "B"], lease };
-  const request = {
-    ...common,
-    queue: "q",
-    build: "b",
-    limit: 9,
-    isSticky: true,
-    staleMs: 1,
-    binds: true,
-    compatible: [],
-  };
+  const types = ["A", "B"].map((type) => ({ type, bindings: [] }));
+  const request = { namespace: "n", types, lease, queue: "q", limit: 9, isSticky: true, staleMs: 1 };
   const task: fc.Arbitrary<ClaimedTask> = record({
     ...{ namespace: fc.constant("n"), workflowId: text, runId: text, token: fc.constant("t") },
     ...{ ref: count, type: fc.constantFrom("A", "B"), attempt: count, last: count, taken: count, arrived: count },
-    build: maybe(text),
+    bound: maybe(text),
     mode: fc.constantFrom("sticky_hit_expected" as const, "cold_replay" as const, "forced_cold_replay" as const),
   });
   fc.assert(

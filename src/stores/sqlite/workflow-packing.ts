@@ -40,7 +40,7 @@ export interface CommitErrands extends PackedErrands {
   readonly places: readonly number[];
 }
 
-const HAS_BUILD = 1;
+const IS_BOUND = 1;
 const HAS_LEASE = 2;
 const HAS_REFUSAL = 4;
 const IF_CLOSED = ["start", "start unless completed", "keep"] as const;
@@ -50,16 +50,16 @@ const IF_CLOSED_UNIT = 8;
 export function packStarts(batch: readonly RunStart[]): PackedStarts {
   const to = new FlatWriter();
   for (const start of batch) {
-    const { build, lease, refusal, ifClosed, first, delayMs, reminders } = start;
+    const { bound, lease, refusal, ifClosed, first, delayMs, reminders } = start;
     const flags =
-      (build === undefined ? 0 : HAS_BUILD) |
+      (bound === undefined ? 0 : IS_BOUND) |
       (lease === undefined ? 0 : HAS_LEASE) |
       (refusal === undefined ? 0 : HAS_REFUSAL) |
       (IF_CLOSED.indexOf(ifClosed) * IF_CLOSED_UNIT);
     to.next().numbers(flags, first.count, delayMs, reminders.length);
     to.strings(start.namespace, start.workflowId, start.runId, start.type, start.queue);
     to.strings(first.data, start.attributes, start.memo);
-    if (build !== undefined) to.strings(build);
+    if (bound !== undefined) to.strings(bound);
     if (lease !== undefined) to.numbers(lease.leaseMs).strings(lease.token, lease.worker);
     if (refusal !== undefined) writeArrival(to, refusal);
   }
@@ -73,12 +73,12 @@ export function unpackStarts({ starts, reminders }: PackedStarts): RunStart[] {
     const key = { namespace: from.string(), workflowId: from.string(), runId: from.string() };
     const [type, queue, data] = [from.string(), from.string(), from.string()];
     const [attributes, memo] = [from.string(), from.string()];
-    const build = flags & HAS_BUILD ? from.string() : undefined;
+    const bound = flags & IS_BOUND ? from.string() : undefined;
     const lease =
       flags & HAS_LEASE ? { leaseMs: from.number(), token: from.string(), worker: from.string() } : undefined;
     return {
       ...key,
-      ...{ type, queue, build, first: { count, data }, attributes, memo, delayMs, lease },
+      ...{ type, queue, bound, first: { count, data }, attributes, memo, delayMs, lease },
       refusal: flags & HAS_REFUSAL ? readArrival(from) : undefined,
       ifClosed: IF_CLOSED[Math.floor(flags / IF_CLOSED_UNIT)] as RunStart["ifClosed"],
       reminders: writes.take(brought),
@@ -270,22 +270,23 @@ export interface ClaimsAnswer extends Packed {
 export function packClaims({ now, tasks, next }: TaskClaims, { types }: TaskClaim): ClaimsAnswer {
   const to = new FlatWriter();
   for (const task of tasks) {
-    const { ref, attempt, mode, build, last, taken, arrived } = task;
-    to.next().numbers(ref, types.indexOf(task.type), attempt, modeCode(mode), last, taken, arrived);
-    to.strings(task.workflowId, task.runId).numbers(build === undefined ? 0 : HAS_BUILD);
-    if (build !== undefined) to.strings(build);
+    const { ref, attempt, mode, bound, last, taken, arrived } = task;
+    const place = types.findIndex(({ type }) => type === task.type);
+    to.next().numbers(ref, place, attempt, modeCode(mode), last, taken, arrived);
+    to.strings(task.workflowId, task.runId).numbers(bound === undefined ? 0 : IS_BOUND);
+    if (bound !== undefined) to.strings(bound);
   }
   return { now, next, ...to.packed() };
 }
 
 export function unpackClaims(answer: ClaimsAnswer, { namespace, types, lease }: TaskClaim): TaskClaims {
   const tasks = new FlatReader(answer).all((from): ClaimedTask => {
-    const [ref, type, attempt] = [from.number(), types[from.number()] as string, from.number()];
+    const [ref, type, attempt] = [from.number(), types[from.number()]!.type, from.number()];
     const [mode, last, taken, arrived] = [modeOf(from.number()), from.number(), from.number(), from.number()];
     const [workflowId, runId] = [from.string(), from.string()];
-    const bound = { build: from.number() === HAS_BUILD ? from.string() : undefined };
+    const bound = from.number() === IS_BOUND ? from.string() : undefined;
     const { token } = lease;
-    return { namespace, workflowId, runId, ref, type, token, attempt, mode, ...bound, last, taken, arrived };
+    return { namespace, workflowId, runId, ref, type, token, attempt, mode, bound, last, taken, arrived };
   });
   return { now: answer.now, tasks, next: answer.next };
 }

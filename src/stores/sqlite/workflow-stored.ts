@@ -11,7 +11,7 @@ export const STORED = `SELECT r.ref, r.namespace, workflow_id, run_id, k.type, k
 
 type RunRow = [
   ...[ref: number, namespace: string, workflowId: string, runId: string, type: string, queue: string],
-  ...[build: string | null, status: number, attributes: string, memo: string, startedAt: number],
+  ...[bound: string | null, status: number, attributes: string, memo: string, startedAt: number],
   ...[closedAt: number | null, result: string | null, events: number, bytes: number],
 ];
 type TaskRow = [
@@ -25,12 +25,12 @@ const RUN_COLUMNS = 15;
 export type StoredRow = [...RunRow, ...(TaskRow | NoTask)];
 
 export function storedOf(row: StoredRow): StoredRun {
-  const [ref, namespace, workflowId, runId, type, queue, build, status, attributes, memo, ...more] =
+  const [ref, namespace, workflowId, runId, type, queue, bound, status, attributes, memo, ...more] =
     row as unknown as RunRow;
   const [startedAt, closedAt, result, events, bytes] = more;
   const task = row[RUN_COLUMNS] === null ? undefined : (row.slice(RUN_COLUMNS) as TaskRow);
   return {
-    ...{ ref, namespace, workflowId, runId, type, queue, build: build ?? undefined, status: statusOf(status) },
+    ...{ ref, namespace, workflowId, runId, type, queue, bound: bound ?? undefined, status: statusOf(status) },
     ...{ attributes, memo, startedAt, closedAt: closedAt ?? undefined, result: result ?? undefined },
     events: task === undefined ? events : task[1],
     bytes: task === undefined ? bytes : task[2],

@@ -99,12 +99,12 @@ export class WorkflowTasks {
   }
 
   put(ref: number, kind: number, bytes: number, start: RunStart, now: number): void {
-    const { first, delayMs, lease, build } = start;
+    const { first, delayMs, lease, bound } = start;
     const until = lease === undefined ? 0 : now + lease.leaseMs;
     const [state, at] = lease === undefined ? [READY, now + delayMs] : [LEASED, until];
     const [attempt, claimedAt] = lease === undefined ? [0, null] : [1, now];
     const holder = [lease?.token ?? null, lease?.worker ?? null] as const;
-    this.#insert.run(ref, kind, state, at, until, first.count, bytes, attempt, claimedAt, ...holder, build ?? null);
+    this.#insert.run(ref, kind, state, at, until, first.count, bytes, attempt, claimedAt, ...holder, bound ?? null);
   }
 
   keep(ref: number, before: TaskRow, { last, bytes, taken, affinity }: StepRow, leaseMs: number, now: number): void {

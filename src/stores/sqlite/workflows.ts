@@ -5,6 +5,7 @@ import type {
   AppendOutcome,
   Arrival,
   ArrivalOutcome,
+  ClaimedBinding,
   Closing,
   RunPages,
   RunQuery,
@@ -66,11 +67,13 @@ export class SqliteWorkflows implements Workflows {
   }
 
   async claim(asked: TaskClaim): Promise<TaskClaims> {
-    const { namespace, queue, build, binds, limit, isSticky, staleMs } = asked;
+    const { namespace, queue, limit, isSticky, staleMs } = asked;
     const { token, worker, leaseMs } = asked.lease;
     const lease = { token, worker, leaseMs };
-    const [types, compatible] = [[...new Set(asked.types)], [...asked.compatible]];
-    const request = { namespace, queue, types, build, compatible, binds, limit, lease, isSticky, staleMs };
+    const byType = new Map(
+      asked.types.map(({ type, bindings }) => [type, { type, bindings: bindings.map(bindingOf) }]),
+    );
+    const request = { namespace, queue, types: [...byType.values()], limit, lease, isSticky, staleMs };
     return unpackClaims((await this.#link.ask({ kind: "claim-tasks", request })) as ClaimsAnswer, request);
   }
 
@@ -161,6 +164,8 @@ export class SqliteWorkflows implements Workflows {
     return undefined;
   }
 }
+
+const bindingOf = ({ bound, binds }: ClaimedBinding): ClaimedBinding => ({ bound, binds });
 
 const keyOf = ({ namespace, workflowId }: WorkflowKey): WorkflowKey => ({ namespace, workflowId });
 

@@ -16,6 +16,7 @@ import type {
   Workflows,
 } from "../../ports/workflows.ts";
 import type { ActivityTasks } from "../activity-tasks.ts";
+import type { Pinning } from "../bindings.ts";
 import type { WorkflowClient } from "../client.ts";
 import type { Started, Wire } from "../events.ts";
 import type { HistoryLimit } from "../history-budget.ts";
@@ -46,6 +47,8 @@ export interface PlaneWorld {
   readonly queue: string;
   readonly isSticky: boolean;
   readonly stickyMs: number;
+  /** What runs are bound to by workers elsewhere that this process hands them to. */
+  readonly pinning: Pinning;
   readonly historyLimit: HistoryLimit;
   /** How long a worker has what it was given when it says nothing more. */
   readonly taskLeaseMs: number;
@@ -117,7 +120,7 @@ export class RemotePlane {
     this.questions.asked = () => this.#waiting.nudge();
     this.tasks = new RemoteTasks({
       ...{ clock, random, log, store, namespace, leaseMs: taskLeaseMs, isSticky, stickyMs, now, dispatcherOf },
-      staleMs: this.workers.staleMs,
+      ...{ staleMs: this.workers.staleMs, pinning: world.pinning },
       historyLimit: world.historyLimit,
       runs: this.runs,
       written: (append) => this.#written(append),
@@ -258,7 +261,7 @@ export class RemotePlane {
 
   /** Of a run whose code is elsewhere. */
   async ask(run: StoredRun, name: string, input: Wire): Promise<Wire> {
-    const workers = await this.workers.thatRun(run.queue, run.build, run.type);
+    const workers = await this.workers.thatRun(run);
     if (workers.length === 0) {
       const what = `no worker that runs ${run.type} on ${run.queue} is there to answer`;
       throw new Refused(409, "query_worker_unavailable", what);
@@ -274,7 +277,7 @@ export class RemotePlane {
   /** An update that its worker wants to look at first is looked at; throws when it is refused. */
   async #validate(run: StoredRun, name: string, input: Wire): Promise<void> {
     if (this.world.hasType(run.type)) return;
-    const workers = await this.workers.thatRun(run.queue, run.build, run.type);
+    const workers = await this.workers.thatRun(run);
     const contract = workers[0]?.contracts[run.type];
     if (contract?.updates?.includes(name) === false) {
       throw new Refused(409, "update_rejected", `${run.type} has no update called ${name}`);

@@ -4,9 +4,10 @@
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { StoredRun } from "../../ports/workflows.ts";
+import { fits, readBinding } from "../bindings.ts";
 import type { Wire } from "../events.ts";
 import { Refused } from "./refusal.ts";
-import type { RemoteWorker } from "./worker.ts";
+import { type RemoteWorker, remoteCode } from "./worker.ts";
 
 export type QuestionKind = "query" | "update_validation";
 
@@ -121,9 +122,9 @@ export class RemoteQuestions {
     for (const question of this.#waiting.values()) {
       const isHeld = question.worker !== undefined && now < question.freeAt;
       if (isHeld || !kinds.includes(question.kind)) continue;
-      const { queue, type, build } = question.run;
+      const { queue, type, bound } = question.run;
       if (queue !== worker.queue || !worker.workflowTypes.includes(type)) continue;
-      if (build !== undefined && build !== worker.build) continue;
+      if (!fits(readBinding(bound), type, remoteCode(worker))) continue;
       question.worker = worker.id;
       question.attempt++;
       const isQuery = question.kind === "query";

@@ -37,7 +37,7 @@ export class RemoteRun implements DecidingRun {
   decidedAt = 0;
   bytes = 0;
   /** What it is bound to, as far as whoever has its task was told. */
-  build: string | undefined;
+  bound: string | undefined;
   /** The time of the last step. */
   at = 0;
   /** The number of the next decision. */

@@ -1,7 +1,7 @@
 // Runs whose code is elsewhere, as far as this process has read them: a cache of what the store has, kept up to date by reading what is
 // new. It is allowed to be wrong in no way but one: to end too early; so every look begins with the store's own last event.
 import { LimpetError } from "../../kernel/errors.ts";
-import type { Workflows } from "../../ports/workflows.ts";
+import type { StoredRun, Workflows } from "../../ports/workflows.ts";
 import { readPage } from "../events.ts";
 import { RemoteRun } from "./run.ts";
 
@@ -38,6 +38,13 @@ export class RemoteRuns {
     }
     if (run.last === 0) return undefined;
     this.#keep(run);
+    return run;
+  }
+
+  /** As it is stored; undefined: its history is gone. */
+  async of({ ref, events, bound }: StoredRun): Promise<RemoteRun | undefined> {
+    const run = await this.get(ref, events);
+    if (run !== undefined) run.bound = bound;
     return run;
   }
 

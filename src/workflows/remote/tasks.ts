@@ -16,6 +16,7 @@ import type {
   Workflows,
 } from "../../ports/workflows.ts";
 import { arrivalOf } from "../arrivals.ts";
+import { type Pinning, typeClaim } from "../bindings.ts";
 import { closeBy } from "../close-by.ts";
 import type { HistoryEvent } from "../events.ts";
 import { isDecision, writePage } from "../events.ts";
@@ -29,7 +30,7 @@ import { Refused } from "./refusal.ts";
 import type { AcceptedUpdate, RemoteRun } from "./run.ts";
 import type { RemoteRuns } from "./runs.ts";
 import type { Attempt } from "./waiting.ts";
-import { keepsRuns, type RemoteWorker } from "./worker.ts";
+import { keepsRuns, type RemoteWorker, remoteCode } from "./worker.ts";
 
 export interface TasksWorld {
   readonly clock: Clock;
@@ -41,6 +42,7 @@ export interface TasksWorld {
   readonly isSticky: boolean;
   readonly stickyMs: number;
   readonly staleMs: number;
+  readonly pinning: Pinning;
   readonly historyLimit: HistoryLimit;
   readonly runs: RemoteRuns;
   /** The store's clock. */
@@ -102,11 +104,11 @@ export class RemoteTasks {
   // ——— Handing out.
 
   async claim(worker: RemoteWorker): Promise<Attempt<WorkflowTask>> {
-    const { store, namespace, random, leaseMs, isSticky, staleMs } = this.#world;
+    const { store, namespace, random, leaseMs, isSticky, staleMs, pinning } = this.#world;
+    const types = worker.workflowTypes.map((type) => typeClaim(type, remoteCode(worker), pinning));
     for (;;) {
       const { tasks, next, now } = await store.claim({
-        ...{ namespace, queue: worker.queue, build: worker.build, types: worker.workflowTypes, limit: 1, staleMs },
-        ...{ compatible: [], binds: worker.build !== "" },
+        ...{ namespace, queue: worker.queue, types, limit: 1, staleMs },
         lease: { token: random.id(), worker: worker.id, leaseMs },
         isSticky: isSticky && keepsRuns(worker),
       });
@@ -125,6 +127,7 @@ export class RemoteTasks {
       const stored = await store.find({ namespace, workflowId, runId });
       const run = await runs.get(task.ref, task.last);
       if (stored === undefined || run === undefined) return undefined;
+      run.bound = task.bound;
       if (!(await this.#takeArrivals(task, stored, run, worker))) return undefined;
       const mode = modeFor(worker, task.mode, run);
       this.#world.claimed(mode);
@@ -355,9 +358,8 @@ export class RemoteTasks {
     const stored = await store.find({ namespace, workflowId, runId });
     if (stored === undefined || stored.ref !== ref) throw notFound(taskId);
     const task = checkLease(stored, taskId, worker, attempt, this.#world.now());
-    const run = await runs.get(ref, stored.events);
+    const run = await runs.of(stored);
     if (run === undefined) throw notFound(taskId);
-    run.build = stored.build;
     return { ref, token, stored, task, run };
   }
 }

@@ -1,5 +1,6 @@
 // A worker in another language, as it told of itself when it registered, and how the store keeps that. Pure.
 import type { StoredWorker, WorkerRow } from "../../ports/workflows.ts";
+import type { WorkerCode } from "../bindings.ts";
 
 /** What handlers a type of workflow has, as far as its worker told. */
 export interface CommandContract {
@@ -42,6 +43,11 @@ export interface RemoteWorker {
   readonly mostActivities: number;
   readonly isDraining: boolean;
 }
+
+/** Elsewhere nobody says which other builds they could go on with. */
+export const remoteCode = ({ build, fingerprints }: Pick<RemoteWorker, "build" | "fingerprints">): WorkerCode => ({
+  ...{ build, compatible: [], definitions: fingerprints },
+});
 
 /** It has room for runs in its memory, as far as it said. */
 export const keepsRuns = ({ sticky, cache }: RemoteWorker): boolean => sticky !== "never" && cache.capacity > 0;

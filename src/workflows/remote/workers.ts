@@ -2,9 +2,10 @@
 // here is what this process heard lately. Builds that shall get no more work are kept as rows of the same table, under names that no
 // worker can have.
 import type { Clock } from "../../ports/clock.ts";
-import type { StoredWorker, Workflows } from "../../ports/workflows.ts";
+import type { StoredRun, StoredWorker, Workflows } from "../../ports/workflows.ts";
+import { fits, readBinding } from "../bindings.ts";
 import { Refused } from "./refusal.ts";
-import { type CacheNumbers, type RemoteWorker, readWorker, workerRow } from "./worker.ts";
+import { type CacheNumbers, type RemoteWorker, readWorker, remoteCode, workerRow } from "./worker.ts";
 
 /** What a worker tells of itself, but not since when. */
 export type ToldWorker = Omit<RemoteWorker, "since" | "isDraining">;
@@ -146,13 +147,12 @@ export class RemoteWorkers {
     return STALE_MS;
   }
 
-  /** Live ones of a queue and build that run this type of workflow. */
-  async thatRun(queue: string, build: string | undefined, type: string): Promise<RemoteWorker[]> {
+  /** Live ones that may have that run. */
+  async thatRun({ queue, bound, type }: StoredRun): Promise<RemoteWorker[]> {
+    const binding = readBinding(bound);
     const rows = (await this.rows()).filter((row) => row.queue === queue && !row.isDraining && this.isLive(row));
     const workers = rows.map(readWorker).filter((worker) => worker !== undefined);
-    return workers.filter(
-      (worker) => worker.workflowTypes.includes(type) && (build === undefined || worker.build === build),
-    );
+    return workers.filter((worker) => worker.workflowTypes.includes(type) && fits(binding, type, remoteCode(worker)));
   }
 
   // ——— Builds that shall get no more work.

@@ -20,7 +20,7 @@ it("a child is bound to the build of its parent if the parent's worker has its c
   ]);
   assert.equal(told.status, 200);
   const runs = await app.store.workflows.list({ namespace: "default", limit: 10 });
-  const bound = runs.map(({ type, queue, build }) => `${type} in ${queue}: ${build ?? "none"}`);
+  const bound = runs.map(({ type, queue, bound }) => `${type} in ${queue}: ${bound ?? "none"}`);
   assert.deepEqual(bound.sort(), [
     "order in orders: b1",
     "part in orders: b1",

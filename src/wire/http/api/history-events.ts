@@ -1,6 +1,7 @@
 // Events of our histories as workers in other languages know them. The same event is always told the same, so that whoever keeps a history
 // can compare. `payload.sequence` is the number of the decision, not of the event. Pure.
 import type { ToldError } from "../../../kernel/told-error.ts";
+import { readBinding } from "../../../workflows/bindings.ts";
 import type { HistoryEvent, ParallelGroup, WaitOpened } from "../../../workflows/events.ts";
 import type { RemoteRun } from "../../../workflows/remote/run.ts";
 import { blobOf, CODEC, inputToArguments } from "./payloads.ts";
@@ -59,7 +60,7 @@ function tell(run: RemoteRun, event: HistoryEvent, at: number): [type: string, p
           workflow_type: event.type,
           workflow_instance_id: event.workflowId,
           workflow_run_id: event.runId,
-          workflow_definition_fingerprint: event.fingerprint ?? null,
+          workflow_definition_fingerprint: readBinding(run.bound).definition ?? null,
           arguments: blobOf(inputToArguments(event.input)),
           payload_codec: CODEC,
           memo: plainJson(event.memo),

@@ -64,7 +64,7 @@ async function tellRun(question: Question, { plane, fields }: ApiCall): Promise<
 }
 
 async function findRun(stored: StoredRun, plane: RemotePlane): Promise<RemoteRun> {
-  const run = await plane.runs.get(stored.ref, stored.events);
+  const run = await plane.runs.of(stored);
   if (run === undefined) throw new Refused(404, "history_not_available", "the history of the run is gone");
   return run;
 }

@@ -1,4 +1,5 @@
 // Tasks as workers in other languages know them: of workflows, with as much of their histories as is asked for, and of activities. Pure.
+import { readBinding } from "../../../workflows/bindings.ts";
 import { HISTORY_SUGGESTED_BYTES, HISTORY_SUGGESTED_EVENTS } from "../../../workflows/history-budget.ts";
 import type { ActivityTask } from "../../../workflows/remote/activities.ts";
 import type { RemoteRun } from "../../../workflows/remote/run.ts";
@@ -28,7 +29,7 @@ export function tellTask(task: WorkflowTask, pageSize: number, takesTail: boolea
     ...tellPage(run, after, task.last, pageSize),
     task_queue: stored.queue,
     connection: null,
-    compatibility: stored.build ?? null,
+    compatibility: readBinding(stored.bound).build ?? null,
     lease_owner: task.worker,
     lease_expires_at: isoTime(task.leaseUntil),
     sticky_worker_id,

@@ -14,6 +14,8 @@ const STICKY = "sticky_execution";
 export const STICKY_MINOR = 18;
 /** What is said of stickiness when nothing is said of its size. */
 const CAPACITY = 100;
+/** It is kept with every run that is bound to it. */
+const LONGEST_FINGERPRINT = 1_000;
 
 export async function register({ plane, fields, minor }: ApiCall): Promise<ApiAnswer> {
   const told = parseWorker(fields, minor, () => plane.world.random.id());
@@ -123,8 +125,9 @@ function typeNames(fields: Fields, field: string): string[] {
 
 function fingerprints(fields: Fields): Record<string, string> {
   const told = Object.entries(object(fields, "workflow_definition_fingerprints") ?? {});
-  if (!told.every(([, value]) => typeof value === "string")) {
-    throw invalidField("workflow_definition_fingerprints", "must be texts by workflow type");
+  if (!told.every(([, value]) => typeof value === "string" && value.length <= LONGEST_FINGERPRINT)) {
+    const what = `must be texts of at most ${LONGEST_FINGERPRINT} characters by workflow type`;
+    throw invalidField("workflow_definition_fingerprints", what);
   }
   return Object.fromEntries(told) as Record<string, string>;
 }

@@ -2,6 +2,7 @@
 import { LIMITS } from "../../../kernel/limits.ts";
 import { toWire } from "../../../kernel/values.ts";
 import type { RunQuery, RunStatus, StoredRun } from "../../../ports/workflows.ts";
+import { readBinding } from "../../../workflows/bindings.ts";
 import type { RunName, UpdateStage } from "../../../workflows/remote/control.ts";
 import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
 import { type ApiAnswer, type ApiCall, created, isoTime, ok } from "./api-call.ts";
@@ -143,12 +144,14 @@ async function describeRun({ plane }: ApiCall, name: RunName): Promise<ApiAnswer
   const isCompleted = run.status === "completed";
   const isOpen = run.status === "running";
   const task = run.task;
+  const { build, definition } = readBinding(run.bound);
   return ok({
     ...headOf(run, namespace),
     closed_reason: isOpen ? null : run.status.replace(" ", "_"),
     ...runNumber(run, runs),
     last_progress_at: isoTime(await plane.control.progressOf(run)),
-    compatibility: run.build ?? null,
+    compatibility: build ?? null,
+    workflow_definition_fingerprint: definition ?? null,
     input: plainJson(input),
     input_envelope: envelopeOf(input),
     output: isCompleted ? plainJson(end.result) : null,
@@ -209,7 +212,7 @@ export async function runHistory(call: ApiCall): Promise<ApiAnswer> {
   const isWaiting = /^(1|true)$/.test(query.get("wait_new_event") ?? "");
   const waitMs = isWaiting ? LONG_POLL_SECONDS * 1_000 : 0;
   const stored = await plane.control.findBehind(name, after, (look) => plane.wait(waitMs, call.gone, look));
-  const run = await plane.runs.get(stored.ref, stored.events);
+  const run = await plane.runs.of(stored);
   if (run === undefined) throw new Refused(404, "history_not_available", "the history of the run is gone");
   const events = tellHistory(run, after, stored.events, limit);
   const last = after + events.length;
@@ -241,7 +244,7 @@ export async function signalWorkflow(call: ApiCall): Promise<ApiAnswer> {
 /** Where its workers told which signals there are, others are refused. */
 async function checkSignal({ plane }: ApiCall, name: RunName, signal: string): Promise<void> {
   const run = await plane.control.find(name);
-  const [worker] = await plane.workers.thatRun(run.queue, run.build, run.type);
+  const [worker] = await plane.workers.thatRun(run);
   const known = worker?.contracts[run.type]?.signals;
   if (known === undefined || known.includes(signal)) return;
   throw new Refused(404, "unknown_signal", `${run.type} knows no signal called ${signal}`, { signal_name: signal });
