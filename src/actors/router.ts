@@ -83,6 +83,12 @@ export class Router implements Routes, Dispatcher, LinkService {
     return new LimpetError("BUFFER_FULL", `${many} already wait here until it is clear where shards of ${type} live`);
   }
 
+  #nobody(type: string): LimpetError {
+    const role = this.#catalog.types.get(type)?.options.sharded?.role;
+    const cure = role === undefined ? "" : `: its class asks for hosts with the role ${role} (cluster.roles)`;
+    return new LimpetError("NO_HOST", `no host of the cluster runs actors of type ${type}${cure}`);
+  }
+
   /** Resolves when every call that started here has been answered elsewhere, or the time is up. */
   async settled(ms: number): Promise<void> {
     const end = this.#clock.monotonic() + ms;
@@ -153,8 +159,7 @@ export class Router implements Routes, Dispatcher, LinkService {
     if (route === HERE) this.#wake(turn);
     else if (route === WAIT) this.#wait(turn);
     else if (turn.turnBack !== undefined) this.#turnBack(turn, turn.turnBack);
-    else if (route === NOBODY)
-      turn.fail(new LimpetError("NO_HOST", `no host of the cluster runs actors of type ${name}`));
+    else if (route === NOBODY) turn.fail(this.#nobody(name));
     else this.#depart(turn, route);
   }
 

@@ -1,6 +1,7 @@
 // A host answers what the leader asks about shards: what the strategy that its application wrote says, and how many actors there are.
 // The strategy is code of others. Whatever it does, there is an answer, or the leader stops waiting for it.
 import type { ActorType } from "../actors/actor-type.ts";
+import { LimpetError } from "../kernel/errors.ts";
 import { meantHost, type ShardHostInfo, type ShardMoveWish, type ShardStrategy } from "../kernel/shard-strategy.ts";
 import type { ShardChoice, ShardOrder, ShardReport } from "../placement/messages.ts";
 
@@ -40,7 +41,9 @@ async function homes({ regions, wanted }: Question, strategy: ShardStrategy, cho
 async function moves({ regions, moving }: Question, strategy: ShardStrategy): Promise<ShardChoice[]> {
   const hosts: readonly ShardHostInfo[] = regions;
   const said: unknown = await strategy.moves?.(hosts, new Set(moving));
-  if (!Array.isArray(said)) return [];
+  if (said === undefined || said === null) return [];
+  if (!Array.isArray(said))
+    throw new LimpetError("ARGUMENT_INVALID", `moves must give a list, and gave ${typeof said}`);
   const known = new Set(hosts.flatMap(({ shards }) => shards));
   const choices = new Map<number, ShardChoice>();
   for (const wish of said as readonly (ShardMoveWish | undefined)[]) {

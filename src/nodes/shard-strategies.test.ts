@@ -104,6 +104,18 @@ describe("a strategy of the application", () => {
     });
   }
 
+  it("that says nonsense of what should move has nothing move, and it is counted", async () => {
+    await using apps = new TestApps();
+    const moves = () => "all of them" as never;
+    const Muddled = counting({ strategy: { home: (_, hosts) => hosts[0]!, moves } });
+    const one = await apps.open([Muddled], named("a"));
+    await apps.open([Muddled], named("b"));
+    await callAll(one);
+    await eventually(async () => (await viewOf(one)).faults > 0, "it is counted");
+    assert.deepEqual(faultsIn(one.metrics()), ["threw"]);
+    assert.equal((await viewOf(one)).moved.length, 0);
+  });
+
   it("that never answers is waited for once; then nobody waits for it for a while", async () => {
     await using apps = new TestApps();
     let asked = 0;

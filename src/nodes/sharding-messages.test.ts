@@ -166,7 +166,10 @@ describe("roles", () => {
   it("a host that has the class without its role sends calls and never runs one", async () => {
     await using apps = new TestApps();
     const front = await apps.open([Backend]);
-    await assert.rejects(front.actor(Backend, "a", { timeout: "200ms" }).add(), { code: "NO_HOST" });
+    await assert.rejects(front.actor(Backend, "a", { timeout: "200ms" }).add(), {
+      code: "NO_HOST",
+      message: /runs actors of type Backend: its class asks for hosts with the role backend/,
+    });
     const back = await apps.open([Backend], {
       cluster: { ...LEASES, roles: ["other", "backend"] },
     });
@@ -179,7 +182,10 @@ describe("roles", () => {
     assert.equal(activeOn(front, "Backend"), 0);
     // Nor does it become a home when the one that may be is gone.
     await back.stop();
-    await assert.rejects(front.actor(Backend, "a", { timeout: "200ms" }).add(), { code: "NO_HOST" });
+    await assert.rejects(front.actor(Backend, "a", { timeout: "200ms" }).add(), {
+      code: "NO_HOST",
+      message: /runs actors of type Backend: its class asks for hosts with the role backend/,
+    });
     assert.equal(activeOn(front, "Backend"), 0);
   });
 });
