@@ -12,7 +12,7 @@ import type { ActorType } from "../actors/actor-type.ts";
 import type { Catalog } from "../actors/catalog.ts";
 import type { RememberedRule } from "../actors/lifetime-options.ts";
 import { LimpetError } from "../kernel/errors.ts";
-import type { Clock, Timer } from "../ports/clock.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Shards } from "../ports/shards.ts";
 import type { RememberedInstruments } from "./remembered-instruments.ts";
@@ -37,8 +37,6 @@ const LANES = 4;
 const PAUSE_MS = 200;
 /** A host without room has some when others are idle. */
 const NO_ROOM_MS = 2_000;
-/** Those whose time has come are started in little groups, so that not each of them needs a timer. */
-const GROUP_MS = 20;
 /** Those that wait to be started again. When there are more their shards are gone through once more instead. */
 const MOST_RESTARTS = 100_000;
 
@@ -63,8 +61,7 @@ export class RememberedStarter {
   readonly #scans = new Set<Scan>();
   /** On their way to be forgotten. */
   readonly #forgetting = new Map<string, number>();
-  readonly #restarts = new RememberedRestarts();
-  #alarm: Timer | undefined;
+  readonly #restarts: RememberedRestarts;
   readonly #pace: StartPace;
   #lanes = 0;
   #isRestarting = false;
@@ -76,6 +73,7 @@ export class RememberedStarter {
     this.#rule = rule;
     this.#world = world;
     this.#pace = new StartPace(rule.startsPerSecond, world.clock);
+    this.#restarts = new RememberedRestarts(rule.restartAfterMs, world.clock, () => this.#work());
   }
 
   /** Shards to go through and actors to start again. */
@@ -124,8 +122,7 @@ export class RememberedStarter {
       return;
     }
     const tenure = shard === undefined ? undefined : this.#tenures.get(shard);
-    this.#restarts.add(id, { at: this.#world.clock.monotonic() + this.#rule.restartAfterMs, tenure });
-    this.#setAlarm();
+    this.#restarts.add(id, tenure);
   }
 
   /** In how long it is started again here; undefined: it does not wait for that. */
@@ -152,8 +149,7 @@ export class RememberedStarter {
   stop(): void {
     this.#isOver = true;
     this.#line.clear();
-    this.#restarts.clear();
-    this.#alarm?.cancel();
+    this.#restarts.stop();
     this.#pace.stop();
   }
 
@@ -168,18 +164,6 @@ export class RememberedStarter {
     } catch {
       return undefined;
     }
-  }
-
-  #setAlarm(): void {
-    const { first } = this.#restarts;
-    if (this.#alarm !== undefined || first === undefined || this.#isOver) return;
-    const ring = (): void => {
-      this.#alarm = undefined;
-      this.#work();
-      this.#setAlarm();
-    };
-    const ms = Math.max(first.at - this.#world.clock.monotonic(), GROUP_MS);
-    this.#alarm = this.#world.clock.after(ms, ring, "background");
   }
 
   // ——— One thing after the other, a few at the same time.
@@ -197,16 +181,10 @@ export class RememberedStarter {
   }
 
   #next(): Promise<void> | undefined {
-    const due = this.#nextDue();
+    const due = this.#isRestarting ? undefined : this.#restarts.due;
     const [next] = this.#line;
     if (due !== undefined) return this.#restart(due);
     return next === undefined ? undefined : this.#goThrough(...next);
-  }
-
-  #nextDue(): string | undefined {
-    const { first } = this.#restarts;
-    const isDue = first !== undefined && first.at <= this.#world.clock.monotonic();
-    return isDue && !this.#isRestarting ? first.id : undefined;
   }
 
   async #restart(id: string): Promise<void> {
