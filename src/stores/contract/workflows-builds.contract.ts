@@ -1,7 +1,17 @@
-// Builds of the code: runs that are bound to one by being claimed, and workers that can go on with runs of other builds.
+// What runs are bound to, by being started or claimed: builds of the code and definitions of workflows. To a store they are texts; a
+// worker says which of them its runs may be bound to, and what they are bound to from then on.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { HOUR, heldOf, page, Site, type WorkflowsHarness } from "./workflows-shared.contract.ts";
+import {
+  type ClaimOptions,
+  HOUR,
+  heldOf,
+  lease,
+  MINUTE,
+  page,
+  Site,
+  type WorkflowsHarness,
+} from "./workflows-shared.contract.ts";
 
 export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
   const site = () => new Site(opened().store);
@@ -90,5 +100,108 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.ids({ worker: "w1", build: "b2" }), []);
       assert.equal((await it.theTask({ worker: "w1", build: "b1" })).mode, "sticky_hit_expected");
     });
+  });
+
+  describe("definitions", () => {
+    /** A worker of a build whose code has a definition: it has what is bound to less than that, and binds it. */
+    const code = (definition: string, build = "b1", worker = "w1"): ClaimOptions => {
+      const binds = `${build} ${definition}`;
+      return { worker, bindings: [undefined, build, binds].map((bound) => ({ bound, binds })) };
+    };
+
+    test("a run is bound to build and definition by its first claim, and left alone by other definitions", async () => {
+      const it = site();
+      await it.start("a");
+      const task = await it.theTask(code("f"));
+      assert.equal(task.bound, "b1 f");
+      assert.equal((await it.stored("a")).bound, "b1 f");
+      await it.append(heldOf(task), { page: page("2") });
+      await it.arrive("a");
+      assert.deepEqual(await it.ids(code("g")), []);
+      assert.deepEqual(await it.ids(code("f", "b2")), []);
+      assert.deepEqual(await it.ids({ build: "b1", binds: true }), []);
+      assert.deepEqual(await it.ids(code("f", "b1", "w2")), ["a"]);
+      assert.equal((await it.stored("a")).bound, "b1 f");
+    });
+
+    test("one that was bound to a build when it was started is bound to a definition as well by its first claim", async () => {
+      const it = site();
+      await it.start("a", { bound: "b1" });
+      await it.start("other", { bound: "b2" });
+      const task = await it.theTask(code("f"));
+      assert.deepEqual([task.workflowId, task.bound], ["a", "b1 f"]);
+      await it.append(heldOf(task));
+      await it.arrive("a");
+      assert.deepEqual(await it.ids(code("g")), []);
+      assert.deepEqual(await it.ids(code("f")), ["a"]);
+      assert.equal((await it.stored("other")).bound, "b2");
+    });
+
+    test("runs that were claimed together are bound to what their own types and builds are bound to", async () => {
+      const it = site();
+      const types = [
+        {
+          type: "Order",
+          bindings: [
+            { bound: undefined, binds: "f" },
+            { bound: "b1", binds: "b1 f" },
+          ],
+        },
+        {
+          type: "Part",
+          bindings: [
+            { bound: undefined, binds: "g" },
+            { bound: "g", binds: "g" },
+          ],
+        },
+      ];
+      await it.start("order");
+      await it.start("of b1", { bound: "b1" });
+      await it.start("part", { type: "Part" });
+      await it.start("bound part", { type: "Part", bound: "g" });
+      // What another type may be bound to says nothing of this one.
+      await it.start("odd part", { type: "Part", bound: "b1" });
+      await it.start("odd order", { bound: "g" });
+      const request = { namespace: it.namespace, queue: "main", limit: 9, isSticky: true, staleMs: HOUR, types };
+      const { tasks } = await it.workflows.claim({ ...request, lease: lease("w1") });
+      const bound = tasks.map(({ workflowId, bound }) => `${workflowId}: ${bound}`);
+      assert.deepEqual(bound.sort(), ["bound part: g", "of b1: b1 f", "order: f", "part: g"]);
+      for (const { workflowId, bound } of tasks) assert.equal((await it.stored(workflowId)).bound, bound);
+      for (const id of ["odd part", "odd order"]) assert.equal((await it.task(id)).state, "ready");
+    });
+
+    test("a lease that ran out is had by the same definition alone", async () => {
+      const it = site();
+      await it.start("a");
+      await it.theTask(code("f"));
+      await opened().advance(2 * HOUR);
+      assert.deepEqual(await it.ids(code("g", "b1", "w2")), []);
+      assert.deepEqual(await it.ids(code("f", "b1", "w2")), ["a"]);
+    });
+
+    for (const [what, passes] of [
+      ["that lasts", (it: Site) => it.seen("w1")],
+      ["that is over", () => opened().advance(2 * HOUR)],
+      ["for a worker that is gone", (it: Site) => it.workflows.forgetWorker(it.namespace, "w1")],
+      ["for a worker that was not seen for long", () => opened().advance(31 * MINUTE)],
+    ] as [string, (it: Site) => Promise<unknown>][]) {
+      test(`affinity ${what} brings a run to no other definition`, async () => {
+        const it = site();
+        await it.seen("w1");
+        await it.start("a");
+        await it.append(heldOf(await it.theTask(code("f"))), { affinity: { worker: "w1", ms: HOUR } });
+        await it.arrive("a");
+        await passes(it);
+        const staleMs = 30 * MINUTE;
+        for (const isSticky of [true, false]) {
+          for (const worker of ["w1", "w2"]) {
+            assert.deepEqual(await it.ids({ ...code("g", "b1", worker), staleMs, isSticky }), []);
+          }
+        }
+        const isKept = what === "that lasts";
+        assert.deepEqual(await it.ids({ ...code("f", "b1", "w2"), staleMs }), isKept ? [] : ["a"]);
+        if (isKept) assert.equal((await it.theTask(code("f"))).mode, "sticky_hit_expected");
+      });
+    }
   });
 }
