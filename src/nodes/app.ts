@@ -118,6 +118,18 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
     });
     catalog.reminders = reminders.book;
     meter.collect(() => reminders.measure());
+    // Before it joins: its first actors may be called, and start workflows, while others still wait to be let in.
+    const flows = new WorkflowNode(
+      { workflows, activities, standIn: extras.standIn },
+      { ...workflowSettings(settings, random), isChecked: extras.checksReplay },
+      {
+        ...{ clock, random, log, meter, catalog, reminders, settle: systemSettle, store: store.workflows },
+        reminderStore: store.reminders,
+      },
+    );
+    extras.opened?.(flows);
+    catalog.workflows = flows.book;
+    meter.collect(() => flows.measure());
     const wire = extras.wire ?? systemWire(settings, { log, meter });
     const world = { clock, random, log, meter, catalog, coordination: store.coordination, shards: store.shards, wire };
     // What is in memory nobody else can share, unless it was given.
@@ -129,18 +141,7 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
     }
     const cluster = clustered ? await openCluster(settings, world, extras.dedicated ?? false) : undefined;
     if (cluster !== undefined) meter.collect(() => cluster.measure());
-    const flows = new WorkflowNode(
-      { workflows, activities, standIn: extras.standIn },
-      { ...workflowSettings(settings, random), isChecked: extras.checksReplay },
-      {
-        ...{ clock, random, log, meter, catalog, reminders, settle: systemSettle, store: store.workflows },
-        reminderStore: store.reminders,
-      },
-    );
-    extras.opened?.(flows);
     const host = new HostNode(catalog, store, cluster, reminders, flows.door, clock, extras.pingMs);
-    catalog.workflows = flows.book;
-    meter.collect(() => flows.measure());
     if (settings.reminders && extras.dedicated !== true) {
       reminders.start();
       if (settings.worker) await flows.start();
