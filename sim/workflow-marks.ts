@@ -1,5 +1,6 @@
 // Situations of workflows that a long run must reach; see marks.ts.
 import { isLimpetError } from "../src/kernel/errors.ts";
+import type { Commit, CommitVerdict } from "../src/ports/store.ts";
 import type { RunStart, StartOutcome } from "../src/ports/workflows.ts";
 import { type Cause, runsOf, type SeenEvent, type SeenRun } from "./checkers/workflow-runs.ts";
 import type { ActivityRun, DeedOperation, Observer } from "./observer.ts";
@@ -44,6 +45,8 @@ export const WORKFLOW_MARKS = {
   "workflow: timed out": "a run was ended because it took too long",
   "workflow: started by a turn": "a workflow was started together with what a turn of an actor changed",
   "workflow: signalled by a turn": "a workflow was signalled together with what a turn of an actor changed",
+  "workflow: start fenced": "a turn started a workflow, and its actor had been taken when it was to be stored",
+  "workflow: signal fenced": "a turn signalled a workflow, and its actor had been taken when it was to be stored",
   "workflow: result heard": "somebody waited for the end of a workflow and heard its result",
   "workflow: asked": "somebody asked a workflow something, and had an answer",
 } as const satisfies Record<string, string>;
@@ -149,8 +152,10 @@ export class WorkflowMarks implements Observer {
     }
   }
 
-  committed(_process: unknown, { starts = [] }: { readonly starts?: readonly RunStart[] | undefined }): void {
-    if (starts.length > 0) this.#reach("workflow: started by a turn");
+  committed(_process: unknown, { starts = [], arrivals = [] }: Commit, _key: unknown, outcome: CommitVerdict): void {
+    if (starts.length > 0 && outcome === "committed") this.#reach("workflow: started by a turn");
+    if (starts.length > 0 && outcome === "fenced") this.#reach("workflow: start fenced");
+    if (arrivals.length > 0 && outcome === "fenced") this.#reach("workflow: signal fenced");
   }
 
   activityBegan({ key, attempt }: ActivityRun): void {

@@ -134,6 +134,21 @@ export const WORKFLOWS: readonly Bug[] = [
     ],
   },
   {
+    name: "workflows-unknown-while-joining",
+    family: "workflows",
+    story:
+      "A host hears of workflows when it has joined for all of its types. Actors of those that were settled sooner are called before, and cannot start any.",
+    knownFrom: "ourselves",
+    changes: [
+      { file: "src/nodes/app.ts", before: "    catalog.workflows = flows.book;\n", after: "" },
+      {
+        file: "src/nodes/app.ts",
+        before: "    const host = new HostNode(",
+        after: "    catalog.workflows = flows.book;\n    const host = new HostNode(",
+      },
+    ],
+  },
+  {
     name: "task-given-away-despite-lease",
     family: "workflows",
     story: "A claim takes tasks that somebody has a lease on. Two workers decide for one run.",

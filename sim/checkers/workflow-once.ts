@@ -4,6 +4,7 @@ import { LimpetError } from "../../src/kernel/errors.ts";
 import type { Started } from "../../src/workflows/events.ts";
 import type { ScriptInput } from "../scripts.ts";
 import type { CheckerKind } from "./checker.ts";
+import { labelOf } from "./looks.ts";
 import { labelOfRun, runsOf, type SeenRun } from "./workflow-runs.ts";
 
 type Outcome = { readonly value: unknown } | { readonly error: unknown } | undefined;
@@ -13,6 +14,10 @@ function isRefused(outcome: Outcome): boolean {
   if (outcome === undefined || !("error" in outcome)) return false;
   return !(outcome.error instanceof LimpetError) || outcome.error.retry !== "unknown";
 }
+
+/** Every process knows workflows, from before its first actor comes to life. */
+const isUnknown = (outcome: Outcome): boolean =>
+  outcome !== undefined && "error" in outcome && String(outcome.error).includes("does not know workflows");
 
 const startedOf = ({ events }: SeenRun): Started | undefined => events[0]?.event as Started | undefined;
 const wordOf = (run: SeenRun): string => (startedOf(run)?.input as ScriptInput | undefined)?.word ?? "";
@@ -64,6 +69,16 @@ export const workflowOnce: CheckerKind = {
     }
 
     return {
+      /** What a turn starts is stored with its own commit: when that is fenced, there is nothing of it, whatever its caller is told. */
+      committed(_process, commit, key, outcome) {
+        if (!runs.cameToNothing(commit, outcome)) return;
+        for (const start of commit.starts ?? []) {
+          void store.find(start).then((run) => {
+            if (run !== undefined)
+              report(`a turn of ${labelOf(key)} was ${outcome}, and has started ${labelOfRun(run)}`);
+          });
+        }
+      },
       healed() {
         const first = firstRuns();
         for (const [word, all] of first) {
@@ -85,6 +100,7 @@ export const workflowOnce: CheckerKind = {
           const [run] = first.get(token) ?? [];
           if (outcome !== undefined && "value" in outcome && run === undefined)
             report(`the turn of ${token} is stored, and what it started is not`);
+          if (isUnknown(outcome)) report(`the turn of ${token} was told that there are no workflows where it ran`);
           if (isRefused(outcome) && run !== undefined)
             report(`the turn of ${token} came to nothing, and it has started ${labelOfRun(run)}`);
         }

@@ -152,10 +152,16 @@ export class WorkflowRuns implements Observer {
   }
 
   committed(process: Process, { id, starts = [], arrivals = [] }: Commit, _key: unknown, outcome: CommitVerdict): void {
-    if (outcome !== "committed" || this.#commits.has(id)) return;
-    this.#commits.add(id);
+    if (this.#commits.has(id)) return;
+    if (outcome === "committed") this.#commits.add(id);
+    // Also of what did not count: there should be nothing to see, and somebody has to look.
     for (const start of starts) this.#started(process, start);
     for (const arrival of arrivals) this.#arrived(process, arrival);
+  }
+
+  /** A turn's commit that never counted; what was sent again may be refused although it counted the first time. */
+  cameToNothing({ id }: Commit, outcome: CommitVerdict): boolean {
+    return outcome !== "committed" && !this.#commits.has(id);
   }
 
   arrived(process: Process, batch: readonly Arrival[], outcomes: readonly ArrivalOutcome[]): void {

@@ -4,6 +4,7 @@ import type { End } from "../../src/workflows/events.ts";
 import { readMessage } from "../../src/workflows/messages.ts";
 import type { ScriptInput } from "../scripts.ts";
 import type { CheckerKind } from "./checker.ts";
+import { labelOf } from "./looks.ts";
 import { labelOfRun, runsOf, type SeenRun } from "./workflow-runs.ts";
 
 interface Sent {
@@ -85,7 +86,23 @@ export const workflowSignals: CheckerKind = {
       }
     }
 
+    /** Signals of turns that were fenced, by their ids. */
+    const refused = new Map<string, string>();
+    runs.watchers.push({
+      added(run, { event }) {
+        const turn = event.kind === "SignalReceived" ? refused.get(event.id) : undefined;
+        if (turn !== undefined) report(`a turn of ${turn} came to nothing, and ${labelOfRun(run)} has its signal`);
+      },
+    });
+
     return {
+      committed(_process, commit, key, outcome) {
+        if (!runs.cameToNothing(commit, outcome)) return;
+        for (const { data } of commit.arrivals ?? []) {
+          const { message } = readMessage(data);
+          if (message.kind === "SignalReceived") refused.set(message.id, labelOf(key));
+        }
+      },
       arrived(_process: unknown, batch: readonly Arrival[], outcomes: readonly ArrivalOutcome[]) {
         for (const [i, { data }] of batch.entries()) {
           const outcome = outcomes[i]!;

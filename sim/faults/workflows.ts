@@ -9,6 +9,8 @@ import { asks, atWorkWhere, databaseLeaves, dies, done, hangs, leaves, sleeps } 
 import { between } from "./between.ts";
 import { type Fault, fault, lengths, severity, times } from "./fault.ts";
 
+export * from "./workflow-turns.ts";
+
 const polls = ({ kind }: TrapEvent): boolean => kind === "polled";
 const works = ({ kind }: TrapEvent): boolean => kind === "works";
 const atWork = atWorkWhere(({ workflows }) => workflows !== undefined);
