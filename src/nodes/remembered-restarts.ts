@@ -7,6 +7,8 @@ export interface Restart {
   readonly at: number;
   /** How many times the host had become the home of its shard when it stopped. Undefined: nobody has said that it is. */
   readonly tenure: number | undefined;
+  /** Undefined: it could not be said which one it is in. */
+  readonly shard: number | undefined;
 }
 
 /** Those whose time has come are started in little groups, so that not each of them needs a timer. */
@@ -41,9 +43,9 @@ export class RememberedRestarts {
   }
 
   /** It goes to the end of the line, also if it waits already. */
-  add(id: string, tenure: number | undefined): void {
+  add(id: string, tenure: number | undefined, shard: number | undefined): void {
     this.#waiting.delete(id);
-    this.#waiting.set(id, { at: this.#clock.monotonic() + this.#afterMs, tenure });
+    this.#waiting.set(id, { at: this.#clock.monotonic() + this.#afterMs, tenure, shard });
     this.#setAlarm();
   }
 

@@ -113,21 +113,51 @@ describe("remembered actors of a shard that was gained", () => {
     assert.equal(it.reads.length, 3);
   });
 
-  it("that belong to another shard by now, or to none, are not started here", async () => {
+  it("that belong to another shard by now are not started here", async () => {
     const it = new Setting();
-    it.ids = ["a", "b", "c", "d"];
-    it.shardOf = (id) => {
-      if (id === "c") throw new RangeError("not today");
-      return id === "b" ? 7 : 0;
-    };
+    it.ids = ["a", "b", "d"];
+    it.shardOf = (id) => (id === "b" ? 7 : 0);
     it.starter.gained(0);
     await it.clock.advance("1m");
     assert.deepEqual(it.startedIds, ["a", "d"]);
     assert.deepEqual(it.starter.waiting, { shards: 0, restarts: 0 });
-    // One that stopped, and of whom it cannot be said any more, keeps nobody else from being started again.
+  });
+
+  it("of which the application cannot say where they belong are started as soon as it can, and keep nobody waiting", async () => {
+    const it = new Setting();
+    it.ids = ["a", "c", "d"];
+    const rule = it.shardOf;
+    it.shardOf = (id) => {
+      if (id === "c") throw new RangeError("not today");
+      return 0;
+    };
+    it.starter.gained(0);
+    await it.clock.advance("1m");
+    assert.deepEqual(it.startedIds, ["a", "d"]);
     for (const id of ["c", "e"]) it.starter.later(id);
     await it.clock.advance("1m");
     assert.deepEqual(it.startedIds, ["a", "d", "e"]);
+    it.shardOf = rule;
+    await it.clock.advance(RESTART_MS);
+    assert.deepEqual(it.startedIds, ["a", "d", "e", "c"]);
+    assert.deepEqual(it.starter.waiting, { shards: 0, restarts: 0 });
+  });
+
+  it("of which the application cannot say where they belong are given up when their shard is lost, or they are forgotten", async () => {
+    const it = new Setting();
+    it.ids = ["c", "d"];
+    it.shardOf = () => {
+      throw new RangeError("not today");
+    };
+    it.starter.gained(0);
+    await it.clock.advance("15s");
+    assert.deepEqual(it.starter.waiting, { shards: 0, restarts: 2 });
+    it.starter.forgets("d")();
+    assert.deepEqual(it.starter.waiting, { shards: 0, restarts: 1 });
+    it.standing = "elsewhere";
+    await it.clock.advance("1m");
+    assert.deepEqual(it.starter.waiting, { shards: 0, restarts: 0 });
+    assert.deepEqual(it.started, []);
   });
 
   it("are started at the rate that was said, however many there are, and no more is read than is started", async () => {

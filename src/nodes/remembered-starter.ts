@@ -121,8 +121,8 @@ export class RememberedStarter {
       if (shard !== undefined) this.goThrough(shard);
       return;
     }
-    const tenure = shard === undefined ? undefined : this.#tenures.get(shard);
-    this.#restarts.add(id, tenure);
+    const where = shard ?? this.#restarts.get(id)?.shard;
+    this.#restarts.add(id, where === undefined ? undefined : this.#tenures.get(where), where);
   }
 
   /** In how long it is started again here; undefined: it does not wait for that. */
@@ -192,9 +192,8 @@ export class RememberedStarter {
     try {
       await this.#restartOne(id);
     } catch (err) {
-      // Which shard it belongs to is for code of the application to say.
-      this.#restarts.delete(id);
-      this.#warn(id, err);
+      // Which shard it belongs to is for code of the application to say, which may fail now and not the next time.
+      this.#notNow(id, err);
     }
     this.#isRestarting = false;
   }
@@ -214,6 +213,15 @@ export class RememberedStarter {
     if (isClear === "now" && !isOld && !this.#type.activations.has(id)) this.#start(id, false);
   }
 
+  /** It is tried again, as long as the shard is here in which it was remembered. */
+  #notNow(id: string, err: unknown): void {
+    const { shard, tenure } = this.#restarts.get(id) ?? {};
+    this.#restarts.delete(id);
+    this.#warn(id, err);
+    if (this.#isOver || shard === undefined || this.#tenures.get(shard) !== tenure) return;
+    if (this.#world.standing(this.#type.name, shard) !== "elsewhere") this.#restarts.add(id, tenure, shard);
+  }
+
   /** A shard that is about to move goes to the end of the line, with what is left of it. */
   async #goThrough(shard: number, from: string | undefined): Promise<void> {
     this.#line.delete(shard);
@@ -225,7 +233,7 @@ export class RememberedStarter {
         const page = await this.#read(scan, after);
         if (page === "never") return;
         for (const id of page ?? []) {
-          const isAside = this.#isRunning(id, scan.tenure) || !this.#belongs(id, shard);
+          const isAside = this.#isRunning(id, scan.tenure) || !this.#belongs(id, scan);
           const isClear = isAside ? "now" : await this.#startOne(id, scan);
           if (isClear === "never") return;
           if (isClear === "wait") return await this.#putBack(shard, after);
@@ -257,13 +265,15 @@ export class RememberedStarter {
   }
 
   /** One that was remembered in another shard than it is in now would run in two places. */
-  #belongs(id: string, shard: number): boolean {
+  #belongs(id: string, { shard, tenure, passed }: Scan): boolean {
     try {
       const now = this.#shardOf(id);
       if (now === shard) return true;
       this.#warn(id, new LimpetError("SHARD_INVALID", `it is remembered in shard ${shard}, and is in ${now} now`));
     } catch (err) {
+      // It may be said the next time.
       this.#warn(id, err);
+      if (!passed.has(id) && this.#restarts.size < MOST_RESTARTS) this.#restarts.add(id, tenure, shard);
     }
     return false;
   }
