@@ -1,6 +1,6 @@
 // The shards of a type as people read about them: who is the home of how many, which are on their way, and which have moved. Pure.
 
-import type { ShardMove, ShardMoved, ShardsOfHost, ShardsView } from "../ports/shard-door.ts";
+import type { ShardMove, ShardMoved, ShardsOfHost, ShardsSummary, ShardsView } from "../ports/shard-door.ts";
 import { type Column, filledColumns, NOTHING } from "./columns.ts";
 import { formatSpan, moment, plural, sentenceList } from "./phrases.ts";
 import { type Paint, safe } from "./terminal.ts";
@@ -14,6 +14,30 @@ const STRATEGIES: Record<ShardsView["strategy"], string> = {
   told: "each goes where it is told",
   own: "each goes where the application's own strategy says",
 };
+
+const TYPES: readonly Column[] = [
+  { title: "TYPE" },
+  { title: "SHARDS", align: "right" },
+  { title: "IN USE", align: "right" },
+  { title: "MOVING", align: "right" },
+  { title: "HOSTS", align: "right" },
+  { title: "ACTORS", align: "right" },
+  { title: "STRATEGY" },
+  { title: "STATE" },
+];
+
+/** A line for each type. */
+export function summariesText(types: readonly ShardsSummary[], paint: Paint): string {
+  const rows = types.map(({ type, shards, used, moving, hosts, actors, strategy, paused, faults }) => {
+    const failed = faults > 0 ? `strategy failed ${plural(faults, "time")}` : "";
+    const state = [paused ? "paused" : "", failed].filter((word) => word !== "").join(", ");
+    return [
+      ...[safe(type), String(shards), String(used), String(moving), String(hosts)],
+      ...[actors === undefined ? "?" : String(actors), strategy, state === "" ? NOTHING : paint("yellow", state)],
+    ];
+  });
+  return table(TYPES, rows, paint).join("\n");
+}
 
 const used = (hosts: readonly ShardsOfHost[]): number => hosts.reduce((sum, { shards }) => sum + shards.length, 0);
 

@@ -68,6 +68,30 @@ test("it shows homes, actors, moves under way and moves that are over, for peopl
   );
 });
 
+test("without a type it shows all of them, a line each", async (t) => {
+  const { fake, shards } = await open(t);
+  const nothing = await shards();
+  assert.deepEqual([nothing.code, nothing.stdout], [0, ""]);
+  assert.match(nothing.stderr, /^No type has its actors live in shards\..*placement: sharded\(\)/);
+  fake.summaries = [
+    {
+      ...{ type: "Cart", shards: 1_000, used: 734, moving: 0, hosts: 2, actors: 103_913 },
+      ...{ strategy: "least", paused: false, faults: 0 },
+    },
+    {
+      ...{ type: "Feed", shards: 8, used: 8, moving: 1, hosts: 12, actors: undefined },
+      ...{ strategy: "own", paused: true, faults: 1 },
+    },
+  ];
+  assert.deepEqual((await shards()).stdout.split("\n"), [
+    "TYPE  SHARDS  IN USE  MOVING  HOSTS  ACTORS  STRATEGY  STATE",
+    "Cart    1000     734       0      2  103913  least     -",
+    "Feed       8       8       1     12       ?  own       paused, strategy failed 1 time",
+    "",
+  ]);
+  assert.deepEqual(JSON.parse((await shards("--json")).stdout), JSON.parse(JSON.stringify({ types: fake.summaries })));
+});
+
 test("it shows every shard that has a home", async (t) => {
   const { shards } = await open(t);
   const { stdout } = await shards("Cart", "--homes");
@@ -108,7 +132,10 @@ test("it moves one, has them stay and move again, and says where they are to liv
 test("what makes no sense is wrong usage, and nobody is asked", async (t) => {
   const { fake, shards } = await open(t);
   for (const argv of [
-    [],
+    ["--pause"],
+    ["--move", "7=alpha"],
+    ["--homes"],
+    ["--reset", "--store", "state.db"],
     ["Cart", "--pause", "--resume"],
     ["Cart", "--move", "seven=alpha"],
     ["Cart", "--move", "7="],

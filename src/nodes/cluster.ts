@@ -14,7 +14,7 @@ import type { LinkService, Links } from "../ports/links.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
-import type { ShardSteering, ShardsHere, ShardsView } from "../ports/shard-door.ts";
+import type { ShardSteering, ShardsHere, ShardsSummary, ShardsView } from "../ports/shard-door.ts";
 import type { Shards } from "../ports/shards.ts";
 import type { ClusterWire, OpenDoor } from "./cluster-wire.ts";
 import { HostInstruments } from "./host-instruments.ts";
@@ -25,6 +25,7 @@ import { SchedulerNode } from "./scheduler-node.ts";
 import { ShardCompanions } from "./shard-companions.ts";
 import { countRefused, measureShards } from "./shard-gauges.ts";
 import { openTogether, type RememberedActors, type Standing } from "./shard-remembered.ts";
+import { summarise } from "./shard-summaries.ts";
 import { inShard } from "./shard-whereabouts.ts";
 import { WatchedSchedulers } from "./watched-schedulers.ts";
 
@@ -260,6 +261,13 @@ export class Cluster {
 
   async shards(type: string): Promise<ShardsView> {
     return this.#leader().shards(this.#settings.namespace, type);
+  }
+
+  async shardedTypes(): Promise<readonly ShardsSummary[]> {
+    const { namespace } = this.#settings;
+    const { tables } = await this.view();
+    const types = tables.filter((table) => table.namespace === namespace).map(({ type }) => type);
+    return summarise(types, (type) => this.shards(type));
   }
 
   async steerShards(type: string, steering: ShardSteering): Promise<void> {

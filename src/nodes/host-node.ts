@@ -23,7 +23,7 @@ import type {
   TypeSummary,
   Whereabouts,
 } from "../ports/host.ts";
-import type { ShardSteering, ShardsHere, ShardsView } from "../ports/shard-door.ts";
+import type { ShardSteering, ShardsHere, ShardsSummary, ShardsView } from "../ports/shard-door.ts";
 import type { Store, StoredActor } from "../ports/store.ts";
 import type { WorkflowDoor } from "../ports/workflow-door.ts";
 import type { Cluster } from "./cluster.ts";
@@ -192,6 +192,11 @@ export class HostNode implements Host {
     checkType(type);
     if (this.#cluster === undefined) throw alone();
     return this.#cluster.shards(type);
+  }
+
+  async shardedTypes(): Promise<readonly ShardsSummary[]> {
+    if (this.#cluster === undefined) throw alone();
+    return this.#cluster.shardedTypes();
   }
 
   async steerShards(type: string, steering: ShardSteering): Promise<void> {

@@ -63,6 +63,31 @@ describe("shards, looked at", () => {
   const idOn = (app: App, homes: ReadonlyMap<number, number>): string =>
     ids.find((id) => homes.has(app.shards("Counting").shardOf(id)))!;
 
+  it("are told at a glance for all types that have some", async () => {
+    await using apps = new TestApps();
+    const types = [counting({}, "Zoo"), counting(undefined, "Plain"), counting({ strategy: "told" })];
+    const one = await apps.open(types, named("a"));
+    const two = await apps.open(types, named("b"));
+    const nothing = { moving: 0, paused: false, faults: 0, hosts: 2, shards: SHARDS };
+    const idle = { ...nothing, type: "Zoo", strategy: "least", used: 0, actors: 0 };
+    await callAll(one);
+    for (const app of [one, two]) {
+      assert.deepEqual(await app.host.shardedTypes(), [
+        { ...nothing, type: "Counting", strategy: "told", used: SHARDS, actors: ids.length },
+        idle,
+      ]);
+    }
+    const proxy = await apps.open([]);
+    await proxy.shards("Counting").pause();
+    assert.deepEqual(
+      (await proxy.host.shardedTypes()).map(({ type, paused }) => [type, paused]),
+      [
+        ["Counting", true],
+        ["Zoo", false],
+      ],
+    );
+  });
+
   it("cannot be told of types that have none", async () => {
     await using apps = new TestApps();
     const one = await apps.open([counting(undefined, "Plain")]);

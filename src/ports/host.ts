@@ -1,6 +1,6 @@
 // A host as its doors see it: what HTTP and the command line may ask of it.
 import type { ReminderDoor } from "./reminder-door.ts";
-import type { ShardSteering, ShardsView } from "./shard-door.ts";
+import type { ShardSteering, ShardsSummary, ShardsView } from "./shard-door.ts";
 import type { WorkflowDoor } from "./workflow-door.ts";
 
 export interface CallOptions {
@@ -221,6 +221,8 @@ export interface Host {
   sticky(query: StickyQuery): Promise<StickyPage>;
   /** The shards of a type, through the leader. Rejects with NOT_SHARDED when its actors do not live in shards, or nobody hosts it. */
   shards(type: string): Promise<ShardsView>;
+  /** All types whose actors live in shards, in order of their names. */
+  shardedTypes(): Promise<readonly ShardsSummary[]>;
   /** Resolves when what was said is durable, or has begun. Rejects with NOT_SHARDED. */
   steerShards(type: string, steering: ShardSteering): Promise<void>;
   /** Has the host that holds a sticky actor let go of it, so that the next call places it anew. Rejects with NOT_STICKY. */

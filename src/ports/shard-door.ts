@@ -18,6 +18,22 @@ export interface ShardsView {
   readonly faults: number;
 }
 
+/** A sharded type among others. */
+export interface ShardsSummary {
+  readonly type: string;
+  readonly shards: number;
+  readonly strategy: ShardsView["strategy"];
+  readonly paused: boolean;
+  /** Those that have a home. */
+  readonly used: number;
+  /** Those on their way. */
+  readonly moving: number;
+  readonly hosts: number;
+  /** In memory. Undefined: not every host said in time how many it has. */
+  readonly actors: number | undefined;
+  readonly faults: number;
+}
+
 export interface ShardsOfHost {
   readonly address: string;
   readonly name: string;

@@ -1,14 +1,14 @@
-// limpet shards <type>
+// limpet shards [type]
 
 import { storeKind } from "../../config/places.ts";
 import { resolveSettings } from "../../config/settings.ts";
 import { checkType } from "../../kernel/names.ts";
-import type { ShardPlace, ShardsView } from "../../ports/shard-door.ts";
+import type { ShardPlace, ShardsSummary, ShardsView } from "../../ports/shard-door.ts";
 import { ask, askJson } from "../ask.ts";
 import { type Command, type Context, type FlagValues, textFlag } from "../command.ts";
 import { asFailure, asUsage, EXIT, settingsOrUsage, wrongUsage } from "../failure.ts";
 import { SETTING_FLAGS } from "../setting-flags.ts";
-import { homesText, SHARDED_RECIPE, shardsText } from "../shards-text.ts";
+import { homesText, SHARDED_RECIPE, shardsText, summariesText } from "../shards-text.ts";
 import { resolveTarget, TARGET_FLAGS, type Target } from "../target.ts";
 import { safe } from "../terminal.ts";
 
@@ -22,10 +22,11 @@ export const command: Command = {
   name: "shards",
   summary: "Show where the shards of a type live and how they move; move them, or have them stay",
   about:
-    "How many shards and actors each host has, which shards are on their way, and which moved last, why, and how long it took.\n" +
+    "Without a type: all types whose actors live in shards, a line each. With one: how many shards and actors each host has,\n" +
+    "which shards are on their way, and which moved last, why, and how long it took.\n" +
     "Any process of the cluster may be asked; it asks the scheduler that leads.\n" +
     `Actors live in shards when their class says so: ${SHARDED_RECIPE}`,
-  arguments: [{ name: "type", help: "The actor type." }],
+  arguments: [{ name: "type", optional: true, help: "Only this actor type, host by host." }],
   flags: [
     { name: "homes", kind: "switch", help: "Every shard that has a home, and how many actors it has." },
     { name: "moves", kind: "switch", help: "All moves that the leader remembers." },
@@ -47,6 +48,7 @@ export const command: Command = {
   ],
   settings: SETTING_FLAGS.filter(({ name }) => ["config", "store", "namespace"].includes(name)),
   examples: [
+    "limpet shards",
     "limpet shards Cart",
     "limpet shards Cart --homes --json",
     "limpet shards Cart --move 7=10.0.0.2:7401",
@@ -56,9 +58,14 @@ export const command: Command = {
   ],
   async run(context) {
     const { args, flags } = context;
-    const type = args[0]!;
-    asUsage(() => checkType(type));
+    const [type] = args;
     const act = readAct(flags);
+    if (type === undefined) {
+      if (act !== undefined) throw wrongUsage(`--${act} is about one type: limpet shards Cart --${act}`);
+      await showTypes(context, resolveTarget(context));
+      return EXIT.ok;
+    }
+    asUsage(() => checkType(type));
     if (act === "reset") await reset(context, type);
     else await atProcess(context, resolveTarget(context), type, act);
     return EXIT.ok;
@@ -117,6 +124,16 @@ async function steer(_: Context, target: Target, act: string, body: object): Pro
 function say({ terminal, json }: Context, object: object, sentence: string): void {
   if (json) terminal.json(object);
   else terminal.line(safe(sentence));
+}
+
+async function showTypes({ terminal, json }: Context, target: Target): Promise<void> {
+  const answer = await askJson<{ types: readonly ShardsSummary[] }>(target, {
+    verb: "GET",
+    path: "/v1.0/inspect/shards",
+  });
+  if (json) terminal.json(answer);
+  else if (answer.types.length > 0) terminal.line(summariesText(answer.types, terminal.paint));
+  else terminal.errLine(`No type has its actors live in shards. To make one so, its class says: ${SHARDED_RECIPE}`);
 }
 
 async function show({ terminal, json }: Context, target: Target, type: string, act: Act | undefined): Promise<void> {

@@ -25,7 +25,7 @@ import type {
   ReminderSummary,
   ReminderWish,
 } from "../../ports/reminder-door.ts";
-import type { ShardSteering, ShardsView } from "../../ports/shard-door.ts";
+import type { ShardSteering, ShardsSummary, ShardsView } from "../../ports/shard-door.ts";
 import { FakeWorkflows } from "./fake-workflows.test.ts";
 import { DOOR_LIMITS, type DoorLimits } from "./limits.ts";
 import { type DoorNeeds, type DoorSettings, openHttpDoor } from "./server.ts";
@@ -204,9 +204,14 @@ export class FakeHost implements Host {
 
   readonly steered: [type: string, steering: ShardSteering][] = [];
   shardsView: Omit<ShardsView, "type"> = NO_SHARDS;
+  summaries: readonly ShardsSummary[] = [];
 
   async shards(type: string): Promise<ShardsView> {
     return { ...this.shardsView, type };
+  }
+
+  async shardedTypes(): Promise<readonly ShardsSummary[]> {
+    return this.summaries;
   }
 
   async steerShards(type: string, steering: ShardSteering): Promise<void> {

@@ -59,6 +59,8 @@ export async function handle(route: Route, exchange: Exchange, behind: Behind): 
       return jsonAnswer(200, travellingPage(await host.sticky(parseStickyQuery(route.query))));
     case "holder":
       return holder(route, host);
+    case "shardedTypes":
+      return jsonAnswer(200, { types: await host.shardedTypes() });
     case "shards":
       return jsonAnswer(200, await host.shards(route.type));
     case "steerShards": {

@@ -18,6 +18,7 @@ export type Route =
   | { readonly kind: "where"; readonly type: string; readonly id: string }
   | { readonly kind: "sticky"; readonly query: string }
   | { readonly kind: "holder"; readonly type: string; readonly id: string }
+  | { readonly kind: "shardedTypes" }
   | { readonly kind: "shards"; readonly type: string }
   | { readonly kind: "steerShards"; readonly act: ShardAct }
   | {
@@ -136,7 +137,8 @@ function matchLook([, , , a, b, c, ...more]: readonly string[], query: string): 
     case "sticky":
       return isWhole ? { kind: "sticky", query } : names && { kind: "holder", ...names };
     case "shards":
-      return b !== undefined && c === undefined ? { kind: "shards", type: b } : undefined;
+      if (isWhole) return { kind: "shardedTypes" };
+      return c === undefined ? { kind: "shards", type: b } : undefined;
     case "reminders":
       if (isWhole) return { kind: "reminders", query };
       if (names !== undefined) return undefined;

@@ -9,7 +9,15 @@ test("the shards of a type are shown as the host tells them", async (t) => {
   const answer = await fetch(`${url}/v1.0/inspect/shards/A%20B`);
   assert.equal(answer.status, 200);
   assert.deepEqual(await answer.json(), JSON.parse(JSON.stringify({ ...host.shardsView, type: "A B" })));
-  for (const path of ["shards", "shards/Cart/7", "shards/a%2Fb"]) {
+  host.summaries = [
+    {
+      ...{ type: "Cart", shards: 4, used: 2, moving: 0, hosts: 1, actors: 7 },
+      ...{ strategy: "told", paused: false, faults: 0 },
+    },
+  ];
+  const all = await fetch(`${url}/v1.0/inspect/shards`);
+  assert.deepEqual([all.status, await all.json()], [200, { types: host.summaries }]);
+  for (const path of ["shards/Cart/7", "shards/a%2Fb"]) {
     assert.ok([400, 404].includes((await fetch(`${url}/v1.0/inspect/${path}`)).status), path);
   }
 });
