@@ -184,7 +184,13 @@ test("who works on one, why it is blocked, where it comes from and how it ended 
     mode: "forced_cold_replay",
   } as const;
   workflows.view = view({
-    ...{ task: task({ ...leased, arrived: 3 }), stickyUntil: NOW - 1_000, build: "b7", timeoutAt: NOW + MINUTE },
+    ...{
+      task: task({ ...leased, arrived: 3 }),
+      stickyUntil: NOW - 1_000,
+      build: "b7",
+      definition: "abc",
+      timeoutAt: NOW + MINUTE,
+    },
     ...{
       parent: { workflowId: "p", runId: "p-r" },
       continuedFrom: "o-0",
@@ -281,13 +287,18 @@ test("what is unserved is told behind the workers", async (t) => {
   const one = { kind: "workflow", type: "ordr", queue: "shop", build: "b", count: 1, since: NOW } as const;
   workflows.overview = {
     ...workflows.overview,
-    unserved: [one, { ...one, kind: "activity", type: "pay", build: undefined, count: 2 }],
+    unserved: [
+      one,
+      { ...one, definition: "abc" },
+      { ...one, kind: "activity", type: "pay", build: undefined, count: 2 },
+    ],
   };
   const { stdout, stderr } = await run("--workers");
   assert.equal(stdout, "");
   assert.deepEqual(stderr.trimEnd().split("\n"), [
     "No worker is there. A process is one when it has workflows: limpet({ workflows: [order] })",
     "1 run of ordr in queue shop of build b waits, and nobody takes it.",
+    "1 run of ordr in queue shop of build b with definition abc waits, and nobody takes it.",
     "2 activities of pay in queue shop wait, and nobody takes them.",
   ]);
 });

@@ -18,7 +18,7 @@ const ready = (since: number, more: Partial<StoredRun> = {}) =>
   ({
     type: "order",
     queue: "shop",
-    build: undefined,
+    bound: undefined,
     task: { state: "ready", at: since } as StoredTask,
     ...more,
   }) as StoredRun;
@@ -42,6 +42,17 @@ test("runs are unserved when they have waited for long and no live worker may ha
       ["order", "shop", "7"],
     ],
   );
+  const bound = ready(0, { bound: `["7","abc"]` });
+  const of = (build: string, order: string, compatible: string[] = []) =>
+    workerSummary({ ...row({ types: ["order"], fingerprints: { order }, compatible }), build }, true);
+  assert.deepEqual(unserved([bound], [of("7", "abc")]), []);
+  assert.deepEqual(unserved([bound], [of("8", "abc", ["7"])]), []);
+  for (const other of [of("7", "def"), of("8", "abc")]) {
+    assert.deepEqual(
+      unserved([bound, bound], [other]).map(({ build, definition, count }) => [build, definition, count]),
+      [["7", "abc", 2]],
+    );
+  }
   const idle = { state: "idle", at: undefined } as StoredTask;
   assert.deepEqual(unserved([ready(0, { task: idle }), ready(0, { task: undefined })], []), []);
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { WorkerSummary } from "../ports/workflow-door.ts";
 import type { StoredRun, StoredTask } from "../ports/workflows.ts";
+import { writeBinding } from "./bindings.ts";
 import { awaitedBy, type RunFacts, summaryOf } from "./explain-run.ts";
 import type { PendingStep } from "./timeline.ts";
 
@@ -112,6 +113,10 @@ test("a run without a worker says why it has none", () => {
     "it is bound to build 1, and its workers are of build 2",
     true,
   ]);
+  assert.deepEqual(why([worker({ build: "2", compatible: ["1"] })], { bound: "1" }), [
+    "1 of its workers are there, and busy",
+    false,
+  ]);
   assert.deepEqual(why([worker()]), ["1 of its workers are there, and busy", false]);
   const sticky = { stickyWorker: "w1", stickyUntil: NOW + 60_000 };
   assert.deepEqual(why([worker()], sticky), [
@@ -122,6 +127,29 @@ test("a run without a worker says why it has none", () => {
     "1 of its workers are there, and busy",
     false,
   ]);
+});
+
+test("a run that is bound to a definition that no live worker has is stuck, and says what to do", () => {
+  const bound = (build: string | undefined, definition: string) => writeBinding({ build, definition });
+  const why = (binding: string | undefined, workers: WorkerSummary[], more: Partial<StoredRun> = {}) => {
+    const waiting = run({ task: task({ state: "ready", at: NOW - 60_000 }), bound: binding, ...more });
+    const { summary, waitsFor } = say({ run: waiting, workers });
+    return [summary.replace("order o-1 waits for a worker: ", ""), waitsFor[0]!.isStuck];
+  };
+  const a = worker({ definitions: { order: "a".repeat(32) } });
+  const b = worker({ definitions: { order: "b".repeat(32) } });
+  const stuck =
+    "it is bound to definition aaaaaaaaaaaa…, and its workers have others; start one with the code that it was begun with, or end it";
+  assert.deepEqual(why(bound(undefined, "a".repeat(32)), [b]), [stuck, true]);
+  assert.deepEqual(why(bound(undefined, "a".repeat(32)), [worker()]), [stuck, true]);
+  assert.deepEqual(why(bound(undefined, "a".repeat(32)), [a, b]), ["1 of its workers are there, and busy", false]);
+  const kept = { stickyWorker: "w1", stickyUntil: NOW + 60_000 };
+  assert.deepEqual(why(bound(undefined, "a".repeat(32)), [b], kept), [stuck, true]);
+  assert.deepEqual(why(bound("1", "a".repeat(32)), [a]), [
+    "it is bound to build 1, and its workers are of build none",
+    true,
+  ]);
+  assert.deepEqual(why(bound("1", "a".repeat(32)), [{ ...b, build: "1" }, a]), [stuck, true]);
 });
 
 test("one that is blocked, begins later, or waits for what nobody here knows, says so", () => {

@@ -108,7 +108,7 @@ function whyNoWorker({ run, workers, now }: RunFacts): { readonly why: string; r
   const there = withType.filter((each) => each.queue === queue);
   const fitting = there.filter((each) => fits(binding, type, codeOfSummary(each)));
   const owner = live.find(({ worker }) => worker === stickyWorker);
-  if (owner !== undefined && stickyUntil !== undefined && stickyUntil > now) {
+  if (fitting.length > 0 && owner !== undefined && stickyUntil !== undefined && stickyUntil > now) {
     const left = formatDuration(stickyUntil - now);
     return {
       why: `it is kept for worker ${owner.worker}, which has it in memory, for another ${left}`,

@@ -60,6 +60,15 @@ test("what nobody can work on is a warning for each type, with the reason", () =
     hint({ type: "order", build: "7" }).hint!,
     /^They are bound to build 7; no live worker is of that build\.$/,
   );
+  assert.equal(
+    hint({ type: "order", definition: "abc" }).hint,
+    "They are bound to definition abc; no live worker has that code of order. Start one that has it, or end them.",
+  );
+  assert.match(hint({ type: "order", build: "7", definition: "abc" }).hint!, /^They are bound to build 7;/);
+  assert.match(
+    hint({ type: "order", build: "7", definition: "abc" }, [worker({ compatible: ["7"] })]).hint!,
+    /^They are bound to definition abc;/,
+  );
   assert.match(hint({ type: "order" }, [worker({ isLive: false })]).hint!, /^No live worker has a workflow order\.$/);
   const activity = { kind: "activity", type: "charge", count: 1 } as const;
   assert.match(hint(activity).message, /^1 activity of charge in queue default waits for a worker/);
