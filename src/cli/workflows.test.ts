@@ -201,7 +201,7 @@ test("who works on one, why it is blocked, where it comes from and how it ended 
   });
   const busy = (await run("o-1")).stdout;
   for (const line of [
-    "Run o-1-r in queue shop, build b7.",
+    "Run o-1-r in queue shop, build b7, definition abc.",
     "Child of p (run p-r).",
     "It continues run o-0.",
     "It must be over 2030-01-01T12:01:00.000Z (in 1m).",
