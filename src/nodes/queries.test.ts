@@ -215,6 +215,32 @@ describe("a query in a process without the code", () => {
     assert.deepEqual(await all.left(), []);
   });
 
+  it("leaves nothing behind when the one who has answered dies before its question is off the list, nor who asked", async () => {
+    await using all = new Processes();
+    const client = await all.open();
+    const worker = await all.open({ workflows: [counts()] });
+    await worker.workflows.start("counts", { id: "c", input: undefined });
+    const { reminders, workflows } = all.store;
+    const [row] = await workflows.workers("default");
+    const { write, settle } = reminders;
+    reminders.write = async (batch) => {
+      const isOver = batch.some(({ kind, key }) => kind === "cancel" && key.type.startsWith("$$"));
+      return isOver ? batch.map(() => ({ kind: "cancelled", existed: true })) : write.call(reminders, batch);
+    };
+    reminders.settle = async (batch) => batch.map(() => true);
+    await all.meanwhile(client.workflows.get("c").query(state));
+    assert.deepEqual((await all.left()).sort(), ["$$answer", `$$ask/${row!.worker}`]);
+    // Nobody else ever claims what was meant for the dead.
+    const { claim } = reminders;
+    reminders.claim = async (request) => {
+      const types = request.types.filter((type) => !type.startsWith("$$ask"));
+      return claim.call(reminders, { ...request, types });
+    };
+    Object.assign(reminders, { write, settle });
+    await client.advance("2m");
+    assert.deepEqual(await all.left(), []);
+  });
+
   it("is answered at the doors in the same way", async () => {
     await using all = new Processes();
     const client = await all.open();

@@ -27,6 +27,8 @@ export interface HostQuestionsWorld {
 
 export interface HostQuestion {
   readonly id: string;
+  /** The process that it is meant for. */
+  readonly worker: string;
   readonly workflowId: string;
   readonly runId: string;
   readonly name: string;
@@ -35,11 +37,12 @@ export interface HostQuestion {
   readonly until: number;
 }
 
-/** What stands in the row of an answer. */
-type AnswerRow =
-  | { readonly kind: "asked"; readonly id: string; readonly worker: string }
+type Answer =
   | { readonly kind: "answered"; readonly result: Wire }
   | { readonly kind: "failed"; readonly error: ToldError };
+
+/** What stands in the row of an answer: always also which question it belongs to, because that may have to be taken away with it. */
+type AnswerRow = Pick<HostQuestion, "id" | "worker"> & ({ readonly kind: "asked" } | Answer);
 
 /** An answer that nobody has read is kept for so long. */
 const KEPT_MS = 30_000;
@@ -74,7 +77,7 @@ export class HostQuestions {
     const id = random.id();
     const until = Math.ceil(this.#world.now() + withinMs);
     const { workflowId, runId } = run;
-    const asked: HostQuestion = { id, workflowId, runId, name, input, until };
+    const asked: HostQuestion = { id, worker, workflowId, runId, name, input, until };
     this.#listen(1);
     try {
       await book.write(this.#row(this.#answerKey(id), until + KEPT_MS, { kind: "asked", id, worker }));
@@ -112,15 +115,18 @@ export class HostQuestions {
   async answer(data: unknown, answerOf: (question: HostQuestion) => Promise<unknown>): Promise<void> {
     const question = data as HostQuestion;
     if (this.#world.now() >= question.until) return;
-    const row = await answerOf(question).then(answered, failed);
-    await this.#world.book.write(this.#row(this.#answerKey(question.id), question.until + KEPT_MS, row));
+    const { id, worker, until } = question;
+    const row = { id, worker, ...(await answerOf(question).then(answered, failed)) };
+    await this.#world.book.write(this.#row(this.#answerKey(id), until + KEPT_MS, row));
   }
 
-  /** Nobody has read an answer, or there was none: `data` of the reminder that it is. */
+  /**
+   * Nobody has read an answer, or there was none: `data` of the reminder that it is. Whoever has answered may have died before its
+   * question was off the list.
+   */
   async outlived(data: unknown): Promise<void> {
-    const row = data as AnswerRow;
-    const { book } = this.#world;
-    if (row.kind === "asked") await book.write({ kind: "cancel", key: this.#askKey(row.worker, row.id) });
+    const { worker, id } = data as AnswerRow;
+    await this.#world.book.write({ kind: "cancel", key: this.#askKey(worker, id) });
   }
 
   #listen(more: 1 | -1): void {
@@ -152,7 +158,7 @@ export class HostQuestions {
   }
 }
 
-function answered(value: unknown): AnswerRow {
+function answered(value: unknown): Answer {
   try {
     const result = toWire(value, "the result", "RESULT_INVALID");
     checkPayload(result, "the result");
@@ -162,4 +168,4 @@ function answered(value: unknown): AnswerRow {
   }
 }
 
-const failed = (thrown: unknown): AnswerRow => ({ kind: "failed", error: tellError(thrown) });
+const failed = (thrown: unknown): Answer => ({ kind: "failed", error: tellError(thrown) });
