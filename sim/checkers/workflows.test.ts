@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LimpetError } from "../../src/kernel/errors.ts";
+import type { Commit, CommitVerdict } from "../../src/ports/store.ts";
 import type { Append, Arrival, RunStart, StoredRun, TaskClaim, TypeClaim } from "../../src/ports/workflows.ts";
 import { MemoryStore } from "../../src/stores/memory/memory-store.ts";
 import type { HistoryEvent } from "../../src/workflows/events.ts";
@@ -20,13 +21,15 @@ import type { Checker } from "./checker.ts";
 const LEASE_MS = 10_000;
 const FLOW = { namespace: "default", workflowId: "flow" };
 
-/** A stage with nothing on it but a store. */
 /** Claims scripts that are bound to nothing, or to this. */
 const scripts = (build: string | undefined): TypeClaim => ({
   type: "Script",
   bindings: [...new Set([undefined, build])].map((bound) => ({ bound, binds: bound })),
 });
 
+type HowStarted = Partial<RunStart> & { steps?: ScriptStep[]; continuedFrom?: string };
+
+/** A stage with nothing on it but a store. */
 class Scene {
   now = 0;
   readonly found: string[] = [];
@@ -80,22 +83,26 @@ class Scene {
     await new Promise((done) => setImmediate(done));
   }
 
-  /** A run of a script, with what its code decides at once. */
-  async start(word: string, how: Partial<RunStart> & { steps?: ScriptStep[]; continuedFrom?: string } = {}) {
+  startOf(word: string, how: HowStarted = {}): RunStart {
     const { steps = [], continuedFrom, ...more } = how;
     const runId = more.runId ?? `run-${++this.#runs}`;
     const input: ScriptInput = { word, steps };
     const began = { kind: "WorkflowStarted", type: "Script", workflowId: "flow", runId, input, flags: 1 } as const;
     const events: HistoryEvent[] = [{ ...began, ...(continuedFrom === undefined ? {} : { continuedFrom }) }];
-    const start: RunStart = {
+    return {
       ...{ ...FLOW, runId, type: "Script", queue: "default", bound: undefined, attributes: "{}", memo: "{}" },
       ...{ first: writePage({ at: this.now, events }), delayMs: 0, ifClosed: "start", lease: undefined },
       ...{ refusal: undefined, reminders: [] },
       ...more,
     };
+  }
+
+  /** A run of a script, with what its code decides at once. */
+  async start(word: string, how: HowStarted = {}) {
+    const start = this.startOf(word, how);
     const outcomes = await this.truth.workflows.start([start]);
     await this.tell((one) => one.begun?.(this.process(), [start], outcomes));
-    return { ref: outcomes[0]!.ref, runId };
+    return { ref: outcomes[0]!.ref, runId: start.runId };
   }
 
   async claim(token: string, how: Partial<TaskClaim> = {}): Promise<void> {
@@ -128,6 +135,13 @@ class Scene {
     const batch: Arrival[] = [{ ...FLOW, runId, key: word, data, goesAlong: true }];
     const outcomes = await this.truth.workflows.arrive(batch);
     await this.tell((one) => one.arrived?.(this.process(), batch, outcomes));
+  }
+
+  /** What a turn of an actor has said to the store, and what it was told. What became of it there is the scene's own business. */
+  turn(outcome: CommitVerdict, brings: Pick<Commit, "starts" | "arrivals">, id = "c1"): Promise<void> {
+    const commit: Commit = { ref: 1, epoch: 1, version: 1, id, write: { kind: "keep" }, ...brings };
+    const key = { namespace: "default", type: "Ledger", id: "a" };
+    return this.tell((one) => one.committed?.(this.process(), commit, key, outcome));
   }
 
   deed(token: string, deed: WorkflowDeed, more: Partial<DeedOperation> = {}): DeedOperation {
@@ -323,6 +337,24 @@ describe("the rule of one run for one start", () => {
     assert.match(scene.found.join("\n"), /a has started flow \(run run-1\) and flow \(run run-2\)/);
     assert.match(scene.found.join("\n"), /a was refused/);
   });
+
+  it("accepts a turn that was fenced and has left nothing, and one that is fenced when it is sent again", async () => {
+    const scene = new Scene("workflows once");
+    await scene.turn("fenced", { starts: [scene.startOf("a")] }, "c1");
+    const start = scene.startOf("b", { workflowId: "other" });
+    await scene.truth.workflows.start([start]);
+    await scene.turn("committed", { starts: [start] }, "c2");
+    await scene.turn("fenced", { starts: [start] }, "c2");
+    assert.deepEqual(scene.found, []);
+  });
+
+  it("reports a turn that was fenced and has started one", async () => {
+    const scene = new Scene("workflows once");
+    const start = scene.startOf("a");
+    await scene.truth.workflows.start([start]);
+    await scene.turn("fenced", { starts: [start] });
+    assert.match(scene.found.join("\n"), /a turn of .*Ledger\/a was fenced, and has started flow \(run run-1\)/);
+  });
 });
 
 describe("the rule of wake-ups", () => {
@@ -387,6 +419,21 @@ describe("the rule of signals", () => {
     assert.match(scene.found.join("\n"), /has seen late before soon/);
     assert.match(scene.found.join("\n"), /has seen "1 signal soon" twice/);
   });
+
+  for (const outcome of ["committed", "fenced"] as const) {
+    const says =
+      outcome === "committed" ? "accepts one of a turn that counts" : "reports one of a turn that was fenced";
+    it(says, async () => {
+      const scene = new Scene("workflow signals");
+      const { ref } = await scene.start("a");
+      await scene.claim("t");
+      const data = writeMessage({ kind: "SignalReceived", id: "s", name: "north", input: "s" });
+      await scene.turn(outcome, { arrivals: [{ ...FLOW, runId: undefined, key: "s", data, goesAlong: true }] });
+      await scene.append(scene.step(ref, "t", 1, [signalled("s")]));
+      if (outcome === "committed") assert.deepEqual(scene.found, []);
+      else assert.match(scene.found.join("\n"), /came to nothing, and flow \(run run-1\) has its signal/);
+    });
+  }
 });
 
 describe("the rule of matching", () => {
