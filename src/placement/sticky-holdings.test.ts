@@ -94,6 +94,15 @@ describe("what a host holds of sticky actors", () => {
     assert.equal(route("a-1"), "a:1");
   });
 
+  it("elsewhere is learned anew when another host has taken the address over", () => {
+    const { holdings, listed } = setting();
+    holdings.learn("Cart", "a-1", "b:1");
+    listed.set("b:1", host("b", 2));
+    assert.equal(holdings.belief("Cart", "a-1"), "a:1", "what the ring says");
+    holdings.learn("Cart", "a-1", "b:1");
+    assert.equal(holdings.belief("Cart", "a-1"), "b:1");
+  });
+
   it("elsewhere is remembered for so many ids and no more, the oldest are forgotten", () => {
     const { holdings, route } = setting();
     for (let i = 0; i <= LIMITS.stickyRemembered; i++) holdings.remember("Cart", `a-${i}`, host("b"));

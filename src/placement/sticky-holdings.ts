@@ -149,9 +149,10 @@ export class StickyHoldings {
   /** That host has run it. */
   learn(type: string, id: string, address: string): void {
     const holdings = this.#of(type);
-    if (holdings.remembered.get(id)?.address === address) return;
     const host = this.#tables.hostAt(type, address);
-    if (host !== undefined) this.#remember(holdings, id, host);
+    // Another one may be at the address by now, who is to be believed where the one before is not.
+    if (host === undefined || holdings.remembered.get(id)?.incarnation === host.incarnation) return;
+    this.#remember(holdings, id, host);
   }
 
   /** That host, or whichever was remembered, does not have it. */
