@@ -2,6 +2,7 @@
 // to move, is not late: if it is cut off, somebody has made a mistake.
 import type { Process } from "../../src/world/process.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
+import type { Plan } from "../plan.ts";
 import type { CheckerKind } from "./checker.ts";
 import { every, timesOf, troubleEnds } from "./looks.ts";
 
@@ -21,6 +22,12 @@ export const noNeedlessEviction: CheckerKind = {
     /** Since when nothing keeps a process from doing what it is told. */
     const wellSince = new Map<Process, number>();
     let faultAt = Number.NEGATIVE_INFINITY;
+    /** A leader with other settings than those who follow waits for less than they may take. */
+    const isHasty = stage.plan.faults.some((one) => {
+      const { cluster } = (one as { settings?: Plan["settings"] }).settings ?? {};
+      const roundTimeout = typeof cluster === "object" ? cluster.roundTimeout : undefined;
+      return one.fault === "rolling upgrade" && Number(roundTimeout) < moveTimeoutMs + ON_THE_WAY_MS;
+    });
     const troubled = (process: Process): void => void wellSince.set(process, stage.now);
 
     function isWell(process: Process): boolean {
@@ -52,7 +59,7 @@ export const noNeedlessEviction: CheckerKind = {
         const { who, event, fields } = line;
         // Connections may also be broken, stalled and refused, without a line that shows it.
         faultAt = Math.max(faultAt, troubleEnds(line) ?? faultAt);
-        if (event !== "host evicted") return;
+        if (event !== "host evicted" || isHasty) return;
         const leader = stage.player(who).host.process;
         const evicted = stage.players.find(({ planned }) => planned.name === fields?.name)?.host;
         if (leader === undefined || evicted?.process === undefined) return;
