@@ -326,6 +326,11 @@ export interface Workflows {
   seen(worker: WorkerRow): Promise<void>;
   /** It is gone, and what it had in memory with it. */
   forgetWorker(namespace: string, worker: string): Promise<boolean>;
+  /**
+   * Whatever that worker had is anybody's: tasks that are leased to it are ready at once, at the attempt they are at, as if their leases
+   * had run out; and nothing is kept for it. How many were leased. It looks at all open runs, in small steps.
+   */
+  releaseWorker(namespace: string, worker: string): Promise<number>;
   workers(namespace: string): Promise<StoredWorker[]>;
   stickiness(namespace: string): Promise<StickyCounts>;
   /** Removes runs that ended before this moment, at most so many; how many it were. */

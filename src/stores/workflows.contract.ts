@@ -12,6 +12,7 @@ import { workflowEndsContract } from "./contract/workflows-ends.contract.ts";
 import { workflowLeasesContract } from "./contract/workflows-leases.contract.ts";
 import { workflowModelContract } from "./contract/workflows-model.contract.ts";
 import { workflowReadingContract } from "./contract/workflows-reading.contract.ts";
+import { workflowReleaseContract } from "./contract/workflows-release.contract.ts";
 import type { OpenedWorkflows, WorkflowsHarness, WorkflowsOptions } from "./contract/workflows-shared.contract.ts";
 import { workflowStartsContract } from "./contract/workflows-starts.contract.ts";
 import { workflowStepsContract } from "./contract/workflows-steps.contract.ts";
@@ -32,6 +33,7 @@ export const workflowParts = {
   builds: workflowBuildsContract,
   sticky: workflowStickyContract,
   leases: workflowLeasesContract,
+  release: workflowReleaseContract,
   ends: workflowEndsContract,
   reading: workflowReadingContract,
   commits: workflowCommitsContract,

@@ -150,6 +150,10 @@ export class WorkflowsClient implements Workflows {
     return this.#ask("worker", (truth) => truth.forgetWorker(namespace, worker));
   }
 
+  async releaseWorker(namespace: string, worker: string): Promise<number> {
+    return this.#ask("worker", (truth) => truth.releaseWorker(namespace, worker));
+  }
+
   async workers(namespace: string): Promise<StoredWorker[]> {
     return this.#ask("read", (truth) => truth.workers(namespace));
   }

@@ -229,6 +229,17 @@ export class WorkflowModel {
     return this.#workers.delete(worker);
   }
 
+  release(worker: string): number {
+    let released = 0;
+    for (const { task } of this.#runs) {
+      if (task?.sticky?.worker === worker) task.sticky = undefined;
+      if (task?.state !== "leased" || task.worker !== worker) continue;
+      Object.assign(task, { state: "ready", at: this.clock, token: undefined, worker: undefined });
+      released++;
+    }
+    return released;
+  }
+
   watchEnds(ref: number): object[] {
     const run = this.run(ref);
     if (run?.task !== undefined) run.isWatched = true;

@@ -99,6 +99,7 @@ const steps = {
     isDraining: fc.constantFrom(false, false, true),
   }),
   forget: fc.record({ kind: fc.constant("forget" as const), worker }),
+  release: fc.record({ kind: fc.constant("release" as const), worker }),
   watch: fc.record({ kind: fc.constant("watch" as const), of: remembered }),
   pass: fc.record({ kind: fc.constant("pass" as const), tens: fc.integer({ min: 1, max: 4 }) }),
   prune: fc.record({ kind: fc.constant("prune" as const) }),
@@ -115,6 +116,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: steps.close },
   { weight: 5, arbitrary: steps.seen },
   { weight: 1, arbitrary: steps.forget },
+  { weight: 1, arbitrary: steps.release },
   { weight: 1, arbitrary: steps.watch },
   { weight: 4, arbitrary: steps.pass },
   { weight: 1, arbitrary: steps.prune },
@@ -192,6 +194,8 @@ class Story {
       case "seen":
         await this.#site.seen(step.worker, step);
         return model.seen(step.worker, step.isSticky && !step.isDraining);
+      case "release":
+        return assert.equal(await workflows.releaseWorker(namespace, step.worker), model.release(step.worker));
       case "forget":
         return assert.equal(await workflows.forgetWorker(namespace, step.worker), model.forget(step.worker));
       case "watch": {

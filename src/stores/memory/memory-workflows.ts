@@ -144,6 +144,10 @@ export class MemoryWorkflows implements Workflows {
     return this.#workers.forget(namespace, worker);
   }
 
+  async releaseWorker(namespace: string, worker: string): Promise<number> {
+    return this.#change((steps) => steps.releaseWorker(namespace, worker));
+  }
+
   async workers(namespace: string): Promise<StoredWorker[]> {
     this.#checkOpen();
     return this.#workers.list(namespace);

@@ -126,6 +126,22 @@ export class RunSteps {
     return true;
   }
 
+  /** How many tasks it had. */
+  releaseWorker(namespace: string, worker: string): number {
+    let released = 0;
+    for (const { task } of this.#runs.all(namespace)) {
+      if (task?.stickyWorker === worker) {
+        this.#move(task, () => Object.assign(task, { stickyWorker: undefined, stickyUntil: 0 }));
+        this.news.add(namespace);
+      }
+      if (task?.state !== "leased" || task.worker !== worker) continue;
+      task.token = undefined;
+      this.#makeReady(task, this.#now());
+      released++;
+    }
+    return released;
+  }
+
   wake(key: WorkflowKey): boolean {
     const run = this.#runs.find(key, undefined);
     if (!isOpen(run)) return false;

@@ -14,6 +14,7 @@ import { readInbox, readPages } from "./workflow-history.ts";
 import { closeRun, isOpen, renewTasks, returnTasks, wakeTask, watchTasks } from "./workflow-leases.ts";
 import { findRun, findRunById, listRuns, pruneRuns, readEnds } from "./workflow-listing.ts";
 import { poolOf } from "./workflow-pools.ts";
+import { releaseTasks } from "./workflow-release.ts";
 import { startOne } from "./workflow-start-one.ts";
 import { recallStarts, startRuns } from "./workflow-starts.ts";
 import { lockTasks } from "./workflow-steps.ts";
@@ -91,6 +92,7 @@ const ours = (): [Statement, RegExp | undefined][] => [
   [forgetWorker(SCHEMA), /^workflow_workers_pkey$/],
   [listWorkers(SCHEMA), /^workflow_workers_pkey$/],
   [countSticky(SCHEMA), REF],
+  [releaseTasks(SCHEMA), REF],
   ...QUERIES.flatMap((query) =>
     [false, true].map((isCount): [Statement, RegExp] => [
       listRuns(SCHEMA, { namespace: "n", limit: 10, ...query }, isCount).statement,

@@ -32,6 +32,7 @@ import { Deeds } from "./workflow-deeds.ts";
 import { WorkflowHistory } from "./workflow-history.ts";
 import { WorkflowLeases } from "./workflow-leases.ts";
 import { WorkflowListing } from "./workflow-listing.ts";
+import { WorkflowRelease } from "./workflow-release.ts";
 import { WorkflowStarts } from "./workflow-starts.ts";
 import { WorkflowSteps } from "./workflow-steps.ts";
 import { WorkflowWorkers } from "./workflow-workers.ts";
@@ -54,6 +55,7 @@ export class PostgresWorkflows implements Workflows {
   readonly #history: WorkflowHistory;
   readonly #listing: WorkflowListing;
   readonly #workers: WorkflowWorkers;
+  readonly #release: WorkflowRelease;
 
   constructor(settings: PostgresSettings, schema: string, heldMs: number, neighbours: Neighbours) {
     // Claims and reads find a connection while steps are under way.
@@ -71,6 +73,7 @@ export class PostgresWorkflows implements Workflows {
     this.#history = new WorkflowHistory(connections, schema);
     this.#listing = new WorkflowListing(connections, schema);
     this.#workers = new WorkflowWorkers(connections, schema);
+    this.#release = new WorkflowRelease(connections, schema, heldMs, deeds);
   }
 
   start(batch: readonly RunStart[]): Promise<StartOutcome[]> {
@@ -142,6 +145,10 @@ export class PostgresWorkflows implements Workflows {
 
   forgetWorker(namespace: string, worker: string): Promise<boolean> {
     return this.#connections.during(() => this.#workers.forget(namespace, worker));
+  }
+
+  releaseWorker(namespace: string, worker: string): Promise<number> {
+    return this.#connections.during(() => this.#release.release(namespace, worker));
   }
 
   workers(namespace: string): Promise<StoredWorker[]> {

@@ -7,7 +7,7 @@ import { LEASED, READY, RUNNING, statusOf } from "./workflow-codes.ts";
 import { WorkflowInbox } from "./workflow-inbox.ts";
 import { WorkflowKinds } from "./workflow-kinds.ts";
 import { WorkflowListing } from "./workflow-listing.ts";
-import type { StickinessAnswer, WorkflowChange, WorkflowLook } from "./workflow-messages.ts";
+import type { ReleaseAnswer, StickinessAnswer, WorkflowChange, WorkflowLook } from "./workflow-messages.ts";
 import {
   type ClaimsAnswer,
   type Errand,
@@ -20,6 +20,7 @@ import {
 } from "./workflow-packing.ts";
 import { WorkflowPages } from "./workflow-pages.ts";
 import { WorkflowPruning } from "./workflow-pruning.ts";
+import { WorkflowRelease } from "./workflow-release.ts";
 import { WorkflowRuns } from "./workflow-runs.ts";
 import { WorkflowSteps } from "./workflow-steps.ts";
 import { WorkflowTasks } from "./workflow-tasks.ts";
@@ -38,6 +39,7 @@ export class WorkflowDesk {
   readonly #steps: WorkflowSteps;
   readonly #claims: WorkflowClaims;
   readonly #workers: WorkflowWorkers;
+  readonly #release: WorkflowRelease;
   readonly #listing: WorkflowListing;
   readonly #pruning: WorkflowPruning;
   readonly #ends: StatementSync;
@@ -53,6 +55,7 @@ export class WorkflowDesk {
     this.#steps = new WorkflowSteps({ kinds, runs, tasks, pages, inbox, reminders });
     this.#workers = new WorkflowWorkers(db);
     this.#claims = new WorkflowClaims(db, this.#workers);
+    this.#release = new WorkflowRelease(db);
     this.#listing = new WorkflowListing(db, kinds, runs);
     this.#pruning = new WorkflowPruning(db, kinds, pages);
     // By primary key.
@@ -97,6 +100,8 @@ export class WorkflowDesk {
         return this.#workers.seen(question.worker, now);
       case "forget-worker":
         return this.#workers.forget(question.namespace, question.worker);
+      case "release-worker":
+        return this.#release.release(question.namespace, question.worker, question.after, now);
       case "prune-runs":
         return this.#pruning.prune(question.namespace, question.endedBefore, question.limit);
     }
@@ -174,6 +179,8 @@ export function workflowRows(question: WorkflowChange, value: unknown): number {
       return question.batch.length;
     case "prune-runs":
       return value as number;
+    case "release-worker":
+      return (value as ReleaseAnswer).changed;
     default:
       return 1;
   }

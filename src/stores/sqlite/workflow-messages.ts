@@ -31,6 +31,12 @@ export type WorkflowChange =
   | { readonly kind: "worker-seen"; readonly worker: WorkerRow }
   | { readonly kind: "forget-worker"; readonly namespace: string; readonly worker: string }
   | {
+      readonly kind: "release-worker";
+      readonly namespace: string;
+      readonly worker: string;
+      readonly after: number;
+    }
+  | {
       readonly kind: "prune-runs";
       readonly namespace: string;
       readonly endedBefore: number;
@@ -48,7 +54,7 @@ export type WorkflowLook =
 
 export const WORKFLOW_WRITES = [
   ...(["start-runs", "arrive", "append", "close-run", "claim-tasks", "renew-tasks", "return-tasks"] as const),
-  ...(["wake-run", "watch-ends", "worker-seen", "forget-worker", "prune-runs"] as const),
+  ...(["wake-run", "watch-ends", "worker-seen", "forget-worker", "release-worker", "prune-runs"] as const),
 ];
 /** Those that are known by their ids when they come again: one whose outcome is in doubt may simply be done again. */
 export const WORKFLOW_KNOWN = ["start-runs", "arrive", "append"] as const;
@@ -67,6 +73,14 @@ export interface StickinessAnswer {
   readonly runs: number;
   readonly ready: number;
   readonly leased: number;
+  /** The last task that was looked at; there are more behind it. */
+  readonly after: number | undefined;
+}
+export interface ReleaseAnswer {
+  /** Tasks that were leased to it. */
+  readonly released: number;
+  /** These, and those that were kept for it. */
+  readonly changed: number;
   /** The last task that was looked at; there are more behind it. */
   readonly after: number | undefined;
 }

@@ -146,7 +146,15 @@ test("what commits bring for workflows is read with their places", () => {
 test("after a doubtful end only what is known by its id, or harmless, is done again", () => {
   const unknown = new LimpetError("COMMIT_UNKNOWN", "");
   const again = (kind: Write["kind"]) => mayRepeat({ kind } as Write, unknown);
-  for (const kind of ["start-runs", "arrive", "append", "claim-tasks", "renew-tasks", "wake-run"] as const) {
+  for (const kind of [
+    "start-runs",
+    "arrive",
+    "append",
+    "claim-tasks",
+    "renew-tasks",
+    "wake-run",
+    "release-worker",
+  ] as const) {
     assert.equal(again(kind), true, kind);
   }
   for (const kind of ["close-run", "return-tasks", "forget-worker"] as const) assert.equal(again(kind), false, kind);

@@ -25,7 +25,7 @@ import type {
 } from "../../ports/workflows.ts";
 import { type Packed, packWrites } from "./reminder-messages.ts";
 import type { WorkerLink } from "./worker-link.ts";
-import type { CountAnswer, RunsAnswer, StickinessAnswer } from "./workflow-messages.ts";
+import type { CountAnswer, ReleaseAnswer, RunsAnswer, StickinessAnswer } from "./workflow-messages.ts";
 import {
   type ClaimsAnswer,
   packArrivals,
@@ -139,6 +139,16 @@ export class SqliteWorkflows implements Workflows {
 
   async forgetWorker(namespace: string, worker: string): Promise<boolean> {
     return (await this.#link.ask({ kind: "forget-worker", namespace, worker })) as boolean;
+  }
+
+  async releaseWorker(namespace: string, worker: string): Promise<number> {
+    let released = 0;
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      const answer = (await this.#link.ask({ kind: "release-worker", namespace, worker, after })) as ReleaseAnswer;
+      released += answer.released;
+      after = answer.after;
+    }
+    return released;
   }
 
   async workers(namespace: string): Promise<StoredWorker[]> {

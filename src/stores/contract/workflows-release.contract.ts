@@ -1,0 +1,105 @@
+// What a worker had becomes anybody's, when another process takes its place or it leaves: tasks that are leased to it, wherever they were
+// handed out, and what is kept for it because it has it in memory.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { freshNamespace } from "./shared.contract.ts";
+import {
+  type ClaimOptions,
+  HOUR,
+  heldOf,
+  KEEP,
+  lease,
+  page,
+  Site,
+  type WorkflowsHarness,
+} from "./workflows-shared.contract.ts";
+
+export function workflowReleaseContract({ opened }: WorkflowsHarness): void {
+  const site = () => new Site(opened().store);
+  const release = (it: Site, worker = "w1") => it.workflows.releaseWorker(it.namespace, worker);
+  const modes = async (it: Site, request: ClaimOptions) =>
+    (await it.claim({ staleMs: HOUR, ...request })).tasks.map(({ workflowId, mode }) => [workflowId, mode]);
+
+  describe("releasing a worker", () => {
+    test("its tasks are ready at once, at the attempt they are at, and its word counts no more", async () => {
+      const it = site();
+      const held = await it.held("a", { lease: lease("w1", HOUR) });
+      await it.arrive("a", "k");
+      assert.equal(await release(it), 1);
+      const { state, attempt, worker, at = 0 } = await it.task("a");
+      assert.deepEqual([state, attempt, worker], ["ready", 1, undefined]);
+      assert.ok(at <= (await it.now()));
+      assert.equal((await it.append(held, { page: page("2") })).kind, "lost");
+      assert.deepEqual(await it.workflows.renew([held], HOUR), [held.ref]);
+      const task = await it.theTask({ worker: "w2" });
+      assert.deepEqual([task.attempt, task.arrived, task.taken], [2, 1, 0]);
+      assert.equal((await it.append(heldOf(task), { page: page("2") })).kind, "done");
+    });
+
+    test("nobody else's are, of the same name in another namespace neither", async () => {
+      const it = site();
+      const other = new Site(opened().store, freshNamespace());
+      const held = await it.held("a", { lease: lease("w2", HOUR) });
+      const theirs = await other.held("a", { lease: lease("w1", HOUR) });
+      await it.start("ready");
+      await it.idle("idle");
+      assert.equal(await release(it), 0);
+      assert.equal((await it.append(held, { fate: KEEP })).kind, "done");
+      assert.equal((await other.append(theirs, { fate: KEEP })).kind, "done");
+      assert.deepEqual([(await it.task("ready")).state, (await it.task("idle")).state], ["ready", "idle"]);
+      assert.equal(await release(it, "nobody"), 0);
+    });
+
+    test("what it has in memory is kept for it no more: whether it rests, waits, or is somebody's", async () => {
+      const it = site();
+      await it.seen("w1");
+      const affinity = { worker: "w1", ms: HOUR };
+      const held = await it.held("held");
+      await it.append(held, { fate: KEEP, affinity });
+      for (const id of ["rests", "waits"]) await it.idle(id, { affinity });
+      await it.idle("of w2", { affinity: { worker: "w2", ms: HOUR } });
+      await it.arrive("waits");
+      assert.deepEqual(await modes(it, { worker: "w3" }), []);
+      assert.equal(await release(it), 1);
+      for (const id of ["held", "rests", "waits"]) {
+        const { stickyWorker, stickyUntil } = await it.stored(id);
+        assert.deepEqual([stickyWorker, stickyUntil], [undefined, undefined], id);
+      }
+      assert.equal((await it.stored("of w2")).stickyWorker, "w2");
+      assert.equal((await it.task("rests")).state, "idle");
+      await it.arrive("rests");
+      assert.deepEqual((await modes(it, { worker: "w3" })).sort(), [
+        ["held", "cold_replay"],
+        ["rests", "cold_replay"],
+        ["waits", "cold_replay"],
+      ]);
+    });
+
+    test("a step that was done before is known all the same", async () => {
+      const it = site();
+      const held = await it.held("a");
+      const step = it.appendOf(held, { page: page("2"), affinity: { worker: "w1", ms: HOUR } });
+      assert.equal((await it.step(step)).kind, "done");
+      await release(it);
+      assert.equal((await it.step(step)).kind, "done");
+    });
+
+    test("it may be done again, and what the next process of that name has since is released by that", async () => {
+      const it = site();
+      await it.held("a", { lease: lease("w1", HOUR) });
+      assert.deepEqual([await release(it), await release(it)], [1, 0]);
+      await it.theTask({ worker: "w1" });
+      assert.equal(await release(it), 1);
+    });
+
+    test("all of a great many are released, among those of others", async () => {
+      const it = site();
+      const starts = Array.from({ length: 300 }, (_, i) =>
+        it.startOf(`${i}`, { lease: lease(i % 3 === 0 ? "w1" : "w2", HOUR) }),
+      );
+      await it.workflows.start(starts);
+      assert.equal(await release(it), 100);
+      assert.equal((await it.ids({ worker: "w3" })).length, 100);
+    });
+  });
+}

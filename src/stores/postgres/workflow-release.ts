@@ -1,0 +1,76 @@
+// What a worker had is anybody's. No index knows which worker has what, because every step of every run would have to keep it; so the
+// tasks of open runs are looked at in the order of their keys, some at a time. That happens when a worker is replaced, or leaves.
+import type { Connections, Statement } from "./connections.ts";
+import { MILLIS } from "./reminder-tables.ts";
+import { whileHeld } from "./while-held.ts";
+import type { Deeds } from "./workflow-deeds.ts";
+import { LEASED, READY, STATE_OF_KEY } from "./workflow-tables.ts";
+
+/** Tasks that one statement looks at. */
+const LOOKED_AT = 10_000;
+
+/** What is leased to the worker, and what is kept for it. */
+const isHeld = (row: string, state = `${row}.state`) => `(${state} = ${LEASED} AND ${row}.worker = $2)`;
+const isKept = (row: string) => `(${row}.sticky = $2)`;
+
+/**
+ * `$3` the last task that was looked at before. The rows are found without locks; those that matter are looked at again with them. The
+ * token goes, so that nothing of the former holder counts any more. Attempts stay, as when a lease runs out.
+ */
+export const releaseTasks = (schema: string): Statement => ({
+  name: "limpet_release_tasks",
+  text: `
+    WITH clock AS MATERIALIZED (
+      SELECT ${MILLIS} AS now
+    ), looked AS MATERIALIZED (
+      SELECT t.ref, t.namespace, t.state, t.worker, t.sticky FROM ${schema}.workflow_tasks t
+      WHERE t.ref > $3::bigint ORDER BY t.ref LIMIT ${LOOKED_AT}
+    ), mine AS MATERIALIZED (
+      SELECT t.ref, ${isHeld("t", STATE_OF_KEY)} AS is_held FROM ${schema}.workflow_tasks t
+      WHERE t.ref = ANY (ARRAY(SELECT l.ref FROM looked l WHERE l.namespace = $1 AND (${isHeld("l")} OR ${isKept("l")})))
+        AND (${isHeld("t", STATE_OF_KEY)} OR ${isKept("t")})
+      ORDER BY t.ref FOR UPDATE
+    ), released AS (
+      UPDATE ${schema}.workflow_tasks t
+      SET state = CASE WHEN ${isHeld("t")} THEN ${READY} ELSE t.state END,
+          at = CASE WHEN ${isHeld("t")} THEN (SELECT now FROM clock) ELSE t.at END,
+          leased_until = CASE WHEN ${isHeld("t")} THEN 0 ELSE t.leased_until END,
+          token = CASE WHEN ${isHeld("t")} THEN NULL ELSE t.token END,
+          sticky = CASE WHEN ${isKept("t")} THEN '' ELSE t.sticky END,
+          sticky_until = CASE WHEN ${isKept("t")} THEN 0 ELSE t.sticky_until END
+      WHERE t.ref = ANY (ARRAY(SELECT m.ref FROM mine m))
+    )
+    SELECT (SELECT count(*) FROM mine m WHERE m.is_held), (SELECT count(*) FROM looked), (SELECT max(l.ref) FROM looked l)`,
+});
+
+export class WorkflowRelease {
+  readonly #connections: Connections;
+  readonly #statement: Statement;
+  readonly #heldMs: number;
+  readonly #deeds: () => Deeds;
+
+  constructor(connections: Connections, schema: string, heldMs: number, deeds: () => Deeds) {
+    this.#connections = connections;
+    this.#statement = releaseTasks(schema);
+    this.#heldMs = heldMs;
+    this.#deeds = deeds;
+  }
+
+  /** How many tasks were leased to it. */
+  async release(namespace: string, worker: string): Promise<number> {
+    let released = 0;
+    for (let after = 0; ; ) {
+      const run = () => this.#connections.run(this.#statement, [namespace, worker, after], "harmless");
+      const [row] = await whileHeld(this.#heldMs, run);
+      const [held, looked, last] = row as unknown as [number, number, number | null];
+      released += held;
+      if (looked < LOOKED_AT || last === null) break;
+      after = last;
+    }
+    // Also what was kept for it alone may be claimed now.
+    const deeds = this.#deeds();
+    deeds.news(namespace);
+    deeds.tell();
+    return released;
+  }
+}

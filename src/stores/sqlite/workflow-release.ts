@@ -1,0 +1,41 @@
+// What a worker had is anybody's. No index knows which worker has what, because every step of every run would have to keep it; so the
+// tasks of open runs are looked at in the order of their keys, some at a time. That happens when a worker is replaced, or leaves.
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { LEASED, READY } from "./workflow-codes.ts";
+import type { ReleaseAnswer } from "./workflow-messages.ts";
+
+/** Tasks that are looked at before others get their turn. */
+const LOOKED_AT = 20_000;
+
+export class WorkflowRelease {
+  readonly #end: StatementSync;
+  readonly #release: StatementSync;
+  readonly #letGo: StatementSync;
+
+  constructor(db: DatabaseSync) {
+    // Ranges of the table, in its order.
+    this.#end = db.prepare(
+      `SELECT count(*), max(ref) FROM (SELECT ref FROM workflow_tasks WHERE ref > ? ORDER BY ref LIMIT ${LOOKED_AT})`,
+    );
+    this.#end.setReturnArrays(true);
+    const inRange = `ref > ?1 AND ref <= ?2 AND +kind IN (SELECT ref FROM workflow_kinds WHERE namespace = ?3)`;
+    // Attempts stay, as when a lease runs out. Whoever had it has no word in it any more.
+    this.#release = db.prepare(
+      `UPDATE workflow_tasks SET state = ${READY}, at = ?5, token = NULL, worker = NULL
+       WHERE ${inRange} AND state = ${LEASED} AND worker = ?4`,
+    );
+    this.#letGo = db.prepare(
+      `UPDATE workflow_tasks SET sticky_worker = NULL, sticky_until = NULL WHERE ${inRange} AND sticky_worker = ?4`,
+    );
+  }
+
+  /** Of the tasks behind that one, so many as can be looked at in one go. */
+  release(namespace: string, worker: string, after: number, now: number): ReleaseAnswer {
+    const [looked, last] = this.#end.get(after) as unknown as [number, number | null];
+    if (last === null) return { released: 0, changed: 0, after: undefined };
+    const range = [after, last, namespace, worker] as const;
+    const released = Number(this.#release.run(...range, now).changes);
+    const changed = released + Number(this.#letGo.run(...range).changes);
+    return { released, changed, after: looked < LOOKED_AT ? undefined : last };
+  }
+}
