@@ -159,7 +159,7 @@ function hintFor(errorCode: string, { token }: Target): string | undefined {
     case "NOT_STICKY":
       return `limpet sticky shows the sticky types. A type is one when its class says: ${STICKY_RECIPE}`;
     case "NOT_SHARDED":
-      return `limpet shards shows the types that have some. Actors live in shards when their class says: ${SHARDED_RECIPE}`;
+      return `limpet shards shows the types that have some. Actors live in shards when their class says: ${SHARDED_RECIPE}. Its role has to be one that a host has.`;
     case "REMINDER_UNKNOWN":
       return "limpet reminders shows those that are set; limpet reminders --dead those that were given up.";
     case "WORKFLOW_UNKNOWN":

@@ -72,7 +72,7 @@ test("without a type it shows all of them, a line each", async (t) => {
   const { fake, shards } = await open(t);
   const nothing = await shards();
   assert.deepEqual([nothing.code, nothing.stdout], [0, ""]);
-  assert.match(nothing.stderr, /^No type has its actors live in shards\..*placement: sharded\(\)/);
+  assert.match(nothing.stderr, /^No type that is hosted has its actors live in shards\..*placement: sharded\(\)/);
   fake.summaries = [
     {
       ...{ type: "Cart", shards: 1_000, used: 734, moving: 0, hosts: 2, actors: 103_913 },
@@ -150,7 +150,7 @@ test("what makes no sense is wrong usage, and nobody is asked", async (t) => {
 test("a type without shards is an error that says how it would have some", async (t) => {
   const { fake, shards } = await open(t);
   fake.shards = async () => {
-    throw new LimpetError("NOT_SHARDED", "no host says that actors of Cart live in shards");
+    throw new LimpetError("NOT_SHARDED", "nobody hosts actors of Cart that live in shards");
   };
   const { code, stderr } = await shards("Cart");
   assert.equal(code, 1);

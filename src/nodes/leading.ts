@@ -449,7 +449,7 @@ export class Leading {
     const room = this.#namespaces.get(namespace);
     const leader = this.#shards.get(namespace);
     if (room === undefined || leader === undefined) {
-      throw new LimpetError("NOT_SHARDED", `no host says that actors of ${type} live in shards`);
+      throw new LimpetError("NOT_SHARDED", `nobody hosts actors of ${type} that live in shards`);
     }
     const desk = new ShardDesk(leader, {
       ...{ namespace, clock: this.#world.clock, host: (incarnation) => room.host(incarnation) },

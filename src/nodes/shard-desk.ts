@@ -32,7 +32,7 @@ export class ShardDesk {
   #known(type: string): ShardedType {
     const known = this.#leader.types.get(type);
     if (known !== undefined) return known;
-    throw new LimpetError("NOT_SHARDED", `no host says that actors of ${type} live in shards`);
+    throw new LimpetError("NOT_SHARDED", `nobody hosts actors of ${type} that live in shards`);
   }
 
   // ——— Looking.

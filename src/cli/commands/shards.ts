@@ -133,7 +133,10 @@ async function showTypes({ terminal, json }: Context, target: Target): Promise<v
   });
   if (json) terminal.json(answer);
   else if (answer.types.length > 0) terminal.line(summariesText(answer.types, terminal.paint));
-  else terminal.errLine(`No type has its actors live in shards. To make one so, its class says: ${SHARDED_RECIPE}`);
+  else
+    terminal.errLine(
+      `No type that is hosted has its actors live in shards. To make one so, its class says: ${SHARDED_RECIPE}`,
+    );
 }
 
 async function show({ terminal, json }: Context, target: Target, type: string, act: Act | undefined): Promise<void> {
