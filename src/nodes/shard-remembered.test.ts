@@ -10,6 +10,8 @@ import { testLimpet } from "../testing.ts";
 const SHARDS = 4;
 let events: string[] = [];
 let broken = new Set<string>();
+/** Those that find out when they come to life that there is nothing to do any more. */
+let finished = new Set<string>();
 
 class Guard extends Actor<{ n: number }> {
   static options = { placement: sharded({ shards: SHARDS, remember: true, restartAfter: "10s" }), idleTimeout: "1m" };
@@ -19,6 +21,7 @@ class Guard extends Actor<{ n: number }> {
   override onActivate() {
     events.push(`+${this.id}`);
     if (broken.has(this.id)) throw new RangeError("not today");
+    if (finished.has(this.id)) this.passivate();
   }
   override onDeactivate(reason: string) {
     events.push(`-${this.id} ${reason}`);
@@ -35,6 +38,12 @@ class Guard extends Actor<{ n: number }> {
   done() {
     this.passivate();
     return ++this.state.n;
+  }
+  async remind() {
+    await this.reminders.set("end", { due: "2m" });
+  }
+  override onReminder() {
+    this.passivate();
   }
 }
 
@@ -61,6 +70,7 @@ async function open(store = new MemoryStore(), more: { maxResident?: number } = 
 beforeEach(() => {
   events = [];
   broken = new Set();
+  finished = new Set();
 });
 
 describe("a remembered actor", () => {
@@ -133,6 +143,30 @@ describe("a remembered actor", () => {
     assert.deepEqual(events, ["+a", "-a explicit"]);
     assert.equal(await it.app.actor(Guard, "a").inc(), 3);
     assert.deepEqual(await remembered(it.store), ["a"]);
+  });
+
+  it("that passivates in the turn of a reminder is forgotten", async () => {
+    await using it = await open();
+    await it.app.actor(Guard, "a").remind();
+    await it.app.advance("1m");
+    assert.deepEqual([events, await remembered(it.store)], [["+a"], ["a"]]);
+    await it.app.advance("2m");
+    assert.deepEqual([events, await remembered(it.store)], [["+a", "-a explicit"], []]);
+    await it.app.crash();
+    await it.app.advance("5m");
+    assert.equal(events.length, 2);
+  });
+
+  it("that passivates as soon as it is brought back to life, without a call, is forgotten", async () => {
+    await using it = await open();
+    for (const id of ["a", "b"]) await it.app.actor(Guard, id).inc();
+    finished.add("a");
+    events = [];
+    await it.app.crash();
+    await it.app.advance("5m");
+    assert.deepEqual(await remembered(it.store), ["b"]);
+    assert.deepEqual(events.toSorted(), ["+a", "+b", "-a explicit"]);
+    assert.equal(await it.app.actor(Guard, "a").inc(), 2);
   });
 
   it("that passivates while others wait for it is forgotten, and remembered again by its next life", async () => {
