@@ -453,6 +453,7 @@ export class Leading {
     }
     const desk = new ShardDesk(leader, {
       ...{ namespace, clock: this.#world.clock, host: (incarnation) => room.host(incarnation) },
+      hosts: () => room.hosts,
       ask: (hosts, of, question) => {
         const streams = hosts.flatMap((incarnation) => room.host(incarnation)?.stream ?? []);
         for (const number of streams)

@@ -15,6 +15,7 @@ export interface ShardDeskWorld {
   readonly namespace: string;
   readonly clock: Clock;
   host(incarnation: string): HostRecord | undefined;
+  hosts(): Iterable<HostRecord>;
   ask(hosts: readonly string[], type: string, question: number): void;
   /** Calls back when it is durable; never, if the term ends before. */
   note(change: ShardHomeChange, written: () => void): void;
@@ -32,6 +33,10 @@ export class ShardDesk {
   #known(type: string): ShardedType {
     const known = this.#leader.types.get(type);
     if (known !== undefined) return known;
+    const hosts = [...this.#world.hosts()].filter(({ types, held }) => types.has(type) || held.has(type));
+    if (hosts.length > 0 && hosts.every(({ stream }) => stream === undefined)) {
+      throw new LimpetError("NOT_READY", `no host of ${type} has been heard of since another scheduler leads`);
+    }
     throw new LimpetError("NOT_SHARDED", `nobody hosts actors of ${type} that live in shards`);
   }
 

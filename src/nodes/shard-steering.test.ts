@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
 import { sharded } from "../actors/sharded-options.ts";
 import type { ShardsView } from "../ports/shard-door.ts";
+import { newCandidate } from "../stores/contract/coordination-shared.contract.ts";
 import type { App } from "./app.ts";
 import { eventually, TestApps } from "./cluster-kit.test.ts";
 import { resetShards } from "./reset-shards.ts";
@@ -94,6 +95,26 @@ describe("shards, looked at", () => {
     await assert.rejects(one.shards("Plain").view(), { code: "NOT_SHARDED" });
     assert.throws(() => one.shards("Plain").shardOf("x"), { code: "NOT_SHARDED" });
     assert.throws(() => one.shards("no/name"), { code: "NAME_INVALID" });
+  });
+
+  it("may be asked for again when another process has begun to lead and waits for their hosts", async () => {
+    await using apps = new TestApps();
+    const { coordination } = apps.store;
+    const before = newCandidate({ hostLeaseMs: 2_000 });
+    const { term } = await coordination.campaign(before);
+    const member = { namespace: "default", incarnation: "i-1", address: "10.0.0.5:7401", machine: "other", pid: 1 };
+    await coordination.note(term, [{ kind: "save", member: { ...member, types: ["Counting"] }, isKnown: false }]);
+    await coordination.resign(before.incarnation);
+    const one = await apps.open([counting(undefined, "Plain")]);
+    await assert.rejects(one.shards("Counting").view(), { code: "NOT_READY", message: /no host of Counting has been/ });
+    await assert.rejects(one.shards("Counting").pause(), { code: "NOT_READY" });
+    await assert.rejects(one.shards("Plain").view(), { code: "NOT_SHARDED" });
+    const isOver = async () =>
+      (await one
+        .shards("Counting")
+        .view()
+        .catch(({ code }) => code)) === "NOT_SHARDED";
+    await eventually(isOver, "nobody is waited for any more");
   });
 });
 

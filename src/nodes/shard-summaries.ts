@@ -2,21 +2,26 @@
 import { isLimpetError } from "../kernel/errors.ts";
 import type { ShardsSummary, ShardsView } from "../ports/shard-door.ts";
 
-/** `ask` is asked of every type, at the same time: each may wait for hosts that do not say how many actors they have. */
+/**
+ * `ask` is asked of every type, at the same time: each may wait for hosts that do not say how many actors they have. Those without shards are
+ * left out, and those of which nobody can say at the moment as long as there are others.
+ */
 export async function summarise(
   types: readonly string[],
   ask: (type: string) => Promise<ShardsView>,
 ): Promise<ShardsSummary[]> {
+  let unclear: unknown;
   const asked = types.map(async (type) => {
     try {
       return summaryOf(await ask(type));
     } catch (error) {
-      // Most types have none.
-      if (isLimpetError(error, "NOT_SHARDED")) return undefined;
-      throw error;
+      if (isLimpetError(error, "NOT_READY")) unclear = error;
+      else if (!isLimpetError(error, "NOT_SHARDED")) throw error;
+      return undefined;
     }
   });
   const found = (await Promise.all(asked)).filter((summary) => summary !== undefined);
+  if (found.length === 0 && unclear !== undefined) throw unclear;
   return found.sort((a, b) => (a.type < b.type ? -1 : 1));
 }
 
