@@ -169,6 +169,11 @@ function readExtractor(
   if (typeof version !== "string" || version === "") {
     throw invalid(`${where}.version must name how shardOf works, and change whenever that does, as in version: "1"`);
   }
+  // It is kept, and held against what other hosts say.
+  if (!version.isWellFormed() || /\p{Cc}/u.test(version) || Buffer.byteLength(version) > LIMITS.wordBytes) {
+    const most = `at most ${LIMITS.wordBytes} bytes, without control characters`;
+    throw invalid(`${where}.version must be a text of ${most}, not ${show(version.slice(0, 40))}`);
+  }
   return {
     version: `own ${version}`,
     shardOf: ownExtractor(own, shards, where),

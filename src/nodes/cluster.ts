@@ -111,6 +111,10 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
   return cluster;
 }
 
+/** As people know it; what is kept is in actors/sharded-options.ts. */
+const wayOf = (version: string): string =>
+  version.startsWith("own ") ? `its own shardOf of version ${JSON.stringify(version.slice(4))}` : version;
+
 /** How ids become shards is settled for all hosts: who would do it otherwise would run actors that run elsewhere. */
 export async function agreeOnShards(catalog: Catalog, namespace: string, shards: Shards): Promise<void> {
   for (const { name: type, options } of catalog.types.values()) {
@@ -119,7 +123,7 @@ export async function agreeOnShards(catalog: Catalog, namespace: string, shards:
     const ours = { namespace, type, shards: sharded.rule.shards, version: sharded.version };
     const settled = await shards.settle(ours);
     if (settled.shards === ours.shards && settled.version === ours.version) continue;
-    const [theirs, said] = [settled, ours].map(({ shards, version }) => `${shards} shards by ${version}`);
+    const [theirs, said] = [settled, ours].map(({ shards, version }) => `${shards} shards by ${wayOf(version)}`);
     const cure = `stop every host of ${type}, then run limpet shards ${type} --reset`;
     throw new LimpetError("OPTION_INVALID", `${type} has ${theirs}, and this host says ${said}; to change it ${cure}`);
   }

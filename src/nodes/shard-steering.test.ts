@@ -226,6 +226,7 @@ describe("hosts that say different things of a type", () => {
       message: /Counting has 12 shards by hash, and this host says 13 shards by hash.*limpet shards Counting --reset/,
     });
     await assert.rejects(apps.open([counting({ shardOf: (id) => id.length, version: "1" })]), {
+      message: /12 shards by hash, and this host says 12 shards by its own shardOf of version "1"; to change it/,
       code: "OPTION_INVALID",
     });
     // Also when the class comes later.
