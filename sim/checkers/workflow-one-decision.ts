@@ -1,20 +1,29 @@
-// Whoever has the lease on the task of a run decides for it, and nobody else: no two at a time, and none that was overtaken.
+// Whoever has the lease on the task of a run decides for it, and nobody else: no two at a time, and none that was overtaken. Whoever has it
+// knows the whole history, so nothing that it writes is in vain.
 import { isDecision, isEnd } from "../../src/workflows/events.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOfRun, runsOf, type SeenRun } from "./workflow-runs.ts";
 
 export const workflowOneDecision: CheckerKind = {
   name: "one decision per task",
-  rule: "a step counts only while its lease is the last one and nothing came between; decisions are numbered one by one",
+  rule: "a step counts while its lease is the last one, and only then, and nothing came between; decisions are numbered one by one",
   make(stage, report) {
     if (stage.plan.workflows === undefined) return {};
     const decided = new Map<SeenRun, number>();
     const over = new Set<SeenRun>();
     runsOf(stage).watchers.push({
       changed(run, now, pages, cause) {
-        if (cause.kind !== "append" || cause.outcome.kind !== "done" || cause.isAgain) return;
+        if (cause.kind !== "append" || cause.isAgain) return;
         const { append, process } = cause;
         const { holder } = run;
+        if (cause.outcome.kind === "lost") {
+          const isHeld = holder?.token === append.token && now.task?.state === "leased";
+          if (isHeld)
+            report(
+              `process ${process.number} has the task of ${labelOfRun(run)}, and wrote behind event ${append.last}`,
+            );
+          return;
+        }
         const hasChanged = pages.length > run.pages.length || now.status !== run.stored.status;
         const who = `process ${process.number} has written to ${labelOfRun(run)}`;
         if (hasChanged && holder?.token !== append.token) {

@@ -86,7 +86,7 @@ export const workflowSignals: CheckerKind = {
       }
     }
 
-    /** Signals of turns that were fenced, by their ids. */
+    /** Signals of turns that were fenced, by their ids, and whose turns they were. */
     const refused = new Map<string, string>();
     runs.watchers.push({
       added(run, { event }) {

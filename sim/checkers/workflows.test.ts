@@ -210,6 +210,20 @@ describe("the rule of one decision per task", () => {
     assert.match(scene.found.join("\n"), /is decision 1, and 1 is the one before it/);
   });
 
+  it("reports who has the lease and does not know the history, and nobody else whose step does not count", async () => {
+    const scene = new Scene("one decision per task");
+    const { ref } = await scene.start("a");
+    await scene.claim("t");
+    const step = scene.step(ref, "t", 1, [scheduled(1)]);
+    await scene.append(step);
+    await scene.append(scene.step(ref, "t", 2, [scheduled(2)]));
+    await scene.append(step);
+    await scene.append(scene.step(ref, "old", 1, [scheduled(1)]));
+    assert.deepEqual(scene.found, []);
+    await scene.append(scene.step(ref, "t", 1, [scheduled(9)]));
+    assert.match(scene.found.join("\n"), /process 1 has the task of flow \(run run-1\), and wrote behind event 1/);
+  });
+
   it("reports a task that is given away under a lease", async () => {
     const scene = new Scene("one decision per task");
     const { ref, runId } = await scene.start("a");

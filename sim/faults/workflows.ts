@@ -9,6 +9,7 @@ import { asks, atWorkWhere, databaseLeaves, dies, done, hangs, leaves, sleeps } 
 import { between } from "./between.ts";
 import { type Fault, fault, lengths, severity, times } from "./fault.ts";
 
+export * from "./workflow-moments.ts";
 export * from "./workflow-turns.ts";
 
 const polls = ({ kind }: TrapEvent): boolean => kind === "polled";

@@ -1,0 +1,247 @@
+// Troubles of workflows that need two things at one moment: somebody wakes up when another one has just taken over its task, an answer is
+// lost and the same is asked again at once, a run goes on as a new one while it is signalled.
+import { NO_TROUBLES, type Question } from "../../src/world/database.ts";
+import type { Process } from "../../src/world/process.ts";
+import { runsOf } from "../checkers/workflow-runs.ts";
+import { doDeed } from "../deeds.ts";
+import type { Plan, ScriptStep, WorkflowDeed } from "../plan.ts";
+import { SCRIPT_TYPES, SIGNALS } from "../scripts.ts";
+import type { Stage } from "../stage.ts";
+import { asks } from "./at-work.ts";
+import { between } from "./between.ts";
+import { type Fault, fault, hostNames, lengths, times } from "./fault.ts";
+import { atMoment, crashAndRestart, isWorking, playerOf } from "./players.ts";
+
+// ——— A worker that wakes up.
+
+interface Overtaken {
+  readonly nth: number;
+  readonly ms: number;
+  readonly wakesAfterMs: number;
+  /** Whoever was given the task ends after this, so that it comes back. */
+  readonly returnsAfterMs?: number;
+}
+
+function workerLease({ settings: { worker } }: Plan): number {
+  const { lease = 30_000 } = typeof worker === "object" ? worker : {};
+  return Number(lease);
+}
+
+/** When somebody else is given a task that this process has a lease on. */
+function whenOvertaken(stage: Stage, sleeper: Process, then: (by: Process) => void): void {
+  let isOver = false;
+  runsOf(stage).watchers.push({
+    claimed({ holder }, process) {
+      if (isOver || holder?.process !== sleeper || process === sleeper) return;
+      isOver = true;
+      then(process);
+    },
+  });
+}
+
+export const overtaken = fault<Overtaken>({
+  name: "worker overtaken",
+  says: "a worker hangs before it writes a step, and wakes up when another one has just been given its task",
+  draw(chance, plan) {
+    if (plan.workflows === undefined) return [];
+    const [nth, wakesAfterMs] = [lengths(chance, 1, 8), lengths(chance, 1, 100)];
+    return times(chance, plan, 4, () => {
+      const ms = Math.floor(workerLease(plan) * chance.between(1.1, 2) + 3_000);
+      const returns = chance.chance(0.5) ? { returnsAfterMs: Math.floor(chance.between(10, 1_000)) } : {};
+      return { nth: nth(), ms, wakesAfterMs: wakesAfterMs(), ...returns };
+    });
+  },
+  happen(stage, { nth, ms, wakesAfterMs, returnsAfterMs }, strike) {
+    const goAway = (process: Process): void => {
+      const player = playerOf(stage, process);
+      if (player !== undefined) crashAndRestart(stage, player, false, 1_000);
+    };
+    atMoment(stage, nth, asks("append"), (player) => {
+      const { process } = player.host;
+      if (process === undefined) return;
+      strike(player.host.name, { nth, ms });
+      stage.sleep(player, ms, "pause");
+      whenOvertaken(stage, process, (by) => {
+        stage.later(wakesAfterMs, () => process.wake());
+        if (returnsAfterMs !== undefined) stage.later(wakesAfterMs + returnsAfterMs, () => goAway(by));
+      });
+    });
+  },
+});
+
+// ——— Answers that are lost at once.
+
+interface Again {
+  readonly nth: number;
+  /** So many in a row. */
+  readonly count: number;
+}
+
+/** Whoever asks is told at once that the connection broke, when everything was done, and asks again while it still may. */
+function askedAgain(name: string, says: string, question: Question): Fault {
+  const breakOff = (stage: Stage, process: Process): void => {
+    const { database } = stage.world;
+    database.troubles = { ...database.troubles, failsAfter: 1 };
+    let isOver = false;
+    const end = (): void => {
+      if (!isOver) database.troubles = { ...database.troubles, failsAfter: NO_TROUBLES.failsAfter };
+      isOver = true;
+    };
+    stage.trap((event) => event.kind === "done" && event.process === process && event.question === question, end);
+    // If it never arrives.
+    stage.undoAfter(1_000, end);
+  };
+  return fault<Again>({
+    name,
+    says,
+    draw(chance, plan) {
+      if (plan.workflows === undefined) return [];
+      const nth = lengths(chance, 1, 8);
+      return times(chance, plan, 4, () => ({ nth: nth(), count: 1 + chance.below(4) }));
+    },
+    happen(stage, { nth, count }, strike) {
+      const next = (after: number, left: number): void =>
+        atMoment(stage, after, asks(question), (player) => {
+          const { process } = player.host;
+          if (process === undefined) return;
+          strike(player.host.name, { nth, left });
+          breakOff(stage, process);
+          if (left > 1) stage.later(1, () => next(1, left - 1));
+        });
+      next(nth, count);
+    },
+  });
+}
+
+export const stepAgain = askedAgain(
+  "step written again",
+  "whoever wrote a step is told at once that the connection broke, and writes it again",
+  "append",
+);
+export const startAgain = askedAgain(
+  "start asked again",
+  "whoever started a workflow is told at once that the connection broke, and asks again",
+  "start",
+);
+
+// ——— Signals for runs that are in the middle of something.
+
+const callersOf = (plan: Plan): string[] =>
+  hostNames({ ...plan, hosts: plan.hosts.filter(({ dedicated }) => !dedicated) });
+
+interface HeardTwice {
+  readonly hosts: readonly string[];
+}
+
+const SIGNAL: WorkflowDeed = { kind: "signal", name: SIGNALS[0] };
+/** It has taken the signal long before whoever has sent it gives up waiting for an answer. */
+const HEARS_TWICE: readonly ScriptStep[] = [
+  { do: "signal", name: SIGNALS[0], within: 3_000 },
+  { do: "sleep", ms: 6_000 },
+  { do: "signal", name: SIGNALS[0], within: 3_000 },
+];
+
+export const signalAgain = fault<HeardTwice>({
+  name: "signal sent again",
+  says: "whoever has signalled a workflow hears nothing, and signals it again when the first signal was seen long ago",
+  draw(chance, plan) {
+    if (plan.workflows === undefined) return [];
+    return times(chance, plan, 3, () => ({ hosts: [0, 1].map(() => chance.pick(callersOf(plan))) }));
+  },
+  happen(stage, { hosts: [starter, sender], at }, strike) {
+    const workflow = `hears-twice-${at}`;
+    const tell = (from: string, deed: WorkflowDeed): void =>
+      void doDeed(stage, { at, from, workflow, deed }, `${workflow}-${deed.kind}`);
+    tell(starter!, { kind: "start", steps: HEARS_TWICE });
+    stage.later(300, () => {
+      strike(sender, { workflow });
+      const { unheard } = between(stage.world);
+      const isLost = (question: Question): boolean => question === "arrive";
+      unheard.add(isLost);
+      stage.undoAfter(200, () => void unheard.delete(isLost));
+      tell(sender!, SIGNAL);
+    });
+  },
+});
+
+interface GoesOn {
+  readonly hosts: readonly string[];
+  readonly signals: number;
+  readonly everyMs: number;
+  readonly heldMs: number;
+}
+
+const GOES_ON: readonly ScriptStep[] = [
+  ...Array.from({ length: 8 }, (): ScriptStep[] => [{ do: "activity", name: "work", ms: 5 }, { do: "again" }]).flat(),
+  { do: "sleep", ms: 500 },
+  { do: "signal", name: SIGNALS[0], within: 2_000 },
+  { do: "activity", name: "work", ms: 5 },
+];
+
+export const signalledOnItsWay = fault<GoesOn>({
+  name: "signalled on its way",
+  says: "a run goes on as a new one again and again, slowly, while it is signalled all the time",
+  draw(chance, plan) {
+    if (plan.workflows === undefined) return [];
+    const [everyMs, heldMs] = [lengths(chance, 5, 100), lengths(chance, 20, 300)];
+    return times(chance, plan, 2, () => {
+      const hosts = Array.from({ length: 4 }, () => chance.pick(callersOf(plan)));
+      return { hosts, signals: 10 + chance.below(30), everyMs: everyMs(), heldMs: heldMs() };
+    });
+  },
+  happen(stage, { hosts, signals, everyMs, heldMs, at }, strike) {
+    strike("", { signals, everyMs, heldMs });
+    const workflow = `on-its-way-${at}`;
+    const tell = (deed: WorkflowDeed, nth: number): void =>
+      void doDeed(stage, { at, from: hosts[nth % hosts.length]!, workflow, deed }, `${workflow}-${nth}`);
+    tell({ kind: "start", steps: GOES_ON }, 0);
+    const { heldUp } = between(stage.world);
+    const isHeld = (question: Question): number | undefined => (question === "append" ? heldMs : undefined);
+    heldUp.add(isHeld);
+    stage.undoAfter(signals * everyMs, () => void heldUp.delete(isHeld));
+    for (let i = 1; i <= signals; i++) {
+      stage.later(i * everyMs, () => tell({ kind: "signal", name: SIGNALS[i % SIGNALS.length]! }, i));
+    }
+  },
+});
+
+interface Asleep {
+  readonly worker: string;
+  readonly others: readonly string[];
+  readonly ms: number;
+}
+
+export const newsWhileAsleep = fault<Asleep>({
+  name: "news while asleep",
+  says: "a machine sleeps while timers and signals arrive for a run of its worker, which sees all of them at once when it wakes up",
+  draw(chance, plan) {
+    const { workers = {} } = plan.workflows ?? {};
+    const hosts = callersOf(plan).filter((host) => workers[host]?.types.includes(SCRIPT_TYPES[0]));
+    if (hosts.length === 0) return [];
+    const ms = lengths(chance, 500, 10_000);
+    return times(chance, plan, 3, () => {
+      const others = [0, 1, 2].map(() => chance.pick(callersOf(plan)));
+      return { worker: chance.pick(hosts), others, ms: ms() };
+    });
+  },
+  happen(stage, { worker, others, ms, at }, strike) {
+    const player = stage.player(worker);
+    if (!isWorking(player)) return;
+    const workflow = `asleep-${at}`;
+    const tell = (from: string, deed: WorkflowDeed, name: string): void =>
+      void doDeed(stage, { at, from, workflow, deed }, `${workflow}-${name}`);
+    const hears = (name: string): ScriptStep[] => [{ do: "signal", name, within: ms * 3 }, { do: "note" }];
+    const sleeps: ScriptStep[] = [{ do: "sleep", ms: Math.floor(ms * 0.7) + 100 }, { do: "note" }];
+    const works: ScriptStep = { do: "activity", name: "work", ms };
+    tell(worker, { kind: "start", steps: [{ do: "all", parts: [...SIGNALS.map(hears), sleeps, [works]] }] }, "start");
+    for (const [i, other] of others.entries()) {
+      const name = SIGNALS[i % SIGNALS.length]!;
+      stage.later(100 + ms * (0.3 + i * 0.2), () => tell(other, { kind: "signal", name }, `${i}`));
+    }
+    stage.later(100, () => {
+      if (!isWorking(player)) return;
+      strike(worker, { ms });
+      stage.sleep(player, ms, "suspend");
+    });
+  },
+});
