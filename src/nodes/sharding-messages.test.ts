@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
 import { sharded } from "../actors/sharded-options.ts";
 import { isLimpetError } from "../kernel/errors.ts";
+import { testLimpet } from "../testing.ts";
 import type { App } from "./app.ts";
 import { eventually, LEASES, TestApps } from "./cluster-kit.test.ts";
 
@@ -187,5 +188,34 @@ describe("roles", () => {
       message: /runs actors of type Backend: its class asks for hosts with the role backend/,
     });
     assert.equal(activeOn(front, "Backend"), 0);
+  });
+
+  it("may change from one version of a class to the next: each host goes by its own", async () => {
+    const as = (role: string) =>
+      class extends Counting {
+        static options = { name: "Backend", placement: sharded({ ...PLACEMENT, role }) };
+      };
+    const [Before, After] = [as("old"), as("new")];
+    await using apps = new TestApps();
+    const one = await apps.open([Before], { cluster: { ...LEASES, roles: ["old"] } });
+    const all = (app: App) => Promise.all(ids.map((id) => app.actor<Counting>("Backend", id).add()));
+    await all(one);
+    const two = await apps.open([After], { cluster: { ...LEASES, roles: ["new"] } });
+    const three = await apps.open([After], { cluster: { ...LEASES, roles: ["old"] } });
+    await eventually(async () => activeOn(two, "Backend") > 0, "those of the next version get their share");
+    assert.ok(activeOn(one, "Backend") > 0);
+    // It stays, and takes up the class of the next version, whose role it has not.
+    await one.remove(Before);
+    await one.add(After);
+    assert.deepEqual(new Set(await all(one)), new Set([2]));
+    assert.deepEqual(
+      [one, two, three].map((app) => activeOn(app, "Backend")),
+      [0, ids.length, 0],
+    );
+  });
+
+  it("do not count in a process that is alone", async () => {
+    await using app = await testLimpet({ actors: [Backend] });
+    assert.equal(await app.actor(Backend, "a").add(), 1);
   });
 });
