@@ -1,13 +1,15 @@
 // The application of a run: actors that do as the call tells them and write down who called. What they do is seen by the stage.
 
 import type { ActorClass } from "../src/actors/remote.ts";
-import { sharded } from "../src/actors/sharded-options.ts";
+import { type ShardedOptions, sharded } from "../src/actors/sharded-options.ts";
 import { Actor, type ActorOptions, type ReminderTick, sticky } from "../src/index.ts";
 import type { Process } from "../src/world/process.ts";
 import type { Life, Turn } from "./observer.ts";
-import type { CallHow, PlannedHost } from "./plan.ts";
+import type { CallHow, PlannedHost, ShardedPlan } from "./plan.ts";
 import { type Carried, optionsOf, tellReminder, tickWord } from "./reminding.ts";
 import { SCRIPT_TYPES, type ScriptInput } from "./scripts.ts";
+import { type Carrying, extractorOf, messageIdOf, opOf } from "./shard-extractors.ts";
+import { ownStrategy } from "./shard-strategies.ts";
 import type { Stage } from "./stage.ts";
 
 /** Types with state; every one behaves the same, and each has tables of its own. */
@@ -132,9 +134,20 @@ export function applicationOf(
     if (forget !== undefined) await actor.reminders.cancel(forget);
   }
 
+  /** With code of the application, where the plan has some. */
+  function shardedOptions(type: string, plan: ShardedPlan): ShardedOptions {
+    const { strategy, extractor, messages, ...rest } = plan;
+    return {
+      ...rest,
+      strategy: typeof strategy === "string" ? strategy : ownStrategy(stage, box, namespace, type, strategy),
+      ...(extractor === undefined ? {} : { shardOf: extractorOf(stage, plan, extractor), version: extractor.by }),
+      ...(messages === undefined ? {} : { messageId: messageIdOf(stage, messages) }),
+    };
+  }
+
   const placementOf = (type: string): ActorOptions => {
     const [rule, shards] = [stage.plan.sticky?.[type], stage.plan.sharded?.[type]];
-    if (shards !== undefined) return { placement: sharded(shards) };
+    if (shards !== undefined) return { placement: sharded(shardedOptions(type, shards)) };
     return rule === undefined ? {} : { placement: sticky(rule) };
   };
 
@@ -152,15 +165,16 @@ export function applicationOf(
         tell.deactivated(this._life, reason);
       }
       /** Its place in the ledger, from 1. */
-      append(op: string, how: CallHow) {
+      append(said: string | Carrying, how: CallHow) {
+        const op = opOf(said);
         return work(this, this._life, op, how, () => this.state.entries.push(op));
       }
       /** Forgets everything it has ever written. */
-      wipe(op: string, how: CallHow) {
-        return work(this, this._life, op, how, () => this.clear());
+      wipe(said: string | Carrying, how: CallHow) {
+        return work(this, this._life, opOf(said), how, () => this.clear());
       }
-      read(op: string, how: CallHow) {
-        return work(this, this._life, op, how, () => [...this.state.entries]);
+      read(said: string | Carrying, how: CallHow) {
+        return work(this, this._life, opOf(said), how, () => [...this.state.entries]);
       }
       /** Changes a reminder together with its ledger. */
       remind(op: string, how: CallHow) {

@@ -1,6 +1,7 @@
 // The users of a run: they make the planned calls and write down what they hear.
 import type { AnyActor, CallSettings } from "../src/actors/remote.ts";
 import type { App } from "../src/nodes/app.ts";
+import type { Process } from "../src/world/process.ts";
 import { KIND } from "../src/world/timeline.ts";
 import type { Operation } from "./observer.ts";
 import type { CallHow, PlannedCall } from "./plan.ts";
@@ -37,7 +38,7 @@ export async function makeCall(stage: Stage, call: PlannedCall, name: string): P
     ended.promise,
     Promise.resolve()
       .then(() =>
-        call.how.outside ? changeReminder(process.app!, call, token) : callActor(process.app!, call, token, settings),
+        call.how.outside ? changeReminder(process.app!, call, token) : callActor(process, call, token, settings),
       )
       .then(
         (value: unknown) => ({ value }),
@@ -52,8 +53,19 @@ export async function makeCall(stage: Stage, call: PlannedCall, name: string): P
   return operation;
 }
 
-const callActor = (app: App, call: PlannedCall, token: string, settings: CallSettings): Promise<unknown> =>
-  (app.actor<AnyActor>(call.type, call.id, settings) as Methods)[call.method]!(token, call.how);
+function callActor(process: Process, call: PlannedCall, token: string, settings: CallSettings): Promise<unknown> {
+  const { type, id, method, how } = call;
+  const app = process.app!;
+  if (how.region === undefined) return (app.actor<AnyActor>(type, id, settings) as Methods)[method]!(token, how);
+  // Only who has the class knows where in a message the id is.
+  const isKnown = app.host.types().some((one) => one.type === type);
+  const message = how.region === "carried" && isKnown ? { crate: id, op: token } : { id, message: token };
+  const region = app.region(type, settings) as unknown as Record<
+    string,
+    (message: object, how: CallHow) => Promise<unknown>
+  >;
+  return region[method]!(message, how);
+}
 
 /** Without a turn of its actor. */
 async function changeReminder({ reminders }: App, { type, id, how }: PlannedCall, token: string): Promise<string> {

@@ -4,6 +4,7 @@ import type { Duration } from "../src/kernel/durations.ts";
 import { parseDuration } from "../src/kernel/durations.ts";
 import type { StoredReminder } from "../src/ports/reminders.ts";
 import { makeCall } from "./callers.ts";
+import { isHostOf } from "./checkers/looks.ts";
 import { rowsOf } from "./checkers/reminder-rows.ts";
 import type { Operation } from "./observer.ts";
 import type { Plan, PlannedReminder } from "./plan.ts";
@@ -58,7 +59,7 @@ const namespacesOf = ({ plan }: Stage): Set<string> => new Set(plan.hosts.map(({
 /** Whether somebody there can handle it. */
 const isHosted = (stage: Stage, namespace: string, type: string): boolean =>
   type.startsWith("$") ||
-  stage.players.some(({ planned, types }) => planned.namespace === namespace && types.includes(type));
+  stage.players.some((player) => player.planned.namespace === namespace && isHostOf(stage.plan, player, type));
 
 /** What is overdue has been tried, or is gone, within a bound. */
 async function workedOff(stage: Stage, until: Until, { leaseMs, pollMs }: Times): Promise<void> {

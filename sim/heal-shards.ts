@@ -1,11 +1,11 @@
 // After the chaos: every shard whose actors were called has a home that is there, none moves for ever, and shards are spread as their
 // strategy says.
 import { isLimpetError } from "../src/kernel/errors.ts";
-import { shardOf } from "../src/kernel/shards.ts";
 import type { ShardHomeRow } from "../src/ports/shards.ts";
 import { makeCall } from "./callers.ts";
-import { shardKey, upHosts } from "./checkers/looks.ts";
+import { isHostOf, shardKey, upHosts } from "./checkers/looks.ts";
 import type { Operation } from "./observer.ts";
+import { shardIn } from "./shard-extractors.ts";
 import type { Player, Stage } from "./stage.ts";
 
 type Until = (ms: number, isDone?: () => boolean) => Promise<void>;
@@ -62,7 +62,7 @@ const PATIENCE_MS = 10_000;
 async function replaceInPeace(stage: Stage, until: Until): Promise<void> {
   const chance = stage.chance.child("replaced in peace");
   const [type] = Object.keys(stage.plan.sharded!);
-  const homes = stage.players.filter(({ types }) => types.includes(type!));
+  const homes = stage.players.filter((player) => isHostOf(stage.plan, player, type!));
   if (!chance.chance(REPLACED) || homes.length === 0) return;
   const leaver = chance.pick(homes);
   const isNear = ({ planned }: Player): boolean =>
@@ -150,8 +150,9 @@ async function unstarted(stage: Stage): Promise<string> {
     if (!remember) continue;
     for (const namespace of new Set(stage.players.map(({ planned }) => planned.namespace))) {
       const doors = [...upHosts(stage)].filter((host) => host.namespace === namespace).map(({ door }) => door);
-      if (!stage.players.some(({ types, planned }) => types.includes(type) && planned.namespace === namespace))
-        continue;
+      const isHome = (player: Player): boolean =>
+        isHostOf(stage.plan, player, type) && player.planned.namespace === namespace;
+      if (!stage.players.some(isHome)) continue;
       const pages = await Promise.all(doors.map((door) => door.list({ active: true, type, limit: 1_000 })));
       const active = new Set(pages.flatMap(({ actors }) => actors.map(({ id }) => id)));
       const ids = await rememberedIds(stage, namespace, type, shards);
@@ -198,7 +199,7 @@ async function look(stage: Stage): Promise<Look> {
     const rule = stage.plan.sharded?.[call.type];
     const there = homes.get(`${namespace}/${call.type}`) ?? [];
     if (rule === undefined || there.length === 0) continue;
-    const key = shardKey(namespace, call.type, shardOf(call.id, rule.shards));
+    const key = shardKey(namespace, call.type, shardIn(rule, call.id));
     const home = known.get(key);
     if (home === undefined) return { problem: `${key} has no home`, rows, homeless: operation };
     if (!there.includes(home)) return { problem: `${key} lives at ${home}, which is not there`, rows };
@@ -226,7 +227,8 @@ async function led(stage: Stage): Promise<string> {
   const doors = new Map([...upHosts(stage)].map(({ namespace, door }) => [namespace, door]));
   for (const [namespace, door] of doors) {
     for (const type of Object.keys(stage.plan.sharded ?? {})) {
-      const isHome = ({ types, planned }: Player): boolean => types.includes(type) && planned.namespace === namespace;
+      const isHome = (player: Player): boolean =>
+        isHostOf(stage.plan, player, type) && player.planned.namespace === namespace;
       if (!stage.players.some(isHome)) continue;
       try {
         const { moving, hosts, told, strategy } = await door.shards(type);

@@ -8,6 +8,7 @@ import { KIND } from "../src/world/timeline.ts";
 import { PLAIN } from "./application.ts";
 import { makeCall } from "./callers.ts";
 import type { Checker } from "./checkers/checker.ts";
+import { isHostOf } from "./checkers/looks.ts";
 import { demandReminders } from "./heal-reminders.ts";
 import { demandRemembered, demandShards } from "./heal-shards.ts";
 import { demandWorkflows } from "./heal-workflows.ts";
@@ -116,7 +117,7 @@ async function probe(stage: Stage, until: Until): Promise<void> {
   let number = 0;
   for (const { namespace, type, id } of asked.values()) {
     const here = stage.players.filter(({ planned }) => planned.namespace === namespace && !planned.dedicated);
-    if (!here.some(({ types }) => types.includes(type))) continue;
+    if (!here.some((player) => isHostOf(stage.plan, player, type))) continue;
     if (await isKeptBusy(stage, namespace, type, id)) continue;
     for (const { host } of here) {
       const method = type === PLAIN ? "append" : "read";

@@ -9,6 +9,7 @@ import type { Said } from "../src/world/virtual-control.ts";
 import { followsRing, nameOf } from "./checkers/looks.ts";
 import type { Life, Observer, Operation, ReminderRun, Turn } from "./observer.ts";
 import { REMINDER_MARKS, ReminderMarks } from "./reminder-marks.ts";
+import { SHARD_CODE_MARKS } from "./shard-code-marks.ts";
 import { SHARD_MARKS } from "./shard-marks.ts";
 import type { Stage } from "./stage.ts";
 import { STICKY_MARKS, StickyMarks } from "./sticky-marks.ts";
@@ -61,6 +62,7 @@ export const MARKS = {
   ...REMINDER_MARKS,
   ...WORKFLOW_MARKS,
   ...SHARD_MARKS,
+  ...SHARD_CODE_MARKS,
 } as const satisfies Record<string, string>;
 
 export type MarkName = keyof typeof MARKS;

@@ -69,6 +69,19 @@ export interface Operation {
   outcome: { readonly value: unknown } | { readonly error: unknown } | undefined;
 }
 
+/** A question to a strategy that the application wrote. */
+export interface Advice {
+  readonly process: Process;
+  readonly namespace: string;
+  readonly type: string;
+  /** Undefined: which of them should move? */
+  readonly shard: number | undefined;
+  readonly askedAt: number;
+  endedAt: number | undefined;
+  /** The incarnation that it means, if it means one that it was told of. */
+  said: string | undefined;
+}
+
 /** One attempt at an activity of a workflow. */
 export interface ActivityRun {
   readonly number: number;
@@ -133,6 +146,9 @@ export interface Observer {
   polled?(process: Process, request: TaskClaim, claims: TaskClaims): void;
   gaveBack?(process: Process, batch: readonly TaskReturn[], counted: readonly boolean[]): void;
   didDeed?(operation: DeedOperation): void;
+  /** A strategy of the application is asked, and has answered; some never do. */
+  adviceAsked?(advice: Advice): void;
+  adviceGiven?(advice: Advice): void;
   /** The store has done something for a process, which has not heard of it yet. */
   stored?(process: Process, question: Question): void;
   /** A message of the virtual network was sent: `Said` of src/world/virtual-control.ts or virtual-links.ts. */

@@ -11,6 +11,8 @@ export interface PlannedHost {
   readonly namespace: string;
   /** Types it hosts. Empty: it only calls. */
   readonly types: readonly string[];
+  /** What it is there for; types may ask for one. */
+  readonly roles?: readonly string[];
   readonly dedicated: boolean;
   /** It is told the address of the dedicated schedulers instead of having a scheduler of its own. */
   readonly watches: boolean;
@@ -43,6 +45,8 @@ export interface CallHow {
   readonly leaves?: boolean;
   /** The same, and wants to be forgotten. Of sharded types. */
   readonly passivates?: boolean;
+  /** It is sent to the type as a whole: the message says for whom it is, on its envelope or in itself. Of sharded types. */
+  readonly region?: "envelope" | "carried";
   /** Calls these first, one after the other. */
   readonly via?: readonly { readonly type: string; readonly id: string }[];
   /** The caller gives up after this. */
@@ -100,10 +104,54 @@ export interface StickyRule {
   readonly limit?: number;
 }
 
+/** What a strategy may do instead of what it is asked for. */
+export type OddAdvice =
+  /** After its time, sometimes very long after. */
+  | "late"
+  | "never"
+  | "throws"
+  /** Names a host that was there once. */
+  | "gone"
+  /** Names one that never was. */
+  | "unknown"
+  /** Names one that is there, but cannot be a home. */
+  | "elsewhere"
+  /** Wants one shard to move to two hosts. */
+  | "twice"
+  /** Wants all of them to move. */
+  | "all"
+  | "nonsense";
+
+/** A strategy that the application brings. */
+export interface OwnStrategyPlan {
+  /** `spread`: by the number of the shard. `asker`: wherever it is called first. */
+  readonly way: "spread" | "asker";
+  /** How long it thinks about each shard, at most. */
+  readonly thinksMs: number;
+  /** It has shards move for no reason, while there is chaos. */
+  readonly restless: boolean;
+  /** Of what it is asked in the chaos, how much it answers in one of these ways. */
+  readonly oddly: number;
+  readonly odd: readonly OddAdvice[];
+}
+
+/** The application's own way from an id to a shard: by the number in it, or by a group of such numbers. */
+export interface ExtractorPlan {
+  readonly by: "number" | "group";
+  /** Of the moments in the chaos at which it is asked, in how many it throws, or says two things of one id. */
+  readonly oddly: number;
+  readonly odd: "throws" | "wavers";
+}
+
 /** How the actors of a type live in shards: what `sharded()` is given. */
 export interface ShardedPlan {
   readonly shards: number;
-  readonly strategy: "least" | "hashed" | "told";
+  readonly strategy: "least" | "hashed" | "told" | OwnStrategyPlan;
+  readonly extractor?: ExtractorPlan;
+  /** Messages to the type as a whole carry the id, and of so many of them, in the chaos, it cannot be told. */
+  readonly messages?: { readonly gives: "id" | "envelope"; readonly oddly: number };
+  /** Only hosts with it are homes. */
+  readonly role?: string;
   /** Milliseconds. */
   readonly rebalance: number;
   readonly handOff: number;

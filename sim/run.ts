@@ -11,6 +11,7 @@ import { demand } from "./heal.ts";
 import { Marks } from "./marks.ts";
 import type { Plan } from "./plan.ts";
 import { beginScripts } from "./scripts.ts";
+import { ShardCodeMarks } from "./shard-code-marks.ts";
 import { ShardMarks } from "./shard-marks.ts";
 import { Stage, type Violation } from "./stage.ts";
 import { WorkflowMarks } from "./workflow-marks.ts";
@@ -42,7 +43,8 @@ export async function run(plan: Plan, prepare: (stage: Stage) => void = () => {}
   Object.assign(LIMITS, { stickyChunk: plan.stickyChunk ?? STICKY_CHUNK });
   const stage = new Stage(plan);
   const checkers = CHECKERS.map((kind): Checker => kind.make(stage, (what) => stage.violation(kind.name, what)));
-  stage.observers.push(...checkers, new Marks(stage), new WorkflowMarks(stage), new ShardMarks(stage));
+  stage.observers.push(...checkers, new Marks(stage), new WorkflowMarks(stage));
+  stage.observers.push(new ShardMarks(stage), new ShardCodeMarks(stage));
   prepare(stage);
   const { timeline } = stage.world;
   const stepped = stage.observers.filter((one) => one.stepped !== undefined);

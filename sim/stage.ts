@@ -254,6 +254,9 @@ export class Stage {
           ? {}
           : { worker: { ...workerOf({ ...this.plan.settings, ...settings }), build: worker.build } }),
         ...(planned.watches && schedulers.length > 0 ? { schedulers } : {}),
+        ...(planned.roles === undefined
+          ? {}
+          : { cluster: { ...clusterOf({ ...this.plan.settings, ...settings }), roles: planned.roles } }),
       },
       clock,
     };
@@ -330,4 +333,5 @@ export class Stage {
   }
 }
 
+const clusterOf = ({ cluster }: Plan["settings"]): object => (typeof cluster === "object" ? cluster : {});
 const workerOf = ({ worker }: Plan["settings"]): object => (typeof worker === "object" ? worker : {});

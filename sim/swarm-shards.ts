@@ -2,7 +2,7 @@
 // their actors. What it draws changes nothing of what else is drawn from the seed.
 import type { Prng } from "../src/kernel/prng.ts";
 import { CRATES } from "./application.ts";
-import type { CallHow, Plan, PlannedCall, PlannedHost, ShardedPlan } from "./plan.ts";
+import type { CallHow, OddAdvice, OwnStrategyPlan, Plan, PlannedCall, PlannedHost, ShardedPlan } from "./plan.ts";
 
 /** Of the seeds, how many have sharded types. */
 const SHARDED = 0.35;
@@ -16,7 +16,11 @@ export function drawShards({ hosts, chaosMs }: Plan, chance: Prng): DrawnShards 
   const callers = hosts.filter(({ dedicated }) => !dedicated);
   if (!chance.chance(SHARDED) || callers.length === 0) return undefined;
   const types = chance.chance(0.6) ? CRATES.slice(0, 1) : CRATES;
-  const sharded = Object.fromEntries(types.map((type) => [type, drawRule(chance, chance.child(`lifetime ${type}`))]));
+  const sharded: Record<string, ShardedPlan> = Object.fromEntries(
+    types.map((type) => {
+      return [type, drawCode(drawRule(chance, chance.child(`lifetime ${type}`)), chance.child(`code ${type}`))];
+    }),
+  );
   // Some hosts only know the way.
   const share = chance.chance(0.3) ? 0.5 : 0.9;
   const withTypes = hosts.map((host): PlannedHost => {
@@ -25,7 +29,8 @@ export function drawShards({ hosts, chaosMs }: Plan, chance: Prng): DrawnShards 
   });
   const hosted = types.filter((type) => withTypes.some((host) => host.types.includes(type)));
   const calls = hosted.length === 0 ? [] : drawCalls(hosted, callers, chaosMs, chance.child("calls"));
-  return { plan: { hosts: withTypes, sharded }, calls };
+  const withRoles = drawRoles(withTypes, sharded, chance.child("roles"));
+  return { plan: { hosts: withRoles, sharded }, calls: drawRegions(calls, sharded, chance.child("regions")) };
 }
 
 function drawRule(chance: Prng, lifetime: Prng): ShardedPlan {
@@ -40,6 +45,77 @@ function drawRule(chance: Prng, lifetime: Prng): ShardedPlan {
     ...drawLifetime(lifetime),
   };
 }
+
+// ——— Code of the application.
+
+const ODD: readonly OddAdvice[] = [
+  ...(["late", "never", "throws", "gone", "unknown", "elsewhere", "twice", "all", "nonsense"] as const),
+];
+
+/** The rule, and with it code of the application for some of what the rule says. */
+function drawCode(rule: ShardedPlan, chance: Prng): ShardedPlan {
+  const [thinking, finding, reading] = [chance.child("strategy"), chance.child("extractor"), chance.child("messages")];
+  const isOwn = rule.strategy !== "told" && thinking.chance(0.3);
+  // How many move at once is a matter of the strategy.
+  const { absoluteLimit: _absolute, relativeLimit: _relative, ...unlimited } = rule;
+  return {
+    ...(isOwn ? { ...unlimited, strategy: drawStrategy(thinking) } : rule),
+    ...(finding.chance(0.25) ? { extractor: drawExtractor(finding) } : {}),
+    ...(reading.chance(0.4)
+      ? { messages: { gives: reading.pick(["id", "envelope"]), oddly: reading.pick([0, 0, 0.1]) } }
+      : {}),
+    ...(chance.child("role").chance(0.3) ? { role: ROLE } : {}),
+  };
+}
+
+function drawStrategy(chance: Prng): OwnStrategyPlan {
+  return {
+    way: chance.chance(0.7) ? "spread" : "asker",
+    thinksMs: Math.floor(chance.pick([0, 5, 50, chance.between(50, 3_000)])),
+    restless: chance.chance(0.4),
+    oddly: chance.pick([0, 0.1, 0.3, 0.8]),
+    odd: chance.shuffle(ODD).slice(0, 1 + chance.below(ODD.length)),
+  };
+}
+
+function drawExtractor(chance: Prng): NonNullable<ShardedPlan["extractor"]> {
+  return {
+    by: chance.pick(["number", "group"]),
+    oddly: chance.pick([0, 0, 0.1, 0.5]),
+    odd: chance.pick(["throws", "wavers"]),
+  };
+}
+
+const ROLE = "depot";
+
+/** Some of those that have a type which asks for a role have not the role, and one always has it. */
+function drawRoles(
+  hosts: readonly PlannedHost[],
+  sharded: Readonly<Record<string, ShardedPlan>>,
+  chance: Prng,
+): readonly PlannedHost[] {
+  const asking = Object.keys(sharded).filter((type) => sharded[type]!.role !== undefined);
+  if (asking.length === 0) return hosts;
+  const able = hosts.filter(({ types }) => asking.some((type) => types.includes(type)));
+  const always = able.length === 0 ? undefined : chance.pick(able);
+  return hosts.map((host) => (host === always || chance.chance(0.6) ? { ...host, roles: [ROLE] } : host));
+}
+
+/** Some are sent to the type as a whole. */
+function drawRegions(
+  calls: readonly PlannedCall[],
+  sharded: Readonly<Record<string, ShardedPlan>>,
+  chance: Prng,
+): PlannedCall[] {
+  const share = chance.chance(0.5) ? 0.3 : 0;
+  return calls.map((call) => {
+    if (!chance.chance(share)) return call;
+    const carries = sharded[call.type]?.messages !== undefined && chance.chance(0.6);
+    return { ...call, how: { ...call.how, region: carries ? "carried" : "envelope" } };
+  });
+}
+
+// ——— How actors live.
 
 function drawLifetime(chance: Prng): Pick<ShardedPlan, "remember" | "restartAfter" | "startsPerSecond" | "maxActive"> {
   if (chance.chance(0.15)) return { maxActive: 1 + chance.below(6) };

@@ -6,6 +6,7 @@ import { OWNERSHIP_OVERLAP } from "./ownership-overlap.ts";
 import { REJECTED_DESIGNS } from "./rejected-designs.ts";
 import { REJECTED_LEASES } from "./rejected-leases.ts";
 import { REMINDERS } from "./reminders.ts";
+import { SHARD_CODE } from "./shard-code.ts";
 import { SHARDS } from "./shards.ts";
 import { STICKY } from "./sticky.ts";
 import { STORE } from "./store.ts";
@@ -22,6 +23,7 @@ export const BUGS: readonly Bug[] = [
   ...REMINDERS,
   ...WORKFLOWS,
   ...SHARDS,
+  ...SHARD_CODE,
 ];
 
 export const bugNamed = (name: string): Bug | undefined => BUGS.find((bug) => bug.name === name);

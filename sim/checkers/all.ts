@@ -6,6 +6,7 @@ import type { CheckerKind } from "./checker.ts";
 import { epochOrder } from "./epoch-order.ts";
 import { failClosed } from "./fail-closed.ts";
 import { heardBeforeGranted } from "./heard-before-granted.ts";
+import { homesHaveTheRole } from "./homes-have-the-role.ts";
 import { homesNoted } from "./homes-noted.ts";
 import { honestErrors } from "./honest-errors.ts";
 import { isolation } from "./isolation.ts";
@@ -32,6 +33,7 @@ import { singleCommitter } from "./single-committer.ts";
 import { singleRunner } from "./single-runner.ts";
 import { stickyHolders } from "./sticky-holders.ts";
 import { stickyStays } from "./sticky-stays.ts";
+import { strategyFollowed } from "./strategy-followed.ts";
 import { takeBeforeRead } from "./take-before-read.ts";
 import { turnExclusion } from "./turn-exclusion.ts";
 import { unmoved } from "./unmoved.ts";
@@ -73,6 +75,8 @@ export const CHECKERS: readonly CheckerKind[] = [
   stickyStays,
   oneHome,
   homesNoted,
+  homesHaveTheRole,
+  strategyFollowed,
   shardOrder,
   movesLoseNothing,
   remindersKept,

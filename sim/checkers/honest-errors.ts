@@ -44,6 +44,10 @@ export const honestErrors: CheckerKind = {
       if (error.code === "OWNER_AWAY") {
         return [call, ...via].some(({ type }) => mayWait(type)) ? undefined : "is of a type that waits for nobody";
       }
+      const { extractor, messages } = stage.plan.sharded?.[call.type] ?? {};
+      if (error.code === "SHARD_INVALID" && extractor !== undefined && extractor.oddly > 0) return undefined;
+      const mayBeForNobody = call.how.region !== undefined && messages !== undefined && messages.oddly > 0;
+      if (error.code === "ARGUMENT_INVALID" && mayBeForNobody) return undefined;
       return TROUBLES.has(error.code) ? undefined : "is not what can happen to such a call";
     }
     return {

@@ -1,12 +1,12 @@
 // What several checkers share: names, times, and looking at something now and then.
 import { parseDuration } from "../../src/kernel/durations.ts";
 import type { ActorKey } from "../../src/kernel/names.ts";
-import { shardOf } from "../../src/kernel/shards.ts";
 import type { Host } from "../../src/ports/host.ts";
 import type { Process } from "../../src/world/process.ts";
 import type { StoryLine } from "../../src/world/story.ts";
 import { PLAIN } from "../application.ts";
-import type { Plan } from "../plan.ts";
+import type { Plan, PlannedHost } from "../plan.ts";
+import { shardIn } from "../shard-extractors.ts";
 import type { Stage } from "../stage.ts";
 
 export const nameOf = ({ namespace, type, id }: ActorKey): string => `${namespace}/${type}/${id}`;
@@ -20,9 +20,22 @@ export const followsRing = (plan: Plan, type: string): boolean => !isSticky(plan
 
 /** The shard of an actor, by namespace and type; undefined: it lives in none. */
 export function shardKeyOf({ sharded }: Plan, { namespace, type, id }: ActorKey): string | undefined {
-  const shards = sharded?.[type]?.shards;
-  return shards === undefined ? undefined : shardKey(namespace, type, shardOf(id, shards));
+  const rule = sharded?.[type];
+  return rule === undefined ? undefined : shardKey(namespace, type, shardIn(rule, id));
 }
+
+/** It has the role that the type asks for, if it asks for one. Whoever has not may have the class, and never runs one of its actors. */
+export function hasRole({ sharded }: Plan, { roles = [] }: Pick<PlannedHost, "roles">, type: string): boolean {
+  const role = sharded?.[type]?.role;
+  return role === undefined || roles.includes(role);
+}
+
+/** It runs actors of the type, as far as it has the type now. */
+export const isHostOf = (
+  plan: Plan,
+  { planned, types }: { readonly planned: PlannedHost; readonly types: readonly string[] },
+  type: string,
+): boolean => types.includes(type) && hasRole(plan, planned, type);
 
 export const shardKey = (namespace: string, type: string, shard: number): string =>
   `${namespace}/${type} shard ${shard}`;

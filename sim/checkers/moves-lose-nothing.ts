@@ -5,11 +5,13 @@ import type { Turn } from "../observer.ts";
 import type { Player } from "../stage.ts";
 import { Calm } from "./calm.ts";
 import type { CheckerKind } from "./checker.ts";
-import { isSharded, labelOf } from "./looks.ts";
+import { isHostOf, isSharded, labelOf } from "./looks.ts";
 
 /** What may happen to a call although nothing is wrong. */
 const USUAL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   ...(["CALL_TIMEOUT", "MAILBOX_FULL", "HOST_FULL", "CALL_CYCLE", "NOT_READY"] as const),
+  // Code of the application has failed; see honest-errors.ts.
+  ...(["SHARD_INVALID", "ARGUMENT_INVALID"] as const),
 ]);
 
 export const movesLoseNothing: CheckerKind = {
@@ -33,8 +35,8 @@ export const movesLoseNothing: CheckerKind = {
         const { error } = outcome;
         if (!(error instanceof LimpetError) || USUAL.has(error.code) || call.how.via !== undefined) return;
         if (!calm.isCalm(stage.now - beganAt)) return;
-        const isHost = ({ planned, types }: Player): boolean =>
-          planned.namespace === namespace && types.includes(call.type);
+        const isHost = (player: Player): boolean =>
+          player.planned.namespace === namespace && isHostOf(stage.plan, player, call.type);
         // Nobody in its namespace has the type, or those who have are about to be gone.
         if (error.code === "NO_HOST" && !stage.players.some((player) => isHost(player) && isReady(player))) return;
         // Who stops tells its own callers so; those of others are sent on.

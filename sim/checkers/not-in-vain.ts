@@ -3,6 +3,7 @@
 import { isLimpetError } from "../../src/kernel/errors.ts";
 import type { ActorKey } from "../../src/kernel/names.ts";
 import type { Turn } from "../observer.ts";
+import type { PlannedCall } from "../plan.ts";
 import { Calm } from "./calm.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOf, nameOf, shardKeyOf } from "./looks.ts";
@@ -11,6 +12,8 @@ const SLOW_MS = 2;
 const PATIENT_MS = 2_000;
 /** A turn of this length holds up others. */
 const LONG_MS = 250;
+/** How long a strategy of the application may think, and what it takes to do without. */
+const STRATEGY_MS = 6_000;
 /** What handing a shard over takes, but for waiting for its actors. */
 const HAND_OFF_MS = 1_500;
 
@@ -34,6 +37,12 @@ export const notInVain: CheckerKind = {
         stage.now - beganAt > LONG_MS && shardKeyOf(stage.plan, life) === shard;
       if (stage.now - (lastLong.get(shard) ?? Number.NEGATIVE_INFINITY) < timeoutMs) return true;
       return [...running.values()].some((turns) => [...turns].some(isLong));
+    }
+
+    /** Somebody thinks about where it shall live, or never comes to an end with that. */
+    function waitsForStrategy({ type, timeoutMs }: PlannedCall): boolean {
+      const strategy = stage.plan.sharded?.[type]?.strategy;
+      return typeof strategy === "object" && timeoutMs < STRATEGY_MS;
     }
 
     return {
@@ -61,7 +70,7 @@ export const notInVain: CheckerKind = {
         if (stage.plan.latency.moreMs > SLOW_MS && call.timeoutMs < PATIENT_MS) return;
         if (!calm.isCalm()) return;
         const key = { namespace, type: call.type, id: call.id };
-        if (waitsForNeighbours(key, call.timeoutMs)) return;
+        if (waitsForNeighbours(key, call.timeoutMs) || waitsForStrategy(call)) return;
         const name = nameOf(key);
         if ((running.get(name)?.size ?? 0) > 0 || stage.now - (lastBusy.get(name) ?? 0) < call.timeoutMs / 2) return;
         report(`${token} on ${labelOf(call)} never began, and everything was well: ${outcome.error.message}`);

@@ -1,12 +1,13 @@
 // Troubles of shards: in every phase of finding a home for one and of handing one over, whoever has a part in it dies, hangs, or does not
 // hear what it was told. Each of these has hosts leave and come back, so that there is something to hand over.
 import type { Prng } from "../../src/kernel/prng.ts";
-import { shardOf } from "../../src/kernel/shards.ts";
 import type { ShardSteering } from "../../src/ports/shard-door.ts";
 import { KIND } from "../../src/world/timeline.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import { makeCall } from "../callers.ts";
-import type { Plan, PlannedCall } from "../plan.ts";
+import { hasRole } from "../checkers/looks.ts";
+import type { Plan, PlannedCall, PlannedHost } from "../plan.ts";
+import { shardIn } from "../shard-extractors.ts";
 import type { Player, Stage, TrapEvent } from "../stage.ts";
 import { type AtWork, asks, dies, done, type Hit, hangs } from "./at-work.ts";
 import { type Fault, fault, hostNames, lengths, type Strike, some, times } from "./fault.ts";
@@ -31,8 +32,9 @@ const LATER_MS = 10;
 /** Who may be the home of shards, and of which types. */
 function homesOf(plan: Plan): { readonly names: readonly string[]; readonly types: readonly string[] } {
   const { hosts, sharded = {} } = plan;
-  const homes = hosts.filter(({ types }) => types.some((type) => sharded[type] !== undefined));
-  const types = Object.keys(sharded).filter((type) => homes.some((host) => host.types.includes(type)));
+  const isHome = (host: PlannedHost, type: string): boolean => host.types.includes(type) && hasRole(plan, host, type);
+  const homes = hosts.filter((host) => Object.keys(sharded).some((type) => isHome(host, type)));
+  const types = Object.keys(sharded).filter((type) => homes.some((host) => isHome(host, type)));
   return { names: hostNames({ ...plan, hosts: homes }), types };
 }
 
@@ -363,9 +365,12 @@ export const busyShard = fault<{ targets: Target[]; leaver: string; spreadMs: nu
     const spreadMs = lengths(chance, 5, 3_000);
     return times(chance, plan, 2, () => {
       const type = chance.pick(types);
-      const { shards } = plan.sharded![type]!;
-      const shard = chance.below(shards);
-      const ids = Array.from({ length: 400 }, (_, i) => `box-${i}`).filter((id) => shardOf(id, shards) === shard);
+      const rule = plan.sharded![type]!;
+      const drawn = chance.below(rule.shards);
+      const all = Array.from({ length: 400 }, (_, i) => `box-${i}`);
+      // Not every shard has actors, where the application says which it has.
+      const shard = all.some((id) => shardIn(rule, id) === drawn) ? drawn : shardIn(rule, all[0]!);
+      const ids = all.filter((id) => shardIn(rule, id) === shard);
       const from = callersOf(plan);
       const targets = Array.from({ length: 10 + chance.below(40) }, () => {
         return { from: chance.pick(from), type, id: chance.pick(ids.slice(0, 4)) };

@@ -1,0 +1,68 @@
+// A shard gets the home that the application's own strategy names, and nobody decides for it while it thinks, unless it takes too long. What it
+// has said of another shard, or to an earlier question, is no answer.
+import type { Advice } from "../observer.ts";
+import { Calm } from "./calm.ts";
+import type { CheckerKind } from "./checker.ts";
+import { shardKey } from "./looks.ts";
+
+/** How long a strategy may take, and some time for messages. */
+const PATIENCE_MS = 5_000;
+const IN_TIME_MS = 4_000;
+/** From one question to the next, if one waits for the other. */
+const NEXT_MS = 500;
+
+export const strategyFollowed: CheckerKind = {
+  name: "strategy followed",
+  rule: "in calm times a shard gets the home that the application's own strategy names in time, and no other",
+  make(stage, report) {
+    if (!Object.values(stage.plan.sharded ?? {}).some(({ strategy }) => typeof strategy === "object")) return {};
+    const calm = new Calm(stage);
+    /** By namespace and type: what was asked, the latest last. */
+    const asked = new Map<string, Advice[]>();
+    /** By shard: what was asked since it had a home noted. */
+    const open = new Map<string, Advice>();
+
+    /** Since when the leader may have waited: shards that are wanted while a strategy thinks are asked for afterwards. */
+    function waitsSince({ namespace, type, askedAt }: Advice): number {
+      let since = askedAt;
+      for (const other of (asked.get(`${namespace}/${type}`) ?? []).toReversed()) {
+        const until = Math.min(other.endedAt ?? Number.POSITIVE_INFINITY, other.askedAt + PATIENCE_MS);
+        if (other.askedAt < since && until >= since - NEXT_MS) since = other.askedAt;
+      }
+      return since;
+    }
+
+    stage.world.database.watchers.push({
+      notedHomes: (_station, _term, changes, isCurrent) => {
+        if (!isCurrent) return;
+        for (const { namespace, type, shard, incarnation } of changes) {
+          const key = shardKey(namespace, type, shard);
+          const advice = open.get(key);
+          if (advice === undefined || incarnation === undefined) continue;
+          open.delete(key);
+          const waitedMs = stage.now - waitsSince(advice);
+          if (waitedMs > IN_TIME_MS || !calm.isCalm(waitedMs)) continue;
+          if (advice.endedAt === undefined)
+            report(`${key} lives at ${incarnation}, and its strategy has not answered yet`);
+          else if (advice.said !== undefined && advice.said !== incarnation)
+            report(`${key} lives at ${incarnation}, and its strategy has said ${advice.said}`);
+        }
+      },
+    });
+    return {
+      started: calm.started,
+      gone: calm.gone,
+      slept: calm.slept,
+      told: (line) => calm.told(line),
+      stepped: calm.stepped,
+      adviceAsked(advice) {
+        const { namespace, type, shard } = advice;
+        if (shard === undefined) return;
+        const key = `${namespace}/${type}`;
+        const own = (asked.get(key) ?? []).filter(({ askedAt }) => stage.now - askedAt < PATIENCE_MS * 2);
+        asked.set(key, [...own, advice]);
+        open.set(shardKey(namespace, type, shard), advice);
+      },
+    };
+  },
+};

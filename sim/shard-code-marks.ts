@@ -1,0 +1,98 @@
+// Situations that a long run must reach where types of shards come with code of the application: strategies, ways from an id or a message to
+// a shard, and roles. See marks.ts.
+import { isLimpetError } from "../src/kernel/errors.ts";
+import type { ShardHomeChange } from "../src/ports/shards.ts";
+import { hasRole, isSharded, shardKey } from "./checkers/looks.ts";
+import type { Advice, Observer, Operation } from "./observer.ts";
+import type { Stage } from "./stage.ts";
+
+export const SHARD_CODE_MARKS = {
+  "shard: strategy followed": "a shard got the home that the application's own strategy had named",
+  "shard: strategy asked elsewhere": "two hosts were asked for the application's strategy, one after the other",
+  "shard: strategy failed": "the application's strategy threw, and the shard got a home all the same",
+  "shard: strategy late": "the application's strategy did not answer in time",
+  "shard: strategy answered too late": "the application's strategy answered when nobody waited for it any more",
+  "shard: strategy named nobody": "the application's strategy named a host that could not be a home",
+  "shard: strategy could not be asked": "no host that brings the strategy could be asked",
+  "shard: found by its own rule": "a call went the way that the application's own rule from id to shard says",
+  "shard: own rule failed": "a caller was told that the application's own rule has failed for its actor",
+  "shard: found without the class": "a host that has not the class called an actor whose shard only others can tell",
+  "shard: called by envelope": "a call was sent to a type as a whole, and the id was on the envelope",
+  "shard: called by what it carries": "a call was sent to a type as a whole, and the id was in the message",
+  "shard: message for nobody": "a caller was told that its message does not say for whom it is",
+  "shard: called from a host without the role": "a host that has the class and not its role called an actor of it",
+} as const satisfies Record<string, string>;
+
+type Mark = keyof typeof SHARD_CODE_MARKS;
+
+const BY_FAULT: Readonly<Record<string, Mark>> = {
+  threw: "shard: strategy failed",
+  late: "shard: strategy late",
+  "no such host": "shard: strategy named nobody",
+  "nobody to ask": "shard: strategy could not be asked",
+};
+
+/** Nobody waits longer for a strategy. */
+const PATIENCE_MS = 5_000;
+
+export class ShardCodeMarks implements Observer {
+  readonly #stage: Stage;
+  /** By shard: what a strategy has said last. */
+  readonly #said = new Map<string, string>();
+  /** By namespace and type: the number of the process that was asked last. */
+  readonly #asked = new Map<string, number>();
+
+  constructor(stage: Stage) {
+    this.#stage = stage;
+    if (stage.plan.sharded === undefined) return;
+    stage.world.database.watchers.push({ notedHomes: (_station, _term, changes) => this.#noted(changes) });
+  }
+
+  #reach(name: Mark): void {
+    this.#stage.mark(name);
+  }
+
+  #noted(changes: readonly ShardHomeChange[]): void {
+    for (const { namespace, type, shard, incarnation } of changes) {
+      const key = shardKey(namespace, type, shard);
+      if (incarnation === undefined || !this.#said.has(key)) continue;
+      if (this.#said.get(key) === incarnation) this.#reach("shard: strategy followed");
+      this.#said.delete(key);
+    }
+  }
+
+  adviceAsked({ namespace, type, process }: Advice): void {
+    const key = `${namespace}/${type}`;
+    const before = this.#asked.get(key);
+    if (before !== undefined && before !== process.number) this.#reach("shard: strategy asked elsewhere");
+    this.#asked.set(key, process.number);
+  }
+
+  adviceGiven({ namespace, type, shard, askedAt, said, process }: Advice): void {
+    if (!process.hasEnded && this.#stage.now - askedAt > PATIENCE_MS) this.#reach("shard: strategy answered too late");
+    if (shard !== undefined && said !== undefined) this.#said.set(shardKey(namespace, type, shard), said);
+  }
+
+  told({ event, fields }: Parameters<NonNullable<Observer["told"]>>[0]): void {
+    if (!event.startsWith("a strategy of shards could not be followed")) return;
+    const mark = BY_FAULT[String(fields?.fault)];
+    if (mark !== undefined) this.#reach(mark);
+  }
+
+  answered({ call, outcome }: Operation): void {
+    const { plan } = this.#stage;
+    if (outcome === undefined || !isSharded(plan, call.type)) return;
+    if ("error" in outcome) {
+      if (isLimpetError(outcome.error, "SHARD_INVALID")) this.#reach("shard: own rule failed");
+      if (isLimpetError(outcome.error, "ARGUMENT_INVALID")) this.#reach("shard: message for nobody");
+      return;
+    }
+    const { planned, types } = this.#stage.player(call.from);
+    const hasClass = types.includes(call.type);
+    if (call.how.region === "envelope") this.#reach("shard: called by envelope");
+    if (call.how.region === "carried" && hasClass) this.#reach("shard: called by what it carries");
+    if (hasClass && !hasRole(plan, planned, call.type)) this.#reach("shard: called from a host without the role");
+    if (plan.sharded![call.type]!.extractor === undefined) return;
+    this.#reach(hasClass ? "shard: found by its own rule" : "shard: found without the class");
+  }
+}

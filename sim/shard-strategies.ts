@@ -1,0 +1,142 @@
+// Strategies of shards that the application of a run brings: mostly they answer what they were asked, and some do in the chaos whatever code of
+// others may do. When everything is healed they are well.
+
+import type { Prng } from "../src/kernel/prng.ts";
+import type { ShardHostInfo, ShardMoveWish, ShardStrategy } from "../src/kernel/shard-strategy.ts";
+import type { Process } from "../src/world/process.ts";
+import type { Advice } from "./observer.ts";
+import type { OddAdvice, OwnStrategyPlan } from "./plan.ts";
+import type { Stage } from "./stage.ts";
+
+/** Nobody waits longer for an answer. */
+const TOO_LATE_MS = 5_100;
+const VERY_LATE_MS = 60_000;
+/** Of those that it meant before, how many it remembers. */
+const REMEMBERED = 20;
+
+type Box = { readonly process: Process | undefined };
+
+/** As one process has it. */
+export function ownStrategy(
+  stage: Stage,
+  box: Box,
+  namespace: string,
+  type: string,
+  plan: OwnStrategyPlan,
+): ShardStrategy {
+  const seen: string[] = [];
+
+  /** What it draws does not depend on who else was asked what. */
+  const chanceOf = (what: string): Prng => stage.chance.child(`strategy of ${type} ${what} ${stage.now}`);
+
+  function begin(shard: number | undefined, hosts: readonly ShardHostInfo[]): Advice {
+    for (const { incarnation } of hosts) if (!seen.includes(incarnation)) seen.push(incarnation);
+    if (seen.length > REMEMBERED) seen.splice(0, seen.length - REMEMBERED);
+    const process = box.process!;
+    const advice: Advice = {
+      ...{ process, namespace, type, shard, askedAt: stage.now, endedAt: undefined, said: undefined },
+    };
+    for (const one of stage.observers) one.adviceAsked?.(advice);
+    return advice;
+  }
+
+  function end(advice: Advice, said?: string): void {
+    Object.assign(advice, { endedAt: stage.now, said });
+    for (const one of stage.observers) one.adviceGiven?.(advice);
+  }
+
+  const oddly = (chance: Prng): OddAdvice | undefined =>
+    stage.isChaos && chance.chance(plan.oddly) ? chance.pick(plan.odd) : undefined;
+
+  async function think({ process }: Advice, odd: OddAdvice | undefined, chance: Prng): Promise<void> {
+    if (odd === "never") await new Promise(() => {});
+    const ms = odd === "late" ? chance.between(TOO_LATE_MS, VERY_LATE_MS) : chance.between(0, plan.thinksMs);
+    if (ms > 0) await new Promise<void>((go) => process.clock.after(ms, go));
+    if (odd === "throws") throw new Error("no idea");
+  }
+
+  /** Somebody that cannot be its home. */
+  async function wrong(odd: OddAdvice, hosts: readonly ShardHostInfo[], chance: Prng): Promise<unknown> {
+    const isThere = (incarnation: string): boolean => hosts.some((host) => host.incarnation === incarnation);
+    switch (odd) {
+      case "gone":
+        return seen.find((incarnation) => !isThere(incarnation)) ?? "gone";
+      case "unknown":
+        return "nobody";
+      case "elsewhere": {
+        const members = await stage.world.database.truth.coordination.members();
+        return members.find(({ incarnation }) => !isThere(incarnation))?.incarnation ?? "elsewhere";
+      }
+      case "nonsense":
+        return chance.pick([undefined, null, 7, {}, [], ""]);
+      default:
+        return undefined;
+    }
+  }
+
+  const strategy: ShardStrategy = {
+    async home(shard, hosts, asker) {
+      const chance = chanceOf(`home ${shard}`);
+      const advice = begin(shard, hosts);
+      const odd = oddly(chance);
+      try {
+        await think(advice, odd, chance);
+      } catch (error) {
+        end(advice);
+        throw error;
+      }
+      const bad = odd === undefined ? undefined : await wrong(odd, hosts, chance);
+      if (bad !== undefined || odd === "nonsense") {
+        end(advice);
+        return bad as string;
+      }
+      const meant = plan.way === "asker" && asker !== undefined ? asker : spread(shard, hosts);
+      end(advice, meant.incarnation);
+      return chance.pick([meant, meant.incarnation, meant.address]);
+    },
+  };
+  if (plan.way === "asker" && !plan.restless) return strategy;
+
+  async function moves(hosts: readonly ShardHostInfo[], moving: ReadonlySet<number>): Promise<ShardMoveWish[]> {
+    const chance = chanceOf("moves");
+    const advice = begin(undefined, hosts);
+    const odd = oddly(chance);
+    try {
+      await think(advice, odd, chance);
+    } finally {
+      end(advice);
+    }
+    const shards = hosts.flatMap((host) => host.shards.map((shard) => ({ shard, host })));
+    if (odd !== undefined) return (await oddMoves(odd, shards, hosts, chance)) as ShardMoveWish[];
+    if (plan.restless && stage.isChaos) {
+      const some = chance.shuffle(shards).slice(0, chance.below(4));
+      return some.map(({ shard }) => ({ shard, to: chance.chance(0.4) ? undefined : chance.pick(hosts) }));
+    }
+    if (plan.way === "asker") return [];
+    const misplaced = shards.filter(({ shard, host }) => !moving.has(shard) && spread(shard, hosts) !== host);
+    return misplaced.map(({ shard }) => ({ shard, to: chance.chance(0.5) ? undefined : spread(shard, hosts) }));
+  }
+
+  async function oddMoves(
+    odd: OddAdvice,
+    shards: readonly { readonly shard: number; readonly host: ShardHostInfo }[],
+    hosts: readonly ShardHostInfo[],
+    chance: Prng,
+  ): Promise<unknown> {
+    if (odd === "nonsense")
+      return chance.pick<unknown>([undefined, 7, "all", [null, { shard: -1 }, { shard: "1" }, {}]]);
+    if (odd === "all") return shards.map(({ shard }) => ({ shard }));
+    const some = chance.shuffle(shards).slice(0, 1 + chance.below(3));
+    if (odd === "twice") return some.flatMap(({ shard }) => hosts.slice(0, 2).map((to) => ({ shard, to })));
+    const to = await wrong(odd, hosts, chance);
+    return some.map(({ shard }) => ({ shard, to: to ?? chance.pick(hosts) }));
+  }
+
+  return { ...strategy, moves };
+}
+
+/** The same for everybody who is asked. */
+function spread(shard: number, hosts: readonly ShardHostInfo[]): ShardHostInfo {
+  const sorted = [...hosts].sort((a, b) => (a.address < b.address ? -1 : 1));
+  return sorted[shard % sorted.length]!;
+}
