@@ -328,7 +328,7 @@ export interface Workflows {
   forgetWorker(namespace: string, worker: string): Promise<boolean>;
   /**
    * Whatever that worker had is anybody's: tasks that are leased to it are ready at once, at the attempt they are at, as if their leases
-   * had run out; and nothing is kept for it. How many were leased. It looks at all open runs, in small steps.
+   * had run out; and its affinity is over. How many were leased. It looks at all open runs, in small steps.
    */
   releaseWorker(namespace: string, worker: string): Promise<number>;
   workers(namespace: string): Promise<StoredWorker[]>;

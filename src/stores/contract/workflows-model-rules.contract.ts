@@ -232,7 +232,8 @@ export class WorkflowModel {
   release(worker: string): number {
     let released = 0;
     for (const { task } of this.#runs) {
-      if (task?.sticky?.worker === worker) task.sticky = undefined;
+      const { sticky } = task ?? {};
+      if (sticky?.worker === worker) task!.sticky = { worker, until: Math.min(sticky.until, this.clock) };
       if (task?.state !== "leased" || task.worker !== worker) continue;
       Object.assign(task, { state: "ready", at: this.clock, token: undefined, worker: undefined });
       released++;

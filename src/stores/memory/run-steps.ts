@@ -130,8 +130,8 @@ export class RunSteps {
   releaseWorker(namespace: string, worker: string): number {
     let released = 0;
     for (const { task } of this.#runs.all(namespace)) {
-      if (task?.stickyWorker === worker) {
-        this.#move(task, () => Object.assign(task, { stickyWorker: undefined, stickyUntil: 0 }));
+      if (task?.stickyWorker === worker && task.stickyUntil > this.#now()) {
+        this.#move(task, () => Object.assign(task, { stickyUntil: this.#now() }));
         this.news.add(namespace);
       }
       if (task?.state !== "leased" || task.worker !== worker) continue;

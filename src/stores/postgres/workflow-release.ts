@@ -11,7 +11,7 @@ const LOOKED_AT = 10_000;
 
 /** What is leased to the worker, and what is kept for it. */
 const isHeld = (row: string, state = `${row}.state`) => `(${state} = ${LEASED} AND ${row}.worker = $2)`;
-const isKept = (row: string) => `(${row}.sticky = $2)`;
+const isKept = (row: string) => `(${row}.sticky = $2 AND ${row}.sticky_until > (SELECT now FROM clock))`;
 
 /**
  * `$3` the last task that was looked at before. The rows are found without locks; those that matter are looked at again with them. The
@@ -23,7 +23,7 @@ export const releaseTasks = (schema: string): Statement => ({
     WITH clock AS MATERIALIZED (
       SELECT ${MILLIS} AS now
     ), looked AS MATERIALIZED (
-      SELECT t.ref, t.namespace, t.state, t.worker, t.sticky FROM ${schema}.workflow_tasks t
+      SELECT t.ref, t.namespace, t.state, t.worker, t.sticky, t.sticky_until FROM ${schema}.workflow_tasks t
       WHERE t.ref > $3::bigint ORDER BY t.ref LIMIT ${LOOKED_AT}
     ), mine AS MATERIALIZED (
       SELECT t.ref, ${isHeld("t", STATE_OF_KEY)} AS is_held FROM ${schema}.workflow_tasks t
@@ -36,8 +36,7 @@ export const releaseTasks = (schema: string): Statement => ({
           at = CASE WHEN ${isHeld("t")} THEN (SELECT now FROM clock) ELSE t.at END,
           leased_until = CASE WHEN ${isHeld("t")} THEN 0 ELSE t.leased_until END,
           token = CASE WHEN ${isHeld("t")} THEN NULL ELSE t.token END,
-          sticky = CASE WHEN ${isKept("t")} THEN '' ELSE t.sticky END,
-          sticky_until = CASE WHEN ${isKept("t")} THEN 0 ELSE t.sticky_until END
+          sticky_until = CASE WHEN ${isKept("t")} THEN (SELECT now FROM clock) ELSE t.sticky_until END
       WHERE t.ref = ANY (ARRAY(SELECT m.ref FROM mine m))
     )
     SELECT (SELECT count(*) FROM mine m WHERE m.is_held), (SELECT count(*) FROM looked), (SELECT max(l.ref) FROM looked l)`,

@@ -25,7 +25,7 @@ export class WorkflowRelease {
        WHERE ${inRange} AND state = ${LEASED} AND worker = ?4`,
     );
     this.#letGo = db.prepare(
-      `UPDATE workflow_tasks SET sticky_worker = NULL, sticky_until = NULL WHERE ${inRange} AND sticky_worker = ?4`,
+      `UPDATE workflow_tasks SET sticky_until = ?5 WHERE ${inRange} AND sticky_worker = ?4 AND sticky_until > ?5`,
     );
   }
 
@@ -35,7 +35,7 @@ export class WorkflowRelease {
     if (last === null) return { released: 0, changed: 0, after: undefined };
     const range = [after, last, namespace, worker] as const;
     const released = Number(this.#release.run(...range, now).changes);
-    const changed = released + Number(this.#letGo.run(...range).changes);
+    const changed = released + Number(this.#letGo.run(...range, now).changes);
     return { released, changed, after: looked < LOOKED_AT ? undefined : last };
   }
 }

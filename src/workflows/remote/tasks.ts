@@ -90,12 +90,9 @@ interface Held {
 const TAKE = 500;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 5 * 60_000;
-/** Leases that are remembered, so that those of a worker that leaves can be given back at once. */
-const MOST_LEASES = 10_000;
 
 export class RemoteTasks {
   readonly #world: TasksWorld;
-  readonly #leases = new Map<string, { readonly worker: string; readonly ref: number; readonly token: string }>();
 
   constructor(world: TasksWorld) {
     this.#world = world;
@@ -144,11 +141,6 @@ export class RemoteTasks {
   #handOut(task: ClaimedTask, stored: StoredRun, run: RemoteRun, worker: RemoteWorker): WorkflowTask {
     const { ref, token, attempt, mode } = task;
     const id = `${ref}.${token}`;
-    this.#leases.set(id, { worker: worker.id, ref, token });
-    for (const oldest of this.#leases.keys()) {
-      if (this.#leases.size <= MOST_LEASES) break;
-      this.#leases.delete(oldest);
-    }
     const leaseUntil = this.#world.now() + this.#world.leaseMs;
     return {
       ...{ id, run, last: run.last, seen: run.seen, attempt, mode, worker: worker.id, leaseUntil, stored },
@@ -213,7 +205,6 @@ export class RemoteTasks {
       const [outcome] = await store.append([append]);
       if (outcome!.kind === "done") {
         this.#world.written(append, outcome!);
-        if (append.fate.kind !== "keep") this.#leases.delete(`${append.ref}.${append.token}`);
         return true;
       }
     } catch (error) {
@@ -310,14 +301,12 @@ export class RemoteTasks {
     const isAskedToEnd = inbox.some(({ data }) => /Cancel|Terminate/.test(readMessage(data).message.kind));
     const pauseMs = isAskedToEnd ? 0 : pauseAfter(task.attempt);
     const [isDone] = await store.giveBack([{ ref, token, pauseMs, problem }]);
-    this.#leases.delete(holder.taskId);
     if (isDone !== true) throw notLeased(holder.taskId);
   }
 
   /** Nobody reads the answer that it was in. */
   async giveBack({ id }: WorkflowTask): Promise<void> {
     const { ref, token } = this.#parse(id);
-    this.#leases.delete(id);
     await this.#world.store.giveBack([{ ref, token, pauseMs: 0, problem: undefined }]);
   }
 
@@ -331,15 +320,6 @@ export class RemoteTasks {
 
   async runOf(holder: TaskHolder): Promise<RemoteRun> {
     return (await this.#held(holder)).run;
-  }
-
-  /** Tasks that a worker had, as far as they were handed out here. How many they were. */
-  async release(worker: string): Promise<number> {
-    const mine = [...this.#leases].filter(([, lease]) => lease.worker === worker);
-    for (const [id] of mine) this.#leases.delete(id);
-    const returns = mine.map(([, { ref, token }]) => ({ ref, token, pauseMs: 0, problem: undefined }));
-    const counted = returns.length === 0 ? [] : await this.#world.store.giveBack(returns);
-    return counted.filter(Boolean).length;
   }
 
   #parse(taskId: string): { readonly ref: number; readonly token: string } {

@@ -43,8 +43,8 @@ export class RemoteWorkers {
     this.#world = world;
   }
 
-  /** Registers it, or changes what is known of it. The one that had the id before, if it is another process. */
-  async register(told: ToldWorker): Promise<{ readonly worker: RemoteWorker; readonly isReplaced: boolean }> {
+  /** Registers it, or changes what is known of it. What another process had under that id is anybody's, before this one has anything. */
+  async register(told: ToldWorker): Promise<RemoteWorker> {
     const before = (await this.rows()).find(({ worker }) => worker === told.id);
     const old = before === undefined ? undefined : readWorker(before);
     const isLive = before !== undefined && before.seenAt + STALE_MS > this.#world.now();
@@ -52,13 +52,13 @@ export class RemoteWorkers {
       throw new Refused(409, "worker_id_in_use", `worker id ${told.id} is that of a worker of this system`);
     }
     if (old !== undefined && isLive) checkFingerprints(old, told);
-    const isReplaced = old !== undefined && isOtherProcess(old, told);
-    const isNew = old === undefined || isReplaced || !isSameCode(old, told);
-    const since = isNew ? this.#world.now() : old.since;
+    const isReplaced = old !== undefined && (isOtherProcess(old, told) || !isSameCode(old, told));
+    if (isReplaced) await this.#release(told.id);
+    const since = old === undefined || isReplaced ? this.#world.now() : old.since;
     const worker = { ...told, since, isDraining: await this.isDrained(told.queue, told.build) };
     this.#untold.delete(worker.id);
     await this.#write(worker);
-    return { worker, isReplaced };
+    return worker;
   }
 
   /** Throws when nobody has registered under that id. */
@@ -123,11 +123,20 @@ export class RemoteWorkers {
     this.#known.set(worker.id, { worker: told, at: clock.monotonic() });
   }
 
-  async forget(id: string): Promise<boolean> {
+  /** Its tasks, wherever they were handed out, and what is kept for it, are for whoever asks next. How many tasks it had. */
+  #release(id: string): Promise<number> {
+    return this.#world.store.releaseWorker(this.#world.namespace, id);
+  }
+
+  /** It is gone. How many tasks it had; undefined: it was not there. */
+  async forget(id: string): Promise<number | undefined> {
+    const row = (await this.rows()).find(({ worker }) => worker === id);
     this.#known.delete(id);
     this.#untold.delete(id);
-    if (id.startsWith(DRAIN_MARK)) return false;
-    return this.#world.store.forgetWorker(this.#world.namespace, id);
+    if (row === undefined) return undefined;
+    await this.#world.store.forgetWorker(this.#world.namespace, id);
+    // One of our own processes gives back what it has itself, or is not gone at all.
+    return readWorker(row) === undefined ? 0 : this.#release(id);
   }
 
   /** Workers of all kinds, without the marks of drained builds. */

@@ -40,6 +40,79 @@ it("a task that one host has handed out is completed at another, and its activit
   assert.equal(await a.app.workflows.get("o-1").result(), "done");
 });
 
+const WAIT = { type: "open_condition_wait", condition_key: "k", condition_definition_fingerprint: "f" };
+const KEEPS = { sticky_cache_enabled: true, sticky_cache_capacity: 100 };
+
+/** One task that host `a` has handed out to `w1`, and one of a run that `w1` has in memory; `w2` is there, and gets neither. */
+async function leavesWork(a: Api, b: Api): Promise<Json> {
+  await a.worker("w1", { ...KEEPS, process_metrics: { process_id: 1, host: "h" } });
+  await a.start("warm");
+  await a.complete(await a.task("w1"), [WAIT]);
+  await a.start("held");
+  const held = await a.task("w1");
+  await a.post("/workflows/warm/signal/go");
+  await b.worker("w2", KEEPS);
+  assert.equal((await b.poll("w2", "workflow", { timeout_seconds: 0 })).body.task, null);
+  return held;
+}
+
+for (const [what, happens] of [
+  [
+    "is replaced by another process",
+    async (b: Api) => {
+      const again = { ...KEEPS, process_metrics: { process_id: 2, host: "h" } };
+      assert.equal((await b.worker("w1", again)).status, 201);
+    },
+  ],
+  [
+    "comes back with other code",
+    async (b: Api) => {
+      const again = { ...KEEPS, build_id: "b2", process_metrics: { process_id: 1, host: "h" } };
+      assert.equal((await b.worker("w1", again)).status, 201);
+    },
+  ],
+  [
+    "leaves",
+    async (b: Api) => {
+      const { body } = await b.send("DELETE", "/worker/registrations/w1");
+      assert.equal(body.recovered_workflow_task_count, 1);
+    },
+  ],
+  [
+    "is removed by an operator",
+    async (b: Api) => {
+      const { body } = await b.send("DELETE", "/workers/w1");
+      assert.equal(body.recovered_workflow_task_count, 1);
+    },
+  ],
+] as [string, (b: Api) => Promise<void>][]) {
+  it(`what a worker has from one host is for others at once when it ${what} at another host`, async (t) => {
+    const store = new MemoryStore();
+    const [a, b] = [await openHost(t, store), await openHost(t, store)];
+    const held = await leavesWork(a, b);
+    await happens(b);
+    const tasks = [await b.task("w2"), await a.task("w2")];
+    const told = tasks.map((task) => [task.workflow_id, task.workflow_task_attempt, task.sticky_replay_mode]);
+    assert.deepEqual(told.sort(), [
+      ["held", 2, "cold_replay"],
+      ["warm", 1, "forced_cold_replay"],
+    ]);
+    // Whatever the process before still says of it counts no more.
+    assert.equal((await a.complete(held, [WAIT])).status, 409);
+    for (const task of tasks) assert.equal((await a.complete(task, [WAIT])).status, 200);
+  });
+}
+
+it("a worker that registers again as it is keeps what it has", async (t) => {
+  const store = new MemoryStore();
+  const [a, b] = [await openHost(t, store), await openHost(t, store)];
+  const held = await leavesWork(a, b);
+  await b.worker("w1", { ...KEEPS, process_metrics: { process_id: 1, host: "h" } });
+  assert.equal((await b.poll("w2", "workflow", { timeout_seconds: 0 })).body.task, null);
+  assert.equal((await b.complete(held, [WAIT])).status, 200);
+  assert.equal((await b.task("w1")).sticky_replay_mode, "sticky_hit_expected");
+});
+
 const SCRIPT: Scripted = {
   *run([id]) {
     const paid = yield { type: "schedule_activity", activity_type: "charge", arguments: envelope([id]) };

@@ -57,9 +57,9 @@ async function findWorker({ plane, names }: ApiCall): Promise<StoredWorker> {
 
 export async function removeWorker(call: ApiCall): Promise<ApiAnswer> {
   const { worker } = await findWorker(call);
-  const recovered = await call.plane.tasks.release(worker);
-  await call.plane.workers.forget(worker);
-  return ok({ worker_id: worker, outcome: "deregistered", recovered_workflow_task_count: recovered });
+  const recovered = await call.plane.workers.forget(worker);
+  call.plane.nudge();
+  return ok({ worker_id: worker, outcome: "deregistered", recovered_workflow_task_count: recovered ?? 0 });
 }
 
 // ——— Builds.

@@ -19,9 +19,7 @@ const LONGEST_FINGERPRINT = 1_000;
 
 export async function register({ plane, fields, minor }: ApiCall): Promise<ApiAnswer> {
   const told = parseWorker(fields, minor, () => plane.world.random.id());
-  const { worker, isReplaced } = await plane.workers.register(told);
-  // What the process before had in hand is for somebody else, at once.
-  if (isReplaced) await plane.tasks.release(worker.id);
+  const worker = await plane.workers.register(told);
   plane.world.serve();
   plane.nudge();
   return created({
@@ -182,8 +180,8 @@ export function cacheNumbers(told: Fields | undefined): Partial<CacheNumbers> {
 
 export async function deregister({ plane, names }: ApiCall): Promise<ApiAnswer> {
   const id = names[0]!;
-  const recovered = await plane.tasks.release(id);
-  if (!(await plane.workers.forget(id))) {
+  const recovered = await plane.workers.forget(id);
+  if (recovered === undefined) {
     throw new Refused(404, "worker_not_found", `there is no worker ${id}`, { worker_id: id });
   }
   plane.nudge();
