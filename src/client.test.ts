@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
 import fc from "fast-check";
 import { Actor } from "./actors/actor.ts";
+import { sharded } from "./actors/sharded-options.ts";
 import { connect, isLimpetError, LimpetError } from "./client.ts";
 import { LIMITS } from "./kernel/limits.ts";
 import { nameProblem } from "./kernel/names.ts";
@@ -16,6 +17,16 @@ class Cart extends Actor<{ items: string[] }> {
   }
   async echo<T>(value: T): Promise<T> {
     return value;
+  }
+}
+
+class Counter extends Actor<{ count: number }> {
+  static options = { placement: sharded({ messageId: (message) => message.counter }) };
+  add(message: { counter: string; by: number }, times = 1): number {
+    return message.by * times;
+  }
+  read(): number {
+    return 0;
   }
 }
 
@@ -56,6 +67,34 @@ test("a class types the calls and names the type; so does a name with the class 
   // @ts-expect-error: hooks are not called from outside.
   const hook = () => client.actor(Cart, "alice").onActivate();
   assert.equal([wrong, missing, hook].length, 3);
+});
+
+test("a message finds its actor by the extractor of the class, or in an envelope", async (t) => {
+  const { client, host } = await open(t, { add: ({ args }) => (args[0] as { by: number }).by, read: () => 7 });
+  const region = client.region(Counter);
+  const count: number = await region.add({ counter: "a", by: 2 });
+  assert.equal(count, 2);
+  assert.equal(await region.add({ id: "b", message: { counter: "a", by: 3 } }, 2), 3);
+  assert.equal(await client.region<Counter>("Counter", { timeout: "5s" }).read({ id: "c" }), 7);
+  assert.deepEqual(
+    host.calls.map(({ type, id, method, args }) => [type, id, method, ...args]),
+    [
+      ["Counter", "a", "add", { counter: "a", by: 2 }],
+      ["Counter", "b", "add", { counter: "a", by: 3 }, 2],
+      ["Counter", "c", "read"],
+    ],
+  );
+  const unaddressed = { by: 2 } as never;
+  await assert.rejects(region.add(unaddressed), codeOf("ARGUMENT_INVALID"));
+  await assert.rejects(client.region<Counter>("Counter").add({ counter: "a", by: 2 }), codeOf("ARGUMENT_INVALID"));
+  await assert.rejects(region.read({ id: "a/b" }), codeOf("NAME_INVALID"));
+  assert.equal(String(region), "region of Counter");
+  assert.equal(host.calls.length, 3);
+  // @ts-expect-error: something is missing from the message.
+  const wrong = () => region.add({ counter: "a" });
+  assert.equal(typeof wrong, "function");
+  await client.close();
+  await assert.rejects(region.read({ id: "a" }), codeOf("STOPPING"));
 });
 
 test("values beyond JSON survive both ways", async (t) => {

@@ -1,5 +1,6 @@
 // What `import … from "limpet/client"` gives: calling actors from a process that hosts none, over HTTP through any host, or
 // straight at the hosts that own them.
+import { addressed, messageIdOf, type Region } from "./actors/message-id.ts";
 import type { ActorClass, AnyActor, CallSettings, Remote } from "./actors/remote.ts";
 import { addressProblem, keyProblem } from "./config/places.ts";
 import { type Duration, parseDuration } from "./kernel/durations.ts";
@@ -9,6 +10,7 @@ import type { ClusterClient } from "./nodes/cluster-client.ts";
 import { callOverHttp, type RemoteCall } from "./wire/http/remote-call.ts";
 import { ServerList } from "./wire/http/server-list.ts";
 
+export type { Envelope, Region } from "./actors/message-id.ts";
 export type { ActorClass, CallSettings, Remote } from "./actors/remote.ts";
 export type { Duration } from "./kernel/durations.ts";
 export type { ErrorCode, Verdict } from "./kernel/errors.ts";
@@ -43,6 +45,12 @@ export interface Client extends AsyncDisposable {
   /** An actor by its class, which types the calls, or by the name of its type. */
   actor<A extends AnyActor>(type: ActorClass<A>, id: string, settings?: CallSettings): Remote<A>;
   actor<A extends AnyActor = never>(type: string, id: string, settings?: CallSettings): Remote<A>;
+  /**
+   * All actors of a class: each call goes to the one that its message names, by the `messageId` of the class or in an envelope. By the name
+   * of the type alone, messages are envelopes.
+   */
+  region<A extends AnyActor>(type: ActorClass<A>, settings?: CallSettings): Region<A>;
+  region<A extends AnyActor = never>(type: string, settings?: CallSettings): Region<A>;
   /** Refuses new calls and resolves when those under way have ended. */
   close(): Promise<void>;
 }
@@ -110,19 +118,33 @@ class CallingClient implements Client {
   }
 
   actor(of: ActorClass | string, id: string, settings: CallSettings = {}): never {
-    const type = typeof of === "string" ? of : (of.options?.name ?? of.name);
-    checkType(type);
+    const type = typeName(of);
     checkId(id);
+    const sending = this.#sending(type, settings);
+    return handle(`${type}/${id}`, async (method, args) => sending(id, method, args)) as never;
+  }
+
+  region(of: ActorClass | string, settings: CallSettings = {}): never {
+    const type = typeName(of);
+    const own = messageIdOf({ types: new Map() }, type, of);
+    const sending = this.#sending(type, settings);
+    const send: Send = async (method, message) => {
+      const { id, args } = addressed(type, method, message, own);
+      return sending(id, method, args);
+    };
+    return handle(`region of ${type}`, send) as never;
+  }
+
+  #sending(type: string, settings: CallSettings): (id: string, ...call: Parameters<Send>) => Promise<unknown> {
     const { signal } = settings;
     const timeoutMs = settings.timeout === undefined ? this.#timeoutMs : parseTimeout(settings.timeout);
-    const send: Send = async (method, args) => {
+    return async (id, method, args) => {
       if (this.#closed) throw new LimpetError("STOPPING", "this client is closed");
       checkMethod(method);
       const call = this.#transport.call({ type, id, method, args, timeoutMs, signal });
       this.#underWay.add(call);
       return call.finally(() => this.#underWay.delete(call));
     };
-    return handle(`${type}/${id}`, send) as never;
   }
 
   async close(): Promise<void> {
@@ -134,6 +156,12 @@ class CallingClient implements Client {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
+}
+
+function typeName(of: ActorClass | string): string {
+  const type = typeof of === "string" ? of : (of?.options?.name ?? of?.name);
+  checkType(type);
+  return type;
 }
 
 function handle(label: string, send: Send): object {
