@@ -43,9 +43,10 @@ describe("hosts of a type", () => {
     const shards = new TypeShards(SETTINGS, homes, 0);
     shards.setRegions([host("a"), host("b")], 0);
     const all = homes.map(([shard]) => ({ shard, to: "b" }));
-    assert.equal(shards.proposed(all, 0).length, 1);
+    shards.adopt({ ...SETTINGS, movesAtOnce: 0 });
+    assert.equal(shards.proposed(all, 0).length, 0);
     shards.adopt({ ...SETTINGS, movesAtOnce: 3 });
-    assert.equal(shards.proposed(all, 0).length, 2);
+    assert.equal(shards.proposed(all, 0).length, 1);
   });
 });
 

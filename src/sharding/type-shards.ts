@@ -11,6 +11,7 @@
 // A home counts until it has let go, has left, or is lost and its lease is over. So nobody is told of a new one while the one before may
 // run actors. What is not answered, because a leader is gone, is asked of the next; it knows the homes and begins moves anew.
 // Pure. A driver tells hosts, asks the strategy and writes.
+import { Balancing } from "./balancing.ts";
 import type { MoveReason, MoveUnderWay, ShardEffect, ShardHost, ShardPhase, ShardSettings } from "./shard-effects.ts";
 import { type Move, newest, type Region } from "./strategy.ts";
 
@@ -36,13 +37,6 @@ interface Busy {
   lost: { readonly from: string; readonly askedAt: number } | undefined;
 }
 
-/** After hosts came or went it is soon looked whether shards should move; others may come or go in the same moment. */
-const SOON_MS = 500;
-/** While a strategy has more to move, its rounds follow each other. */
-const NEXT_ROUND_MS = 25;
-/** So many at most. One that never comes to an end, moving to and fro, then has to wait like any other. */
-const ROUNDS_IN_A_ROW = 200;
-
 export class TypeShards {
   #settings: ShardSettings;
   readonly #homes = new Map<number, string>();
@@ -55,26 +49,24 @@ export class TypeShards {
   readonly #leaving = new Set<string>();
   /** Those whose host was lost, and who that was, until they have another one. */
   readonly #lost = new Map<number, string>();
+  readonly #balancing: Balancing;
   #lastMove = 0;
-  #lookAt: number;
-  #isPaused = false;
-  #isProposing = false;
-  #roundsInARow = 0;
 
   /** `homes`: what the leader before left behind. */
   constructor(settings: ShardSettings, homes: Iterable<readonly [number, string]>, now: number) {
     this.#settings = settings;
     for (const [shard, host] of homes) this.#homes.set(shard, host);
-    this.#lookAt = now + settings.rebalanceMs;
+    this.#balancing = new Balancing(settings, now);
   }
 
   /** What its hosts say of the type has changed. */
   adopt(settings: ShardSettings): void {
     this.#settings = settings;
+    this.#balancing.adopt(settings);
   }
 
   get deadline(): number {
-    let first = this.#lookAt;
+    let first = this.#balancing.deadline;
     for (const { until } of this.#timed.values()) if (until < first) first = until;
     return first;
   }
@@ -99,7 +91,7 @@ export class TypeShards {
   }
 
   get isPaused(): boolean {
-    return this.#isPaused;
+    return this.#balancing.isPaused;
   }
 
   /** Those that are on their way, for people. */
@@ -114,7 +106,7 @@ export class TypeShards {
 
   /** What somebody has said may have changed: the strategy is asked soon. */
   lookSoon(now: number): void {
-    this.#lookAt = Math.min(this.#lookAt, now);
+    this.#balancing.lookSoon(now);
   }
 
   /** As strategies see it: shards that move are counted where they will be. */
@@ -138,7 +130,7 @@ export class TypeShards {
     for (const incarnation of this.#regions.keys()) this.#leaving.delete(incarnation);
     for (const incarnation of before.keys()) if (!this.#regions.has(incarnation)) this.#leaving.add(incarnation);
     for (const incarnation of leaving) if (!this.#regions.has(incarnation)) this.#leaving.add(incarnation);
-    this.#lookAt = Math.min(this.#lookAt, now + SOON_MS);
+    this.#balancing.hostsChanged(now);
     const effects: ShardEffect[] = [];
     // What could not be placed for want of hosts can be now.
     for (const [shard, busy] of this.#busy) if (busy.phase === "choosing") this.#choose(shard, busy, now, effects);
@@ -232,6 +224,7 @@ export class TypeShards {
     effects.push({ kind: "save", shard, host: undefined });
     this.#moved(shard, move, undefined, now, effects);
     this.#handOver(now, effects);
+    this.#beginMoves(now, effects);
   }
 
   /** What the strategy says; undefined: nothing that can be followed. */
@@ -283,6 +276,7 @@ export class TypeShards {
     }
     this.#lost.delete(shard);
     this.#handOver(now, effects);
+    this.#beginMoves(now, effects);
     return effects;
   }
 
@@ -295,8 +289,7 @@ export class TypeShards {
   ): void {
     const { reason, from, startedAt, forced } = move;
     effects.push({ kind: "moved", shard, from, to, reason, tookMs: now - startedAt, wasForced: forced });
-    const isRoundOver = reason === "balance" && this.#busyMoves() === 0;
-    if (isRoundOver && this.#roundsInARow < ROUNDS_IN_A_ROW) this.#lookAt = Math.min(this.#lookAt, now + NEXT_ROUND_MS);
+    if (reason === "balance") this.#balancing.ended(this.#busyMoves(), now);
   }
 
   /** It has no home any more. Whoever waits for it waits for the next one; if nobody does it gets one when it is asked for. */
@@ -314,14 +307,21 @@ export class TypeShards {
 
   // ——— Moving.
 
-  /** What the strategy would have moved, checked; as many of them as may. */
+  /** What the strategy would have moved, checked. The first of them begin now, the others one after the other. */
   proposed(moves: readonly Move[], now: number): ShardEffect[] {
-    this.#isProposing = false;
+    this.#balancing.plan(moves);
     const effects: ShardEffect[] = [];
-    if (this.#isPaused) return effects;
-    for (const { shard, to } of moves) this.#move(shard, to, "balance", now, effects);
-    this.#roundsInARow = effects.length > 0 ? this.#roundsInARow + 1 : 0;
+    this.#beginMoves(now, effects);
     return effects;
+  }
+
+  #beginMoves(now: number, effects: ShardEffect[]): void {
+    const begun = this.#balancing.begin(this.#busyMoves(), now);
+    for (const { shard, to } of begun) {
+      if (to === undefined || this.#regions.has(to)) this.#move(shard, to, "balance", now, effects);
+    }
+    // None of them could, or they were the last ones and are over.
+    if (begun.length > 0 && this.#busyMoves() === 0) this.#balancing.ended(0, now);
   }
 
   /** Somebody wants it to live there. False: it has no home, moves already, or is there. */
@@ -331,8 +331,7 @@ export class TypeShards {
   }
 
   pause(isPaused: boolean, now: number): void {
-    this.#isPaused = isPaused;
-    if (!isPaused) this.#lookAt = Math.min(this.#lookAt, now);
+    this.#balancing.pause(isPaused, now);
   }
 
   #move(shard: number, to: string | undefined, reason: MoveReason, now: number, effects: ShardEffect[]): boolean {
@@ -417,14 +416,11 @@ export class TypeShards {
       busy.waiting.clear();
       this.#gathered(shard, busy, effects);
     }
-    if (now >= this.#lookAt) {
-      this.#lookAt = now + this.#settings.rebalanceMs;
+    if (this.#balancing.isDue(now)) {
       this.#handOver(now, effects);
-      if (!this.#isPaused && !this.#isProposing && this.#regions.size > 1 && this.#homes.size > 0) {
-        this.#isProposing = true;
-        effects.push({ kind: "propose" });
-      }
+      if (this.#regions.size > 1 && this.#homes.size > 0 && this.#balancing.ask()) effects.push({ kind: "propose" });
     }
+    this.#beginMoves(now, effects);
     return effects;
   }
 }
