@@ -205,4 +205,29 @@ describe("statements of workflows", () => {
     // Indexes are a level higher, and the first of a lane lie further apart.
     assert.ok(among < 3 * alone, `${among} pages instead of ${alone}`);
   });
+
+  test("what is bound too late, when somebody else has the task by now, is left alone", async () => {
+    await truncate();
+    await fill("Late", 3);
+    await client.query(
+      "UPDATE limpet.workflow_tasks SET state = 2, token = CASE WHEN ref % 2 = 0 THEN 'mine' ELSE 'theirs' END",
+    );
+    const read = async () => {
+      const { rows } = await client.query(
+        `SELECT t.token, t.pool, r.build FROM limpet.workflow_tasks t JOIN limpet.workflow_runs r USING (ref) ORDER BY t.ref`,
+      );
+      return rows as { token: string; pool: string; build: string | null }[];
+    };
+    const before = await read();
+    const { rows } = await client.query("SELECT ref FROM limpet.workflow_tasks ORDER BY ref");
+    const refs = rows.map(({ ref }) => ref as string);
+    const [pools, builds] = [refs.map((_, i) => i), refs.map((_, i) => `b${i}`)];
+    await client.query(bindRuns(SCHEMA).text, [refs, pools, builds, "mine"]);
+    const expected = before.map((row, i) => (row.token === "mine" ? { ...row, pool: `${i}`, build: `b${i}` } : row));
+    assert.deepEqual(
+      (await read()).map(({ token, pool, build }) => ({ token, pool: `${pool}`, build })),
+      expected.map(({ token, pool, build }) => ({ token, pool: `${pool}`, build })),
+    );
+    assert.ok(expected.some(({ build }) => build !== null) && expected.some(({ build }) => build === null));
+  });
 });
