@@ -14,6 +14,12 @@ const VERY_LATE_MS = 60_000;
 /** Of those that it meant before, how many it remembers. */
 const REMEMBERED = 20;
 
+/** Long enough for what somebody else says too late to be there first. */
+const MEANWHILE_MS = 500;
+
+/** Those that answer when it is asked for another home, by run, namespace and type: the worst moment there is. */
+const biding = new WeakMap<Stage, Map<string, { readonly askedAt: number; readonly go: () => void }[]>>();
+
 type Box = { readonly process: Process | undefined };
 
 /** As one process has it. */
@@ -48,11 +54,40 @@ export function ownStrategy(
   const oddly = (chance: Prng): OddAdvice | undefined =>
     stage.isChaos && chance.chance(plan.oddly) ? chance.pick(plan.odd) : undefined;
 
-  async function think({ process }: Advice, odd: OddAdvice | undefined, chance: Prng): Promise<void> {
+  async function think({ process, shard }: Advice, odd: OddAdvice | undefined, chance: Prng): Promise<void> {
+    const after = (ms: number): Promise<void> => new Promise((go) => void process.clock.after(ms, go));
+    const isPressed = shard !== undefined && letGo();
     if (odd === "never") await new Promise(() => {});
-    const ms = odd === "late" ? chance.between(TOO_LATE_MS, VERY_LATE_MS) : chance.between(0, plan.thinksMs);
-    if (ms > 0) await new Promise<void>((go) => process.clock.after(ms, go));
+    if (odd === "late") {
+      if (chance.chance(0.5)) await after(chance.between(TOO_LATE_MS, VERY_LATE_MS));
+      else await new Promise<void>((go) => bide(go));
+      return;
+    }
+    const ms = Math.max(chance.between(0, plan.thinksMs), isPressed ? MEANWHILE_MS : 0);
+    if (ms > 0) await after(ms);
     if (odd === "throws") throw new Error("no idea");
+  }
+
+  function bide(go: () => void): void {
+    const here = biding.get(stage) ?? new Map<string, { readonly askedAt: number; readonly go: () => void }[]>();
+    biding.set(stage, here);
+    const key = `${namespace}/${type}`;
+    here.set(key, [...(here.get(key) ?? []), { askedAt: stage.now, go }]);
+  }
+
+  /** Those whose time is over answer now. */
+  function letGo(): boolean {
+    const key = `${namespace}/${type}`;
+    const all = biding.get(stage)?.get(key) ?? [];
+    const isLate = ({ askedAt }: { readonly askedAt: number }): boolean => stage.now - askedAt >= TOO_LATE_MS;
+    const late = all.filter(isLate);
+    if (late.length === 0) return false;
+    biding.get(stage)!.set(
+      key,
+      all.filter((one) => !isLate(one)),
+    );
+    for (const { go } of late) go();
+    return true;
   }
 
   /** Somebody that cannot be its home. */

@@ -55,7 +55,7 @@ const ODD: readonly OddAdvice[] = [
 /** The rule, and with it code of the application for some of what the rule says. */
 function drawCode(rule: ShardedPlan, chance: Prng): ShardedPlan {
   const [thinking, finding, reading] = [chance.child("strategy"), chance.child("extractor"), chance.child("messages")];
-  const isOwn = rule.strategy !== "told" && thinking.chance(0.3);
+  const isOwn = rule.strategy !== "told" && thinking.chance(0.4);
   // How many move at once is a matter of the strategy.
   const { absoluteLimit: _absolute, relativeLimit: _relative, ...unlimited } = rule;
   return {
@@ -73,7 +73,7 @@ function drawStrategy(chance: Prng): OwnStrategyPlan {
     way: chance.chance(0.7) ? "spread" : "asker",
     thinksMs: Math.floor(chance.pick([0, 5, 50, chance.between(50, 3_000)])),
     restless: chance.chance(0.4),
-    oddly: chance.pick([0, 0.1, 0.3, 0.8]),
+    oddly: chance.pick([0, 0.05, 0.2, 0.8]),
     odd: chance.shuffle(ODD).slice(0, 1 + chance.below(ODD.length)),
   };
 }

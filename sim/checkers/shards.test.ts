@@ -8,8 +8,8 @@ import type { Standing } from "../../src/ports/coordination.ts";
 import type { Host } from "../../src/ports/host.ts";
 import type { DatabaseWatcher } from "../../src/world/database.ts";
 import type { Process } from "../../src/world/process.ts";
-import type { Life, Operation } from "../observer.ts";
-import type { CallHow, Plan } from "../plan.ts";
+import type { Advice, Life, Operation } from "../observer.ts";
+import type { CallHow, Plan, ShardedPlan } from "../plan.ts";
 import { run } from "../run.ts";
 import type { Stage } from "../stage.ts";
 import { CHECKERS } from "./all.ts";
@@ -39,10 +39,10 @@ class Scene {
   readonly checker: Checker;
   #lives = 0;
 
-  constructor(name: string, isSharded = true) {
+  constructor(name: string, isSharded = true, more: Partial<ShardedPlan> = {}) {
     const host = { machine: "m", namespace: "default", types: ["Crate"], dedicated: false, watches: false, clock: {} };
     const hosts = ["host-1", "host-2"].map((one) => ({ ...host, name: one, startsAt: 0 }));
-    const rule = { shards: SHARDS, strategy: "least", rebalance: 500, handOff: 1_000 } as const;
+    const rule: ShardedPlan = { shards: SHARDS, strategy: "least", rebalance: 500, handOff: 1_000, ...more };
     this.plan = {
       ...{ seed: 1, hosts, settings: { cluster: { lease: "10s" } }, chaosMs: 1_000, calls: [], faults: [] },
       ...{ latency: { leastMs: 1, moreMs: 1 }, ...(isSharded ? { sharded: { Crate: rule } } : {}) },
@@ -367,5 +367,95 @@ describe("remembered actors run", () => {
     assert.match(await pretending(more, true), /remembered actors run: Crate\/ghost is remembered .* and does not run/);
     const fewer = remembering(() => []);
     assert.match(await pretending(fewer, true), /remembered actors run: Crate\/box-\d+ .* is not remembered/);
+  });
+});
+
+describe("homes have the role", () => {
+  function roled(): Scene {
+    const scene = new Scene("homes have the role", true, { role: "depot" });
+    Object.assign(scene.plan.hosts[0]!, { roles: ["depot"] });
+    for (const place of [1, 2]) {
+      const { app } = scene.process() as unknown as { app: { host: object } };
+      Object.assign(app.host, { status: () => ({ ready: true, address: `10.0.0.${place}:7401` }) });
+    }
+    return scene;
+  }
+  const said = (address: string | undefined): SchedulerMessage => {
+    const host = address === undefined ? undefined : { incarnation: "inc", address, name: "" };
+    return { kind: "shardHomes", type: "Crate", homes: [{ shard: 1, host }] };
+  };
+  const tell = ({ checker, processes }: Scene, message: SchedulerMessage): void =>
+    checker.sent?.(processes[0]!, 2, { about: "scheduler", message });
+
+  it("accepts actors and shards at hosts that have it, and types that ask for none", async () => {
+    const scene = roled();
+    scene.checker.activated?.(scene.life(scene.processes[0]!, here));
+    scene.checker.activated?.({ ...scene.life(scene.processes[1]!, here), type: "Ledger" });
+    for (const address of ["10.0.0.1:7401", "10.0.0.9:7401", undefined]) tell(scene, said(address));
+    await clean(scene);
+    assert.deepEqual(new Scene("homes have the role").checker, {});
+  });
+
+  it("reports an actor, or a shard, at a host that has not", async () => {
+    const scene = roled();
+    scene.checker.activated?.(scene.life(scene.processes[1]!, here));
+    await reported(scene, /lives at host-2, which has not the role depot/);
+    const other = roled();
+    tell(other, said("10.0.0.2:7401"));
+    await reported(other, /shard 1 is said to live at host-2, which has not its role/);
+  });
+});
+
+describe("strategy followed", () => {
+  const strategy = { way: "spread", thinksMs: 0, restless: false, oddly: 0, odd: [] } as const;
+  /** It was asked for a home at this time, in a calm world, and answers after so long. */
+  function asked(answers: { readonly said?: string; readonly afterMs?: number } = {}): Scene {
+    const scene = new Scene("strategy followed", true, { strategy });
+    const process = scene.process();
+    scene.process();
+    scene.at(100).at(30_000);
+    const advice: Advice = {
+      ...{ process, namespace: "default", type: "Crate", shard: 1, askedAt: scene.now },
+      ...{ endedAt: undefined, said: undefined },
+    };
+    scene.checker.adviceAsked?.(advice);
+    if (answers.afterMs !== undefined) {
+      scene.at(scene.now + answers.afterMs);
+      Object.assign(advice, { endedAt: scene.now, said: answers.said });
+      scene.checker.adviceGiven?.(advice);
+    }
+    return scene;
+  }
+  function note(scene: Scene, incarnation: string | undefined, isCurrent = true): Scene {
+    const change = { namespace: "default", type: "Crate", shard: 1, incarnation };
+    for (const watcher of scene.watchers) watcher.notedHomes?.({} as never, 1, [change], isCurrent);
+    return scene;
+  }
+
+  it("accepts the home that it has named, and any where it has named none", async () => {
+    await clean(note(asked({ said: "inc-1", afterMs: 50 }), "inc-1"));
+    await clean(note(asked({ afterMs: 50 }), "inc-2"));
+    await clean(note(asked(), undefined));
+    await clean(note(asked(), "inc-2", false));
+  });
+
+  it("accepts that somebody else decides when it takes too long, or something was wrong", async () => {
+    await clean(note(asked().at(35_100), "inc-2"));
+    await clean(note(asked({ said: "inc-1", afterMs: 5_100 }), "inc-2"));
+    const scene = asked({ said: "inc-1", afterMs: 50 });
+    scene.checker.gone?.({} as never, scene.processes[1]!);
+    await clean(note(scene, "inc-2"));
+  });
+
+  it("reports another home, and one that nobody has named yet", async () => {
+    await reported(
+      note(asked({ said: "inc-1", afterMs: 50 }), "inc-2"),
+      /lives at inc-2, and its strategy has said inc-1/,
+    );
+    await reported(note(asked().at(30_200), "inc-2"), /its strategy has not answered yet/);
+  });
+
+  it("has nothing to say where no strategy is the application's own", () => {
+    assert.deepEqual(new Scene("strategy followed").checker, {});
   });
 });

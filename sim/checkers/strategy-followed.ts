@@ -8,6 +8,7 @@ import { shardKey } from "./looks.ts";
 /** How long a strategy may take, and some time for messages. */
 const PATIENCE_MS = 5_000;
 const IN_TIME_MS = 4_000;
+const NOT_FOLLOWED = "a strategy of shards could not be followed";
 /** From one question to the next, if one waits for the other. */
 const NEXT_MS = 500;
 
@@ -53,7 +54,10 @@ export const strategyFollowed: CheckerKind = {
       started: calm.started,
       gone: calm.gone,
       slept: calm.slept,
-      told: (line) => calm.told(line),
+      told(line) {
+        // That it could not be followed is no excuse, unless there was nobody who could be asked.
+        if (line.event !== NOT_FOLLOWED || line.fields?.fault === "nobody to ask") calm.told(line);
+      },
       stepped: calm.stepped,
       adviceAsked(advice) {
         const { namespace, type, shard } = advice;
