@@ -252,6 +252,8 @@ describe("epoch order", () => {
 });
 
 describe("take before read", () => {
+  const IN_SHARDS = { shards: 1, strategy: "least", rebalance: 1_000, handOff: 1_000 } as const;
+
   it("accepts a life that begins with what it took", async () => {
     const scene = new Scene("take before read");
     const one = scene.process();
@@ -273,6 +275,25 @@ describe("take before read", () => {
     scene.take(one, 2, ["x", "y"]);
     scene.checker.activated?.(life, ["x"]);
     await reports(scene, /with \["x"\], and what it took is \["x","y"\]/);
+  });
+
+  it("accepts a life in a shard that was taken ahead, once, and unless somebody else has taken it since", async () => {
+    const scene = new Scene("take before read", { sharded: { Ledger: IN_SHARDS } });
+    const [one, two] = [scene.process(), scene.process()];
+    scene.take(one, 1, ["x"]);
+    scene.at(5);
+    const life = scene.life(one, 1);
+    scene.checker.activated?.(life, ["x"]);
+    scene.checker.turnBegan?.(scene.turn(life, "default:1"));
+    await clean(scene);
+    scene.at(6);
+    scene.checker.activated?.(scene.life(one, 2), ["x"]);
+    await reports(scene, /without a take/);
+    scene.take(one, 2, ["x"]);
+    scene.take(two, 3, ["x"]);
+    scene.at(7);
+    scene.checker.activated?.(scene.life(one, 3), ["x"]);
+    await reports(scene, /without a take/);
   });
 });
 

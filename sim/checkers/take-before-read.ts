@@ -1,23 +1,34 @@
-// An activation of an actor with state takes the actor first, and what it then finds is what that take has read.
+// An activation of an actor with state takes the actor first, and what it then finds is what that take has read. Of a shard that moves here
+// actors may be taken before they are born, as long as nobody has taken them since, and no other life has begun with that take.
 
 import type { StoredState } from "../../src/ports/store.ts";
 import type { Life } from "../observer.ts";
 import type { CheckerKind } from "./checker.ts";
-import { isStateful, labelOf, nameOf } from "./looks.ts";
+import { isSharded, isStateful, labelOf, nameOf } from "./looks.ts";
 import { entriesOf } from "./stored-entries.ts";
 
 interface Take {
   readonly at: number;
   readonly state: StoredState | undefined;
+  readonly process: number;
+  isUsed: boolean;
 }
 
 export const takeBeforeRead: CheckerKind = {
   name: "take before read",
-  rule: "an activation begins with the state of a take of its own, made after it was born",
+  rule: "an activation begins with the state of a take of its own, made after it was born, or of the last one if its shard has just come",
   make(stage, report) {
     /** By actor, then process. A take whose answer was lost is repeated: any of those since its birth may be the one. */
     const takes = new Map<string, Map<number, Take[]>>();
     const takesOf = (life: Life): Take[] => takes.get(nameOf(life))?.get(life.process.number) ?? [];
+    const last = new Map<string, Take>();
+    const ahead = new WeakSet<Life>();
+    const takenAhead = (life: Life): Take[] => {
+      const take = last.get(nameOf(life));
+      const isOurs = take?.process === life.process.number && !take.isUsed && isSharded(stage.plan, life.type);
+      if (isOurs) ahead.add(life);
+      return isOurs ? [take] : [];
+    };
     return {
       taken({ number }, request, { state }) {
         const name = nameOf(request);
@@ -25,12 +36,16 @@ export const takeBeforeRead: CheckerKind = {
         takes.set(name, ofActor);
         const own = ofActor.get(number) ?? [];
         ofActor.set(number, own);
-        own.push({ at: stage.now, state });
+        const take = { at: stage.now, state, process: number, isUsed: false };
+        last.set(name, take);
+        own.push(take);
         if (own.length > 8) own.shift();
       },
       activated(life, entries) {
         if (!isStateful(life.type)) return;
-        const own = takesOf(life).filter(({ at }) => at >= life.bornAt);
+        const since = takesOf(life).filter(({ at }) => at >= life.bornAt);
+        const own = since.length > 0 ? since : takenAhead(life);
+        for (const take of own) take.isUsed = true;
         if (own.length === 0) {
           report(`${labelOf(life)} came to life at process ${life.process.number} without a take`);
           return;
@@ -42,7 +57,7 @@ export const takeBeforeRead: CheckerKind = {
         report(`${labelOf(life)} begins at process ${life.process.number} with ${found}, and what it took is ${taken}`);
       },
       turnBegan({ life, op }) {
-        if (!isStateful(life.type) || takesOf(life).some(({ at }) => at >= life.bornAt)) return;
+        if (!isStateful(life.type) || ahead.has(life) || takesOf(life).some(({ at }) => at >= life.bornAt)) return;
         report(`${labelOf(life)} runs ${op} at process ${life.process.number} without a take`);
       },
     };

@@ -91,6 +91,8 @@ export class Catalog implements Surroundings {
   workflows: WorkflowBook | undefined;
   /** And whoever brings remembered actors back to life. */
   remembering: Remembering | undefined;
+  /** And whoever takes actors before their shard is here. */
+  takenAhead: { claim(type: string, id: string): Promise<Taken> | undefined } | undefined;
   readonly #meter: Meter;
   readonly #takes: GroupCall<TakeRequest, Taken>;
   readonly #commits: GroupCall<Commit, CommitOutcome>;
@@ -376,6 +378,11 @@ export class Catalog implements Surroundings {
   }
 
   take(type: string, id: string): Promise<Taken> {
+    return this.takenAhead?.claim(type, id) ?? this.takeAhead(type, id);
+  }
+
+  /** The same for one that does not live here yet. */
+  takeAhead(type: string, id: string): Promise<Taken> {
     return this.#takes.submit({ namespace: this.namespace, type, id, owner: this.incarnation });
   }
 

@@ -42,10 +42,10 @@ export interface ClusterWorld {
 }
 
 /**
- * Loading the library of the control stream takes a moment in which nothing else runs. A process that has been there for this
- * long loads it, so that the moment is not the one in which another process joins.
+ * Loading the library of the control stream takes a while. A process that has been there for this long loads it, so that it is not
+ * when another process joins; nor when it is given its first shards, which is later.
  */
-const GET_READY_MS = 500;
+const GET_READY_MS = 200;
 /** When it takes this long to join, somebody may wonder. */
 const WORTH_SAYING_MS = 2_000;
 
@@ -80,18 +80,21 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
         // Without a lease nobody can be asked.
         if (types.length > 0 || membership.hasLease) remembered.changed();
       },
-      gained: (type, shard) => {
+      gained: (type, shard, move) => {
         remembered.gained(type, shard);
-        companions.gained(type, shard);
+        companions.gained(type, shard, move);
       },
       leaving: (type, shard, actors) => companions.leaving(type, shard, actors),
+      left: (type, shard, move, address) => companions.left(type, shard, move, address),
       moved: (type, shard, address) => companions.moved(type, shard, address),
       opened: (type, shards) => router!.opened(type, shards),
       answered: (type, id, error) => router!.answered(type, id, error),
     },
   );
   const standing = (type: string, shard: number): Standing => membership.standing(type, shard);
-  const companions = new ShardCompanions({ clock, catalog, links, standing });
+  const expects = (type: string, shard: number, move: string): boolean =>
+    membership.hasLease && membership.shards.expects(type, shard, move);
+  const companions = new ShardCompanions({ clock, catalog, links, standing, expects });
   const remembered = openTogether(settings.storeTimeout, world, membership);
   catalog.remembering = remembered;
   const refused = (type: string): void => countRefused(type, namespace, meter);

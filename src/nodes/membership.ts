@@ -50,10 +50,11 @@ export interface MembershipWorld {
   opened?(type: string, shards: readonly number[]): void;
   /** So may those who wait for this sticky actor, or hear why they cannot. */
   answered(type: string, id: string, error?: LimpetError): void;
-  /** This host has become the home of a shard. */
-  gained?(type: string, shard: number): void;
-  /** These are about to be stopped, because their shard moves; and then it lives there. */
+  /** This host has become the home of a shard, by this move if by any. */
+  gained?(type: string, shard: number, move: string | undefined): void;
+  /** These are about to be stopped, because their shard moves; are stopped, and it is likely to live there next; and then it does. */
   leaving?(type: ActorType, shard: number, actors: readonly Activation[]): void;
+  left?(type: string, shard: number, move: string, address: string): void;
   moved?(type: string, shard: number, address: string): void;
 }
 

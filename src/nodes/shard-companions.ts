@@ -1,5 +1,7 @@
 // Actors that ran in a shard when it was moved are brought to life at its new home right away, so that their next calls need not wait for the
-// store. Their former home sends their ids along when it hears where the shard lives now; the new home starts them, a few at a time.
+// store. Their former home sends their ids along when it has stopped them, to where the shard is likely to live next. While that is noted the
+// new home takes them in the store (taken-ahead.ts), and starts them when it hears that it is the home. If it is not known in time where the
+// shard will live, or if it comes otherwise, they follow when it is, and are taken then, a few at a time.
 //
 // It is a help and nothing more: whoever is called sooner comes to life by that call, what is lost on the way comes to life when it is
 // called, and only the home of a shard starts anybody. State does not travel: an actor has to be taken in the store in any case, or its
@@ -10,12 +12,15 @@ import type { Catalog } from "../actors/catalog.ts";
 import { checkId } from "../kernel/names.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Links, RemoteAnswer, RemoteCall, RemoteCaller } from "../ports/links.ts";
+import { TakenAhead } from "./taken-ahead.ts";
 
 export interface CompanionWorld {
   readonly clock: Clock;
   readonly catalog: Catalog;
   readonly links: Links;
   standing(type: string, shard: number): "here" | "wait" | "elsewhere";
+  /** It may become the home of the shard by this move, and nobody runs its actors until it is clear. */
+  expects(type: string, shard: number, move: string): boolean;
 }
 
 /** What is sent looks like a call, to nobody. Whoever makes one like it brings actors to life, and nothing else. */
@@ -29,6 +34,8 @@ const MOST_BYTES = 128 * 1024;
 const KEEP_MS = 5_000;
 /** Calls that wake actors must not have to wait for many others. */
 const AT_ONCE = 50;
+/** Of one shard, those that were used last. They are taken in one step and started in one go. */
+const AHEAD = 256;
 /** Those that wait to be started on one host. */
 const LONGEST_LINE = 20_000;
 
@@ -37,11 +44,17 @@ export class ShardCompanions {
   /** By shard: who left with it, until it is known where it lives; and who came, until this host is its home. */
   readonly #left = new Map<string, readonly string[]>();
   readonly #came = new Map<string, readonly string[]>();
-  #line: { readonly type: ActorType; readonly shard: number; readonly id: string }[] = [];
+  /** Where those were sent that are still among the ones that left. */
+  readonly #sent = new WeakMap<readonly string[], string>();
+  readonly #ahead: TakenAhead;
+  readonly #line = new Line();
   #starting = 0;
 
   constructor(world: CompanionWorld) {
     this.#world = world;
+    const { clock, catalog } = world;
+    this.#ahead = new TakenAhead({ clock, take: (type, id) => catalog.takeAhead(type, id) });
+    catalog.takenAhead = this.#ahead;
   }
 
   // ——— At the former home.
@@ -55,16 +68,27 @@ export class ShardCompanions {
     this.#keep(this.#left, name, shard, fewEnough(used));
   }
 
+  /** They are stopped, and the shard is likely to live there next. */
+  left(type: string, shard: number, move: string, address: string): void {
+    const ids = this.#left.get(keyOf(type, shard));
+    if (ids === undefined) return;
+    this.#sent.set(ids, address);
+    this.#send(address, type, [shard, ids, move]);
+  }
+
   /** The shard lives there now. */
   moved(type: string, shard: number, address: string): void {
     const ids = this.#left.get(keyOf(type, shard));
     this.#left.delete(keyOf(type, shard));
-    if (ids === undefined) return;
+    if (ids !== undefined && this.#sent.get(ids) !== address) this.#send(address, type, [shard, ids]);
+  }
+
+  #send(address: string, type: string, args: unknown[]): void {
     const { catalog, links } = this.#world;
     links.call(
       address,
       {
-        ...{ namespace: catalog.namespace, type, id: NOBODY, method: METHOD, args: [shard, ids] },
+        ...{ namespace: catalog.namespace, type, id: NOBODY, method: METHOD, args },
         ...{ timeoutMs: KEEP_MS, hops: 0, passOn: false, causes: [] },
       },
       UNHEARD,
@@ -76,23 +100,34 @@ export class ShardCompanions {
   /** False: it is somebody else's call. */
   serve({ namespace, type, id, method, args }: RemoteCall, answer: RemoteAnswer): boolean {
     if (id !== NOBODY || method !== METHOD) return false;
-    const [shard, ids] = args;
+    const [shard, ids, move] = args;
     if (namespace === this.#world.catalog.namespace && isShard(shard) && isList(ids)) {
       this.#keep(this.#came, type, shard, ids);
-      this.gained(type, shard);
+      if (typeof move === "string") this.#takeAhead(type, shard, move, ids);
+      this.gained(type, shard, undefined);
     }
     answer.value(undefined);
     return true;
   }
 
+  #takeAhead(type: string, shard: number, move: string, ids: readonly string[]): void {
+    const { catalog, expects } = this.#world;
+    const known = catalog.types.get(type);
+    if (known?.stateful !== true || !expects(type, shard, move)) return;
+    const some = ids.slice(0, AHEAD).filter((id) => belongs(known, shard, id) && !known.activations.has(id));
+    this.#ahead.begin(type, shard, move, some);
+  }
+
   /** This host may have become its home. */
-  gained(type: string, shard: number): void {
+  gained(type: string, shard: number, move: string | undefined): void {
+    const { catalog, standing } = this.#world;
     const ids = this.#came.get(keyOf(type, shard));
-    const known = this.#world.catalog.types.get(type);
-    if (ids === undefined || known === undefined || this.#world.standing(type, shard) !== "here") return;
+    const known = catalog.types.get(type);
+    if (ids === undefined || known === undefined || standing(type, shard) !== "here") return;
     this.#came.delete(keyOf(type, shard));
-    const room = Math.max(LONGEST_LINE - this.#line.length, 0);
-    for (const id of ids.slice(0, room)) this.#line.push({ type: known, shard, id });
+    const ahead = new Set(this.#ahead.open(type, shard, move));
+    for (const id of ahead) void catalog.start(known, id, false).catch(UNNOTICED);
+    for (const id of ids) if (!ahead.has(id)) this.#line.push({ type: known, shard, id });
     this.#work();
   }
 
@@ -104,8 +139,7 @@ export class ShardCompanions {
       const { type, shard, id } = next;
       if (standing(type.name, shard) !== "here" || !belongs(type, shard, id)) continue;
       this.#starting++;
-      // Whoever cannot be started now is started by its next call, whose caller hears why if it cannot.
-      void catalog.start(type, id, false).then(this.#started, this.#started);
+      void catalog.start(type, id, false).catch(UNNOTICED).then(this.#started);
     }
   }
 
@@ -119,6 +153,32 @@ export class ShardCompanions {
     const key = keyOf(type, shard);
     where.set(key, ids);
     this.#world.clock.after(KEEP_MS, () => where.get(key) === ids && where.delete(key), "background");
+  }
+}
+
+interface Waiting {
+  readonly type: ActorType;
+  readonly shard: number;
+  readonly id: string;
+}
+
+/** Those that wait to be started, of which there may be very many: the first one is taken out without moving the rest. */
+class Line {
+  #all: Waiting[] = [];
+  #first = 0;
+
+  push(one: Waiting): void {
+    if (this.#all.length - this.#first < LONGEST_LINE) this.#all.push(one);
+  }
+
+  shift(): Waiting | undefined {
+    if (this.#first === this.#all.length) return undefined;
+    const one = this.#all[this.#first++];
+    if (this.#first === this.#all.length || this.#first > LONGEST_LINE) {
+      this.#all = this.#all.slice(this.#first);
+      this.#first = 0;
+    }
+    return one;
   }
 }
 
@@ -149,6 +209,9 @@ function belongs({ options }: ActorType, shard: number, id: string): boolean {
     return false;
   }
 }
+
+/** Whoever cannot be started now is started by its next call, whose caller hears why if it cannot. */
+const UNNOTICED = (): void => {};
 
 /** Whatever becomes of it, nobody waits for it. */
 const UNHEARD: RemoteCaller = { value() {}, error() {}, notOwner() {}, unsent() {}, lost() {} };

@@ -29,10 +29,11 @@ export interface ShardMemberWorld {
   opened?(type: string, shards: readonly number[]): void;
   /** It is the home of fewer shards. */
   stopped(): void;
-  /** It has become the home of one. */
-  gained?(type: string, shard: number): void;
-  /** These are about to be stopped, because their shard moves; and then it lives there. */
+  /** It has become the home of one, by this move if by any. */
+  gained?(type: string, shard: number, move: string | undefined): void;
+  /** These are about to be stopped, because their shard moves; are stopped, and it is likely to live there next; and then it does. */
   leaving?(type: ActorType, shard: number, actors: readonly Activation[]): void;
+  left?(type: string, shard: number, move: string, address: string): void;
   moved?(type: string, shard: number, address: string): void;
 }
 
@@ -238,7 +239,7 @@ export class ShardMember {
       }
       case "shardStop":
         region.stop(message.shard, message.move);
-        void this.#stop(type, message.shard, region);
+        void this.#stop(type, message.shard, region, this.#nameOf(message.move), message.to?.address);
         break;
     }
   }
@@ -266,10 +267,23 @@ export class ShardMember {
 
   #lives(type: string, region: ShardRegion, shard: number, host: ShardHome): void {
     const isHeld = region.held.has(shard);
+    const move = region.keptFor(shard);
     region.lives(shard, host);
-    if (!isHeld && region.held.has(shard)) this.#world.gained?.(type, shard);
+    if (!isHeld && region.held.has(shard))
+      this.#world.gained?.(type, shard, move === undefined ? undefined : this.#nameOf(move));
     const elsewhere = region.belief(shard);
     if (elsewhere !== undefined) this.#world.moved?.(type, shard, elsewhere.address);
+  }
+
+  /** Leaders count their moves, each from the beginning. */
+  #nameOf(move: number): string {
+    return `${this.#world.tables.term}.${move}`;
+  }
+
+  /** Calls for it are kept back here because of that very move, and nobody has said yet where it lives. */
+  expects(type: string, shard: number, name: string): boolean {
+    const move = this.#region(type).keptFor(shard);
+    return move !== undefined && this.#nameOf(move) === name;
   }
 
   /** May one of its actors come to life here? `wait`: this host is its home, but it is about to move. */
@@ -285,7 +299,7 @@ export class ShardMember {
     for (const shard of shards) if (region.route(shard) === "ask") this.#ask(type, shard);
   }
 
-  async #stop(type: string, shard: number, region: ShardRegion): Promise<void> {
+  async #stop(type: string, shard: number, region: ShardRegion, name: string, to: string | undefined): Promise<void> {
     const { catalog, clock } = this.#world;
     const stream = this.#stream;
     const known = catalog.types.get(type);
@@ -303,6 +317,7 @@ export class ShardMember {
     const move = region.stopped(shard);
     this.#world.stopped();
     if (move === undefined || this.#regions.get(type) !== region) return;
+    if (to !== undefined) this.#world.left?.(type, shard, name, to);
     this.#stream?.send({ kind: "shardStopped", type, shard, move, wasForced });
     // Who is on a new stream is not told where it lives unless it asks.
     if (this.#stream !== stream) this.#ask(type, shard);

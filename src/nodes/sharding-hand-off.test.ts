@@ -71,6 +71,33 @@ describe("a shard that moves", () => {
     assert.deepEqual(new Set(await Promise.all(ids.map((id) => two.actor(Slow, id).add()))), new Set([2]));
   });
 
+  it("has them taken by its new home, once, while that is still being noted", async () => {
+    await using apps = new TestApps();
+    const [one, two] = await open(apps, Slow);
+    await one.actor(Slow, "a").add();
+    const { store } = apps;
+    const taken: string[] = [];
+    const take = store.take.bind(store);
+    store.take = (batch) => {
+      taken.push(...batch.map(({ id }) => id));
+      return take(batch);
+    };
+    const note = store.shards.noteHomes.bind(store.shards);
+    store.shards.noteHomes = async (term, changes) => {
+      // Nothing is noted before the actor was taken; and it is called before anything is noted.
+      if (calls.length === 0 && changes.some(({ type }) => type === "Slow")) {
+        await eventually(async () => taken.length > 0, "it is taken ahead");
+        calls.push(one.actor(Slow, "a").add(), two.actor(Slow, "a").add());
+      }
+      return note(term, changes);
+    };
+    const calls: Promise<number>[] = [];
+    await moveTo(one, Slow, "two");
+    await eventually(async () => activeOn(two, "Slow") === 1, "it is there");
+    assert.deepEqual((await Promise.all(calls)).sort(), [3, 4]);
+    assert.deepEqual(taken, ["a"]);
+  });
+
   it("waits for a turn that ends in time, whose caller gets its answer; newer calls run after it, elsewhere", async () => {
     await using apps = new TestApps();
     const [one, two] = await open(apps, Slow);

@@ -117,6 +117,12 @@ export class ShardRegion {
     this.#homes.delete(shard);
   }
 
+  /** The move for which calls are kept back here until it is said where it lives. */
+  keptFor(shard: number): number | undefined {
+    const kept = this.#kept.get(shard);
+    return kept?.actors === "left alone" ? kept.move : undefined;
+  }
+
   /** It is to be given up. False: this host is not its home, so nothing of it is here. */
   stop(shard: number, move: number): boolean {
     this.#kept.set(shard, { move, actors: "stopping" });
