@@ -139,6 +139,8 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
       await agreeOnShards(catalog, settings.namespace, store.shards);
       catalog.remembering = openAlone(settings.storeTimeout, world);
     }
+    // Whoever joins others may be given many actors as soon as it is there.
+    if (clustered) void store.warm?.();
     const cluster = clustered ? await openCluster(settings, world, extras.dedicated ?? false) : undefined;
     if (cluster !== undefined) meter.collect(() => cluster.measure());
     const host = new HostNode(catalog, store, cluster, reminders, flows.door, clock, extras.pingMs);

@@ -5,6 +5,7 @@ import type { ProcessIdentity } from "../ports/coordination.ts";
 import type { LinkService, Links } from "../ports/links.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
+import { loadInPortions } from "../wire/control/loading.ts";
 import type { ControlService } from "../wire/control/service.ts";
 import { openLinkDoor } from "../wire/link/door.ts";
 import { openLinks } from "../wire/link/links.ts";
@@ -50,6 +51,6 @@ export function systemWire(settings: Settings, { log, meter }: { log: Log; meter
       return openControlDoor(service, { host, port: schedulerPort, security }, { log, meter });
     },
     connect: lazyClient({ security, log }),
-    prepare: () => void import("../wire/control/server.ts").catch(() => {}),
+    prepare: () => void loadInPortions().catch(() => {}),
   };
 }

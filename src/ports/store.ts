@@ -134,6 +134,8 @@ export interface Store {
   find(key: ActorKey): Promise<StoredActor | undefined>;
   /** Resolves when the store answers. */
   ping(): Promise<void>;
+  /** Much may be asked of it at once in a moment: what has to be there for it is made ready. It never fails. */
+  warm?(): Promise<void>;
   /** Waits for what is under way. Everything after it is refused with STORE_UNAVAILABLE. */
   close(): Promise<void>;
 }

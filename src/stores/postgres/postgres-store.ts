@@ -87,6 +87,11 @@ class PostgresStore implements Store {
     return this.#workflows;
   }
 
+  async warm(): Promise<void> {
+    const lanes = Array.from({ length: this.lanes }, () => this.#connections.during(() => this.#takes.warm()));
+    await Promise.allSettled(lanes);
+  }
+
   take(batch: readonly TakeRequest[]): Promise<(Taken | Held)[]> {
     return this.#connections.during(() => this.#takes.take(batch));
   }
