@@ -218,10 +218,11 @@ export const newsWhileAsleep = fault<Asleep>({
     const { workers = {} } = plan.workflows ?? {};
     const hosts = callersOf(plan).filter((host) => workers[host]?.types.includes(SCRIPT_TYPES[0]));
     if (hosts.length === 0) return [];
-    const ms = lengths(chance, 500, 10_000);
-    return times(chance, plan, 3, () => {
+    return times(chance, plan, 4, () => {
       const others = [0, 1, 2].map(() => chance.pick(callersOf(plan)));
-      return { worker: chance.pick(hosts), others, ms: ms() };
+      // Mostly it wakes up while the task is still its own.
+      const ms = Math.floor(Math.min(workerLease(plan) * chance.between(0.3, 1.1), 10_000));
+      return { worker: chance.pick(hosts), others, ms };
     });
   },
   happen(stage, { worker, others, ms, at }, strike) {
