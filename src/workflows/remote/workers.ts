@@ -134,9 +134,10 @@ export class RemoteWorkers {
     this.#known.delete(id);
     this.#untold.delete(id);
     if (row === undefined) return undefined;
-    await this.#world.store.forgetWorker(this.#world.namespace, id);
     // One of our own processes gives back what it has itself, or is not gone at all.
-    return readWorker(row) === undefined ? 0 : this.#release(id);
+    const released = readWorker(row) === undefined ? 0 : await this.#release(id);
+    await this.#world.store.forgetWorker(this.#world.namespace, id);
+    return released;
   }
 
   /** Workers of all kinds, without the marks of drained builds. */
