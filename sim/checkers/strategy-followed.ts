@@ -1,23 +1,28 @@
 // A shard gets the home that the application's own strategy names, and nobody decides for it while it thinks, unless it takes too long. What it
 // has said of another shard, or to an earlier question, is no answer.
 import type { Advice } from "../observer.ts";
-import { Calm } from "./calm.ts";
 import type { CheckerKind } from "./checker.ts";
-import { shardKey } from "./looks.ts";
+import { shardKey, troubleEnds } from "./looks.ts";
 
 /** How long a strategy may take, and some time for messages. */
 const PATIENCE_MS = 5_000;
 const IN_TIME_MS = 4_000;
+/** Nothing has gone wrong for so long. What comes of it later is told: a silent host is removed, another one leads. */
+const QUIET_MS = 3_000;
+const CHANGES = /^host |leading/;
 const NOT_FOLLOWED = "a strategy of shards could not be followed";
 /** From one question to the next, if one waits for the other. */
 const NEXT_MS = 500;
 
 export const strategyFollowed: CheckerKind = {
   name: "strategy followed",
-  rule: "in calm times a shard gets the home that the application's own strategy names in time, and no other",
+  rule: "while who is there does not change, a shard gets the home that the application's own strategy names in time, and no other",
   make(stage, report) {
     if (!Object.values(stage.plan.sharded ?? {}).some(({ strategy }) => typeof strategy === "object")) return {};
-    const calm = new Calm(stage);
+    let troubledAt = Number.NEGATIVE_INFINITY;
+    const troubled = (): void => {
+      troubledAt = Math.max(troubledAt, stage.now);
+    };
     /** By namespace and type: what was asked, the latest last. */
     const asked = new Map<string, Advice[]>();
     /** By shard: what was asked since it had a home noted. */
@@ -42,7 +47,7 @@ export const strategyFollowed: CheckerKind = {
           if (advice === undefined || incarnation === undefined) continue;
           open.delete(key);
           const waitedMs = stage.now - waitsSince(advice);
-          if (waitedMs > IN_TIME_MS || !calm.isCalm(waitedMs)) continue;
+          if (waitedMs > IN_TIME_MS || stage.now - troubledAt < QUIET_MS + waitedMs) continue;
           if (advice.endedAt === undefined)
             report(`${key} lives at ${incarnation}, and its strategy has not answered yet`);
           else if (advice.said !== undefined && advice.said !== incarnation)
@@ -51,14 +56,15 @@ export const strategyFollowed: CheckerKind = {
       },
     });
     return {
-      started: calm.started,
-      gone: calm.gone,
-      slept: calm.slept,
+      started: troubled,
+      gone: troubled,
+      slept: troubled,
       told(line) {
         // That it could not be followed is no excuse, unless there was nobody who could be asked.
-        if (line.event !== NOT_FOLLOWED || line.fields?.fault === "nobody to ask") calm.told(line);
+        if (line.event === NOT_FOLLOWED && line.fields?.fault !== "nobody to ask") return;
+        if (line.level === "warn" || CHANGES.test(line.event)) troubled();
+        troubledAt = Math.max(troubledAt, troubleEnds(line) ?? troubledAt);
       },
-      stepped: calm.stepped,
       adviceAsked(advice) {
         const { namespace, type, shard } = advice;
         if (shard === undefined) return;
