@@ -39,7 +39,7 @@ const isBrief = ({ pages, stored }: SeenRun): boolean =>
 
 export const workflowSignals: CheckerKind = {
   name: "workflow signals",
-  rule: "an accepted signal is seen once and in its order, also by a workflow that goes on as a new run",
+  rule: "an accepted signal is seen once and in its order, also by a workflow that goes on as a new run, and one of a turn that was fenced by nobody",
   make(stage, report) {
     if (stage.plan.workflows === undefined) return {};
     const runs = runsOf(stage);
