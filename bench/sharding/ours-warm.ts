@@ -6,10 +6,9 @@ import { WARM_FIGURES } from "./figures.ts";
 export const { local, remote } = warmCalls({
   ...{ answered, openHost, startOtherHost, settled, figures: WARM_FIGURES },
   async targets(app, count, here) {
-    // A shard lives nowhere before it was asked for.
-    const touch = (id: string) => app.actor(ShardedPinger, id).ping(0);
-    const sharded = await idsOf(app, ShardedPinger.name, count, here, touch);
-    const hash = await idsOf(app, HashPinger.name, count, here);
+    // A shard lives nowhere before it was asked for. So of both kinds there are some elsewhere, which are not called again.
+    const sharded = await idsOf(app, ShardedPinger.name, count, here, (id) => app.actor(ShardedPinger, id).ping(0));
+    const hash = await idsOf(app, HashPinger.name, count, here, (id) => app.actor(HashPinger, id).ping(0));
     return [sharded.map((id) => app.actor(ShardedPinger, id)), hash.map((id) => app.actor(HashPinger, id))];
   },
 });

@@ -108,14 +108,9 @@ export const SHARD_CODE: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/nodes/shard-member.ts",
-        before: "options.sharded !== undefined || !tables.hasOwnShards(type);",
-        after: "options.sharded !== undefined || tables.shards(type) !== undefined;",
-      },
-      {
-        file: "src/nodes/shard-member.ts",
-        before: "return shards === undefined || tables.hasOwnShards(type) ? undefined : shardOf(id, shards);",
-        after: "return shards === undefined ? undefined : shardOf(id, shards);",
+        file: "src/nodes/shard-way.ts",
+        before: "(table?.ownShards ? undefined : table?.shards)",
+        after: "table?.shards",
       },
     ],
   },

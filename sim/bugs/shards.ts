@@ -179,7 +179,7 @@ export const SHARDS: readonly Bug[] = [
     changes: [
       {
         file: "src/nodes/shard-member.ts",
-        before: "  clear(): void {\n    this.#regions.clear();",
+        before: "  clear(): void {\n    this.#ways.clear();",
         after: "  clear(): void {",
       },
       {

@@ -80,6 +80,8 @@ export class Catalog implements Surroundings {
   readonly deadlines: Deadlines;
   readonly hookTimeoutMs: number;
   readonly types = new Map<string, ActorType>();
+  /** Of the types: a higher one when one came or went. */
+  edition = 0;
   readonly #makers = new Map<CallTarget, HandleMaker>();
   readonly #foreign = new Map<string, ForeignType>();
   #routes: Routes | undefined;
@@ -148,6 +150,7 @@ export class Catalog implements Surroundings {
       );
     }
     this.types.set(type.name, type);
+    this.edition++;
     this.#byClass.set(actorClass, type);
     this.#makers.set(type, handleMaker(type, this.send));
     this.remembering?.added();
@@ -156,6 +159,7 @@ export class Catalog implements Surroundings {
   /** Nothing of the type comes to life here any more. What is in memory may end. */
   remove(type: ActorType): void {
     this.types.delete(type.name);
+    this.edition++;
     this.#byClass.delete(type.actorClass);
     this.#makers.delete(type);
   }

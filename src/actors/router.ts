@@ -10,12 +10,12 @@ import { invariant, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Cancel, LinkService, Links, Ownership, RemoteAnswer, RemoteCall, RemoteCause } from "../ports/links.ts";
-import { HERE, NOBODY, type Placement, type Route, WAIT } from "../ports/placement.ts";
+import { HERE, NOBODY, type Placement, type Route, type ShardedWay, WAIT } from "../ports/placement.ts";
 import type { Catalog, Routes } from "./catalog.ts";
 import { type Cause, DistantTurn } from "./cause.ts";
 import { Departure, type Dispatcher } from "./departure.ts";
 import { cancelled, Turn } from "./turn.ts";
-import { type Lane, Underway } from "./underway.ts";
+import { type Followed, Underway } from "./underway.ts";
 import { WaitingRoom } from "./waiting-room.ts";
 
 /** Another host's table is about to change like ours, or ours like its. */
@@ -61,7 +61,7 @@ export class Router implements Routes, Dispatcher, LinkService {
     this.#room = new WaitingRoom(clock, {
       leave: (turn) => catalog.deliver(turn),
       problem: () => placement.problem,
-      shardOf: ({ type, id }) => (placement.isSharded(type.name) ? placement.shardOf(type.name, id) : undefined),
+      shardOf: ({ type, id }) => shardIn(placement.inShards(type.name), id),
       full: (type) => this.#full(type),
     });
   }
@@ -77,7 +77,7 @@ export class Router implements Routes, Dispatcher, LinkService {
 
   #full(type: string): LimpetError {
     const many = `${LIMITS.waitingRoom} calls`;
-    if (!this.#placement.isSharded(type))
+    if (this.#placement.inShards(type) === undefined)
       return new LimpetError("NOT_READY", `${many} already wait for a host of ${type}`);
     this.#refused?.(type);
     return new LimpetError("BUFFER_FULL", `${many} already wait here until it is clear where shards of ${type} live`);
@@ -115,7 +115,7 @@ export class Router implements Routes, Dispatcher, LinkService {
   }
 
   isQuiet(type: string, id: string): boolean {
-    const shard = this.#placement.shardOf(type, id);
+    const shard = shardIn(this.#placement.inShards(type), id);
     return !this.#underway.has(type, id, shard) && !this.#room.has(type, id, shard);
   }
 
@@ -148,14 +148,17 @@ export class Router implements Routes, Dispatcher, LinkService {
       return;
     }
     const { name } = turn.type;
+    const way = this.#placement.inShards(name);
     let route: Route;
+    let shard: number | undefined;
     try {
-      route = this.#placement.route(name, turn.id, turn.deadlineAt);
+      shard = way?.shardOf(turn.id);
+      route = way === undefined ? this.#placement.route(name, turn.id, turn.deadlineAt) : way.route(turn.id, shard);
     } catch (error) {
       turn.fail(error);
       return;
     }
-    if (this.#standsBack(turn, route)) return;
+    if (way !== undefined && this.#standsBack(turn, route, shard)) return;
     if (route === HERE) this.#wake(turn);
     else if (route === WAIT) this.#wait(turn);
     else if (turn.turnBack !== undefined) this.#turnBack(turn, turn.turnBack);
@@ -168,23 +171,23 @@ export class Router implements Routes, Dispatcher, LinkService {
     // All of them have their number, also who need not wait: what waits in a mailbox may have to find its way again.
     this.#room.number(turn);
     if (turn.parent !== undefined || (this.#room.size === 0 && this.#underway.isEmpty)) return false;
-    return this.#standsBack(turn, HERE);
+    const way = this.#placement.inShards(turn.type.name);
+    return way !== undefined && this.#standsBack(turn, HERE, shardIn(way, turn.id));
   }
 
   /** True: the way is clear, but others that are to go before it are not there yet. */
-  #standsBack(turn: Turn, route: Route): boolean {
-    if (!this.#placement.isSharded(turn.type.name)) return false;
+  #standsBack(turn: Turn, route: Route, shard: number | undefined): boolean {
     this.#room.number(turn);
-    if (route === WAIT || route === NOBODY || !this.#isBehind(turn, route)) return false;
+    if (route === WAIT || route === NOBODY || !this.#isBehind(turn, route, shard)) return false;
     this.#room.add(turn, LAST_WORDS_MS / 2);
     return true;
   }
 
-  #isBehind(turn: Turn, route: Route): boolean {
+  #isBehind(turn: Turn, route: Route, shard: number | undefined): boolean {
     if (this.#room.size > 0 && this.#room.isBehind(turn)) return true;
     if (route === HERE && this.#underway.isEmpty) return false;
     const to = typeof route === "string" ? route : undefined;
-    return this.#underway.waitsFor(turn, to, this.#placement.shardOf(turn.type.name, turn.id), this.#mayAnswer);
+    return this.#underway.waitsFor(turn, to, shard, this.#mayAnswer);
   }
 
   /** What a host that has left the table was sent has been done by now, or never will be; but its last words may still be on their way. */
@@ -255,12 +258,13 @@ export class Router implements Routes, Dispatcher, LinkService {
     invariant(to !== this.#placement.address, "a host does not call itself over the network");
     this.#catalog.types.get(turn.type.name)?.instruments.remote.add(1);
     this.#departed++;
-    if (turn.lane !== undefined) this.#underway.left(turn, to, undefined);
-    else if (turn.arrival > 0 && this.#placement.isSharded(turn.type.name)) {
-      this.#underway.left(turn, to, this.#placement.shardOf(turn.type.name, turn.id));
+    if (turn.lanes !== undefined) this.#underway.left(turn, to, undefined);
+    else if (turn.arrival > 0) {
+      const way = this.#placement.inShards(turn.type.name);
+      if (way !== undefined) this.#underway.left(turn, to, shardIn(way, turn.id));
     }
     // Where a shard lives that is known only the leader says.
-    const isNews = typeof turn.lane?.key !== "number" && this.#placement.isSticky(turn.type.name);
+    const isNews = turn.lanes?.areShards !== true && this.#placement.isSticky(turn.type.name);
     new Departure(turn, to, isNews, this);
   }
 
@@ -331,7 +335,8 @@ export class Router implements Routes, Dispatcher, LinkService {
     const isHint = isKnown && this.#placement.isHost(name, owner);
     if (isHint) this.#placement.learn(name, turn.id, owner);
     if (turn.hops <= 2 && isHint) {
-      if (!this.#standsBack(turn, owner)) this.#depart(turn, owner);
+      const way = this.#placement.inShards(name);
+      if (way === undefined || !this.#standsBack(turn, owner, shardIn(way, turn.id))) this.#depart(turn, owner);
     } else if (turn.hops <= 2) this.#catalog.deliver(turn);
     else this.#room.add(turn, pauseAfter(turn.hops - 2));
   }
@@ -388,7 +393,7 @@ export class Router implements Routes, Dispatcher, LinkService {
   }
 
   /** Those that waited for it may go, once it is clear what becomes of it: it may have to go elsewhere, and goes first. */
-  #followed({ type, key }: Lane): void {
+  #followed({ type, key }: Followed): void {
     void Promise.resolve().then(() => {
       if (typeof key === "number") this.#room.release(type, key);
       else this.#room.releaseOne(type, key);
@@ -446,6 +451,15 @@ export class Router implements Routes, Dispatcher, LinkService {
       answer.error(error);
       return () => {};
     }
+  }
+}
+
+/** Undefined when the application's own rule fails: whoever calls such an actor has been told so. */
+function shardIn(way: ShardedWay | undefined, id: string): number | undefined {
+  try {
+    return way?.shardOf(id);
+  } catch {
+    return undefined;
   }
 }
 

@@ -7,7 +7,7 @@ import { LimpetError } from "../kernel/errors.ts";
 import type { Activation } from "./activation.ts";
 import type { Cause } from "./cause.ts";
 import type { Deadlines } from "./deadlines.ts";
-import type { Lane } from "./underway.ts";
+import type { Lanes } from "./lanes.ts";
 
 export type TurnPhase = "queued" | "running" | "committing" | "done";
 
@@ -62,8 +62,9 @@ export class Turn implements Cause {
   waited = false;
   /** Those with a lower one came before it, where that matters: in the waiting room, and on the way to sharded actors. */
   arrival = 0;
-  /** On its way to a sharded actor, or about to be: with whom. */
-  lane: Lane | undefined;
+  /** On its way to a sharded actor, or about to be: with whom. The number counts only together with the lanes. */
+  lanes: Lanes | undefined;
+  lane = 0;
   /** Why it could not be sent where it belongs. */
   obstacle: string | undefined;
   /** Hosts that have turned it away. */

@@ -22,6 +22,7 @@ import type { LeaderSource } from "./leader-source.ts";
 import { OrderFollower } from "./order-follower.ts";
 import { hostedTypes } from "./roles.ts";
 import { ShardMember } from "./shard-member.ts";
+import type { ShardWay } from "./shard-way.ts";
 import { StickyMember } from "./sticky-member.ts";
 
 export interface MembershipSettings {
@@ -96,7 +97,9 @@ export class Membership implements Placement {
     this.#tables = new HostTables(settings.address);
     this.#sticky = new StickyMember(settings, this.#tables, { ...world, wants: (type) => this.#types.includes(type) });
     this.#shards = new ShardMember({
-      ...{ ...world, tables: this.#tables, roles: settings.roles ?? [], incarnation: () => this.#incarnation },
+      ...{ ...world, tables: this.#tables, lease: this.#lease, roles: settings.roles ?? [] },
+      incarnation: () => this.#incarnation,
+      outside: (type, id) => this.#outsideShards(type, id),
       stopped: () => this.#notify(),
     });
     this.#orders = new OrderFollower(this.#tables, this.#sticky, settings, world);
@@ -112,16 +115,19 @@ export class Membership implements Placement {
   // ——— What the router asks.
 
   route(type: string, id: string, until: number): Route {
-    if (this.isSharded(type)) return this.#lease.held ? this.#toShard(type, id) : WAIT;
     if (this.#tables.isSticky(type))
       return this.#lease.held ? this.#sticky.route(type, id, until) : this.#around(type, id);
     const route = this.#tables.route(type, id);
     return route === HERE && !this.#lease.held ? WAIT : route;
   }
 
-  #toShard(type: string, id: string): Route {
+  inShards(type: string): ShardWay | undefined {
+    const table = this.#tables.newest(type);
+    return table?.shards === undefined ? undefined : this.#shards.way(type, table);
+  }
+
+  #outsideShards(type: string, id: string): Route {
     if (!this.hasHosts(type)) return this.#tables.route(type, id);
-    if (this.#shards.knows(type)) return this.#shards.route(type, id);
     // Whoever is asked knows, and says where it is; that is remembered.
     const told = this.#sticky.holdings.belief(type, id);
     return told !== undefined && this.isHost(type, told) ? told : this.#tables.route(type, id);
@@ -134,7 +140,8 @@ export class Membership implements Placement {
   }
 
   isSticky(type: string): boolean {
-    return this.#tables.isSticky(type) || this.isSharded(type);
+    const table = this.#tables.newest(type);
+    return table !== undefined && (table.sticky || table.shards !== undefined);
   }
 
   isSharded(type: string): boolean {
@@ -147,7 +154,7 @@ export class Membership implements Placement {
 
   learn(type: string, id: string, address: string): void {
     // Of shards only the leader's word counts, for whoever knows which one it is about.
-    if (this.isSharded(type) && this.#shards.knows(type)) return;
+    if (this.inShards(type)?.knows) return;
     this.#sticky.holdings.learn(type, id, address);
   }
 

@@ -11,24 +11,27 @@ import { ShardMember, type ShardMemberWorld } from "./shard-member.ts";
 test("a host is not well while calls have waited for a home for too long, and is again when it hears of one", async () => {
   const clock = new VirtualClock();
   const home = { address: "10.0.0.1:1", incarnation: "other", name: "" };
+  const table = { hosts: [home], sticky: false, shards: 4, ownShards: false };
   const member = new ShardMember({
     ...{ clock, log: silentLog, roles: [], incarnation: () => "me", opened() {}, stopped() {} },
-    catalog: { types: new Map() },
-    tables: { shards: () => 4, hasOwnShards: () => false, hostAt: () => home },
+    catalog: { types: new Map(), edition: 1 },
+    lease: { held: true },
+    tables: { newest: () => table, shards: () => table.shards, hostAt: () => home },
   } as unknown as ShardMemberWorld);
+  const route = () => member.way("Cart").route("alice", member.shardOf("Cart", "alice"));
   const said: HostMessage[] = [];
   const stream: ControlStream<HostMessage> = { send: (message) => void said.push(message), close() {} };
   member.joined(stream);
-  assert.equal(member.route("Cart", "alice"), WAIT);
+  assert.equal(route(), WAIT);
   await clock.advance(20_000);
   assert.ok(said.some(({ kind }) => kind === "shardAsk"));
   assert.equal(member.problem, undefined);
-  assert.equal(member.route("Cart", "alice"), WAIT);
+  assert.equal(route(), WAIT);
   await clock.advance(1);
   const shard = member.shardOf("Cart", "alice")!;
   assert.equal(member.problem, `calls for shard ${shard} of Cart have waited for a home for 20 seconds`);
   assert.deepEqual([...member.here("Cart").waiting], [[shard, 20_001]]);
   member.heard({ kind: "shardHomes", type: "Cart", homes: [{ shard, host: home }] });
   assert.equal(member.problem, undefined);
-  assert.equal(member.route("Cart", "alice"), home.address);
+  assert.equal(route(), home.address);
 });

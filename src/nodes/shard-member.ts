@@ -4,25 +4,28 @@ import type { Activation } from "../actors/activation.ts";
 import type { ActorType } from "../actors/actor-type.ts";
 import type { Catalog } from "../actors/catalog.ts";
 import type { ShardedRules } from "../kernel/sharded-rule.ts";
-import { shardOf } from "../kernel/shards.ts";
 import type { HostTables } from "../placement/host-tables.ts";
 import type { HostMessage, ShardOrder } from "../placement/messages.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ControlStream } from "../ports/control.ts";
 import type { Log } from "../ports/log.ts";
-import { HERE, type Route, WAIT } from "../ports/placement.ts";
+import type { Route } from "../ports/placement.ts";
 import type { ShardsHere } from "../ports/shard-door.ts";
 import { type ShardHome, ShardRegion } from "../sharding/shard-region.ts";
 import { ShardWaits } from "../sharding/shard-waits.ts";
 import { mayHost } from "./roles.ts";
 import { advise, countActors } from "./shard-adviser.ts";
+import { ShardWay, type ShardWayWorld } from "./shard-way.ts";
 
 export interface ShardMemberWorld {
   readonly clock: Clock;
   readonly log: Log;
   readonly catalog: Catalog;
   readonly tables: HostTables;
+  readonly lease: ShardWayWorld["lease"];
   incarnation(): string;
+  /** The way to an actor of which no shard, or no host, is known. */
+  outside(type: string, id: string): Route;
   /** What this host is there for. */
   readonly roles: readonly string[];
   /** What waits for these shards may find its way now. */
@@ -42,7 +45,7 @@ const STUCK_MS = 20_000;
 
 export class ShardMember {
   readonly #world: ShardMemberWorld;
-  readonly #regions = new Map<string, ShardRegion>();
+  readonly #ways = new Map<string, ShardWay>();
   #stream: ControlStream<HostMessage> | undefined;
   readonly #asks = new Map<string, Set<number>>();
   #isFlushing = false;
@@ -64,39 +67,44 @@ export class ShardMember {
     return rules;
   }
 
-  #region(type: string): ShardRegion {
-    let region = this.#regions.get(type);
-    if (region === undefined) {
-      const { tables, incarnation } = this.#world;
-      region = new ShardRegion(incarnation, ({ address, incarnation: which }) => {
-        return tables.hostAt(type, address)?.incarnation === which;
-      });
-      this.#regions.set(type, region);
-    }
-    return region;
-  }
-
   // ——— Finding the way.
 
-  /** False: only hosts that have the class can say which shard an actor is in, and this one has not. */
-  knows(type: string): boolean {
-    const { catalog, tables } = this.#world;
-    return catalog.types.get(type)?.options.sharded !== undefined || !tables.hasOwnShards(type);
+  /** To actors of that type, from what is known at this moment. `table`: its newest one. */
+  way(type: string, table = this.#world.tables.newest(type)): ShardWay {
+    const { edition } = this.#world.catalog;
+    const way = this.#ways.get(type) ?? this.#newWay(type);
+    if (!way.isFor(table, edition)) way.renew(table, edition, this.#world.catalog.types.get(type));
+    return way;
   }
 
-  /** Undefined: this host cannot say. Throws what the application's own rule throws. */
-  #find(type: string, id: string): number | undefined {
-    const { catalog, tables } = this.#world;
-    const known = catalog.types.get(type)?.options.sharded;
-    if (known !== undefined) return known.shardOf(id);
-    const shards = tables.shards(type);
-    return shards === undefined || tables.hasOwnShards(type) ? undefined : shardOf(id, shards);
+  #newWay(type: string): ShardWay {
+    const { tables, incarnation, lease, clock } = this.#world;
+    const region = new ShardRegion(incarnation, (home) => {
+      const host = tables.hostAt(type, home.address);
+      return host?.incarnation === home.incarnation ? host : undefined;
+    });
+    const way = new ShardWay(region, {
+      lease,
+      outside: (id) => this.#world.outside(type, id),
+      waits: (shard, ask) => {
+        if (ask) this.#ask(type, shard);
+        this.#waits.began(type, shard, clock.monotonic());
+      },
+    });
+    this.#ways.set(type, way);
+    return way;
   }
 
-  /** Also undefined when the application's own rule fails: whoever calls such an actor has been told so. */
+  #region(type: string): ShardRegion {
+    return this.way(type).region;
+  }
+
+  /** Undefined when this host cannot say, and when the application's own rule fails: whoever calls such an actor has been told so. */
   shardOf(type: string, id: string): number | undefined {
+    const { tables, catalog } = this.#world;
+    if (tables.shards(type) === undefined && catalog.types.get(type)?.options.sharded === undefined) return undefined;
     try {
-      return this.#find(type, id);
+      return this.way(type).shardOf(id);
     } catch {
       return undefined;
     }
@@ -105,23 +113,11 @@ export class ShardMember {
   /** For people: why there is no telling which shard it is in. */
   whyNoShard(type: string, id: string): string {
     try {
-      this.#find(type, id);
+      this.way(type).shardOf(id);
     } catch (error) {
       return (error as Error).message;
     }
     return `only hosts of ${type} know which shard it is in; ask one of them`;
-  }
-
-  /** Throws SHARD_INVALID. */
-  route(type: string, id: string): Route {
-    const shard = this.#find(type, id);
-    if (shard === undefined) return WAIT;
-    const route = this.#region(type).route(shard);
-    if (route === "here") return HERE;
-    if (typeof route === "object") return route.address;
-    if (route === "ask") this.#ask(type, shard);
-    this.#waits.began(type, shard, this.#world.clock.monotonic());
-    return WAIT;
   }
 
   belief(type: string, id: string): string | undefined {
@@ -170,7 +166,7 @@ export class ShardMember {
     this.#stream = stream;
     this.#asks.clear();
     this.#tellLeaving();
-    for (const [type, region] of this.#regions) {
+    for (const [type, { region }] of this.#ways) {
       const { asks, stopped } = region.joined();
       for (const step of stopped) stream.send({ kind: "shardStopped", type, ...step, wasForced: false });
       if (asks.length > 0) stream.send({ kind: "shardAsk", type, shards: asks });
@@ -183,7 +179,7 @@ export class ShardMember {
 
   /** It is to be the home of no shards of these any more. False: it is none, or nobody listens. */
   leave(types: readonly string[]): boolean {
-    this.#leaving = types.filter((type) => this.#regions.has(type));
+    this.#leaving = types.filter((type) => this.#ways.has(type));
     this.#tellLeaving();
     return this.#stream !== undefined && this.holdsAny(types);
   }
@@ -193,12 +189,12 @@ export class ShardMember {
   }
 
   holdsAny(types: readonly string[]): boolean {
-    return types.some((type) => (this.#regions.get(type)?.held.size ?? 0) > 0);
+    return types.some((type) => (this.#ways.get(type)?.region.held.size ?? 0) > 0);
   }
 
   /** The lease is lost: it is the home of nothing. */
   clear(): void {
-    this.#regions.clear();
+    this.#ways.clear();
     this.#asks.clear();
     this.#waits.clear();
     this.parted();
@@ -248,7 +244,7 @@ export class ShardMember {
 
   here(type: string): ShardsHere {
     const { catalog, clock } = this.#world;
-    const held = this.#regions.get(type)?.held ?? new Set<number>();
+    const held = this.#ways.get(type)?.region.held ?? new Set<number>();
     const homes = countActors(catalog.types.get(type), held);
     return { type, homes, waiting: this.#waits.of(type, clock.monotonic()) };
   }
@@ -316,7 +312,7 @@ export class ShardMember {
     }
     const move = region.stopped(shard);
     this.#world.stopped();
-    if (move === undefined || this.#regions.get(type) !== region) return;
+    if (move === undefined || this.#ways.get(type)?.region !== region) return;
     if (to !== undefined) this.#world.left?.(type, shard, name, to);
     this.#stream?.send({ kind: "shardStopped", type, shard, move, wasForced });
     // Who is on a new stream is not told where it lives unless it asks.

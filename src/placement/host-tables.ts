@@ -18,13 +18,20 @@ import type { Ring } from "./ring.ts";
 import { Rings } from "./rings.ts";
 import { compareVersions, NO_VERSION, sameVersion, type TableVersion } from "./versions.ts";
 
-interface Table {
+/** What a table says about its type. Another table is another object. */
+export interface KnownTable {
+  readonly hosts: readonly TableHost[];
+  /** Its actors stay where they are; see sticky-holdings.ts. */
+  readonly sticky: boolean;
+  /** In how many shards its actors live; undefined: in none. */
+  readonly shards: number | undefined;
+  /** Only who has the class can say which shard an actor is in. */
+  readonly ownShards: boolean;
+}
+
+interface Table extends KnownTable {
   readonly version: TableVersion;
   readonly ring: Ring;
-  readonly hosts: readonly TableHost[];
-  readonly sticky: boolean;
-  readonly shards: number | undefined;
-  readonly ownShards: boolean;
   /** Made when it is first asked for. */
   byAddress: ReadonlyMap<string, TableHost> | undefined;
   /** Wall clock, for people. */
@@ -279,19 +286,17 @@ export class HostTables {
     return state && this.#owner(state, id);
   }
 
-  /** In how many shards its actors live; undefined: in none. */
+  /** By which calls to a type find their way. */
+  newest(type: string): KnownTable | undefined {
+    return this.#types.get(type)?.newest;
+  }
+
   shards(type: string): number | undefined {
-    return this.#types.get(type)?.newest?.shards;
+    return this.newest(type)?.shards;
   }
 
-  /** Only who has the class can say which shard an actor is in. */
-  hasOwnShards(type: string): boolean {
-    return this.#types.get(type)?.newest?.ownShards === true;
-  }
-
-  /** Its actors stay where they are; see sticky-holdings.ts. */
   isSticky(type: string): boolean {
-    return this.#types.get(type)?.newest?.sticky === true;
+    return this.newest(type)?.sticky === true;
   }
 
   /** Who has that address in the newest table of a type. */

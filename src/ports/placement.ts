@@ -10,14 +10,22 @@ export const NOBODY: unique symbol = Symbol("nobody");
 /** Or the address of the host that owns it. */
 export type Route = typeof HERE | typeof WAIT | typeof NOBODY | string;
 
+/** To the actors of a type that live in shards: calls of one host to one of them arrive in the order in which they were made. */
+export interface ShardedWay {
+  /** Undefined: this host cannot say. Throws SHARD_INVALID. */
+  shardOf(id: string): number | undefined;
+  /** As `route` of all others, for one in that shard. */
+  route(id: string, shard: number | undefined): Route;
+}
+
 export interface Placement {
   /** This host, as others call it. */
   readonly address: string;
   /** Why this process does not know its way around, for people; undefined when it does. */
   readonly problem: string | undefined;
   /**
-   * Asked only for actors that are not in memory here. `until`: how long somebody waits for the way, on the monotonic clock.
-   * Throws what the caller is told when there is none.
+   * Asked only for actors that are not in memory here and live in no shards. `until`: how long somebody waits for the way, on the
+   * monotonic clock. Throws what the caller is told when there is none.
    */
   route(type: string, id: string, until: number): Route;
   /** Where this host's table says an actor lives, whether or not it may come to life there now. */
@@ -31,10 +39,8 @@ export interface Placement {
   released(type: string, id: string, by: string, at: { readonly term: number; readonly version: number }): boolean;
   /** Actors of the type stay where they are, whatever the ring says: where each one is has to be found out one by one. */
   isSticky(type: string): boolean;
-  /** Actors of the type live in shards: calls of one host to one of them arrive in the order in which they were made. */
-  isSharded(type: string): boolean;
-  /** The shard of an actor of such a type; undefined: this host cannot say. */
-  shardOf(type: string, id: string): number | undefined;
+  /** How actors of the type are found when they live in shards, for now; undefined: they do not. */
+  inShards(type: string): ShardedWay | undefined;
   /** That host has run it. */
   learn(type: string, id: string, address: string): void;
   /** It was not where somebody was sent. `address`: there, as this host knows for itself. */

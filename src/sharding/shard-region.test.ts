@@ -7,7 +7,7 @@ const home = (incarnation: string): ShardHome => ({ incarnation, address: `${inc
 function open(gone: ReadonlySet<string> = new Set()): ShardRegion {
   return new ShardRegion(
     () => "me",
-    ({ incarnation }) => !gone.has(incarnation),
+    (host) => (gone.has(host.incarnation) ? undefined : host),
   );
 }
 
@@ -30,6 +30,7 @@ describe("the way to a shard", () => {
     assert.deepEqual(region.route(1), home("b"));
     assert.deepEqual(region.belief(1), home("b"));
     gone.add("b");
+    region.hostsChanged();
     assert.equal(region.route(1), "ask");
     assert.equal(region.belief(1), undefined);
   });

@@ -14,7 +14,7 @@ export interface ShardHome {
 }
 
 /** `here`: this host is its home. `wait`: it is not clear yet; `ask`: nor has it been asked. */
-export type ShardRoute = "here" | "wait" | "ask" | { readonly address: string };
+export type ShardRoute = "here" | "wait" | "ask" | ShardHome;
 
 interface Kept {
   readonly move: number;
@@ -31,17 +31,22 @@ export interface Rejoining {
 
 export class ShardRegion {
   readonly #self: () => string;
-  readonly #isThere: (home: ShardHome) => boolean;
+  readonly #there: (home: ShardHome) => ShardHome | undefined;
   /** This host is the home of these. */
   readonly #held = new Set<number>();
   readonly #homes = new Map<number, ShardHome>();
   readonly #kept = new Map<number, Kept>();
   readonly #asked = new Set<number>();
+  /** What came out of looking for the way to a shard whose home is known: it is looked for at every call. Empty when that may have changed. */
+  readonly #ways: (ShardRoute | undefined)[] = [];
 
-  /** `self`: the incarnation of this host. `isThere`: that incarnation hosts the type. */
-  constructor(self: () => string, isThere: (home: ShardHome) => boolean) {
+  /**
+   * `self`: the incarnation of this host. `there`: the same host as the table of the type knows it, if that incarnation hosts the type. All
+   * shards of a host then have its address in common, and not each a copy of its own.
+   */
+  constructor(self: () => string, there: (home: ShardHome) => ShardHome | undefined) {
     this.#self = self;
-    this.#isThere = isThere;
+    this.#there = there;
   }
 
   get held(): ReadonlySet<number> {
@@ -54,11 +59,32 @@ export class ShardRegion {
   }
 
   route(shard: number): ShardRoute {
+    const way = this.#ways[shard];
+    if (way !== undefined) return way;
+    const found = this.#find(shard);
+    if (found !== "wait" && found !== "ask") this.#note(shard, found);
+    return found;
+  }
+
+  #find(shard: number): ShardRoute {
     if (this.#kept.has(shard)) return "wait";
     if (this.#held.has(shard)) return "here";
-    const home = this.#homes.get(shard);
-    if (home !== undefined && this.#isThere(home)) return home;
-    return this.#asked.has(shard) ? "wait" : "ask";
+    return this.belief(shard) ?? (this.#asked.has(shard) ? "wait" : "ask");
+  }
+
+  #note(shard: number, way: ShardRoute): void {
+    // Without a gap, so that it stays what an array is fast for.
+    while (this.#ways.length < shard) this.#ways.push(undefined);
+    this.#ways[shard] = way;
+  }
+
+  #changed(shard: number): void {
+    if (shard < this.#ways.length) this.#ways[shard] = undefined;
+  }
+
+  /** Incarnations have come or gone that host the type. */
+  hostsChanged(): void {
+    this.#ways.length = 0;
   }
 
   /** It is known where it lives, so that calls for it find their way. */
@@ -69,7 +95,7 @@ export class ShardRegion {
   /** Where this host believes it to live: what it tells others that come to the wrong one. */
   belief(shard: number): ShardHome | undefined {
     const home = this.#homes.get(shard);
-    return home !== undefined && this.#isThere(home) ? home : undefined;
+    return home && this.#there(home);
   }
 
   /** The leader was asked. */
@@ -80,10 +106,12 @@ export class ShardRegion {
   /** Somebody was told by others that it lives elsewhere: what is known of it may be out of date. */
   doubt(shard: number): void {
     this.#homes.delete(shard);
+    this.#changed(shard);
   }
 
   /** That host does not have it: what was known of it is out of date. */
   mistaken(shard: number, address: string): void {
+    this.#changed(shard);
     if (this.#homes.get(shard)?.address === address) this.#homes.delete(shard);
   }
 
@@ -91,6 +119,7 @@ export class ShardRegion {
 
   /** It lives there. Calls that were kept back may go. */
   lives(shard: number, home: ShardHome): void {
+    this.#changed(shard);
     this.#asked.delete(shard);
     // What comes to its end here does so, whoever was told before that it is the home.
     if (this.#kept.get(shard)?.actors === "stopping") return;
@@ -106,12 +135,14 @@ export class ShardRegion {
 
   /** Nobody could be its home: who waits for it is told so. */
   livesNowhere(shard: number): void {
+    this.#changed(shard);
     this.#asked.delete(shard);
     if (this.#kept.get(shard)?.actors !== "stopping") this.#kept.delete(shard);
   }
 
   /** It is to move: calls for it are kept back. */
   gather(shard: number, move: number): void {
+    this.#changed(shard);
     const isStopping = this.#kept.get(shard)?.actors === "stopping";
     this.#kept.set(shard, { move, actors: isStopping ? "stopping" : "left alone" });
     this.#homes.delete(shard);
@@ -125,12 +156,14 @@ export class ShardRegion {
 
   /** It is to be given up. False: this host is not its home, so nothing of it is here. */
   stop(shard: number, move: number): boolean {
+    this.#changed(shard);
     this.#kept.set(shard, { move, actors: "stopping" });
     return this.#held.has(shard);
   }
 
   /** None of its actors is left here. Gives the move that is answered by this. */
   stopped(shard: number): number | undefined {
+    this.#changed(shard);
     this.#held.delete(shard);
     const kept = this.#kept.get(shard);
     if (kept?.actors !== "stopping") return undefined;
@@ -141,6 +174,7 @@ export class ShardRegion {
   // ——— Streams.
 
   joined(): Rejoining {
+    this.#ways.length = 0;
     // Its home goes on until it is told to stop, which it may have been while it could not hear it: it asks, too.
     const asks = new Set([...this.#asked, ...this.#homes.keys(), ...this.#held]);
     const stopped: { shard: number; move: number }[] = [];
@@ -163,5 +197,6 @@ export class ShardRegion {
     this.#homes.clear();
     this.#kept.clear();
     this.#asked.clear();
+    this.#ways.length = 0;
   }
 }
