@@ -112,7 +112,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     knownFrom: "Dapr 1.17.7",
     changes: [
       {
-        file: "src/nodes/leading.ts",
+        file: "src/nodes/member-notes.ts",
         before: `await new Promise<void>((resolve) => this.#world.clock.after(NOTE_RETRY_MS, resolve, "background"));`,
         after: "this.#notes.splice(0, notes.length);",
       },

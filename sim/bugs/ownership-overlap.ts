@@ -162,13 +162,13 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     knownFrom: "Akka.Management #3402",
     changes: [
       {
-        file: "src/nodes/leading.ts",
+        file: "src/nodes/member-notes.ts",
         before: `const isCurrent = await this.#world.coordination.note(this.term, changes);
         if (!isCurrent) return this.#world.over("another scheduler leads by now");`,
         after: "const noting = this.#world.coordination.note(this.term, changes);",
       },
       {
-        file: "src/nodes/leading.ts",
+        file: "src/nodes/member-notes.ts",
         before: `written();
         }`,
         after: `written();
@@ -176,7 +176,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
         await noting;`,
       },
       {
-        file: "src/nodes/leading.ts",
+        file: "src/nodes/member-notes.ts",
         before: `await new Promise<void>((resolve) => this.#world.clock.after(NOTE_RETRY_MS, resolve, "background"));`,
         after: "",
       },

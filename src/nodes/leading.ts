@@ -1,19 +1,20 @@
 // One term of leadership: drives the rooms of placement/ that decide, one per namespace. Feeds them what hosts say and what
 // time it is, and performs what they ask for. It ends when the term does, and nothing of it outlives that.
-import { isLimpetError, LimpetError } from "../kernel/errors.ts";
+import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Hello, HostMessage, SchedulerMessage, ShardReport } from "../placement/messages.ts";
 import { type Effect, NamespaceController } from "../placement/namespace-controller.ts";
 import type { Ring } from "../placement/ring.ts";
 import { Rings } from "../placement/rings.ts";
-import type { HeldActor } from "../placement/sticky-owners.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { ControlListener, ControlStream } from "../ports/control.ts";
-import type { Coordination, Member, MemberChange, ProcessIdentity } from "../ports/coordination.ts";
-import type { ClusterHost, ClusterSticky, ClusterTable, StickyActor, StickyPage, StickyQuery } from "../ports/host.ts";
+import type { Coordination, Member, ProcessIdentity } from "../ports/coordination.ts";
+import type { StickyPage, StickyQuery } from "../ports/host.ts";
 import type { Log } from "../ports/log.ts";
 import type { ShardSteering, ShardsView } from "../ports/shard-door.ts";
 import type { ShardHomeRow, Shards } from "../ports/shards.ts";
+import { type LeaderView, stickyPage, viewOf } from "./leading-views.ts";
+import { MemberNotes } from "./member-notes.ts";
 import type { SchedulerInstruments } from "./scheduler-instruments.ts";
 import { ShardDesk } from "./shard-desk.ts";
 import { ShardLeader } from "./shard-leader.ts";
@@ -44,15 +45,8 @@ export interface LeadingWorld {
 
 /** A process that has just ended may need a moment to be seen as ended. */
 const LOOKS_AGAIN_MS = [0, 10, 50, 250, 1_000];
-const NOTE_RETRY_MS = 200;
 /** Rings of one type kept for figures and questions. */
 const RINGS = 10_000;
-
-interface Note {
-  readonly change: MemberChange;
-  /** What is to be done once it is durable. */
-  written(): void;
-}
 
 export class Leading {
   readonly term: number;
@@ -71,12 +65,7 @@ export class Leading {
   #timer: Timer | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
   #looking: Timer | undefined;
-  /**
-   * What is to be noted, in order. It gathers while a note is under way and is then written in one step: of many hosts that
-   * come at once none waits for the others. It does not grow for long, as who cannot reach the store soon leads no more.
-   */
-  readonly #notes: Note[] = [];
-  #noting: Promise<void> | undefined;
+  readonly #memberNotes: MemberNotes;
   readonly #homeNotes: ShardNotes;
   #over = false;
   /** How those are told that the term is over who wait for something to be noted. */
@@ -95,6 +84,7 @@ export class Leading {
     this.#settings = settings;
     this.#world = world;
     this.#homes = homes;
+    this.#memberNotes = new MemberNotes(term, world);
     this.#homeNotes = new ShardNotes(term, world);
     const until = world.clock.monotonic() + waitMs;
     for (const [namespace, known] of Map.groupBy(members, (member) => member.namespace)) {
@@ -245,14 +235,14 @@ export class Leading {
         const { incarnation, address, machine, pid } = effect.host;
         const { types, isKnown } = effect;
         const member = { namespace, incarnation, address, machine, pid, types };
-        this.#note({ kind: "save", member, isKnown }, () => {
+        this.#memberNotes.write({ kind: "save", member, isKnown }, () => {
           const room = this.#namespaces.get(namespace)!;
           this.#feed(namespace, (now) => room.saved(incarnation, types, now));
         });
         break;
       }
       case "drop":
-        this.#note({ kind: "drop", incarnation: effect.incarnation });
+        this.#memberNotes.write({ kind: "drop", incarnation: effect.incarnation });
         break;
       case "began": {
         const { type, version, hosts } = effect.table;
@@ -308,33 +298,6 @@ export class Leading {
     this.#ringOf.set(key, this.#rings.of(addresses, this.#settings.replicationFactor, before));
   }
 
-  #note(change: MemberChange, written = (): void => {}): void {
-    this.#notes.push({ change, written });
-    // In a moment: what is to be noted now is written together.
-    this.#noting ??= Promise.resolve().then(() => this.#writeNotes());
-  }
-
-  /** As long as the store does not answer it is tried again, with what came since; the term may end over it. */
-  async #writeNotes(): Promise<void> {
-    while (!this.#over && this.#notes.length > 0) {
-      const notes = this.#notes.slice(0, LIMITS.memberChanges);
-      const changes = notes.map(({ change }) => change);
-      try {
-        const isCurrent = await this.#world.coordination.note(this.term, changes);
-        if (!isCurrent) return this.#world.over("another scheduler leads by now");
-        for (const { written } of notes) {
-          // One by one: if a room fails over one of them, the rest is written again.
-          this.#notes.shift();
-          written();
-        }
-      } catch (err) {
-        if (!isLimpetError(err, "STORE_UNAVAILABLE")) this.#world.log.error("a note about a member failed", { err });
-        await new Promise<void>((resolve) => this.#world.clock.after(NOTE_RETRY_MS, resolve, "background"));
-      }
-    }
-    this.#noting = undefined;
-  }
-
   #arm(): void {
     let first = Number.POSITIVE_INFINITY;
     for (const { deadline } of this.#namespaces.values()) first = Math.min(first, deadline);
@@ -378,60 +341,12 @@ export class Leading {
 
   // ——— For people.
 
-  view(): { readonly hosts: ClusterHost[]; readonly tables: ClusterTable[] } {
-    const now = this.#world.clock.monotonic();
-    const hosts: ClusterHost[] = [];
-    const tables: ClusterTable[] = [];
-    for (const [namespace, room] of this.#namespaces) {
-      const view = room.view();
-      const addressOf = new Map(view.hosts.map(({ incarnation, address }) => [incarnation, address]));
-      for (const { address, name, incarnation, state, leaseUntil, types, actors } of view.hosts) {
-        const leaseLeftMs = Math.max(Math.round(leaseUntil - now), 0);
-        hosts.push({ namespace, address, name, incarnation, state, leaseLeftMs, types: [...types].sort(), actors });
-      }
-      for (const { type, phase, table, waitsFor } of view.types) {
-        tables.push({
-          namespace,
-          type,
-          version: table?.version.number ?? 0,
-          term: table?.version.term ?? this.term,
-          hosts: (table?.hosts ?? []).map(({ address }) => address),
-          phase,
-          waitsFor: [...waitsFor].map((incarnation) => addressOf.get(incarnation) ?? incarnation),
-          sticky: stickyView(room, type, now),
-        });
-      }
-    }
-    return { hosts, tables };
+  view(): LeaderView {
+    return viewOf(this.#namespaces, this.term, this.#world.clock.monotonic());
   }
 
   sticky(namespace: string, query: StickyQuery): StickyPage {
-    const owners = this.#namespaces.get(namespace)?.sticky.owners;
-    const now = this.#world.clock.monotonic();
-    const shown = (type: string, { id, host, since, away }: HeldActor): StickyActor => {
-      return { type, id, address: host.address, name: host.name, since, away };
-    };
-    if (owners === undefined) return { actors: [], next: undefined };
-    if (query.type !== undefined && query.id !== undefined) {
-      const found = owners.find(query.type, query.id, now);
-      if (found === undefined && !owners.isOpen(query.type)) {
-        throw new LimpetError("NOT_READY", `the leader is new and does not know yet who holds actors of ${query.type}`);
-      }
-      return { actors: found === undefined ? [] : [shown(query.type, found)], next: undefined };
-    }
-    const limit = Math.min(query.limit, LIMITS.listPage);
-    const { after, prefix = "" } = query;
-    const actors: StickyActor[] = [];
-    for (const type of [...owners.types].sort()) {
-      if ((query.type !== undefined && type !== query.type) || (after !== undefined && type < after.type)) continue;
-      const left = limit + 1 - actors.length;
-      if (left === 0) break;
-      const from = after?.type === type ? after.id : undefined;
-      actors.push(...owners.list(type, from, prefix, left, now).map((held) => shown(type, held)));
-    }
-    const page = actors.slice(0, limit);
-    const last = page.at(-1);
-    return { actors: page, next: actors.length > limit && last ? { type: last.type, id: last.id } : undefined };
+    return stickyPage(this.#namespaces.get(namespace), query, this.#world.clock.monotonic());
   }
 
   // ——— Shards, for people.
@@ -502,13 +417,14 @@ export class Leading {
 
   /** Resolves when everything that was to be noted is, or the term has ended over it. */
   noted(): Promise<void> {
-    return this.#noting ?? Promise.resolve();
+    return this.#memberNotes.written();
   }
 
   /** Decides nothing any more. Hosts do not know yet. */
   freeze(): void {
     this.#over = true;
     for (const turnAway of this.#visitors) turnAway(notLeading());
+    this.#memberNotes.end();
     this.#homeNotes.end();
     this.#timer?.cancel();
     this.#looking?.cancel();
@@ -526,12 +442,3 @@ export class Leading {
 const notLeading = (): LimpetError => new LimpetError("NOT_LEADER", "this scheduler does not lead any more");
 
 const isShardReport = (message: HostMessage): message is ShardReport => message.kind.startsWith("shard");
-
-function stickyView({ sticky: { owners } }: NamespaceController, type: string, now: number): ClusterSticky | undefined {
-  const lost = owners.rule(type);
-  if (lost === undefined) return undefined;
-  const holders = owners.holders(type, now).map(({ host: { address, name }, ids, away }) => {
-    return { address, name, actors: ids, away };
-  });
-  return { lost, holders };
-}
