@@ -364,7 +364,12 @@ export class Cluster {
     const isClear = (): boolean => membership.disagreement !== undefined || done();
     await membership.until(isClear, this.#settings.lease + this.#settings.roundTimeout);
     if (membership.disagreement !== undefined) throw new LimpetError("OPTION_INVALID", membership.disagreement);
-    if (done()) return;
+    if (done()) {
+      // Until its shards are handed over it is their home, and would run actors of a class of that name that it may take up next.
+      const isFree = (): boolean => without === undefined || !membership.shards.holdsAny([without]);
+      await membership.until(isFree, this.#settings.lease + this.#settings.roundTimeout);
+      return;
+    }
     // What could not be removed is hosted as before: whoever asked can ask again.
     if (without !== undefined) membership.report([...types, without]);
     throw new LimpetError(
