@@ -114,7 +114,7 @@ export class ShardLeader {
     } else if (JSON.stringify(known.rule) !== JSON.stringify(rule)) {
       known.rule = rule;
       // Whatever was asked of the one before is not waited for.
-      known.advice = new Advice(CHOOSE_MS);
+      known.advice = new Advice(CHOOSE_MS, known.advice.last);
       this.perform(type, known.shards.proposed([], now), now);
       known.strategy = strategyOf(rule.strategy, known.told);
       known.shards.adopt({ ...rule, chooseMs: CHOOSE_MS });

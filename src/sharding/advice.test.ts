@@ -54,6 +54,19 @@ describe("what the application's own strategy is asked", () => {
     assert.deepEqual(asked(advice.flush(["a"], 2)).shards, [3]);
   });
 
+  it("has another number than any that the strategy before was asked, whose answer may still come", () => {
+    const before = new Advice(PATIENCE);
+    before.wantHome(1, "a");
+    const old = asked(before.flush(["a"], 0));
+    const advice = new Advice(PATIENCE, before.last);
+    advice.wantHome(2, "a");
+    const { question } = asked(advice.flush(["a"], 1));
+    assert.deepEqual(advice.answered(old.question, "a", [{ shard: 1, to: "x" }], undefined), []);
+    assert.deepEqual(advice.answered(question, "a", [{ shard: 2, to: "y" }], undefined), [
+      { kind: "homes", homes: [{ shard: 2, to: "y" }] },
+    ]);
+  });
+
   it("does not keep shards waiting while it thinks about moves", () => {
     const advice = new Advice(PATIENCE);
     advice.wantMoves();

@@ -37,13 +37,20 @@ export class Advice {
   #wantsMoves = false;
   #homes: Question | undefined;
   #moves: Question | undefined;
-  #last = 0;
+  #last: number;
   #restsUntil = Number.NEGATIVE_INFINITY;
   /** Grows when somebody could not answer: the next one may. */
   #turn = 0;
 
-  constructor(patienceMs: number) {
+  /** `before`: the last question that was asked of the strategy before this one, whose answer may still come. */
+  constructor(patienceMs: number, before = 0) {
     this.#patienceMs = patienceMs;
+    this.#last = before;
+  }
+
+  /** Of the question that was asked last. */
+  get last(): number {
+    return this.#last;
   }
 
   get deadline(): number {
