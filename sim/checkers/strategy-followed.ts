@@ -1,5 +1,6 @@
 // A shard gets the home that the application's own strategy names, and nobody decides for it while it thinks, unless it takes too long. What it
 // has said of another shard, or to an earlier question, is no answer.
+import type { Said } from "../../src/world/virtual-control.ts";
 import type { Advice } from "../observer.ts";
 import type { CheckerKind } from "./checker.ts";
 import { shardKey, troubleEnds } from "./looks.ts";
@@ -59,6 +60,11 @@ export const strategyFollowed: CheckerKind = {
       started: troubled,
       gone: troubled,
       slept: troubled,
+      // Who is about to leave, or gives a type up, is nobody's home from then on, whoever named it.
+      sent(_process, _to, message) {
+        const said = message as Said;
+        if (said.about === "host" && (said.message.kind === "shardLeave" || said.message.kind === "types")) troubled();
+      },
       told(line) {
         // That it could not be followed is no excuse, unless there was nobody who could be asked.
         if (line.event === NOT_FOLLOWED && line.fields?.fault !== "nobody to ask") return;
