@@ -18,6 +18,8 @@ const PAGE = 100_000;
 const REST_MS = 30_000;
 /** What a delivery may take in good times, besides waiting until somebody looks. */
 const LATE_MS = 3_000;
+/** An actor has no home while the application's own strategy thinks about it, and it may be asked before each tick. */
+const STRATEGY_MS = 20_000;
 /** With less, handlers that hang keep others waiting. */
 const ENOUGH = 20;
 /** Batches that a process holds. */
@@ -102,7 +104,8 @@ async function inTime(stage: Stage, until: Until, { leaseMs, pollMs }: Times): P
     const call = { at: stage.now, from, type, id: name, method: "remind", how, timeoutMs: 25_000 };
     asked.push(makeCall(stage, call, name));
     const { times: ticks = 1 } = remind.when;
-    probes.push({ op: `${planned.namespace}:${name}`, ticks, until: stage.now + lastMs + pollMs + LATE_MS });
+    const lateMs = typeof stage.plan.sharded?.[type]?.strategy === "object" ? LATE_MS + STRATEGY_MS : LATE_MS;
+    probes.push({ op: `${planned.namespace}:${name}`, ticks, until: stage.now + lastMs + pollMs + lateMs });
   };
   const slowMs = Math.ceil(leaseMs * 1.4);
   for (const { planned } of stage.players) {
