@@ -5,7 +5,7 @@ import { effort, isSoak } from "../test/support/effort.ts";
 import { Crew } from "./command/crew.ts";
 import { Figures } from "./command/figures.ts";
 
-const SEEDS = effort(60, 300);
+const SEEDS = effort(40, 300);
 /** One of so many is run a second time and compared. */
 const TWICE = 5;
 /** Long, for machines that have other things to do. */

@@ -142,6 +142,8 @@ describe("the kinds of trouble", () => {
   });
 
   for (const [i, fault] of FAULTS.entries()) {
+    // Seeds that are drawn have all of them; here the usual run has some, and the long one all.
+    if (i % effort(3, 1) > 0) continue;
     describe(fault.name, () => {
       it("draws the same from the same chance, as plain data within the chaos", () => {
         for (let seed = 1; seed <= MOST_SEEDS; seed++) {
@@ -160,7 +162,7 @@ describe("the kinds of trouble", () => {
         assert.ok(first !== undefined, `${fault.name} did not happen in ${MOST_SEEDS} seeds`);
         assert.deepEqual(first.outcome.violations, []);
         // That whole runs repeat is seen in drawn seeds as well.
-        if (i % effort(4, 1) > 0) return;
+        if (i % effort(12, 1) > 0) return;
         const { trace, steps, faults } = await run(first.plan);
         assert.deepEqual([trace, steps], [first.outcome.trace, first.outcome.steps]);
         assert.deepEqual([...faults], [...first.outcome.faults]);
