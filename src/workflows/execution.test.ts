@@ -23,6 +23,21 @@ describe("the code of a workflow", () => {
     assert.deepEqual(await run.complete(2, 4), [{ kind: "WorkflowCompleted", n: 3, result: { total: 6 } }]);
   });
 
+  it("ends with what it returns as it is then, whatever becomes of it afterwards", async () => {
+    const chatty = workflow("chatty", async (ctx) => {
+      const seen: string[] = [];
+      const one = ctx.activity("one");
+      void one.then(async () => {
+        for (let i = 0; i < 20; i++) await null;
+        seen.push("late");
+      });
+      await one;
+      return seen;
+    });
+    const run = await DrivenRun.begin(chatty);
+    assert.deepEqual(await run.complete(1), [{ kind: "WorkflowCompleted", n: 2, result: [] }]);
+  });
+
   it("waits for several things in any of the ways of promises", async () => {
     const many = workflow("many", async (ctx) => {
       const both = await Promise.all([ctx.activity("a"), ctx.activity("b")]);

@@ -19,7 +19,7 @@ import { runInside } from "./inside.ts";
 import { checkPayload } from "./payload-size.ts";
 import { RecordedDecisions } from "./recorded-decisions.ts";
 import { RunContext } from "./run-context.ts";
-import { RunHandlers, type Signal } from "./run-handlers.ts";
+import { answerOf, RunHandlers, type Signal } from "./run-handlers.ts";
 import { Waits } from "./waits.ts";
 
 export interface ExecutionNeeds {
@@ -215,10 +215,7 @@ export class Execution {
   async #main(context: RunContext, input: unknown): Promise<void> {
     let end: NewDecision;
     try {
-      const result = await this.workflow.run(context, input);
-      const wire = toWire(result, "the result", "RESULT_INVALID");
-      checkPayload(wire, "the result");
-      end = { kind: "WorkflowCompleted", result: wire };
+      end = { kind: "WorkflowCompleted", result: answerOf(await this.workflow.run(context, input)) };
     } catch (thrown) {
       end = this.#endBy(thrown);
     }

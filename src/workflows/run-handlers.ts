@@ -139,8 +139,8 @@ export class RunHandlers {
 
 const copyOf = (answer: unknown): unknown => copyValue(answer, "the result", "RESULT_INVALID");
 
-/** As it is now: it may be the very state of the run, which the next update changes before this answer is written. */
-function answerOf(result: unknown): Wire {
+/** As it is now: it may be the very state of the run, which goes on and changes it before this answer is written. */
+export function answerOf(result: unknown): Wire {
   const wire = toWire(copyOf(result), "the result", "RESULT_INVALID");
   checkPayload(wire, "the result");
   return wire;
