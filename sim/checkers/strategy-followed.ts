@@ -15,6 +15,9 @@ const NOT_FOLLOWED = "a strategy of shards could not be followed";
 /** From one question to the next, if one waits for the other. */
 const NEXT_MS = 500;
 
+const isLeaving = (said: Said): boolean =>
+  said.about === "host" && (said.message.kind === "shardLeave" || said.message.kind === "types");
+
 export const strategyFollowed: CheckerKind = {
   name: "strategy followed",
   rule: "while who is there does not change, a shard gets the home that the application's own strategy names in time, and no other",
@@ -60,10 +63,10 @@ export const strategyFollowed: CheckerKind = {
       started: troubled,
       gone: troubled,
       slept: troubled,
-      // Who is about to leave, or gives a type up, is nobody's home from then on, whoever named it.
+      // Who is about to leave, or gives a type up, is nobody's home from then on, whoever named it. Of a leader that leaves the orders tell.
       sent(_process, _to, message) {
         const said = message as Said;
-        if (said.about === "host" && (said.message.kind === "shardLeave" || said.message.kind === "types")) troubled();
+        if (said.about === "scheduler" ? said.message.kind === "order" : isLeaving(said)) troubled();
       },
       told(line) {
         // That it could not be followed is no excuse, unless there was nobody who could be asked.
