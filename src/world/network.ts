@@ -20,6 +20,8 @@ const USUAL: Line = { isOpen: true, delayMs: 0, loss: 0 };
 /** A lost packet is sent again after this; every further time takes twice as long. */
 const RESEND_MS = 200;
 const RESENDS = 6;
+/** Nothing takes longer on a line that is open: it would hold up all that is behind it for as long, also when the line is well again. */
+const LONGEST_MS = 20_000;
 
 export interface Listening {
   close(): void;
@@ -199,7 +201,7 @@ export class Network implements Carriage {
 
   #takes(from: number, to: number): number {
     const { delayMs, loss } = this.line(from, to);
-    let ms = this.latency.leastMs + this.chance.exponential(this.latency.moreMs + delayMs);
+    let ms = this.latency.leastMs + Math.min(this.chance.exponential(this.latency.moreMs + delayMs), LONGEST_MS);
     for (let again = 0; loss > 0 && again < RESENDS && this.chance.chance(loss); again++) ms += RESEND_MS * 2 ** again;
     return ms;
   }
