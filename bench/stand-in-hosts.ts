@@ -75,7 +75,9 @@ export class StandInHost {
 
   /** Whether it would not have to ask for it. If it does, it has asked. */
   knows(id: string): boolean {
-    return this.membership.route(this.type, id, performance.now() + PATIENCE_MS) !== WAIT;
+    const way = this.membership.inShards(this.type);
+    const route = way?.route(id, way.shardOf(id)) ?? this.membership.route(this.type, id, performance.now() + PATIENCE_MS);
+    return route !== WAIT;
   }
 
   /** Asks the leader for an actor that nobody holds and that falls to this host on the ring. */
@@ -122,8 +124,7 @@ export class Fleet {
     this.#byAddress = new Map(hosts.map((host) => [host.address, host]));
   }
 
-  /** Resolves when all of them are members and know each other. */
-  /** `kind`: the one type they all have. */
+  /** Resolves when all of them are members and know each other. `kind`: the one type they all have. */
   static async join(
     count: number,
     schedulers: readonly string[],
