@@ -191,8 +191,8 @@ export class ScriptedWorker {
     const body = { worker_id: this.#id, task_queue: "orders", timeout_seconds: 5 };
     while (!this.#stop.signal.aborted) {
       const told = await this.#api.post(`/worker/${kind}-tasks/poll`, body, this.#stop.signal).catch(() => undefined);
-      if (told?.body.task != null) await work(told.body.task as Json);
-      else if (told === undefined || told.status !== 200) return;
+      if (told === undefined || told.status !== 200) return;
+      if (told.body.task != null && !(await work(told.body.task as Json).then(() => true, isServerThere))) return;
     }
   }
 
@@ -235,6 +235,12 @@ export class ScriptedWorker {
       });
     }
   }
+}
+
+/** After an error. False: whoever was talked to is gone, and so is the reason to go on. Anything else is a mistake. */
+function isServerThere(error: unknown): false {
+  if (error instanceof TypeError && error.cause !== undefined) return false;
+  throw error;
 }
 
 /** Asks until it holds. */
