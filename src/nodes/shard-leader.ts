@@ -90,8 +90,15 @@ export class ShardLeader {
       const hosts = (this.#world.table(type)?.hosts ?? [])
         .filter(({ incarnation }) => !known.leaving.has(incarnation) && this.#world.host(incarnation) !== undefined)
         .map((host) => this.#shardHost(host));
-      this.perform(type, known.shards.setRegions(hosts, now, known.leaving), now);
+      this.perform(type, known.shards.setRegions(hosts, now, this.#leavers(type, known.leaving)), now);
     }
+  }
+
+  /** Those that leave, and those that have not the type: one of them may have given it up under the leader before, with shards to hand over. */
+  #leavers(type: string, leaving: Iterable<string>): Set<string> {
+    const leavers = new Set(leaving);
+    for (const { incarnation, types } of this.#world.hosts()) if (!types.has(type)) leavers.add(incarnation);
+    return leavers;
   }
 
   /** As the hosts of the newest build say, because the others are about to be replaced by such. */

@@ -1,0 +1,59 @@
+// What a leader makes of shards that the leader before it left behind.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { HostRecord } from "../placement/connection-controller.ts";
+import type { SchedulerMessage } from "../placement/messages.ts";
+import { silentLog } from "../ports/log.ts";
+import { silentMeter } from "../ports/meter.ts";
+import { VirtualClock } from "../world/virtual-clock.ts";
+import { SchedulerInstruments } from "./scheduler-instruments.ts";
+import { ShardLeader } from "./shard-leader.ts";
+
+const RULE = {
+  ...{ shards: 10, ownShards: false, strategy: { kind: "hashed" }, movesAtOnce: 5, rebalanceMs: 10_000 },
+  handOffMs: 10_000,
+} as const;
+
+/** A host that has come back to this leader, on the stream of that number, with these types. */
+function host(incarnation: string, stream: number, types: readonly string[]): HostRecord {
+  const sharded = new Map(types.map((type) => [type, RULE]));
+  const about = { name: incarnation, machine: "", pid: 0, build: "", sticky: new Map(), saving: undefined, actors: 0 };
+  return {
+    ...about,
+    ...{ incarnation, address: `${incarnation}:1`, stream, types: new Set(types), sharded, held: new Set(["Cart"]) },
+    ...{ state: "member", leaseUntil: 10_000, unlocked: new Map() },
+  } as HostRecord;
+}
+
+function lead(hosts: readonly HostRecord[]) {
+  const sent: string[] = [];
+  const mayHost = hosts.filter(({ types }) => types.has("Cart"));
+  const leader = new ShardLeader(
+    {
+      ...{ namespace: "default", clock: new VirtualClock(), log: silentLog },
+      instruments: new SchedulerInstruments(silentMeter),
+      host: (incarnation) => hosts.find((one) => one.incarnation === incarnation),
+      hosts: () => hosts,
+      table: (type) => ({ type, version: { term: 2, number: 1 }, hosts: mayHost }) as never,
+      send: (streams, message: SchedulerMessage) => void sent.push(`${message.kind} → ${streams}`),
+      note: (_change, written) => written(),
+    },
+    [{ namespace: "default", type: "Cart", shard: 3, incarnation: "b" }],
+  );
+  leader.look(0);
+  return { leader, sent };
+}
+
+describe("a leader that follows another one", () => {
+  it("has shards handed over whose home gave the type up before it led", () => {
+    const { leader, sent } = lead([host("a", 1, ["Cart"]), host("b", 2, [])]);
+    assert.deepEqual(sent, ["shardGather → 1,2"]);
+    assert.deepEqual([...leader.types.get("Cart")!.shards.moving], [3]);
+  });
+
+  it("leaves shards where they are whose home still has the type", () => {
+    const { leader, sent } = lead([host("a", 1, ["Cart"]), host("b", 2, ["Cart"])]);
+    assert.deepEqual(sent, []);
+    assert.equal(leader.types.get("Cart")!.shards.homeOf(3), "b");
+  });
+});
