@@ -76,7 +76,8 @@ export class StandInHost {
   /** Whether it would not have to ask for it. If it does, it has asked. */
   knows(id: string): boolean {
     const way = this.membership.inShards(this.type);
-    const route = way?.route(id, way.shardOf(id)) ?? this.membership.route(this.type, id, performance.now() + PATIENCE_MS);
+    const route =
+      way?.route(id, way.shardOf(id)) ?? this.membership.route(this.type, id, performance.now() + PATIENCE_MS);
     return route !== WAIT;
   }
 

@@ -249,8 +249,8 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     changes: [
       {
         file: "src/actors/router.ts",
-        before: "answer.notOwner(this.#lastBelief(type, id));",
-        after: "answer.notOwner({ ...this.#placement.belief(type, id), owner: undefined });",
+        before: "this.#catalog.stopping ? this.#lastBelief(type, id) :",
+        after: "this.#catalog.stopping ? { ...this.#placement.belief(type, id), owner: undefined } :",
       },
     ],
   },

@@ -11,6 +11,8 @@ export class Lanes {
   readonly #counts: number[] = [];
   /** Those that left before, for other addresses: there are some for a moment after a move. None of these is empty. */
   readonly #before = new Map<number, Map<string, number>>();
+  /** Lanes and addresses that have sent one back while others were on their way there, which will come back, too. */
+  readonly #refusing = new Set<string>();
   /** Somebody waits until all of some address have come back. */
   readonly #awaited = new Set<number>();
 
@@ -22,9 +24,10 @@ export class Lanes {
     return !(this.#counts[lane]! > 0) && !this.#before.has(lane);
   }
 
-  /** Nobody is on the way to anywhere else. */
+  /** Nobody is on the way to anywhere else, or to where it will be sent back. */
   isFree(lane: number, to: string | undefined): boolean {
     if (lane >= this.#counts.length) this.#grow(lane);
+    if (this.#refusing.size > 0 && this.#refusing.has(keyOf(lane, to))) return false;
     if (this.#counts[lane] !== 0 && this.#addresses[lane] !== to) return false;
     return this.#before.size === 0 || !this.#before.has(lane);
   }
@@ -37,11 +40,17 @@ export class Lanes {
     }
   }
 
-  /** Where some are, other than there. */
+  /** One was sent back from there. */
+  refused(lane: number, by: string): void {
+    const isCurrent = this.#addresses[lane] === by && this.#counts[lane]! > 0;
+    if (isCurrent || this.#before.get(lane)?.has(by)) this.#refusing.add(keyOf(lane, by));
+  }
+
+  /** Where some are, other than there, or there if they will be sent back. */
   elsewhere(lane: number, to: string | undefined): string[] {
     const addresses = [...(this.#before.get(lane)?.keys() ?? [])];
     if (this.#counts[lane]! > 0) addresses.unshift(this.#addresses[lane]!);
-    return addresses.filter((address) => address !== to);
+    return addresses.filter((address) => address !== to || this.#refusing.has(keyOf(lane, address)));
   }
 
   enter(lane: number, to: string): void {
@@ -69,6 +78,12 @@ export class Lanes {
 
   /** True: nobody else is on the way there any more. */
   leave(lane: number, to: string): boolean {
+    const isLast = this.#leave(lane, to);
+    if (isLast && this.#refusing.size > 0) this.#refusing.delete(keyOf(lane, to));
+    return isLast;
+  }
+
+  #leave(lane: number, to: string): boolean {
     if (this.#addresses[lane] === to) return --this.#counts[lane]! === 0;
     const before = this.#before.get(lane)!;
     const left = before.get(to)! - 1;
@@ -87,6 +102,8 @@ export class Lanes {
     return this.#awaited.size > 0 && this.#awaited.delete(lane);
   }
 }
+
+const keyOf = (lane: number, address: string | undefined): string => `${lane} ${address}`;
 
 /** Lanes of actors, which are many: each has a number for as long as calls to it are on their way. */
 export class ActorLanes extends Lanes {

@@ -14,6 +14,7 @@ import { HERE, NOBODY, type Placement, type Route, type ShardedWay, WAIT } from 
 import type { Catalog, Routes } from "./catalog.ts";
 import { type Cause, DistantTurn } from "./cause.ts";
 import { Departure, type Dispatcher } from "./departure.ts";
+import { SentBack } from "./sent-back.ts";
 import { cancelled, Turn } from "./turn.ts";
 import { type Followed, Underway } from "./underway.ts";
 import { WaitingRoom } from "./waiting-room.ts";
@@ -25,8 +26,10 @@ const LONGEST_PAUSE_MS = 200;
 const LOOK_MS = 10;
 /** A host that cannot be reached is either back soon or soon in no table any more. */
 const UNREACHABLE_PAUSE_MS = 50;
-/** How long what a host said before it left may be on its way. */
-const LAST_WORDS_MS = 500;
+/** How long what a host says while it leaves may be on its way: it may be the last to hear where its shards are now, and sends calls back then. */
+const LAST_WORDS_MS = 2_000;
+/** How often it is looked whether they are here. */
+const LISTEN_MS = 250;
 
 export interface RouterWorld {
   readonly placement: Placement;
@@ -43,6 +46,7 @@ export class Router implements Routes, Dispatcher, LinkService {
   readonly #clock: Clock;
   readonly #room: WaitingRoom;
   readonly #underway = new Underway();
+  readonly #sentBack = new SentBack();
   /** By type and address: since when a host is in no table any more to which calls are under way that others wait for. */
   readonly #leavers = new Map<string, number>();
   readonly #refused: ((type: string) => void) | undefined;
@@ -179,7 +183,7 @@ export class Router implements Routes, Dispatcher, LinkService {
   #standsBack(turn: Turn, route: Route, shard: number | undefined): boolean {
     this.#room.number(turn);
     if (route === WAIT || route === NOBODY || !this.#isBehind(turn, route, shard)) return false;
-    this.#room.add(turn, LAST_WORDS_MS / 2);
+    this.#room.add(turn, LISTEN_MS);
     return true;
   }
 
@@ -322,6 +326,8 @@ export class Router implements Routes, Dispatcher, LinkService {
    */
   #turnedAwaySticky(turn: Turn, from: string, { version, owner }: Ownership): void {
     const { name } = turn.type;
+    const way = this.#placement.inShards(name);
+    if (way !== undefined) this.#underway.refused(turn, from, shardIn(way, turn.id));
     // It has just begun, or lost its lease: what is known of it does not count much longer, or does again in a moment.
     if (version === 0) {
       this.#room.add(turn, UNREACHABLE_PAUSE_MS);
@@ -335,7 +341,6 @@ export class Router implements Routes, Dispatcher, LinkService {
     const isHint = isKnown && this.#placement.isHost(name, owner);
     if (isHint) this.#placement.learn(name, turn.id, owner);
     if (turn.hops <= 2 && isHint) {
-      const way = this.#placement.inShards(name);
       if (way === undefined || !this.#standsBack(turn, owner, shardIn(way, turn.id))) this.#depart(turn, owner);
     } else if (turn.hops <= 2) this.#catalog.deliver(turn);
     else this.#room.add(turn, pauseAfter(turn.hops - 2));
@@ -421,14 +426,26 @@ export class Router implements Routes, Dispatcher, LinkService {
 
   // ——— Calls of other hosts.
 
-  serve(call: RemoteCall, answer: RemoteAnswer): Cancel {
+  /** One to the same shard was sent back over this line, and this one was made before its caller heard of it: it has to follow. */
+  #follows({ type, id, hops }: RemoteCall, line: object): boolean {
+    const shard = this.#sentBack.isEmpty ? undefined : shardIn(this.#placement.inShards(type), id);
+    return shard !== undefined && this.#sentBack.isBehind(line, type, shard, hops);
+  }
+
+  #sendBack({ type, id }: RemoteCall, answer: RemoteAnswer, line: object): void {
+    const shard = shardIn(this.#placement.inShards(type), id);
+    if (shard !== undefined) this.#sentBack.add(line, type, shard);
+    answer.notOwner(this.#catalog.stopping ? this.#lastBelief(type, id) : this.#placement.belief(type, id));
+  }
+
+  serve(call: RemoteCall, answer: RemoteAnswer, line: object): Cancel {
     const { type, id, method, args, timeoutMs } = call;
     if (call.namespace !== this.#catalog.namespace) {
       answer.error(new LimpetError("NO_HOST", "this host belongs to another namespace"));
       return () => {};
     }
-    if (this.#catalog.stopping) {
-      answer.notOwner(this.#lastBelief(type, id));
+    if (this.#catalog.stopping || (!call.passOn && this.#follows(call, line))) {
+      this.#sendBack(call, answer, line);
       return () => {};
     }
     try {
@@ -441,7 +458,7 @@ export class Router implements Routes, Dispatcher, LinkService {
       if (!call.passOn) {
         turn.turnBack = () => {
           turn.dismiss();
-          answer.notOwner(this.#catalog.stopping ? this.#lastBelief(type, id) : this.#placement.belief(type, id));
+          this.#sendBack(call, answer, line);
         };
       }
       this.#catalog.deliver(turn);

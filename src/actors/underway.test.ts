@@ -49,4 +49,18 @@ for (const shard of [7, undefined]) {
     assert.equal(underway.landed(turns[4]!.turn, "two:1")?.key, shard ?? "a");
     assert.equal(underway.isEmpty, true);
   });
+
+  test(`calls to ${what} do not follow those that will be sent back as the one before them was`, () => {
+    const underway = new Underway();
+    const [first, second, third] = [callTo("a"), callTo("a"), callTo("a")];
+    underway.left(first, "old:1", shard);
+    underway.left(second, "old:1", shard);
+    underway.landed(first, "old:1");
+    underway.refused(first, "old:1", shard);
+    assert.equal(underway.waitsFor(first, "old:1", shard, counts), true, "it would overtake the second");
+    assert.equal(underway.waitsFor(third, "old:1", shard, counts), true);
+    assert.equal(underway.landed(second, "old:1")?.key, shard ?? "a");
+    underway.refused(second, "old:1", shard);
+    assert.equal(underway.waitsFor(first, "old:1", shard, counts), false, "nobody is there any more");
+  });
 }

@@ -64,6 +64,13 @@ export class Underway {
     return isAwaited ? { type: lanes.type, key: lanes.areShards ? lane : turn.id } : undefined;
   }
 
+  /** It was sent back from there. Those that are still on their way there will be, too: nobody follows them. */
+  refused({ type, id }: Turn, by: string, shard: number | undefined): void {
+    const of = this.#types.get(type.name);
+    const lane = shard ?? of?.actors.known(id);
+    if (lane !== undefined) (shard === undefined ? of?.actors : of?.shards)?.refused(lane, by);
+  }
+
   /** Some are on their way to another address than `to`, of those that count. If so they are to be waited for; if not, it may leave now. */
   waitsFor(
     turn: Turn,

@@ -55,7 +55,7 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
   await agreeOnShards(catalog, namespace, world.shards);
   let router: Router | undefined;
   const service: LinkService = {
-    serve: (call, answer) => (companions.serve(call, answer) ? () => {} : router!.serve(call, answer)),
+    serve: (call, answer, line) => (companions.serve(call, answer) ? () => {} : router!.serve(call, answer, line)),
   };
   const door = await wire.openLinkDoor(service);
   const links = wire.openLinks(door.address);

@@ -69,6 +69,9 @@ export interface RemoteAnswer {
 }
 
 export interface LinkService {
-  /** Must not throw. Returns what to do when the caller gives up, or its connection is lost. */
-  serve(call: RemoteCall, answer: RemoteAnswer): Cancel;
+  /**
+   * Must not throw. Returns what to do when the caller gives up, or its connection is lost. `line`: the connection, by which calls come in the
+   * order in which they were sent.
+   */
+  serve(call: RemoteCall, answer: RemoteAnswer, line: object): Cancel;
 }

@@ -105,6 +105,7 @@ class Served {
         error: (error) => this.#answer({ kind: "error", number, text: JSON.stringify(tellError(error)) }),
         notOwner: (belief) => this.#answer({ kind: "notOwner", number, belief }),
       },
+      this,
     );
     if (this.#cancels.has(number)) this.#cancels.set(number, cancel);
   }

@@ -127,7 +127,7 @@ export class Inbound implements Behind, Server {
       return;
     }
     try {
-      served.underWay(service.serve(call, served));
+      served.underWay(service.serve(call, served, this));
     } catch (error) {
       log.error("link.failed", { err: error });
       served.error(new LimpetError("INVARIANT", "something broke inside the host; its log says what"));
