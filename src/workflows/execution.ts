@@ -372,7 +372,10 @@ export class Execution {
     } catch (thrown) {
       return Promise.reject(thrown);
     }
-    return isTrue ? Promise.resolve(true) : this.#waits.forCondition(test, this.#timer(withinMs));
+    if (isTrue) return Promise.resolve(true);
+    // It is part of the code whenever it is looked at: what is out of bounds there is so in here.
+    const where = { workflow: this.#name, isShielded: false };
+    return this.#waits.forCondition(() => runInside(where, test), this.#timer(withinMs));
   }
 
   /** Worked out now, or as it was recorded. */
@@ -382,8 +385,11 @@ export class Execution {
       this.decide(recorded);
       return readWire(recorded.result);
     }
+    // A decision in there would have the number that a replay looks for the value under.
+    const where = { workflow: this.#name, isShielded: false, isLooking: true, isRecorded: true };
+    const value = runInside(where, fn);
     // As it is now: whatever the code does with it afterwards is not recorded.
-    const result = toWire(copyValue(fn(), "the value", "WORKFLOW_INVALID"), "the value", "WORKFLOW_INVALID");
+    const result = toWire(copyValue(value, "the value", "WORKFLOW_INVALID"), "the value", "WORKFLOW_INVALID");
     checkPayload(result, "the value");
     this.decide({ kind: "SideEffectRecorded", result });
     return readWire(result);

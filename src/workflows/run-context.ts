@@ -41,7 +41,8 @@ export class RunContext implements WorkflowContext {
   #acting(what: string): Execution {
     const where = inside();
     if (where?.isLooking === true) {
-      const said = "what answers queries or validates updates may look, and change nothing";
+      const who = where.isRecorded === true ? "a side effect" : "what answers queries or validates updates";
+      const said = `${who} may look, and change nothing`;
       throw new LimpetError("WORKFLOW_MISUSED", `ctx.${what} inside of workflow ${where.workflow}: ${said}`);
     }
     return this.#run;
@@ -62,14 +63,15 @@ export class RunContext implements WorkflowContext {
   }
 
   activity(activity: string | object, input?: unknown, options?: ActivityOptions): Promise<never> {
-    const { needs } = this.#run;
+    const run = this.#acting("activity()");
+    const { needs } = run;
     const name = typeof activity === "string" ? activity : needs.nameOf(activity);
     if (name === undefined) {
       const why = needs.whyUnknown?.(activity as object) ?? "it has no name";
-      return this.#run.refuse(new LimpetError("ACTIVITY_UNKNOWN", `ctx.activity: ${why}`));
+      return run.refuse(new LimpetError("ACTIVITY_UNKNOWN", `ctx.activity: ${why}`));
     }
     const told = tellActivityOptions(options);
-    return this.#acting("activity()").ask({
+    return run.ask({
       kind: "ActivityScheduled",
       name: checked("activity", name),
       input: payload(input, "the input"),
@@ -81,7 +83,8 @@ export class RunContext implements WorkflowContext {
     const type = typeof of === "string" ? of : (of.options?.name ?? of.name);
     checkType(type);
     checkId(id);
-    const run = this.#acting("actor()");
+    const acting = (): Execution => this.#acting("actor()");
+    acting();
     return new Proxy(Object.create(null), {
       get(_, method) {
         // Whoever awaits the actor itself must not call it.
@@ -89,7 +92,8 @@ export class RunContext implements WorkflowContext {
         checkMethod(method);
         return (...args: unknown[]) => {
           const input = payload(args, "the arguments");
-          return run.ask({ kind: "ActorCalled", type, id, method, input });
+          // Not before: it may have been given by the code, and be called by what answers a query.
+          return acting().ask({ kind: "ActorCalled", type, id, method, input });
         };
       },
     }) as never;
@@ -169,14 +173,15 @@ export class RunContext implements WorkflowContext {
 
   workflow(workflowId: string): OtherWorkflow {
     checkWorkflowId(workflowId);
-    const run = this.#acting("workflow()");
+    const acting = (): Execution => this.#acting("workflow()");
+    acting();
     return {
       signal(name: string | { readonly signal: string }, input?: unknown) {
         const wire = payload(input, "the input");
-        run.decide({ kind: "SignalSent", workflowId, name: nameOf("signal", name), input: wire });
+        acting().decide({ kind: "SignalSent", workflowId, name: nameOf("signal", name), input: wire });
       },
       cancel() {
-        run.decide({ kind: "CancelSent", workflowId });
+        acting().decide({ kind: "CancelSent", workflowId });
       },
     };
   }
@@ -251,8 +256,10 @@ export class RunContext implements WorkflowContext {
   }
 
   shield<Value>(fn: () => Promise<Value>): Promise<Value> {
-    const { workflow, started } = this.#run;
-    return runInside({ workflow: `${workflow.name} ${started.workflowId}`, isShielded: true }, fn);
+    checkFunction("shield", fn);
+    // Whoever only looks at the run does no more than that in here.
+    const { workflow } = this.#acting("shield()");
+    return runInside({ workflow: `${workflow.name} ${this.#run.started.workflowId}`, isShielded: true }, fn);
   }
 }
 
