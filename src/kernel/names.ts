@@ -39,6 +39,18 @@ export function nameProblem(name: unknown, maxBytes: number): string | undefined
   return undefined;
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+
+/** Whoever asks for something chooses an id for it, so that it can ask again. It stands in no URL: more may be in it than in a name. */
+export function requestIdProblem(id: unknown): string | undefined {
+  if (typeof id !== "string") return `must be a string, not ${id === null ? "null" : typeof id}`;
+  if (id === "") return "must not be empty";
+  if (CONTROL.test(id)) return "must not contain control characters";
+  if (!id.isWellFormed()) return "must be well-formed Unicode";
+  return Buffer.byteLength(id) > LIMITS.idBytes ? `must be at most ${LIMITS.idBytes} bytes` : undefined;
+}
+
 function check(kind: string, name: string, maxBytes: number): void {
   const problem = nameProblem(name, maxBytes);
   if (problem !== undefined) throw new LimpetError("NAME_INVALID", `${kind} ${problem}`);

@@ -9,7 +9,7 @@ import { toWire } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { Arrival, RunStart, RunStatus, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
-import { arrivalOf, CANCEL_KEY } from "./arrivals.ts";
+import { arrivalOf, CANCEL_KEY, checkRequestId, signalKey, updateKey } from "./arrivals.ts";
 import { checkAttributes, presentAttributes } from "./attributes.ts";
 import { checkQuery, checkStart } from "./checked-options.ts";
 import type { AnyWorkflow, InputOf, ResultOf } from "./definition.ts";
@@ -135,7 +135,7 @@ export class WorkflowClient {
       name: checked("signal", name),
       input: payload(input, "the input"),
     } as const;
-    return this.#to(workflowId, runId, id, message);
+    return this.#to(workflowId, runId, signalKey(id), message);
   }
 
   cancelTo(workflowId: string, runId: string | undefined, reason: string): Arrival {
@@ -233,9 +233,10 @@ export class WorkflowClient {
     checked("update", name);
     const { store, random, updates } = this.#world;
     const own = id ?? random.id();
+    checkRequestId("update", own);
     const message = { kind: "UpdateRequested", id: own, name, input: payload(input, "the input") } as const;
     const before = await this.#reader.find(workflowId, runId);
-    const { ref, runId: at } = await this.#world.arrive(this.#to(workflowId, before.runId, own, message));
+    const { ref, runId: at } = await this.#world.arrive(this.#to(workflowId, before.runId, updateKey(own), message));
     // One that is sent again may have been answered long ago.
     const after = id === undefined && ref === before.ref ? before.events : 0;
     const world = { store, reader: this.#reader, updates };

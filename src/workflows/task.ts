@@ -7,6 +7,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { ReminderWrite } from "../ports/reminders.ts";
 import type { Append, AppendOutcome, Page, StoredArrival, TaskFate, Workflows } from "../ports/workflows.ts";
 import type { ActivityRunner } from "./activity-runner.ts";
+import { keyOf } from "./arrivals.ts";
 import { closeBy } from "./close-by.ts";
 import { isEager, runEagerly, takenOver } from "./eager-activities.ts";
 import type { Decision, End, HistoryEvent, News, Started, Step } from "./events.ts";
@@ -317,7 +318,8 @@ class StepInMaking {
 function isWanted({ execution, seen }: HeldRun, news: News): boolean {
   if ("of" in news) return execution.isAwaited(news.of);
   if (news.kind === "CancelRequested") return !execution.isCancelled;
-  return !("id" in news) || !seen.has(news.id);
+  const key = keyOf(news);
+  return key === undefined || !seen.has(key);
 }
 
 function startActivity(run: HeldRun, decision: Decision, world: TaskWorld): void {

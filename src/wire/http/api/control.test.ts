@@ -168,6 +168,19 @@ describe("a run whose code is in our own process", () => {
     assert.deepEqual(output, { id: "c-1", items: ["tea"], by: "eve" });
     assert.deepEqual(said(await api.post("/workflows/c-1/signal/checkout")), [409, "run_not_active"]);
   });
+
+  it("hears a signal and an update under one id, whatever that is, and that it is to end", async (t) => {
+    const api = await openApi(t, { workflows: [cart] });
+    await api.post("/workflows", { workflow_id: "c-1", workflow_type: "cart", input: [{ id: "c-1" }] });
+    const same = { request_id: "cancel" };
+    await api.post("/workflows/c-1/signal/other", { ...same, input: [1] });
+    const added = await api.post("/workflows/c-1/update/add", { ...same, input: ["tea"], wait_for: "completed" });
+    assert.deepEqual([added.status, added.body.result], [200, 1]);
+    await api.post("/workflows/c-1/cancel");
+    await assert.rejects(api.app.workflows.get("c-1").result(), { code: "WORKFLOW_CANCELLED" });
+    const wrong = await api.post("/workflows/c-1/update/add", { request_id: "a\u0000b", wait_for: "completed" });
+    assert.equal(wrong.status, 422);
+  });
 });
 
 describe("a run whose code is elsewhere", () => {
