@@ -42,8 +42,8 @@ export function nameProblem(name: unknown, maxBytes: number): string | undefined
 // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
-/** Whoever asks for something chooses an id for it, so that it can ask again. It stands in no URL: more may be in it than in a name. */
-export function requestIdProblem(id: unknown): string | undefined {
+/** What people choose freely: ids of what they ask for, names of builds. It stands in no URL: more may be in it than in a name. */
+export function textProblem(id: unknown): string | undefined {
   if (typeof id !== "string") return `must be a string, not ${id === null ? "null" : typeof id}`;
   if (id === "") return "must not be empty";
   if (CONTROL.test(id)) return "must not contain control characters";

@@ -1,7 +1,7 @@
 // How something is sent to a run. What a workflow is told or asked by others is for whichever run of it is open; what comes of the decisions
 // of one run is for that run alone. Who is asked to end hears it at once, also when its code could not go on and waits for its next try.
 import { LimpetError } from "../kernel/errors.ts";
-import { requestIdProblem } from "../kernel/names.ts";
+import { textProblem } from "../kernel/names.ts";
 import type { Arrival, ArrivalOutcome, Workflows } from "../ports/workflows.ts";
 import type { News } from "./events.ts";
 import { type Message, type Sent, writeMessage } from "./messages.ts";
@@ -21,7 +21,7 @@ export const keyOf = (news: News): string | undefined => {
 
 /** Throws NAME_INVALID for an id that not every store could keep. */
 export function checkRequestId(what: "signal" | "update", id: unknown): asserts id is string {
-  const problem = requestIdProblem(id);
+  const problem = textProblem(id);
   if (problem !== undefined) throw new LimpetError("NAME_INVALID", `${what} id ${problem}`);
 }
 

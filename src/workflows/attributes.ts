@@ -8,6 +8,9 @@ const MOST = 100;
 
 /** Throws WORKFLOW_INVALID for what could not be looked for. */
 export function checkAttributes(attributes: Readonly<Record<string, unknown>>): void {
+  if (typeof attributes !== "object" || attributes === null || Array.isArray(attributes)) {
+    throw new LimpetError("WORKFLOW_INVALID", 'attributes are an object, such as { city: "Rome" }');
+  }
   const entries = Object.entries(attributes);
   if (entries.length > MOST) {
     throw new LimpetError("WORKFLOW_INVALID", `${entries.length} attributes are too many; ${MOST} are allowed`);

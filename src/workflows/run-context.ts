@@ -22,9 +22,14 @@ import type { ParentClosePolicy, Wire } from "./events.ts";
 import type { Execution } from "./execution.ts";
 import { isContinueSuggested } from "./history-budget.ts";
 import { inside, runInside } from "./inside.ts";
+import { namesProblem } from "./option-names.ts";
 import { checkPayload } from "./payload-size.ts";
 
 const POLICIES: readonly ParentClosePolicy[] = ["terminate", "cancel", "abandon"];
+
+const CHILD_NAMES: Record<keyof ChildOptions<unknown>, true> = {
+  ...{ id: true, input: true, queue: true, onParentClose: true },
+};
 
 type Named = string | { readonly signal: string } | { readonly query: string } | { readonly update: string };
 
@@ -147,6 +152,8 @@ export class RunContext implements WorkflowContext {
 
   child(of: string | AnyWorkflow, options: ChildOptions<unknown> = {}): Child<never> {
     const run = this.#acting("child()");
+    const problem = namesProblem(options, CHILD_NAMES);
+    if (problem !== undefined) throw new LimpetError("WORKFLOW_INVALID", `what a child is started with: ${problem}`);
     const type = checked("workflow", typeof of === "string" ? of : of.name);
     const workflowId = options.id ?? this.#childId();
     checkWorkflowId(workflowId);
@@ -221,7 +228,7 @@ export class RunContext implements WorkflowContext {
 
   setMemo(entries: Readonly<Record<string, unknown>>): void {
     const run = this.#acting("setMemo()");
-    if (typeof entries !== "object" || entries === null) {
+    if (typeof entries !== "object" || entries === null || Array.isArray(entries)) {
       throw new LimpetError("WORKFLOW_INVALID", "setMemo: notes are an object, such as { stage: 2 }");
     }
     const copy = copyValue(entries, "memo", "WORKFLOW_INVALID");
