@@ -238,6 +238,20 @@ describe("a payload over 2 MiB", () => {
     await isWell(app);
   });
 
+  it("fails a call to an actor that returns it, and is not recorded", async () => {
+    class Shelf extends Actor<object> {
+      all() {
+        return big;
+      }
+    }
+    const reads = workflow("reads", async (ctx) => ctx.actor(Shelf, "s").all());
+    await using app = await testLimpet({ workflows: [reads, healthy], activities: { step }, actors: [Shelf] });
+    const handle = await app.workflows.start(reads, { input: undefined });
+    await assert.rejects(handle.result(), hasCode("WORKFLOW_FAILED", /2097154 bytes.*2097152 are allowed/));
+    assert.ok((await handle.describe()).historyBytes < MiB);
+    await isWell(app);
+  });
+
   it("fails a workflow that hands it to anybody, notes it, records it or returns it", async () => {
     const ways = {
       activity: workflow("activity", async (ctx) => ctx.activity("step", big)),

@@ -17,6 +17,7 @@ import type { HeldRun, Item } from "./held-run.ts";
 import { checkLength, type HistoryLimit } from "./history-budget.ts";
 import { readMessage, type Sent, writeError } from "./messages.ts";
 import type { Dispatcher, Outgoing } from "./outgoing.ts";
+import { checkPayload } from "./payload-size.ts";
 
 export interface TaskWorld {
   readonly clock: Clock;
@@ -350,7 +351,9 @@ async function callActor(
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
     try {
       const result = await world.callActor(type, id, method, readWire(input) as unknown[]);
-      return told({ kind: "ActivityCompleted", of: n, result: toWire(result, "the result", "RESULT_INVALID") });
+      const wire = toWire(result, "the result", "RESULT_INVALID");
+      checkPayload(wire, "the result");
+      return told({ kind: "ActivityCompleted", of: n, result: wire });
     } catch (thrown) {
       const isAnswer = !isLimpetError(thrown) || thrown.retry === "never";
       if (isAnswer) return told({ kind: "ActivityFailed", of: n, error: tellError(thrown), attempts: 1 });
