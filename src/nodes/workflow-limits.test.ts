@@ -258,7 +258,6 @@ describe("a payload over 2 MiB", () => {
       child: workflow("child", async (ctx) => ctx.child("healthy", { input: big })),
       next: workflow("next", async (ctx) => ctx.continueAsNew(big)),
       memo: workflow("memo", async (ctx) => ctx.setMemo({ big })),
-      attributes: workflow("attributes", async (ctx) => ctx.setAttributes({ big })),
       "side effect": workflow("side effect", async (ctx) => ctx.sideEffect(() => big)),
       signal: workflow("signal", async (ctx) => ctx.workflow("another").signal(go, big)),
       result: workflow("result", async () => big),

@@ -111,6 +111,8 @@ describe("attributes", () => {
         hasCode("WORKFLOW_INVALID", /attribute odd/),
       );
     }
+    const long = app.workflows.start(odd, { attributes: { long: "ü".repeat(1_024) } });
+    await assert.rejects(long, hasCode("WORKFLOW_INVALID", /attribute long: 2050 bytes, and 2048 are allowed/));
     const handle = await app.workflows.start(odd, { input: undefined, attributes: { none: null } });
     assert.deepEqual((await handle.describe()).attributes, {});
     assert.equal(await handle.result(), "WORKFLOW_INVALID");

@@ -245,7 +245,6 @@ export class RunContext implements WorkflowContext {
   setAttributes(attributes: Readonly<Record<string, AttributeValue>>): void {
     checkAttributes(attributes);
     const wire = toWire(attributes, "attributes", "WORKFLOW_INVALID");
-    checkPayload(wire, "attributes");
     const run = this.#acting("setAttributes()");
     const all = presentAttributes({ ...run.attributes, ...attributes });
     checkAttributes(all);

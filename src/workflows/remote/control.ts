@@ -75,6 +75,7 @@ export class RemoteControl {
     const workflowId = wish.workflowId ?? random.id();
     checkWorkflowId(workflowId);
     checkSize(input, "input");
+    checkSize(memo, "memo");
     const at = this.#world.now();
     const told = {
       ...{ type, workflowId, runId: random.id(), input },

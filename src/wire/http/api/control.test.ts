@@ -41,6 +41,9 @@ describe("starting", () => {
       ["duplicate_policy", { duplicate_policy: "guess" }],
       ["run_timeout_seconds", { run_timeout_seconds: 0 }],
       ["memo", { memo: "x" }],
+      ["search_attributes", { search_attributes: { city: { of: "Rome" } } }],
+      ["search_attributes", { search_attributes: { "a\u0000b": 1 } }],
+      ["search_attributes", { search_attributes: { city: "x".repeat(3_000) } }],
     ];
     for (const [field, more] of wrong) {
       const told = await api.start("o-1", [], more);
@@ -52,6 +55,8 @@ describe("starting", () => {
       "unsupported_payload_codec",
     ]);
     assert.deepEqual(said(await api.start("o-1", ["x".repeat(2_200_000)])), [422, "structural_limit_exceeded"]);
+    const memo = { memo: { long: "x".repeat(2_200_000) } };
+    assert.deepEqual(said(await api.start("o-1", [], memo)), [422, "structural_limit_exceeded"]);
     assert.deepEqual(said(await api.start("o-1", ["x".repeat(5_000_000)])), [413, "payload_too_large"]);
   });
 });
