@@ -51,6 +51,9 @@ export function textProblem(id: unknown): string | undefined {
   return Buffer.byteLength(id) > LIMITS.idBytes ? `must be at most ${LIMITS.idBytes} bytes` : undefined;
 }
 
+/** Not every store has texts with a NUL or half a character in them, nor can it look for one. */
+export const canBeKept = (text: string): boolean => !text.includes("\0") && text.isWellFormed();
+
 function check(kind: string, name: string, maxBytes: number): void {
   const problem = nameProblem(name, maxBytes);
   if (problem !== undefined) throw new LimpetError("NAME_INVALID", `${kind} ${problem}`);

@@ -169,6 +169,8 @@ describe("what nobody can mean", () => {
       { typ: "quick" },
       { type: 5 },
       { prefix: null },
+      { prefix: "a\u0000" },
+      { attributes: { "a\u0000": 1 } },
       { startedFrom: "yesterday" },
       { startedBefore: Number.NaN },
       { isBlocked: "yes" },
@@ -182,6 +184,7 @@ describe("what nobody can mean", () => {
       await assert.rejects(app.workflows.list(query), hasCode("OPTION_INVALID"), JSON.stringify(query));
       await assert.rejects(app.workflows.count(query), hasCode("OPTION_INVALID"), JSON.stringify(query));
     }
+    assert.throws(() => app.workflows.get(quick, "q", "a\u0000"), hasCode("NAME_INVALID", /run id must not/));
   });
 });
 

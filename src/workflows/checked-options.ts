@@ -1,7 +1,7 @@
 // What whoever starts or looks for workflows may say. Types say the same to those who use them; others hear of it here, and before
 // anything has happened.
 import { LimpetError } from "../kernel/errors.ts";
-import { textProblem } from "../kernel/names.ts";
+import { canBeKept, textProblem } from "../kernel/names.ts";
 import { namesProblem } from "./option-names.ts";
 import type { StartOptions, WorkflowQuery } from "./workflow-handle.ts";
 
@@ -38,7 +38,9 @@ export function checkQuery(query: WorkflowQuery): void {
   const { status, limit, before, attributes, isBlocked } = query;
   oneOf("status", status, STATUSES);
   for (const name of ["workflowId", "prefix", "type", "queue"] as const) {
-    if (query[name] !== undefined && typeof query[name] !== "string") throw invalid(name, query[name], "a text");
+    const text: unknown = query[name];
+    if (text === undefined || (typeof text === "string" && canBeKept(text))) continue;
+    throw invalid(name, text, "a text, without a NUL");
   }
   for (const name of ["startedFrom", "startedBefore"] as const) {
     if (query[name] !== undefined && !Number.isFinite(query[name])) {
@@ -49,7 +51,8 @@ export function checkQuery(query: WorkflowQuery): void {
   if (attributes !== undefined && !isObject(attributes)) throw invalid("attributes", attributes, "an object");
   for (const [name, value] of Object.entries(attributes ?? {})) {
     const isPlain = typeof value === "string" || typeof value === "boolean" || Number.isFinite(value);
-    if (!isPlain) throw invalid(`attributes.${name}`, value, "a text, a finite number, true or false");
+    if (!isPlain || !canBeKept(name))
+      throw invalid(`attributes.${name}`, value, "a text, a finite number, true or false");
   }
   if (limit !== undefined && (!Number.isSafeInteger(limit) || limit < 1)) throw invalid("limit", limit, "1, 2, …");
   if (before !== undefined && !Number.isSafeInteger(before))

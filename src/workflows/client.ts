@@ -4,6 +4,7 @@ import { type Duration, parseDuration } from "../kernel/durations.ts";
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import type { InputOptions } from "../kernel/input-types.ts";
 import { LIMITS } from "../kernel/limits.ts";
+import { textProblem } from "../kernel/names.ts";
 import { tellError } from "../kernel/told-error.ts";
 import { toWire } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -153,6 +154,8 @@ export class WorkflowClient {
   get(of: AnyWorkflow | string, idOrRun?: string, runId?: string): WorkflowHandle<never> {
     const [id, run] = typeof of === "string" ? [of, idOrRun] : [idOrRun, runId];
     checkWorkflowId(id);
+    const problem = run === undefined ? undefined : textProblem(run);
+    if (problem !== undefined) throw new LimpetError("NAME_INVALID", `run id ${problem}`);
     return this.#handle(id, run);
   }
 

@@ -1,5 +1,6 @@
 // The paths of the API of workflows, as a table: `*` is a name. Pure.
 import { LimpetError } from "../../../kernel/errors.ts";
+import { canBeKept } from "../../../kernel/names.ts";
 import { decode } from "../routes.ts";
 import { activityHeartbeat, completeActivity, failActivity, pollActivities } from "./activity-handlers.ts";
 import { type ApiHandler, ok } from "./api-call.ts";
@@ -121,5 +122,6 @@ function nameOf(part: string): string {
   const name = decode(part, "a name in the path");
   if (name === "" || name.length > 4_096)
     throw new LimpetError("NAME_INVALID", "a name in the path is empty or too long");
+  if (!canBeKept(name)) throw new LimpetError("NAME_INVALID", "a name in the path has a NUL in it");
   return name;
 }

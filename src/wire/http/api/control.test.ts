@@ -80,6 +80,15 @@ describe("looking", () => {
     assert.deepEqual(said(await api.get("/workflows?page_size=0")), [422, "validation_failed"]);
   });
 
+  it("refuses names that no store could have", async (t) => {
+    const api = await openApi(t);
+    for (const path of ["/workflows/%00", "/workflows/no/runs/a%00b", "/workflows?query=%00", "/workers/%00"]) {
+      assert.deepEqual(said(await api.get(path)), [422, "validation_failed"], path);
+    }
+    const drained = await api.post("/task-queues/orders/build-ids/drain", { build_id: "a\u0000" });
+    assert.deepEqual(said(drained), [422, "validation_failed"]);
+  });
+
   it("says what is not there", async (t) => {
     const api = await openApi(t);
     for (const path of [
