@@ -238,6 +238,30 @@ describe("a payload over 2 MiB", () => {
     await isWell(app);
   });
 
+  it("is cut where it is the text of an error, or the reason for an end", async () => {
+    const throws = workflow("throws", async (ctx) => {
+      ctx.onUpdate("fail", () => {
+        throw new RangeError(big);
+      });
+      ctx.onUpdate("refuse", () => 1, {
+        validate: () => {
+          throw new RangeError(big);
+        },
+      });
+      await ctx.signal(go).catch(() => {});
+      throw new RangeError(big, { cause: new Error(big) });
+    });
+    await using app = await testLimpet({ workflows: [throws, healthy], activities: { step } });
+    const handle = await app.workflows.start(throws, { input: undefined });
+    for (const name of ["fail", "refuse"]) await assert.rejects(handle.update(name), /^\w*Error: x{16384}…$/);
+    await handle.cancel(big);
+    await assert.rejects(handle.result(), hasCode("WORKFLOW_FAILED", /x{100}…$/));
+    const other = await app.workflows.start(throws, { input: undefined });
+    await other.terminate(big);
+    for (const { describe } of [handle, other]) assert.ok((await describe()).historyBytes < 200_000);
+    await isWell(app);
+  });
+
   it("fails a call to an actor that returns it, and is not recorded", async () => {
     class Shelf extends Actor<object> {
       all() {

@@ -19,6 +19,7 @@ import type { EndWatch, RunEnd } from "./end-watch.ts";
 import { endFromOutside } from "./ending.ts";
 import type { Started } from "./events.ts";
 import { readPage } from "./events.ts";
+import { keptReason } from "./kept-error.ts";
 import { type Message, writeError } from "./messages.ts";
 import type { Dispatcher } from "./outgoing.ts";
 import { checkPayload } from "./payload-size.ts";
@@ -141,7 +142,7 @@ export class WorkflowClient {
 
   cancelTo(workflowId: string, runId: string | undefined, reason: string): Arrival {
     checkWorkflowId(workflowId);
-    return this.#to(workflowId, runId, CANCEL_KEY, { kind: "CancelRequested", reason });
+    return this.#to(workflowId, runId, CANCEL_KEY, { kind: "CancelRequested", reason: keptReason(reason) });
   }
 
   #to(workflowId: string, runId: string | undefined, key: string, message: Message): Arrival {
@@ -248,7 +249,7 @@ export class WorkflowClient {
 
   async #terminate(workflowId: string, runId: string | undefined, reason: string): Promise<void> {
     const run = await this.#reader.latest(workflowId, runId);
-    const said = reason === "" ? `workflow ${workflowId} was terminated` : reason;
+    const said = reason === "" ? `workflow ${workflowId} was terminated` : keptReason(reason);
     const error = tellError(new LimpetError("WORKFLOW_TERMINATED", said));
     if (!(await endFromOutside(run, "terminated", error, this.#world))) {
       throw closed(workflowId, (await this.#reader.find(workflowId, run.runId)).status);

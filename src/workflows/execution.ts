@@ -6,7 +6,7 @@
 // the same, or the code has diverged from its history.
 import { LimpetError } from "../kernel/errors.ts";
 import type { ToldError } from "../kernel/told-error.ts";
-import { rebuildTold, tellError } from "../kernel/told-error.ts";
+import { rebuildTold } from "../kernel/told-error.ts";
 import { copyValue, readWire, toWire } from "../kernel/values.ts";
 import type { Settle } from "../ports/settle.ts";
 import { Continued } from "./continued.ts";
@@ -16,6 +16,7 @@ import { checkFlags } from "./engine-flags.ts";
 import type { Decision, End, HistoryEvent, News, Started, Step } from "./events.ts";
 import { isDecision, isEnd } from "./events.ts";
 import { runInside } from "./inside.ts";
+import { keptError } from "./kept-error.ts";
 import { checkPayload } from "./payload-size.ts";
 import { RecordedDecisions } from "./recorded-decisions.ts";
 import { RunContext } from "./run-context.ts";
@@ -238,7 +239,7 @@ export class Execution {
     }
     // Wrong code is no end of the run: it can be mended, and the run goes on.
     if (thrown instanceof LimpetError && thrown.code === "WORKFLOW_MISUSED") this.#break(thrown);
-    const error = tellError(thrown);
+    const error = keptError(thrown);
     const isCancel = thrown instanceof LimpetError && thrown.code === "WORKFLOW_CANCELLED" && this.isCancelled;
     return { kind: isCancel ? "WorkflowCancelled" : "WorkflowFailed", error };
   }

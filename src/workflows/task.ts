@@ -15,6 +15,7 @@ import { isDecision, writePage } from "./events.ts";
 import { isMeant } from "./family.ts";
 import type { HeldRun, Item } from "./held-run.ts";
 import { checkLength, type HistoryLimit } from "./history-budget.ts";
+import { keptError } from "./kept-error.ts";
 import { readMessage, type Sent, writeError } from "./messages.ts";
 import type { Dispatcher, Outgoing } from "./outgoing.ts";
 import { checkPayload } from "./payload-size.ts";
@@ -179,7 +180,7 @@ class StepInMaking {
       if (execution.handlers.validate(name, readWire(input))) return { kind: "UpdateAccepted", id, name, input };
       throw new LimpetError("UPDATE_UNKNOWN", `workflow ${workflowId} has no update called ${name}`);
     } catch (thrown) {
-      return { kind: "UpdateRejected", id, name, error: tellError(thrown) };
+      return { kind: "UpdateRejected", id, name, error: keptError(thrown) };
     }
   }
 
@@ -263,7 +264,7 @@ class StepInMaking {
   #fateOf(end: End | undefined, outgoing: Outgoing): TaskFate {
     const run = this.#run;
     if (this.#diverged !== undefined) {
-      const error = tellError(this.#diverged);
+      const error = keptError(this.#diverged);
       const failed = { kind: "WorkflowFailed", n: run.execution.decided + 1, error } as const;
       if (end === undefined) this.#events.push(failed);
       this.#endWith(failed, outgoing);
@@ -356,7 +357,7 @@ async function callActor(
       return told({ kind: "ActivityCompleted", of: n, result: wire });
     } catch (thrown) {
       const isAnswer = !isLimpetError(thrown) || thrown.retry === "never";
-      if (isAnswer) return told({ kind: "ActivityFailed", of: n, error: tellError(thrown), attempts: 1 });
+      if (isAnswer) return told({ kind: "ActivityFailed", of: n, error: keptError(thrown), attempts: 1 });
     }
     if (!world.isDraining()) await pause(pauseMs, signal, world.clock);
     if (signal.aborted || world.isDraining()) return undefined;
