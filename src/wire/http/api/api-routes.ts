@@ -115,6 +115,10 @@ export function findApi(verb: string, path: string): FoundApi {
   if (row === undefined) return { allow: matching.map((each) => each.verb) };
   const names = parts.filter((_, i) => row.parts[i] === "*").map((part) => nameOf(part));
   const { plane, operation, handler } = row;
+  // Workers name their tasks, and one that cannot be is none that there is.
+  if (plane === "control" && !names.every(canBeKept)) {
+    throw new LimpetError("NAME_INVALID", "a name in the path has a NUL in it");
+  }
   return { route: { plane, operation, handler, names } };
 }
 
@@ -122,6 +126,5 @@ function nameOf(part: string): string {
   const name = decode(part, "a name in the path");
   if (name === "" || name.length > 4_096)
     throw new LimpetError("NAME_INVALID", "a name in the path is empty or too long");
-  if (!canBeKept(name)) throw new LimpetError("NAME_INVALID", "a name in the path has a NUL in it");
   return name;
 }
