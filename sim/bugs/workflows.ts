@@ -211,8 +211,8 @@ export const WORKFLOWS: readonly Bug[] = [
     changes: [
       {
         file: TASK,
-        before: `return !("id" in news) || !seen.has(news.id);`,
-        after: `return news.kind !== "UpdateAccepted" || !seen.has(news.id);`,
+        before: "return key === undefined || !seen.has(key);",
+        after: `return key === undefined || news.kind === "SignalReceived" || !seen.has(key);`,
       },
     ],
   },

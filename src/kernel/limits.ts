@@ -82,6 +82,8 @@ export const LIMITS = {
   reminderBytes: 4 * MiB,
   /** One input, result, signal or memo of a workflow. */
   workflowPayloadBytes: 2 * MiB,
+  /** One value that a workflow can be found by, as JSON. PostgreSQL has room for 2,700 bytes in an index, its name included. */
+  attributeBytes: 2 * KiB,
   /** What reminders that are claimed together may carry in all; a single larger one comes alone. */
   claimBytes: 8 * MiB,
   /** Rows of one page of a listing. */

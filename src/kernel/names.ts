@@ -39,6 +39,21 @@ export function nameProblem(name: unknown, maxBytes: number): string | undefined
   return undefined;
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+
+/** What people choose freely: ids of what they ask for, names of builds. It stands in no URL: more may be in it than in a name. */
+export function textProblem(id: unknown): string | undefined {
+  if (typeof id !== "string") return `must be a string, not ${id === null ? "null" : typeof id}`;
+  if (id === "") return "must not be empty";
+  if (CONTROL.test(id)) return "must not contain control characters";
+  if (!id.isWellFormed()) return "must be well-formed Unicode";
+  return Buffer.byteLength(id) > LIMITS.idBytes ? `must be at most ${LIMITS.idBytes} bytes` : undefined;
+}
+
+/** Not every store has texts with a NUL or half a character in them, nor can it look for one. */
+export const canBeKept = (text: string): boolean => !text.includes("\0") && text.isWellFormed();
+
 function check(kind: string, name: string, maxBytes: number): void {
   const problem = nameProblem(name, maxBytes);
   if (problem !== undefined) throw new LimpetError("NAME_INVALID", `${kind} ${problem}`);

@@ -1,12 +1,12 @@
 // Inside a workflow the clock, the dice, timers and the network of the process are out of bounds: what they give is not in the history,
 // so a replay would go another way. These guards say so at the place where it happens. They look at nothing but who asks; code outside
-// of workflows gets what it always got.
+// of workflows gets what it always got, and so does a side effect, which is recorded.
 import { LimpetError } from "../kernel/errors.ts";
 import { inside } from "../workflows/inside.ts";
 
 function refuse(what: string, instead: string): void {
   const where = inside();
-  if (where === undefined) return;
+  if (where === undefined || where.isRecorded === true) return;
   throw new LimpetError("WORKFLOW_MISUSED", `${what} inside of workflow ${where.workflow}: ${instead}`);
 }
 

@@ -238,13 +238,50 @@ describe("a payload over 2 MiB", () => {
     await isWell(app);
   });
 
+  it("is cut where it is the text of an error, or the reason for an end", async () => {
+    const throws = workflow("throws", async (ctx) => {
+      ctx.onUpdate("fail", () => {
+        throw new RangeError(big);
+      });
+      ctx.onUpdate("refuse", () => 1, {
+        validate: () => {
+          throw new RangeError(big);
+        },
+      });
+      await ctx.signal(go).catch(() => {});
+      throw new RangeError(big, { cause: new Error(big) });
+    });
+    await using app = await testLimpet({ workflows: [throws, healthy], activities: { step } });
+    const handle = await app.workflows.start(throws, { input: undefined });
+    for (const name of ["fail", "refuse"]) await assert.rejects(handle.update(name), /^\w*Error: x{16384}…$/);
+    await handle.cancel(big);
+    await assert.rejects(handle.result(), hasCode("WORKFLOW_FAILED", /x{100}…$/));
+    const other = await app.workflows.start(throws, { input: undefined });
+    await other.terminate(big);
+    for (const { describe } of [handle, other]) assert.ok((await describe()).historyBytes < 200_000);
+    await isWell(app);
+  });
+
+  it("fails a call to an actor that returns it, and is not recorded", async () => {
+    class Shelf extends Actor<object> {
+      all() {
+        return big;
+      }
+    }
+    const reads = workflow("reads", async (ctx) => ctx.actor(Shelf, "s").all());
+    await using app = await testLimpet({ workflows: [reads, healthy], activities: { step }, actors: [Shelf] });
+    const handle = await app.workflows.start(reads, { input: undefined });
+    await assert.rejects(handle.result(), hasCode("WORKFLOW_FAILED", /2097154 bytes.*2097152 are allowed/));
+    assert.ok((await handle.describe()).historyBytes < MiB);
+    await isWell(app);
+  });
+
   it("fails a workflow that hands it to anybody, notes it, records it or returns it", async () => {
     const ways = {
       activity: workflow("activity", async (ctx) => ctx.activity("step", big)),
       child: workflow("child", async (ctx) => ctx.child("healthy", { input: big })),
       next: workflow("next", async (ctx) => ctx.continueAsNew(big)),
       memo: workflow("memo", async (ctx) => ctx.setMemo({ big })),
-      attributes: workflow("attributes", async (ctx) => ctx.setAttributes({ big })),
       "side effect": workflow("side effect", async (ctx) => ctx.sideEffect(() => big)),
       signal: workflow("signal", async (ctx) => ctx.workflow("another").signal(go, big)),
       result: workflow("result", async () => big),

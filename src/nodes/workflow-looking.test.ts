@@ -154,6 +154,69 @@ describe("values", () => {
   });
 });
 
+describe("a side effect", () => {
+  it("may use the clock and the dice of the process: what they gave is recorded", async () => {
+    const draws = workflow("draws", async (ctx) => {
+      const drawn = ctx.sideEffect(() => [Math.random(), Date.now(), new Date().toISOString(), crypto.randomUUID()]);
+      await ctx.signal(go);
+      return [drawn, ctx.sideEffect(() => Date.now()) >= (drawn[1] as number)];
+    });
+    await using app = await testLimpet({ workflows: [draws] });
+    const handle = await app.workflows.start(draws, { id: "d" });
+    await forget(app as unknown as TestApp);
+    const [, recorded] = await handle.history();
+    await handle.signal(go, 1);
+    assert.deepEqual(await handle.result(), [(recorded!.event as { result?: unknown }).result, true]);
+  });
+
+  it("may look at the run, and change nothing: a replay would not do it again", async () => {
+    const wrong = workflow("wrong", async (ctx) =>
+      ctx.sideEffect(() => {
+        ctx.setMemo({ from: ctx.info.workflowId });
+        return Math.random();
+      }),
+    );
+    await using app = await testLimpet({ workflows: [wrong] });
+    const handle = await app.workflows.start(wrong, { id: "w" });
+    await app.advance("1s");
+    assert.match((await handle.describe()).blocked!, /ctx\.setMemo\(\).*a side effect may look, and change nothing/);
+  });
+});
+
+describe("a condition", () => {
+  it("that throws when its time is over throws where it is waited for", async () => {
+    const late = workflow("late", async (ctx) => {
+      const end = ctx.now() + 1_000;
+      const test = (): boolean => {
+        if (ctx.now() >= end) throw new RangeError("too late");
+        return false;
+      };
+      return ctx.condition(test, { within: "1s" }).catch((thrown: Error) => thrown.message);
+    });
+    await using app = await testLimpet({ workflows: [late] });
+    const handle = await app.workflows.start(late, { id: "l" });
+    await app.advance("2s");
+    assert.equal((await handle.describe()).blocked, undefined);
+    assert.equal(await handle.result(), "too late");
+  });
+
+  it("may not look at the clock of the process, also when it did not do so the first time", async () => {
+    const wrong = workflow("wrong", async (ctx) => {
+      let isOpen = false;
+      ctx.onSignal(go, () => {
+        isOpen = true;
+      });
+      await ctx.condition(() => isOpen && Date.now() > 0);
+    });
+    await using app = await testLimpet({ workflows: [wrong] });
+    const handle = await app.workflows.start(wrong, { id: "w" });
+    await handle.signal(go, 1);
+    await app.advance("1s");
+    const { status, blocked } = await handle.describe();
+    assert.deepEqual([status, blocked?.includes("Date.now()")], ["running", true]);
+  });
+});
+
 describe("updates", () => {
   it("are answered without the passing of time", async () => {
     const echo = update<string, string>("echo");
@@ -217,8 +280,15 @@ describe("who only looks at a run", () => {
   const even = (): string => "even";
   const odd = (): string => "odd";
   const rolls = workflow("rolls", async (ctx) => {
+    // Made by the code, which may, and used by who may not.
+    const [cart, other] = [ctx.actor("Cart", "c"), ctx.workflow("other")];
     const decide: Record<string, () => unknown> = {
       activity: () => ctx.activity(even),
+      "activity of no name": () => ctx.activity(() => 1),
+      actor: () => cart.add!(1),
+      workflow: () => other.signal(go, 1),
+      "workflow to cancel": () => other.cancel(),
+      shield: () => ctx.shield(async () => ctx.sleep("1s")),
       sleep: () => ctx.sleep("1s"),
       signal: () => ctx.signal(go),
       condition: () => ctx.condition(() => true),
@@ -244,6 +314,7 @@ describe("who only looks at a run", () => {
   });
   const names = ["activity", "sleep", "signal", "condition", "child", "sideEffect", "random", "uuid", "version"];
   names.push("setMemo", "setAttributes", "continueAsNew");
+  names.push("activity of no name", "actor", "workflow", "workflow to cancel", "shield");
 
   it("cannot change it, and does it no harm by trying", async () => {
     await using app = await testLimpet({ workflows: [rolls], activities: { even, odd } });
@@ -251,7 +322,7 @@ describe("who only looks at a run", () => {
     for (let i = 0; i < 2; i++) {
       await app.advance("1s");
       for (const name of names) {
-        const said = new RegExp(`ctx.${name}\\(\\).*may look, and change nothing`);
+        const said = new RegExp(`ctx.${name.split(" ")[0]}\\(\\).*may look, and change nothing`);
         const asked = Promise.resolve(handle.query("try", name));
         await assert.rejects(asked, hasCode("WORKFLOW_MISUSED", said));
         // Validators wait for nothing.

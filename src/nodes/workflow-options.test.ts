@@ -111,6 +111,8 @@ describe("attributes", () => {
         hasCode("WORKFLOW_INVALID", /attribute odd/),
       );
     }
+    const long = app.workflows.start(odd, { attributes: { long: "ü".repeat(1_024) } });
+    await assert.rejects(long, hasCode("WORKFLOW_INVALID", /attribute long: 2050 bytes, and 2048 are allowed/));
     const handle = await app.workflows.start(odd, { input: undefined, attributes: { none: null } });
     assert.deepEqual((await handle.describe()).attributes, {});
     assert.equal(await handle.result(), "WORKFLOW_INVALID");
@@ -143,6 +145,9 @@ describe("what nobody can mean", () => {
       { memo: 5 },
       { attributes: ["a"] },
       { build: "" },
+      { build: "a\u0000b" },
+      { build: "b".repeat(513) },
+      { ifRuning: "existing" },
       null,
       "quick",
     ] as unknown as readonly { readonly id?: string }[];
@@ -161,11 +166,25 @@ describe("what nobody can mean", () => {
       { limit: Number.NaN },
       { before: 1.5 },
       { status: "open" },
+      { typ: "quick" },
+      { type: 5 },
+      { prefix: null },
+      { prefix: "a\u0000" },
+      { attributes: { "a\u0000": 1 } },
+      { startedFrom: "yesterday" },
+      { startedBefore: Number.NaN },
+      { isBlocked: "yes" },
+      { attributes: 5 },
+      { attributes: null },
+      { attributes: { city: ["Rome"] } },
+      null,
+      5,
     ];
     for (const query of wrong as readonly object[]) {
       await assert.rejects(app.workflows.list(query), hasCode("OPTION_INVALID"), JSON.stringify(query));
       await assert.rejects(app.workflows.count(query), hasCode("OPTION_INVALID"), JSON.stringify(query));
     }
+    assert.throws(() => app.workflows.get(quick, "q", "a\u0000"), hasCode("NAME_INVALID", /run id must not/));
   });
 });
 
@@ -214,10 +233,10 @@ describe("what the code of a workflow says", () => {
 
   it("about children is checked", async () => {
     const parent = workflow("parent", async (ctx): Promise<unknown[]> => {
-      const wrong: object[] = [{ onParentClose: "forget" }, { queue: "" }, { id: "a/b" }];
+      const wrong = [{ onParentClose: "forget" }, { onParentclose: "abandon" }, null, { queue: "" }, { id: "a/b" }];
       return wrong.map((options) => {
         try {
-          return ctx.child("kid", options);
+          return ctx.child("kid", options as object);
         } catch (thrown) {
           return isLimpetError(thrown) && thrown.code;
         }
@@ -225,7 +244,8 @@ describe("what the code of a workflow says", () => {
     });
     await using app = await testLimpet({ workflows: [parent] });
     const handle = await app.workflows.start(parent);
-    assert.deepEqual(await handle.result(), ["WORKFLOW_INVALID", "NAME_INVALID", "NAME_INVALID"]);
+    const refused = ["WORKFLOW_INVALID", "WORKFLOW_INVALID", "WORKFLOW_INVALID", "NAME_INVALID", "NAME_INVALID"];
+    assert.deepEqual(await handle.result(), refused);
   });
 
   it("a child of a workflow whose id is as long as it may be has an id", async () => {
@@ -265,6 +285,13 @@ describe("what ctx is given and cannot use", () => {
       ],
       [(ctx) => ctx.activity("greet", 1, { retry: { attempt: 3 } } as never), /retry: .*did you mean "attempts"/],
       [(ctx) => ctx.activity("greet", 1, { retry: 3 } as never), /retry: 3 is no object/],
+      [(ctx) => ctx.activity("greet", 1, null as never), /the options of an activity: null is no object/],
+      [(ctx) => ctx.activity("greet", 1, { retry: { delays: "5s" } } as never), /retry\.delays: 5s makes no sense/],
+      [(ctx) => ctx.activity("greet", 1, { retry: { nonRetryable: "X" } } as never), /retry\.nonRetryable: X makes no/],
+      [(ctx) => ctx.shield(5 as never), /ctx\.shield: 5 is not a function/],
+      [(ctx) => ctx.setAttributes(null as never), /attributes are an object/],
+      [(ctx) => ctx.setAttributes("Rome" as never), /attributes are an object/],
+      [(ctx) => ctx.setMemo(["Rome"] as never), /notes are an object/],
     ];
     const clumsy = workflow("clumsy", async (ctx, which: number): Promise<void> => {
       await wrong[which]![0](ctx);

@@ -3,9 +3,7 @@
 import { CATALOGUE, type ErrorCode, isLimpetError } from "../kernel/errors.ts";
 import { type ToldCause, type ToldError, tellError } from "../kernel/told-error.ts";
 import type { News } from "./events.ts";
-
-/** Of a message. A history is read again and again. */
-const MOST_TEXT = 16_384;
+import { bounded } from "./kept-error.ts";
 
 export interface ActivityFailure {
   readonly kind: "failed" | "timed out" | "cancelled";
@@ -94,21 +92,3 @@ function ifStrange(thrown: unknown): { message?: string } {
     return { message: "the activity threw something that cannot be read" };
   }
 }
-
-function bounded(told: ToldError): ToldError {
-  const { message, cause, error } = told;
-  return {
-    ...told,
-    message: cut(message),
-    ...(cause !== undefined && { cause: boundedCause(cause) }),
-    ...(error?.cause !== undefined && { error: { ...error, cause: boundedCause(error.cause) } }),
-  };
-}
-
-const boundedCause = (told: ToldCause): ToldCause => ({
-  ...told,
-  message: cut(told.message),
-  ...(told.cause !== undefined && { cause: boundedCause(told.cause) }),
-});
-
-const cut = (text: string): string => (text.length <= MOST_TEXT ? text : `${text.slice(0, MOST_TEXT)}…`).toWellFormed();

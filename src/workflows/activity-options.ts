@@ -1,10 +1,10 @@
 // How an activity is to be run, checked and in the form in which the history keeps it. Pure.
 import { type Duration, parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
-import { didYouMean } from "../kernel/nearest.ts";
 import type { ActivityOptions, RetryOptions } from "./context.ts";
 import { checked } from "./definition.ts";
 import type { ActivityOptionsTold } from "./events.ts";
+import { namesProblem } from "./option-names.ts";
 
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
@@ -31,19 +31,19 @@ const RETRY_NAMES: Record<keyof RetryOptions, true> = {
 /** Undefined: as by default. */
 export function tellActivityOptions(options: ActivityOptions | undefined): ActivityOptionsTold | undefined {
   if (options === undefined) return undefined;
-  const { retry = {}, queue } = options;
   checkNames(options, NAMES, "the options of an activity");
+  const { retry = {}, queue } = options;
   checkNames(retry, RETRY_NAMES, "retry");
   const ms = (value: Duration | undefined, what: string): number | undefined =>
     value === undefined ? undefined : parseDuration(value, what);
   const told = {
     queue: queue === undefined ? undefined : checked("queue", queue),
     attempts: whole(retry.attempts, "retry.attempts", 1),
-    delays: retry.delays?.map((delay) => parseDuration(delay, "retry.delays")),
+    delays: listOf(retry.delays, "retry.delays")?.map((delay) => parseDuration(delay, "retry.delays")),
     initial: ms(retry.initial, "retry.initial"),
     factor: atLeast(retry.factor, "retry.factor", 1),
     longest: ms(retry.longest, "retry.longest"),
-    nonRetryable: retry.nonRetryable?.map(String),
+    nonRetryable: listOf(retry.nonRetryable, "retry.nonRetryable")?.map(String),
     startToClose: ms(options.startToClose, "startToClose"),
     scheduleToStart: ms(options.scheduleToStart, "scheduleToStart"),
     scheduleToClose: ms(options.scheduleToClose, "scheduleToClose"),
@@ -53,16 +53,14 @@ export function tellActivityOptions(options: ActivityOptions | undefined): Activ
   return said.length === 0 ? undefined : (Object.fromEntries(said) as ActivityOptionsTold);
 }
 
-/** A limit whose name is misspelt would be none at all, and nobody would know before it is needed. */
 function checkNames(given: object, known: object, what: string): void {
-  if (typeof given !== "object" || given === null) {
-    throw new LimpetError("WORKFLOW_INVALID", `${what}: ${String(given)} is no object`);
-  }
-  for (const name in given) {
-    if (Object.hasOwn(known, name)) continue;
-    const said = `there is no "${name}"${didYouMean(name, Object.keys(known))}`;
-    throw new LimpetError("WORKFLOW_INVALID", `${what}: ${said}`);
-  }
+  const problem = namesProblem(given, known);
+  if (problem !== undefined) throw new LimpetError("WORKFLOW_INVALID", `${what}: ${problem}`);
+}
+
+function listOf<Item>(value: readonly Item[] | undefined, what: string): readonly Item[] | undefined {
+  if (value !== undefined && !Array.isArray(value)) throw invalid(what, value);
+  return value;
 }
 
 function whole(value: number | undefined, what: string, least: number): number | undefined {

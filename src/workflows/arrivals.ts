@@ -1,11 +1,29 @@
 // How something is sent to a run. What a workflow is told or asked by others is for whichever run of it is open; what comes of the decisions
 // of one run is for that run alone. Who is asked to end hears it at once, also when its code could not go on and waits for its next try.
+import { LimpetError } from "../kernel/errors.ts";
+import { textProblem } from "../kernel/names.ts";
 import type { Arrival, ArrivalOutcome, Workflows } from "../ports/workflows.ts";
+import type { News } from "./events.ts";
 import { type Message, type Sent, writeMessage } from "./messages.ts";
 import { nextOf } from "./run-reader.ts";
 
 /** However often a run is asked to end, it is asked once. */
 export const CANCEL_KEY = "cancel";
+/** People choose the ids of what they ask for, and may choose any: they are never what something else goes by. */
+export const signalKey = (id: string): string => `signal ${id}`;
+export const updateKey = (id: string): string => `update ${id}`;
+
+/** By which a run knows what it has heard; undefined: there is nothing to know it by. */
+export const keyOf = (news: News): string | undefined => {
+  if (!("id" in news)) return undefined;
+  return news.kind === "SignalReceived" ? signalKey(news.id) : updateKey(news.id);
+};
+
+/** Throws NAME_INVALID for an id that not every store could keep. */
+export function checkRequestId(what: "signal" | "update", id: unknown): asserts id is string {
+  const problem = textProblem(id);
+  if (problem !== undefined) throw new LimpetError("NAME_INVALID", `${what} id ${problem}`);
+}
 
 const asksToEnd = ({ kind }: Message): boolean => kind === "CancelRequested" || kind === "TerminateRequested";
 

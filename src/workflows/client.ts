@@ -4,12 +4,13 @@ import { type Duration, parseDuration } from "../kernel/durations.ts";
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import type { InputOptions } from "../kernel/input-types.ts";
 import { LIMITS } from "../kernel/limits.ts";
+import { textProblem } from "../kernel/names.ts";
 import { tellError } from "../kernel/told-error.ts";
 import { toWire } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { Arrival, RunStart, RunStatus, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
-import { arrivalOf, CANCEL_KEY } from "./arrivals.ts";
+import { arrivalOf, CANCEL_KEY, checkRequestId, signalKey, updateKey } from "./arrivals.ts";
 import { checkAttributes, presentAttributes } from "./attributes.ts";
 import { checkQuery, checkStart } from "./checked-options.ts";
 import type { AnyWorkflow, InputOf, ResultOf } from "./definition.ts";
@@ -18,6 +19,7 @@ import type { EndWatch, RunEnd } from "./end-watch.ts";
 import { endFromOutside } from "./ending.ts";
 import type { Started } from "./events.ts";
 import { readPage } from "./events.ts";
+import { keptReason } from "./kept-error.ts";
 import { type Message, writeError } from "./messages.ts";
 import type { Dispatcher } from "./outgoing.ts";
 import { checkPayload } from "./payload-size.ts";
@@ -135,12 +137,12 @@ export class WorkflowClient {
       name: checked("signal", name),
       input: payload(input, "the input"),
     } as const;
-    return this.#to(workflowId, runId, id, message);
+    return this.#to(workflowId, runId, signalKey(id), message);
   }
 
   cancelTo(workflowId: string, runId: string | undefined, reason: string): Arrival {
     checkWorkflowId(workflowId);
-    return this.#to(workflowId, runId, CANCEL_KEY, { kind: "CancelRequested", reason });
+    return this.#to(workflowId, runId, CANCEL_KEY, { kind: "CancelRequested", reason: keptReason(reason) });
   }
 
   #to(workflowId: string, runId: string | undefined, key: string, message: Message): Arrival {
@@ -153,6 +155,8 @@ export class WorkflowClient {
   get(of: AnyWorkflow | string, idOrRun?: string, runId?: string): WorkflowHandle<never> {
     const [id, run] = typeof of === "string" ? [of, idOrRun] : [idOrRun, runId];
     checkWorkflowId(id);
+    const problem = run === undefined ? undefined : textProblem(run);
+    if (problem !== undefined) throw new LimpetError("NAME_INVALID", `run id ${problem}`);
     return this.#handle(id, run);
   }
 
@@ -233,9 +237,10 @@ export class WorkflowClient {
     checked("update", name);
     const { store, random, updates } = this.#world;
     const own = id ?? random.id();
+    checkRequestId("update", own);
     const message = { kind: "UpdateRequested", id: own, name, input: payload(input, "the input") } as const;
     const before = await this.#reader.find(workflowId, runId);
-    const { ref, runId: at } = await this.#world.arrive(this.#to(workflowId, before.runId, own, message));
+    const { ref, runId: at } = await this.#world.arrive(this.#to(workflowId, before.runId, updateKey(own), message));
     // One that is sent again may have been answered long ago.
     const after = id === undefined && ref === before.ref ? before.events : 0;
     const world = { store, reader: this.#reader, updates };
@@ -244,7 +249,7 @@ export class WorkflowClient {
 
   async #terminate(workflowId: string, runId: string | undefined, reason: string): Promise<void> {
     const run = await this.#reader.latest(workflowId, runId);
-    const said = reason === "" ? `workflow ${workflowId} was terminated` : reason;
+    const said = reason === "" ? `workflow ${workflowId} was terminated` : keptReason(reason);
     const error = tellError(new LimpetError("WORKFLOW_TERMINATED", said));
     if (!(await endFromOutside(run, "terminated", error, this.#world))) {
       throw closed(workflowId, (await this.#reader.find(workflowId, run.runId)).status);

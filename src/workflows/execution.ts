@@ -6,7 +6,7 @@
 // the same, or the code has diverged from its history.
 import { LimpetError } from "../kernel/errors.ts";
 import type { ToldError } from "../kernel/told-error.ts";
-import { rebuildTold, tellError } from "../kernel/told-error.ts";
+import { rebuildTold } from "../kernel/told-error.ts";
 import { copyValue, readWire, toWire } from "../kernel/values.ts";
 import type { Settle } from "../ports/settle.ts";
 import { Continued } from "./continued.ts";
@@ -16,6 +16,7 @@ import { checkFlags } from "./engine-flags.ts";
 import type { Decision, End, HistoryEvent, News, Started, Step } from "./events.ts";
 import { isDecision, isEnd } from "./events.ts";
 import { runInside } from "./inside.ts";
+import { keptError } from "./kept-error.ts";
 import { checkPayload } from "./payload-size.ts";
 import { RecordedDecisions } from "./recorded-decisions.ts";
 import { RunContext } from "./run-context.ts";
@@ -238,7 +239,7 @@ export class Execution {
     }
     // Wrong code is no end of the run: it can be mended, and the run goes on.
     if (thrown instanceof LimpetError && thrown.code === "WORKFLOW_MISUSED") this.#break(thrown);
-    const error = tellError(thrown);
+    const error = keptError(thrown);
     const isCancel = thrown instanceof LimpetError && thrown.code === "WORKFLOW_CANCELLED" && this.isCancelled;
     return { kind: isCancel ? "WorkflowCancelled" : "WorkflowFailed", error };
   }
@@ -372,7 +373,10 @@ export class Execution {
     } catch (thrown) {
       return Promise.reject(thrown);
     }
-    return isTrue ? Promise.resolve(true) : this.#waits.forCondition(test, this.#timer(withinMs));
+    if (isTrue) return Promise.resolve(true);
+    // It is part of the code whenever it is looked at: what is out of bounds there is so in here.
+    const where = { workflow: this.#name, isShielded: false };
+    return this.#waits.forCondition(() => runInside(where, test), this.#timer(withinMs));
   }
 
   /** Worked out now, or as it was recorded. */
@@ -382,8 +386,11 @@ export class Execution {
       this.decide(recorded);
       return readWire(recorded.result);
     }
+    // A decision in there would have the number that a replay looks for the value under.
+    const where = { workflow: this.#name, isShielded: false, isLooking: true, isRecorded: true };
+    const value = runInside(where, fn);
     // As it is now: whatever the code does with it afterwards is not recorded.
-    const result = toWire(copyValue(fn(), "the value", "WORKFLOW_INVALID"), "the value", "WORKFLOW_INVALID");
+    const result = toWire(copyValue(value, "the value", "WORKFLOW_INVALID"), "the value", "WORKFLOW_INVALID");
     checkPayload(result, "the value");
     this.decide({ kind: "SideEffectRecorded", result });
     return readWire(result);

@@ -1,6 +1,6 @@
 // One run in the memory of a worker: its execution, how far its history is known, and what its eager activities are up to.
-
 import type { ReminderWrite } from "../ports/reminders.ts";
+import { signalKey, updateKey } from "./arrivals.ts";
 import type { ActivityOptionsTold, Decision, HistoryEvent, News, ParentClosePolicy } from "./events.ts";
 import type { Execution } from "./execution.ts";
 
@@ -47,7 +47,7 @@ export class HeldRun {
   readonly scheduled = new Map<number, ScheduledActivity>();
   readonly queued = new Set<number>();
   readonly children = new Map<number, { readonly workflowId: string; readonly onParentClose: ParentClosePolicy }>();
-  /** Ids of signals and updates that were taken, so that one that is sent again counts once. */
+  /** Keys of signals and updates that were taken, so that one that is sent again counts once. */
   readonly seen = new Set<string>();
   /** Of the signals among them, in their order; and the last ones that the run before this one had heard. */
   readonly heard: string[] = [];
@@ -130,7 +130,7 @@ export class HeldRun {
         break;
       case "UpdateAccepted":
       case "UpdateRejected":
-        this.seen.add(event.id);
+        this.seen.add(updateKey(event.id));
         break;
       default:
         break;
@@ -139,7 +139,7 @@ export class HeldRun {
 
   #hear(...ids: readonly string[]): void {
     this.heard.push(...ids);
-    for (const id of ids) this.seen.add(id);
+    for (const id of ids) this.seen.add(signalKey(id));
   }
 
   /** Whoever runs for it runs for nobody now. */

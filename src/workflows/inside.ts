@@ -6,8 +6,10 @@ export interface Inside {
   readonly workflow: string;
   /** A cancellation does not interrupt what is waited for here. */
   readonly isShielded: boolean;
-  /** It answers a query or judges an update: it may look at the run, and must leave it as it is. */
+  /** It answers a query, judges an update or works out a side effect: it may look at the run, and must leave it as it is. */
   readonly isLooking?: boolean;
+  /** What it gives is recorded: it may use the clock, the dice and everything else of the process. */
+  readonly isRecorded?: boolean;
 }
 
 const storage = new AsyncLocalStorage<Inside | undefined>();

@@ -6,7 +6,7 @@ import type { ReminderBook } from "../ports/reminder-book.ts";
 import type { ReminderKey, ReminderWrite } from "../ports/reminders.ts";
 import type { Arrival, RunStart } from "../ports/workflows.ts";
 import { firstLook } from "./activity-limits.ts";
-import { arrivalOf } from "./arrivals.ts";
+import { arrivalOf, signalKey } from "./arrivals.ts";
 import { readBinding, writeBinding } from "./bindings.ts";
 import { ENGINE_FLAGS } from "./engine-flags.ts";
 import type { Decision, End, HistoryEvent, News, Started } from "./events.ts";
@@ -121,7 +121,8 @@ export class Dispatcher {
       case "SignalSent": {
         const id = `${runId}:${decision.n}`;
         const { name, input } = decision;
-        outgoing.arrivals.push(this.#tell(decision.workflowId, id, { kind: "SignalReceived", id, name, input }));
+        const message = { kind: "SignalReceived", id, name, input } as const;
+        outgoing.arrivals.push(this.#tell(decision.workflowId, signalKey(id), message));
         break;
       }
       case "CancelSent": {
@@ -278,7 +279,9 @@ export class Dispatcher {
     outgoing.starts.push(this.start(told, { queue: this.#needs.queue, at: now, build: started.build }));
     for (const { id, name, input } of execution.unheard) {
       const wire = toWire(input, "the input", "WORKFLOW_INVALID");
-      outgoing.arrivals.push(this.#tell(workflowId, id, { kind: "SignalReceived", id, name, input: wire }, end.runId));
+      outgoing.arrivals.push(
+        this.#tell(workflowId, signalKey(id), { kind: "SignalReceived", id, name, input: wire }, end.runId),
+      );
     }
   }
 }

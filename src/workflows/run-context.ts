@@ -22,9 +22,14 @@ import type { ParentClosePolicy, Wire } from "./events.ts";
 import type { Execution } from "./execution.ts";
 import { isContinueSuggested } from "./history-budget.ts";
 import { inside, runInside } from "./inside.ts";
+import { namesProblem } from "./option-names.ts";
 import { checkPayload } from "./payload-size.ts";
 
 const POLICIES: readonly ParentClosePolicy[] = ["terminate", "cancel", "abandon"];
+
+const CHILD_NAMES: Record<keyof ChildOptions<unknown>, true> = {
+  ...{ id: true, input: true, queue: true, onParentClose: true },
+};
 
 type Named = string | { readonly signal: string } | { readonly query: string } | { readonly update: string };
 
@@ -41,7 +46,8 @@ export class RunContext implements WorkflowContext {
   #acting(what: string): Execution {
     const where = inside();
     if (where?.isLooking === true) {
-      const said = "what answers queries or validates updates may look, and change nothing";
+      const who = where.isRecorded === true ? "a side effect" : "what answers queries or validates updates";
+      const said = `${who} may look, and change nothing`;
       throw new LimpetError("WORKFLOW_MISUSED", `ctx.${what} inside of workflow ${where.workflow}: ${said}`);
     }
     return this.#run;
@@ -62,14 +68,15 @@ export class RunContext implements WorkflowContext {
   }
 
   activity(activity: string | object, input?: unknown, options?: ActivityOptions): Promise<never> {
-    const { needs } = this.#run;
+    const run = this.#acting("activity()");
+    const { needs } = run;
     const name = typeof activity === "string" ? activity : needs.nameOf(activity);
     if (name === undefined) {
       const why = needs.whyUnknown?.(activity as object) ?? "it has no name";
-      return this.#run.refuse(new LimpetError("ACTIVITY_UNKNOWN", `ctx.activity: ${why}`));
+      return run.refuse(new LimpetError("ACTIVITY_UNKNOWN", `ctx.activity: ${why}`));
     }
     const told = tellActivityOptions(options);
-    return this.#acting("activity()").ask({
+    return run.ask({
       kind: "ActivityScheduled",
       name: checked("activity", name),
       input: payload(input, "the input"),
@@ -81,7 +88,8 @@ export class RunContext implements WorkflowContext {
     const type = typeof of === "string" ? of : (of.options?.name ?? of.name);
     checkType(type);
     checkId(id);
-    const run = this.#acting("actor()");
+    const acting = (): Execution => this.#acting("actor()");
+    acting();
     return new Proxy(Object.create(null), {
       get(_, method) {
         // Whoever awaits the actor itself must not call it.
@@ -89,7 +97,8 @@ export class RunContext implements WorkflowContext {
         checkMethod(method);
         return (...args: unknown[]) => {
           const input = payload(args, "the arguments");
-          return run.ask({ kind: "ActorCalled", type, id, method, input });
+          // Not before: it may have been given by the code, and be called by what answers a query.
+          return acting().ask({ kind: "ActorCalled", type, id, method, input });
         };
       },
     }) as never;
@@ -143,6 +152,8 @@ export class RunContext implements WorkflowContext {
 
   child(of: string | AnyWorkflow, options: ChildOptions<unknown> = {}): Child<never> {
     const run = this.#acting("child()");
+    const problem = namesProblem(options, CHILD_NAMES);
+    if (problem !== undefined) throw new LimpetError("WORKFLOW_INVALID", `what a child is started with: ${problem}`);
     const type = checked("workflow", typeof of === "string" ? of : of.name);
     const workflowId = options.id ?? this.#childId();
     checkWorkflowId(workflowId);
@@ -169,14 +180,15 @@ export class RunContext implements WorkflowContext {
 
   workflow(workflowId: string): OtherWorkflow {
     checkWorkflowId(workflowId);
-    const run = this.#acting("workflow()");
+    const acting = (): Execution => this.#acting("workflow()");
+    acting();
     return {
       signal(name: string | { readonly signal: string }, input?: unknown) {
         const wire = payload(input, "the input");
-        run.decide({ kind: "SignalSent", workflowId, name: nameOf("signal", name), input: wire });
+        acting().decide({ kind: "SignalSent", workflowId, name: nameOf("signal", name), input: wire });
       },
       cancel() {
-        run.decide({ kind: "CancelSent", workflowId });
+        acting().decide({ kind: "CancelSent", workflowId });
       },
     };
   }
@@ -216,7 +228,7 @@ export class RunContext implements WorkflowContext {
 
   setMemo(entries: Readonly<Record<string, unknown>>): void {
     const run = this.#acting("setMemo()");
-    if (typeof entries !== "object" || entries === null) {
+    if (typeof entries !== "object" || entries === null || Array.isArray(entries)) {
       throw new LimpetError("WORKFLOW_INVALID", "setMemo: notes are an object, such as { stage: 2 }");
     }
     const copy = copyValue(entries, "memo", "WORKFLOW_INVALID");
@@ -233,7 +245,6 @@ export class RunContext implements WorkflowContext {
   setAttributes(attributes: Readonly<Record<string, AttributeValue>>): void {
     checkAttributes(attributes);
     const wire = toWire(attributes, "attributes", "WORKFLOW_INVALID");
-    checkPayload(wire, "attributes");
     const run = this.#acting("setAttributes()");
     const all = presentAttributes({ ...run.attributes, ...attributes });
     checkAttributes(all);
@@ -251,8 +262,10 @@ export class RunContext implements WorkflowContext {
   }
 
   shield<Value>(fn: () => Promise<Value>): Promise<Value> {
-    const { workflow, started } = this.#run;
-    return runInside({ workflow: `${workflow.name} ${started.workflowId}`, isShielded: true }, fn);
+    checkFunction("shield", fn);
+    // Whoever only looks at the run does no more than that in here.
+    const { workflow } = this.#acting("shield()");
+    return runInside({ workflow: `${workflow.name} ${this.#run.started.workflowId}`, isShielded: true }, fn);
   }
 }
 

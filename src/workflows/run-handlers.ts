@@ -1,12 +1,12 @@
 // What the code of a run does when it is told or asked something: signals that nobody has waited for yet, and the functions that handle
 // signals, updates and queries. What comes of them is decided by the run.
 import { LimpetError } from "../kernel/errors.ts";
-import { tellError } from "../kernel/told-error.ts";
 import { copyValue, toWire } from "../kernel/values.ts";
 import { Continued } from "./continued.ts";
 import type { Wire } from "./events.ts";
 import type { NewDecision } from "./execution.ts";
 import { runInside } from "./inside.ts";
+import { keptError } from "./kept-error.ts";
 import { checkPayload } from "./payload-size.ts";
 
 export interface UpdateHandler {
@@ -108,7 +108,7 @@ export class RunHandlers {
     void done.then(
       (result) => conclude({ kind: "UpdateCompleted", id, result }),
       (thrown) =>
-        conclude(thrown instanceof Continued ? endBy(thrown) : { kind: "UpdateFailed", id, error: tellError(thrown) }),
+        conclude(thrown instanceof Continued ? endBy(thrown) : { kind: "UpdateFailed", id, error: keptError(thrown) }),
     );
   }
 

@@ -7,6 +7,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { ReminderWrite } from "../ports/reminders.ts";
 import type { Append, AppendOutcome, Page, StoredArrival, TaskFate, Workflows } from "../ports/workflows.ts";
 import type { ActivityRunner } from "./activity-runner.ts";
+import { keyOf } from "./arrivals.ts";
 import { closeBy } from "./close-by.ts";
 import { isEager, runEagerly, takenOver } from "./eager-activities.ts";
 import type { Decision, End, HistoryEvent, News, Started, Step } from "./events.ts";
@@ -14,8 +15,10 @@ import { isDecision, writePage } from "./events.ts";
 import { isMeant } from "./family.ts";
 import type { HeldRun, Item } from "./held-run.ts";
 import { checkLength, type HistoryLimit } from "./history-budget.ts";
+import { keptError } from "./kept-error.ts";
 import { readMessage, type Sent, writeError } from "./messages.ts";
 import type { Dispatcher, Outgoing } from "./outgoing.ts";
+import { checkPayload } from "./payload-size.ts";
 
 export interface TaskWorld {
   readonly clock: Clock;
@@ -177,7 +180,7 @@ class StepInMaking {
       if (execution.handlers.validate(name, readWire(input))) return { kind: "UpdateAccepted", id, name, input };
       throw new LimpetError("UPDATE_UNKNOWN", `workflow ${workflowId} has no update called ${name}`);
     } catch (thrown) {
-      return { kind: "UpdateRejected", id, name, error: tellError(thrown) };
+      return { kind: "UpdateRejected", id, name, error: keptError(thrown) };
     }
   }
 
@@ -261,7 +264,7 @@ class StepInMaking {
   #fateOf(end: End | undefined, outgoing: Outgoing): TaskFate {
     const run = this.#run;
     if (this.#diverged !== undefined) {
-      const error = tellError(this.#diverged);
+      const error = keptError(this.#diverged);
       const failed = { kind: "WorkflowFailed", n: run.execution.decided + 1, error } as const;
       if (end === undefined) this.#events.push(failed);
       this.#endWith(failed, outgoing);
@@ -317,7 +320,8 @@ class StepInMaking {
 function isWanted({ execution, seen }: HeldRun, news: News): boolean {
   if ("of" in news) return execution.isAwaited(news.of);
   if (news.kind === "CancelRequested") return !execution.isCancelled;
-  return !("id" in news) || !seen.has(news.id);
+  const key = keyOf(news);
+  return key === undefined || !seen.has(key);
 }
 
 function startActivity(run: HeldRun, decision: Decision, world: TaskWorld): void {
@@ -348,10 +352,12 @@ async function callActor(
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
     try {
       const result = await world.callActor(type, id, method, readWire(input) as unknown[]);
-      return told({ kind: "ActivityCompleted", of: n, result: toWire(result, "the result", "RESULT_INVALID") });
+      const wire = toWire(result, "the result", "RESULT_INVALID");
+      checkPayload(wire, "the result");
+      return told({ kind: "ActivityCompleted", of: n, result: wire });
     } catch (thrown) {
       const isAnswer = !isLimpetError(thrown) || thrown.retry === "never";
-      if (isAnswer) return told({ kind: "ActivityFailed", of: n, error: tellError(thrown), attempts: 1 });
+      if (isAnswer) return told({ kind: "ActivityFailed", of: n, error: keptError(thrown), attempts: 1 });
     }
     if (!world.isDraining()) await pause(pauseMs, signal, world.clock);
     if (signal.aborted || world.isDraining()) return undefined;

@@ -64,7 +64,7 @@ export class UpdateCall {
       this.#look = { ...this.#look, after: from + count - 1 };
       for (const event of readPage(data).events) {
         isOver ||= isEnd(event) || event.kind === "WorkflowTerminated" || event.kind === "WorkflowTimedOut";
-        if (!("id" in event) || event.id !== this.#id) continue;
+        if (!isOfUpdate(event) || event.id !== this.#id) continue;
         this.#isAccepted = true;
         if (event.kind !== "UpdateAccepted" && event.kind !== "UpdateApplied") return event;
       }
@@ -88,6 +88,11 @@ export class UpdateCall {
     this.#look = { ref, runId, after: 0 };
   }
 }
+
+type UpdateEvent = Extract<HistoryEvent, { readonly kind: `Update${string}` }>;
+
+/** Signals and actors have ids as well, and may have the same. */
+const isOfUpdate = (event: HistoryEvent): event is UpdateEvent => event.kind.startsWith("Update");
 
 /** Whoever can wait looks again. */
 function unlessAway(error: unknown): undefined {

@@ -150,7 +150,11 @@ export class Waits {
     if (timer !== undefined) {
       this.#whenOver(timer, () => {
         this.#conditions = this.#conditions.filter((each) => each !== condition);
-        resolve(test());
+        try {
+          resolve(test());
+        } catch (thrown) {
+          reject(thrown);
+        }
       });
     }
     return quiet(promise);

@@ -1,6 +1,8 @@
 // Reading: histories in pages, single runs, and lists of them, the latest first.
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { describe, test } from "node:test";
+import { LIMITS } from "../../kernel/limits.ts";
 import type { RunQuery } from "../../ports/workflows.ts";
 import {
   closeAs,
@@ -183,6 +185,17 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await ids(it, { attributes: { odd: `it's "odd" %_\\` } }), ["text"]);
       assert.deepEqual(await ids(it, { attributes: { "a.b c": "x" } }), ["flag"]);
       assert.equal((await ids(it, { attributes: {} })).length, all.length);
+    });
+
+    test("by an attribute that is as long as one may be", async () => {
+      const it = site();
+      // Nothing that could be made shorter.
+      const text = createHash("shake256", { outputLength: (LIMITS.attributeBytes - 2) / 2 })
+        .update("a")
+        .digest("hex");
+      const name = "n".repeat(LIMITS.wordBytes);
+      await it.start("long", { attributes: JSON.stringify({ [name]: text }) });
+      assert.deepEqual(await ids(it, { attributes: { [name]: text } }), ["long"]);
     });
 
     test("attributes are those of the last step, also of runs that are over", async () => {

@@ -1,7 +1,7 @@
 // The query of a listing of workflows or of their events, and the cursors between pages. Pure.
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { nameProblem } from "../../kernel/names.ts";
+import { canBeKept, nameProblem } from "../../kernel/names.ts";
 import type { RunName, WorkflowPage, WorkflowPageQuery } from "../../ports/workflow-door.ts";
 import type { RunStatus } from "../../ports/workflows.ts";
 import { checked, checkWorkflowId } from "../../workflows/definition.ts";
@@ -87,7 +87,8 @@ function parseAttributes(text: string | undefined): WorkflowPageQuery["attribute
   }
   const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
   const kinds = ["string", "number", "boolean"];
-  if (!isObject || !Object.values(value as object).every((each) => kinds.includes(typeof each))) {
+  const isFine = ([name, each]: [string, unknown]): boolean => canBeKept(name) && kinds.includes(typeof each);
+  if (!isObject || !Object.entries(value as object).every(isFine)) {
     throw invalid('query parameter attributes must be an object of texts, numbers and booleans, as {"customer":"ali"}');
   }
   return value as WorkflowPageQuery["attributes"];

@@ -5,7 +5,7 @@ import { rebuildTold } from "../../kernel/told-error.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Arrival, RunStart, StartOutcome, StoredRun, Workflows } from "../../ports/workflows.ts";
-import { arrivalOf, CANCEL_KEY } from "../arrivals.ts";
+import { arrivalOf, CANCEL_KEY, checkRequestId, signalKey, updateKey } from "../arrivals.ts";
 import { closed, type WorkflowClient } from "../client.ts";
 import { checked, checkWorkflowId } from "../definition.ts";
 import type { Started, Wire } from "../events.ts";
@@ -75,6 +75,7 @@ export class RemoteControl {
     const workflowId = wish.workflowId ?? random.id();
     checkWorkflowId(workflowId);
     checkSize(input, "input");
+    checkSize(memo, "memo");
     const at = this.#world.now();
     const told = {
       ...{ type, workflowId, runId: random.id(), input },
@@ -132,8 +133,9 @@ export class RemoteControl {
   async signal(name: RunName, signal: string, input: Wire, requestId: string | undefined): Promise<StoredRun> {
     const run = await this.find(name);
     const id = requestId ?? this.#world.random.id();
+    checkRequestId("signal", id);
     checkSize(input, "input");
-    await this.#send(run, id, { kind: "SignalReceived", id, name: checked("signal", signal), input });
+    await this.#send(run, signalKey(id), { kind: "SignalReceived", id, name: checked("signal", signal), input });
     return run;
   }
 
@@ -174,13 +176,14 @@ export class RemoteControl {
     }: { readonly id: string; readonly until: "accepted" | "completed"; readonly withinMs: number },
   ): Promise<{ readonly run: StoredRun; readonly stage: UpdateStage | undefined }> {
     checked("update", update);
+    checkRequestId("update", id);
     checkSize(input, "input");
     const run = await this.find(name);
     const before = await this.#stageOf(run, id, 0);
     if (before.stage === undefined) {
       if (run.status !== "running") throw notActive(run);
       await this.#world.validate(run, update, input);
-      await this.#send(run, id, { kind: "UpdateRequested", id, name: update, input });
+      await this.#send(run, updateKey(id), { kind: "UpdateRequested", id, name: update, input });
     }
     return { run, stage: await this.#await(run, id, until, withinMs) };
   }

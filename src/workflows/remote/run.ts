@@ -5,6 +5,7 @@
 // a timer, a child), a group of steps, or a condition. It is woken only when that place may have changed. In vain it would tell its
 // decisions again.
 import { fromWire, putOwn } from "../../kernel/values.ts";
+import { keyOf, signalKey, updateKey } from "../arrivals.ts";
 import type { Decision, HistoryEvent, News, ParallelGroup, Started, Step, WaitOpened, Wire } from "../events.ts";
 import { isDecision } from "../events.ts";
 import type { ScheduledActivity } from "../held-run.ts";
@@ -201,7 +202,8 @@ export class RemoteRun implements DecidingRun {
   wants(news: News): boolean {
     if (this.isOver) return false;
     if ("of" in news) return this.open.has(news.of) || (news.kind === "TimerFired" && this.wait?.timer === news.of);
-    return !("id" in news) || !this.#seen.has(news.id);
+    const key = keyOf(news);
+    return key === undefined || !this.#seen.has(key);
   }
 
   #heard(event: Exclude<HistoryEvent, Decision | Started>): void {
@@ -233,14 +235,14 @@ export class RemoteRun implements DecidingRun {
         this.#received(event.name);
         break;
       case "UpdateAccepted":
-        this.#seen.add(event.id);
+        this.#seen.add(updateKey(event.id));
         this.updates.set(event.id, event);
         break;
       case "UpdateApplied":
         this.#received(undefined);
         break;
       case "UpdateRejected":
-        this.#seen.add(event.id);
+        this.#seen.add(updateKey(event.id));
         break;
       default:
         break;
@@ -249,7 +251,7 @@ export class RemoteRun implements DecidingRun {
 
   #hear(...ids: readonly string[]): void {
     this.heard.push(...ids);
-    for (const id of ids) this.#seen.add(id);
+    for (const id of ids) this.#seen.add(signalKey(id));
   }
 
   #stepOver(n: number, isFailure: boolean): void {

@@ -1,8 +1,9 @@
 // The API for workers in other languages and for those who steer workflows over HTTP: versions and namespace are checked, the handler is
 // called, and the answer is put into the envelope of its plane. Refusals have a `reason` that programs look at.
 import { LimpetError } from "../../../kernel/errors.ts";
+import { canBeKept } from "../../../kernel/names.ts";
 import type { RemotePlane } from "../../../workflows/remote/plane.ts";
-import { Refused } from "../../../workflows/remote/refusal.ts";
+import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
 import { type Answer, jsonAnswer } from "../answers.ts";
 import type { Exchange } from "../exchange.ts";
 import type { ApiAnswer, ApiCall } from "./api-call.ts";
@@ -40,13 +41,19 @@ export async function handleApi(
     checkNamespace(exchange, host.namespace);
     const fields = verb === "GET" ? {} : parseFields(await exchange.body());
     const { names } = route;
-    const call = { plane, host, names, query: new URLSearchParams(query), fields, minor, gone: exchange.gone };
+    const call = { plane, host, names, query: parseQuery(query), fields, minor, gone: exchange.gone };
     return enveloped(route, await route.handler(call), plane.world);
   } catch (error) {
     // What is broken inside is told by the door, which logs it.
     if (!(error instanceof LimpetError) || error.code === "INVARIANT") throw error;
     return enveloped(route, refusal(error), plane.world);
   }
+}
+
+function parseQuery(query: string): URLSearchParams {
+  const parameters = new URLSearchParams(query);
+  for (const [name, value] of parameters) if (!canBeKept(value)) throw invalidField(name, "has a NUL in it");
+  return parameters;
 }
 
 function nothingThere(allow: readonly string[], settings: ToldSettings): Answer {

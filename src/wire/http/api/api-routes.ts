@@ -1,5 +1,6 @@
 // The paths of the API of workflows, as a table: `*` is a name. Pure.
 import { LimpetError } from "../../../kernel/errors.ts";
+import { canBeKept } from "../../../kernel/names.ts";
 import { decode } from "../routes.ts";
 import { activityHeartbeat, completeActivity, failActivity, pollActivities } from "./activity-handlers.ts";
 import { type ApiHandler, ok } from "./api-call.ts";
@@ -114,6 +115,10 @@ export function findApi(verb: string, path: string): FoundApi {
   if (row === undefined) return { allow: matching.map((each) => each.verb) };
   const names = parts.filter((_, i) => row.parts[i] === "*").map((part) => nameOf(part));
   const { plane, operation, handler } = row;
+  // Workers name their tasks, and one that cannot be is none that there is.
+  if (plane === "control" && !names.every(canBeKept)) {
+    throw new LimpetError("NAME_INVALID", "a name in the path has a NUL in it");
+  }
   return { route: { plane, operation, handler, names } };
 }
 

@@ -4,6 +4,7 @@ import { LIMITS } from "../../../kernel/limits.ts";
 import { nameProblem } from "../../../kernel/names.ts";
 import type { ToldError } from "../../../kernel/told-error.ts";
 import { toWire } from "../../../kernel/values.ts";
+import { attributesProblem, isPlainOrList } from "../../../workflows/attributes.ts";
 import type { ActivityOptionsTold, ParallelGroup, ParentClosePolicy } from "../../../workflows/events.ts";
 import { type Command, toldFrom } from "../../../workflows/remote/commands.ts";
 import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
@@ -105,6 +106,8 @@ function parseCommand(kind: Command["kind"], fields: Fields): Command {
     case "upsert_search_attributes": {
       const attributes = object(fields, "attributes");
       if (attributes === undefined) throw invalidField("attributes", "is required");
+      const problem = attributesProblem(attributes, isPlainOrList);
+      if (problem !== undefined) throw invalidField("attributes", problem);
       return { kind, attributes: toWire(attributes, "attributes", "ARGUMENT_INVALID") };
     }
     case "complete_update":

@@ -41,6 +41,9 @@ describe("starting", () => {
       ["duplicate_policy", { duplicate_policy: "guess" }],
       ["run_timeout_seconds", { run_timeout_seconds: 0 }],
       ["memo", { memo: "x" }],
+      ["search_attributes", { search_attributes: { city: { of: "Rome" } } }],
+      ["search_attributes", { search_attributes: { "a\u0000b": 1 } }],
+      ["search_attributes", { search_attributes: { city: "x".repeat(3_000) } }],
     ];
     for (const [field, more] of wrong) {
       const told = await api.start("o-1", [], more);
@@ -52,6 +55,8 @@ describe("starting", () => {
       "unsupported_payload_codec",
     ]);
     assert.deepEqual(said(await api.start("o-1", ["x".repeat(2_200_000)])), [422, "structural_limit_exceeded"]);
+    const memo = { memo: { long: "x".repeat(2_200_000) } };
+    assert.deepEqual(said(await api.start("o-1", [], memo)), [422, "structural_limit_exceeded"]);
     assert.deepEqual(said(await api.start("o-1", ["x".repeat(5_000_000)])), [413, "payload_too_large"]);
   });
 });
@@ -73,6 +78,15 @@ describe("looking", () => {
     assert.deepEqual(seen, ["o-4", "o-3", "o-2", "o-1"]);
     assert.deepEqual(said(await api.get("/workflows?status=odd")), [422, "validation_failed"]);
     assert.deepEqual(said(await api.get("/workflows?page_size=0")), [422, "validation_failed"]);
+  });
+
+  it("refuses names that no store could have", async (t) => {
+    const api = await openApi(t);
+    for (const path of ["/workflows/%00", "/workflows/no/runs/a%00b", "/workflows?query=%00", "/workers/%00"]) {
+      assert.deepEqual(said(await api.get(path)), [422, "validation_failed"], path);
+    }
+    const drained = await api.post("/task-queues/orders/build-ids/drain", { build_id: "a\u0000" });
+    assert.deepEqual(said(drained), [422, "validation_failed"]);
   });
 
   it("says what is not there", async (t) => {
@@ -167,6 +181,19 @@ describe("a run whose code is in our own process", () => {
     );
     assert.deepEqual(output, { id: "c-1", items: ["tea"], by: "eve" });
     assert.deepEqual(said(await api.post("/workflows/c-1/signal/checkout")), [409, "run_not_active"]);
+  });
+
+  it("hears a signal and an update under one id, whatever that is, and that it is to end", async (t) => {
+    const api = await openApi(t, { workflows: [cart] });
+    await api.post("/workflows", { workflow_id: "c-1", workflow_type: "cart", input: [{ id: "c-1" }] });
+    const same = { request_id: "cancel" };
+    await api.post("/workflows/c-1/signal/other", { ...same, input: [1] });
+    const added = await api.post("/workflows/c-1/update/add", { ...same, input: ["tea"], wait_for: "completed" });
+    assert.deepEqual([added.status, added.body.result], [200, 1]);
+    await api.post("/workflows/c-1/cancel");
+    await assert.rejects(api.app.workflows.get("c-1").result(), { code: "WORKFLOW_CANCELLED" });
+    const wrong = await api.post("/workflows/c-1/update/add", { request_id: "a\u0000b", wait_for: "completed" });
+    assert.equal(wrong.status, 422);
   });
 });
 

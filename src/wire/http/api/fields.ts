@@ -1,5 +1,6 @@
 // Reads what a request says, field by field; whatever makes no sense is refused with the name of the field. Fields that nobody here knows
 // are passed over: workers of later versions may send some. Pure.
+import { canBeKept } from "../../../kernel/names.ts";
 import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
 import { parseBody } from "../body.ts";
 
@@ -32,6 +33,7 @@ export function optionalText(fields: Fields, name: string, most = 255): string |
   if (typeof value !== "string" || value === "" || value.length > most) {
     throw invalidField(name, `must be a text of 1 to ${most} characters`);
   }
+  if (!canBeKept(value)) throw invalidField(name, "must be well-formed Unicode without a NUL");
   return value;
 }
 

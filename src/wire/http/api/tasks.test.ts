@@ -137,6 +137,8 @@ describe("commands", () => {
       [{ ...ACTIVITY, retry_policy: { max_attempts: 0 } }],
       [{ ...ACTIVITY, retry_policy: { backoff_seconds: ["1"] } }],
       [{ type: "start_child_workflow", workflow_type: "w", parent_close_policy: "explode" }],
+      [{ type: "upsert_search_attributes", attributes: { city: { of: "Rome" } } }, DONE],
+      [{ type: "upsert_search_attributes", attributes: { city: "x".repeat(3_000) } }, DONE],
     ];
     for (const commands of wrong) {
       const told = await api.complete(task, commands as Json[]);

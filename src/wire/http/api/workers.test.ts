@@ -113,6 +113,8 @@ describe("registering", () => {
       ["task_queue", { task_queue: "a/b" }],
       ["worker_id", { worker_id: "$drain x" }],
       ["runtime", { runtime: "cobol" }],
+      ["build_id", { build_id: "a\u0000" }],
+      ["build_id", { build_id: "\ud800" }],
       ["supported_workflow_types", { supported_workflow_types: [1] }],
       ["supported_activity_types", { supported_activity_types: ["a/b"] }],
       ["max_concurrent_workflow_tasks", { max_concurrent_workflow_tasks: 0, max_concurrent_activity_tasks: 0 }],

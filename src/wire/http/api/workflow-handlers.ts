@@ -2,6 +2,7 @@
 import { LIMITS } from "../../../kernel/limits.ts";
 import { toWire } from "../../../kernel/values.ts";
 import type { RunQuery, RunStatus, StoredRun } from "../../../ports/workflows.ts";
+import { attributesProblem, isPlainOrList } from "../../../workflows/attributes.ts";
 import { readBinding } from "../../../workflows/bindings.ts";
 import type { RunName, UpdateStage } from "../../../workflows/remote/control.ts";
 import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
@@ -65,6 +66,8 @@ const plainOf = (fields: Fields, name: string): unknown => {
 /** A business key is an attribute like others. */
 function attributesOf(fields: Fields, businessKey: string | undefined): unknown {
   const attributes = plainOf(fields, "search_attributes") as object | undefined;
+  const problem = attributes && attributesProblem(attributes, isPlainOrList);
+  if (problem !== undefined) throw invalidField("search_attributes", problem);
   if (businessKey === undefined) return attributes;
   return { ...attributes, business_key: businessKey };
 }
