@@ -376,6 +376,8 @@ export class Catalog implements Surroundings {
 
   /** The lease is lost: nothing of what is in memory counts any more. */
   dropAll(): number {
+    // A take that is tried once more when all of it is over would end the life of an actor on the host that has it now.
+    this.#takes.giveUp();
     const all = [...this.#all()];
     for (const activation of all) activation.cutOff("lease", lostLease);
     return all.length;

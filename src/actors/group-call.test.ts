@@ -57,6 +57,28 @@ describe("a group call", () => {
     );
   });
 
+  it("that is given up is not sent again: neither what waits nor what is under way and fails or finds its row held", async () => {
+    const sent: number[][] = [];
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    const { calls, clock } = group(
+      async (batch) => {
+        sent.push(batch);
+        await gate;
+        if (batch.includes(1)) throw unavailable;
+        return batch.map((n) => (n === 3 ? undefined : String(n)));
+      },
+      { lanes: 2, eager: 1 },
+    );
+    const told = [1, 3, 5].map((n) => calls.submit(n).catch((error: LimpetError) => error.code));
+    await clock.settled();
+    calls.giveUp();
+    open();
+    await clock.advance(60_000);
+    assert.deepEqual(await Promise.all(told), Array(3).fill("STORE_UNAVAILABLE"));
+    assert.deepEqual(sent, [[1], [3]]);
+    assert.equal(await calls.submit(4), "4");
+  });
+
   it("has no actor twice in a batch, also when a request of an earlier life of it is still to be answered", async () => {
     const sent: number[][] = [];
     const send: Send = (batch) => {

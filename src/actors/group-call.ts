@@ -43,6 +43,8 @@ export interface Caller<Answer> {
 
 class Member<Request, Answer> {
   readonly request: Request;
+  /** How often everything had been given up when it came. */
+  readonly era: number;
   readonly weight: number;
   readonly caller: Caller<Answer>;
   /** Counted from the first attempt that failed; most members never need it. */
@@ -53,8 +55,9 @@ class Member<Request, Answer> {
   /** Attempts that found its row held by somebody else. */
   held = 0;
 
-  constructor(request: Request, weight: number, caller: Caller<Answer>) {
+  constructor(request: Request, era: number, weight: number, caller: Caller<Answer>) {
     this.request = request;
+    this.era = era;
     this.weight = weight;
     this.caller = caller;
   }
@@ -70,6 +73,7 @@ export class GroupCall<Request, Answer> {
   #gathering = false;
   /** Attempts in a row that got no answer. */
   #failures = 0;
+  #era = 0;
 
   constructor(settings: GroupCallSettings<Request, Answer>) {
     this.#settings = settings;
@@ -85,9 +89,15 @@ export class GroupCall<Request, Answer> {
       caller.reject(new LimpetError("STORE_UNAVAILABLE", "too much already waits for the store"));
       return;
     }
-    this.#waiting.push(new Member(request, this.#settings.weigh(request), caller));
+    this.#waiting.push(new Member(request, this.#era, this.#settings.weigh(request), caller));
     if (this.#waiting.length >= this.#settings.eager && this.#failures === 0) this.#sendOff();
     else this.#gather();
+  }
+
+  /** Nobody may want any of it any more. What is under way comes to its end; what was not done is not sent again. */
+  giveUp(): void {
+    this.#era++;
+    this.#dropImpatient("it is not wanted any more");
   }
 
   #gather(): void {
@@ -198,7 +208,7 @@ export class GroupCall<Request, Answer> {
     const now = this.#settings.clock.monotonic();
     this.#waiting = this.#waiting.filter((member) => {
       member.giveUpAt = Math.min(member.giveUpAt, now + this.#settings.patienceMs);
-      if (member.giveUpAt > now) return true;
+      if (member.giveUpAt > now && member.era === this.#era) return true;
       const nothing = (): LimpetError =>
         new LimpetError("STORE_UNAVAILABLE", `the store did not do its part in time; nothing was changed (${why})`);
       member.caller.reject(member.unknown ? unknownOutcome(why) : nothing());
