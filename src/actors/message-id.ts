@@ -5,7 +5,7 @@ import { LimpetError } from "../kernel/errors.ts";
 import { checkId, checkType } from "../kernel/names.ts";
 import type { CallTarget, Send } from "./handle.ts";
 import type { ActorClass, AnyActor, CallSettings, Remote } from "./remote.ts";
-import { disown, show } from "./shard-extractor.ts";
+import { disown, show, textOf } from "./shard-extractor.ts";
 
 /** An id, and what is meant for that actor. */
 export interface Envelope<Message = unknown> {
@@ -57,10 +57,8 @@ function extract(type: string, method: string, message: unknown, own: MessageId)
   try {
     return own(message, method);
   } catch (error) {
-    const why = error instanceof Error ? error.message : show(error);
-    throw new LimpetError("ARGUMENT_INVALID", `messageId of ${type} failed on a message for ${method}: ${why}`, {
-      cause: error,
-    });
+    const what = `messageId of ${type} failed on a message for ${method}: ${textOf(error)}`;
+    throw new LimpetError("ARGUMENT_INVALID", what, { cause: error });
   }
 }
 

@@ -36,6 +36,25 @@ describe("the application's own rule for shards", () => {
     assert.equal(extract("a"), 3);
   });
 
+  it("that throws what is no text, or a very long one, is told so all the same", () => {
+    const [odd, unreadable] = [new Error("odd"), new Error("unreadable")];
+    Object.defineProperty(odd, "message", { value: Object.create(null) });
+    Object.defineProperty(unreadable, "message", { get: () => assert.fail("nobody may look") });
+    for (const thrown of [Object.create(null), Symbol("no"), odd, unreadable, new Error("far ".repeat(1_000_000))]) {
+      const extract = ownExtractor(
+        () => {
+          throw thrown;
+        },
+        10,
+        "C",
+      );
+      assert.throws(
+        () => extract("a"),
+        (error) => isLimpetError(error, "SHARD_INVALID") && error.cause === thrown && error.message.length < 1_100,
+      );
+    }
+  });
+
   it("that gives nonsense is told so", () => {
     const values = [undefined, null, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, {}, [], true, Promise.resolve(1)];
     for (const value of values)

@@ -40,7 +40,19 @@ export function ownExtractor(own: (id: string) => unknown, shards: number, where
 
 const invalid = (what: string): LimpetError => new LimpetError("SHARD_INVALID", what);
 
-const textOf = (error: unknown): string => (error instanceof Error ? error.message : show(error));
+/** Of what is told of something that was thrown. */
+const MOST_TEXT = 1_000;
+
+/** What code of others threw, as a text. It need not be an error, and an error need not have a text in it. */
+export function textOf(error: unknown): string {
+  try {
+    if (!(error instanceof Error)) return show(error);
+    const text = String(error.message);
+    return text.length > MOST_TEXT ? `${text.slice(0, MOST_TEXT)}…` : text;
+  } catch {
+    return "something that cannot be read";
+  }
+}
 
 /** An object may not even be willing to become text, and a text may be a whole message. */
 export function show(value: unknown): string {

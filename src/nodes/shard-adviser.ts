@@ -1,6 +1,7 @@
 // A host answers what the leader asks about shards: what the strategy that its application wrote says, and how many actors there are.
 // The strategy is code of others. Whatever it does, there is an answer, or the leader stops waiting for it.
 import type { ActorType } from "../actors/actor-type.ts";
+import { textOf } from "../actors/shard-extractor.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { meantHost, type ShardHostInfo, type ShardMoveWish, type ShardStrategy } from "../kernel/shard-strategy.ts";
 import type { ShardChoice, ShardOrder, ShardReport } from "../placement/messages.ts";
@@ -17,7 +18,7 @@ export async function advise(question: Question, strategy: ShardStrategy | undef
     else if (wanted.length === 0) choices.push(...(await moves(question, strategy)));
     else await homes(question, strategy, choices);
   } catch (error) {
-    problem = error instanceof Error ? error.message : String(error);
+    problem = textOf(error);
   }
   return { kind: "shardAdvice", question: number, type, choices, problem };
 }
