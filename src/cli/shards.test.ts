@@ -139,7 +139,9 @@ test("what makes no sense is wrong usage, and nobody is asked", async (t) => {
     ["Cart", "--pause", "--resume"],
     ["Cart", "--move", "seven=alpha"],
     ["Cart", "--move", "7="],
+    ["Cart", "--move", "7=alpha", "--move", "8=alpha"],
     ["Cart", "--allocate", "alpha"],
+    ["Cart", "--allocate", "7=alpha", "--allocate", "7=beta"],
     ["a/b"],
   ]) {
     assert.equal((await shards(...argv)).code, 2, argv.join(" "));
@@ -177,7 +179,7 @@ test("a type is reset in its store, unless somebody hosts it", async (t) => {
   await store.coordination.leave(["i-1"]);
   assert.deepEqual(await reset(), {
     code: 0,
-    stdout: "How ids of Cart become shards is forgotten; its next host settles it anew.\n",
+    stdout: `How ids of Cart become shards is forgotten in ${file}, namespace default; its next host settles it anew.\n`,
     stderr: "",
   });
   assert.equal((await store.shards.settle(rule(6))).shards, 6);

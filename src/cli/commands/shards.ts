@@ -1,6 +1,6 @@
 // limpet shards [type]
 
-import { storeKind } from "../../config/places.ts";
+import { shownStore, storeKind } from "../../config/places.ts";
 import { resolveSettings } from "../../config/settings.ts";
 import { checkType } from "../../kernel/names.ts";
 import type { ShardPlace, ShardsSummary, ShardsView } from "../../ports/shard-door.ts";
@@ -30,7 +30,7 @@ export const command: Command = {
   flags: [
     { name: "homes", kind: "switch", help: "Every shard that has a home, and how many actors it has." },
     { name: "moves", kind: "switch", help: "All moves that the leader remembers." },
-    { name: "move", kind: "text", placeholder: "shard=host", help: "Move one now, to a host by name or address." },
+    { name: "move", kind: "list", placeholder: "shard=host", help: "Move one now, to a host by name or address." },
     { name: "pause", kind: "switch", help: "Let none move for the sake of balance until --resume." },
     { name: "resume", kind: "switch", help: "Let them move again." },
     {
@@ -82,15 +82,16 @@ async function atProcess(context: Context, target: Target, type: string, act: Ac
   const { flags } = context;
   switch (act) {
     case "move": {
-      const { shard, host } = readPlace(textFlag(flags, "move")!, "--move");
+      const [given, another] = flags.move as readonly string[];
+      if (another !== undefined) throw wrongUsage("--move moves one shard; give the command once for each");
+      const { shard, host } = readPlace(given!, "--move");
       if (host === undefined) throw wrongUsage("--move needs a host: limpet shards Cart --move 7=10.0.0.2:7401");
       await steer(context, target, "move", { type, shard, host });
       say(context, { moving: { type, shard, host } }, `Shard ${shard} of ${type} moves to ${host}.`);
       break;
     }
     case "allocate": {
-      const places = (flags.allocate as readonly string[]).map((text) => readPlace(text, "--allocate"));
-      const told = Object.fromEntries(places.map(({ shard, host }) => [shard, host ?? null]));
+      const told = readPlaces(flags.allocate as readonly string[]);
       await steer(context, target, "allocate", { type, places: told });
       say(context, { type, told }, `Noted; those of ${type} that live elsewhere move in a moment.`);
       break;
@@ -115,6 +116,16 @@ function readPlace(text: string, flag: string): ShardPlace {
   const [, shard, host] = /^(\d{1,6})=(.*)$/.exec(text) ?? [];
   if (shard === undefined) throw wrongUsage(`${flag}: ${JSON.stringify(text)} is not a shard and a host, like 7=alpha`);
   return { shard: Number(shard), host: host || undefined };
+}
+
+/** By shard; null: wherever. */
+function readPlaces(given: readonly string[]): Record<string, string | null> {
+  const told = new Map<number, string | null>();
+  for (const { shard, host } of given.map((text) => readPlace(text, "--allocate"))) {
+    if (told.has(shard)) throw wrongUsage(`--allocate says two things of shard ${shard}`);
+    told.set(shard, host ?? null);
+  }
+  return Object.fromEntries(told);
 }
 
 async function steer(_: Context, target: Target, act: string, body: object): Promise<void> {
@@ -175,5 +186,8 @@ async function reset(context: Context, type: string): Promise<void> {
   } catch (error) {
     throw asFailure(error);
   }
-  say(context, { reset: type }, `How ids of ${type} become shards is forgotten; its next host settles it anew.`);
+  // Where, because a store that has never heard of the type has nothing to say against it.
+  const where = `${shownStore(location)}, namespace ${namespace}`;
+  const forgotten = `How ids of ${type} become shards is forgotten in ${where}; its next host settles it anew.`;
+  say(context, { reset: type, store: shownStore(location), namespace }, forgotten);
 }
