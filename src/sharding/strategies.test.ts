@@ -98,13 +98,20 @@ describe("hashed shards", () => {
 });
 
 describe("told shards", () => {
+  it("of which nothing is said go to the host with the fewest when who asks cannot be their home", () => {
+    const { home } = toldShards(new Map([[1, "gone"]]));
+    const regions = [region("a", [4, 5]), region("b", [6])];
+    assert.equal(home(1, regions, "stranger"), "b!");
+    assert.equal(home(2, regions, undefined), "b!");
+    assert.equal(home(2, regions, "a!"), "a!");
+  });
+
   it("live where somebody said, otherwise where they are asked for, and move when that changes", () => {
     const told = new Map([[1, "b"]]);
     const strategy = toldShards(told);
     const regions = [region("a", [1, 2]), region("b")];
     assert.equal(strategy.home(1, regions, "a!"), "b!");
     assert.equal(strategy.home(2, regions, "b!"), "b!");
-    assert.equal(strategy.home(2, regions, "stranger"), "a!");
     assert.deepEqual(strategy.moves(regions, NONE), [{ shard: 1, to: "b!" }]);
     told.set(1, "nobody");
     assert.deepEqual(strategy.moves(regions, NONE), []);

@@ -1,13 +1,17 @@
 // Somebody outside says where each shard is to live, by the names or addresses of hosts: for example next to the partition of a queue that it
-// reads. Shards that nobody has said anything of, or whose host is not there, live where they are asked for first, and move when that changes.
+// reads. Shards that nobody has said anything of, or whose host is not there, live where they are asked for first, and move when that changes;
+// those that are asked for by who cannot be their home go to the host with the fewest, so that they are not all at one.
+import { leastShards } from "./least-shards.ts";
 import type { Region, Strategy } from "./strategy.ts";
+
+const LEAST = leastShards();
 
 /** `told`: the name or the address of the host of each shard, as it was said last. */
 export function toldShards(told: ReadonlyMap<number, string>, limit = 100): Strategy {
   return {
     home(shard, regions, asker) {
-      const wanted = meant(told.get(shard), regions);
-      return (wanted ?? regions.find(({ incarnation }) => incarnation === asker) ?? regions[0]!).incarnation;
+      const wanted = meant(told.get(shard), regions) ?? regions.find(({ incarnation }) => incarnation === asker);
+      return wanted?.incarnation ?? LEAST.home(shard, regions, asker);
     },
     moves(regions, moving) {
       return regions
