@@ -15,7 +15,8 @@ export interface ShardHostInfo {
 export interface ShardStrategy {
   /**
    * Where a shard that has no home shall live: one of `hosts`, or its address, name or incarnation. `asker` is the host that was called, if
-   * it is one of them. If it throws, takes more than five seconds or names nobody, the shard goes to the host with the fewest.
+   * it is one of them; while a shard moves it is nobody. If it throws, takes more than five seconds or names nobody, the shard goes to the
+   * host with the fewest.
    */
   home(
     shard: number,

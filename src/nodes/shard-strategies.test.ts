@@ -220,6 +220,17 @@ describe("places that are told", () => {
     await callAll(three);
   });
 
+  it("are not all at one host after others have left of which nothing was told", async () => {
+    await using apps = new TestApps();
+    const Told = counting({ strategy: "told" });
+    const [one, two] = [await apps.open([Told], named("a")), await apps.open([Told], named("b"))];
+    await apps.open([Told], named("c"));
+    await callAll(one);
+    assert.deepEqual(homesOf(await viewOf(two)), { a: SHARDS, b: 0, c: 0 });
+    await one.stop();
+    assert.deepEqual(homesOf(await viewOf(two)), { b: SHARDS / 2, c: SHARDS / 2 });
+  });
+
   it("are refused for types with another strategy, and for shards that there are not", async () => {
     await using apps = new TestApps();
     const [Told, Least] = [counting({ strategy: "told" }), counting({}, "Least")];

@@ -143,6 +143,15 @@ describe("a move", () => {
     assert.deepEqual(kinds(shards.stopped(7, move, "a", false, 2)), ["choose"]);
   });
 
+  it("to no place in particular is asked for by nobody in particular, although everybody waits for it", () => {
+    const shards = shardsOf(["a", "b", "c"]);
+    settle(shards, 7, "a");
+    const move = moveOf(shards.setRegions([host("b"), host("c")], 0));
+    shards.told(7, move, ["b", "c"]);
+    for (const name of ["b", "c"]) shards.gathered(7, move, name);
+    assert.deepEqual(shards.stopped(7, move, "a", false, 1), [{ kind: "choose", shard: 7, asker: undefined }]);
+  });
+
   it("is over at once when the home that was to let go is gone", () => {
     for (const phase of ["gathering", "stopping"]) {
       const shards = shardsOf(["a", "b"]);

@@ -211,7 +211,8 @@ export class TypeShards {
       return;
     }
     this.#limit(shard, busy, now + this.#settings.chooseMs);
-    const [asker] = busy.askers;
+    // While it moves everybody waits for it, and nobody in particular was called.
+    const [asker] = busy.move === undefined ? busy.askers : [];
     effects.push({ kind: "choose", shard, asker });
   }
 
