@@ -6,6 +6,7 @@ import type { ControlStream } from "../ports/control.ts";
 import { silentLog } from "../ports/log.ts";
 import { WAIT } from "../ports/placement.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
+import { ID, joined } from "./remembered-homes-kit.test.ts";
 import { ShardMember, type ShardMemberWorld } from "./shard-member.ts";
 
 test("a host is not well while calls have waited for a home for too long, and is again when it hears of one", async () => {
@@ -34,4 +35,21 @@ test("a host is not well while calls have waited for a home for too long, and is
   member.heard({ kind: "shardHomes", type: "Cart", homes: [{ shard, host: home }] });
   assert.equal(member.problem, undefined);
   assert.equal(route(), home.address);
+});
+
+test("a process whose calls wait for the home of a shard says so as a whole, and is well again when there is one", async () => {
+  const it = await joined();
+  const order = { kind: "order", operation: "update", namespace: "n", term: 1, round: 0, types: ["Guard"] } as const;
+  it.say({ ...order, tables: [], replicationFactor: 1 });
+  assert.equal(it.membership.problem, undefined);
+  const call = it.call(ID, "ping");
+  await it.clock.advance(15_000);
+  assert.equal(it.membership.problem, undefined);
+  await it.clock.advance(10_000);
+  assert.match(it.membership.problem ?? "", /^calls for shard 0 of Guard have waited for a home/);
+  await it.lives(it.me);
+  await it.clock.advance(1_000);
+  assert.equal(it.membership.problem, undefined);
+  await call;
+  it.membership.goodbye();
 });
