@@ -12,6 +12,8 @@ let events: string[] = [];
 let broken = new Set<string>();
 /** Those that find out when they come to life that there is nothing to do any more. */
 let finished = new Set<string>();
+/** Those that have no more to do once they leave, for whatever reason. */
+let leavingForGood = new Set<string>();
 
 class Guard extends Actor<{ n: number }> {
   static options = { placement: sharded({ shards: SHARDS, remember: true, restartAfter: "10s" }), idleTimeout: "1m" };
@@ -25,6 +27,7 @@ class Guard extends Actor<{ n: number }> {
   }
   override onDeactivate(reason: string) {
     events.push(`-${this.id} ${reason}`);
+    if (leavingForGood.has(this.id)) this.passivate();
   }
   inc() {
     return ++this.state.n;
@@ -71,6 +74,7 @@ beforeEach(() => {
   events = [];
   broken = new Set();
   finished = new Set();
+  leavingForGood = new Set();
 });
 
 describe("a remembered actor", () => {
@@ -167,6 +171,19 @@ describe("a remembered actor", () => {
     assert.deepEqual(await remembered(it.store), ["b"]);
     assert.deepEqual(events.toSorted(), ["+a", "+b", "-a explicit"]);
     assert.equal(await it.app.actor(Guard, "a").inc(), 2);
+  });
+
+  it("that passivates in onDeactivate is forgotten, also when its process stops", async () => {
+    const store = new MemoryStore();
+    {
+      await using it = await open(store);
+      for (const id of ["a", "b", "c"]) await it.app.actor(Guard, id).inc();
+      leavingForGood = new Set(["a", "c"]);
+      await it.app.actor(Guard, "a").leave();
+      await it.app.advance("5m");
+      assert.deepEqual(await remembered(store), ["b", "c"]);
+    }
+    assert.deepEqual(await remembered(store), ["b"]);
   });
 
   it("that passivates while others wait for it is forgotten, and remembered again by its next life", async () => {
