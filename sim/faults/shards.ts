@@ -239,6 +239,12 @@ export const gatherUnheard = atShard(
   whenSaid(leaderSays("shardGather"), whoHears),
   unheard,
 );
+export const askerDiesAtGather = atShard(
+  "host dies while calls are kept back",
+  "a host ends when it is told to keep calls for a shard back",
+  whenSaid(leaderSays("shardGather"), whoHears),
+  dies,
+);
 export const askerHangsAtGather = atShard(
   "host hangs while calls are kept back",
   "a host hangs when it is told to keep calls for a shard back",
@@ -303,6 +309,59 @@ export const leaderDiesAtStopped = atShard(
   "the leader ends when it hears that nothing of a shard is left at its home",
   whenSaid(hostSays("shardStopped"), whoHears),
   dies,
+);
+
+export const leaderHangsAtStopped = atShard(
+  "leader hangs with a shard stopped",
+  "the leader hangs when it hears that nothing of a shard is left at its home",
+  whenSaid(hostSays("shardStopped"), whoHears),
+  hangs,
+);
+
+/** Whoever is to be its next home: when the one before is told to let go, or when that has let go and it takes actors ahead. */
+const nextHome =
+  (isLate: boolean) =>
+  (stage: Stage, { nth }: AtShard, spring: (player: Player) => void): void => {
+    const next = new Map<string, string>();
+    const isIt = (said: Said): boolean => {
+      if (said.about === "scheduler" && said.message.kind === "shardStop") {
+        const { type, shard, to } = said.message;
+        if (to !== undefined) next.set(`${type} ${shard}`, to.address);
+        return !isLate && to !== undefined;
+      }
+      if (!isLate || said.about !== "host" || said.message.kind !== "shardStopped") return false;
+      return next.has(`${said.message.type} ${said.message.shard}`);
+    };
+    atWord(stage, nth, isIt, (_from, _to, said) => {
+      const { type, shard } = (said as { message: { type: string; shard: number } }).message;
+      const address = next.get(`${type} ${shard}`);
+      const home = stage.players.find(({ host }) => host.process?.app?.host.status().address === address);
+      if (home !== undefined && isWorking(home)) spring(home);
+    });
+  };
+export const nextHomeDiesAtStop = atShard(
+  "next home dies at stop",
+  "the next home of a shard ends when the one before is told to let go of it",
+  nextHome(false),
+  dies,
+);
+export const nextHomeHangsAtStop = atShard(
+  "next home hangs at stop",
+  "the next home of a shard hangs when the one before is told to let go of it",
+  nextHome(false),
+  hangs,
+);
+export const nextHomeDiesAtStopped = atShard(
+  "next home dies with a shard stopped",
+  "the next home of a shard ends when the one before has let go of it, and it is not noted yet",
+  nextHome(true),
+  dies,
+);
+export const nextHomeHangsAtStopped = atShard(
+  "next home hangs with a shard stopped",
+  "the next home of a shard hangs when the one before has let go of it, and it is not noted yet",
+  nextHome(true),
+  hangs,
 );
 
 export const endlessTurn = fault<{ targets: Target[]; leaver: string; leaveMs: number; ms: number }>({
