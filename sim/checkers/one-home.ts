@@ -44,7 +44,8 @@ export const oneHome: CheckerKind = {
           forget(other);
           continue;
         }
-        const excused = isExcused(other);
+        // Or it is this one that has slept, while its wall clock was set back: it does not know that its time is over.
+        const excused = isExcused(other) || excuses.isSlow(life.process);
         void isHeld(other).then((held) => {
           if (!held) forget(other);
           else if (excused) stage.excuse("one home");

@@ -50,7 +50,8 @@ export const singleRunner: CheckerKind = {
           continue;
         }
         const slept = excuses.overslept(older.process, leaseMs * SLEEP, leaseMs / RENEWALS);
-        const isExcused = slept || clocksErr(older);
+        // Or it is the newer one that has slept, while its wall clock was set back: it does not know that its time was over before it began.
+        const isExcused = slept || clocksErr(older) || excuses.isSlow(life.process);
         void isHeld(older).then((held) => {
           if (!held) forget(older);
           else if (isExcused) stage.excuse("single runner");
