@@ -3,7 +3,7 @@
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { Advice } from "../observer.ts";
 import type { CheckerKind } from "./checker.ts";
-import { shardKey, troubleEnds } from "./looks.ts";
+import { doorOf, shardKey, troubleEnds } from "./looks.ts";
 
 /** How long a strategy may take, and some time for messages. */
 const PATIENCE_MS = 5_000;
@@ -42,6 +42,12 @@ export const strategyFollowed: CheckerKind = {
       return since;
     }
 
+    /** A leader that is about to leave tells itself so, which nobody overhears. */
+    const somebodyStops = (): boolean =>
+      stage.players.some(({ host: { process } }) => {
+        return process !== undefined && doorOf(process)?.status().problem === "this process is stopping";
+      });
+
     stage.world.database.watchers.push({
       notedHomes: (_station, _term, changes, isCurrent) => {
         if (!isCurrent) return;
@@ -51,7 +57,7 @@ export const strategyFollowed: CheckerKind = {
           if (advice === undefined || incarnation === undefined) continue;
           open.delete(key);
           const waitedMs = stage.now - waitsSince(advice);
-          if (waitedMs > IN_TIME_MS || stage.now - troubledAt < QUIET_MS + waitedMs) continue;
+          if (waitedMs > IN_TIME_MS || stage.now - troubledAt < QUIET_MS + waitedMs || somebodyStops()) continue;
           if (advice.endedAt === undefined)
             report(`${key} lives at ${incarnation}, and its strategy has not answered yet`);
           else if (advice.said !== undefined && advice.said !== incarnation)
@@ -63,7 +69,7 @@ export const strategyFollowed: CheckerKind = {
       started: troubled,
       gone: troubled,
       slept: troubled,
-      // Who is about to leave, or gives a type up, is nobody's home from then on, whoever named it. Of a leader that leaves the orders tell.
+      // Who is about to leave, or gives a type up, is nobody's home from then on, whoever named it. Of a leader that has left the orders tell.
       sent(_process, _to, message) {
         const said = message as Said;
         if (said.about === "scheduler" ? said.message.kind === "order" : isLeaving(said)) troubled();
