@@ -46,13 +46,6 @@ export class Lanes {
     if (isCurrent || this.#before.get(lane)?.has(by)) this.#refusing.add(keyOf(lane, by));
   }
 
-  /** Where some are, other than there, or there if they will be sent back. */
-  elsewhere(lane: number, to: string | undefined): string[] {
-    const addresses = [...(this.#before.get(lane)?.keys() ?? [])];
-    if (this.#counts[lane]! > 0) addresses.unshift(this.#addresses[lane]!);
-    return addresses.filter((address) => address !== to || this.#refusing.has(keyOf(lane, address)));
-  }
-
   enter(lane: number, to: string): void {
     if (lane >= this.#counts.length) this.#grow(lane);
     if (this.#addresses[lane] !== to) this.#turn(lane, to);

@@ -26,11 +26,6 @@ const LONGEST_PAUSE_MS = 200;
 const LOOK_MS = 10;
 /** A host that cannot be reached is either back soon or soon in no table any more. */
 const UNREACHABLE_PAUSE_MS = 50;
-/** How long what a host says while it leaves may be on its way: it may be the last to hear where its shards are now, and sends calls back then. */
-const LAST_WORDS_MS = 2_000;
-/** How often it is looked whether they are here. */
-const LISTEN_MS = 250;
-
 export interface RouterWorld {
   readonly placement: Placement;
   readonly links: Links;
@@ -47,8 +42,6 @@ export class Router implements Routes, Dispatcher, LinkService {
   readonly #room: WaitingRoom;
   readonly #underway = new Underway();
   readonly #sentBack = new SentBack();
-  /** By type and address: since when a host is in no table any more to which calls are under way that others wait for. */
-  readonly #leavers = new Map<string, number>();
   readonly #refused: ((type: string) => void) | undefined;
   /** Turns of this host that other hosts know by number, and how many calls of theirs are there. */
   readonly #abroad = new Map<number, { readonly turn: Turn; calls: number }>();
@@ -183,7 +176,7 @@ export class Router implements Routes, Dispatcher, LinkService {
   #standsBack(turn: Turn, route: Route, shard: number | undefined): boolean {
     this.#room.number(turn);
     if (route === WAIT || route === NOBODY || !this.#isBehind(turn, route, shard)) return false;
-    this.#room.add(turn, LISTEN_MS);
+    this.#room.add(turn);
     return true;
   }
 
@@ -191,21 +184,8 @@ export class Router implements Routes, Dispatcher, LinkService {
     if (this.#room.size > 0 && this.#room.isBehind(turn)) return true;
     if (route === HERE && this.#underway.isEmpty) return false;
     const to = typeof route === "string" ? route : undefined;
-    return this.#underway.waitsFor(turn, to, shard, this.#mayAnswer);
+    return this.#underway.waitsFor(turn, to, shard);
   }
-
-  /** What a host that has left the table was sent has been done by now, or never will be; but its last words may still be on their way. */
-  readonly #mayAnswer = (type: string, address: string): boolean => {
-    const key = `${type} ${address}`;
-    if (this.#placement.isHost(type, address)) {
-      this.#leavers.delete(key);
-      return true;
-    }
-    const now = this.#clock.monotonic();
-    const since = this.#leavers.get(key) ?? now;
-    this.#leavers.set(key, since);
-    return now - since < LAST_WORDS_MS;
-  };
 
   /** What is told of an actor that moved away is true for good, so it is not told before the actor is gone from here. */
   #turnBack(turn: Turn, turnBack: () => void): void {
@@ -385,10 +365,7 @@ export class Router implements Routes, Dispatcher, LinkService {
   arrived(turn: Turn, at: string): void {
     this.#departed--;
     const followed = this.#underway.landed(turn, at);
-    if (followed !== undefined) {
-      this.#leavers.delete(`${followed.type} ${at}`);
-      this.#followed(followed);
-    }
+    if (followed !== undefined) this.#followed(followed);
     const { parent } = turn;
     for (let at: Cause | undefined = parent; at !== undefined; at = at.parent) {
       if (!(at instanceof Turn)) continue;

@@ -4,24 +4,18 @@ import type { Turn } from "./turn.ts";
 import { Underway } from "./underway.ts";
 
 const callTo = (id: string): Turn => ({ type: { name: "Cart" }, id }) as Turn;
-const counts = (): boolean => true;
 
 for (const shard of [7, undefined]) {
   const what = shard === undefined ? "an actor whose shard nobody knows" : "a shard";
 
   test(`a call to ${what} waits for those that are on their way elsewhere, and for no others`, () => {
     const underway = new Underway();
-    assert.equal(underway.waitsFor(callTo("a"), "new:1", shard, counts), false);
+    assert.equal(underway.waitsFor(callTo("a"), "new:1", shard), false);
     underway.left(callTo("a"), "old:1", shard);
-    assert.equal(underway.waitsFor(callTo("a"), "new:1", shard, counts), true);
-    assert.equal(underway.waitsFor(callTo("a"), undefined, shard, counts), true);
-    assert.equal(underway.waitsFor(callTo("a"), "old:1", shard, counts), false, "one connection keeps the order");
-    assert.equal(
-      underway.waitsFor(callTo("a"), "new:1", shard, () => false),
-      false,
-      "that host is gone",
-    );
-    assert.equal(underway.waitsFor(callTo("b"), "new:1", shard && shard + 1, counts), false);
+    assert.equal(underway.waitsFor(callTo("a"), "new:1", shard), true);
+    assert.equal(underway.waitsFor(callTo("a"), undefined, shard), true);
+    assert.equal(underway.waitsFor(callTo("a"), "old:1", shard), false, "one connection keeps the order");
+    assert.equal(underway.waitsFor(callTo("b"), "new:1", shard && shard + 1), false);
   });
 
   test(`the last call to ${what} that comes back tells whether somebody waited for it`, () => {
@@ -29,7 +23,7 @@ for (const shard of [7, undefined]) {
     const [first, second, third] = [callTo("a"), callTo("a"), callTo("a")];
     underway.left(first, "old:1", shard);
     underway.left(second, "old:1", shard);
-    underway.waitsFor(third, "new:1", shard, counts);
+    underway.waitsFor(third, "new:1", shard);
     assert.equal(underway.landed(first, "old:1"), undefined);
     assert.equal(underway.landed(second, "old:1")?.key, shard ?? "a");
     assert.equal(underway.landed(second, "old:1"), undefined);
@@ -44,8 +38,8 @@ for (const shard of [7, undefined]) {
     const turns = ["one:1", "two:1", "one:1", "three:1", "two:1"].map((to) => ({ to, turn: callTo("a") }));
     for (const { to, turn } of turns) underway.left(turn, to, shard);
     for (const { to, turn } of turns.slice(0, 4)) underway.landed(turn, to);
-    assert.equal(underway.waitsFor(callTo("a"), "two:1", shard, counts), false);
-    assert.equal(underway.waitsFor(callTo("a"), "one:1", shard, counts), true);
+    assert.equal(underway.waitsFor(callTo("a"), "two:1", shard), false);
+    assert.equal(underway.waitsFor(callTo("a"), "one:1", shard), true);
     assert.equal(underway.landed(turns[4]!.turn, "two:1")?.key, shard ?? "a");
     assert.equal(underway.isEmpty, true);
   });
@@ -57,10 +51,10 @@ for (const shard of [7, undefined]) {
     underway.left(second, "old:1", shard);
     underway.landed(first, "old:1");
     underway.refused(first, "old:1", shard);
-    assert.equal(underway.waitsFor(first, "old:1", shard, counts), true, "it would overtake the second");
-    assert.equal(underway.waitsFor(third, "old:1", shard, counts), true);
+    assert.equal(underway.waitsFor(first, "old:1", shard), true, "it would overtake the second");
+    assert.equal(underway.waitsFor(third, "old:1", shard), true);
     assert.equal(underway.landed(second, "old:1")?.key, shard ?? "a");
     underway.refused(second, "old:1", shard);
-    assert.equal(underway.waitsFor(first, "old:1", shard, counts), false, "nobody is there any more");
+    assert.equal(underway.waitsFor(first, "old:1", shard), false, "nobody is there any more");
   });
 }

@@ -71,19 +71,17 @@ export class Underway {
     if (lane !== undefined) (shard === undefined ? of?.actors : of?.shards)?.refused(lane, by);
   }
 
-  /** Some are on their way to another address than `to`, of those that count. If so they are to be waited for; if not, it may leave now. */
-  waitsFor(
-    turn: Turn,
-    to: string | undefined,
-    shard: number | undefined,
-    counts: (type: string, address: string) => boolean,
-  ): boolean {
+  /**
+   * Some are on their way to another address than `to`, or will be sent back from there. If so they are to be waited for; if not, it may leave
+   * now. A host that has left all tables may still have to say what became of some, and says so before it closes its connections; one that
+   * says nothing any more loses them. So nobody waits for ever.
+   */
+  waitsFor(turn: Turn, to: string | undefined, shard: number | undefined): boolean {
     // Who goes nowhere joins nobody.
     if (to === undefined && !this.has(turn.type.name, turn.id, shard)) return false;
     const lanes = this.#join(turn, shard);
     if (to === undefined) turn.lanes = undefined;
     if (lanes.isFree(turn.lane, to)) return false;
-    if (!lanes.elsewhere(turn.lane, to).some((address) => counts(lanes.type, address))) return false;
     turn.lanes = undefined;
     lanes.await(turn.lane);
     return true;
