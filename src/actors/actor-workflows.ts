@@ -37,13 +37,13 @@ export class TurnWorkflows implements ActorWorkflows {
   }
 
   async start(workflow: string | { readonly name: string }, options: TurnStart = {}): Promise<string> {
-    const start = this.#known.start(typeof workflow === "string" ? workflow : workflow.name, options);
+    const start = this.#known.start(typeof workflow === "string" ? workflow : workflow?.name, options);
     this.#outbox().start(start);
     return start.workflowId;
   }
 
   async signal(workflowId: string, name: string | NameOf<unknown>, input?: unknown): Promise<void> {
-    this.#outbox().send(this.#known.signal(workflowId, typeof name === "string" ? name : name.signal, input));
+    this.#outbox().send(this.#known.signal(workflowId, typeof name === "string" ? name : name?.signal, input));
   }
 
   async cancel(workflowId: string, reason = ""): Promise<void> {

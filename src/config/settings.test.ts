@@ -631,3 +631,8 @@ test("what is neither a word nor names of types is refused, also what looks like
   assert.match(refused({ env: { LIMPET_STICKY: "Cart,,Player" } }), /empty item/);
   assert.match(refused({ code: { sticky: [5 as unknown as string] } }), /5 is not text/);
 });
+
+test("the name of a build is a text that every store keeps as it is", () => {
+  assert.match(refused({ code: { worker: { build: "a\0b" } } }), /^worker\.build .* must not contain control characters/);
+  assert.match(refused({ code: { worker: { compatibleBuilds: ["a", "x".repeat(10_000)] } } }), /at most \d+ bytes/);
+});

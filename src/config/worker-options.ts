@@ -3,7 +3,7 @@
 
 import type { Duration } from "../kernel/durations.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import { nameProblem } from "../kernel/names.ts";
+import { nameProblem, textProblem } from "../kernel/names.ts";
 import type { Option } from "./option.ts";
 
 export const PINNINGS = ["build", "definition"] as const;
@@ -92,6 +92,7 @@ export const WORKER_OPTIONS = {
     placeholder: "name",
     help: "The build of the code. A workflow that it takes first is bound to it: workers of other builds leave it alone.",
     breaks: "When no worker of a build is left, or of one that is compatible with it, what is bound to it waits.",
+    problem: (text) => (text === "" ? undefined : textProblem(text)),
   },
   workerCompatibleBuilds: {
     kind: "list",
@@ -103,6 +104,7 @@ export const WORKER_OPTIONS = {
     help: "Other builds whose workflows this one can go on with.",
     breaks:
       "With one whose workflows decide something else: they are blocked here, until one of their own build takes them.",
+    problem: textProblem,
   },
   workerPinning: {
     kind: "text",

@@ -307,3 +307,17 @@ describe("what ctx is given and cannot use", () => {
     }
   });
 });
+
+describe("what is no name", () => {
+  it("is refused with its code wherever a workflow, a signal, a query or an update is named", async () => {
+    const idle = workflow("idle", async () => {});
+    await using app = await testLimpet({ workflows: [idle] });
+    const handle = await app.workflows.start(idle, { delay: "1h" });
+    for (const name of [null, undefined, 5, {}] as never[]) {
+      await assert.rejects(app.workflows.start(name), hasCode("NAME_INVALID"));
+      await assert.rejects(handle.signal(name), hasCode("NAME_INVALID"));
+      await assert.rejects(handle.update(name), hasCode("NAME_INVALID"));
+      await assert.rejects(handle.query(name), hasCode("QUERY_UNKNOWN"));
+    }
+  });
+});

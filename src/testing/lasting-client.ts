@@ -36,7 +36,7 @@ class LastingClient {
 
   async start(of: AnyWorkflow | string, options: StartOptions<unknown> = {}): Promise<Handle> {
     // The name is checked, and an id that nobody gave is made, once for all attempts.
-    const id = this.#now.prepare(typeof of === "string" ? of : of.name, options).start.workflowId;
+    const id = this.#now.prepare(typeof of === "string" ? of : of?.name, options).start.workflowId;
     const before = options.id === undefined ? undefined : await this.#latestRun(id);
     let isFirst = true;
     const started = await this.#machine.ask(async (process) => {
@@ -91,7 +91,7 @@ class LastingClient {
       runId,
       result: (options) => ask((handle) => handle.result(options)),
       signal: async (name: string | { readonly signal: string }, input?: unknown) =>
-        this.#arrive(this.#now.signalTo(id, runId, typeof name === "string" ? name : name.signal, input)),
+        this.#arrive(this.#now.signalTo(id, runId, typeof name === "string" ? name : name?.signal, input)),
       query: (name: unknown, input?: unknown) => ask((handle) => handle.query(name as string, input)) as never,
       // The same update each time, too.
       update: (name: unknown, input?: unknown, { id = systemRandom.id(), ...rest }: UpdateOptions = {}) =>

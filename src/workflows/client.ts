@@ -77,7 +77,7 @@ export class WorkflowClient {
   ): Promise<WorkflowHandle<ResultOf<W>>>;
   start<Result = unknown>(type: string, options?: StartOptions<unknown>): Promise<WorkflowHandle<Result>>;
   async start(of: AnyWorkflow | string, options: StartOptions<unknown> = {}): Promise<WorkflowHandle<never>> {
-    const { start, started, at } = this.prepare(typeof of === "string" ? of : of.name, options);
+    const { start, started, at } = this.prepare(typeof of === "string" ? of : of?.name, options);
     const { ifRunning = "fail", ifEnded = "start" } = options;
     const { workflowId } = start;
     let { ref, runId, isNew, status } = await this.#world.start(start, started, at);
@@ -181,14 +181,14 @@ export class WorkflowClient {
       runId,
       result: (options) => this.#result({ id, runId, ref }, options),
       signal: async (name: string | { readonly signal: string }, input?: unknown) => {
-        await this.#world.arrive(this.signalTo(id, runId, typeof name === "string" ? name : name.signal, input));
+        await this.#world.arrive(this.signalTo(id, runId, typeof name === "string" ? name : name?.signal, input));
       },
       query: async (name: string | { readonly query: string }, input?: unknown) => {
         const run = await this.#reader.latest(id, runId);
-        return (await this.#world.query(run, typeof name === "string" ? name : name.query, input)) as never;
+        return (await this.#world.query(run, typeof name === "string" ? name : name?.query, input)) as never;
       },
       update: (name: string | { readonly update: string }, input?: unknown, options?: UpdateOptions) =>
-        this.#update(id, runId, typeof name === "string" ? name : name.update, input, options) as never,
+        this.#update(id, runId, typeof name === "string" ? name : name?.update, input, options) as never,
       cancel: async (reason = "") => {
         await this.#world.arrive(this.cancelTo(id, runId, reason));
       },

@@ -154,7 +154,7 @@ export class RunContext implements WorkflowContext {
     const run = this.#acting("child()");
     const problem = namesProblem(options, CHILD_NAMES);
     if (problem !== undefined) throw new LimpetError("WORKFLOW_INVALID", `what a child is started with: ${problem}`);
-    const type = checked("workflow", typeof of === "string" ? of : of.name);
+    const type = checked("workflow", typeof of === "string" ? of : of?.name);
     const workflowId = options.id ?? this.#childId();
     checkWorkflowId(workflowId);
     const n = run.decide({
@@ -270,7 +270,7 @@ export class RunContext implements WorkflowContext {
 }
 
 function nameOf(what: "signal" | "query" | "update", name: Named): string {
-  return checked(what, typeof name === "string" ? name : (name as Record<string, string>)[what]);
+  return checked(what, typeof name === "string" ? name : (name as Record<string, string> | undefined)?.[what]);
 }
 
 /** What is wrong with it is said where it is given, not when it is needed. */
