@@ -9,6 +9,9 @@ import {
   STALL_OF_OTHERS,
   UNTIL_BALANCED,
   WARM_FIGURES,
+  WITH_STATE,
+  WITH_STATE_RATIO,
+  WITHOUT_STATE,
 } from "./figures.ts";
 
 const MILLISECONDS: Figure = { unit: "ms", better: "lower" };
@@ -29,6 +32,16 @@ const scaleOut: BenchCase = {
   },
   fresh: true,
   slow: true,
+};
+
+const take: BenchCase = {
+  name: "256 actors are taken in one step, 900 bytes each, PostgreSQL",
+  figures: {
+    [WITH_STATE]: MILLISECONDS,
+    [WITHOUT_STATE]: MILLISECONDS,
+    [WITH_STATE_RATIO]: { unit: "× without", better: "lower" },
+  },
+  ours: { module: "sharding/ours-take.ts", make: "take", params: { actors: 256, bytes: 900 }, postgres: true },
 };
 
 const homes: BenchCase = {
@@ -55,6 +68,7 @@ const memory: BenchCase = {
 export const shardingCases: readonly BenchCase[] = [
   ...warmCases("sharding/ours-warm.ts", WARM_FIGURES),
   scaleOut,
+  take,
   homes,
   memory,
 ];

@@ -1,0 +1,48 @@
+// Limpet: what it costs that the state of an actor comes from the store when its shard moves. Actors are taken, as their new home does, all of a
+// shard in one step: some without any state, and as many with.
+import { openStore } from "../../src/nodes/open-store.ts";
+import type { Make } from "../case.ts";
+import { compareInTurn } from "../in-turn.ts";
+import { WITH_STATE, WITH_STATE_RATIO, WITHOUT_STATE } from "./figures.ts";
+
+export const take: Make = async ({ postgres, params, warmupMs, durationMs }) => {
+  const store = await openStore(postgres);
+  const requests = (type: string) =>
+    Array.from({ length: Number(params.actors) }, (_, i) => ({
+      ...{ namespace: "default", type, id: `actor-${i}`, owner: "me" },
+    }));
+  const [bare, full] = [requests("Bare"), requests("Full")];
+  const write = { kind: "whole", data: JSON.stringify("x".repeat(Number(params.bytes))) } as const;
+  const taken = await store.take(full);
+  const commits = taken.map((one, i) => ({
+    ref: one!.ref,
+    epoch: one!.epoch,
+    version: one!.version,
+    id: `c${i}`,
+    write,
+  }));
+  await store.commit(commits);
+
+  /** Of one step. */
+  async function rateOf(batch: typeof bare, bytes: number): Promise<number> {
+    const start = performance.now();
+    const [first] = await store.take(batch);
+    const ms = performance.now() - start;
+    if ((first?.state?.whole.length ?? 0) < bytes) throw new Error("the state did not come along");
+    return 1_000 / ms;
+  }
+  const compare = (ms: number) =>
+    compareInTurn(
+      ms,
+      () => rateOf(full, write.data.length),
+      () => rateOf(bare, 0),
+    );
+  await compare(warmupMs);
+  return {
+    async run() {
+      const { one, other, ratio } = await compare(durationMs);
+      return { [WITH_STATE]: 1_000 / one, [WITHOUT_STATE]: 1_000 / other, [WITH_STATE_RATIO]: 1 / ratio };
+    },
+    close: () => store.close(),
+  };
+};
