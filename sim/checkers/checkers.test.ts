@@ -899,6 +899,15 @@ describe("leases honoured", () => {
     scene.say(leader, 2, order({}));
     await reports(scene, /process 1 says order 8000 ms after the store let it lead/);
   });
+
+  it("accepts turns of a host that leads when the leader before it answers what it was asked long ago", async () => {
+    const { scene, leader, life } = renewed();
+    scene.at(2_000).say(life.process, 1, { about: "host", message: { kind: "renew", sequence: 2, actors: 0 } });
+    scene.at(2_500).tell("host-2", "leading", { term: 2 });
+    scene.at(2_540).say(leader, 2, { about: "scheduler", message: { kind: "renewed", sequence: 2 } });
+    scene.at(12_000).checker.turnBegan?.(scene.turn(life, "default:1"));
+    await clean(scene);
+  });
 });
 
 describe("no needless eviction", () => {

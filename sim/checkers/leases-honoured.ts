@@ -69,7 +69,11 @@ export const leasesHonoured: CheckerKind = {
       },
       told({ who, event }) {
         const process = event === "leading" ? stage.player(who).host.process : undefined;
-        if (process !== undefined) leaseOf(process).since = undefined;
+        if (process === undefined) return;
+        const lease = leaseOf(process);
+        lease.since = undefined;
+        // It asks itself from now on: a leader before it that slept answers the rest when it wakes up, and nobody listens.
+        lease.renewals.clear();
       },
       sent(process, to, message) {
         const said = message as Said;
