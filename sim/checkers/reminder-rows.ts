@@ -33,6 +33,12 @@ export interface Row {
 
 export type Gone = "replaced" | "cancelled" | "settled" | "dead";
 
+/** When a row was leased, and to whom. */
+export interface Leased {
+  readonly at: number;
+  readonly process: Process;
+}
+
 export interface RunRecord {
   readonly run: ReminderRun;
   endedAt: number | undefined;
@@ -90,8 +96,8 @@ export class ReminderRows implements Observer {
   readonly #current = new Map<string, Row>();
   /** By what set the reminder. */
   readonly runs = new Map<string, RunRecord[]>();
-  /** When rows of an operation were leased to somebody. */
-  readonly #leases = new Map<string, number[]>();
+  /** Of the rows of an operation. */
+  readonly #leases = new Map<string, Leased[]>();
   readonly #commits = new Set<string>();
 
   constructor(stage: Stage) {
@@ -103,7 +109,7 @@ export class ReminderRows implements Observer {
     return this.#byOp.get(op) ?? [];
   }
 
-  leasesOf({ op }: { readonly op: string }): readonly number[] {
+  leasesOf({ op }: { readonly op: string }): readonly Leased[] {
     return this.#leases.get(op) ?? [];
   }
 
@@ -182,7 +188,7 @@ export class ReminderRows implements Observer {
 
   #leased(row: Row, process: Process, token: string, until: number): void {
     row.holder = { process, token, until };
-    this.#leases.set(row.op, [...this.leasesOf(row), this.#stage.now]);
+    this.#leases.set(row.op, [...this.leasesOf(row), { at: this.#stage.now, process }]);
   }
 
   #wrote(process: Process, write: ReminderWrite): void {

@@ -17,12 +17,25 @@ export const remindersOnTheGrid: CheckerKind = {
   make(stage, report) {
     if (stage.plan.reminders === undefined) return {};
     const rows = rowsOf(stage);
+    /** When each that slept wakes up. */
     const slept = new Map<Process, number>();
+    const awakeMs = (process: Process): number => stage.now - (slept.get(process) ?? Number.NEGATIVE_INFINITY);
+
+    /**
+     * Whoever had it before it slept may have decided in time that it is to be delivered, to somebody who did not sleep: what a call
+     * may take is counted on a clock that stood still.
+     */
+    const wasSleptOver = (run: ReminderRun): boolean =>
+      rows.leasesOf(run).some(({ at, process }) => {
+        const ms = awakeMs(process);
+        return ms < ON_ITS_WAY_MS && at < stage.now - ms;
+      });
 
     /** A later tick was due long ago, so this one was missed, and others run in its place or none. */
-    function isLeftOut({ tick, process }: ReminderRun, schedule: Schedule): boolean {
+    function isLeftOut(run: ReminderRun, schedule: Schedule): boolean {
+      const { tick, process } = run;
       const { first, every, missed } = schedule;
-      const isTired = stage.now - (slept.get(process) ?? Number.NEGATIVE_INFINITY) < AFTER_SLEEP_MS;
+      const isTired = awakeMs(process) < AFTER_SLEEP_MS || wasSleptOver(run);
       if (every === undefined || missed === "all" || tick.attempt > 1 || isTired) return false;
       if (tick.number >= lastTick(schedule).number) return false;
       return first + tick.number * every.ms < stage.world.database.now - ON_ITS_WAY_MS;

@@ -73,7 +73,8 @@ export const remindersOneAtATime: CheckerKind = {
       });
     }
 
-    const newLeases = (one: ReminderRun, since: number): number => rows.leasesOf(one).filter((at) => at > since).length;
+    const newLeases = (one: ReminderRun, since: number): number =>
+      rows.leasesOf(one).filter(({ at }) => at > since).length;
 
     /** It is handled more often than it was leased to somebody since it was sent for the first time. It may have waited since. */
     function isOnceTooOften(one: ReminderRun): boolean {

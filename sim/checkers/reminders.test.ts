@@ -309,6 +309,25 @@ describe("on the grid", () => {
     await scene.reports();
   });
 
+  it("accepts a tick that is late because whoever delivers it slept on the way, and reports it of one that had it only then", async () => {
+    const scene = new Scene("on the grid");
+    const [one, two] = [scene.process(1), scene.process(2)];
+    await scene.set(one, "default:1", { due: 500, every: 1_000, missed: "once", lease: "t1" });
+    await scene.tell((each) => each.slept?.(one, 30_000, "suspend"));
+    scene.now = 34_000;
+    await scene.begin(two, "default:1", { due: 500 });
+    await scene.reports();
+    scene.now = 45_000;
+    await scene.begin(two, "default:1", { due: 500 });
+    await scene.reports(/was missed long ago, and runs/);
+    await scene.set(one, "default:2", { due: 500, every: 1_000, missed: "once" });
+    await scene.tell((each) => each.slept?.(one, 30_000, "suspend"));
+    scene.now = 76_000;
+    await scene.claim(one, "t2");
+    await scene.begin(two, "default:2", { due: 500 });
+    await scene.reports(/was missed long ago, and runs/);
+  });
+
   it("reports other moments, ticks behind the last, ticks that were to be left out, and attempts too many", async () => {
     const scene = new Scene("on the grid");
     const one = scene.process(1);
