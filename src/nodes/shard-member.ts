@@ -88,7 +88,7 @@ export class ShardMember {
       outside: (id) => this.#world.outside(type, id),
       waits: (shard, ask) => {
         if (ask) this.#ask(type, shard);
-        this.#waits.began(type, shard, clock.monotonic());
+        this.#waits.waits(type, shard, clock.monotonic());
       },
     });
     this.#ways.set(type, way);
@@ -206,9 +206,10 @@ export class ShardMember {
     switch (message.kind) {
       case "shardHomes":
         for (const { shard, host } of message.homes) {
-          this.#waits.ended(type, shard);
           if (host === undefined) region.livesNowhere(shard);
           else this.#lives(type, region, shard, host);
+          // That it lives nowhere, or with a host that no table here knows, helps nobody who waits.
+          if (region.isClear(shard)) this.#waits.ended(type, shard);
         }
         // What lives nowhere, or with a host that no table here knows yet, is asked for again in a while or with the next table. Whoever
         // were woken now would ask at once, and hear the same.
