@@ -393,4 +393,18 @@ export const REMINDERS: readonly Bug[] = [
       },
     ],
   },
+  {
+    name: "reminder-handed-out-by-an-unknown-clock",
+    family: "reminders",
+    story:
+      "A process that has not heard yet what time it is in the store sets a reminder, and delivers it itself by its own clock: early by as much as that is wrong.",
+    knownFrom: "ourselves",
+    changes: [
+      {
+        file: "src/reminders/processor.ts",
+        before: "if (!storeClock.isKnown) return undefined;",
+        after: "",
+      },
+    ],
+  },
 ];

@@ -264,4 +264,32 @@ export const SHARDS: readonly Bug[] = [
       },
     ],
   },
+  {
+    name: "shard-given-up-under-the-leader-before",
+    family: "shards",
+    story:
+      "A host gives a type up, and the leader dies before its shards are handed over. The next leader believes it to be their home, and nobody asks it to let go: calls to them wait for a host that no table names.",
+    knownFrom: "ourselves",
+    changes: [
+      {
+        file: "src/nodes/shard-leader.ts",
+        before: "this.#leavers(type, known.leaving)",
+        after: "known.leaving",
+      },
+    ],
+  },
+  {
+    name: "shard-call-stays-behind-one-that-was-sent-back",
+    family: "shards",
+    story:
+      "A host sends a call back because the shard is elsewhere, then becomes its home, and runs the next call of the same caller, which was on its way: it has overtaken the first.",
+    knownFrom: "ourselves",
+    changes: [
+      {
+        file: "src/actors/router.ts",
+        before: " || (!call.passOn && this.#follows(call, line))",
+        after: "",
+      },
+    ],
+  },
 ];

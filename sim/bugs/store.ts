@@ -177,4 +177,18 @@ export const STORE: readonly Bug[] = [
       },
     ],
   },
+  {
+    name: "taken-again-after-the-lease",
+    family: "store",
+    story:
+      "A host sleeps while it takes an actor, and its lease ends. When it wakes up it asks again, because no answer came in time: the actor's life on the host that has it now is over, and a call there fails for nothing.",
+    knownFrom: "ourselves",
+    changes: [
+      {
+        file: "src/actors/catalog.ts",
+        before: "this.#takes.giveUp();",
+        after: "",
+      },
+    ],
+  },
 ];
