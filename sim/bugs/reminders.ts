@@ -397,12 +397,12 @@ export const REMINDERS: readonly Bug[] = [
     name: "reminder-handed-out-by-an-unknown-clock",
     family: "reminders",
     story:
-      "A process that has not heard yet what time it is in the store sets a reminder, and delivers it itself by its own clock: early by as much as that is wrong.",
+      "A process that has not heard yet what time it is in the store goes by its own clock: what it sets and delivers is early by as much as that is wrong, and a workflow that it starts is late for good.",
     knownFrom: "ourselves",
     changes: [
       {
-        file: "src/reminders/processor.ts",
-        before: "if (!storeClock.isKnown) return undefined;",
+        file: "src/nodes/app.ts",
+        before: "if (extras.dedicated !== true) await reminders.learnTime();",
         after: "",
       },
     ],

@@ -633,6 +633,9 @@ test("what is neither a word nor names of types is refused, also what looks like
 });
 
 test("the name of a build is a text that every store keeps as it is", () => {
-  assert.match(refused({ code: { worker: { build: "a\0b" } } }), /^worker\.build .* must not contain control characters/);
+  assert.match(
+    refused({ code: { worker: { build: "a\0b" } } }),
+    /^worker\.build .* must not contain control characters/,
+  );
   assert.match(refused({ code: { worker: { compatibleBuilds: ["a", "x".repeat(10_000)] } } }), /at most \d+ bytes/);
 });

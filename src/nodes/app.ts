@@ -139,6 +139,8 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
       await agreeOnShards(catalog, settings.namespace, store.shards);
       catalog.remembering = openAlone(settings.storeTimeout, world);
     }
+    // Before anything can be set or started here.
+    if (extras.dedicated !== true) await reminders.learnTime();
     // Whoever joins others may be given many actors as soon as it is there.
     if (clustered) void store.warm?.();
     const cluster = clustered ? await openCluster(settings, world, extras.dedicated ?? false) : undefined;

@@ -91,6 +91,14 @@ export class ReminderNode {
     });
   }
 
+  /**
+   * Asks what time it is in the store. Until then there is only our own wall clock, which may be wrong by any amount: a reminder would be early
+   * by as much, and a workflow, whose time never goes back, late for good.
+   */
+  learnTime(): Promise<void> {
+    return this.#processor.askTime();
+  }
+
   start(): void {
     this.#isStarted = true;
     this.#processor.start();

@@ -2,6 +2,7 @@
 // jump. Each has an answer that is defined, nothing is lost by it, and other runs are not affected.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { Actor } from "../actors/actor.ts";
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import type { Store } from "../ports/store.ts";
 import type { Append, TaskClaim, Workflows } from "../ports/workflows.ts";
@@ -234,6 +235,8 @@ describe("a poisoned workflow", () => {
   });
 });
 
+const HOUR_MS = 3_600_000;
+
 describe("clocks that jump", () => {
   const naps = workflow("naps", async (ctx) => {
     const seen = [ctx.now()];
@@ -242,6 +245,34 @@ describe("clocks that jump", () => {
       seen.push(ctx.now());
     }
     return seen;
+  });
+
+  /** A store whose clock is an hour behind that of the process, and in which no reminder can be claimed yet. */
+  function behind(clock: VirtualClock): MemoryStore {
+    const store = new MemoryStore(() => clock.now() - HOUR_MS);
+    const claim = store.reminders.claim.bind(store.reminders);
+    store.reminders.claim = async (request) => {
+      if (request.types.length > 0) throw new LimpetError("STORE_UNAVAILABLE", "not now");
+      return claim(request);
+    };
+    return store;
+  }
+
+  it("what is started or set first of all goes by the clock of the store, whatever that of the process shows", async () => {
+    const clock = new VirtualClock();
+    const looks = workflow("looks", async (ctx) => ctx.now());
+    class Bell extends Actor<{ rings: number }> {
+      initial() {
+        return { rings: 0 };
+      }
+      override onReminder() {}
+    }
+    await using app = await testLimpet({ actors: [Bell], workflows: [looks], clock, stateStore: behind(clock) });
+    const handle = await app.workflows.start(looks);
+    assert.ok((await handle.result()) <= clock.now() - HOUR_MS);
+    await app.reminders.set(Bell, "a", "tea", { due: "1m" });
+    const tea = await app.reminders.get(Bell, "a", "tea");
+    assert.ok(tea!.next <= clock.now() - HOUR_MS + 60_000);
   });
 
   for (const [what, jumpMs] of [

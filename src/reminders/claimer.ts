@@ -198,7 +198,7 @@ export class Claimer {
     let filled = NONE;
     while (this.#isRunning) {
       const all = this.#hungry();
-      if (all.length === 0) return this.#asked === "" ? this.#askTime() : pollMs;
+      if (all.length === 0) return this.#asked === "" ? this.askTime() : pollMs;
       const others = all.filter((type) => !filled.has(type));
       const types = others.length > 0 ? others : all;
       const aheadMs = this.horizonMs;
@@ -220,7 +220,7 @@ export class Claimer {
   }
 
   /** What is set where nothing can be delivered is due by the store's clock as well, whatever our own says. */
-  async #askTime(): Promise<number> {
+  async askTime(): Promise<number> {
     const { namespace, aheadMs, leaseMs } = this.#settings;
     const { store, storeClock, clock, random } = this.#world;
     const askedAt = clock.monotonic();

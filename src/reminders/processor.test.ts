@@ -529,20 +529,6 @@ describe("a settlement", () => {
     }
   });
 
-  it("is not made early by a process that has not heard yet what time it is in the store", async () => {
-    const bench = new Bench();
-    bench.world.database.goDown();
-    const desk = bench.open({ clock: { offsetMs: 4_000 } });
-    await bench.advance(100);
-    bench.world.database.comeBack();
-    // Set by its own clock, which is all it has: but it is handed out by the store's.
-    await bench.during(desk.set("tea", { due: 10 }));
-    const { tick } = (await bench.stored("tea"))!;
-    await bench.advance(20_000);
-    const [at] = moments(desk.delivered);
-    assert.ok(at! >= tick.due - BEGINNING, `delivered at ${at}, due at ${tick.due - BEGINNING}`);
-  });
-
   it("of one that is handed over a second time is not made again", async () => {
     for (const ms of [500, 1_200]) {
       const bench = new Bench();

@@ -146,13 +146,15 @@ export class Processor {
     held.sureUntil = Number.NEGATIVE_INFINITY;
   }
 
+  /** What time it is in the store is known from then on. */
+  async askTime(): Promise<void> {
+    await this.#claimer.askTime();
+  }
+
   /** A lease for one that is due then, if that is soon and there is room for it. Its place is kept until it is `answered`. */
   ownLease(type: string, at: number): OwnLease | undefined {
     const { leaseMs } = this.#settings;
-    const { storeClock } = this.#world;
-    // Who does not know what time it is in the store would deliver by its own clock, and perhaps early: the next claim says.
-    if (!storeClock.isKnown) return undefined;
-    const isSoon = at <= storeClock.now() + this.#claimer.horizonMs;
+    const isSoon = at <= this.#world.storeClock.now() + this.#claimer.horizonMs;
     const hasRoom = !this.#isStopped && this.#room.roomFor(type, this.#isAlone) > 0;
     if (!isSoon || !hasRoom) return undefined;
     this.#room.take(type);

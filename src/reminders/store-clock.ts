@@ -27,11 +27,6 @@ export class StoreClock {
     this.#heardAt = mono;
   }
 
-  /** False: until the store has been heard our own wall clock counts, which may be wrong by any amount. */
-  get isKnown(): boolean {
-    return this.#offset !== undefined;
-  }
-
   /** By our own wall clock until the store has been heard. */
   now(): number {
     return this.#offset === undefined ? this.#clock.now() : this.#clock.monotonic() + this.#offset;
