@@ -43,6 +43,8 @@ export class TypeShards {
   readonly #busy = new Map<number, Busy>();
   /** Those of them that wait for something only so long: few, also when very many are being saved. */
   readonly #timed = new Map<number, Busy>();
+  /** Those of them that move: few as well. */
+  readonly #moving = new Set<number>();
   /** Those that may be homes. */
   #regions = new Map<string, ShardHost>();
   /** Those that are homes and are to be none. */
@@ -87,7 +89,7 @@ export class TypeShards {
 
   /** Those that are on their way, for people. */
   get moving(): ReadonlySet<number> {
-    return new Set([...this.#busy].filter(([, { move }]) => move !== undefined).map(([shard]) => shard));
+    return new Set(this.#moving);
   }
 
   get isPaused(): boolean {
@@ -96,11 +98,11 @@ export class TypeShards {
 
   /** Those that are on their way, for people. */
   moves(): MoveUnderWay[] {
-    return [...this.#busy].flatMap(([shard, { phase, to, waiting, move }]) => {
-      if (move === undefined) return [];
-      const { reason, from, startedAt } = move;
+    return [...this.#moving].map((shard) => {
+      const { phase, to, waiting, move } = this.#busy.get(shard)!;
+      const { reason, from, startedAt } = move!;
       const waitsFor = phase === "stopping" ? [from] : [...waiting];
-      return [{ shard, phase, reason, from, to, startedAt, waitsFor }];
+      return { shard, phase, reason, from, to, startedAt, waitsFor };
     });
   }
 
@@ -220,6 +222,7 @@ export class TypeShards {
   #leaveNowhere(shard: number, { askers, move }: Busy, now: number, effects: ShardEffect[]): void {
     this.#busy.delete(shard);
     this.#timed.delete(shard);
+    this.#moving.delete(shard);
     if (askers.size > 0) effects.push({ kind: "nobody", shard, to: [...askers] });
     if (move === undefined) return;
     effects.push({ kind: "save", shard, host: undefined });
@@ -266,6 +269,7 @@ export class TypeShards {
     }
     this.#homes.set(shard, host);
     this.#busy.delete(shard);
+    this.#moving.delete(shard);
     const { move, askers } = busy;
     // Its new home hears of it as well: remembered actors come to life there without being called.
     effects.push({ kind: "home", shard, host, to: [...new Set([...askers, host])] });
@@ -290,7 +294,7 @@ export class TypeShards {
   ): void {
     const { reason, from, startedAt, forced } = move;
     effects.push({ kind: "moved", shard, from, to, reason, tookMs: now - startedAt, wasForced: forced });
-    if (reason === "balance") this.#balancing.ended(this.#busyMoves(), now);
+    if (reason === "balance") this.#balancing.ended(this.#moving.size, now);
   }
 
   /** It has no home any more. Whoever waits for it waits for the next one; if nobody does it gets one when it is asked for. */
@@ -317,12 +321,12 @@ export class TypeShards {
   }
 
   #beginMoves(now: number, effects: ShardEffect[]): void {
-    const begun = this.#balancing.begin(this.#busyMoves(), now);
+    const begun = this.#balancing.begin(this.#moving.size, now);
     for (const { shard, to } of begun) {
       if (to === undefined || this.#regions.has(to)) this.#move(shard, to, "balance", now, effects);
     }
     // None of them could, or they were the last ones and are over.
-    if (begun.length > 0 && this.#busyMoves() === 0) this.#balancing.ended(0, now);
+    if (begun.length > 0 && this.#moving.size === 0) this.#balancing.ended(0, now);
   }
 
   /** Somebody wants it to live there. False: it has no home, moves already, or is there. */
@@ -337,20 +341,15 @@ export class TypeShards {
 
   #move(shard: number, to: string | undefined, reason: MoveReason, now: number, effects: ShardEffect[]): boolean {
     const from = this.#homes.get(shard);
-    const isFull = reason !== "by hand" && this.#busyMoves() >= this.#settings.movesAtOnce;
+    const isFull = reason !== "by hand" && this.#moving.size >= this.#settings.movesAtOnce;
     if (from === undefined || from === to || this.#busy.has(shard) || isFull) return false;
     const busy = this.#begin(shard, "gathering", new Set());
     busy.to = to;
+    this.#moving.add(shard);
     busy.move = { number: ++this.#lastMove, reason, from, startedAt: now, forced: false };
     this.#limit(shard, busy, now + this.#settings.handOffMs);
     effects.push({ kind: "gather", shard, move: busy.move.number });
     return true;
-  }
-
-  #busyMoves(): number {
-    let count = 0;
-    for (const { move } of this.#busy.values()) if (move !== undefined) count++;
-    return count;
   }
 
   /** These were told to keep calls back. */
@@ -399,9 +398,14 @@ export class TypeShards {
   /** Those that leave hand over what they have, as many as may move at once; if there is nobody else, to nobody. */
   #handOver(now: number, effects: ShardEffect[]): void {
     if (this.#leaving.size === 0) return;
+    const homes = new Set<string>();
     for (const [shard, host] of this.#homes) {
-      if (this.#leaving.has(host) && !this.#busy.has(shard)) this.#move(shard, undefined, "leave", now, effects);
+      if (!this.#leaving.has(host)) continue;
+      homes.add(host);
+      if (!this.#busy.has(shard)) this.#move(shard, undefined, "leave", now, effects);
     }
+    // Nothing of theirs has to be looked for any more: nobody who leaves becomes a home again. There may be very many shards.
+    for (const host of this.#leaving) if (!homes.has(host)) this.#leaving.delete(host);
   }
 
   // ——— Time.
