@@ -17,6 +17,8 @@ interface TypeLanes {
 
 export class Underway {
   readonly #types = new Map<string, TypeLanes>();
+  /** Of the type that was called last, which is often that of the next call as well. */
+  #latest: TypeLanes | undefined;
   #count = 0;
 
   get isEmpty(): boolean {
@@ -32,7 +34,12 @@ export class Underway {
 
   /** From now on it belongs to the lane of its actor. */
   #join(turn: Turn, shard: number | undefined): Lanes {
-    const of = this.#types.get(turn.type.name) ?? this.#begin(turn.type.name);
+    const { name } = turn.type;
+    let of = this.#latest;
+    if (of === undefined || of.shards.type !== name) {
+      of = this.#types.get(name) ?? this.#begin(name);
+      this.#latest = of;
+    }
     turn.lanes = shard === undefined ? of.actors : of.shards;
     turn.lane = shard === undefined ? of.actors.numberOf(turn.id) : shard;
     return turn.lanes;

@@ -46,6 +46,8 @@ const STUCK_MS = 20_000;
 export class ShardMember {
   readonly #world: ShardMemberWorld;
   readonly #ways = new Map<string, ShardWay>();
+  /** To the type that was called last, which is often that of the next call as well. */
+  #latest: ShardWay | undefined;
   #stream: ControlStream<HostMessage> | undefined;
   readonly #asks = new Map<string, Set<number>>();
   #isFlushing = false;
@@ -72,7 +74,11 @@ export class ShardMember {
   /** To actors of that type, from what is known at this moment. `table`: its newest one. */
   way(type: string, table = this.#world.tables.newest(type)): ShardWay {
     const { edition } = this.#world.catalog;
-    const way = this.#ways.get(type) ?? this.#newWay(type);
+    let way = this.#latest;
+    if (way === undefined || way.type !== type) {
+      way = this.#ways.get(type) ?? this.#newWay(type);
+      this.#latest = way;
+    }
     if (!way.isFor(table, edition)) way.renew(table, edition, this.#world.catalog.types.get(type));
     return way;
   }
@@ -83,7 +89,7 @@ export class ShardMember {
       const host = tables.hostAt(type, home.address);
       return host?.incarnation === home.incarnation ? host : undefined;
     });
-    const way = new ShardWay(region, {
+    const way = new ShardWay(type, region, {
       lease,
       outside: (id) => this.#world.outside(type, id),
       waits: (shard, ask) => {
@@ -195,6 +201,7 @@ export class ShardMember {
   /** The lease is lost: it is the home of nothing. */
   clear(): void {
     this.#ways.clear();
+    this.#latest = undefined;
     this.#asks.clear();
     this.#waits.clear();
     this.parted();

@@ -19,7 +19,7 @@ function open(table: KnownTable) {
   const lease = { held: true };
   const asked: number[] = [];
   const waits = (shard: number, ask: boolean) => void (ask && asked.push(shard));
-  const way = new ShardWay(region, { lease, outside: (id) => `outside/${id}`, waits });
+  const way = new ShardWay("Cart", region, { lease, outside: (id) => `outside/${id}`, waits });
   let edition = 1;
   const renew = (next: KnownTable, known?: ActorType) => {
     hosts = next.hosts;

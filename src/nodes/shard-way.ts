@@ -15,6 +15,7 @@ export interface ShardWayWorld {
 }
 
 export class ShardWay implements ShardedWay {
+  readonly type: string;
   readonly region: ShardRegion;
   readonly #world: ShardWayWorld;
   #table: KnownTable | undefined;
@@ -25,7 +26,8 @@ export class ShardWay implements ShardedWay {
   /** The rule of the application, where there is one and this host has it. */
   #own: ((id: string) => number) | undefined;
 
-  constructor(region: ShardRegion, world: ShardWayWorld) {
+  constructor(type: string, region: ShardRegion, world: ShardWayWorld) {
+    this.type = type;
     this.region = region;
     this.#world = world;
   }
