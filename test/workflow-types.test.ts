@@ -5,9 +5,11 @@ import { it } from "node:test";
 import {
   type ActivityContext,
   Actor,
+  type ActorOptions,
   query,
   signal,
   update,
+  type WorkflowClient,
   type WorkflowContext,
   type WorkflowHandle,
   workflow,
@@ -53,6 +55,19 @@ class Cart extends Actor<{ n: number }> {
   }
 }
 
+class Named extends Actor {
+  static options = { idleTimeout: "5m" } satisfies ActorOptions;
+  greet(name: string) {
+    return `hello ${name}`;
+  }
+}
+class Loose extends Actor {
+  static options = { reentrant: true };
+  ping() {
+    return 1;
+  }
+}
+
 /** Never run: what it waits for has its type. */
 export async function inside(ctx: WorkflowContext): Promise<void> {
   const receipt = await ctx.activity(charge, { id: "o" }, { retry: { attempts: 2 } });
@@ -61,6 +76,16 @@ export async function inside(ctx: WorkflowContext): Promise<void> {
   expectType<Equal<typeof pong, string>>();
   const n = await ctx.actor(Cart, "a").add(2);
   expectType<Equal<typeof n, number>>();
+  const greeting = await ctx.actor(Named, "a").greet("you");
+  expectType<Equal<typeof greeting, string>>();
+  const one = await ctx.actor(Loose, "a").ping();
+  expectType<Equal<typeof one, number>>();
+  const byName = await ctx.activity<boolean>("charge", { id: "o" });
+  expectType<Equal<typeof byName, boolean>>();
+  const childByName = await ctx.child<boolean>("double", { input: 2 });
+  expectType<Equal<typeof childByName, boolean>>();
+  const anything = await ctx.child("double");
+  expectType<Equal<typeof anything, unknown>>();
   const both = await Promise.all([ctx.child(double, { input: 2 }), ctx.child(plain), ctx.signal(told)]);
   expectType<Equal<typeof both, [number, Awaited<ReturnType<typeof plain.run>>, string]>>();
   const late = await ctx.signal(told, { within: "1s" });
@@ -92,6 +117,30 @@ export async function inside(ctx: WorkflowContext): Promise<void> {
   ctx.setAttributes({ at: new Date(0) });
   // @ts-expect-error A text is told.
   ctx.workflow("other").signal(told, 1);
+}
+
+/** Never run, either: a workflow by its name, or by its definition. */
+export async function starting(workflows: WorkflowClient): Promise<void> {
+  const byName = await workflows.start<boolean>("double", { input: "anything" });
+  expectType<Equal<typeof byName, WorkflowHandle<boolean>>>();
+  const untyped = await workflows.start("double");
+  expectType<Equal<typeof untyped, WorkflowHandle<unknown>>>();
+  const explicit = await workflows.start<typeof double>(double, { input: 2 });
+  expectType<Equal<typeof explicit, WorkflowHandle<number>>>();
+  // biome-ignore lint/suspicious/noExplicitAny: it was allowed before.
+  const loose = await workflows.start<any>("double", { input: 2 });
+  // biome-ignore lint/suspicious/noExplicitAny: the result is what was asked for.
+  expectType<Equal<typeof loose, WorkflowHandle<any>>>();
+  const got = workflows.get<boolean>("d", { runId: untyped.runId });
+  expectType<Equal<typeof got, WorkflowHandle<boolean>>>();
+  // @ts-expect-error It has an input.
+  await workflows.start<typeof double>(double);
+  // @ts-expect-error There is no such setting.
+  await workflows.start(plain, { di: "p" });
+  // @ts-expect-error A number is no workflow.
+  await workflows.start(5);
+  // @ts-expect-error A run is named by its id.
+  workflows.get("d", { run: "r" });
 }
 
 /** Never run, either. */

@@ -8,12 +8,15 @@ import type { TurnOutbox } from "./turn-outbox.ts";
 /** Anything that `workflow(…)` made, or its name. */
 // biome-ignore lint/suspicious/noExplicitAny: whatever its function takes beside its input and gives.
 type WorkflowOf<Input> = { readonly name: string; readonly run: (ctx: any, input: Input) => any };
+// biome-ignore lint/suspicious/noExplicitAny: whatever input it takes.
+type AnyStart = WorkflowOf<any> | string;
+type StartArguments<W> =
+  W extends WorkflowOf<infer Input> ? InputOptions<Input, Omit<TurnStart, "input">> : [options?: TurnStart];
 type NameOf<Input> = { readonly signal: string; readonly input?: Input };
 
 export interface ActorWorkflows {
   /** Starts a workflow when this turn commits, unless one of that id runs already. Gives its id. */
-  start<Input>(workflow: WorkflowOf<Input>, ...options: InputOptions<Input, Omit<TurnStart, "input">>): Promise<string>;
-  start(workflow: string, options?: TurnStart): Promise<string>;
+  start<W extends AnyStart>(workflow: W, ...options: StartArguments<W>): Promise<string>;
   /** Signals the open run of a workflow when this turn commits. If none is open, nobody hears it. */
   signal<Input>(workflowId: string, name: NameOf<Input>, ...input: InputArgument<Input>): Promise<void>;
   signal(workflowId: string, name: string, input?: unknown): Promise<void>;

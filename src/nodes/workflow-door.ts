@@ -219,7 +219,7 @@ export class StoredWorkflows implements WorkflowDoor {
   }
 
   #handle({ workflowId, runId }: RunName) {
-    return this.#behind.client.get(workflowId, runId);
+    return this.#behind.client.get(workflowId, { runId });
   }
 
   async #find({ workflowId, runId }: RunName): Promise<StoredRun> {

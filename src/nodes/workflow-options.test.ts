@@ -186,6 +186,30 @@ describe("what nobody can mean", () => {
     }
     assert.throws(() => app.workflows.get(quick, "q", "a\u0000"), hasCode("NAME_INVALID", /run id must not/));
   });
+
+  it("get() refuses the type and the id of a workflow as two texts, and names the calls that are meant", async () => {
+    const parent = workflow("parent", async (ctx) => ctx.child(next, { id: "next", input: 1 }));
+    const next = workflow(
+      "next",
+      async (ctx, n: number): Promise<string> => (n > 2 ? "end" : ctx.continueAsNew(n + 1)),
+    );
+    await using app = await testLimpet({ workflows: [parent, next] });
+    const handle = await app.workflows.start(parent, { id: "p" });
+    assert.equal(await handle.result(), "end");
+    const said = /"ship-0" is not a run id; pass the workflow itself and its id, or get\("ship-0"\) with the id alone/;
+    assert.throws(() => app.workflows.get("ship", "ship-0"), hasCode("NAME_INVALID", said));
+    assert.throws(
+      () => app.workflows.get("p", { runid: "r" } as object),
+      hasCode("OPTION_INVALID", /did you mean "runId"/),
+    );
+    // Ids of real runs are known as such, also those of children and of runs that continue others.
+    const { runs } = await app.workflows.list();
+    assert.equal(runs.length, 4);
+    for (const { workflowId, runId } of runs) {
+      const [old, plain] = [app.workflows.get(workflowId, runId), app.workflows.get(workflowId, { runId })];
+      assert.deepEqual([(await old.describe()).runId, (await plain.describe()).runId], [runId, runId]);
+    }
+  });
 });
 
 describe("what the code of a workflow says", () => {
@@ -314,7 +338,7 @@ describe("what is no name", () => {
     await using app = await testLimpet({ workflows: [idle] });
     const handle = await app.workflows.start(idle, { delay: "1h" });
     for (const name of [null, undefined, 5, {}] as never[]) {
-      await assert.rejects(app.workflows.start(name), hasCode("NAME_INVALID"));
+      await assert.rejects(app.workflows.start(name as string), hasCode("NAME_INVALID"));
       await assert.rejects(handle.signal(name), hasCode("NAME_INVALID"));
       await assert.rejects(handle.update(name), hasCode("NAME_INVALID"));
       await assert.rejects(handle.query(name), hasCode("QUERY_UNKNOWN"));

@@ -12,6 +12,7 @@ import {
   type WorkflowHandle,
 } from "../workflows/client.ts";
 import type { AnyWorkflow } from "../workflows/definition.ts";
+import { type GetArguments, runToGet } from "../workflows/run-name.ts";
 import type { TestMachine } from "./test-machine.ts";
 import type { TestProcess } from "./test-process.ts";
 
@@ -43,7 +44,7 @@ class LastingClient {
       const client = clientOf(process);
       const latest = isFirst ? before : await this.#latestRun(id);
       isFirst = false;
-      if (latest !== before) return client.get(id, latest);
+      if (latest !== before) return client.get(id, { runId: latest });
       return client.start(of as string, { ...options, id });
     }, "ask again");
     return this.#handle(id, started.runId);
@@ -58,9 +59,9 @@ class LastingClient {
     }
   }
 
-  get(of: AnyWorkflow | string, idOrRun?: string, runId?: string): Handle {
-    const { id, runId: run } = this.#now.get(of as AnyWorkflow, idOrRun as string, runId);
-    return this.#handle(id, run);
+  get(...args: GetArguments): Handle {
+    const { id, runId } = runToGet(...args);
+    return this.#handle(id, runId);
   }
 
   list(query: Parameters<WorkflowClient["list"]>[0]): ReturnType<WorkflowClient["list"]> {
@@ -85,7 +86,7 @@ class LastingClient {
 
   #handle(id: string, runId: string | undefined): Handle {
     const ask = <T>(question: (handle: Handle) => Promise<T>): Promise<T> =>
-      this.#machine.ask((process) => question(clientOf(process).get(id, runId)), "ask again");
+      this.#machine.ask((process) => question(clientOf(process).get(id, { runId })), "ask again");
     return {
       id,
       runId,

@@ -2,9 +2,7 @@
 // store, whether it runs workflows itself or not.
 import { type Duration, parseDuration } from "../kernel/durations.ts";
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
-import type { InputOptions } from "../kernel/input-types.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import { textProblem } from "../kernel/names.ts";
 import { tellError } from "../kernel/told-error.ts";
 import { toWire } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -13,7 +11,7 @@ import type { Arrival, RunStart, RunStatus, StartOutcome, StoredRun, Workflows }
 import { arrivalOf, CANCEL_KEY, checkRequestId, signalKey, updateKey } from "./arrivals.ts";
 import { checkAttributes, presentAttributes } from "./attributes.ts";
 import { checkQuery, checkStart } from "./checked-options.ts";
-import type { AnyWorkflow, InputOf, ResultOf } from "./definition.ts";
+import type { AnyWorkflow, ResultOf } from "./definition.ts";
 import { checked, checkWorkflowId } from "./definition.ts";
 import type { EndWatch, RunEnd } from "./end-watch.ts";
 import { endFromOutside } from "./ending.ts";
@@ -23,10 +21,13 @@ import { keptReason } from "./kept-error.ts";
 import { type Message, writeError } from "./messages.ts";
 import type { Dispatcher } from "./outgoing.ts";
 import { checkPayload } from "./payload-size.ts";
+import { type GetArguments, type OneRun, runToGet } from "./run-name.ts";
 import { describeRun, RunReader, readEnd } from "./run-reader.ts";
 import { UpdateCall } from "./update-call.ts";
 import type { UpdateWatch } from "./update-watch.ts";
 import type {
+  OptionsFor,
+  ResultFor,
   StartOptions,
   StartSettings,
   UpdateOptions,
@@ -71,11 +72,10 @@ export class WorkflowClient {
   }
 
   /** Starts a workflow. Resolves when that is durable. */
-  start<W extends AnyWorkflow>(
+  start<T = unknown, W extends AnyWorkflow | string = AnyWorkflow | string>(
     workflow: W,
-    ...options: InputOptions<InputOf<W>, StartSettings>
-  ): Promise<WorkflowHandle<ResultOf<W>>>;
-  start<Result = unknown>(type: string, options?: StartOptions<unknown>): Promise<WorkflowHandle<Result>>;
+    ...options: OptionsFor<T, W, StartSettings>
+  ): Promise<WorkflowHandle<ResultFor<T, W>>>;
   async start(of: AnyWorkflow | string, options: StartOptions<unknown> = {}): Promise<WorkflowHandle<never>> {
     const { start, started, at } = this.prepare(typeof of === "string" ? of : of?.name, options);
     const { ifRunning = "fail", ifEnded = "start" } = options;
@@ -149,15 +149,14 @@ export class WorkflowClient {
     return arrivalOf({ namespace: this.#world.namespace, workflowId, runId, key }, message);
   }
 
-  /** A workflow that was started somewhere. */
+  /** A workflow that a process of this store has started. */
   get<W extends AnyWorkflow>(workflow: W, id: string, runId?: string): WorkflowHandle<ResultOf<W>>;
-  get<Result = unknown>(id: string, runId?: string): WorkflowHandle<Result>;
-  get(of: AnyWorkflow | string, idOrRun?: string, runId?: string): WorkflowHandle<never> {
-    const [id, run] = typeof of === "string" ? [of, idOrRun] : [idOrRun, runId];
-    checkWorkflowId(id);
-    const problem = run === undefined ? undefined : textProblem(run);
-    if (problem !== undefined) throw new LimpetError("NAME_INVALID", `run id ${problem}`);
-    return this.#handle(id, run);
+  get<Result = unknown>(id: string, run?: OneRun): WorkflowHandle<Result>;
+  /** @deprecated Write `get(id, { runId })`. With two texts the first is the id of the workflow, not its type. */
+  get<Result = unknown>(id: string, runId: string | undefined): WorkflowHandle<Result>;
+  get(...args: GetArguments): WorkflowHandle<never> {
+    const { id, runId } = runToGet(...args);
+    return this.#handle(id, runId);
   }
 
   async list(query: WorkflowQuery = {}): Promise<WorkflowList> {

@@ -1,8 +1,9 @@
 // What the code of a workflow gets: everything it may wait for, and the only clock and dice it may use.
 import type { Duration } from "../kernel/durations.ts";
-import type { InputArgument, InputField, InputOptions } from "../kernel/input-types.ts";
-import type { AnyWorkflow, InputOf, QueryName, ResultOf, SignalName, UpdateName } from "./definition.ts";
+import type { Chosen, InputArgument, InputField } from "../kernel/input-types.ts";
+import type { AnyWorkflow, QueryName, SignalName, UpdateName } from "./definition.ts";
 import type { ParentClosePolicy } from "./events.ts";
+import type { OptionsFor, ResultFor } from "./workflow-handle.ts";
 
 export interface RetryOptions {
   /** How often it is tried in all. Default: for ever. */
@@ -50,6 +51,22 @@ export interface ActivityContext {
 
 // biome-ignore lint/suspicious/noExplicitAny: any input, any result.
 export type ActivityFunction = (input: any, activity: ActivityContext) => unknown;
+
+/** The arguments after an activity, or after the name of one. */
+type ActivityArguments<Explicit, Given> = [Chosen<Explicit, Given, ActivityFunction>] extends [
+  infer F extends ActivityFunction,
+]
+  ? Parameters<F> extends []
+    ? [input?: undefined, options?: ActivityOptions]
+    : [input: Parameters<F>[0], options?: ActivityOptions]
+  : [input?: unknown, options?: ActivityOptions];
+
+/** The result of an activity; of a name, the type argument. */
+type ActivityResult<Explicit, Given> = [Chosen<Explicit, Given, ActivityFunction>] extends [
+  infer F extends ActivityFunction,
+]
+  ? Awaited<ReturnType<F>>
+  : Explicit;
 
 /** What a child is started with. */
 export type ChildOptions<Input> = ChildSettings & InputField<Input>;
@@ -101,19 +118,13 @@ export interface WorkflowContext {
   readonly info: RunInfo;
 
   /** Runs an activity, at least once, and gives what it returned. It throws ACTIVITY_FAILED when all attempts have. */
-  activity<F extends ActivityFunction>(
+  activity<T = unknown, F extends ActivityFunction | string = ActivityFunction | string>(
     activity: F,
-    ...args: Parameters<F> extends []
-      ? [input?: undefined, options?: ActivityOptions]
-      : [input: Parameters<F>[0], options?: ActivityOptions]
-  ): Promise<Awaited<ReturnType<F>>>;
-  activity<Result = unknown>(name: string, input?: unknown, options?: ActivityOptions): Promise<Result>;
+    ...args: ActivityArguments<T, F>
+  ): Promise<ActivityResult<T, F>>;
 
   /** Calls an actor, as an activity would. */
-  actor<A>(
-    type: { readonly prototype: A; readonly name: string; readonly options?: { readonly name?: string } },
-    id: string,
-  ): Methods<A>;
+  actor<A>(type: { readonly prototype: A; readonly name: string; readonly options?: object }, id: string): Methods<A>;
   actor<A = Record<string, (...args: unknown[]) => unknown>>(type: string, id: string): Methods<A>;
 
   /** Durable: a run may sleep for years, and costs a row while it does. */
@@ -150,8 +161,10 @@ export interface WorkflowContext {
   ): void;
 
   /** Starts another workflow as a child of this run. */
-  child<W extends AnyWorkflow>(workflow: W, ...options: InputOptions<InputOf<W>, ChildSettings>): Child<ResultOf<W>>;
-  child<Result = unknown>(type: string, options?: ChildOptions<unknown>): Child<Result>;
+  child<T = unknown, W extends AnyWorkflow | string = AnyWorkflow | string>(
+    workflow: W,
+    ...options: OptionsFor<T, W, ChildSettings>
+  ): Child<ResultFor<T, W>>;
   /** Any other workflow, by its id. */
   workflow(workflowId: string): OtherWorkflow;
 

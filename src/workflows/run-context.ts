@@ -84,8 +84,9 @@ export class RunContext implements WorkflowContext {
     }) as Promise<never>;
   }
 
-  actor(of: string | { readonly name: string; readonly options?: { readonly name?: string } }, id: string): never {
-    const type = typeof of === "string" ? of : (of.options?.name ?? of.name);
+  actor(of: string | { readonly name: string; readonly options?: object }, id: string): never {
+    const type =
+      typeof of === "string" ? of : ((of.options as { readonly name?: string } | undefined)?.name ?? of.name);
     checkType(type);
     checkId(id);
     const acting = (): Execution => this.#acting("actor()");

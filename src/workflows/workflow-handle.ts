@@ -1,10 +1,22 @@
 // What the code around workflows gives when it starts them, and what it gets: types alone.
 import type { Duration } from "../kernel/durations.ts";
-import type { InputArgument, InputField } from "../kernel/input-types.ts";
+import type { Chosen, InputArgument, InputField, InputOptions } from "../kernel/input-types.ts";
 import type { RunQuery, RunStatus } from "../ports/workflows.ts";
 import type { AttributeValue } from "./context.ts";
-import type { QueryName, SignalName, UpdateName } from "./definition.ts";
+import type { AnyWorkflow, InputOf, QueryName, ResultOf, SignalName, UpdateName } from "./definition.ts";
 import type { HistoryEvent } from "./events.ts";
+
+/** The options after a workflow, or after the name of one. */
+export type OptionsFor<Explicit, Given, Settings> = [Chosen<Explicit, Given, AnyWorkflow>] extends [
+  infer W extends AnyWorkflow,
+]
+  ? InputOptions<InputOf<W>, Settings>
+  : [options?: Settings & InputField<unknown>];
+
+/** The result of a workflow; of a name, the type argument. */
+export type ResultFor<Explicit, Given> = [Chosen<Explicit, Given, AnyWorkflow>] extends [infer W extends AnyWorkflow]
+  ? ResultOf<W>
+  : Explicit;
 
 /** What a workflow is started with. One without an input may be started without one. */
 export type StartOptions<Input> = StartSettings & InputField<Input>;

@@ -1,6 +1,7 @@
 // Workflows, as a test of a world asks for them: everything goes through somebody who lets time pass while it is under way.
 import type { StartOptions, UpdateOptions, WorkflowClient, WorkflowHandle } from "../workflows/client.ts";
 import type { AnyWorkflow } from "../workflows/definition.ts";
+import { type GetArguments, runToGet } from "../workflows/run-name.ts";
 
 type Handle = WorkflowHandle<never>;
 type Ask = <T>(question: (client: WorkflowClient) => Promise<T>) => Promise<T>;
@@ -11,8 +12,9 @@ const asked = (ask: Ask): Pick<Record<keyof WorkflowClient, unknown>, "start" | 
     const { id, runId } = await ask((client) => client.start(of as string, options));
     return handleOf(ask, id, runId);
   },
-  get(of: AnyWorkflow | string, idOrRun?: string, runId?: string): Handle {
-    return typeof of === "string" ? handleOf(ask, of, idOrRun) : handleOf(ask, idOrRun!, runId);
+  get(...args: GetArguments): Handle {
+    const { id, runId } = runToGet(...args);
+    return handleOf(ask, id, runId);
   },
   list: (query?: Parameters<WorkflowClient["list"]>[0]) => ask((client) => client.list(query)),
   count: (query?: Parameters<WorkflowClient["count"]>[0]) => ask((client) => client.count(query)),
@@ -22,7 +24,7 @@ export const clientThrough = (ask: Ask): WorkflowClient => asked(ask) as unknown
 
 function handleOf(ask: Ask, id: string, runId: string | undefined): Handle {
   const through = <T>(question: (handle: Handle) => Promise<T>): Promise<T> =>
-    ask((client) => question(client.get(id, runId)));
+    ask((client) => question(client.get(id, { runId })));
   return {
     id,
     runId,
