@@ -134,6 +134,29 @@ describe("a move", () => {
     assert.deepEqual(shards.stopped(7, 3, "a", false, 0), [{ kind: "home", shard: 7, host: "a", to: ["a"] }]);
   });
 
+  it("a move is not ended by what the same host said of an earlier move of the shard", () => {
+    const shards = shardsOf(["a", "b"], [[7, "a"]]);
+    const move = (to: string): number => {
+      const effects = shards.moveByHand(7, to, 0)!;
+      shards.told(7, moveOf(effects), []);
+      return moveOf(effects);
+    };
+    const first = move("b");
+    shards.stopped(7, first, "a", false, 0);
+    shards.saved(7, "b", 0);
+    shards.stopped(7, move("a"), "b", false, 0);
+    shards.saved(7, "a", 0);
+    const last = move("b");
+    assert.deepEqual(shards.moves()[0]?.phase, "stopping");
+    // The home that has not let go yet hears that it shall, and stays the home until it has.
+    assert.deepEqual(shards.stopped(7, first, "a", false, 0), [
+      { kind: "stop", shard: 7, move: last, host: "a", to: "b" },
+    ]);
+    assert.equal(shards.homeOf(7), "a");
+    assert.deepEqual(shards.saved(7, "b", 0), []);
+    assert.deepEqual(kinds(shards.stopped(7, last, "a", false, 0)), ["save"]);
+  });
+
   it("goes elsewhere when its new home is gone meanwhile", () => {
     const shards = shardsOf(["a", "b", "c"]);
     settle(shards, 7, "a");
