@@ -66,3 +66,24 @@ test("who stopped leading by its own clock leads again in a new term only, altho
 });
 
 const NOBODY = { machine: "", pid: 0, address: "", dedicated: false, leaseMs: 1_000, hostLeaseMs: 1_000 };
+
+test("a watcher of the schedulers gets the list at once and then only when it has changed", async () => {
+  const clock = new VirtualClock();
+  const store = new MemoryStore(() => clock.now());
+  const opened = {
+    ...world(clock, store.coordination),
+    openDoor: async () => ({ address: "a:1", close: async () => {} }),
+  };
+  const scheduler = new SchedulerNode({ ...SETTINGS, dedicated: true }, opened);
+  await scheduler.start();
+  const lists: string[] = [];
+  const stop = scheduler.watch(({ term, hosts }) => lists.push(`${term} ${hosts.map(({ address }) => address)}`));
+  await clock.advance("30s");
+  assert.deepEqual(lists, ["1 a:1"]);
+  await store.coordination.campaign({ ...NOBODY, incarnation: "z", address: "z:1", leaseMs: 60_000 });
+  await clock.advance("30s");
+  assert.equal(lists.length, 2);
+  assert.match(lists[1]!, /z:1/);
+  stop();
+  await scheduler.stop();
+});

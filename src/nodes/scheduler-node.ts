@@ -61,7 +61,8 @@ export class SchedulerNode implements ControlService, LeaderSource {
   readonly #world: SchedulerWorld;
   readonly #instruments: SchedulerInstruments;
   readonly #lease = new HostLease();
-  readonly #watchers = new Set<(list: SchedulerList) => void>();
+  /** Each with the list it was sent last, as text: an unchanged list is not sent again. */
+  readonly #watchers = new Map<(list: SchedulerList) => void, string>();
   #standing: Standing | undefined;
   #leading: Leading | undefined;
   #takingOver = false;
@@ -344,8 +345,9 @@ export class SchedulerNode implements ControlService, LeaderSource {
   }
 
   watch(listener: (list: SchedulerList) => void): () => void {
-    this.#watchers.add(listener);
-    listener(this.#list());
+    const list = this.#list();
+    this.#watchers.set(listener, JSON.stringify(list));
+    listener(list);
     return () => this.#watchers.delete(listener);
   }
 
@@ -353,13 +355,20 @@ export class SchedulerNode implements ControlService, LeaderSource {
     const hosts = this.schedulers
       .filter(({ address }) => address !== "")
       .map(({ address, leader, dedicated, incarnation }) => ({ address, leader, dedicated, incarnation }));
+    // In an order of its own, so that two lists of the same schedulers are equal.
+    hosts.sort((a, b) => (a.incarnation < b.incarnation ? -1 : 1));
     return { term: this.#standing?.term ?? 0, hosts };
   }
 
   #tellWatchers(): void {
     if (this.#watchers.size === 0) return;
     const list = this.#list();
-    for (const watcher of this.#watchers) watcher(list);
+    const text = JSON.stringify(list);
+    for (const [watcher, before] of [...this.#watchers]) {
+      if (before === text) continue;
+      this.#watchers.set(watcher, text);
+      watcher(list);
+    }
   }
 
   async describe(): Promise<ClusterView> {

@@ -1,5 +1,9 @@
 // Finds the leader by asking schedulers that were named: any of them tells who leads, and says so again when that changes. When
 // one does not answer the next one is asked. The named ones are only a way in; those they tell of are asked as well.
+//
+// A host that has found the leader watches the leader itself, on the connection that also carries its reports: one connection serves both
+// streams. The scheduler that was watched before is left only when the leader has answered the watch, so a leader that cannot be reached
+// hides no change of leaders.
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
@@ -23,16 +27,26 @@ export interface WatchWorld {
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
 
+/** One stream of lists. */
+interface Watch {
+  readonly client: SchedulerClient;
+  stop: () => void;
+}
+
 export class WatchedSchedulers implements LeaderSource {
   readonly #named: readonly string[];
   readonly #world: WatchWorld;
   #known: readonly string[] = [];
-  #watched: SchedulerClient | undefined;
-  #leader: SchedulerClient | undefined;
+  /** The stream that sent the newest list. */
+  #watch: Watch | undefined;
+  /** The stream that replaces it as soon as it sends a list. */
+  #next: Watch | undefined;
+  #leader: { readonly client: SchedulerClient; readonly view: Leader } | undefined;
   #list: SchedulerList | undefined;
   #at: number;
   #failures = 0;
   #retry: Timer | undefined;
+  #returning: Timer | undefined;
   #stopped = false;
   onChange: (() => void) | undefined;
 
@@ -44,7 +58,7 @@ export class WatchedSchedulers implements LeaderSource {
   }
 
   get leader(): Leader | undefined {
-    return this.#leader;
+    return this.#leader?.view;
   }
 
   get problem(): string {
@@ -59,32 +73,68 @@ export class WatchedSchedulers implements LeaderSource {
   }
 
   start(): void {
-    this.#watch();
+    this.#ask();
   }
 
-  /** Whoever told us last may not have noticed yet: ask another one. */
+  /** The scheduler that is watched may not have noticed a change yet: another one is asked. */
   doubt(): void {
     if (this.#stopped || this.#retry !== undefined) return;
     this.#later();
   }
 
-  #watch(): void {
-    this.#watched?.close();
+  #ask(): void {
     if (this.#stopped) return;
     const addresses = [...new Set([...this.#named, ...this.#known])];
-    const address = addresses[this.#at++ % addresses.length]!;
-    const client = this.#world.connect(address, 0);
-    this.#watched = client;
-    client.watch({
-      list: (list) => {
-        if (this.#watched === client) this.#told(list);
-      },
-      closed: (err) => {
-        if (this.#watched !== client || this.#stopped) return;
-        if (err !== undefined) this.#world.log.debug("a scheduler does not answer", { scheduler: address, err });
-        this.#later();
-      },
+    this.#open(this.#clientOf(addresses[this.#at++ % addresses.length]!));
+  }
+
+  /** The client that is connected to that address already, or a new one. */
+  #clientOf(address: string): SchedulerClient {
+    const open = [this.#leader?.client, this.#watch?.client, this.#next?.client];
+    return open.find((client) => client?.address === address) ?? this.#world.connect(address, 0);
+  }
+
+  #open(client: SchedulerClient): void {
+    const before = this.#next;
+    const watch: Watch = { client, stop() {} };
+    this.#next = watch;
+    if (before !== undefined) this.#end(before);
+    watch.stop = client.watch({
+      list: (list) => this.#heard(watch, list),
+      closed: (err) => this.#closed(watch, err),
     });
+  }
+
+  #heard(watch: Watch, list: SchedulerList): void {
+    if (this.#stopped) return;
+    if (watch === this.#next) {
+      const before = this.#watch;
+      this.#watch = watch;
+      this.#next = undefined;
+      if (before !== undefined) this.#end(before);
+    }
+    if (watch === this.#watch) this.#told(watch.client, list);
+  }
+
+  #closed(watch: Watch, err: Error | undefined): void {
+    if (this.#stopped || (watch !== this.#watch && watch !== this.#next)) return;
+    const { address } = watch.client;
+    if (err !== undefined) this.#world.log.debug("a scheduler does not answer", { scheduler: address, err });
+    if (watch === this.#watch) this.#watch = undefined;
+    else this.#next = undefined;
+    this.#release(watch.client);
+    this.#later();
+  }
+
+  #end(watch: Watch): void {
+    watch.stop();
+    this.#release(watch.client);
+  }
+
+  /** Closes the connection unless it still carries a stream. */
+  #release(client: SchedulerClient): void {
+    const used = [this.#leader?.client, this.#watch?.client, this.#next?.client];
+    if (!used.includes(client)) client.close();
   }
 
   #later(): void {
@@ -92,28 +142,60 @@ export class WatchedSchedulers implements LeaderSource {
     const longest = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, LONGEST_PAUSE_MS);
     const again = (): void => {
       this.#retry = undefined;
-      this.#watch();
+      this.#ask();
     };
     this.#retry = this.#world.clock.after(longest * (0.5 + this.#world.random.number()), again, "background");
   }
 
-  #told(list: SchedulerList): void {
+  #told(by: SchedulerClient, list: SchedulerList): void {
     this.#list = list;
     this.#known = list.hosts.map(({ address }) => address);
     const leader = list.hosts.find((host) => host.leader);
+    const known = this.#leader?.view;
     // An old list may come after a newer one, from another scheduler.
-    if (leader === undefined || list.term < (this.#leader?.term ?? 0)) return;
+    if (leader === undefined || list.term < (known?.term ?? 0)) return;
     this.#failures = 0;
-    if (leader.address === this.#leader?.address && list.term === this.#leader.term) return;
-    this.#leader?.close();
-    this.#leader = this.#world.connect(leader.address, list.term);
+    if (leader.address === known?.address && list.term === known.term) {
+      // The watch of the leader broke, and another scheduler answered instead.
+      if (by !== this.#leader!.client) this.#returnSoon();
+      return;
+    }
+    const before = this.#leader?.client;
+    const client = this.#clientOf(leader.address);
+    this.#leader = { client, view: leaderAt(client, list.term) };
+    if (client !== by) this.#open(client);
+    if (before !== undefined) this.#release(before);
     this.onChange?.();
+  }
+
+  #returnSoon(): void {
+    this.#returning?.cancel();
+    const back = (): void => {
+      const leader = this.#leader?.client;
+      if (!this.#stopped && leader !== undefined && leader !== this.#watch?.client) this.#open(leader);
+    };
+    this.#returning = this.#world.clock.after(LONGEST_PAUSE_MS, back, "background");
   }
 
   stop(): void {
     this.#stopped = true;
     this.#retry?.cancel();
-    this.#watched?.close();
-    this.#leader?.close();
+    this.#returning?.cancel();
+    for (const watch of [this.#watch, this.#next]) watch?.client.close();
+    this.#leader?.client.close();
   }
+}
+
+/** The same client may serve one term after another. */
+function leaderAt(client: SchedulerClient, term: number): Leader {
+  return {
+    ...{ address: client.address, term },
+    report: (listener) => client.report(listener),
+    describe: () => client.describe(),
+    drain: (host) => client.drain(host),
+    sticky: (namespace, query) => client.sticky(namespace, query),
+    release: (namespace, type, id) => client.release(namespace, type, id),
+    shards: (namespace, type) => client.shards(namespace, type),
+    steerShards: (namespace, type, steering) => client.steerShards(namespace, type, steering),
+  };
 }
