@@ -318,7 +318,8 @@ class LimpetApp implements App {
     this.host.close();
     // Activities and reminders may still call actors.
     await Promise.all([this.#flows.stop(), this.#reminders.stop()]);
-    await Promise.all([this.host.stop(), this.#door?.close()]);
+    const stopped = this.host.stop();
+    await Promise.all([stopped, this.#door?.close(stopped)]);
     await this.#closeStore();
   }
 

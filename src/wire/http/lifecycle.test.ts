@@ -107,6 +107,35 @@ test("idle and half-said connections do not hold up closing", { timeout: 60_000 
   await Promise.all([idle.closed, silent.closed, half.closed, last.closed]);
 });
 
+test("a server that closes waits for the answer of a turn as long as the actors behind it drain", async (t) => {
+  const { host, release, started } = holding();
+  const { port, close } = await openDoor(t, host, { limits: { drainMs: 1 } });
+  const wire = dial(t, port);
+  wire.send(request("wait"));
+  await started();
+  const draining = Promise.withResolvers<void>();
+  const closed = close(draining.promise);
+  // Long after the server's own limit.
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  release("done");
+  draining.resolve();
+  assert.deepEqual(
+    answers(await wire.closed).map(({ status, body }) => [status, body]),
+    [[200, "done"]],
+  );
+  await closed;
+});
+
+test("a request that does not finish is cut off when the actors have drained", async (t) => {
+  const host = new FakeHost({ stuck: () => new Promise(() => {}) });
+  const { port, close } = await openDoor(t, host, { limits: { drainMs: 1, lingerMs: 1 } });
+  const wire = dial(t, port);
+  wire.send(request("stuck"));
+  while (host.calls.length === 0) await new Promise(setImmediate);
+  await close(Promise.reject(new RangeError("the actors did not drain")));
+  assert.equal(await wire.closed, "");
+});
+
 test("a request that does not finish is cut off and cancelled when the time is over", async (t) => {
   const { promise: cancelled, resolve } = Promise.withResolvers<void>();
   const host = new FakeHost({

@@ -25,7 +25,7 @@ export const DOOR_LIMITS = {
   /** After a refusal, what a client may still send before the connection closes, so that it can read the answer. */
   lingerBytes: 16 * MiB,
   lingerMs: 2_000,
-  /** For requests under way when the door closes. */
+  /** For requests in progress when the server closes. A stop of the process waits longer while actors drain. */
   drainMs: 5_000,
 };
 

@@ -30,8 +30,8 @@ export interface DoorNeeds {
 
 export interface HttpDoor {
   readonly url: string;
-  /** Lets what is under way finish, for a while, and then closes every connection. */
-  close(): Promise<void>;
+  /** Lets requests in progress finish while `work`, which answers them, still runs, but at least for `drainMs`. Then it cuts the rest. */
+  close(work?: Promise<unknown>): Promise<void>;
 }
 
 export async function openHttpDoor(
@@ -46,7 +46,7 @@ export async function openHttpDoor(
   const port = await door.listen(settings);
   const url = `http://${urlHost(settings.host)}:${port}`;
   needs.log.info("http.listening", { url });
-  return { url, close: () => door.close() };
+  return { url, close: (work) => door.close(work) };
 }
 
 class Door {
@@ -88,20 +88,22 @@ class Door {
     return listenAt(this.#server, at, (err) => this.#log.error("http.failed", { err }));
   }
 
-  close(): Promise<void> {
-    this.#closed ??= this.#drain();
+  close(work?: Promise<unknown>): Promise<void> {
+    this.#closed ??= this.#drain(work);
     return this.#closed;
   }
 
-  async #drain(): Promise<void> {
+  async #drain(work: Promise<unknown> | undefined): Promise<void> {
     const server = this.#server;
     // Only stops listening. An HTTP server's own close() would also cut connections whose answer is written but not yet
     // taken, and idle ones just as a request arrives on them; here such a request is told that the host is stopping.
     const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
-    const { promise: tooLong, resolve: stopWaiting } = Promise.withResolvers<void>();
-    const timer = setTimeout(stopWaiting, this.#shares.limits.drainMs);
-    await Promise.race([this.#connections.quiet(), tooLong]);
-    clearTimeout(timer);
+    const quiet = this.#connections.quiet();
+    const { drainMs, lingerMs } = this.#shares.limits;
+    // A turn that still runs may commit, so its caller must get the answer.
+    await Promise.race([quiet, Promise.allSettled([within(drainMs, quiet), work])]);
+    // Answers that the work has just given are on their way.
+    await within(work === undefined ? 0 : lingerMs, quiet);
     server.closeAllConnections();
     await closed;
     // Ends the looking at timeouts; that the server was closed before is no news.
@@ -168,6 +170,13 @@ class Door {
     socket.on("error", () => socket.destroy());
     sayGoodbye(socket, answer, this.#shares.limits.lingerMs);
   }
+}
+
+async function within(ms: number, work: Promise<void>): Promise<void> {
+  const { promise: tooLong, resolve: stopWaiting } = Promise.withResolvers<void>();
+  const timer = setTimeout(stopWaiting, ms);
+  await Promise.race([work, tooLong]);
+  clearTimeout(timer);
 }
 
 function urlHost(host: string): string {
