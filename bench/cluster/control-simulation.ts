@@ -109,7 +109,7 @@ export class ControlSimulation {
         continue;
       }
       const { streams, message } = effect;
-      const encode = () => writeSchedulerMessage(message).map((reply) => toBinary(SchedulerReplySchema, reply));
+      const encode = () => writeSchedulerMessage(message, true).map((reply) => toBinary(SchedulerReplySchema, reply));
       const { result: parts, ms } = timed(encode, 1);
       at += ms;
       this.#send(streams, parts, at);

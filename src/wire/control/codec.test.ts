@@ -24,7 +24,7 @@ const travel = <D extends DescMessage>(schema: D, message: MessageShape<D>): Mes
 
 function receive(message: SchedulerMessage): (SchedulerMessage | undefined)[] {
   const reader = new ReplyReader();
-  return writeSchedulerMessage(message).map((reply) => reader.read(travel(proto.SchedulerReplySchema, reply)));
+  return writeSchedulerMessage(message, true).map((reply) => reader.read(travel(proto.SchedulerReplySchema, reply)));
 }
 
 describe("messages on the wire", () => {
@@ -43,9 +43,9 @@ describe("messages on the wire", () => {
 
   it("carry a large order in parts that come together as one", () => {
     fc.assert(
-      fc.property(order, fc.integer({ min: 1, max: 2_000 }), (sent, partBytes) => {
+      fc.property(order, fc.integer({ min: 1, max: 2_000 }), fc.boolean(), (sent, partBytes, isShort) => {
         const parts = new OrderParts();
-        const pieces = writeOrder(sent, partBytes).map((part) => travel(proto.PlacementOrderSchema, part));
+        const pieces = writeOrder(sent, isShort, partBytes).map((part) => travel(proto.PlacementOrderSchema, part));
         const received = pieces.map((part) => parts.add(part));
         assert.deepEqual(received.pop(), sent);
         assert.ok(received.every((earlier) => earlier === undefined));
@@ -69,7 +69,18 @@ describe("messages on the wire", () => {
       replicationFactor: 100,
     } as const;
     const message: PlacementOrder = { ...about, types: ["one", "three", "two"], tables };
-    const [part] = writeOrder(message);
+    const [part] = writeOrder(message, true);
+    const [long] = writeOrder(message, false);
+    assert.deepEqual(
+      Object.values(long!.tables!.entries).map((table) => [Object.keys(table.hosts).length, table.sameHostsAs]),
+      [
+        [3, ""],
+        [2, ""],
+        [3, ""],
+      ],
+      "for a reader that has not asked for less, every table lists its hosts",
+    );
+    assert.deepEqual(new OrderParts().add(travel(proto.PlacementOrderSchema, long!)), message);
     assert.deepEqual(
       Object.values(part!.tables!.entries).map((table) => [Object.keys(table.hosts).length, table.sameHostsAs]),
       [
@@ -107,7 +118,7 @@ describe("messages on the wire", () => {
       hosts: hosts.slice(i),
     }));
     const large: PlacementOrder = { ...ORDER, types: [], tables };
-    const parts = writeOrder(large).map((part) => toBinary(proto.PlacementOrderSchema, part).length);
+    const parts = writeOrder(large, true).map((part) => toBinary(proto.PlacementOrderSchema, part).length);
     assert.ok(parts.length > 1);
     assert.ok(Math.max(...parts) <= LIMITS.controlMessageBytes / 2, `${parts}`);
   });

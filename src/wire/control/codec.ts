@@ -99,6 +99,7 @@ function writeHello(hello: Hello): proto.Host {
     sticky: writeRules(hello.sticky),
     sharded: writeShardedRules(hello.sharded),
     build: hello.build ?? "",
+    readsSameHostsAs: true,
   });
 }
 
@@ -174,19 +175,22 @@ function readHello(host: proto.Host): Hello {
 
 // ——— Of the leading scheduler.
 
-/** Nearly always one; an order with many tables becomes several. */
-export function writeSchedulerMessage(message: SchedulerMessage): readonly proto.SchedulerReply[] {
-  if (message.kind === "order") return writtenOrder(message);
+/** Nearly always one; an order with many tables becomes several. `isShort`: see writeOrder. */
+export function writeSchedulerMessage(message: SchedulerMessage, isShort = false): readonly proto.SchedulerReply[] {
+  if (message.kind === "order") return writtenOrder(message, isShort);
   return [create(proto.SchedulerReplySchema, { reply: writeReply(message) })];
 }
 
-const written = new WeakMap<PlacementOrder, readonly proto.SchedulerReply[]>();
+type Written = WeakMap<PlacementOrder, readonly proto.SchedulerReply[]>;
+const short: Written = new WeakMap();
+const long: Written = new WeakMap();
 
-/** One order goes to every host, and may be large. Its bytes are made once. */
-function writtenOrder(order: PlacementOrder): readonly proto.SchedulerReply[] {
+/** One order goes to every host, and may be large. The bytes of each form are made once. */
+function writtenOrder(order: PlacementOrder, isShort: boolean): readonly proto.SchedulerReply[] {
+  const written = isShort ? short : long;
   let replies = written.get(order);
   if (replies === undefined) {
-    replies = writeOrder(order).map(sealed);
+    replies = writeOrder(order, isShort).map(sealed);
     written.set(order, replies);
   }
   return replies;

@@ -33,12 +33,14 @@ export class HostStream implements ControlStream<SchedulerMessage> {
   /** For the first message. */
   readonly #patience: NodeJS.Timeout | undefined;
   #greeted = false;
+  /** The host understands tables that refer to the hosts of another one. */
+  #isShort = false;
   #closed = false;
 
   constructor(needs: StreamNeeds) {
     const { limits, over, service, peer } = needs;
     this.#needs = needs;
-    this.#outbox = new Outbox(limits.queue, writeSchedulerMessage);
+    this.#outbox = new Outbox(limits.queue, (message) => writeSchedulerMessage(message, this.#isShort));
     this.#listener = service.report(this, peer);
     // A follower has closed it by now.
     if (this.#closed) return;
@@ -91,6 +93,7 @@ export class HostStream implements ControlStream<SchedulerMessage> {
       refuse(this.#greeted ? "a host says hello once" : "the first message of a host is hello");
     }
     if (message.kind === "hello") this.#greet(message.address);
+    if (report.case === "hello") this.#isShort = report.value.readsSameHostsAs;
     try {
       this.#listener.message(message);
     } catch (err) {

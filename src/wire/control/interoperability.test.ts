@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { LimpetError } from "../../kernel/errors.ts";
 import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
+import { writeHostMessage } from "./codec.ts";
 import { HELLO, openDoor } from "./control-kit.test.ts";
 import { call, callReport, dial, frame, HELLO_FRAME, report, SERVICE } from "./raw-kit.test.ts";
 
@@ -47,6 +48,30 @@ describe("any gRPC client", () => {
       ["welcome", "renewed"],
     );
     assert.equal(await host.ended, undefined);
+  });
+
+  it("a client that did not ask for less receives tables of which each lists its own hosts", async (t) => {
+    const hosts = ["a:1", "b:1"].map((address) => ({ address, incarnation: `i-${address}`, name: "n" }));
+    const tables = ["T1", "T2"].map((type) => ({ type, version: { term: 1, number: 1 }, base: undefined, hosts }));
+    const about = { kind: "order", operation: "update", namespace: "n", term: 1, round: 0 } as const;
+    const entriesFor = async (readsSameHostsAs: boolean) => {
+      const door = await openDoor(t);
+      const { stream, answer } = callReport(dial(t, door.port));
+      const hello = writeHostMessage(HELLO);
+      assert.ok(hello.report.case === "hello");
+      hello.report.value.readsSameHostsAs = readsSameHostsAs;
+      stream.write(frame(toBinary(proto.HostReportSchema, hello)));
+      const host = await door.service.host();
+      await host.hears(1);
+      host.stream.send({ ...about, types: [], tables, replicationFactor: 10 });
+      stream.end();
+      const { messages } = await answer;
+      const { reply } = fromBinary(proto.SchedulerReplySchema, messages[0]!);
+      assert.ok(reply.case === "order");
+      return Object.values(reply.value.tables!.entries).map((table) => Object.keys(table.hosts).length);
+    };
+    assert.deepEqual(await entriesFor(false), [2, 2]);
+    assert.deepEqual(await entriesFor(true), [2, 0]);
   });
 
   it("can watch the schedulers", async (t) => {

@@ -49,9 +49,12 @@ const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 // ——— Writing.
 
-/** The parts of an order, of which each fits into a message. */
-export function writeOrder(order: PlacementOrder, partBytes: number = LIMITS.controlMessageBytes / 4) {
-  const parts = split(order.tables, partBytes);
+/**
+ * The parts of an order, of which each fits into a message. `isShort`: a table may refer to the hosts of another one. Only a host that has
+ * asked for it gets such an order; for every other reader each table lists its own hosts.
+ */
+export function writeOrder(order: PlacementOrder, isShort = false, partBytes: number = LIMITS.controlMessageBytes / 4) {
+  const parts = split(order.tables, isShort ? COMPARED : 0, partBytes);
   return parts.map((tables, i) => writePart(order, tables, i < parts.length - 1));
 }
 
@@ -98,7 +101,7 @@ interface Entry {
 /** Lists of hosts that a table is compared with. */
 const COMPARED = 8;
 
-function split(tables: readonly TypeTable[], partBytes: number): Entry[][] {
+function split(tables: readonly TypeTable[], compared: number, partBytes: number): Entry[][] {
   const parts: Entry[][] = [[]];
   /** Those of the part that list their hosts, the latest first. */
   let lists: TypeTable[] = [];
@@ -113,7 +116,7 @@ function split(tables: readonly TypeTable[], partBytes: number): Entry[][] {
       like = "";
       more = tableBytes(table, like);
     }
-    if (like === "") lists = [table, ...lists].slice(0, COMPARED);
+    if (like === "") lists = [table, ...lists].slice(0, compared);
     parts.at(-1)!.push({ table, like });
     bytes += more;
   }

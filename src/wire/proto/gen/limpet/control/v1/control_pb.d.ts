@@ -301,6 +301,13 @@ export declare type Host = Message<"limpet.control.v1.Host"> & {
    * @generated from field: string build = 13;
    */
   build: string;
+
+  /**
+   * It understands same_hosts_as. Otherwise every table it receives lists its own hosts.
+   *
+   * @generated from field: bool reads_same_hosts_as = 14;
+   */
+  readsSameHostsAs: boolean;
 };
 
 /**
@@ -1401,7 +1408,8 @@ export declare type PlacementTable = Message<"limpet.control.v1.PlacementTable">
   base?: TableVersion | undefined;
 
   /**
-   * It has the same hosts as the table of this type, which stands in the same message; then `hosts` is empty.
+   * It has the same hosts as the table of this type, which stands in the same message; then `hosts` is empty. Used only
+   * towards hosts that have set reads_same_hosts_as.
    *
    * @generated from field: string same_hosts_as = 4;
    */
