@@ -1,5 +1,7 @@
 // What many runs ask of the store at the same time travels together: starts, arrivals and steps are gathered into batches, and tried
-// again when the store does not answer.
+// again when the store does not answer. A refusal that follows an unanswered attempt is marked as in doubt: the store may have applied that
+// attempt, or may still apply it.
+import { LimpetError } from "../kernel/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Reminders, Rewriting, Settlement } from "../ports/reminders.ts";
 import type {
@@ -27,12 +29,20 @@ export function batchActivities(
 } {
   const keyOf = ({ generation }: { readonly generation: number }): string => String(generation);
   const settling = new Batcher<Settlement, boolean>({ clock, send: (batch) => store.settle(batch), keyOf });
-  const rewriting = new Batcher<Rewriting, boolean>({ clock, send: (batch) => store.rewrite(batch), keyOf });
+  const rewriting = new Batcher<Rewriting, boolean>({
+    clock,
+    send: (batch) => store.rewrite(batch),
+    keyOf,
+    inDoubt: (_, isMine) => (isMine ? isMine : Promise.reject(rewrittenMaybe())),
+  });
   return {
     settle: (one) => settling.ask(one, clock.monotonic() + patienceMs),
     rewrite: (one) => rewriting.ask(one, clock.monotonic() + patienceMs),
   };
 }
+
+const rewrittenMaybe = (): LimpetError =>
+  new LimpetError("COMMIT_UNKNOWN", "an answer of the store was lost; the activity may have been changed or not");
 
 type Batched = Pick<Workflows, "start" | "arrive" | "append">;
 
@@ -43,8 +53,13 @@ export function batchWorkflows(store: Workflows, clock: Clock, patienceMs: numbe
     ...LANES,
     send: (batch) => store.start(batch),
     keyOf: ({ workflowId }) => workflowId,
+    inDoubt: (_, outcome) => (outcome.isNew ? outcome : { ...outcome, isInDoubt: true }),
   });
-  const arrivals = new Batcher<Arrival, ArrivalOutcome>({ clock, send: (batch) => store.arrive(batch) });
+  const arrivals = new Batcher<Arrival, ArrivalOutcome>({
+    clock,
+    send: (batch) => store.arrive(batch),
+    inDoubt: (_, outcome) => (outcome.kind === "arrived" ? outcome : { ...outcome, isInDoubt: true }),
+  });
   const steps = new Batcher<Append, AppendOutcome>({
     clock,
     ...LANES,

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
+import type { ShardedRules } from "../kernel/sharded-rule.ts";
 import { Metrics } from "../observe/metrics.ts";
 import type { HostMessage } from "../placement/messages.ts";
 import type { ControlListener } from "../ports/control.ts";
@@ -40,7 +41,8 @@ class Setting {
     const setting = new Setting();
     const { term } = await setting.coordination.campaign(setting.candidate);
     setting.#leading = new Leading(term, [], [], 0, SETTINGS, {
-      shards: new MemoryStore().shards,
+      // Nothing about shards is answered.
+      shards: { ...new MemoryStore().shards, noteHomes: () => new Promise(() => {}) },
       ...{ clock: setting.clock, log: silentLog, instruments: new SchedulerInstruments(new Metrics()) },
       coordination: { ...NOTHING_ELSE, note: (of, changes) => setting.#note(of, changes) },
       hasEnded: () => false,
@@ -67,11 +69,11 @@ class Setting {
   }
 
   /** A host says hello. */
-  host(name: string): ControlListener<HostMessage> {
+  host(name: string, sharded?: ShardedRules): ControlListener<HostMessage> {
     const listener = this.leading.report({ send() {}, close() {} });
     listener.message({
       ...{ kind: "hello", namespace: "default", incarnation: name, replaces: undefined, address: name, name },
-      ...{ types: ["Cart"], unlocked: new Map(), machine: "m", pid: 1 },
+      ...{ types: ["Cart"], sharded, unlocked: new Map(), machine: "m", pid: 1 },
     });
     return listener;
   }
@@ -153,4 +155,18 @@ test("a leader whose term is over learns it from the store, notes nothing more a
   assert.deepEqual(setting.overs, ["another scheduler leads by now"]);
   assert.deepEqual([setting.asked, setting.joined], [[["a"]], []]);
   assert.deepEqual(await setting.stored(), []);
+});
+
+test("a leader whose term ends does not claim that an unanswered pause of shards was not noted", async () => {
+  const setting = await Setting.begin();
+  const rule = { shards: 4, ownShards: false, movesAtOnce: 1, rebalanceMs: 1_000, handOffMs: 1_000 };
+  setting.host("a", new Map([["Cart", { ...rule, strategy: { kind: "hashed" } }]]));
+  await setting.clock.advance("1s");
+  const paused = setting.leading.steerShards("default", "Cart", { kind: "pause", paused: true });
+  paused.catch(() => {});
+  await setting.clock.advance("1s");
+  setting.leading.freeze();
+  await assert.rejects(paused, { code: "COMMIT_UNKNOWN", retry: "unknown" });
+  const late = setting.leading.steerShards("default", "Cart", { kind: "pause", paused: true });
+  await assert.rejects(late, { code: "NOT_LEADER" });
 });

@@ -68,8 +68,8 @@ export class Leading {
   readonly #memberNotes: MemberNotes;
   readonly #homeNotes: ShardNotes;
   #over = false;
-  /** How those are told that the term is over who wait for something to be noted. */
-  readonly #visitors = new Set<(error: LimpetError) => void>();
+  /** Rejects requests that wait for a durable write or for hosts; called when the term ends. */
+  readonly #visitors = new Set<() => void>();
 
   /** `waitMs`: how long hosts of an earlier leader may hold on to what it gave them. */
   constructor(
@@ -352,15 +352,20 @@ export class Leading {
   // ——— Shards, for people.
 
   async shards(namespace: string, type: string): Promise<ShardsView> {
-    return this.#atDesk(namespace, type, (desk, now) => desk.view(type, now));
+    return this.#atDesk(namespace, type, (desk, now) => desk.view(type, now), notLeading);
   }
 
   async steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void> {
-    await this.#atDesk(namespace, type, (desk, now) => desk.steer(type, steering, now));
+    await this.#atDesk(namespace, type, (desk, now) => desk.steer(type, steering, now), notedMaybe);
   }
 
-  /** Whoever waits for something that is noted waits no longer than this scheduler leads. */
-  #atDesk<T>(namespace: string, type: string, visit: (desk: ShardDesk, now: number) => Promise<T>): Promise<T> {
+  /** A request waits no longer than this scheduler leads; then it fails with `cutOff`. */
+  #atDesk<T>(
+    namespace: string,
+    type: string,
+    visit: (desk: ShardDesk, now: number) => Promise<T>,
+    cutOff: () => LimpetError,
+  ): Promise<T> {
     const room = this.#namespaces.get(namespace);
     const leader = this.#shards.get(namespace);
     if (room === undefined || leader === undefined) {
@@ -378,16 +383,19 @@ export class Leading {
     });
     return new Promise((resolve, reject) => {
       let isReceived = false;
-      this.#visitors.add(reject);
+      const turnAway = (): void => reject(isReceived ? cutOff() : notLeading());
+      this.#visitors.add(turnAway);
       this.#lead(namespace, (_, now) => {
         isReceived = true;
         const left = (): void => {
-          this.#visitors.delete(reject);
+          this.#visitors.delete(turnAway);
           this.#arm();
         };
         visit(desk, now).finally(left).then(resolve, reject);
       });
-      if (!isReceived) reject(notLeading());
+      if (isReceived) return;
+      this.#visitors.delete(turnAway);
+      turnAway();
     });
   }
 
@@ -423,7 +431,7 @@ export class Leading {
   /** Decides nothing any more. Hosts do not know yet. */
   freeze(): void {
     this.#over = true;
-    for (const turnAway of this.#visitors) turnAway(notLeading());
+    for (const turnAway of this.#visitors) turnAway();
     this.#memberNotes.end();
     this.#homeNotes.end();
     this.#timer?.cancel();
@@ -440,5 +448,9 @@ export class Leading {
 }
 
 const notLeading = (): LimpetError => new LimpetError("NOT_LEADER", "this scheduler does not lead any more");
+
+/** The write may be in the store, or on its way to it. */
+const notedMaybe = (): LimpetError =>
+  new LimpetError("COMMIT_UNKNOWN", "this scheduler does not lead any more; what was asked for may have been noted");
 
 const isShardReport = (message: HostMessage): message is ShardReport => message.kind.startsWith("shard");

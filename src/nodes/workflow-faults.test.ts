@@ -4,35 +4,13 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
-import type { Store } from "../ports/store.ts";
-import type { Append, TaskClaim, Workflows } from "../ports/workflows.ts";
+import type { Append, TaskClaim } from "../ports/workflows.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { testLimpet } from "../testing.ts";
 import { workflow } from "../workflows/definition.ts";
 import { type HistoryEvent, writePage } from "../workflows/events.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
-import { blockedBy, go, healthy, isWell, NAMESPACE, step } from "./faults-kit.test.ts";
-
-/** A store whose workflows do something else than they should. */
-function storeWith(clock: VirtualClock, changes: (workflows: Workflows) => Partial<Workflows>): Store {
-  const store = new MemoryStore(() => clock.now());
-  const changed = changes(store.workflows);
-  const workflows = new Proxy(store.workflows, {
-    get(target, name) {
-      const own = changed[name as keyof Workflows];
-      if (own !== undefined) return own;
-      const value = Reflect.get(target, name) as unknown;
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
-  return new Proxy(store, {
-    get(target, name) {
-      if (name === "workflows") return workflows;
-      const value = Reflect.get(target, name) as unknown;
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
-}
+import { blockedBy, go, healthy, isWell, NAMESPACE, step, storeWith } from "./faults-kit.test.ts";
 
 const theft = (worker: string): TaskClaim => ({
   ...{

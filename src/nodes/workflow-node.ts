@@ -13,12 +13,12 @@ import type { ReminderKey, Reminders, ReminderWrite } from "../ports/reminders.t
 import type { Settle } from "../ports/settle.ts";
 import type { WorkflowBook } from "../ports/workflow-book.ts";
 import type { WorkflowDoor } from "../ports/workflow-door.ts";
-import type { Arrival, RunStart, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
+import type { Arrival, ArrivalOutcome, RunStart, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
 import { ActivityRunner, type StandIn } from "../workflows/activity-runner.ts";
 import { ActivityTasks } from "../workflows/activity-tasks.ts";
 import { ActivityWorker } from "../workflows/activity-worker.ts";
 import { sendTo } from "../workflows/arrivals.ts";
-import { closed, type StartOptions, WorkflowClient } from "../workflows/client.ts";
+import { closed, maybeDone, type StartOptions, WorkflowClient } from "../workflows/client.ts";
 import type { ActivityFunction } from "../workflows/context.ts";
 import type { AnyWorkflow } from "../workflows/definition.ts";
 import { EndWatch, type RunEnd } from "../workflows/end-watch.ts";
@@ -334,10 +334,16 @@ export class WorkflowNode {
   }
 
   async #arrive(arrival: Arrival): Promise<{ readonly ref: number; readonly runId: string }> {
+    const outcome = await this.#send(arrival);
+    if (outcome.kind === "arrived") return outcome;
+    const refusal = closed(arrival.workflowId, outcome.status);
+    throw outcome.isInDoubt ? maybeDone(refusal.message) : refusal;
+  }
+
+  async #send(arrival: Arrival): Promise<ArrivalOutcome> {
     if (this.#stopped !== undefined) throw this.#stopped;
     const outcome = await sendTo(this.#store, arrival);
-    if (outcome.kind === "closed") throw closed(arrival.workflowId, outcome.status);
-    if (!this.worker.nudgeRun(outcome.ref)) {
+    if (outcome.kind === "arrived" && !this.worker.nudgeRun(outcome.ref)) {
       this.worker.nudge();
       this.remote.nudge();
     }
@@ -360,12 +366,7 @@ export class WorkflowNode {
     data: string,
   ): Promise<void> {
     const { namespace } = this.#settings;
-    try {
-      await this.#arrive({ namespace, workflowId, runId, key, data, goesAlong: false });
-    } catch (error) {
-      if (!(error instanceof LimpetError) || (error.code !== "WORKFLOW_CLOSED" && error.code !== "WORKFLOW_UNKNOWN"))
-        throw error;
-    }
+    await this.#send({ namespace, workflowId, runId, key, data, goesAlong: false });
   }
 
   async #timerFired(timer: RunTimer, tick: ReminderTick): Promise<void> {

@@ -61,9 +61,18 @@ export interface RunStart extends WorkflowKey {
   readonly refusal: Arrival | undefined;
 }
 
-export type StartOutcome =
-  /** `isNew`: by this start or an earlier attempt at it. False: this one was there already, and stays. */
-  { readonly ref: number; readonly runId: string; readonly status: RunStatus; readonly isNew: boolean };
+export interface StartOutcome {
+  readonly ref: number;
+  readonly runId: string;
+  readonly status: RunStatus;
+  /** By this start or an earlier attempt at it. False: this one was there already, and stays. */
+  readonly isNew: boolean;
+  /**
+   * The refusal is not final: the store did not answer an earlier attempt at the same start, and may still apply it. Stores never set
+   * this; the process that repeats a start does.
+   */
+  readonly isInDoubt?: boolean | undefined;
+}
 
 export interface Arrival extends WorkflowKey {
   /** A certain run; undefined: the open one. */
@@ -79,8 +88,8 @@ export interface Arrival extends WorkflowKey {
 
 export type ArrivalOutcome =
   | { readonly kind: "arrived"; readonly ref: number; readonly runId: string; readonly number: number }
-  /** There is no such run, or it is over. */
-  | { readonly kind: "closed"; readonly status: RunStatus | undefined };
+  /** There is no such run, or it is over. `isInDoubt`: as of a start; an earlier attempt may have arrived, or may still arrive. */
+  | { readonly kind: "closed"; readonly status: RunStatus | undefined; readonly isInDoubt?: boolean | undefined };
 
 /** What becomes of the task after a step. */
 export type TaskFate =

@@ -40,13 +40,18 @@ export function arrivalOf(
 
 /** Sends it. What was meant for a run that others continue by now follows them to the one that is open. */
 export async function sendTo(store: Pick<Workflows, "arrive" | "find">, arrival: Arrival): Promise<ArrivalOutcome> {
+  let isInDoubt: boolean | undefined;
   for (let to = arrival; ; ) {
     const [outcome] = await store.arrive([to]);
-    const isContinued = outcome!.kind === "closed" && outcome!.status === "continued";
-    if (!isContinued || !to.goesAlong || to.runId === undefined) return outcome!;
-    const run = await store.find(to);
+    if (outcome!.kind === "arrived") return outcome!;
+    isInDoubt ||= outcome!.isInDoubt;
+    const refused = { ...outcome!, isInDoubt };
+    if (refused.status !== "continued" || !to.goesAlong || to.runId === undefined) return refused;
+    const run = await store.find(to).catch((error: unknown) => {
+      if (!isInDoubt) throw error;
+    });
     const next = run && nextOf(run);
-    if (next === undefined) return outcome!;
+    if (next === undefined) return refused;
     to = { ...to, runId: next };
   }
 }

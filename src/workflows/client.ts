@@ -80,15 +80,34 @@ export class WorkflowClient {
     const { start, started, at } = this.prepare(typeof of === "string" ? of : of?.name, options);
     const { ifRunning = "fail", ifEnded = "start" } = options;
     const { workflowId } = start;
-    let { ref, runId, isNew, status } = await this.#world.start(start, started, at);
-    for (let tries = 0; !isNew && status === "running" && ifRunning === "terminate" && tries < TERMINATIONS; tries++) {
-      await this.#terminate(workflowId, runId, "another run of it was started").catch(unlessClosed);
-      ({ ref, runId, isNew, status } = await this.#world.start(start, started, at));
-    }
+    const attempt = (): Promise<StartOutcome> => this.#world.start(start, started, at);
+    const outcome = await this.#unlessRunning(workflowId, ifRunning === "terminate", attempt);
+    const { ref, runId, isNew, status, isInDoubt } = outcome;
     if (!isNew && (status === "running" ? ifRunning : ifEnded) !== "existing") {
-      throw new LimpetError("WORKFLOW_EXISTS", `there is a workflow ${workflowId} already, as run ${runId}`);
+      const what = `there is a workflow ${workflowId} already, as run ${runId}`;
+      throw isInDoubt ? maybeDone(what) : new LimpetError("WORKFLOW_EXISTS", what);
     }
     return this.#handle(workflowId, runId, ref);
+  }
+
+  /** `terminates`: a run in its way is ended first. The outcome is in doubt when that of any attempt was. */
+  async #unlessRunning(
+    workflowId: string,
+    terminates: boolean,
+    attempt: () => Promise<StartOutcome>,
+  ): Promise<StartOutcome> {
+    let outcome = await attempt();
+    for (let tries = 0; terminates && !outcome.isNew && outcome.status === "running" && tries < TERMINATIONS; tries++) {
+      const { runId, isInDoubt } = outcome;
+      try {
+        await this.#terminate(workflowId, runId, "another run of it was started").catch(unlessClosed);
+        const next = await attempt();
+        outcome = { ...next, isInDoubt: isInDoubt || next.isInDoubt };
+      } catch (error) {
+        throw isInDoubt ? maybeDone(String(error)) : error;
+      }
+    }
+    return outcome;
   }
 
   /** What is to be written to start one. */
@@ -267,6 +286,13 @@ function payload(value: unknown, what: string): unknown {
   checkPayload(wire, what);
   return wire;
 }
+
+/** Of a request that the store did not answer at first, and refused when it was repeated. */
+export const maybeDone = (refusal: string): LimpetError =>
+  new LimpetError(
+    "COMMIT_UNKNOWN",
+    `an answer of the store was lost, and then: ${refusal}; it may have been done or not`,
+  );
 
 export const closed = (workflowId: string, status: RunStatus | undefined): LimpetError =>
   status === undefined

@@ -40,10 +40,15 @@ export async function endFromOutside(
   const page = writePage({ at, events: [event] });
   const closing = { namespace, workflowId, runId, status, page, result: writeError(error), reminders, arrivals };
   if (!(await store.close(closing))) return false;
-  // Its worker may have gone on while it was read. Now nobody adds anything to it any more.
-  const { children } = (await runs.get(ref, undefined)) ?? known;
-  const missed = new Map([...children].filter(([n]) => !told.has(n)));
-  if (missed.size > 0) await store.arrive(toChildren(namespace, run, missed));
+  try {
+    // Its worker may have gone on while it was read. Now nobody adds anything to it any more.
+    const { children } = (await runs.get(ref, undefined)) ?? known;
+    const missed = new Map([...children].filter(([n]) => !told.has(n)));
+    if (missed.size > 0) await store.arrive(toChildren(namespace, run, missed));
+  } catch (cause) {
+    const what = `workflow ${workflowId} is over (${status}); its latest children may not know (${cause})`;
+    throw new LimpetError("COMMIT_UNKNOWN", what, { cause });
+  }
   return true;
 }
 

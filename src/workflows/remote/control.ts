@@ -1,12 +1,12 @@
 // Workflows as they are steered over HTTP: started, signalled, asked and changed by names, with values in their JSON-ready form.
-import { LimpetError } from "../../kernel/errors.ts";
+import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { rebuildTold } from "../../kernel/told-error.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Arrival, RunStart, StartOutcome, StoredRun, Workflows } from "../../ports/workflows.ts";
 import { arrivalOf, CANCEL_KEY, checkRequestId, signalKey, updateKey } from "../arrivals.ts";
-import { closed, type WorkflowClient } from "../client.ts";
+import { closed, maybeDone, type WorkflowClient } from "../client.ts";
 import { checked, checkWorkflowId } from "../definition.ts";
 import type { Started, Wire } from "../events.ts";
 import { readPage } from "../events.ts";
@@ -86,12 +86,13 @@ export class RemoteControl {
     };
     const start = this.#world.dispatcherOf(queue).start(told, { queue, at, build });
     const started = readPage(start.first.data).events[0] as Started;
-    const { runId, isNew } = await this.#world.start(start, started, at);
+    const { runId, isNew, isInDoubt } = await this.#world.start(start, started, at);
     if (!isNew && wish.onDuplicate === "fail") {
       const what = `there is a workflow ${workflowId} already, as run ${runId}`;
+      if (isInDoubt) throw maybeDone(what);
       throw new Refused(409, "duplicate_not_allowed", what, { workflow_id: workflowId, run_id: runId });
     }
-    const run = await store.find({ namespace, workflowId, runId });
+    const run = await store.find({ namespace, workflowId, runId }).catch(wasDone);
     if (run === undefined) throw new LimpetError("WORKFLOW_UNKNOWN", `workflow ${workflowId} is gone already`);
     return { run, isNew };
   }
@@ -149,7 +150,7 @@ export class RemoteControl {
     const run = await this.find(name);
     if (run.status !== "running") throw notActive(run);
     await this.#world.client.get(run.workflowId, run.runId).terminate(reason);
-    return this.find({ workflowId: run.workflowId, runId: run.runId });
+    return this.find({ workflowId: run.workflowId, runId: run.runId }).catch(wasDone);
   }
 
   async query(name: RunName, query: string, input: Wire): Promise<{ readonly run: StoredRun; readonly result: Wire }> {
@@ -241,6 +242,11 @@ const notActive = ({ workflowId, runId, status }: StoredRun): Refused =>
     run_id: runId,
     run_status: status,
   });
+
+/** The request was done; only what it is answered with could not be read. */
+function wasDone(error: unknown): never {
+  throw isLimpetError(error, "STORE_UNAVAILABLE") ? maybeDone(error.message) : error;
+}
 
 export function checkSize(wire: Wire, what: string): void {
   const bytes = JSON.stringify(wire)?.length ?? 0;
