@@ -1,5 +1,7 @@
 // The leader as a process of its own: nothing of it is in the process of the hosts, and everything they tell each other goes
 // over a socket.
+import { clusterSecret } from "../src/nodes/open-store.ts";
+import type { ClusterSecurity } from "../src/wire/cluster-security.ts";
 import { OtherProcess } from "./cluster/other-process.ts";
 
 export interface LeaderOptions {
@@ -9,16 +11,20 @@ export interface LeaderOptions {
 
 export class LeaderProcess {
   readonly address: string;
+  /** What it asks of hosts that join. */
+  readonly security: ClusterSecurity;
   readonly #process: OtherProcess;
 
-  private constructor(process: OtherProcess) {
+  private constructor(process: OtherProcess, secret: string) {
     this.#process = process;
+    this.security = { keys: [], secret };
     this.address = process.hello as string;
   }
 
   /** It leads when it is ready, unless another one does. */
   static async start(options: LeaderOptions): Promise<LeaderProcess> {
-    return new LeaderProcess(await OtherProcess.start("leader-process.ts", options));
+    const process = await OtherProcess.start("leader-process.ts", options);
+    return new LeaderProcess(process, await clusterSecret(options.store));
   }
 
   /** Processor time it has taken so far. */

@@ -16,6 +16,7 @@ import type { ClusterView } from "../src/ports/host.ts";
 import { silentLog } from "../src/ports/log.ts";
 import { WAIT } from "../src/ports/placement.ts";
 import { MemoryStore } from "../src/stores/memory/memory-store.ts";
+import type { LeaderProcess } from "./leader.ts";
 import { until } from "./until.ts";
 
 const NAMESPACE = "default";
@@ -45,11 +46,12 @@ export class StandInHost {
 
   readonly type: string;
 
-  constructor(number: number, schedulers: readonly string[], listener: FleetListener, kind: ActorClass) {
+  constructor(number: number, leaders: readonly LeaderProcess[], listener: FleetListener, kind: ActorClass) {
     this.type = kind.name;
     this.address = `127.0.0.1:${20_001 + number}`;
     const world = { clock: systemClock, random: systemRandom, log: silentLog, meter: new Metrics() };
-    const connect = lazyClient({ security: { keys: [] }, log: silentLog });
+    const connect = lazyClient({ security: leaders[0]!.security, log: silentLog });
+    const schedulers = leaders.map(({ address }) => address);
     this.#source = new WatchedSchedulers(schedulers, {
       ...world,
       connect: (at, term) => overheard(connect(at, term), listener),
@@ -128,11 +130,11 @@ export class Fleet {
   /** Resolves when all of them are members and know each other. `kind`: the one type they all have. */
   static async join(
     count: number,
-    schedulers: readonly string[],
+    leaders: readonly LeaderProcess[],
     listener: FleetListener,
     kind: ActorClass,
   ): Promise<Fleet> {
-    const hosts = Array.from({ length: count }, (_, number) => new StandInHost(number, schedulers, listener, kind));
+    const hosts = Array.from({ length: count }, (_, number) => new StandInHost(number, leaders, listener, kind));
     for (const host of hosts) host.start();
     await until(`${count} hosts that know each other`, () =>
       hosts.every(({ membership: { problem, tables } }) => {

@@ -36,6 +36,11 @@ export interface ClusterOptions {
   readonly namespace?: string | undefined;
   /** The secret of the cluster, when it has one. */
   readonly keys?: readonly string[] | undefined;
+  /**
+   * The store of the cluster: a file or a URL. Needed where the cluster has no key, because its processes then ask for the secret that is in
+   * the store. It is opened once, read, and closed.
+   */
+  readonly store?: string | undefined;
   /** How long a call may take when it does not say so itself; a minute unless given. */
   readonly timeout?: Duration | undefined;
 }
@@ -79,7 +84,7 @@ function httpTransport({ url, token }: HttpOptions): Transport {
 }
 
 function clusterTransport(options: ClusterOptions, timeoutMs: number | undefined): Transport {
-  const { schedulers, namespace = "default", keys = [] } = options;
+  const { schedulers, namespace = "default", keys = [], store } = options;
   if (schedulers.length === 0) throw new LimpetError("OPTION_INVALID", "schedulers must name at least one scheduler");
   for (const address of schedulers) check("schedulers", addressProblem(address), address);
   for (const key of keys) check("keys", keyProblem(key));
@@ -87,16 +92,26 @@ function clusterTransport(options: ClusterOptions, timeoutMs: number | undefined
   // Who calls over HTTP only does without all of this, and so does who never calls.
   const open = async (): Promise<ClusterClient> => {
     const { ClusterClient } = await import("./nodes/cluster-client.ts");
-    return new ClusterClient({ schedulers, namespace, keys, timeoutMs });
+    const secret = keys.length > 0 || store === undefined ? undefined : await readSecret(store);
+    return new ClusterClient({ schedulers, namespace, keys, secret, timeoutMs });
   };
   let opening: Promise<ClusterClient> | undefined;
   return {
     async call(call) {
-      opening ??= open();
+      opening ??= open().catch((error: unknown) => {
+        // The store may answer the next call.
+        opening = undefined;
+        throw error;
+      });
       return (await opening).call(call);
     },
-    close: async () => (await opening)?.close(),
+    close: async () => (await opening?.catch(() => undefined))?.close(),
   };
+}
+
+async function readSecret(location: string): Promise<string> {
+  const { clusterSecret } = await import("./nodes/open-store.ts");
+  return clusterSecret(location);
 }
 
 function check(name: string, problem: string | undefined, shown?: string): void {

@@ -12,7 +12,7 @@ const LIMIT_MS = 300_000;
 
 export const homes: Make = async ({ postgres, params }) => {
   const leader = await LeaderProcess.start({ store: postgres });
-  const fleet = await Fleet.join(Number(params.hosts), [leader.address], { answered() {} }, ManyShards);
+  const fleet = await Fleet.join(Number(params.hosts), [leader], { answered() {} }, ManyShards);
   const shards = Number(params.shards);
   return {
     async run() {

@@ -17,7 +17,7 @@ const STEP = 1_000;
 export const acquisitions: Make = async ({ folder, durationMs, warmupMs, params }) => {
   const leader = await LeaderProcess.start({ store: join(folder, "ours.db") });
   const questions = new Questions();
-  questions.fleet = await Fleet.join(Number(params.hosts), [leader.address], questions, StickyPinger);
+  questions.fleet = await Fleet.join(Number(params.hosts), [leader], questions, StickyPinger);
   const measure = async (ms: number): Promise<Measurement> => {
     await questions.prepare(Math.ceil((ms / 1_000) * READY_PER_SECOND));
     questions.begin(Number(params.inFlight));

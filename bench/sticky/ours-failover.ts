@@ -38,8 +38,7 @@ export const failover: Make = async ({ folder, params }) => {
   const store = join(folder, "ours.db");
   const leaders = [await LeaderProcess.start({ store }), await LeaderProcess.start({ store })] as const;
   const watch = new Watch();
-  const addresses = leaders.map(({ address }) => address);
-  const fleet = await Fleet.join(Number(params.hosts), addresses, watch, StickyPinger);
+  const fleet = await Fleet.join(Number(params.hosts), leaders, watch, StickyPinger);
   const actors = Number(params.actors);
   // As if each had been granted; the leader that is about to stop need not know. Leases have to be renewed meanwhile.
   for (let i = 0; i < actors; i++) {

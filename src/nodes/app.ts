@@ -130,7 +130,7 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
     extras.opened?.(flows);
     catalog.workflows = flows.book;
     meter.collect(() => flows.measure());
-    const wire = extras.wire ?? systemWire(settings, { log, meter });
+    const wire = extras.wire ?? systemWire(settings, { log, meter, coordination: store.coordination });
     const world = { clock, random, log, meter, catalog, coordination: store.coordination, shards: store.shards, wire };
     // What is in memory nobody else can share, unless it was given.
     const shared = extras.store === undefined ? storeKind(settings.store) !== "memory" : extras.clustered === true;

@@ -21,6 +21,8 @@ export interface ClusterClientSettings {
   readonly schedulers: readonly string[];
   readonly namespace: string;
   readonly keys: readonly string[];
+  /** Of the store, where there is no key. */
+  readonly secret?: string | undefined;
   readonly timeoutMs: number | undefined;
   readonly log?: Log | undefined;
 }
@@ -42,8 +44,8 @@ export class ClusterClient {
   readonly #router: Router;
   #closing: Promise<void> | undefined;
 
-  constructor({ schedulers, namespace, keys, timeoutMs, log = silentLog }: ClusterClientSettings) {
-    const security = { keys };
+  constructor({ schedulers, namespace, keys, secret, timeoutMs, log = silentLog }: ClusterClientSettings) {
+    const security = { keys, secret };
     const patience = parseDuration(String(OPTIONS.storeTimeout.default), "storeTimeout");
     this.#catalog = new Catalog(
       [],

@@ -40,9 +40,15 @@ export const LEASES = { lease: "2s", leaderLease: "600ms", roundTimeout: "1500ms
 export class TestApps implements AsyncDisposable {
   readonly store = new MemoryStore();
   readonly #apps: App[] = [];
+  readonly #cluster: LimpetSettings["cluster"];
+
+  /** Settings of the cluster that all of them have. */
+  constructor(cluster: Exclude<LimpetSettings["cluster"], boolean | undefined> = {}) {
+    this.#cluster = { ...LEASES, ...cluster };
+  }
 
   async open(actors: readonly ActorClass[], code: LimpetSettings = {}, extras: Extras = {}): Promise<App> {
-    const settings = resolveSettings({ code: { cluster: { ...LEASES }, ...code }, file: false, env: {} });
+    const settings = resolveSettings({ code: { cluster: this.#cluster, ...code }, file: false, env: {} });
     const app = await openApp({ actors }, settings, { store: this.store, clustered: true, log: silentLog, ...extras });
     this.#apps.push(app);
     return app;

@@ -1,15 +1,17 @@
 // How a process reaches the others of its cluster, and what it knows of them: real sockets, processes and machines. Everything
 // else in a cluster is the same wherever it runs; a virtual world puts its own network in the place of this one.
 import type { Settings } from "../config/settings.ts";
-import type { ProcessIdentity } from "../ports/coordination.ts";
+import type { Coordination, ProcessIdentity } from "../ports/coordination.ts";
 import type { LinkService, Links } from "../ports/links.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
+import type { ClusterSecurity } from "../wire/cluster-security.ts";
 import { loadInPortions } from "../wire/control/loading.ts";
 import type { ControlService } from "../wire/control/service.ts";
 import { openLinkDoor } from "../wire/link/door.ts";
 import { openLinks } from "../wire/link/links.ts";
 import { lazyClient } from "./lazy-client.ts";
+import { secretOf } from "./open-store.ts";
 import { hasEnded, ownIdentity } from "./process-identity.ts";
 import { VERSION } from "./version.ts";
 import type { SchedulerClient } from "./watched-schedulers.ts";
@@ -35,22 +37,36 @@ export interface ClusterWire {
   prepare(): void;
 }
 
-export function systemWire(settings: Settings, { log, meter }: { log: Log; meter: Meter }): ClusterWire {
+export interface SystemWireDeps {
+  readonly log: Log;
+  readonly meter: Meter;
+  readonly coordination: Pick<Coordination, "secret">;
+}
+
+export function systemWire(settings: Settings, { log, meter, coordination }: SystemWireDeps): ClusterWire {
   const { namespace, clusterHost: host, linkPort, schedulerPort, clusterKeys } = settings;
-  const security = { keys: clusterKeys };
+  // Known once a door is open, and everything else comes after that.
+  let security: ClusterSecurity = { keys: clusterKeys };
+  const secure = async (): Promise<void> => {
+    if (clusterKeys.length > 0 || security.secret !== undefined) return;
+    security = { keys: [], secret: await secretOf(coordination) };
+  };
   const version = VERSION;
   return {
     identity: ownIdentity,
     hasEnded,
-    openLinkDoor: (service) =>
-      openLinkDoor(service, { host, port: linkPort, namespace, security, version }, { log, meter }),
+    async openLinkDoor(service) {
+      await secure();
+      return openLinkDoor(service, { host, port: linkPort, namespace, security, version }, { log, meter });
+    },
     openLinks: (address) => openLinks({ address, namespace, security, log, version }),
     // Most processes are alone and need neither: the library of the control stream is loaded when it is.
     async openControlDoor(service) {
+      await secure();
       const { openControlDoor } = await import("../wire/control/server.ts");
       return openControlDoor(service, { host, port: schedulerPort, security }, { log, meter });
     },
-    connect: lazyClient({ security, log }),
+    connect: (address, term) => lazyClient({ security, log })(address, term),
     prepare: () => void loadInPortions().catch(() => {}),
   };
 }

@@ -23,7 +23,7 @@ const SETTINGS = {
 } as const;
 
 const fail = async (): Promise<never> => assert.fail("a leader notes members and nothing else");
-const NOTHING_ELSE = { campaign: fail, resign: fail, members: fail, leave: fail };
+const NOTHING_ELSE = { campaign: fail, resign: fail, members: fail, leave: fail, secret: fail };
 
 /** A leader, and a store that takes 100 ms for a note. */
 class Setting {

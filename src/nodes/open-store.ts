@@ -1,5 +1,7 @@
 // Opens the store a location names. Drivers are loaded only when they are needed.
+import { randomBytes } from "node:crypto";
 import { storeKind } from "../config/places.ts";
+import type { Coordination } from "../ports/coordination.ts";
 import type { Log } from "../ports/log.ts";
 import type { Store } from "../ports/store.ts";
 
@@ -17,5 +19,21 @@ export async function openStore(location: string, { log }: { readonly log?: Log 
       const { openSqliteStore } = await import("../stores/sqlite/sqlite-store.ts");
       return openSqliteStore(location, { log });
     }
+  }
+}
+
+const SECRET_BYTES = 32;
+
+/** The secret of the cluster on this store, which is made if there is none. */
+export const secretOf = (coordination: Pick<Coordination, "secret">): Promise<string> =>
+  coordination.secret(randomBytes(SECRET_BYTES).toString("base64url"));
+
+/** Opens the store for this question alone. */
+export async function clusterSecret(location: string): Promise<string> {
+  const store = await openStore(location);
+  try {
+    return await secretOf(store.coordination);
+  } finally {
+    await store.close();
   }
 }

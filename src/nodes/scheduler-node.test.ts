@@ -49,6 +49,7 @@ test("who stopped leading by its own clock leads again in a new term only, altho
     members: () => store.coordination.members(),
     note: (term, changes) => store.coordination.note(term, changes),
     leave: (incarnations) => store.coordination.leave(incarnations),
+    secret: (offer) => store.coordination.secret(offer),
   };
   const scheduler = new SchedulerNode(SETTINGS, world(clock, slow));
   await scheduler.start();

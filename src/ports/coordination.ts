@@ -80,4 +80,9 @@ export interface Coordination {
   note(term: number, changes: readonly MemberChange[]): Promise<boolean>;
   /** A process takes itself out, under every name it had: nothing of it is left. */
   leave(incarnations: readonly string[]): Promise<void>;
+  /**
+   * The secret of the cluster: the first `offer` that reaches the store, the same for ever after. Processes that can read the store prove
+   * with it that they belong together.
+   */
+  secret(offer: string): Promise<string>;
 }

@@ -2,6 +2,7 @@
 // It opens the store once, and each test begins where everybody has gone.
 import { after, before, describe } from "node:test";
 import { campaignersContract } from "./contract/campaigners.contract.ts";
+import { clusterSecretContract } from "./contract/cluster-secret.contract.ts";
 import type {
   CoordinationHarness,
   CoordinationOptions,
@@ -36,5 +37,6 @@ export function coordinationContract(
     membersContract(harness);
     leadershipModelContract(harness, options);
     campaignersContract(harness);
+    clusterSecretContract(harness);
   });
 }

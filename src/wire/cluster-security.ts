@@ -1,18 +1,30 @@
 // Who belongs to the cluster: whoever knows its key. Connections between its processes are TLS 1.3 with a pre-shared key
 // derived from it, so both ends prove that they know it, nothing that is said can be read, and there are no certificates.
 // Several keys may be valid at once, so that a key can be changed without stopping the cluster: a server takes any of
-// its keys, a client uses the first. Without a key there is no TLS, which is for loopback alone; the settings see to that.
+// its keys, a client uses the first. Without a key, which is for loopback alone, the secret of the store takes its place: control streams
+// use it as the key, links prove it once and go on without TLS (link/proof.ts).
 import { hkdfSync } from "node:crypto";
 import type { ConnectionOptions, TlsOptions } from "node:tls";
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 
 export interface ClusterSecurity {
-  /** Of the cluster. The first is used to connect, all are accepted. None: no TLS. */
+  /** Of the cluster. The first is used to connect, all are accepted. */
   readonly keys: readonly string[];
+  /** Of the store. Used where there is no key. */
+  readonly secret?: string | undefined;
 }
 
 export const NO_SECURITY: ClusterSecurity = { keys: [] };
+
+/** For a connection that has no other protection than TLS. */
+export function keysOrSecret({ keys, secret }: ClusterSecurity): ClusterSecurity {
+  return { keys: keys.length > 0 || secret === undefined ? keys : [secret] };
+}
+
+/** What a link must prove, if anything: a key takes its place. */
+export const secretToProve = ({ keys, secret }: ClusterSecurity): string | undefined =>
+  keys.length > 0 ? undefined : secret;
 
 interface DerivedKey {
   readonly identity: string;

@@ -38,6 +38,10 @@ export class CoordinationClient implements Coordination {
     return this.#ask("note", (truth) => truth.note(term, changes));
   }
 
+  async secret(offer: string): Promise<string> {
+    return this.#ask("members", (truth) => truth.secret(offer));
+  }
+
   async leave(incarnations: readonly string[]): Promise<void> {
     return this.#ask("note", async (truth) => {
       await truth.leave(incarnations);

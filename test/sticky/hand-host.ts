@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import type { LimpetError } from "../../src/kernel/errors.ts";
 import { LIMITS } from "../../src/kernel/limits.ts";
+import { clusterSecret } from "../../src/nodes/open-store.ts";
 import type { Hello, HostMessage, SchedulerMessage, StickyAnswer } from "../../src/placement/messages.ts";
 import type { ControlListener, ControlStream } from "../../src/ports/control.ts";
 import { silentLog } from "../../src/ports/log.ts";
-import { NO_SECURITY } from "../../src/wire/cluster-security.ts";
 import { type ControlClient, controlClient } from "../../src/wire/control/client.ts";
 import { CliProcess } from "../support/cli.ts";
 import { freePort } from "../support/free-port.ts";
@@ -25,7 +25,8 @@ export class HandScheduler implements AsyncDisposable {
     const process = new CliProcess(argv, { cwd: folder, env });
     try {
       await process.until("stdout", /is ready/);
-      const client = controlClient({ address: `127.0.0.1:${port}`, security: NO_SECURITY, log: silentLog });
+      const security = { keys: [], secret: await clusterSecret(store) };
+      const client = controlClient({ address: `127.0.0.1:${port}`, security, log: silentLog });
       await until(async () => (await client.describe().catch(() => undefined)) !== undefined, "it leads");
       return new HandScheduler(process, client);
     } catch (error) {

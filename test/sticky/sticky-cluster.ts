@@ -7,9 +7,9 @@ import type { TestContext } from "node:test";
 import type { ClusterSettings } from "../../src/config/settings.ts";
 import { limpet } from "../../src/index.ts";
 import { LIMITS } from "../../src/kernel/limits.ts";
+import { clusterSecret } from "../../src/nodes/open-store.ts";
 import type { StickyQuery } from "../../src/ports/host.ts";
 import { silentLog } from "../../src/ports/log.ts";
-import { NO_SECURITY } from "../../src/wire/cluster-security.ts";
 import { type ControlClient, controlClient } from "../../src/wire/control/client.ts";
 import { BRISK } from "../support/cluster.ts";
 import { type TraceLine, traceClock } from "../support/cluster-actors.ts";
@@ -44,6 +44,7 @@ export class StickyCluster implements AsyncDisposable {
   readonly #test: TestContext;
   readonly #chance: Dice;
   #finished = false;
+  #secret: Promise<string> | undefined;
 
   constructor(test: TestContext, place: Place, settings: ClusterSettings = {}) {
     this.#test = test;
@@ -148,7 +149,9 @@ export class StickyCluster implements AsyncDisposable {
   async #askLeader<T>(asked: ClusterProcess, ask: (leader: ControlClient) => Promise<T>): Promise<T> {
     const { schedulers } = await asked.view();
     const { address } = schedulers.find(({ leader }) => leader)!;
-    const client = controlClient({ address, security: NO_SECURITY, log: silentLog });
+    this.#secret ??= clusterSecret(this.#place.store);
+    const security = { keys: [], secret: await this.#secret };
+    const client = controlClient({ address, security, log: silentLog });
     try {
       return await ask(client);
     } finally {

@@ -9,6 +9,7 @@ export class MemoryCoordination implements Coordination {
   #roll: Roll = { leadership: NOBODY_YET, listed: [] };
   /** By incarnation. */
   #members = new Map<string, Member>();
+  #secret: string | undefined;
   readonly #now: () => number;
   readonly #checkOpen: () => void;
 
@@ -65,5 +66,11 @@ export class MemoryCoordination implements Coordination {
   async leave(incarnations: readonly string[]): Promise<void> {
     this.#checkOpen();
     for (const incarnation of incarnations) this.#members.delete(incarnation);
+  }
+
+  async secret(offer: string): Promise<string> {
+    this.#checkOpen();
+    this.#secret ??= offer;
+    return this.#secret;
   }
 }

@@ -87,6 +87,13 @@ export const leaveMembers = (schema: string): Statement => ({
   text: `DELETE FROM ${schema}.members m USING unnest($1::text[]) AS i (incarnation) WHERE m.incarnation = i.incarnation`,
 });
 
+/** The row that is there is rewritten as it was: so it is returned, also when another process has just written it. */
+export const clusterSecret = (schema: string): Statement => ({
+  name: "limpet_cluster_secret",
+  text: `INSERT INTO ${schema}.cluster_secret AS s (one, secret) VALUES (true, $1)
+         ON CONFLICT (one) DO UPDATE SET secret = s.secret RETURNING secret`,
+});
+
 export class PostgresCoordination implements Coordination {
   readonly #leadership: Connections;
   readonly #connections: Connections;
@@ -104,6 +111,7 @@ export class PostgresCoordination implements Coordination {
       readMembers: readMembers(schema),
       note: noteMembers(schema),
       leave: leaveMembers(schema),
+      secret: clusterSecret(schema),
     };
   }
 
@@ -160,6 +168,12 @@ export class PostgresCoordination implements Coordination {
   async leave(incarnations: readonly string[]): Promise<void> {
     const { leave } = this.#statements;
     await this.#connections.during(() => this.#connections.run(leave, [texts(incarnations)], "harmless"));
+  }
+
+  async secret(offer: string): Promise<string> {
+    const { secret } = this.#statements;
+    const rows = await this.#connections.during(() => this.#connections.run(secret, [offer], "harmless"));
+    return only(rows)[0] as string;
   }
 
   #lead(statement: Statement, values: unknown[]): Promise<Row[]> {

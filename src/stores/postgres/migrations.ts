@@ -77,4 +77,21 @@ const order: Migration = { number: 6, name: "order of reminders", sql: reminderO
 
 const shards: Migration = { number: 7, name: "shards", sql: shardTables };
 
-export const MIGRATIONS: readonly Migration[] = [actors, coordination, reminders, workflows, goingAlong, order, shards];
+/** The secret by which processes on this database prove to each other that they may read it. One row, written once. */
+const clusterSecret: Migration = {
+  number: 8,
+  name: "secret of the cluster",
+  sql: (schema) => `
+    CREATE TABLE ${schema}.cluster_secret (one boolean PRIMARY KEY DEFAULT true CHECK (one), secret text NOT NULL);`,
+};
+
+export const MIGRATIONS: readonly Migration[] = [
+  actors,
+  coordination,
+  reminders,
+  workflows,
+  goingAlong,
+  order,
+  shards,
+  clusterSecret,
+];

@@ -27,6 +27,8 @@ export class CoordinationStatements {
   readonly #countMembers: StatementSync;
   readonly #saveMember: StatementSync;
   readonly #dropMember: StatementSync;
+  readonly #offerSecret: StatementSync;
+  readonly #readSecret: StatementSync;
 
   constructor(db: DatabaseSync) {
     const asArrays = (sql: string): StatementSync => {
@@ -59,6 +61,9 @@ export class CoordinationStatements {
     this.#countMembers = asArrays("SELECT count(*) FROM members");
     this.#saveMember = db.prepare(`INSERT OR REPLACE INTO members (${MEMBER}) VALUES (?, ?, ?, ?, ?, ?)`);
     this.#dropMember = db.prepare("DELETE FROM members WHERE incarnation = ?");
+
+    this.#offerSecret = db.prepare("INSERT OR IGNORE INTO cluster_secret VALUES (1, ?)");
+    this.#readSecret = asArrays("SELECT secret FROM cluster_secret WHERE one = 1");
   }
 
   campaign(candidate: Candidate, dead: readonly string[], now: number): Standing {
@@ -109,6 +114,12 @@ export class CoordinationStatements {
 
   leave(incarnations: readonly string[]): void {
     for (const incarnation of incarnations) this.#dropMember.run(incarnation);
+  }
+
+  secret(offer: string): string {
+    this.#offerSecret.run(offer);
+    const [secret] = this.#readSecret.get() as unknown as [string];
+    return secret;
   }
 
   /** Everything here runs in one write transaction, so what is true now stays true until it ends. */

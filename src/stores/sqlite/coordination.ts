@@ -42,4 +42,8 @@ export class SqliteCoordination implements Coordination {
   async leave(incarnations: readonly string[]): Promise<void> {
     await this.#link.ask({ kind: "leave", incarnations: [...incarnations] });
   }
+
+  async secret(offer: string): Promise<string> {
+    return (await this.#link.ask({ kind: "secret", offer })) as string;
+  }
 }

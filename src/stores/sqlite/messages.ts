@@ -42,6 +42,7 @@ export type CoordinationWrite =
   | { readonly kind: "resign"; readonly incarnation: string }
   | { readonly kind: "note"; readonly term: number; readonly changes: readonly MemberChange[] }
   | { readonly kind: "leave"; readonly incarnations: readonly string[] }
+  | { readonly kind: "secret"; readonly offer: string }
   | ShardHomesWrite;
 
 export type Write = ActorWrite | CoordinationWrite | ReminderChange | WorkflowChange | ShardWrite;
@@ -63,7 +64,7 @@ export type Question =
   | { readonly kind: "close" };
 
 type Kind = Question["kind"];
-const COORDINATION_WRITES: ReadonlySet<Kind> = new Set(["campaign", "resign", "note", "leave", "note-homes"]);
+const COORDINATION_WRITES: ReadonlySet<Kind> = new Set(["campaign", "resign", "note", "leave", "secret", "note-homes"]);
 const OTHER_WRITES: ReadonlySet<Kind> = new Set([
   ...(["take", "commit"] as const),
   ...(["remind", "claim", "settle", "rewrite", "renew", "revive", "forget"] as const),

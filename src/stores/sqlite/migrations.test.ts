@@ -15,12 +15,13 @@ const REMINDER_TABLES = [
 ];
 const WORKFLOW_TABLES = ["kinds", "runs", "tasks", "pages", "inbox", "workers"].map((name) => `workflow_${name}`);
 const SHARD_TABLES = ["shard_rules", "shard_homes", "remembered_actors"];
-const NEWEST = 6;
+const LATER_TABLES = ["cluster_secret"];
+const NEWEST = 7;
 
 /** As if the steps behind this one had never been. */
 function asOf(version: 2 | 3, file: string): DatabaseSync {
   const db = new DatabaseSync(file, { timeout: 30_000 });
-  for (const table of [...SHARD_TABLES, ...WORKFLOW_TABLES]) db.exec(`DROP TABLE ${table}`);
+  for (const table of [...LATER_TABLES, ...SHARD_TABLES, ...WORKFLOW_TABLES]) db.exec(`DROP TABLE ${table}`);
   if (version === 2) for (const table of REMINDER_TABLES) db.exec(`DROP TABLE ${table}`);
   db.exec(`PRAGMA user_version = ${version}`);
   return db;

@@ -205,6 +205,8 @@ const STEPS = [
      namespace TEXT NOT NULL, type TEXT NOT NULL, shard INTEGER NOT NULL, id TEXT NOT NULL,
      PRIMARY KEY (namespace, type, shard, id)
    ) STRICT, WITHOUT ROWID;`,
+  // 7. The secret by which processes on this file prove to each other that they may read it. One row, written once.
+  "CREATE TABLE cluster_secret (one INTEGER PRIMARY KEY CHECK (one = 1), secret TEXT NOT NULL) STRICT;",
 ] as const;
 
 export function migrate(db: DatabaseSync, transactions: Transactions, file: string): void {

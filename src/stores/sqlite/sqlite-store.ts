@@ -1,7 +1,6 @@
 // The store on one SQLite file, as the event loop sees it: it packs a question, the worker thread answers it. Neither a
 // flush to the disk nor the lock of another process ever blocks the event loop.
-import { mkdir } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { resolve } from "node:path";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { ActorKey } from "../../kernel/names.ts";
 import type { Coordination } from "../../ports/coordination.ts";
@@ -11,6 +10,7 @@ import type { Shards } from "../../ports/shards.ts";
 import type { ActorQuery, Commit, CommitOutcome, Store, StoredActor, Taken, TakeRequest } from "../../ports/store.ts";
 import type { Workflows } from "../../ports/workflows.ts";
 import { SqliteCoordination } from "./coordination.ts";
+import { keepToOwner } from "./file-access.ts";
 import {
   type CommitAnswer,
   type FindAnswer,
@@ -49,7 +49,7 @@ export async function openSqliteStore(file: string, options: SqliteOptions = {})
   if (file === "") throw new LimpetError("OPTION_INVALID", "the SQLite file needs a name");
   // An absolute path is never taken for a URI with options in it.
   const location = file === IN_MEMORY ? IN_MEMORY : resolve(file);
-  if (location !== IN_MEMORY) await makeFolder(dirname(location));
+  if (location !== IN_MEMORY) await keepToOwner(location, options.log ?? silentLog);
   const busyTimeoutMs = options.busyTimeoutMs ?? BUSY_TIMEOUT_MS;
   const link = new WorkerLink({
     file: location,
@@ -66,16 +66,6 @@ export async function openSqliteStore(file: string, options: SqliteOptions = {})
     throw error;
   }
   return store;
-}
-
-async function makeFolder(folder: string): Promise<void> {
-  try {
-    await mkdir(folder, { recursive: true });
-  } catch (error) {
-    throw new LimpetError("STORE_UNAVAILABLE", `cannot make the folder ${folder} for the SQLite file (${error})`, {
-      cause: error,
-    });
-  }
 }
 
 export class SqliteStore implements Store {

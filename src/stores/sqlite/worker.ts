@@ -79,6 +79,7 @@ function rowsOf(question: Write, value: unknown): number {
     case "campaign":
     case "resign":
     case "leave":
+    case "secret":
     case "revive":
     case "forget":
     case "settle-rule":
@@ -186,6 +187,8 @@ class Desk {
         return this.#coordination.note(question.term, question.changes);
       case "leave":
         return this.#coordination.leave(question.incarnations);
+      case "secret":
+        return this.#coordination.secret(question.offer);
       case "note-homes": {
         const isCurrent = this.#coordination.isCurrent(question.term);
         if (isCurrent) this.#shards.noteHomes(unpackHomeChanges(question));

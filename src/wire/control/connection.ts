@@ -8,7 +8,7 @@ import {
   type SecureClientSessionOptions,
 } from "node:http2";
 import { LimpetError } from "../../kernel/errors.ts";
-import { type ClusterSecurity, clientTls, connectFailure } from "../cluster-security.ts";
+import { type ClusterSecurity, clientTls, connectFailure, keysOrSecret } from "../cluster-security.ts";
 import { keepAlive } from "./keep-alive.ts";
 import type { ControlLimits } from "./limits.ts";
 
@@ -25,9 +25,9 @@ export class Connection {
   #closed = false;
 
   constructor(address: string, security: ClusterSecurity, limits: ControlLimits) {
-    const tls = clientTls(security);
     this.#address = address;
-    this.#security = security;
+    this.#security = keysOrSecret(security);
+    const tls = clientTls(this.#security);
     this.#limits = limits;
     this.#options = { ...tls, settings: { enablePush: false, maxHeaderListSize: limits.headerBytes } };
     this.authority = new URL(`${tls === undefined ? "http" : "https"}://${address}`).origin;

@@ -15,7 +15,7 @@ import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Counter, Meter } from "../../ports/meter.ts";
-import { type ClusterSecurity, serverTls } from "../cluster-security.ts";
+import { type ClusterSecurity, keysOrSecret, serverTls } from "../cluster-security.ts";
 import { type ListenAt, listenAt } from "../listening.ts";
 import { EXCHANGE, Exchange } from "./exchange.ts";
 import { Exchanges } from "./exchanges.ts";
@@ -75,7 +75,7 @@ class Door {
     this.#refused = (code) =>
       meter.counter("limpet_control_refused_total", "Requests that the control door refused.", { code });
     const options = serverOptions(limits);
-    const tls = serverTls(security);
+    const tls = serverTls(keysOrSecret(security));
     this.#server = tls === undefined ? createServer(options) : createSecureServer({ ...options, ...tls });
     this.#server.maxConnections = limits.streams;
     this.#server

@@ -1,8 +1,10 @@
-// Opens the socket of a link, with TLS when the cluster has a key, and says once that it stands, or why it does not.
+// Opens the socket of a link, with TLS when the cluster has a key and with a proof when the store has a secret, and reports once that it stands,
+// or why it does not.
 import { connect as connectPlain, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { LimpetError } from "../../kernel/errors.ts";
-import { type ClusterSecurity, clientTls, connectFailure } from "../cluster-security.ts";
+import { type ClusterSecurity, clientTls, connectFailure, secretToProve } from "../cluster-security.ts";
+import { proveAsClient } from "./proof.ts";
 
 export interface Connecting {
   readonly socket: Socket;
@@ -20,12 +22,22 @@ export function openSocket(
   const tls = clientTls(security);
   const socket = tls === undefined ? connectPlain(at) : connectTls({ ...tls, ...at });
   const standing = tls === undefined ? "connect" : "secureConnect";
-  const onStanding = (): void => settle(undefined);
-  const onError = (error: Error): void => settle(connectFailure(error, address, security));
-  const onClose = (): void => settle(unreachable(address, "it hung up"));
+  const secret = secretToProve(security);
+  let stopProof: (() => void) | undefined;
+  const onStanding = (): void => {
+    if (secret === undefined) settle(undefined);
+    else
+      stopProof = proveAsClient(socket, secret, (problem) =>
+        settle(problem === undefined ? undefined : unproven(address, problem)),
+      );
+  };
+  const onError = (error: Error): void =>
+    settle(stopProof ? unproven(address, NO_PROOF, error) : connectFailure(error, address, security));
+  const onClose = (): void => settle(stopProof ? unproven(address, NO_PROOF) : unreachable(address, "it hung up"));
   const timer = setTimeout(() => settle(unreachable(address, `no answer within ${timeoutMs} ms`)), timeoutMs).unref();
   const stop = (): void => {
     clearTimeout(timer);
+    stopProof?.();
     socket.off(standing, onStanding).off("error", onError).off("close", onClose);
     // What fails from now on is no news here, and must not be an uncaught error.
     socket.on("error", () => {});
@@ -37,6 +49,13 @@ export function openSocket(
   socket.on(standing, onStanding).on("error", onError).on("close", onClose);
   return { socket, stop };
 }
+
+const NO_PROOF = "hung up instead of proving that it knows the secret of this process's store";
+
+const unproven = (address: string, problem: string, cause?: unknown): LimpetError => {
+  const advice = "is it of another store, or of an earlier release, or does one of the two have a cluster key?";
+  return new LimpetError("UNAUTHENTICATED", `${address} ${problem}; ${advice}`, { cause });
+};
 
 export const unreachable = (address: string, why: string, cause?: unknown): LimpetError =>
   new LimpetError("UNREACHABLE", `${address} cannot be reached: ${why}`, { cause });

@@ -5,11 +5,12 @@ import type { LinkService } from "../../ports/links.ts";
 import type { Log } from "../../ports/log.ts";
 import { type Counter, type Gauge, type Meter, silentMeter } from "../../ports/meter.ts";
 import { ByteBudget } from "../byte-budget.ts";
-import { type ClusterSecurity, serverTls } from "../cluster-security.ts";
+import { type ClusterSecurity, secretToProve, serverTls } from "../cluster-security.ts";
 import { listenAt } from "../listening.ts";
 import { formatAddress } from "./address.ts";
 import { type DoorShares, Inbound } from "./inbound.ts";
 import { LINK_LIMITS, type LinkLimits } from "./limits.ts";
+import { proveAsServer } from "./proof.ts";
 
 export interface LinkDoorSettings {
   readonly host: string;
@@ -76,7 +77,7 @@ class Door implements LinkDoor, DoorShares {
     this.#server.maxConnections = limits.connections;
     this.#server
       .on("connection", (socket: Socket) => this.#opened(socket))
-      .on(tls === undefined ? "connection" : "secureConnection", (socket: Socket) => this.#begin(socket))
+      .on(tls === undefined ? "connection" : "secureConnection", (socket: Socket) => this.#admit(socket))
       .on("drop", (drop) => this.log.warn("link.refused", { peer: String(drop?.remoteAddress), why: "too many" }))
       .on("tlsClientError", (error: NodeJS.ErrnoException, socket: Socket) => this.#strange(error, socket));
   }
@@ -148,6 +149,26 @@ class Door implements LinkDoor, DoorShares {
   #opened(socket: Socket): void {
     this.#sockets.add(socket);
     socket.on("error", () => {}).on("close", () => this.#sockets.delete(socket));
+  }
+
+  #admit(socket: Socket): void {
+    const secret = secretToProve(this.#settings.security);
+    if (secret === undefined) {
+      this.#begin(socket);
+      return;
+    }
+    const timer = setTimeout(() => refuse("it did not prove in time that it knows the secret"), this.limits.helloMs);
+    const stop = proveAsServer(socket, secret, (problem) => {
+      clearTimeout(timer);
+      if (problem === undefined) this.#begin(socket);
+      else refuse(problem);
+    });
+    const refuse = (why: string): void => {
+      stop();
+      this.log.warn("link.refused", { peer: String(socket.remoteAddress), why });
+      socket.destroy();
+    };
+    socket.once("close", () => clearTimeout(timer));
   }
 
   #begin(socket: Socket): void {

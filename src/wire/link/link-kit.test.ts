@@ -12,7 +12,7 @@ import type {
   RemoteCaller,
 } from "../../ports/links.ts";
 import type { Log, LogFields } from "../../ports/log.ts";
-import { NO_SECURITY } from "../cluster-security.ts";
+import { type ClusterSecurity, NO_SECURITY } from "../cluster-security.ts";
 import { type LinkDoor, type LinkDoorNeeds, openLinkDoor } from "./door.ts";
 import { FrameWriter } from "./frame-writer.ts";
 import { writeHello } from "./hello.ts";
@@ -114,7 +114,7 @@ export function ask(links: Links, address: string, args: readonly unknown[] = []
 
 export interface PairOptions {
   readonly limits?: Partial<LinkLimits>;
-  readonly security?: { readonly keys: readonly string[] };
+  readonly security?: ClusterSecurity;
 }
 
 /** A door with a service behind it, and links to call it; closed with the test. */
