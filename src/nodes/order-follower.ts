@@ -29,6 +29,8 @@ export class OrderFollower {
   readonly #settings: FollowerSettings;
   readonly #world: FollowerWorld;
   readonly #lockedAt = new Map<string, number>();
+  /** What is being let go, by type: an order that is sent again for the same round does not begin that again. */
+  readonly #draining = new Map<string, { readonly round: number; readonly stream: ControlStream<HostMessage> }>();
 
   constructor(tables: HostTables, sticky: StickyMember, settings: FollowerSettings, world: FollowerWorld) {
     this.#tables = tables;
@@ -39,6 +41,7 @@ export class OrderFollower {
 
   clear(): void {
     this.#lockedAt.clear();
+    this.#draining.clear();
   }
 
   /** `isCurrent`: the stream on which the order came is still the one there is. */
@@ -79,13 +82,19 @@ export class OrderFollower {
     };
     const still: string[] = [];
     for (const name of types) {
+      const under = this.#draining.get(name);
+      // Its acknowledgement is on its way.
+      if (under?.round === round && under.stream === stream) continue;
       const type = catalog.types.get(name);
       const stays = this.#whoStays(name, type);
       if (type === undefined || ![...type.activations.keys()].some((id) => !stays(id))) {
         still.push(name);
         continue;
       }
+      const drain = { round, stream };
+      this.#draining.set(name, drain);
       void catalog.moveAway(type, stays, moveTimeoutMs).then((actors) => {
+        if (this.#draining.get(name) === drain) this.#draining.delete(name);
         instruments.drained(name, actors, "moved");
         done([name]);
       });

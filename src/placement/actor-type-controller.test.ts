@@ -25,6 +25,8 @@ function show(wish: TypeWish): string {
       return `settled after ${wish.tookMs}`;
     case "late":
       return `late ${wish.incarnations.join("")}`;
+    case "again":
+      return `again ${wish.incarnations.join("")}`;
   }
 }
 
@@ -166,7 +168,7 @@ describe("a round", () => {
     assert.deepEqual(stage.want("abc"), []);
     assert.deepEqual(stage.wait(39), []);
     assert.deepEqual(stage.wait(1), ["begin 2 on 1: abc"]);
-    assert.equal(stage.type.deadline, stage.now + ROUND_MS);
+    assert.equal(stage.type.deadline, stage.now + ROUND_MS / 2);
   });
 
   it("does not begin when a change is taken back in time", () => {
@@ -341,6 +343,7 @@ describe("a round that waits for too long", () => {
     stage.want("abc");
     stage.ack("b", "update");
     stage.now += ROUND_MS - 1;
+    stage.tick();
     assert.deepEqual(stage.tick(), []);
     stage.now += 1;
     assert.equal(stage.type.deadline, stage.now);
@@ -355,9 +358,28 @@ describe("a round that waits for too long", () => {
     stage.want("a");
     stage.now += ROUND_MS - 1;
     stage.ack("a", "update");
-    assert.equal(stage.type.deadline, stage.now + ROUND_MS);
+    assert.equal(stage.type.deadline, stage.now + ROUND_MS / 2);
     stage.now += ROUND_MS;
     assert.deepEqual(stage.tick(), ["late a"]);
+  });
+
+  it("a host that does not acknowledge is sent the order again, once in each half of a round, before it is late", () => {
+    const stage = new Stage().open();
+    stage.want("ab");
+    stage.ack("b", "update");
+    stage.now += ROUND_MS / 2 - 1;
+    assert.deepEqual(stage.tick(), []);
+    stage.now += 1;
+    assert.equal(stage.type.deadline, stage.now);
+    assert.deepEqual(stage.tick(), ["again a"]);
+    assert.deepEqual(stage.tick(), []);
+    assert.equal(stage.type.deadline, stage.now + ROUND_MS / 2);
+    stage.ack("a", "update");
+    stage.ack("a", "unlock");
+    stage.now += ROUND_MS / 2;
+    assert.deepEqual(stage.tick(), ["again b"]);
+    stage.now += ROUND_MS / 2;
+    assert.deepEqual(stage.tick(), ["late b"]);
   });
 
   it("goes on with a word that comes late after all", () => {

@@ -22,6 +22,8 @@ export type TypeWish =
   | { readonly kind: "begin"; readonly table: TypeTable; readonly reason: ChangeReason }
   | { readonly kind: "unlock"; readonly round: number }
   | { readonly kind: "settled"; readonly tookMs: number }
+  /** These have not acknowledged for half of the time they have: they are sent the same orders again. */
+  | { readonly kind: "again"; readonly incarnations: readonly string[] }
   /** These let the round wait for too long. */
   | { readonly kind: "late"; readonly incarnations: readonly string[] };
 
@@ -36,6 +38,8 @@ interface Round {
   waiting: Set<string>;
   /** When those who are still waited for have let it wait too long. */
   lateAt: number;
+  /** When those are sent the orders of this phase once more. */
+  againAt: number;
 }
 
 export interface TypeSettings {
@@ -91,7 +95,8 @@ export class ActorTypeController {
 
   /** When `tick` has something to do; endless when never. */
   get deadline(): number {
-    const late = this.#round?.lateAt ?? Number.POSITIVE_INFINITY;
+    const { lateAt = Number.POSITIVE_INFINITY, againAt = Number.POSITIVE_INFINITY } = this.#round ?? {};
+    const late = Math.min(lateAt, againAt);
     const due = this.#round === undefined && !this.#closed && this.#dirtySince !== undefined;
     return due ? Math.min(late, this.#dirtySince! + this.#settings.coalesceMs) : late;
   }
@@ -161,7 +166,7 @@ export class ActorTypeController {
       members,
       phase: "updating",
       waiting: new Set(members),
-      lateAt: now + this.#settings.roundTimeoutMs,
+      ...this.#limits(now),
     };
     return [{ kind: "begin", table, reason: this.#reason }, ...this.#advance(now)];
   }
@@ -189,7 +194,7 @@ export class ActorTypeController {
       const hosts = round.table.hosts.map(({ incarnation }) => incarnation);
       this.#holders = new Set(hosts.filter((incarnation) => round.members.has(incarnation)));
       round.waiting = new Set(round.members);
-      round.lateAt = now + this.#settings.roundTimeoutMs;
+      Object.assign(round, this.#limits(now));
       return [{ kind: "unlock", round: round.number }, ...this.#advance(now)];
     }
     this.#finished = round.table;
@@ -198,10 +203,21 @@ export class ActorTypeController {
     return [{ kind: "settled", tookMs: now - round.startedAt }];
   }
 
+  #limits(now: number): Pick<Round, "lateAt" | "againAt"> {
+    const { roundTimeoutMs } = this.#settings;
+    return { lateAt: now + roundTimeoutMs, againAt: now + roundTimeoutMs / 2 };
+  }
+
   tick(now: number): TypeWish[] {
     const round = this.#round;
-    if (round === undefined || now < round.lateAt) return [];
+    if (round === undefined) return [];
+    if (now < round.lateAt) {
+      if (now < round.againAt) return [];
+      round.againAt = Number.POSITIVE_INFINITY;
+      return [{ kind: "again", incarnations: [...round.waiting] }];
+    }
     // They are told once; from then on their leases decide.
+    round.againAt = Number.POSITIVE_INFINITY;
     round.lateAt = Number.POSITIVE_INFINITY;
     return [{ kind: "late", incarnations: [...round.waiting] }];
   }

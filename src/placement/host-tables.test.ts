@@ -330,6 +330,19 @@ describe("a round on a host", () => {
     assert.equal(stage.tables.route("cart", "x"), WAIT);
   });
 
+  it("an order that is sent again on the same stream is acknowledged again, and does not lock what is unlocked", () => {
+    const stage = new Stage();
+    stage.snapshot([tableOf("cart", v(1), [A, B])]);
+    const table = tableOf("cart", v(2), [A, B, C], v(1));
+    stage.begin(5, table);
+    assert.deepEqual(without(stage.begin(5, table)).at(-1), { kind: "drain", round: 5, types: ["cart"] });
+    assert.deepEqual(stage.routes([stays, moves]), [HERE, C]);
+    stage.unlock(5, "cart");
+    stage.begin(5, table);
+    assert.equal(stage.tables.view("cart").locked, false);
+    assert.deepEqual(acks(stage.unlock(5, "cart")), ["unlock 5 cart"]);
+  });
+
   it("heard again on a new stream is acknowledged again and changes nothing", () => {
     const stage = new Stage();
     stage.snapshot([tableOf("cart", v(1), [A, B])]);

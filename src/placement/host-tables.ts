@@ -130,7 +130,11 @@ export class HostTables {
   #lock({ round, types }: PlacementOrder): TablesEffect[] {
     // A snapshot holds finished tables only: there is nothing to wait for.
     if (round === 0) return [];
-    const current = types.filter((type) => round >= this.#state(type).round);
+    // A LOCK of the round that was unlocked here last is an order that was sent twice: nothing would unlock it again.
+    const current = types.filter((type) => {
+      const state = this.#state(type);
+      return round > state.round || (round === state.round && state.locked);
+    });
     for (const type of current) {
       const state = this.#state(type);
       state.locked = true;

@@ -363,8 +363,9 @@ describe("a silent host", () => {
     stage.wait();
     stage.ack([1, 3], "update", 3, "cart");
     stage.renew(1, 2, 3);
-    stage.now += ROUND_MS - 1;
-    assert.deepEqual(stage.wait(0), []);
+    // Before it loses its stream it is sent the orders again, and nobody else is.
+    assert.deepEqual(stage.wait(ROUND_MS / 2), ["lock 3 cart → 2", "update 3 cart 3/2 {abc} → 2"]);
+    assert.deepEqual(stage.wait(ROUND_MS / 2 - 1), []);
     assert.deepEqual(stage.wait(1), ["b evicted", "close 2 NOT_READY"]);
     assert.deepEqual(stage.renew(2), []);
     assert.deepEqual(stage.renew(1, 3), ["renewed 5 → 1", "renewed 5 → 3"]);
@@ -376,6 +377,16 @@ describe("a silent host", () => {
       "lock 4 cart → 1,3",
       "update 4 cart 4/3 {ac} → 1,3",
     ]);
+  });
+
+  it("a host that does not acknowledge UNLOCK is sent UNLOCK again, of all types at once", () => {
+    const stage = Stage.settled("ab", "cart", "room");
+    stage.types(1);
+    stage.wait();
+    stage.ack([1, 2], "update", 3, "cart", "room");
+    stage.ack([1], "unlock", 3, "cart", "room");
+    assert.deepEqual(stage.wait(ROUND_MS / 2), ["unlock 3 cart room → 2"]);
+    assert.deepEqual(stage.ack([2], "unlock", 3, "cart", "room"), ["settled cart", "drop a", "settled room"]);
   });
 
   it("that was evicted is told to start over, and the round goes on when it has", () => {
@@ -876,7 +887,7 @@ describe("the next deadline", () => {
     const stage = new Stage();
     assert.equal(stage.room.deadline, Number.POSITIVE_INFINITY);
     stage.hello(1, "a", ["cart"]);
-    assert.equal(stage.room.deadline, ROUND_MS);
+    assert.equal(stage.room.deadline, ROUND_MS / 2);
     stage.follow([1], 1, "cart");
     assert.equal(stage.room.deadline, LEASE_MS);
     stage.hello(2, "b", ["cart"]);

@@ -288,9 +288,7 @@ export class NamespaceController {
     const effects: Effect[] = [];
     this.sticky.tick(now);
     for (const host of this.#connections.expired(now)) this.#remove(host, "lost", "its lease is over", now, effects);
-    for (const controller of this.#rounds.all) {
-      for (const wish of controller.tick(now)) if (wish.kind === "late") this.#evict(wish.incarnations, now, effects);
-    }
+    this.#rounds.tick(now, (incarnations) => this.#evict(incarnations, now, effects), effects);
     return this.#finish(effects, now);
   }
 

@@ -157,6 +157,36 @@ export class TypeRounds {
     for (const { type, wish } of wishes) if (wish.kind === "settled") this.#world.settled(type, wish.tookMs, effects);
   }
 
+  /**
+   * Time has passed. Hosts that have not acknowledged are sent the same orders once more; `late` gets those that have let a round wait for
+   * too long. A host without a stream hears of the round on its next one.
+   */
+  tick(now: number, late: (incarnations: readonly string[]) => void, effects: Effect[]): void {
+    const again = new Map<string, ActorTypeController[]>();
+    for (const controller of this.#types.values()) {
+      for (const wish of controller.tick(now)) {
+        if (wish.kind === "late") late(wish.incarnations);
+        if (wish.kind !== "again") continue;
+        for (const host of wish.incarnations) again.set(host, [...(again.get(host) ?? []), controller]);
+      }
+    }
+    for (const [incarnation, controllers] of again) {
+      const stream = this.#world.connections.host(incarnation)?.stream;
+      if (stream !== undefined) this.#repeat(stream, controllers, effects);
+    }
+  }
+
+  #repeat(stream: number, controllers: readonly ActorTypeController[], effects: Effect[]): void {
+    const send = (message: SchedulerMessage): void => void effects.push({ kind: "send", streams: [stream], message });
+    for (const [number, { tables, unlocked }] of underWay(controllers, () => true)) {
+      const updating = tables.filter(({ type }) => !unlocked.includes(type));
+      const types = updating.map(({ type }) => type);
+      if (types.length > 0) send(this.#order("lock", number, types, []));
+      if (types.length > 0) send(this.#order("update", number, types, updating));
+      if (unlocked.length > 0) send(this.#order("unlock", number, unlocked, []));
+    }
+  }
+
   // ——— What a stream hears first.
 
   /**
@@ -176,7 +206,7 @@ export class TypeRounds {
     send(this.#order("lock", 0, [], []));
     send(this.#order("update", 0, undecided, tables));
     send(this.#order("unlock", 0, [], []));
-    for (const [number, { tables, unlocked }] of this.#underWay(isMeant)) {
+    for (const [number, { tables, unlocked }] of underWay(this.#types.values(), isMeant)) {
       const types = tables.map(({ type }) => type);
       send(this.#order("lock", number, types, []));
       send(this.#order("update", number, types, tables));
@@ -184,21 +214,25 @@ export class TypeRounds {
     }
   }
 
-  #underWay(isMeant: (table: TypeTable) => boolean): Map<number, { tables: TypeTable[]; unlocked: string[] }> {
-    const rounds = new Map<number, { tables: TypeTable[]; unlocked: string[] }>();
-    for (const controller of this.#types.values()) {
-      const underWay = controller.catchUp();
-      if (underWay === undefined || !isMeant(underWay.table)) continue;
-      const round = rounds.get(underWay.round) ?? { tables: [], unlocked: [] };
-      round.tables.push(underWay.table);
-      if (underWay.unlocked) round.unlocked.push(controller.type);
-      rounds.set(underWay.round, round);
-    }
-    return rounds;
-  }
-
   #order(operation: Operation, round: number, types: readonly string[], tables: readonly TypeTable[]): PlacementOrder {
     const { namespace, term, replicationFactor } = this.#settings;
     return { kind: "order", operation, namespace, term, round, types, tables, replicationFactor };
   }
+}
+
+/** Rounds of these types that are not over, by number, and which of their types are unlocked. */
+function underWay(
+  controllers: Iterable<ActorTypeController>,
+  isMeant: (table: TypeTable) => boolean,
+): Map<number, { tables: TypeTable[]; unlocked: string[] }> {
+  const rounds = new Map<number, { tables: TypeTable[]; unlocked: string[] }>();
+  for (const controller of controllers) {
+    const current = controller.catchUp();
+    if (current === undefined || !isMeant(current.table)) continue;
+    const round = rounds.get(current.round) ?? { tables: [], unlocked: [] };
+    round.tables.push(current.table);
+    if (current.unlocked) round.unlocked.push(controller.type);
+    rounds.set(current.round, round);
+  }
+  return rounds;
 }
