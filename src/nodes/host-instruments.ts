@@ -1,5 +1,5 @@
 // What a host counts of its part in the cluster, by namespace and type.
-import type { Operation } from "../placement/messages.ts";
+import type { ChangeReason, Operation } from "../placement/messages.ts";
 import type { CacheFigures } from "../placement/sticky-holdings.ts";
 import type { Counter, Meter } from "../ports/meter.ts";
 
@@ -40,15 +40,19 @@ export class HostInstruments {
       .observe(seconds);
   }
 
+  /** Actors moved away because of one update. `reason`: why its table was made; a leader of the release before does not say. */
+  halted(type: string, actors: number, reason: ChangeReason | undefined): void {
+    const labels = { ...this.#labels(type), reason: reason ?? "unknown" };
+    this.#meter.counter("limpet_host_halts_total", "Updates after which actors had to move.", labels).add(1);
+    this.#meter
+      .histogram("limpet_host_halted_actors", "Actors that moved away at one update.", COUNTS, labels)
+      .observe(actors);
+    this.drained(type, actors, "moved");
+  }
+
   /** `reason`: why actors had to go. */
   drained(type: string, actors: number, reason: "moved" | "lease" | "released"): void {
     const labels = this.#labels(type);
-    if (reason === "moved") {
-      this.#meter.counter("limpet_host_halts_total", "Updates after which actors had to move.", labels).add(1);
-      this.#meter
-        .histogram("limpet_host_halted_actors", "Actors that moved away at one update.", COUNTS, labels)
-        .observe(actors);
-    }
     this.#meter
       .counter("limpet_host_drained_actors_total", "Actors let go because of the cluster.", { ...labels, reason })
       .add(actors);

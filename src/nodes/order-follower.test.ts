@@ -58,6 +58,26 @@ function setting() {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
+describe("an update", () => {
+  it("the number of actors that an update has moved away is counted with the reason of the update", async () => {
+    for (const [reason, label] of [
+      ["join", "join"],
+      [undefined, "unknown"],
+    ] as const) {
+      const { order, table, letGo, meter } = setting();
+      order("lock", 7);
+      order("update", 7, [table(2, [THERE], { reason })]);
+      letGo[0]!();
+      await turn();
+      const lines = meter.render().split("\n");
+      const labels = `{namespace="n",reason="${label}",type="Cart"}`;
+      assert.ok(lines.includes(`limpet_host_halted_actors_sum${labels} 1`), lines.join("\n"));
+      assert.ok(lines.includes(`limpet_host_halts_total${labels} 1`));
+      assert.ok(lines.includes('limpet_host_drained_actors_total{namespace="n",reason="moved",type="Cart"} 1'));
+    }
+  });
+});
+
 describe("an order that is sent again", () => {
   it("actors that are being let go are not let go twice, and the order is acknowledged when they are gone", async () => {
     const { order, table, letGo, sent } = setting();

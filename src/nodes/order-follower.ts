@@ -54,7 +54,7 @@ export class OrderFollower {
       if (effect.kind === "applied") this.#count(effect, before, took / Math.max(order.tables.length, 1));
       else if (effect.kind === "ack") stream.send(effect.message);
       else if (effect.kind === "changed") changed(effect.types);
-      else this.#drain(effect.round, effect.types, stream, isCurrent);
+      else this.#drain(effect, order, stream, isCurrent);
     }
     for (const { type, version } of order.tables) instruments.version(type, version.number);
   }
@@ -68,8 +68,14 @@ export class OrderFollower {
   }
 
   /** Types of which nothing moves are confirmed at once and together, the others each when they are done. */
-  #drain(round: number, types: readonly string[], stream: ControlStream<HostMessage>, isCurrent: () => boolean): void {
+  #drain(
+    { round, types }: Extract<TablesEffect, { kind: "drain" }>,
+    order: PlacementOrder,
+    stream: ControlStream<HostMessage>,
+    isCurrent: () => boolean,
+  ): void {
     const { catalog, instruments } = this.#world;
+    const reasons = new Map(order.tables.map(({ type, reason }) => [type, reason]));
     const { moveTimeoutMs } = this.#settings;
     const done = (drained: readonly string[]): void => {
       // A new stream gets the order again, and confirms it itself.
@@ -95,7 +101,7 @@ export class OrderFollower {
       this.#draining.set(name, drain);
       void catalog.moveAway(type, stays, moveTimeoutMs).then((actors) => {
         if (this.#draining.get(name) === drain) this.#draining.delete(name);
-        instruments.drained(name, actors, "moved");
+        instruments.halted(name, actors, reasons.get(name));
         done([name]);
       });
     }

@@ -1,6 +1,5 @@
 // What a leading scheduler counts, by namespace and type.
-import type { ChangeReason } from "../placement/actor-type-controller.ts";
-import type { Operation } from "../placement/messages.ts";
+import type { ChangeReason, Operation } from "../placement/messages.ts";
 import type { StickyEvent } from "../placement/sticky-desk.ts";
 import type { Labels, Meter } from "../ports/meter.ts";
 import type { AdviceFault } from "../sharding/advice.ts";

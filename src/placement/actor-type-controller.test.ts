@@ -1,8 +1,8 @@
 // One type on the leader: when a round begins, whom it waits for, and what it may be compared with.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { ActorTypeController, type ChangeReason, type TypeWish } from "./actor-type-controller.ts";
-import type { Operation, TableHost } from "./messages.ts";
+import { ActorTypeController, type TypeWish } from "./actor-type-controller.ts";
+import type { ChangeReason, Operation, TableHost } from "./messages.ts";
 import type { TableVersion } from "./versions.ts";
 
 const COALESCE_MS = 100;

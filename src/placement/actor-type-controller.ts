@@ -12,10 +12,8 @@
 // leaves for good (`gone`) is not waited for either; who is merely silent is, until its lease is over. Changes that come
 // during a round wait for its end and become one round. Pure.
 import { invariant } from "../kernel/errors.ts";
-import type { Operation, TableHost, TypeTable } from "./messages.ts";
+import type { ChangeReason, Operation, TableHost, TypeTable } from "./messages.ts";
 import type { TableVersion } from "./versions.ts";
-
-export type ChangeReason = "join" | "leave" | "lost" | "types" | "evicted" | "takeover";
 
 /** What it wants done; the namespace gathers the wishes of all types into orders. */
 export type TypeWish =
@@ -157,6 +155,7 @@ export class ActorTypeController {
       sticky: this.sticky,
       ...(this.shards === undefined ? {} : { shards: this.shards }),
       ...(this.ownShards ? { ownShards: true } : {}),
+      reason: this.#reason,
     };
     const members = new Set([...this.#holders, ...this.#wanted.keys()]);
     this.#round = {

@@ -34,6 +34,10 @@ export interface TableHost {
 export const OPERATIONS = ["lock", "update", "unlock"] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
+/** Why a table was made anew: hosts joined, left, were lost, changed their types, did not follow orders, or a new leader began. */
+export const CHANGE_REASONS = ["join", "leave", "lost", "types", "evicted", "takeover"] as const;
+export type ChangeReason = (typeof CHANGE_REASONS)[number];
+
 export interface TypeTable {
   readonly type: string;
   readonly version: TableVersion;
@@ -47,6 +51,8 @@ export interface TypeTable {
   readonly shards?: number | undefined;
   /** Only who has the class can say which shard an actor is in. */
   readonly ownShards?: boolean | undefined;
+  /** For figures. A leader of the release before does not send it. */
+  readonly reason?: ChangeReason | undefined;
 }
 
 /** For each sticky type of a host. */

@@ -5,9 +5,16 @@
 // A driver feeds it inputs with the time and performs the effects it returns, in their order. Pure.
 import { LIMITS } from "../kernel/limits.ts";
 import type { ShardedRule } from "../kernel/sharded-rule.ts";
-import type { ActorTypeController, ChangeReason } from "./actor-type-controller.ts";
+import type { ActorTypeController } from "./actor-type-controller.ts";
 import { type Admission, ConnectionController, type HostRecord, type KnownMember } from "./connection-controller.ts";
-import { type Hello, type HostMessage, NOWHERE, type StickyRules, type TypeTable } from "./messages.ts";
+import {
+  type ChangeReason,
+  type Hello,
+  type HostMessage,
+  NOWHERE,
+  type StickyRules,
+  type TypeTable,
+} from "./messages.ts";
 import { StickyDesk, type StickyEffect } from "./sticky-desk.ts";
 import { type RoundSettings, TypeRounds } from "./type-rounds.ts";
 

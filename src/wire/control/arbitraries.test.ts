@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { LIMITS } from "../../kernel/limits.ts";
 import { nameProblem } from "../../kernel/names.ts";
 import {
+  CHANGE_REASONS,
   type Hello,
   type HostMessage,
   OPERATIONS,
@@ -73,7 +74,7 @@ const table: fc.Arbitrary<TypeTable> = perhaps(
       .uniqueArray(tableHost, { selector: (one) => one.address, maxLength: 5 })
       .map((hosts) => hosts.toSorted((a, b) => byText(a.address, b.address))),
   }),
-  fc.constant({ sticky: true }),
+  fc.oneof(fc.constant({ sticky: true }), record({ reason: fc.constantFrom(...CHANGE_REASONS) })),
 );
 
 export const order: fc.Arbitrary<PlacementOrder> = record({

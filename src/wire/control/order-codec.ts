@@ -4,6 +4,7 @@
 import { create } from "@bufbuild/protobuf";
 import { LIMITS } from "../../kernel/limits.ts";
 import {
+  CHANGE_REASONS,
   OPERATIONS,
   type Operation,
   type PlacementOrder,
@@ -75,7 +76,7 @@ function writePart(order: PlacementOrder, tables: readonly Entry[], more: boolea
 }
 
 function writeTable({
-  table: { version, base, hosts, sticky = false, shards = 0, ownShards = false },
+  table: { version, base, hosts, sticky = false, shards = 0, ownShards = false, reason },
   like,
 }: Entry): proto.PlacementTable {
   return create(proto.PlacementTableSchema, {
@@ -86,6 +87,7 @@ function writeTable({
     sticky,
     shards,
     ownShards,
+    reason: reason ?? "",
   });
 }
 
@@ -133,7 +135,7 @@ function haveSame(some: readonly TableHost[], others: readonly TableHost[]): boo
 
 /** With what protobuf puts around, and never too low. */
 function tableBytes({ type, hosts }: TypeTable, like: string): number {
-  let bytes = 2 * Buffer.byteLength(type) + Buffer.byteLength(like) + 80;
+  let bytes = 2 * Buffer.byteLength(type) + Buffer.byteLength(like) + 100;
   if (like !== "") return bytes;
   for (const { address, name, incarnation } of hosts) {
     bytes += 2 * Buffer.byteLength(address) + Buffer.byteLength(name) + Buffer.byteLength(incarnation) + 40;
@@ -222,6 +224,8 @@ function readTable(
   versions: Record<string, bigint>,
 ): TypeTable {
   readWord(type, "actor type");
+  // A later release may know others. It becomes a label of a metric, so it is one of few.
+  const reason = CHANGE_REASONS.find((known) => known === table.reason);
   if (!Object.hasOwn(versions, type)) refuse(`the table of ${type} comes without its version`);
   return {
     type,
@@ -231,6 +235,7 @@ function readTable(
     ...(table.sticky ? { sticky: true } : {}),
     ...(table.shards > 0 ? { shards: table.shards } : {}),
     ...(table.ownShards ? { ownShards: true } : {}),
+    ...(reason === undefined ? {} : { reason }),
   };
 }
 

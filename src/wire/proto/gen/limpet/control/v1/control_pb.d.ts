@@ -1435,6 +1435,13 @@ export declare type PlacementTable = Message<"limpet.control.v1.PlacementTable">
    * @generated from field: bool own_shards = 7;
    */
   ownShards: boolean;
+
+  /**
+   * Why it was made, for figures: join, leave, lost, types, evicted or takeover. Empty when that is not known.
+   *
+   * @generated from field: string reason = 8;
+   */
+  reason: string;
 };
 
 /**
