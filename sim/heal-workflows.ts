@@ -2,6 +2,7 @@
 import { OPTIONS } from "../src/config/options.ts";
 import { type Duration, parseDuration } from "../src/kernel/durations.ts";
 import type { StoredRun } from "../src/ports/workflows.ts";
+import { isParkedByLosses } from "../src/workflows/lost-attempts.ts";
 import { runsOf, type SeenRun } from "./checkers/workflow-runs.ts";
 import { doDeed } from "./deeds.ts";
 import type { Plan } from "./plan.ts";
@@ -22,6 +23,7 @@ export async function demandWorkflows(stage: Stage, until: Until): Promise<void>
   const deadline = stage.now + boundOf(stage.plan) + stage.boundMs;
   let open = await openRuns(stage);
   for (let round = 0; open.length > 0 && stage.now < deadline; round++) {
+    await wakeParked(stage, open);
     ring(stage, open, round);
     await until(stage.now + LOOK_MS);
     open = await openRuns(stage);
@@ -80,6 +82,14 @@ async function openRuns(stage: Stage): Promise<StoredRun[]> {
     ),
   );
   return pages.flat();
+}
+
+/** An operator hands on each run that was parked because its processes died too often. */
+async function wakeParked(stage: Stage, open: readonly StoredRun[]): Promise<void> {
+  const { workflows } = stage.world.database.truth;
+  for (const { namespace, workflowId, task } of open) {
+    if (isParkedByLosses(task?.problem)) await workflows.wake({ namespace, workflowId }, true);
+  }
 }
 
 /** Whoever waits for a signal without end hears one in every round. */

@@ -239,6 +239,7 @@ describe("the rule of one decision per task", () => {
       last: 1,
       taken: 0,
       arrived: 0,
+      lost: 0,
     };
     const request = { lease: { token: "u", worker: "w2", leaseMs: 1 } } as TaskClaim;
     const claims = { now: 0, next: undefined, tasks: [{ ...task, mode: "cold_replay" } as const] };

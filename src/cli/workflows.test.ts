@@ -11,7 +11,7 @@ const NOW = Date.UTC(2030, 0, 1, 12);
 const MINUTE = 60_000;
 
 const task = (more: Partial<StoredTask> = {}): StoredTask => ({
-  ...{ state: "idle", attempt: 0, problem: undefined, at: undefined, worker: undefined, mode: undefined },
+  ...{ state: "idle", attempt: 0, lost: 0, problem: undefined, at: undefined, worker: undefined, mode: undefined },
   ...{ claimedAt: undefined, arrived: 2, taken: 2, ...more },
 });
 

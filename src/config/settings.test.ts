@@ -88,6 +88,7 @@ test("with nothing set, the defaults hold", () => {
     workerCacheMegabytes: 256,
     workerHistoryEvents: 50_000,
     workerHistoryMegabytes: 50,
+    workerMaxLostAttempts: 3,
   });
   assert.ok(Object.values(origins).every((origin) => origin.source === "default"));
   assert.equal(file, undefined);
@@ -156,6 +157,7 @@ test("every setting can come from every source", () => {
       cacheMegabytes: 5,
       historyEvents: 60,
       historyMegabytes: 7,
+      maxLostAttempts: 9,
     },
   };
   const file = yaml(
@@ -167,7 +169,7 @@ test("every setting can come from every source", () => {
       "  failover: fast }\n" +
       "reminders: { pollInterval: 1s, fetchAhead: 2s, batchSize: 7, lease: 9s, concurrency: 8, direct: no }\n" +
       "worker: { queue: q, build: b, compatibleBuilds: [a], pinning: definition, concurrency: 3, lease: 8s, httpLease: 7s, httpActivityLease: 6s, pollInterval: 2s, sticky: no, stickyTtl: 1m, cacheRuns: 4,\n" +
-      "  cacheMegabytes: 5, historyEvents: 60, historyMegabytes: 7 }\n",
+      "  cacheMegabytes: 5, historyEvents: 60, historyMegabytes: 7, maxLostAttempts: 9 }\n",
   );
   const env = {
     LIMPET_NAMESPACE: "n",
@@ -222,6 +224,7 @@ test("every setting can come from every source", () => {
     LIMPET_WORKER_CACHE_MEGABYTES: "5",
     LIMPET_WORKER_HISTORY_EVENTS: "60",
     LIMPET_WORKER_HISTORY_MEGABYTES: "7",
+    LIMPET_WORKER_MAX_LOST_ATTEMPTS: "9",
   };
   const flags = {
     namespace: "n",
@@ -276,6 +279,7 @@ test("every setting can come from every source", () => {
     "worker-cache-megabytes": "5",
     "worker-history-events": "60",
     "worker-history-megabytes": "7",
+    "worker-max-lost-attempts": "9",
   };
   const wanted = {
     namespace: "n",
@@ -330,6 +334,7 @@ test("every setting can come from every source", () => {
     workerCacheMegabytes: 5,
     workerHistoryEvents: 60,
     workerHistoryMegabytes: 7,
+    workerMaxLostAttempts: 9,
   };
   for (const [source, sources] of Object.entries({
     code: { code },

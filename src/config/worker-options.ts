@@ -27,6 +27,7 @@ export interface WorkerValues {
   readonly workerCacheMegabytes: number;
   readonly workerHistoryEvents: number;
   readonly workerHistoryMegabytes: number;
+  readonly workerMaxLostAttempts: number;
 }
 
 /** What may be set in code under `worker`. */
@@ -60,6 +61,8 @@ export interface WorkerSettings {
   /** How long the history of a run may get before it is parked. */
   readonly historyEvents?: number | undefined;
   readonly historyMegabytes?: number | undefined;
+  /** Attempts in a row that may end with their process before a run is parked. */
+  readonly maxLostAttempts?: number | undefined;
 }
 
 export const WORKER_OPTIONS = {
@@ -248,5 +251,18 @@ export const WORKER_OPTIONS = {
     breaks: "Too low: workflows that are well are parked. Too high: a replay takes that much memory.",
     min: 1,
     max: 10_000,
+  },
+  workerMaxLostAttempts: {
+    kind: "whole number",
+    default: 3,
+    path: "worker.maxLostAttempts",
+    env: "LIMPET_WORKER_MAX_LOST_ATTEMPTS",
+    flag: "worker-max-lost-attempts",
+    placeholder: "number",
+    help: "Attempts in a row at a task of a workflow that may end with the death of their process, or with a lease that ran out. Then the run is parked until somebody wakes it.",
+    breaks:
+      "Too low: a few crashes or a slow process park runs that are well. Too high: a run that ends its process ends so many of them.",
+    min: 1,
+    max: 1_000_000,
   },
 } as const satisfies Record<keyof WorkerValues, Option>;

@@ -60,6 +60,7 @@ export const CATALOGUE = {
   WORKFLOW_DIVERGED: { retry: "never", status: 500 },
   WORKFLOW_MISUSED: { retry: "never", status: 500 },
   WORKFLOW_TOO_LARGE: { retry: "never", status: 413 },
+  WORKFLOW_ATTEMPTS_LOST: { retry: "never", status: 500 },
   ACTIVITY_UNKNOWN: { retry: "never", status: 404 },
   ACTIVITY_FAILED: { retry: "never", status: 500 },
   ACTIVITY_TIMED_OUT: { retry: "never", status: 504 },

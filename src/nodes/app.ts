@@ -236,6 +236,7 @@ function workflowSettings(settings: Settings, random: Random): WorkflowSettings 
     cacheRuns: settings.workerCacheRuns,
     cacheBytes: settings.workerCacheMegabytes * 1024 * 1024,
     historyLimit: { events: settings.workerHistoryEvents, bytes: settings.workerHistoryMegabytes * 1024 * 1024 },
+    maxLostAttempts: settings.workerMaxLostAttempts,
     isSticky: settings.workerSticky,
     stickyMs: settings.workerStickyTtl,
     drainMs: settings.drainTimeout * DRAIN_FIRST,

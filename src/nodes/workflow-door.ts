@@ -212,7 +212,7 @@ export class StoredWorkflows implements WorkflowDoor {
   async wake(name: RunName): Promise<void> {
     const { namespace, store, woken } = this.#behind;
     const { workflowId, runId, status } = await this.#find(name);
-    if (status !== "running" || !(await store.wake({ namespace, workflowId }))) {
+    if (status !== "running" || !(await store.wake({ namespace, workflowId }, true))) {
       throw closed(workflowId, (await this.#find({ workflowId, runId })).status);
     }
     woken();

@@ -172,6 +172,8 @@ export interface ClaimedTask extends WorkflowKey {
   readonly token: string;
   /** How often it was claimed since it last came to an end: 1 the first time. */
   readonly attempt: number;
+  /** Attempts among them that ended with their lease: their process died, or was too slow. */
+  readonly lost: number;
   readonly mode: ReplayMode;
   /** What its run is bound to, by now. */
   readonly bound: string | undefined;
@@ -248,6 +250,8 @@ export interface StoredRun extends WorkflowKey {
 export interface StoredTask {
   readonly state: "idle" | "ready" | "leased";
   readonly attempt: number;
+  /** Attempts among them that are known to have been lost. */
+  readonly lost: number;
   readonly problem: string | undefined;
   /** Ready: from when on. Leased: until when. */
   readonly at: number | undefined;
@@ -311,13 +315,16 @@ export interface Workflows {
   append(batch: readonly Append[]): Promise<AppendOutcome[]>;
   /** One that is over already stays as it is: false. */
   close(closing: Closing): Promise<boolean>;
+  /** A task whose lease has run out has lost an attempt. It is counted in the step that hands the task out again. */
   claim(request: TaskClaim): Promise<TaskClaims>;
   /** Longer leases. Gives those that are not held by that token any more. */
   renew(tasks: readonly { readonly ref: number; readonly token: string }[], leaseMs: number): Promise<number[]>;
   /** Whether each counted. */
   giveBack(batch: readonly TaskReturn[]): Promise<boolean[]>;
-  /** Ready now, whatever its task waits for; false: there is no open run. */
-  wake(key: WorkflowKey): Promise<boolean>;
+  /**
+   * Ready now, whatever its task waits for; false: there is no open run. `forgives`: attempts that were lost before do not count any more.
+   */
+  wake(key: WorkflowKey, forgives?: boolean): Promise<boolean>;
   /** At most so many bytes, but one page at least. */
   history(ref: number, after: number, bytes: number): Promise<RunPages>;
   inbox(ref: number, after: number, limit: number): Promise<StoredArrival[]>;
@@ -337,9 +344,10 @@ export interface Workflows {
   forgetWorker(namespace: string, worker: string): Promise<boolean>;
   /**
    * Whatever that worker had is anybody's: tasks that are leased to it are ready at once, at the attempt they are at, as if their leases
-   * had run out; and its affinity is over. How many were leased. It looks at all open runs, in small steps.
+   * had run out; and its affinity is over. How many were leased. It looks at all open runs, in small steps. `isDead`: its process ended
+   * without giving them back, so each of them has lost an attempt.
    */
-  releaseWorker(namespace: string, worker: string): Promise<number>;
+  releaseWorker(namespace: string, worker: string, isDead: boolean): Promise<number>;
   workers(namespace: string): Promise<StoredWorker[]>;
   stickiness(namespace: string): Promise<StickyCounts>;
   /** Removes runs that ended before this moment, at most so many; how many it were. */

@@ -10,6 +10,7 @@ import { workflowContinuingContract } from "./contract/workflows-continuing.cont
 import { workflowCrowdContract } from "./contract/workflows-crowd.contract.ts";
 import { workflowEndsContract } from "./contract/workflows-ends.contract.ts";
 import { workflowLeasesContract } from "./contract/workflows-leases.contract.ts";
+import { workflowLostContract } from "./contract/workflows-lost.contract.ts";
 import { workflowModelContract } from "./contract/workflows-model.contract.ts";
 import { workflowReadingContract } from "./contract/workflows-reading.contract.ts";
 import { workflowReleaseContract } from "./contract/workflows-release.contract.ts";
@@ -33,6 +34,7 @@ export const workflowParts = {
   builds: workflowBuildsContract,
   sticky: workflowStickyContract,
   leases: workflowLeasesContract,
+  lost: workflowLostContract,
   release: workflowReleaseContract,
   ends: workflowEndsContract,
   reading: workflowReadingContract,

@@ -1,6 +1,6 @@
 // A task that its worker cannot bring to an end: because its code does not fit the history, its history is full, or something else is
 // wrong with it. The run is blocked: somebody may have it again after a while, longer each time; and it can be asked to end all the same.
-import { isLimpetError } from "../kernel/errors.ts";
+import { type ErrorCode, isLimpetError } from "../kernel/errors.ts";
 import type { Log } from "../ports/log.ts";
 import type { ClaimedTask } from "../ports/workflows.ts";
 import { type EndingWorld, endOfBroken } from "./ending.ts";
@@ -14,8 +14,15 @@ export interface BlockedWorld extends EndingWorld, Pick<TaskWorld, "written"> {
 
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 5 * 60_000;
-/** A run whose history is full waits for people, and for a worker that allows it more. */
-const PARKED_MS = 3_600_000;
+/** A run whose history is full waits for people, and for a worker that allows it more; one whose attempts were lost, for people. */
+export const PARKED_MS = 3_600_000;
+const PARKING: readonly ErrorCode[] = ["WORKFLOW_TOO_LARGE", "WORKFLOW_ATTEMPTS_LOST"];
+
+/** How long nobody has it. */
+export const pauseAfter = (error: unknown, attempt: number): number =>
+  PARKING.some((code) => isLimpetError(error, code))
+    ? PARKED_MS
+    : Math.min(FIRST_PAUSE_MS * 2 ** Math.min(attempt - 1, 20), LONGEST_PAUSE_MS);
 
 export async function returnBlocked(task: ClaimedTask, error: unknown, world: BlockedWorld): Promise<void> {
   // That the store is away says nothing about the run: its lease runs out.
@@ -27,16 +34,12 @@ export async function returnBlocked(task: ClaimedTask, error: unknown, world: Bl
   log.warn("workflow.blocked", { workflow: workflowId, type, attempt, err: error });
   try {
     if (await endIfAsked(task, world)) return;
-    const pauseMs = isLimpetError(error, "WORKFLOW_TOO_LARGE") ? PARKED_MS : pauseAfter(attempt);
-    await store.giveBack([{ ref, token, pauseMs, problem }]);
+    await store.giveBack([{ ref, token, pauseMs: pauseAfter(error, attempt), problem }]);
     await wakeIfAsked(task, world);
   } catch (err) {
     log.warn("workflow.return.failed", { err });
   }
 }
-
-const pauseAfter = (attempt: number): number =>
-  Math.min(FIRST_PAUSE_MS * 2 ** Math.min(attempt - 1, 20), LONGEST_PAUSE_MS);
 
 /** Somebody may have asked it to end between the last look and the pause. Whoever asks from now on wakes it. */
 async function wakeIfAsked(task: ClaimedTask, world: BlockedWorld): Promise<void> {

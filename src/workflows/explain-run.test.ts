@@ -9,7 +9,7 @@ import type { PendingStep } from "./timeline.ts";
 const NOW = Date.UTC(2030, 0, 1, 12);
 
 const task = (more: Partial<StoredTask> = {}): StoredTask => ({
-  ...{ state: "idle", attempt: 0, problem: undefined, at: undefined, worker: undefined, mode: undefined },
+  ...{ state: "idle", attempt: 0, lost: 0, problem: undefined, at: undefined, worker: undefined, mode: undefined },
   ...{ claimedAt: undefined, arrived: 0, taken: 0, ...more },
 });
 

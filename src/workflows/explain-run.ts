@@ -5,6 +5,7 @@ import type { AwaitedThing, WorkerSummary } from "../ports/workflow-door.ts";
 import type { StoredRun, StoredTask } from "../ports/workflows.ts";
 import { fits, readBinding, type WorkerCode } from "./bindings.ts";
 import { isParked } from "./history-budget.ts";
+import { isParkedByLosses } from "./lost-attempts.ts";
 import { errorText, type PendingStep } from "./timeline.ts";
 
 /** What has waited for longer than this, and nobody has it, is stuck. Whoever takes it on needs a moment. */
@@ -155,6 +156,9 @@ export function summaryOf(facts: RunFacts, waitsFor: readonly AwaitedThing[]): s
     const tries = task.attempt === 1 ? "once" : `${task.attempt} times`;
     if (isParked(task.problem))
       return `${name} is parked: its history has no room for more; it is tried again ${pause}`;
+    if (isParkedByLosses(task.problem)) {
+      return `${name} is parked: ${task.lost} attempts in a row ended with their process; it goes on when it is woken`;
+    }
     return `${name} is blocked: its code could not go on, tried ${tries}, and it is tried again ${pause}`;
   }
   if (isWorkedOn) return `${name} is worked on by ${task.worker}${withSteps(waitsFor)}`;

@@ -27,14 +27,14 @@ export const isBeyond = ({ events, bytes }: HistorySize, limit: HistoryLimit): b
   events > limit.events || bytes > limit.bytes;
 
 /** How the reason of a run that is parked begins, as its task keeps it. */
-const PARKED = "parked: ";
+const PARKED = "parked: its history ";
 
 export const isParked = (problem: string | undefined): boolean => problem?.startsWith(PARKED) === true;
 
 /** Throws WORKFLOW_TOO_LARGE: a step that would lead here is not written. */
 export function checkLength({ events, bytes }: HistorySize, limit: HistoryLimit): void {
   if (!isBeyond({ events, bytes }, limit)) return;
-  const said = `its history has ${events} events and ${bytes} bytes, and no room for more; it should continue as new earlier`;
+  const said = `has ${events} events and ${bytes} bytes, and no room for more; it should continue as new earlier`;
   const raise = `worker.historyEvents (${limit.events}) and worker.historyMegabytes (${limit.bytes / 1024 / 1024}) can be raised`;
   throw new LimpetError("WORKFLOW_TOO_LARGE", `${PARKED}${said}, or ${raise}`);
 }

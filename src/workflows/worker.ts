@@ -29,6 +29,7 @@ import { HeldRun } from "./held-run.ts";
 import { HeldRuns } from "./held-runs.ts";
 import type { HistoryLimit } from "./history-budget.ts";
 import type { WorkflowInstruments } from "./instruments.ts";
+import { checkAttempts, Suspects } from "./lost-attempts.ts";
 import { MinuteCounts } from "./minute-counts.ts";
 import { Replayer } from "./replayer.ts";
 import { RunCache } from "./run-cache.ts";
@@ -55,6 +56,8 @@ export interface WorkerSettings {
   readonly stickyMs: number;
   readonly drainMs: number;
   readonly historyLimit: HistoryLimit;
+  /** A run whose attempts were lost so often in a row is parked. */
+  readonly maxLostAttempts: number;
   /** Every step is replayed before it is written, and a run whose code does not do the same again fails. For tests. */
   readonly isChecked?: boolean | undefined;
 }
@@ -89,6 +92,7 @@ export class Worker {
   readonly #minute: MinuteCounts<ReplayMode | "miss">;
   readonly #held: HeldRuns;
   readonly #presence: WorkerPresence;
+  readonly #suspects: Suspects;
   readonly #working = new Set<Promise<void>>();
   #isOpen = false;
   #isClaiming = false;
@@ -107,12 +111,20 @@ export class Worker {
     this.cache = new RunCache(settings.isSticky ? settings.cacheRuns : 0, settings.cacheBytes);
     const { queue, leaseMs, historyLimit, workerId, stickyMs } = settings;
     this.#held = new HeldRuns(leaseMs, world);
+    this.#suspects = new Suspects(settings.maxLostAttempts, world);
     this.#presence = new WorkerPresence(leaseMs, () => this.#row(), world);
     this.#presence.resumed = () => this.nudge();
     const affinity = this.cache.isOn ? { worker: workerId, ms: stickyMs } : undefined;
     const check =
       settings.isChecked === true ? (run: HeldRun, step: Step) => this.replayer.check(run, step) : undefined;
-    this.#task = { ...world, queue, leaseMs, historyLimit, affinity, check, isDraining: () => !this.#isOpen };
+    this.#task = {
+      ...{ ...world, queue, leaseMs, historyLimit, affinity, check },
+      isDraining: () => !this.#isOpen,
+      written: (append, outcome) => {
+        this.#suspects.passed(workerId, append.ref);
+        world.written(append, outcome);
+      },
+    };
   }
 
   get types(): string[] {
@@ -209,7 +221,7 @@ export class Worker {
     try {
       while (this.#isNudged && this.hasRoom && this.#types.length > 0) {
         this.#isNudged = false;
-        const { namespace, queue, leaseMs } = this.#settings;
+        const { namespace, queue, leaseMs, workerId } = this.#settings;
         const claims = await this.#world.store.claim({
           ...{ namespace, queue, types: this.#types },
           limit: Math.min(this.#room, MOST_CLAIMED),
@@ -217,7 +229,7 @@ export class Worker {
           isSticky: this.cache.isOn,
           staleMs: staleAfter(leaseMs),
         });
-        for (const task of claims.tasks) {
+        for (const task of await this.#suspects.admit(workerId, claims.tasks)) {
           this.#world.instruments.claimed(task.mode);
           this.#minute.add(task.mode);
           this.#begin(this.#workOn(task));
@@ -248,6 +260,7 @@ export class Worker {
   async #workOn(task: ClaimedTask): Promise<void> {
     let run: HeldRun | undefined;
     try {
+      checkAttempts(task, this.#settings.maxLostAttempts);
       run = await this.#runOf(task);
       run.token = task.token;
       run.attempt = task.attempt;
@@ -255,6 +268,8 @@ export class Worker {
       await this.#hold(run, task.arrived);
     } catch (error) {
       await returnBlocked(task, error, this.#world);
+    } finally {
+      this.#suspects.passed(this.#settings.workerId, task.ref);
     }
   }
 
@@ -347,7 +362,7 @@ export class Worker {
       await this.#hold(run, 0);
     } catch (error) {
       const { ref, bound, last, taken } = run;
-      const nothing = { attempt: 1, mode: "cold_replay", arrived: taken } as const;
+      const nothing = { attempt: 1, lost: 0, mode: "cold_replay", arrived: taken } as const;
       await returnBlocked(
         { namespace, workflowId, runId, type, ref, token, bound, last, taken, ...nothing },
         error,

@@ -105,7 +105,7 @@ describe("workflows at a virtual database", () => {
       () => it.workflows.watchEnds([ref]),
       () => it.seen("w1"),
       () => it.workflows.forgetWorker("n", "w1"),
-      () => it.workflows.releaseWorker("n", "w1"),
+      () => it.workflows.releaseWorker("n", "w1", false),
       () => it.workflows.prune("n", 1, 1),
     ];
     for (const write of writes) await assert.rejects(setting.now(write()), unavailable);

@@ -114,8 +114,8 @@ export class WorkflowsClient implements Workflows {
     });
   }
 
-  async wake(key: WorkflowKey): Promise<boolean> {
-    return this.#ask("wake", (truth) => truth.wake(key));
+  async wake(key: WorkflowKey, forgives?: boolean): Promise<boolean> {
+    return this.#ask("wake", (truth) => truth.wake(key, forgives));
   }
 
   async history(ref: number, after: number, bytes: number): Promise<RunPages> {
@@ -150,8 +150,8 @@ export class WorkflowsClient implements Workflows {
     return this.#ask("worker", (truth) => truth.forgetWorker(namespace, worker));
   }
 
-  async releaseWorker(namespace: string, worker: string): Promise<number> {
-    return this.#ask("worker", (truth) => truth.releaseWorker(namespace, worker));
+  async releaseWorker(namespace: string, worker: string, isDead: boolean): Promise<number> {
+    return this.#ask("worker", (truth) => truth.releaseWorker(namespace, worker, isDead));
   }
 
   async workers(namespace: string): Promise<StoredWorker[]> {

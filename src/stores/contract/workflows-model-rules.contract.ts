@@ -17,6 +17,8 @@ interface ModelTask {
   token: string | undefined;
   worker: string | undefined;
   attempt: number;
+  /** Attempts that ended with their lease. */
+  lost: number;
   arrived: number;
   taken: number;
   sticky: { readonly worker: string; readonly until: number } | undefined;
@@ -86,7 +88,7 @@ export class WorkflowModel {
     const task: ModelTask = {
       ...{ state: lease === undefined ? "ready" : "leased", token: lease?.token, worker: lease?.worker },
       at: this.clock + (lease?.leaseMs ?? delayMs) / MINUTE,
-      ...{ attempt: lease === undefined ? 0 : 1, arrived: 0, taken: 0, sticky: undefined },
+      ...{ attempt: lease === undefined ? 0 : 1, lost: 0, arrived: 0, taken: 0, sticky: undefined },
     };
     const run: ModelRun = {
       ...{ ref, workflowId, runId, type, bound, status: "running", result: undefined, closedAt: undefined },
@@ -140,7 +142,7 @@ export class WorkflowModel {
     if (fate.kind === "keep") {
       task.at = this.clock + fate.leaseMs / MINUTE;
     } else {
-      Object.assign(task, { state: "idle", at: undefined, worker: undefined, attempt: 0 });
+      Object.assign(task, { state: "idle", at: undefined, worker: undefined, attempt: 0, lost: 0 });
       if (fate.kind === "close") Object.assign(this.#end(run, fate.status, fate.result), { closedBy: token });
       else if (task.arrived > task.taken) Object.assign(task, { state: "ready", at: this.clock });
     }
@@ -194,8 +196,9 @@ export class WorkflowModel {
   claim(run: ModelRun, worker: string, token: string, lease: number, bound: string | undefined): ModelTask {
     const { task } = run;
     const { attempt } = task!;
+    const lost = task!.lost + (task!.state === "leased" ? 1 : 0);
     run.bound = bound;
-    return Object.assign(task!, { state: "leased", at: this.clock + lease, token, worker, attempt: attempt + 1 });
+    return Object.assign(task!, { state: "leased", at: this.clock + lease, token, worker, attempt: attempt + 1, lost });
   }
 
   renew(ref: number, token: string, lease: number): boolean {

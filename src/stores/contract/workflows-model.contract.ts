@@ -195,7 +195,7 @@ class Story {
         await this.#site.seen(step.worker, step);
         return model.seen(step.worker, step.isSticky && !step.isDraining);
       case "release":
-        return assert.equal(await workflows.releaseWorker(namespace, step.worker), model.release(step.worker));
+        return assert.equal(await workflows.releaseWorker(namespace, step.worker, false), model.release(step.worker));
       case "forget":
         return assert.equal(await workflows.forgetWorker(namespace, step.worker), model.forget(step.worker));
       case "watch": {
@@ -317,9 +317,9 @@ class Story {
       const { run, mode } = got[i]!;
       const { workflowId, runId, type, events } = run;
       const { binds } = bindings.find(({ bound }) => bound === run.bound)!;
-      const { attempt, taken, arrived } = this.#model.claim(run, worker, token, lease, binds);
+      const { attempt, lost, taken, arrived } = this.#model.claim(run, worker, token, lease, binds);
       const key = { namespace: this.#site.namespace, workflowId, ref: run.ref, runId, type, token };
-      assert.deepEqual(task, { ...key, attempt, mode, bound: run.bound, last: events.length, taken, arrived });
+      assert.deepEqual(task, { ...key, attempt, lost, mode, bound: run.bound, last: events.length, taken, arrived });
       this.#memories.push({ ref: run.ref, token, last: events.length, taken });
     }
     const told = next === undefined ? undefined : Math.round((next - now) / MINUTE) + this.#model.clock;
@@ -342,14 +342,14 @@ class Story {
     const stored = listed.map(({ ref, workflowId, runId, status, result, events, task, closedAt, ...run }) => ({
       ...{ ref, workflowId, runId, status, result, events, closedAt: minute(closedAt), bound: run.bound },
       sticky: run.stickyWorker && [run.stickyWorker, minute(run.stickyUntil)],
-      task: task && [task.state, minute(task.at), task.attempt, task.arrived, task.taken, task.worker],
+      task: task && [task.state, minute(task.at), task.attempt, task.lost, task.arrived, task.taken, task.worker],
     }));
     const expected = this.#model
       .all()
       .map(({ ref, workflowId, runId, status, result, events, task, closedAt, bound }) => ({
         ...{ ref, workflowId, runId, status, result, events: events.length, closedAt, bound },
         sticky: task?.sticky && [task.sticky.worker, task.sticky.until],
-        task: task && [task.state, task.at, task.attempt, task.arrived, task.taken, task.worker],
+        task: task && [task.state, task.at, task.attempt, task.lost, task.arrived, task.taken, task.worker],
       }));
     assert.deepEqual(stored, expected);
     for (const run of this.#model.all()) await this.#compare(run);

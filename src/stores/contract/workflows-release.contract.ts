@@ -16,7 +16,7 @@ import {
 
 export function workflowReleaseContract({ opened }: WorkflowsHarness): void {
   const site = () => new Site(opened().store);
-  const release = (it: Site, worker = "w1") => it.workflows.releaseWorker(it.namespace, worker);
+  const release = (it: Site, worker = "w1") => it.workflows.releaseWorker(it.namespace, worker, false);
   const modes = async (it: Site, request: ClaimOptions) =>
     (await it.claim({ staleMs: HOUR, ...request })).tasks.map(({ workflowId, mode }) => [workflowId, mode]);
 

@@ -86,8 +86,8 @@ export class MemoryWorkflows implements Workflows {
     return this.#change((steps) => batch.map((one) => steps.giveBack(one)));
   }
 
-  async wake(key: WorkflowKey): Promise<boolean> {
-    return this.#change((steps) => steps.wake(key));
+  async wake(key: WorkflowKey, forgives = false): Promise<boolean> {
+    return this.#change((steps) => steps.wake(key, forgives));
   }
 
   async history(ref: number, after: number, bytes: number): Promise<RunPages> {
@@ -144,8 +144,8 @@ export class MemoryWorkflows implements Workflows {
     return this.#workers.forget(namespace, worker);
   }
 
-  async releaseWorker(namespace: string, worker: string): Promise<number> {
-    return this.#change((steps) => steps.releaseWorker(namespace, worker));
+  async releaseWorker(namespace: string, worker: string, isDead: boolean): Promise<number> {
+    return this.#change((steps) => steps.releaseWorker(namespace, worker, isDead));
   }
 
   async workers(namespace: string): Promise<StoredWorker[]> {

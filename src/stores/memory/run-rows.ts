@@ -22,6 +22,8 @@ export interface Task {
   token: string | undefined;
   worker: string | undefined;
   attempt: number;
+  /** As it was when the task was claimed last; `lostSoFar` says what of it counts. */
+  lost: number;
   problem: string | undefined;
   mode: ReplayMode | undefined;
   claimedAt: number | undefined;
@@ -62,6 +64,10 @@ export interface Run extends WorkflowKey {
 export type OpenRun = Run & { task: Task };
 
 export const isOpen = (run: Run | undefined): run is OpenRun => run?.task !== undefined;
+
+/** Lost attempts, that of a lease which has run out included. A task that came to an end since has none. */
+export const lostSoFar = ({ state, lost, attempt }: Task): number =>
+  state === "leased" ? Math.min(lost, attempt - 1) + 1 : Math.min(lost, attempt);
 
 export class RunRows {
   readonly #byRef = new Map<number, Run>();
@@ -136,6 +142,7 @@ export function storedOf(run: Run): StoredRun {
     ...{ startedAt, closedAt, result, events: last, bytes },
     task: task && {
       ...{ state: task.state, attempt: task.attempt, problem: task.problem },
+      lost: Math.min(task.lost, task.state === "leased" ? task.attempt - 1 : task.attempt),
       at: task.state === "idle" ? undefined : task.at,
       ...{ worker: task.worker, mode: task.mode, claimedAt: task.claimedAt },
       ...{ arrived: task.arrived, taken: task.taken },

@@ -15,7 +15,7 @@ import type {
   WorkflowKey,
 } from "../../ports/workflows.ts";
 import type { MemoryReminders } from "./memory-reminders.ts";
-import { addPage, isOpen, type OpenRun, type Run, type RunRows, type Task } from "./run-rows.ts";
+import { addPage, isOpen, lostSoFar, type OpenRun, type Run, type RunRows, type Task } from "./run-rows.ts";
 import type { Match, TaskBoard } from "./task-board.ts";
 
 export class RunSteps {
@@ -95,13 +95,14 @@ export class RunSteps {
   claim({ task, mode, binds }: Match, { lease: { token, worker, leaseMs } }: TaskClaim): ClaimedTask {
     const now = this.#now();
     task.run.bound = binds;
+    task.lost = lostSoFar(task);
     this.#move(task, () => {
       Object.assign(task, { state: "leased", at: now + leaseMs, token, worker, mode, claimedAt: now });
       task.attempt++;
     });
     const { namespace, workflowId, ref, runId, type, bound, last } = task.run;
-    const { attempt, taken, arrived } = task;
-    return { namespace, workflowId, ref, runId, type, token, attempt, mode, bound, last, taken, arrived };
+    const { attempt, lost, taken, arrived } = task;
+    return { namespace, workflowId, ref, runId, type, token, attempt, lost, mode, bound, last, taken, arrived };
   }
 
   /** False: it is not held by that token any more. */
@@ -127,7 +128,7 @@ export class RunSteps {
   }
 
   /** How many tasks it had. */
-  releaseWorker(namespace: string, worker: string): number {
+  releaseWorker(namespace: string, worker: string, isDead: boolean): number {
     let released = 0;
     for (const { task } of this.#runs.all(namespace)) {
       if (task?.stickyWorker === worker && task.stickyUntil > this.#now()) {
@@ -136,17 +137,19 @@ export class RunSteps {
       }
       if (task?.state !== "leased" || task.worker !== worker) continue;
       task.token = undefined;
+      if (isDead) task.lost = lostSoFar(task);
       this.#makeReady(task, this.#now());
       released++;
     }
     return released;
   }
 
-  wake(key: WorkflowKey): boolean {
+  wake(key: WorkflowKey, forgives: boolean): boolean {
     const run = this.#runs.find(key, undefined);
     if (!isOpen(run)) return false;
     const { state, at } = run.task;
     const now = this.#now();
+    if (forgives && state !== "leased") run.task.lost = 0;
     if (state !== "leased") this.#makeReady(run.task, state === "ready" ? Math.min(at, now) : now);
     return true;
   }
@@ -155,7 +158,7 @@ export class RunSteps {
     const now = this.#now();
     const task: Task = {
       ...{ run, generation: run.ref, state: "idle", at: 0, token: lease?.token, worker: lease?.worker, attempt: 0 },
-      ...{ problem: undefined, mode: undefined, claimedAt: undefined, arrived: 0, taken: 0 },
+      ...{ lost: 0, problem: undefined, mode: undefined, claimedAt: undefined, arrived: 0, taken: 0 },
       ...{ stickyWorker: undefined, stickyUntil: 0 },
     };
     run.task = task;

@@ -85,6 +85,13 @@ const clusterSecret: Migration = {
     CREATE TABLE ${schema}.cluster_secret (one boolean PRIMARY KEY DEFAULT true CHECK (one), secret text NOT NULL);`,
 };
 
+/** Attempts at a task of a run that ended with their lease. */
+const lostAttempts: Migration = {
+  number: 9,
+  name: "lost attempts",
+  sql: (schema) => `ALTER TABLE ${schema}.workflow_tasks ADD COLUMN lost integer NOT NULL DEFAULT 0;`,
+};
+
 export const MIGRATIONS: readonly Migration[] = [
   actors,
   coordination,
@@ -94,4 +101,5 @@ export const MIGRATIONS: readonly Migration[] = [
   order,
   shards,
   clusterSecret,
+  lostAttempts,
 ];

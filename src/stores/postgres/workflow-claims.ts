@@ -8,7 +8,7 @@ import { bigints, texts } from "./arrays.ts";
 import type { Connections, Statement } from "./connections.ts";
 import { MILLIS } from "./reminder-tables.ts";
 import { poolOf } from "./workflow-pools.ts";
-import { COLD, FORCED, HIT, IDLE, LEASED, MODES, own, READY, STATE_OF_KEY } from "./workflow-tables.ts";
+import { COLD, FORCED, HIT, IDLE, LEASED, LOST_SO_FAR, MODES, own, READY, STATE_OF_KEY } from "./workflow-tables.ts";
 
 /**
  * The first tasks of a lane that are looked at although they may not be claimed: to tell when they can, and to be passed over from then
@@ -96,18 +96,18 @@ export const claimTasks = (schema: string): Statement => ({
     ), claimed AS (
       UPDATE ${schema}.workflow_tasks t
       SET state = ${LEASED}, token = $8, worker = $7, leased_until = ${now} + $9::bigint, at = ${now} + $9::bigint,
-          claimed_at = ${now}, attempt = t.attempt + 1,
+          claimed_at = ${now}, attempt = t.attempt + 1, lost = ${LOST_SO_FAR},
           mode = CASE WHEN t.sticky = '' THEN ${COLD} WHEN $10::boolean AND t.sticky = $7 AND t.sticky_until > ${now} THEN ${HIT}
                       ELSE ${FORCED} END
       WHERE t.ref = ANY (ARRAY(SELECT m.ref FROM mine m))
-      RETURNING t.ref, t.attempt, t.mode, t.last, t.taken, t.arrived
+      RETURNING t.ref, t.attempt, t.lost, t.mode, t.last, t.taken, t.arrived
     )
     SELECT NULL::bigint, array_to_string(ARRAY(SELECT m.ref FROM mine m), ','), NULL::text, NULL::text, NULL::integer, NULL::smallint, ${now},
            CASE WHEN (SELECT is_ready FROM more) THEN ${now}
                 ELSE least((SELECT min(p.until) FROM passed p), (SELECT at FROM later)) END, NULL::bigint,
-           NULL::text
+           NULL::text, NULL::integer
     UNION ALL
-    SELECT c.ref, r.workflow_id, r.run_id, r.type, c.attempt, c.mode, c.last, c.taken, c.arrived, r.build
+    SELECT c.ref, r.workflow_id, r.run_id, r.type, c.attempt, c.mode, c.last, c.taken, c.arrived, r.build, c.lost
     FROM claimed c CROSS JOIN LATERAL (
       SELECT r.workflow_id, r.run_id, r.type, r.build FROM ${schema}.workflow_runs r WHERE r.ref = c.ref LIMIT 1) r`,
 });
@@ -127,8 +127,11 @@ export const bindRuns = (schema: string): Statement => ({
     UPDATE ${schema}.workflow_tasks t SET pool = ${own("$2", "bigint")} WHERE t.ref = ANY (ARRAY(SELECT h.ref FROM held h))`,
 });
 
-type ClockRow = [ref: null, order: string, null, null, null, null, now: number, next: number | null, null, null];
-type ClaimedRow = [number, string, string, string, number, number, number, number, number, bound: string | null];
+type ClockRow = [ref: null, order: string, null, null, null, null, now: number, next: number | null, null, null, null];
+type ClaimedRow = [
+  ...[number, string, string, string, number, number, number, number, number, bound: string | null],
+  lost: number,
+];
 
 export class WorkflowClaims {
   readonly #connections: Connections;
@@ -172,9 +175,9 @@ export class WorkflowClaims {
 
 /** As it was found. */
 function taskOf(row: ClaimedRow, namespace: string, token: string): ClaimedTask {
-  const [ref, workflowId, runId, type, attempt, mode, last, taken, arrived, bound] = row;
+  const [ref, workflowId, runId, type, attempt, mode, last, taken, arrived, bound, lost] = row;
   return {
-    ...{ namespace, workflowId, ref, runId, type, token, attempt },
+    ...{ namespace, workflowId, ref, runId, type, token, attempt, lost },
     ...{ mode: MODES[mode] as ReplayMode, bound: bound ?? undefined, last, taken, arrived },
   };
 }

@@ -49,7 +49,8 @@ export const wakeTask = (schema: string): Statement => ({
     WITH ${clock}
     UPDATE ${schema}.workflow_tasks t
     SET at = CASE WHEN t.state = ${LEASED} THEN t.at ELSE least((SELECT now FROM clock), CASE WHEN t.state = ${READY} THEN t.at END) END,
-        state = CASE WHEN t.state = ${LEASED} THEN t.state ELSE ${READY} END
+        state = CASE WHEN t.state = ${LEASED} THEN t.state ELSE ${READY} END,
+        lost = CASE WHEN $3::boolean AND t.state <> ${LEASED} THEN 0 ELSE t.lost END
     WHERE t.ref = ANY (ARRAY(${latest(schema)}))
     RETURNING t.state`,
 });
@@ -162,8 +163,9 @@ export class WorkflowLeases {
     return batch.map((one) => counted.has(one));
   }
 
-  async wake({ namespace, workflowId }: WorkflowKey): Promise<boolean> {
-    const rows = await this.#openOf(namespace, workflowId, () => this.#run(this.#wake, [namespace, workflowId]));
+  async wake({ namespace, workflowId }: WorkflowKey, forgives: boolean): Promise<boolean> {
+    const wake = () => this.#run(this.#wake, [namespace, workflowId, forgives]);
+    const rows = await this.#openOf(namespace, workflowId, wake);
     if (rows[0]?.[0] === READY) {
       const deeds = this.#deeds();
       deeds.news(namespace);

@@ -9,7 +9,8 @@ import { arrayText, tagsOf } from "./workflow-tags.ts";
 
 const COLUMNS = `r.ref, r.namespace, r.workflow_id, r.run_id, r.type, r.queue, r.build, r.attributes, r.memo, r.started_at,
       e.closed_at, e.status, e.result, coalesce(e.events, t.last), coalesce(e.bytes, t.bytes),
-      t.state, t.attempt, t.problem, t.at, t.leased_until, t.worker, t.mode, t.claimed_at, t.arrived, t.taken, t.sticky, t.sticky_until`;
+      t.state, t.attempt, t.problem, t.at, t.leased_until, t.worker, t.mode, t.claimed_at, t.arrived, t.taken, t.sticky, t.sticky_until,
+      t.lost`;
 
 type RunRow = [
   ...[ref: number, namespace: string, workflowId: string, runId: string, type: string, queue: string],
@@ -23,6 +24,7 @@ type RunRow = [
     taken: number,
     sticky: string,
     stickyUntil: number,
+    lost: number,
   ],
 ];
 
@@ -211,8 +213,10 @@ function taskOf(row: RunRow): StoredTask {
   const [state, attempt, problem, at, leasedUntil, worker, mode, claimedAt, arrived, taken] = row.slice(15, 25) as [
     ...[number, number, string | null, number, number, string | null, number | null, number | null, number, number],
   ];
+  const lost = row[27] as number;
   return {
     ...{ state: STATES[state]!, attempt, problem: problem ?? undefined, arrived, taken },
+    lost: Math.min(lost, state === LEASED ? attempt - 1 : attempt),
     at: state === LEASED ? leasedUntil : state === READY ? at : undefined,
     worker: state === LEASED ? (worker ?? undefined) : undefined,
     mode: mode === null ? undefined : MODES[mode],

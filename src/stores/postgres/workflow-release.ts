@@ -4,7 +4,7 @@ import type { Connections, Statement } from "./connections.ts";
 import { MILLIS } from "./reminder-tables.ts";
 import { whileHeld } from "./while-held.ts";
 import type { Deeds } from "./workflow-deeds.ts";
-import { LEASED, READY, STATE_OF_KEY } from "./workflow-tables.ts";
+import { LEASED, LOST_SO_FAR, READY, STATE_OF_KEY } from "./workflow-tables.ts";
 
 /** Tasks that one statement looks at. */
 const LOOKED_AT = 10_000;
@@ -36,6 +36,7 @@ export const releaseTasks = (schema: string): Statement => ({
           at = CASE WHEN ${isHeld("t")} THEN (SELECT now FROM clock) ELSE t.at END,
           leased_until = CASE WHEN ${isHeld("t")} THEN 0 ELSE t.leased_until END,
           token = CASE WHEN ${isHeld("t")} THEN NULL ELSE t.token END,
+          lost = CASE WHEN $4::boolean AND ${isHeld("t")} THEN ${LOST_SO_FAR} ELSE t.lost END,
           sticky_until = CASE WHEN ${isKept("t")} THEN (SELECT now FROM clock) ELSE t.sticky_until END
       WHERE t.ref = ANY (ARRAY(SELECT m.ref FROM mine m))
     )
@@ -56,10 +57,10 @@ export class WorkflowRelease {
   }
 
   /** How many tasks were leased to it. */
-  async release(namespace: string, worker: string): Promise<number> {
+  async release(namespace: string, worker: string, isDead: boolean): Promise<number> {
     let released = 0;
     for (let after = 0; ; ) {
-      const run = () => this.#connections.run(this.#statement, [namespace, worker, after], "harmless");
+      const run = () => this.#connections.run(this.#statement, [namespace, worker, after, isDead], "harmless");
       const [row] = await whileHeld(this.#heldMs, run);
       const [held, looked, last] = row as unknown as [number, number, number | null];
       released += held;

@@ -131,6 +131,12 @@ export const LEASED = 2;
 export const STATES = ["idle", "ready", "leased"] as const;
 
 /**
+ * Lost attempts at task `t`: that of a lease which has run out is one of them. A task that came to an end since has none, which its
+ * attempts say, so that a step need not write it.
+ */
+export const LOST_SO_FAR = `CASE WHEN t.state = ${LEASED} THEN least(t.lost, t.attempt - 1) + 1 ELSE least(t.lost, t.attempt) END`;
+
+/**
  * The state of a task that is found by its key. Written so that the index of what may be claimed cannot serve it: the planner would read
  * all of that index when it believes that hardly anything is in it.
  */

@@ -104,8 +104,8 @@ export class PostgresWorkflows implements Workflows {
     return this.#connections.during(async () => (batch.length === 0 ? [] : this.#leases.giveBack(batch)));
   }
 
-  wake(key: WorkflowKey): Promise<boolean> {
-    return this.#connections.during(() => this.#leases.wake(key));
+  wake(key: WorkflowKey, forgives = false): Promise<boolean> {
+    return this.#connections.during(() => this.#leases.wake(key, forgives));
   }
 
   history(ref: number, after: number, bytes: number): Promise<RunPages> {
@@ -147,8 +147,8 @@ export class PostgresWorkflows implements Workflows {
     return this.#connections.during(() => this.#workers.forget(namespace, worker));
   }
 
-  releaseWorker(namespace: string, worker: string): Promise<number> {
-    return this.#connections.during(() => this.#release.release(namespace, worker));
+  releaseWorker(namespace: string, worker: string, isDead: boolean): Promise<number> {
+    return this.#connections.during(() => this.#release.release(namespace, worker, isDead));
   }
 
   workers(namespace: string): Promise<StoredWorker[]> {

@@ -207,6 +207,8 @@ const STEPS = [
    ) STRICT, WITHOUT ROWID;`,
   // 7. The secret by which processes on this file prove to each other that they may read it. One row, written once.
   "CREATE TABLE cluster_secret (one INTEGER PRIMARY KEY CHECK (one = 1), secret TEXT NOT NULL) STRICT;",
+  // 8. Attempts at a task that ended with their lease.
+  "ALTER TABLE workflow_tasks ADD COLUMN lost INTEGER NOT NULL DEFAULT 0;",
 ] as const;
 
 export function migrate(db: DatabaseSync, transactions: Transactions, file: string): void {

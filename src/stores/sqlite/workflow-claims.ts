@@ -3,7 +3,7 @@
 // claim looks at what is due in the groups that it may have something of, and never at what is idle, over, or of another kind.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { ClaimedTask, ReplayMode, TaskClaim, TaskClaims } from "../../ports/workflows.ts";
-import { LEASED, modeCode } from "./workflow-codes.ts";
+import { LEASED, LOST_SO_FAR, modeCode } from "./workflow-codes.ts";
 import type { WorkflowWorkers } from "./workflow-workers.ts";
 
 /** Rows that are read at once. */
@@ -41,7 +41,7 @@ interface Walk {
 }
 
 type DueRow = [ref: number, at: number, state: number, until: number, stickyUntil: number | null];
-type TaskRow = [string, string, attempt: number, last: number, taken: number, arrived: number];
+type TaskRow = [string, string, attempt: number, lost: number, last: number, taken: number, arrived: number];
 
 /** What is known of one claim while it is made. */
 class Search {
@@ -98,12 +98,12 @@ export class WorkflowClaims {
     this.#moveOn = db.prepare("UPDATE workflow_tasks SET at = until WHERE ref = ?");
     this.#lease = db.prepare(
       `UPDATE workflow_tasks SET state = ${LEASED}, token = ?, worker = ?, at = ?3, until = ?3, mode = ?, claimed_at = ?,
-         attempt = attempt + 1 WHERE ref = ?`,
+         attempt = attempt + 1, lost = ${LOST_SO_FAR} WHERE ref = ?`,
     );
     // Once or twice in the life of a run.
     this.#bind = ["tasks", "runs"].map((table) => db.prepare(`UPDATE workflow_${table} SET build = ? WHERE ref = ?`));
     this.#task = asArrays(
-      `SELECT workflow_id, run_id, attempt, last, taken, t.arrived
+      `SELECT workflow_id, run_id, attempt, lost, last, taken, t.arrived
        FROM workflow_tasks t CROSS JOIN workflow_runs r ON r.ref = t.ref WHERE t.ref = ?`,
     );
   }
@@ -184,9 +184,9 @@ export class WorkflowClaims {
     if (binds !== before) for (const bind of this.#bind) bind.run(binds, ref);
     this.#lease.run(lease.token, lease.worker, now + lease.leaseMs, modeCode(mode), now, ref);
     const row = this.#task.get(ref) as unknown as TaskRow;
-    const [workflowId, runId, attempt, last, taken, arrived] = row;
+    const [workflowId, runId, attempt, lost, last, taken, arrived] = row;
     const [{ token }, bound] = [lease, binds ?? undefined];
-    return { namespace, workflowId, runId, ref, type, token, attempt, mode, bound, last, taken, arrived };
+    return { namespace, workflowId, runId, ref, type, token, attempt, lost, mode, bound, last, taken, arrived };
   }
 }
 

@@ -13,6 +13,12 @@ export const IDLE = 0;
 export const READY = 1;
 export const LEASED = 2;
 
+/**
+ * Lost attempts at a task, as SQL: that of a lease which has run out is one of them. A task that came to an end since has none, which
+ * its attempts say, so that a step need not write it.
+ */
+export const LOST_SO_FAR = `min(lost, attempt - (state = ${LEASED})) + (state = ${LEASED})`;
+
 export const codeOf = (status: RunStatus): number => STATUSES.indexOf(status);
 export const statusOf = (code: number): RunStatus => STATUSES[code] as RunStatus;
 export const modeCode = (mode: ReplayMode): number => MODES.indexOf(mode);

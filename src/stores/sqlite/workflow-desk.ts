@@ -101,7 +101,7 @@ export class WorkflowDesk {
       case "forget-worker":
         return this.#workers.forget(question.namespace, question.worker);
       case "release-worker":
-        return this.#release.release(question.namespace, question.worker, question.after, now);
+        return this.#release.release(question.namespace, question.worker, question.isDead, question.after, now);
       case "prune-runs":
         return this.#pruning.prune(question.namespace, question.endedBefore, question.limit);
     }
@@ -138,9 +138,10 @@ export class WorkflowDesk {
     );
   }
 
-  #wake({ key }: Extract<WorkflowChange, { kind: "wake-run" }>, now: number): boolean {
+  #wake({ key, forgives }: Extract<WorkflowChange, { kind: "wake-run" }>, now: number): boolean {
     const run = this.#runs.latest(key);
     if (run?.status !== RUNNING) return false;
+    if (forgives) this.#tasks.forgive(run.ref);
     this.#tasks.wake(run.ref, now);
     return true;
   }

@@ -26,7 +26,7 @@ export type WorkflowChange =
       readonly leaseMs: number;
     }
   | { readonly kind: "return-tasks"; readonly batch: readonly TaskReturn[] }
-  | { readonly kind: "wake-run"; readonly key: WorkflowKey }
+  | { readonly kind: "wake-run"; readonly key: WorkflowKey; readonly forgives: boolean }
   | { readonly kind: "watch-ends"; readonly refs: readonly number[] }
   | { readonly kind: "worker-seen"; readonly worker: WorkerRow }
   | { readonly kind: "forget-worker"; readonly namespace: string; readonly worker: string }
@@ -34,6 +34,7 @@ export type WorkflowChange =
       readonly kind: "release-worker";
       readonly namespace: string;
       readonly worker: string;
+      readonly isDead: boolean;
       readonly after: number;
     }
   | {

@@ -116,7 +116,15 @@ test("claimed tasks are read as they were written", () => {
   const request = { namespace: "n", types, lease, queue: "q", limit: 9, isSticky: true, staleMs: 1 };
   const task: fc.Arbitrary<ClaimedTask> = record({
     ...{ namespace: fc.constant("n"), workflowId: text, runId: text, token: fc.constant("t") },
-    ...{ ref: count, type: fc.constantFrom("A", "B"), attempt: count, last: count, taken: count, arrived: count },
+    ...{
+      ref: count,
+      type: fc.constantFrom("A", "B"),
+      lost: fc.nat(),
+      attempt: count,
+      last: count,
+      taken: count,
+      arrived: count,
+    },
     bound: maybe(text),
     mode: fc.constantFrom("sticky_hit_expected" as const, "cold_replay" as const, "forced_cold_replay" as const),
   });

@@ -270,9 +270,9 @@ export interface ClaimsAnswer extends Packed {
 export function packClaims({ now, tasks, next }: TaskClaims, { types }: TaskClaim): ClaimsAnswer {
   const to = new FlatWriter();
   for (const task of tasks) {
-    const { ref, attempt, mode, bound, last, taken, arrived } = task;
+    const { ref, attempt, lost, mode, bound, last, taken, arrived } = task;
     const place = types.findIndex(({ type }) => type === task.type);
-    to.next().numbers(ref, place, attempt, modeCode(mode), last, taken, arrived);
+    to.next().numbers(ref, place, attempt, lost, modeCode(mode), last, taken, arrived);
     to.strings(task.workflowId, task.runId).numbers(bound === undefined ? 0 : IS_BOUND);
     if (bound !== undefined) to.strings(bound);
   }
@@ -281,12 +281,12 @@ export function packClaims({ now, tasks, next }: TaskClaims, { types }: TaskClai
 
 export function unpackClaims(answer: ClaimsAnswer, { namespace, types, lease }: TaskClaim): TaskClaims {
   const tasks = new FlatReader(answer).all((from): ClaimedTask => {
-    const [ref, type, attempt] = [from.number(), types[from.number()]!.type, from.number()];
+    const [ref, type, attempt, lost] = [from.number(), types[from.number()]!.type, from.number(), from.number()];
     const [mode, last, taken, arrived] = [modeOf(from.number()), from.number(), from.number(), from.number()];
     const [workflowId, runId] = [from.string(), from.string()];
     const bound = from.number() === IS_BOUND ? from.string() : undefined;
     const { token } = lease;
-    return { namespace, workflowId, runId, ref, type, token, attempt, mode, bound, last, taken, arrived };
+    return { namespace, workflowId, runId, ref, type, token, attempt, lost, mode, bound, last, taken, arrived };
   });
   return { now: answer.now, tasks, next: answer.next };
 }

@@ -1,7 +1,7 @@
 // What a worker had is anybody's. No index knows which worker has what, because every step of every run would have to keep it; so the
 // tasks of open runs are looked at in the order of their keys, some at a time. That happens when a worker is replaced, or leaves.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { LEASED, READY } from "./workflow-codes.ts";
+import { LEASED, LOST_SO_FAR, READY } from "./workflow-codes.ts";
 import type { ReleaseAnswer } from "./workflow-messages.ts";
 
 /** Tasks that are looked at before others get their turn. */
@@ -21,7 +21,7 @@ export class WorkflowRelease {
     const inRange = `ref > ?1 AND ref <= ?2 AND +kind IN (SELECT ref FROM workflow_kinds WHERE namespace = ?3)`;
     // Attempts stay, as when a lease runs out. Whoever had it has no word in it any more.
     this.#release = db.prepare(
-      `UPDATE workflow_tasks SET state = ${READY}, at = ?5, token = NULL, worker = NULL
+      `UPDATE workflow_tasks SET state = ${READY}, at = ?5, token = NULL, worker = NULL, lost = CASE WHEN ?6 THEN ${LOST_SO_FAR} ELSE lost END
        WHERE ${inRange} AND state = ${LEASED} AND worker = ?4`,
     );
     this.#letGo = db.prepare(
@@ -30,11 +30,11 @@ export class WorkflowRelease {
   }
 
   /** Of the tasks behind that one, so many as can be looked at in one go. */
-  release(namespace: string, worker: string, after: number, now: number): ReleaseAnswer {
+  release(namespace: string, worker: string, isDead: boolean, after: number, now: number): ReleaseAnswer {
     const [looked, last] = this.#end.get(after) as unknown as [number, number | null];
     if (last === null) return { released: 0, changed: 0, after: undefined };
     const range = [after, last, namespace, worker] as const;
-    const released = Number(this.#release.run(...range, now).changes);
+    const released = Number(this.#release.run(...range, now, isDead ? 1 : 0).changes);
     const changed = released + Number(this.#letGo.run(...range, now).changes);
     return { released, changed, after: looked < LOOKED_AT ? undefined : last };
   }

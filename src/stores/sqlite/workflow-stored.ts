@@ -5,7 +5,7 @@ import { IDLE, LEASED, modeOf, stateOf, statusOf } from "./workflow-codes.ts";
 export const STORED = `SELECT r.ref, r.namespace, workflow_id, run_id, k.type, k.queue, r.build, status, attributes, memo,
     started_at, closed_at, result, events, r.bytes,
     state, t.last, t.bytes, t.attempt, problem, at, until, worker, mode, claimed_at, t.arrived, t.taken, sticky_worker,
-    sticky_until
+    sticky_until, lost
   FROM workflow_runs r JOIN workflow_kinds k ON k.ref = r.kind LEFT JOIN workflow_tasks t ON t.ref = r.ref
   WHERE r.ref = ?`;
 
@@ -17,7 +17,7 @@ type RunRow = [
 type TaskRow = [
   ...[state: number, last: number, bytes: number, attempt: number, problem: string | null, at: number, until: number],
   ...[worker: string | null, mode: number | null, claimedAt: number | null, arrived: number, taken: number],
-  ...[stickyWorker: string | null, stickyUntil: number | null],
+  ...[stickyWorker: string | null, stickyUntil: number | null, lost: number],
 ];
 type NoTask = [null, ...unknown[]];
 const RUN_COLUMNS = 15;
@@ -53,10 +53,14 @@ function taskOf([
   claimedAt,
   arrived,
   taken,
+  ,
+  ,
+  lost,
 ]: TaskRow): StoredTask {
   return {
     state: stateOf(state),
     attempt,
+    lost: Math.min(lost, state === LEASED ? attempt - 1 : attempt),
     problem: problem ?? undefined,
     at: state === IDLE ? undefined : state === LEASED ? until : at,
     worker: worker ?? undefined,

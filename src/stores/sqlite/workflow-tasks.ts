@@ -37,6 +37,7 @@ export class WorkflowTasks {
   readonly #arrived: StatementSync;
   readonly #woken: StatementSync;
   readonly #wake: StatementSync;
+  readonly #forgive: StatementSync;
   readonly #renew: StatementSync;
   readonly #renewAnew: StatementSync;
   readonly #giveBack: StatementSync;
@@ -75,6 +76,7 @@ export class WorkflowTasks {
       `UPDATE workflow_tasks SET state = ${READY}, at = CASE state WHEN ${READY} THEN min(at, ?1) ELSE ?1 END
        WHERE ref = ?2 AND state <> ${LEASED}`,
     );
+    this.#forgive = db.prepare(`UPDATE workflow_tasks SET lost = 0 WHERE ref = ? AND state <> ${LEASED}`);
     this.#renew = db.prepare(
       `UPDATE workflow_tasks SET until = ?1 WHERE ref = ?2 AND token = ?3 AND state = ${LEASED} AND at <= ?1`,
     );
@@ -129,6 +131,11 @@ export class WorkflowTasks {
 
   wake(ref: number, now: number): void {
     this.#wake.run(now, ref);
+  }
+
+  /** Attempts that were lost do not count any more. */
+  forgive(ref: number): void {
+    this.#forgive.run(ref);
   }
 
   renew(ref: number, token: string, until: number): boolean {

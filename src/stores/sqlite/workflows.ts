@@ -87,8 +87,8 @@ export class SqliteWorkflows implements Workflows {
     return (await this.#link.ask({ kind: "return-tasks", batch })) as boolean[];
   }
 
-  async wake(key: WorkflowKey): Promise<boolean> {
-    return (await this.#link.ask({ kind: "wake-run", key: keyOf(key) })) as boolean;
+  async wake(key: WorkflowKey, forgives = false): Promise<boolean> {
+    return (await this.#link.ask({ kind: "wake-run", key: keyOf(key), forgives })) as boolean;
   }
 
   async history(ref: number, after: number, bytes: number): Promise<RunPages> {
@@ -141,10 +141,11 @@ export class SqliteWorkflows implements Workflows {
     return (await this.#link.ask({ kind: "forget-worker", namespace, worker })) as boolean;
   }
 
-  async releaseWorker(namespace: string, worker: string): Promise<number> {
+  async releaseWorker(namespace: string, worker: string, isDead: boolean): Promise<number> {
     let released = 0;
     for (let after: number | undefined = 0; after !== undefined; ) {
-      const answer = (await this.#link.ask({ kind: "release-worker", namespace, worker, after })) as ReleaseAnswer;
+      const question = { kind: "release-worker", namespace, worker, isDead, after } as const;
+      const answer = (await this.#link.ask(question)) as ReleaseAnswer;
       released += answer.released;
       after = answer.after;
     }

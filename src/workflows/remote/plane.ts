@@ -50,6 +50,7 @@ export interface PlaneWorld {
   /** What runs are bound to by workers elsewhere that this process hands them to. */
   readonly pinning: Pinning;
   readonly historyLimit: HistoryLimit;
+  readonly maxLostAttempts: number;
   /** How long a worker has what it was given when it says nothing more. */
   readonly taskLeaseMs: number;
   readonly activityLeaseMs: number;
@@ -122,6 +123,7 @@ export class RemotePlane {
       ...{ clock, random, log, store, namespace, leaseMs: taskLeaseMs, isSticky, stickyMs, now, dispatcherOf },
       ...{ staleMs: this.workers.staleMs, pinning: world.pinning },
       historyLimit: world.historyLimit,
+      maxLostAttempts: world.maxLostAttempts,
       runs: this.runs,
       written: (append) => this.#written(append),
       claimed: (mode) => this.claims.add(mode),

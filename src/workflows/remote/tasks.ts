@@ -17,10 +17,12 @@ import type {
 } from "../../ports/workflows.ts";
 import { arrivalOf } from "../arrivals.ts";
 import { type Pinning, typeClaim } from "../bindings.ts";
+import { pauseAfter } from "../blocked-task.ts";
 import { closeBy } from "../close-by.ts";
 import type { HistoryEvent } from "../events.ts";
 import { isDecision, writePage } from "../events.ts";
 import { type HistoryLimit, isBeyond } from "../history-budget.ts";
+import { checkAttempts, Suspects } from "../lost-attempts.ts";
 import { readMessage, writeError } from "../messages.ts";
 import type { Dispatcher } from "../outgoing.ts";
 import { takeArrivals } from "./arrivals.ts";
@@ -44,6 +46,7 @@ export interface TasksWorld {
   readonly staleMs: number;
   readonly pinning: Pinning;
   readonly historyLimit: HistoryLimit;
+  readonly maxLostAttempts: number;
   readonly runs: RemoteRuns;
   /** The store's clock. */
   now(): number;
@@ -88,14 +91,14 @@ interface Held {
 
 /** Arrivals that one task takes. */
 const TAKE = 500;
-const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 5 * 60_000;
 
 export class RemoteTasks {
   readonly #world: TasksWorld;
+  readonly #suspects: Suspects;
 
   constructor(world: TasksWorld) {
     this.#world = world;
+    this.#suspects = new Suspects(world.maxLostAttempts, world);
   }
 
   // ——— Handing out.
@@ -111,7 +114,8 @@ export class RemoteTasks {
       });
       const task = tasks[0];
       if (task === undefined) return { found: undefined, nextMs: next === undefined ? undefined : next - now };
-      const found = await this.#open(task, worker);
+      const isAdmitted = (await this.#suspects.admit(worker.id, [task])).length > 0;
+      const found = isAdmitted ? await this.#open(task, worker) : undefined;
       if (found !== undefined) return { found };
     }
   }
@@ -126,6 +130,8 @@ export class RemoteTasks {
       if (stored === undefined || run === undefined) return undefined;
       run.bound = task.bound;
       if (!(await this.#takeArrivals(task, stored, run, worker))) return undefined;
+      // Whoever asks it to end was heard, which takes no code.
+      checkAttempts(task, this.#world.maxLostAttempts);
       const mode = modeFor(worker, task.mode, run);
       this.#world.claimed(mode);
       return this.#handOut({ ...task, mode }, stored, run, worker);
@@ -133,7 +139,7 @@ export class RemoteTasks {
       runs.forget(task.ref);
       log.warn("workflow.blocked", { workflow: task.workflowId, type: task.type, err: error });
       const problem = error instanceof Error ? error.message : String(error);
-      await store.giveBack([{ ref: task.ref, token: task.token, pauseMs: pauseAfter(task.attempt), problem }]);
+      await store.giveBack([{ ref: task.ref, token: task.token, pauseMs: pauseAfter(error, task.attempt), problem }]);
       return undefined;
     }
   }
@@ -256,6 +262,7 @@ export class RemoteTasks {
       });
     }
     if (!isDone) throw notLeased(holder.taskId);
+    this.#suspects.passed(holder.worker, ref);
     const created = events.filter((event) => event.kind === "ActivityScheduled").map(({ n }) => n);
     return { stored, created, status: end === undefined ? "running" : closeBy(end).status, last: last + events.length };
   }
@@ -299,8 +306,9 @@ export class RemoteTasks {
     const { store } = this.#world;
     const inbox = await store.inbox(ref, task.taken, TAKE);
     const isAskedToEnd = inbox.some(({ data }) => /Cancel|Terminate/.test(readMessage(data).message.kind));
-    const pauseMs = isAskedToEnd ? 0 : pauseAfter(task.attempt);
+    const pauseMs = isAskedToEnd ? 0 : pauseAfter(undefined, task.attempt);
     const [isDone] = await store.giveBack([{ ref, token, pauseMs, problem }]);
+    this.#suspects.passed(holder.worker, ref);
     if (isDone !== true) throw notLeased(holder.taskId);
   }
 
@@ -351,9 +359,6 @@ const modeFor = ({ since }: RemoteWorker, mode: ReplayMode, { decidedAt }: Remot
 /** The run that continues this one may do so elsewhere. */
 const inQueue = (start: RunStart, { workflowId }: RemoteRun, queue: string | undefined): RunStart =>
   queue === undefined || start.workflowId !== workflowId ? start : { ...start, queue };
-
-const pauseAfter = (attempt: number): number =>
-  Math.min(FIRST_PAUSE_MS * 2 ** Math.min(attempt - 1, 20), LONGEST_PAUSE_MS);
 
 function affinityLeft({ stickyWorker, stickyUntil }: StoredRun, now: number): Affinity | undefined {
   if (stickyWorker === undefined || stickyUntil === undefined || stickyUntil <= now) return undefined;

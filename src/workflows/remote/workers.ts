@@ -53,7 +53,7 @@ export class RemoteWorkers {
     }
     if (old !== undefined && isLive) checkFingerprints(old, told);
     const isReplaced = old !== undefined && (isOtherProcess(old, told) || !isSameCode(old, told));
-    if (isReplaced) await this.#release(told.id);
+    if (isReplaced) await this.#release(told.id, isOtherProcess(old, told));
     const since = old === undefined || isReplaced ? this.#world.now() : old.since;
     const worker = { ...told, since, isDraining: await this.isDrained(told.queue, told.build) };
     this.#untold.delete(worker.id);
@@ -124,8 +124,8 @@ export class RemoteWorkers {
   }
 
   /** Its tasks, wherever they were handed out, and what is kept for it, are for whoever asks next. How many tasks it had. */
-  #release(id: string): Promise<number> {
-    return this.#world.store.releaseWorker(this.#world.namespace, id);
+  #release(id: string, isDead: boolean): Promise<number> {
+    return this.#world.store.releaseWorker(this.#world.namespace, id, isDead);
   }
 
   /** It is gone. How many tasks it had; undefined: it was not there. */
@@ -135,7 +135,7 @@ export class RemoteWorkers {
     this.#untold.delete(id);
     if (row === undefined) return undefined;
     // One of our own processes gives back what it has itself, or is not gone at all.
-    const released = readWorker(row) === undefined ? 0 : await this.#release(id);
+    const released = readWorker(row) === undefined ? 0 : await this.#release(id, false);
     await this.#world.store.forgetWorker(this.#world.namespace, id);
     return released;
   }

@@ -1,0 +1,107 @@
+// Attempts that end with their lease: the store counts each of them in the step that hands the task out again, so that no process can
+// end before it is counted.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import {
+  further,
+  HOUR,
+  heldOf,
+  KEEP,
+  lease,
+  MINUTE,
+  page,
+  Site,
+  type WorkflowsHarness,
+} from "./workflows-shared.contract.ts";
+
+export function workflowLostContract({ opened }: WorkflowsHarness): void {
+  const site = () => new Site(opened().store);
+  /** Claims the task for a minute, and lets the lease run out. */
+  const lose = async (it: Site, times = 1): Promise<number[]> => {
+    const lost: number[] = [];
+    for (let i = 0; i < times; i++) {
+      lost.push((await it.theTask({ lease: lease("w1", MINUTE) })).lost);
+      await opened().advance(2 * MINUTE);
+    }
+    return lost;
+  };
+
+  describe("lost attempts", () => {
+    test("a lease that runs out is counted when the task is handed out again", async () => {
+      const it = site();
+      await it.start("a");
+      assert.deepEqual(await lose(it, 3), [0, 1, 2]);
+      const { attempt, lost } = await it.theTask();
+      assert.deepEqual([attempt, lost, (await it.task("a")).lost], [4, 3, 3]);
+    });
+
+    test("a lease that the starter of a run has counts as well", async () => {
+      const it = site();
+      await it.held("a", { lease: lease("w1", MINUTE) });
+      await opened().advance(2 * MINUTE);
+      assert.deepEqual(await lose(it, 2), [1, 2]);
+    });
+
+    test("a task that is given back has lost nothing, with a problem or without", async () => {
+      const it = site();
+      await it.start("a");
+      await lose(it);
+      for (const problem of [undefined, "broken", undefined]) {
+        const task = await it.theTask();
+        assert.equal(task.lost, 1);
+        assert.deepEqual(await it.workflows.renew([task], HOUR), []);
+        assert.deepEqual(await it.workflows.giveBack([{ ...heldOf(task), pauseMs: 0, problem }]), [true]);
+        assert.equal((await it.task("a")).lost, 1);
+      }
+    });
+
+    test("a lease that is renewed after it has run out is not lost", async () => {
+      const it = site();
+      await it.start("a");
+      const task = await it.theTask({ lease: lease("w1", MINUTE) });
+      await opened().advance(2 * MINUTE);
+      assert.deepEqual(await it.workflows.renew([task], HOUR), []);
+      await it.workflows.giveBack([{ ...heldOf(task), pauseMs: 0, problem: undefined }]);
+      assert.equal((await it.theTask()).lost, 0);
+    });
+
+    test("a step that lets the run rest ends the count, and a step that keeps the task does not", async () => {
+      const it = site();
+      await it.start("a");
+      await lose(it, 2);
+      const held = heldOf(await it.theTask());
+      await it.append(held, { page: page("2"), fate: KEEP });
+      assert.equal((await it.task("a")).lost, 2);
+      await it.append(further(held, 1), { page: page("3") });
+      assert.equal((await it.task("a")).lost, 0);
+      await it.arrive("a");
+      assert.deepEqual(await lose(it, 2), [0, 1]);
+    });
+
+    test("a worker that is released lost its tasks only if it is dead", async () => {
+      const it = site();
+      await it.start("a");
+      const lost: number[] = [];
+      for (const isDead of [true, false, true]) {
+        lost.push((await it.theTask()).lost);
+        assert.equal(await it.workflows.releaseWorker(it.namespace, "w1", isDead), 1);
+      }
+      assert.deepEqual([...lost, (await it.theTask()).lost], [0, 1, 1, 2]);
+    });
+
+    test("waking a run forgives only on request, and never while a worker has its task", async () => {
+      const it = site();
+      await it.start("a");
+      await lose(it, 2);
+      const task = await it.theTask();
+      await it.workflows.wake(it.key("a"), true);
+      assert.equal((await it.task("a")).lost, 2);
+      await it.workflows.giveBack([{ ...heldOf(task), pauseMs: HOUR, problem: "parked" }]);
+      await it.workflows.wake(it.key("a"));
+      assert.equal((await it.task("a")).lost, 2);
+      await it.workflows.wake(it.key("a"), true);
+      assert.equal((await it.task("a")).lost, 0);
+      assert.equal((await it.theTask()).lost, 0);
+    });
+  });
+}
