@@ -174,7 +174,7 @@ export class GroupCall<Request, Answer> {
       return;
     }
     const told = member.unknown ? (this.#settings.inDoubt?.(answer) ?? answer) : answer;
-    if (told instanceof LimpetError) member.caller.reject(told);
+    if (isLimpetError(told)) member.caller.reject(told);
     else member.caller.resolve(told);
   }
 

@@ -1,6 +1,6 @@
 // How a command ends when it cannot do what was asked: a sentence, what to do about it, and an exit code.
 
-import { type ErrorCode, LimpetError } from "../kernel/errors.ts";
+import { type ErrorCode, isLimpetError, LimpetError } from "../kernel/errors.ts";
 
 /** 0: it worked. 1: the thing asked for failed. 2: it was asked for in a way that makes no sense. */
 export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
@@ -36,7 +36,7 @@ export function asUsage<T>(read: () => T, hint?: string): T {
   try {
     return read();
   } catch (error) {
-    if (!(error instanceof LimpetError) || error instanceof Failure) throw error;
+    if (!isLimpetError(error) || error instanceof Failure) throw error;
     throw new Failure(error.code, error.message, { hint, exitCode: EXIT.usage, cause: error });
   }
 }
@@ -47,7 +47,7 @@ export const settingsOrUsage = <T>(resolve: () => T): T => asUsage(resolve, "All
 /** Any error as a failure that can be shown. */
 export function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
-  if (error instanceof LimpetError) return new Failure(error.code, error.message, { cause: error });
+  if (isLimpetError(error)) return new Failure(error.code, error.message, { cause: error });
   const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   return new Failure("INVARIANT", `something unexpected went wrong: ${what}`, {
     hint: "This is a bug in limpet. LIMPET_DEBUG=1 shows where it happened.",

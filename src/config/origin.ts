@@ -2,8 +2,8 @@
 
 import type { SettingKey } from "./options.ts";
 
-/** In order of increasing weight. */
-export const SOURCES = ["default", "code", "file", "environment", "flag"] as const;
+/** In order of increasing weight. `command`: a default of one command of the command line, such as `limpet dev`. */
+export const SOURCES = ["default", "command", "file", "code", "environment", "flag"] as const;
 export type Source = (typeof SOURCES)[number];
 
 export interface Origin {

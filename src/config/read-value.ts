@@ -6,11 +6,14 @@ import { LimpetError } from "../kernel/errors.ts";
 import { didYouMean } from "../kernel/nearest.ts";
 import type { Option } from "./option.ts";
 import { OPTIONS, type SettingKey, type Settings } from "./options.ts";
-import { describeOrigin, type Entry, type Origin } from "./origin.ts";
+import { describeOrigin, type Entry, type Origin, type Source } from "./origin.ts";
 import { shownStore } from "./places.ts";
 
 const YES = new Set(["true", "yes", "on", "1"]);
 const NO = new Set(["false", "no", "off", "0"]);
+
+/** Sources that are written in TypeScript. */
+const IN_CODE: ReadonlySet<Source> = new Set(["default", "command", "code"]);
 
 export function readValue(entry: Entry): Settings[SettingKey] {
   const option = OPTIONS[entry.key];
@@ -52,7 +55,7 @@ function readNumber(option: Option, { key, value, origin }: Entry): number {
 function readDuration(option: Option, { key, value, origin }: Entry): number {
   const { min = 0, max } = option;
   // In code a number is milliseconds. Elsewhere nobody could tell seconds from milliseconds, so a unit is needed.
-  if (typeof value === "number" && origin.source !== "code" && origin.source !== "default") {
+  if (typeof value === "number" && !IN_CODE.has(origin.source)) {
     throw refuse(key, origin, value, `has no unit; write "${value}s" for seconds or "${value}ms" for milliseconds`);
   }
   if (typeof value === "string" && /^\s*\d+\s*$/.test(value)) {

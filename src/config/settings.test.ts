@@ -94,19 +94,24 @@ test("with nothing set, the defaults hold", () => {
   assert.equal(file, undefined);
 });
 
-test("flags weigh more than the environment, the environment more than the file, the file more than code", () => {
+test("a flag outweighs the environment, the environment code, code the file, and the file a command", () => {
   const code: LimpetSettings = { namespace: "code", store: "code.db", http: { port: 1 }, mailboxLimit: 1 };
-  const file = yaml("namespace: file\nstore: file.db\nhttp:\n  port: 2\n");
+  const command: LimpetSettings = { logLevel: "info", idleTimeout: "1h", maxResident: 7 };
+  const file = yaml("namespace: file\nstore: file.db\nhttp:\n  port: 2\n  host: ::1\nidleTimeout: 2h\n");
   const env = { LIMPET_NAMESPACE: "env", LIMPET_STORE: "env.db" };
-  const { settings, origins } = resolved({ code, file, env, flags: { namespace: "flag" } });
+  const { settings, origins } = resolved({ code, command, file, env, flags: { namespace: "flag" } });
   assert.equal(settings.namespace, "flag");
   assert.equal(settings.store, "env.db");
-  assert.equal(settings.httpPort, 2);
+  assert.equal(settings.httpPort, 1);
   assert.equal(settings.mailboxLimit, 1);
   assert.equal(settings.callTimeout, 30_000);
   assert.deepEqual(origins.namespace, { source: "flag", name: "--namespace" });
   assert.deepEqual(origins.store, { source: "environment", name: "LIMPET_STORE" });
-  assert.deepEqual(origins.httpPort, { source: "file", name: "http.port", place: `${file}:4` });
+  assert.deepEqual(origins.httpPort, { source: "code", name: "http.port" });
+  assert.deepEqual([settings.httpHost, settings.idleTimeout], ["::1", 2 * 3_600_000]);
+  assert.deepEqual(origins.httpHost, { source: "file", name: "http.host", place: `${file}:5` });
+  assert.deepEqual([settings.logLevel, settings.maxResident], ["info", 7]);
+  assert.deepEqual(origins.maxResident, { source: "command", name: "maxResident" });
   assert.deepEqual(origins.mailboxLimit, { source: "code", name: "mailboxLimit" });
   assert.deepEqual(origins.callTimeout, { source: "default", name: "callTimeout" });
 });
@@ -601,7 +606,7 @@ test("which types are sticky is said in a word or by their names", () => {
 test("a heavier source replaces all that a lighter one says of sticky types", () => {
   const code: LimpetSettings = { sticky: ["Cart"] };
   const file = yaml("sticky: [Player]\n");
-  assert.deepEqual(resolved({ code, file }).settings.sticky, ["Player"]);
+  assert.deepEqual(resolved({ code, file }).settings.sticky, ["Cart"]);
   assert.equal(resolved({ code, file, env: { LIMPET_STICKY: "none" } }).settings.sticky, "none");
   const { settings, origins } = resolved({ file, env: { LIMPET_STICKY: "none" }, flags: { sticky: ["by class"] } });
   assert.equal(settings.sticky, "by class");

@@ -1,4 +1,4 @@
-// From all sources to one set of settings. Weight grows in this order: default, code, file, environment, flag.
+// From all sources to one set of settings. Weight grows in this order: default, file, code, environment, flag.
 // Every value is checked, also one that a heavier source replaces: a wrong line does not wait for its day.
 
 import { findConfigFile, readConfigFile } from "./config-file.ts";
@@ -13,7 +13,10 @@ export type { ClusterSettings } from "./cluster-options.ts";
 export type { HttpSettings, LimpetSettings, SettingKey, Settings } from "./options.ts";
 
 export interface SettingSources {
+  /** Arguments of `limpet({ … })`. */
   readonly code?: LimpetSettings | undefined;
+  /** Defaults of a command. Everything that a user sets, also in a file, replaces them. */
+  readonly command?: LimpetSettings | undefined;
   /** A file to read, `false` for none. Otherwise LIMPET_CONFIG, or limpet.yaml in `cwd` when it is there. */
   readonly file?: string | false | undefined;
   /** The environment of the process, unless given. */
@@ -36,13 +39,14 @@ export function resolveSettings(sources: SettingSources = {}): Settings {
 }
 
 export function resolveWithOrigins(sources: SettingSources = {}): ResolvedSettings {
-  const { code = {}, env = process.env, flags = {}, cwd = process.cwd() } = sources;
+  const { code = {}, command = {}, env = process.env, flags = {}, cwd = process.cwd() } = sources;
   const asked = sources.file || env.LIMPET_CONFIG || undefined;
   const file = sources.file === false ? undefined : findConfigFile(asked, cwd);
   const entries = [
     ...SETTING_KEYS.map(defaultEntry),
-    ...nestedEntries(code, (path) => ({ source: "code", name: path.join(".") })),
+    ...nestedEntries(command, (path) => ({ source: "command", name: path.join(".") })),
     ...(file === undefined ? [] : readConfigFile(file, cwd)),
+    ...nestedEntries(code, (path) => ({ source: "code", name: path.join(".") })),
     ...envEntries(env),
     ...flagEntries(flags),
   ];

@@ -111,6 +111,9 @@ export const CATALOGUE = {
 
 export type ErrorCode = keyof typeof CATALOGUE;
 
+/** Known to every copy of this package in a process. */
+const BRAND = Symbol.for("limpet.error");
+
 export class LimpetError extends Error {
   override readonly name: string = "LimpetError";
   readonly code: ErrorCode;
@@ -118,6 +121,10 @@ export class LimpetError extends Error {
   constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
     super(message, options);
     this.code = code;
+  }
+
+  get [BRAND](): true {
+    return true;
   }
 
   /** What the caller may do about it. */
@@ -131,8 +138,13 @@ export class LimpetError extends Error {
   }
 }
 
+/**
+ * Whether a value is an error of Limpet, with this code if one is given. It also knows the errors of another copy of the package, for
+ * which `instanceof` is false.
+ */
 export function isLimpetError(value: unknown, code?: ErrorCode): value is LimpetError {
-  return value instanceof LimpetError && (code === undefined || value.code === code);
+  if (typeof value !== "object" || value === null || !(BRAND in value)) return false;
+  return code === undefined || (value as LimpetError).code === code;
 }
 
 /** An invariant of our own: when it fails, the bug is in Limpet and not in what it was given. */

@@ -1,6 +1,6 @@
 // An error on its way to another process: told as plain data there, made into an error again here. Pure.
 // Name, message, code and the chain of causes travel; a stack never leaves its process.
-import { CATALOGUE, type ErrorCode, LimpetError, type Verdict } from "./errors.ts";
+import { CATALOGUE, type ErrorCode, isLimpetError, LimpetError, type Verdict } from "./errors.ts";
 
 /** A cause, as it is told: what it is called, what it says, and its own cause. */
 export interface ToldCause {
@@ -25,7 +25,7 @@ const CAUSES = 5;
 
 /** Anything that was thrown, as it is told to the caller. */
 export function tellError(thrown: unknown): ToldError {
-  if (thrown instanceof LimpetError) {
+  if (isLimpetError(thrown)) {
     const { code, message, retry } = thrown;
     return { errorCode: code, message, retry, ...causeOf(thrown, 0) };
   }

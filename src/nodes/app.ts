@@ -95,7 +95,7 @@ export interface App extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Starts Limpet in this process. Settings from limpet.yaml and the environment weigh more than those given here. */
+/** Starts Limpet in this process. The environment outweighs the settings given here; they outweigh limpet.yaml. */
 export async function limpet({ actors, workflows, activities, ...code }: LimpetOptions): Promise<App> {
   return openApp({ actors, workflows, activities }, resolveSettings({ code }));
 }

@@ -5,7 +5,7 @@
 // use it as the key, links prove it once and go on without TLS (link/proof.ts).
 import { hkdfSync } from "node:crypto";
 import type { ConnectionOptions, TlsOptions } from "node:tls";
-import { LimpetError } from "../kernel/errors.ts";
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 
 export interface ClusterSecurity {
@@ -77,7 +77,7 @@ export function clientTls({ keys }: ClusterSecurity): ConnectionOptions | undefi
 
 /** Connecting failed: in whose words it is told. `address` is where it went. */
 export function connectFailure(thrown: unknown, address: string, { keys }: ClusterSecurity): LimpetError {
-  if (thrown instanceof LimpetError && thrown.code !== "UNAUTHENTICATED") return thrown;
+  if (isLimpetError(thrown) && thrown.code !== "UNAUTHENTICATED") return thrown;
   const { code = "", message = String(thrown) } = (thrown ?? {}) as { code?: string; message?: string };
   const say = (error: "UNAUTHENTICATED" | "UNREACHABLE", what: string) =>
     new LimpetError(error, `${address} ${what}`, { cause: thrown });

@@ -1,7 +1,7 @@
 // Values as workers in other languages read them: Avro's single-object encoding of one fixed schema, a union of null, boolean, long,
 // double, bytes, string, array and map. It is translated from and to the JSON-ready form (kernel/values.ts) in which histories keep values,
 // so that a whole number that was a double stays one. What only JavaScript has goes out as the nearest thing there is.
-import { LimpetError } from "../kernel/errors.ts";
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Wire } from "./events.ts";
 
@@ -223,7 +223,7 @@ class Reader {
     try {
       return utf8.decode(this.#take(this.#length()));
     } catch (error) {
-      if (error instanceof LimpetError) throw error;
+      if (isLimpetError(error)) throw error;
       throw broken("invalid_payload_framing", "a text is not UTF-8");
     }
   }

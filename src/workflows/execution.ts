@@ -4,7 +4,7 @@
 // The code is a plain async function. It runs only while something is told (`begin`, `tell`, `replay`), until every promise that could go
 // on has gone on. Everything that it decides is numbered in the order in which it does; what the history has under that number must be
 // the same, or the code has diverged from its history.
-import { LimpetError } from "../kernel/errors.ts";
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import type { ToldError } from "../kernel/told-error.ts";
 import { rebuildTold } from "../kernel/told-error.ts";
 import { copyValue, readWire, toWire } from "../kernel/values.ts";
@@ -238,9 +238,9 @@ export class Execution {
       return { kind: "WorkflowContinuedAsNew", type: this.workflow.name, input, runId: nextRunId(this.started.runId) };
     }
     // Wrong code is no end of the run: it can be mended, and the run goes on.
-    if (thrown instanceof LimpetError && thrown.code === "WORKFLOW_MISUSED") this.#break(thrown);
+    if (isLimpetError(thrown, "WORKFLOW_MISUSED")) this.#break(thrown);
     const error = keptError(thrown);
-    const isCancel = thrown instanceof LimpetError && thrown.code === "WORKFLOW_CANCELLED" && this.isCancelled;
+    const isCancel = isLimpetError(thrown, "WORKFLOW_CANCELLED") && this.isCancelled;
     return { kind: isCancel ? "WorkflowCancelled" : "WorkflowFailed", error };
   }
 

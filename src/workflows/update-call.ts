@@ -101,6 +101,6 @@ function unlessAway(error: unknown): undefined {
 
 function refused(told: unknown): Error {
   const error = rebuildTold(told);
-  if (error instanceof LimpetError && error.code === "UPDATE_UNKNOWN") return error;
+  if (isLimpetError(error, "UPDATE_UNKNOWN")) return error;
   return new LimpetError("UPDATE_REJECTED", error?.message ?? "the update was refused", { cause: error });
 }

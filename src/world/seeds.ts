@@ -1,5 +1,5 @@
 // One test under many seeds. When it fails, the error says under which seed and how to see only that one again.
-import { LimpetError } from "../kernel/errors.ts";
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { openWorld, type TestWorld } from "./test-world.ts";
 import type { TestWorldOptions } from "./test-world-options.ts";
 
@@ -63,9 +63,7 @@ async function oneSeed(
   options: TestWorldOptions & { readonly seed: number },
 ): Promise<void> {
   const world = await openWorld(options).catch((error: unknown) => {
-    throw error instanceof LimpetError && error.code === "OPTION_INVALID"
-      ? error
-      : new SeedFailed(options.seed, error, []);
+    throw isLimpetError(error, "OPTION_INVALID") ? error : new SeedFailed(options.seed, error, []);
   });
   try {
     await test(world);

@@ -37,10 +37,10 @@ export const command: Command = {
   },
 };
 
-/** What is right while developing weighs like code: everything else goes before it. */
+/** The defaults of this command suit development. Every setting of the user replaces them. */
 function resolveDev({ flags, env, cwd }: Context) {
   return resolveWithOrigins({
-    code: { http: true, logLevel: "info" },
+    command: { http: true, logLevel: "info" },
     file: textFlag(flags, "config"),
     env,
     flags,

@@ -42,10 +42,10 @@ export const command: Command = {
   },
 };
 
-/** What is right for a scheduler weighs like code: everything else goes before it. */
+/** The defaults of this command suit a scheduler. Every setting of the user replaces them. */
 function resolveScheduler({ flags, env, cwd }: Context): ResolvedSettings {
-  const code = { http: true, logLevel: "info", cluster: { schedulerPort: USUAL_PORT } } as const;
-  const resolved = resolveWithOrigins({ code, file: textFlag(flags, "config"), env, flags, cwd });
+  const command = { http: true, logLevel: "info", cluster: { schedulerPort: USUAL_PORT } } as const;
+  const resolved = resolveWithOrigins({ command, file: textFlag(flags, "config"), env, flags, cwd });
   if (resolved.settings.cluster) return resolved;
   const said = describeOrigin(resolved.origins.cluster);
   throw wrongUsage(`a scheduler is for a cluster, and ${said} says that there is none`);

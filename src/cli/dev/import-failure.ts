@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { dirname, isAbsolute, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { LimpetError } from "../../kernel/errors.ts";
+import { isLimpetError } from "../../kernel/errors.ts";
 import { Failure } from "../failure.ts";
 import { loadedFiles } from "./loaded-files.ts";
 
@@ -24,7 +24,7 @@ export function importFailure(error: unknown, file: string, cwd: string): Failur
   }
   const place = firstOwnFrame(error, cwd);
   const at = place === undefined ? "" : ` (at ${place})`;
-  const name = error instanceof LimpetError || error.name === "Error" ? "" : `${error.name}: `;
+  const name = isLimpetError(error) || error.name === "Error" ? "" : `${error.name}: `;
   return failed(`${shown} failed while it was loaded: ${name}${error.message}${at}`);
 }
 

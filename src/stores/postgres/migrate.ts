@@ -2,7 +2,7 @@
 // work in one transaction, the others wait for it and find nothing to do. A schema of a newer Limpet is left alone.
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
-import { LimpetError } from "../../kernel/errors.ts";
+import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { faultOf, storeFault } from "./faults.ts";
 import { MIGRATIONS, type Migration } from "./migrations.ts";
 import type { PostgresSettings } from "./settings.ts";
@@ -26,7 +26,7 @@ export async function migrate(
     const latest = migrations.at(-1)?.number ?? 0;
     if ((await reached(client, settings, latest)) < latest) await apply(client, settings, migrations, latest);
   } catch (error) {
-    if (error instanceof LimpetError) throw error;
+    if (isLimpetError(error)) throw error;
     throw storeFault(faultOf(error, "statement"), "opening", settings.location);
   } finally {
     await client.end().catch(() => undefined);

@@ -1,6 +1,6 @@
 // What SQLite's error codes mean for us. Decisions look at the numeric code, never at the text. Everything named here
 // happened before a COMMIT, so nothing was applied; an error of COMMIT itself is the transaction's business.
-import { type ErrorCode, invariant, LimpetError } from "../../kernel/errors.ts";
+import { type ErrorCode, invariant, isLimpetError, LimpetError } from "../../kernel/errors.ts";
 
 /** Primary result codes, the low byte of the extended ones. */
 const BUSY = 5;
@@ -45,7 +45,7 @@ export function isBusy(error: unknown): boolean {
 
 /** The same failure as an error of ours that says which file and what to do. */
 export function toLimpetError(error: unknown, file: string): LimpetError {
-  if (error instanceof LimpetError) return error;
+  if (isLimpetError(error)) return error;
   if (!isSqliteError(error)) return asBug(error);
   const [code, what] = MEANING[error.errcode & 0xff] ?? ["STORE_UNAVAILABLE", "SQLite refused"];
   return new LimpetError(code, `SQLite file ${file}: ${what} (${error.message}, code ${error.errcode})`, {

@@ -5,7 +5,7 @@
 //   The next question starts a new one.
 // - Closed: the worker answers what was asked before and ends; every later question is refused.
 import { Worker } from "node:worker_threads";
-import { type ErrorCode, LimpetError } from "../../kernel/errors.ts";
+import { type ErrorCode, isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { Log } from "../../ports/log.ts";
 import { type Answer, isDoubtful, isUrgent, type Question, type WorkerStart } from "./messages.ts";
 
@@ -158,7 +158,7 @@ export class WorkerLink {
     void worker?.terminate();
     if (waiting.length === 0 && this.#closing !== undefined) return;
     this.#options.log.warn("store.worker.lost", { reason: String(reason), waiting: waiting.length });
-    for (const { kind, reject } of waiting) reject(reason instanceof LimpetError ? reason : lost(kind, reason));
+    for (const { kind, reject } of waiting) reject(isLimpetError(reason) ? reason : lost(kind, reason));
   }
 }
 

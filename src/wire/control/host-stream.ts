@@ -3,7 +3,7 @@
 // sent, is told why and cut off, and the service hears of it like of any other end.
 import { setImmediate as soon } from "node:timers/promises";
 import { isLoopback } from "../../kernel/addresses.ts";
-import { LimpetError } from "../../kernel/errors.ts";
+import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { HostMessage, SchedulerMessage } from "../../placement/messages.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import type { Log } from "../../ports/log.ts";
@@ -77,7 +77,7 @@ export class HostStream implements ControlStream<SchedulerMessage> {
     } catch (error) {
       await soon();
       if (this.#needs.over.aborted) this.#lost(error);
-      else this.#refuse(error instanceof LimpetError ? error : notUnderstood(error));
+      else this.#refuse(isLimpetError(error) ? error : notUnderstood(error));
     }
   }
 

@@ -1,7 +1,7 @@
 // Errors on their way through gRPC. The status carries the nearest gRPC code, for any client; `limpet-code` beside it
 // carries ours, for ourselves. What is read back is always a LimpetError.
 import { Code, ConnectError } from "@connectrpc/connect";
-import { CATALOGUE, type ErrorCode, LimpetError } from "../../kernel/errors.ts";
+import { CATALOGUE, type ErrorCode, isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { cutReason } from "./checks.ts";
 
 export const CODE_HEADER = "limpet-code";
@@ -30,7 +30,7 @@ const BY_CODE: Partial<Record<ErrorCode, Code>> = {
 
 /** One that is ours stays so; anything else is a bug of ours, of which the other end learns nothing. */
 export function asLimpetError(thrown: unknown): LimpetError {
-  if (thrown instanceof LimpetError) return thrown;
+  if (isLimpetError(thrown)) return thrown;
   const what = "something broke inside the scheduler; its log says what";
   return new LimpetError("INVARIANT", what, { cause: thrown });
 }
@@ -72,7 +72,7 @@ export function fromStatus(thrown: unknown, who: string): LimpetError {
 /** Errors of our own pass through the library as causes. */
 function causeOf(thrown: unknown): LimpetError | undefined {
   for (let error = thrown, depth = 0; error instanceof Error && depth < 5; error = error.cause, depth++) {
-    if (error instanceof LimpetError) return error;
+    if (isLimpetError(error)) return error;
   }
   return undefined;
 }

@@ -1,6 +1,6 @@
 // What goes back: a status, a few headers, a text. Pure. A stack never leaves the process.
 import { STATUS_CODES } from "node:http";
-import { CATALOGUE, LimpetError } from "../../kernel/errors.ts";
+import { CATALOGUE, isLimpetError, type LimpetError } from "../../kernel/errors.ts";
 import { tellError } from "../../kernel/told-error.ts";
 
 export interface Answer {
@@ -43,7 +43,7 @@ export const NOT_DELIVERED = { "limpet-delivered": "no" } as const;
 
 /** What an actor's method threw, told to its caller: what it is called and what it says. */
 export function thrownAnswer(thrown: unknown): Answer {
-  if (thrown instanceof LimpetError) return errorAnswer(thrown);
+  if (isLimpetError(thrown)) return errorAnswer(thrown);
   return jsonAnswer(CATALOGUE.ACTOR_FAILED.status, tellError(thrown));
 }
 

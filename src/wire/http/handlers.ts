@@ -43,6 +43,8 @@ export async function handle(route: Route, exchange: Exchange, behind: Behind): 
       return call(route, undefined, exchange, host);
     case "health":
       return health(host);
+    case "live":
+      return emptyAnswer(204);
     case "metadata":
       return jsonAnswer(200, describeHost(host));
     case "metrics":

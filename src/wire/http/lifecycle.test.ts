@@ -91,6 +91,24 @@ test("a request on an open connection while the door closes is told so and does 
   await closed;
 });
 
+test("a process that stops says that it lives", async (t) => {
+  const { host, release, started } = holding();
+  const { port, close } = await openDoor(t, host, { limits: { drainMs: 600_000 } });
+  const probe = dial(t, port);
+  probe.send(request("echo"));
+  await probe.until((text) => text.endsWith("[]"));
+  const busy = dial(t, port);
+  busy.send(request("wait"));
+  await started(2);
+  const closed = close();
+  probe.send("GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n");
+  const [, lives] = answers(await probe.closed);
+  release("done");
+  await busy.closed;
+  await closed;
+  assert.equal(lives?.status, 204);
+});
+
 test("idle and half-said connections do not hold up closing", { timeout: 60_000 }, async (t) => {
   const { port, close } = await openDoor(t, undefined, { limits: { drainMs: 600_000 } });
   const idle = dial(t, port);

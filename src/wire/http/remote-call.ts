@@ -63,7 +63,7 @@ async function tryInOrder(
     if (!attempt.elsewhere) throw attempt.error;
     refused = attempt.error;
   }
-  throw order.length > 1 && refused instanceof LimpetError ? refusedByAll(order.length, refused) : refused;
+  throw order.length > 1 && isLimpetError(refused) ? refusedByAll(order.length, refused) : refused;
 }
 
 function refusedByAll(count: number, last: LimpetError): LimpetError {

@@ -14,6 +14,9 @@ const refusal = (verb: string, target: string) => {
 test("every path leads to its route, whatever the query says", () => {
   assert.deepEqual(refusal("GET", "/metrics?x=/v1.0"), { kind: "metrics" });
   assert.deepEqual(refusal("GET", "/v1.0/healthz"), { kind: "health" });
+  assert.deepEqual(refusal("GET", "/readyz?verbose"), { kind: "health" });
+  assert.deepEqual(refusal("GET", "/livez"), { kind: "live" });
+  assert.equal(refusal("GET", "/livez/"), "ROUTE_UNKNOWN");
   assert.deepEqual(refusal("POST", "/v1.0/actors/Ca%20rt/method/add?x"), {
     kind: "message",
     type: "Ca rt",

@@ -1,7 +1,7 @@
 // From a request line to what is asked for. Pure.
 // The raw path is split before anything is decoded, and nothing is normalised: `%2e%2e` is the name `..` and `%2F` is
 // a slash inside a name, and both are refused as names. A path never means another path.
-import { LimpetError } from "../../kernel/errors.ts";
+import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { checkId, checkMethod, checkReminderName, checkType } from "../../kernel/names.ts";
 import { checkWorkflowId } from "../../workflows/definition.ts";
 
@@ -10,6 +10,8 @@ export type Route =
   /** Its body says which actor it is for. */
   | { readonly kind: "message"; readonly type: string; readonly method: string }
   | { readonly kind: "health" }
+  /** The process answers, whatever its host can do. */
+  | { readonly kind: "live" }
   | { readonly kind: "metadata" }
   | { readonly kind: "metrics" }
   | { readonly kind: "list"; readonly query: string }
@@ -95,7 +97,7 @@ export function findRoute(verb: string, target: string): Routed {
   try {
     return { kind: raw.kind, route: decodeNames(raw) };
   } catch (error) {
-    if (error instanceof LimpetError) return { kind: raw.kind, refused: error };
+    if (isLimpetError(error)) return { kind: raw.kind, refused: error };
     throw error;
   }
 }
@@ -103,7 +105,7 @@ export function findRoute(verb: string, target: string): Routed {
 /** The route with its names still percent-encoded. `parts[0]` is what stands before the first slash: nothing. */
 function match(verb: string, parts: readonly string[], query: string): Route | undefined {
   const [, version, area, a, b, c, d] = parts;
-  if (version === "metrics" && parts.length === 2) return { kind: "metrics" };
+  if (parts.length === 2) return matchTop(version!);
   if (version === "api") return matchApi(verb, parts, query);
   if (version !== "v1.0") return undefined;
   if (area === "actors" && parts.length === 7) {
@@ -116,6 +118,13 @@ function match(verb: string, parts: readonly string[], query: string): Route | u
   if (area === "inspect") return matchLook(parts, query);
   if (area === "control") return matchAct(parts);
   return undefined;
+}
+
+/** Paths outside of a version: those that tools look for. */
+function matchTop(name: string): Route | undefined {
+  if (name === "metrics") return { kind: "metrics" };
+  if (name === "livez") return { kind: "live" };
+  return name === "readyz" ? { kind: "health" } : undefined;
 }
 
 function matchApi(verb: string, [, , ...parts]: readonly string[], query: string): Route | undefined {

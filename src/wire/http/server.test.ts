@@ -160,14 +160,24 @@ test("a result that cannot be sent is RESULT_INVALID", async (t) => {
 test("health is 204 while the host is ready and 503 with the reason while it is not", async (t) => {
   const host = new FakeHost();
   const { url } = await openDoor(t, host);
-  for (const path of ["/v1.0/healthz", "/v1.0/healthz?appid=x", "/v1.0/healthz/outbound"]) {
+  for (const path of ["/v1.0/healthz", "/v1.0/healthz?appid=x", "/v1.0/healthz/outbound", "/readyz"]) {
     assert.equal((await fetch(url + path)).status, 204);
   }
   host.state = { ready: false, problem: "the store does not answer" };
-  const response = await fetch(`${url}/v1.0/healthz`);
-  assert.equal(response.status, 503);
   const body = { errorCode: "NOT_READY", message: "the store does not answer", retry: "later" };
-  assert.deepEqual(await response.json(), body);
+  for (const path of ["/v1.0/healthz", "/readyz"]) {
+    const response = await fetch(url + path);
+    assert.equal(response.status, 503);
+    assert.deepEqual(await response.json(), body);
+  }
+});
+
+test("liveness is 204 also while the host is not ready", async (t) => {
+  const host = new FakeHost();
+  host.state = { ready: false, problem: "the store does not answer" };
+  const { url } = await openDoor(t, host);
+  assert.equal((await fetch(`${url}/livez`)).status, 204);
+  assert.equal((await fetch(`${url}/livez`, { method: "POST" })).status, 405);
 });
 
 test("metadata has the shape that SDKs wait for, also while the host is not ready", async (t) => {

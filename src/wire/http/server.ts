@@ -2,7 +2,7 @@
 // answer. Whatever arrives gets a defined answer or a closed connection, never an exception that leaves this file.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { Server as NetServer, type Socket } from "node:net";
-import { LimpetError } from "../../kernel/errors.ts";
+import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { Host } from "../../ports/host.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Meter } from "../../ports/meter.ts";
@@ -48,6 +48,9 @@ export async function openHttpDoor(
   needs.log.info("http.listening", { url });
   return { url, close: (work) => door.close(work) };
 }
+
+/** Answered without a token: orchestrators have none. */
+const PROBES: ReadonlySet<Routed["kind"]> = new Set(["health", "live"]);
 
 class Door {
   readonly #behind: Behind;
@@ -136,23 +139,24 @@ class Door {
   async #answerTo(routed: Routed, exchange: Exchange, onConnection: number): Promise<Answer> {
     try {
       const refused =
-        this.#guard(exchange.request, routed.kind !== "health") ?? this.#unwilling(exchange, onConnection);
+        this.#guard(exchange.request, !PROBES.has(routed.kind)) ?? this.#unwilling(routed, exchange, onConnection);
       if (refused !== undefined) return errorAnswer(refused, NOT_DELIVERED);
       if (!("refused" in routed)) return await handle(routed.route, exchange, this.#behind);
       return errorAnswer(routed.refused, routed.allow === undefined ? {} : { allow: routed.allow });
     } catch (error) {
-      if (error instanceof LimpetError && error.code !== "INVARIANT") return errorAnswer(error);
+      if (isLimpetError(error) && error.code !== "INVARIANT") return errorAnswer(error);
       this.#log.error("http.failed", { route: routed.kind, err: error });
       return errorAnswer(new LimpetError("INVARIANT", "something broke inside the host; its log says what"));
     }
   }
 
-  #unwilling({ request, limits }: Exchange, onConnection: number): LimpetError | undefined {
+  #unwilling({ kind }: Routed, { request, limits }: Exchange, onConnection: number): LimpetError | undefined {
     const { expect } = request.headers;
     if (expect !== undefined && expect.toLowerCase() !== "100-continue") {
       return new LimpetError("REQUEST_INVALID", "header expect can only be 100-continue");
     }
-    if (this.#closed !== undefined) return new LimpetError("STOPPING", "this host is stopping");
+    // A process that stops is alive: to be killed for it would cut off the turns that it lets end.
+    if (this.#closed !== undefined && kind !== "live") return new LimpetError("STOPPING", "this host is stopping");
     if (onConnection <= limits.pipelined) return undefined;
     return new LimpetError("HOST_FULL", `more than ${limits.pipelined} requests are under way on this connection`);
   }

@@ -2,7 +2,7 @@
 // tick as one frame, waits when the other side does not take it, and notices when nobody is there any more.
 // What arrives broken ends the connection. It never throws, and ends exactly once.
 import type { Socket } from "node:net";
-import { LimpetError } from "../../kernel/errors.ts";
+import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { ByteBudget } from "../byte-budget.ts";
 import { FrameReader, type FrameSink } from "./frame-reader.ts";
 import { FrameWriter } from "./frame-writer.ts";
@@ -164,9 +164,7 @@ export class Connection implements FrameSink {
       this.#frames.push(piece, this);
     } catch (error) {
       // Whatever the values in it made our own code throw; what it says may quote them.
-      this.fail(
-        error instanceof LimpetError && error.code === "PROTOCOL" ? error : broken("it sent a value that is none"),
-      );
+      this.fail(isLimpetError(error, "PROTOCOL") ? error : broken("it sent a value that is none"));
       return;
     }
     if (this.#state !== "open") return;

@@ -1,7 +1,7 @@
 // The calling side of one connection. It takes calls from the moment it is made: they wait while it connects, and
 // whatever happens to it, each of them hears its one outcome.
 // When it is leaving it takes no more calls, and hangs up as soon as all answers are in.
-import { LimpetError } from "../../kernel/errors.ts";
+import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { rebuildTold } from "../../kernel/told-error.ts";
 import type { Cancel, RemoteCall, RemoteCaller } from "../../ports/links.ts";
 import type { Log } from "../../ports/log.ts";
@@ -257,6 +257,6 @@ const ENVELOPE = 2_048;
 
 /** Something that looks like a value can throw while it is read. */
 function argumentProblem(error: unknown): LimpetError {
-  if (error instanceof LimpetError) return error;
+  if (isLimpetError(error)) return error;
   return new LimpetError("ARGUMENT_INVALID", "an argument cannot be read", { cause: error });
 }

@@ -1,6 +1,6 @@
 // The API for workers in other languages and for those who steer workflows over HTTP: versions and namespace are checked, the handler is
 // called, and the answer is put into the envelope of its plane. Refusals have a `reason` that programs look at.
-import { LimpetError } from "../../../kernel/errors.ts";
+import { isLimpetError, type LimpetError } from "../../../kernel/errors.ts";
 import { canBeKept } from "../../../kernel/names.ts";
 import type { RemotePlane } from "../../../workflows/remote/plane.ts";
 import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
@@ -45,7 +45,7 @@ export async function handleApi(
     return enveloped(route, await route.handler(call), plane.world);
   } catch (error) {
     // What is broken inside is told by the door, which logs it.
-    if (!(error instanceof LimpetError) || error.code === "INVARIANT") throw error;
+    if (!isLimpetError(error) || error.code === "INVARIANT") throw error;
     return enveloped(route, refusal(error), plane.world);
   }
 }
