@@ -96,15 +96,16 @@ function clusterTransport(options: ClusterOptions, timeoutMs: number | undefined
     return new ClusterClient({ schedulers, namespace, keys, secret, timeoutMs });
   };
   let opening: Promise<ClusterClient> | undefined;
+  const opened = (): Promise<ClusterClient> => {
+    opening ??= open().catch((error: unknown) => {
+      // The next call tries again, and there is nothing to close.
+      opening = undefined;
+      throw error;
+    });
+    return opening;
+  };
   return {
-    async call(call) {
-      opening ??= open().catch((error: unknown) => {
-        // The store may answer the next call.
-        opening = undefined;
-        throw error;
-      });
-      return (await opening).call(call);
-    },
+    call: async (call) => (await opened()).call(call),
     close: async () => (await opening?.catch(() => undefined))?.close(),
   };
 }

@@ -15,7 +15,7 @@ import type { Host } from "../ports/host.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
-import { openHttpDoor } from "../wire/http/server.ts";
+import { type HttpDoor, openHttpDoor } from "../wire/http/server.ts";
 import { checkActivities, type StandIn } from "../workflows/activity-runner.ts";
 import type { WorkflowClient } from "../workflows/client.ts";
 import type { ActivityFunction } from "../workflows/context.ts";
@@ -29,7 +29,9 @@ import { HostNode } from "./host-node.ts";
 import { openStore } from "./open-store.ts";
 import { ReminderNode, type ReminderSettings } from "./reminder-node.ts";
 import { openAlone } from "./shard-remembered.ts";
+import { ShutDown } from "./shut-down.ts";
 import { systemClock, systemRandom, systemSettle } from "./system.ts";
+import { untilAnswered } from "./until-answered.ts";
 import { WorkflowNode, type WorkflowSettings } from "./workflow-node.ts";
 
 export interface Definitions {
@@ -62,6 +64,8 @@ export interface Extras {
   readonly opened?: ((flows: WorkflowNode) => void) | undefined;
   /** How often it makes sure that the store answers. */
   readonly pingMs?: number | undefined;
+  /** How long the questions of the start are retried while the store does not answer; `storeTimeout` unless given. */
+  readonly startPatienceMs?: number | undefined;
   /** The network and the machine it is part of. */
   readonly wire?: ClusterWire | undefined;
 }
@@ -105,67 +109,113 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
   checkClasses(actors);
   checkDefinitions(workflows);
   checkActivities(activities);
-  const { clock = systemClock, random = systemRandom } = extras;
   const log = extras.log ?? createLog({ level: settings.logLevel });
-  const meter = new Metrics();
-  const store = extras.store ?? (await openStore(settings.store, { log }));
+  const parts: Parts = { log };
   try {
-    const catalog = new Catalog(actors, catalogSettings(settings), { clock, random, log, meter, store });
-    meter.collect(() => catalog.measure());
-    const reminders = new ReminderNode(reminderSettings(settings), {
-      ...{ clock, random, log, meter, catalog },
-      store: store.reminders,
-    });
-    catalog.reminders = reminders.book;
-    meter.collect(() => reminders.measure());
-    // Before it joins: its first actors may be called, and start workflows, while others still wait to be let in.
-    const flows = new WorkflowNode(
-      { workflows, activities, standIn: extras.standIn },
-      { ...workflowSettings(settings, random), isChecked: extras.checksReplay },
-      {
-        ...{ clock, random, log, meter, catalog, reminders, settle: systemSettle, store: store.workflows },
-        reminderStore: store.reminders,
-      },
-    );
-    extras.opened?.(flows);
-    catalog.workflows = flows.book;
-    meter.collect(() => flows.measure());
-    const wire = extras.wire ?? systemWire(settings, { log, meter, coordination: store.coordination });
-    const world = { clock, random, log, meter, catalog, coordination: store.coordination, shards: store.shards, wire };
-    // What is in memory nobody else can share, unless it was given.
-    const shared = extras.store === undefined ? storeKind(settings.store) !== "memory" : extras.clustered === true;
-    const clustered = settings.cluster && shared;
-    if (!clustered) {
-      await agreeOnShards(catalog, settings.namespace, store.shards);
-      catalog.remembering = openAlone(settings.storeTimeout, world);
-    }
-    // Before anything can be set or started here.
-    if (extras.dedicated !== true) await reminders.learnTime();
-    // Whoever joins others may be given many actors as soon as it is there.
-    if (clustered) void store.warm?.();
-    const cluster = clustered ? await openCluster(settings, world, extras.dedicated ?? false) : undefined;
-    if (cluster !== undefined) meter.collect(() => cluster.measure());
-    const host = new HostNode(catalog, store, cluster, reminders, flows.door, clock, extras.pingMs);
-    if (settings.reminders && extras.dedicated !== true) {
-      reminders.start();
-      if (settings.worker) await flows.start();
-    }
-    // What comes to life without a call finds everything in its place.
-    catalog.remembering?.start();
-    const close = extras.store === undefined ? () => store.close() : async () => {};
-    try {
-      const door = settings.http ? await openDoor(host, flows.remote, settings, meter, log) : undefined;
-      return new LimpetApp(catalog, host, reminders, flows, door, meter, close);
-    } catch (error) {
-      await flows.stop();
-      await host.stop();
-      throw error;
-    }
+    return await open({ actors, workflows, activities }, settings, extras, parts);
   } catch (error) {
-    if (extras.store === undefined) await store.close();
+    // A start that fails at any step leaves nothing behind: no member, no timer, no socket. The caller gets the reason it failed.
+    await shutDown(parts);
     throw error;
   }
 }
+
+/** The parts of a process that are open, in the order in which they opened. */
+interface Parts {
+  readonly log: Log;
+  /** Absent when the app was given a store: the caller that opened it closes it. */
+  ownStore?: Store | undefined;
+  alive?: NodeJS.Timeout | undefined;
+  catalog?: Catalog;
+  reminders?: ReminderNode;
+  flows?: WorkflowNode;
+  host?: HostNode;
+  door?: HttpDoor | undefined;
+}
+
+/** Closes what is open, in reverse order, whatever fails on the way. Returns the failures. */
+async function shutDown({ log, ownStore, alive, catalog, reminders, flows, host, door }: Parts): Promise<ShutDown> {
+  const shut = new ShutDown(log);
+  host?.close();
+  // Activities and reminders may still call actors.
+  await shut.close({ workflows: flows && (() => flows.stop()), reminders: reminders && (() => reminders.stop()) });
+  const stopped = host?.stop() ?? catalog?.stop();
+  await shut.close({ host: () => stopped, http: door && (() => door.close(stopped)) });
+  await shut.close({ store: ownStore && (() => ownStore.close()) });
+  clearInterval(alive);
+  return shut;
+}
+
+async function open(
+  definitions: Required<Definitions>,
+  settings: Settings,
+  extras: Extras,
+  parts: Parts,
+): Promise<App> {
+  const { actors = [], workflows = [], activities = {} } = definitions;
+  const { clock = systemClock, random = systemRandom } = extras;
+  const { log } = parts;
+  const meter = new Metrics();
+  if (extras.store === undefined) parts.ownStore = await openStore(settings.store, { log });
+  const store = extras.store ?? parts.ownStore!;
+  const catalog = new Catalog(actors, catalogSettings(settings), { clock, random, log, meter, store });
+  parts.catalog = catalog;
+  meter.collect(() => catalog.measure());
+  const reminders = new ReminderNode(reminderSettings(settings), {
+    ...{ clock, random, log, meter, catalog },
+    store: store.reminders,
+  });
+  parts.reminders = reminders;
+  catalog.reminders = reminders.book;
+  meter.collect(() => reminders.measure());
+  // Before it joins: its first actors may be called, and start workflows, while others still wait to be let in.
+  const flows = new WorkflowNode(
+    { workflows, activities, standIn: extras.standIn },
+    { ...workflowSettings(settings, random), isChecked: extras.checksReplay },
+    {
+      ...{ clock, random, log, meter, catalog, reminders, settle: systemSettle, store: store.workflows },
+      reminderStore: store.reminders,
+    },
+  );
+  parts.flows = flows;
+  extras.opened?.(flows);
+  catalog.workflows = flows.book;
+  meter.collect(() => flows.measure());
+  const wire = extras.wire ?? systemWire(settings, { log, meter, coordination: store.coordination });
+  const { startPatienceMs = settings.storeTimeout } = extras;
+  const world = {
+    ...{ clock, random, log, meter, catalog, coordination: store.coordination, shards: store.shards, wire },
+    startPatienceMs,
+  };
+  // What is in memory nobody else can share, unless it was given.
+  const shared = extras.store === undefined ? storeKind(settings.store) !== "memory" : extras.clustered === true;
+  const clustered = settings.cluster && shared;
+  if (!clustered) {
+    await agreeOnShards(settings.namespace, world);
+    catalog.remembering = openAlone(settings.storeTimeout, world);
+  }
+  // Before anything can be set or started here.
+  if (extras.dedicated !== true) await untilAnswered(clock, startPatienceMs, () => reminders.learnTime());
+  // Whoever joins others may be given many actors as soon as it is there.
+  if (clustered) void store.warm?.().catch(() => {});
+  const cluster = clustered ? await openCluster(settings, world, extras.dedicated ?? false) : undefined;
+  if (cluster !== undefined) meter.collect(() => cluster.measure());
+  const host = new HostNode(catalog, store, cluster, reminders, flows.door, clock, extras.pingMs);
+  parts.host = host;
+  if (settings.reminders && extras.dedicated !== true) {
+    reminders.start();
+    if (settings.worker) await flows.start(startPatienceMs);
+  }
+  // What comes to life without a call finds everything in its place.
+  catalog.remembering?.start();
+  parts.door = settings.http ? await openDoor(host, flows.remote, settings, meter, log) : undefined;
+  // An app keeps its process until it stops. One that is in a cluster does so by its sockets; a test's own clock stands still.
+  if (extras.clock === undefined) parts.alive = setInterval(() => {}, ALIVE_MS);
+  return new LimpetApp({ ...parts, catalog, host, reminders, flows }, meter);
+}
+
+/** Any time will do. */
+const ALIVE_MS = 2 ** 30;
 
 /** Of the time in which a process stops: what is delivered or worked on has so much of it, and actors have what is left. */
 const DRAIN_FIRST = 0.5;
@@ -181,13 +231,7 @@ function checkClasses(actors: readonly ActorClass[]): void {
   }
 }
 
-function openDoor(
-  host: Host,
-  workflows: RemotePlane,
-  settings: Settings,
-  meter: Metrics,
-  log: Log,
-): ReturnType<typeof openHttpDoor> {
+function openDoor(host: Host, workflows: RemotePlane, settings: Settings, meter: Metrics, log: Log): Promise<HttpDoor> {
   const { httpHost, httpPort, httpTokens } = settings;
   const listen = { host: httpHost, port: httpPort, tokens: httpTokens };
   return openHttpDoor(host, listen, { meter, renderMetrics: () => meter.render(), log, workflows });
@@ -249,34 +293,21 @@ class LimpetApp implements App {
   readonly reminders: AppReminders;
   readonly jobs: AppJobs;
   readonly workflows: WorkflowClient;
-  readonly #flows: WorkflowNode;
-  readonly #reminders: ReminderNode;
   readonly url: string | undefined;
+  readonly #parts: Parts;
   readonly #catalog: Catalog;
-  readonly #door: Awaited<ReturnType<typeof openHttpDoor>> | undefined;
   readonly #meter: Metrics;
-  readonly #closeStore: () => Promise<void>;
   #stopped: Promise<void> | undefined;
 
-  constructor(
-    catalog: Catalog,
-    host: HostNode,
-    reminders: ReminderNode,
-    flows: WorkflowNode,
-    door: Awaited<ReturnType<typeof openHttpDoor>> | undefined,
-    meter: Metrics,
-    closeStore: () => Promise<void>,
-  ) {
+  constructor(parts: Parts & Required<Pick<Parts, "catalog" | "host" | "reminders" | "flows">>, meter: Metrics) {
+    const { catalog, host, reminders, flows, door } = parts;
+    this.#parts = parts;
     this.#catalog = catalog;
+    this.#meter = meter;
     this.host = host;
     this.reminders = appReminders(reminders, catalog.namespace);
     this.jobs = appJobs(reminders);
     this.workflows = flows.client;
-    this.#flows = flows;
-    this.#reminders = reminders;
-    this.#door = door;
-    this.#meter = meter;
-    this.#closeStore = closeStore;
     this.url = door?.url;
   }
 
@@ -316,12 +347,8 @@ class LimpetApp implements App {
   }
 
   async #stop(): Promise<void> {
-    this.host.close();
-    // Activities and reminders may still call actors.
-    await Promise.all([this.#flows.stop(), this.#reminders.stop()]);
-    const stopped = this.host.stop();
-    await Promise.all([stopped, this.#door?.close(stopped)]);
-    await this.#closeStore();
+    const shut = await shutDown(this.#parts);
+    shut.done();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -27,6 +27,8 @@ import { countRefused, measureShards } from "./shard-gauges.ts";
 import { openTogether, type RememberedActors, type Standing } from "./shard-remembered.ts";
 import { summarise } from "./shard-summaries.ts";
 import { inShard } from "./shard-whereabouts.ts";
+import { ShutDown } from "./shut-down.ts";
+import { untilAnswered } from "./until-answered.ts";
 import { WatchedSchedulers } from "./watched-schedulers.ts";
 
 export interface ClusterWorld {
@@ -39,6 +41,8 @@ export interface ClusterWorld {
   readonly coordination: Coordination;
   readonly shards: Shards;
   readonly wire: ClusterWire;
+  /** How long a question of the start is retried while the store does not answer. */
+  readonly startPatienceMs: number;
 }
 
 /**
@@ -50,14 +54,37 @@ const GET_READY_MS = 200;
 const WORTH_SAYING_MS = 2_000;
 
 export async function openCluster(settings: Settings, world: ClusterWorld, dedicated: boolean): Promise<Cluster> {
+  const { clock, catalog, wire, startPatienceMs } = world;
+  await agreeOnShards(settings.namespace, world);
+  let parts: Assembled | undefined;
+  const service: LinkService = {
+    serve: (call, answer, line) =>
+      parts!.companions.serve(call, answer) ? () => {} : parts!.router.serve(call, answer, line),
+  };
+  // It asks the store for the secret of the cluster.
+  const door = await untilAnswered(clock, startPatienceMs, () => wire.openLinkDoor(service));
+  let cluster: Cluster | undefined;
+  try {
+    parts = assemble(settings, world, door, dedicated);
+    cluster = new Cluster(settings, world, parts);
+    await cluster.start();
+    return cluster;
+  } catch (error) {
+    // It may have been given actors already, of types that were settled sooner than others.
+    catalog.close();
+    await (cluster?.shutDown() ?? door.close());
+    throw error;
+  }
+}
+
+interface Assembled extends Parts {
+  readonly companions: ShardCompanions;
+}
+
+/** Nothing of it runs yet. */
+function assemble(settings: Settings, world: ClusterWorld, door: OpenDoor, dedicated: boolean): Assembled {
   const { namespace } = settings;
   const { clock, meter, catalog, wire } = world;
-  await agreeOnShards(catalog, namespace, world.shards);
-  let router: Router | undefined;
-  const service: LinkService = {
-    serve: (call, answer, line) => (companions.serve(call, answer) ? () => {} : router!.serve(call, answer, line)),
-  };
-  const door = await wire.openLinkDoor(service);
   const links = wire.openLinks(door.address);
   const source = openSource(settings, world, dedicated);
   const membership = new Membership(
@@ -76,7 +103,7 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
       source,
       changed: (types) => {
         links.retain(membership.tables.addresses());
-        router!.changed(types);
+        router.changed(types);
         // Without a lease nobody can be asked.
         if (types.length > 0 || membership.hasLease) remembered.changed();
       },
@@ -87,8 +114,8 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
       leaving: (type, shard, actors) => companions.leaving(type, shard, actors),
       left: (type, shard, move, address) => companions.left(type, shard, move, address),
       moved: (type, shard, address) => companions.moved(type, shard, address),
-      opened: (type, shards) => router!.opened(type, shards),
-      answered: (type, id, error) => router!.answered(type, id, error),
+      opened: (type, shards) => router.opened(type, shards),
+      answered: (type, id, error) => router.answered(type, id, error),
     },
   );
   const standing = (type: string, shard: number): Standing => membership.standing(type, shard);
@@ -98,20 +125,9 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
   const remembered = openTogether(settings.storeTimeout, world, membership);
   catalog.remembering = remembered;
   const refused = (type: string): void => countRefused(type, namespace, meter);
-  router = new Router(catalog, { placement: membership, links, clock, refused });
+  const router = new Router(catalog, { placement: membership, links, clock, refused });
   catalog.join(router);
-  const cluster = new Cluster(settings, world, { door, links, source, membership, router, remembered, dedicated });
-  try {
-    await cluster.start();
-  } catch (error) {
-    // It may have been given actors already, of types that were settled sooner than others.
-    catalog.close();
-    await cluster.leave();
-    await catalog.stop();
-    await cluster.stop();
-    throw error;
-  }
-  return cluster;
+  return { door, links, source, membership, router, remembered, companions, dedicated };
 }
 
 /** As people know it; what is kept is in actors/sharded-options.ts. */
@@ -119,12 +135,15 @@ const wayOf = (version: string): string =>
   version.startsWith("own ") ? `its own shardOf of version ${JSON.stringify(version.slice(4))}` : version;
 
 /** How ids become shards is settled for all hosts: who would do it otherwise would run actors that run elsewhere. */
-export async function agreeOnShards(catalog: Catalog, namespace: string, shards: Shards): Promise<void> {
+export async function agreeOnShards(
+  namespace: string,
+  { clock, catalog, shards, startPatienceMs }: Pick<ClusterWorld, "clock" | "catalog" | "shards" | "startPatienceMs">,
+): Promise<void> {
   for (const { name: type, options } of catalog.types.values()) {
     const { sharded } = options;
     if (sharded === undefined) continue;
     const ours = { namespace, type, shards: sharded.rule.shards, version: sharded.version };
-    const settled = await shards.settle(ours);
+    const settled = await untilAnswered(clock, startPatienceMs, () => shards.settle(ours));
     if (settled.shards === ours.shards && settled.version === ours.version) continue;
     const [theirs, said] = [settled, ours].map(({ shards, version }) => `${shards} shards by ${wayOf(version)}`);
     const cure = `stop every host of ${type}, then run limpet shards ${type} --reset`;
@@ -353,7 +372,7 @@ export class Cluster {
   /** The types of this host have changed, or are about to, by one that goes. Resolves when its tables say so. */
   async rehost(without?: string): Promise<void> {
     const { membership } = this.#parts;
-    if (without === undefined) await agreeOnShards(this.#world.catalog, this.#settings.namespace, this.#world.shards);
+    if (without === undefined) await agreeOnShards(this.#settings.namespace, this.#world);
     const { tables, address } = membership;
     const hosted = hostedTypes(this.#world.catalog.types.values(), this.#settings.clusterRoles);
     const types = hosted.filter((type) => type !== without);
@@ -380,8 +399,17 @@ export class Cluster {
     );
   }
 
+  /** Hands over what other hosts can take, lets the rest end, and leaves the cluster, whatever fails on the way. */
+  async shutDown(): Promise<ShutDown> {
+    const shut = new ShutDown(this.#world.log);
+    await shut.close({ handover: () => this.#leave() });
+    await shut.close({ actors: () => this.#world.catalog.stop() });
+    await this.#stop(shut);
+    return shut;
+  }
+
   /** Other hosts take over what they can. If the leader has just left, its successor has to hear of it: others would wait. */
-  async leave(): Promise<void> {
+  async #leave(): Promise<void> {
     const { membership, remembered } = this.#parts;
     remembered.stop();
     const { drainTimeout, leaderLease } = this.#settings;
@@ -390,9 +418,9 @@ export class Cluster {
   }
 
   /** Nothing is left here. Callers whose calls are on other hosts get their answers first. */
-  async stop(): Promise<void> {
+  async #stop(shut: ShutDown): Promise<void> {
     const { door, links, source, membership, router } = this.#parts;
-    await router.settled(this.#settings.drainTimeout);
+    await shut.close({ calls: () => router.settled(this.#settings.drainTimeout) });
     router.close();
     membership.goodbye();
     // It must have been heard before the leader, which may be this process, stops.
@@ -401,7 +429,7 @@ export class Cluster {
     const noted = this.#world.coordination.leave(membership.names).catch((err: unknown) => {
       this.#world.log.debug("the store could not note that this host has left", { err });
     });
-    await Promise.all([door.close(), source.stop(), noted]);
-    await links.close();
+    await shut.close({ "link server": () => door.close(), scheduler: () => source.stop(), membership: () => noted });
+    await shut.close({ links: () => links.close() });
   }
 }

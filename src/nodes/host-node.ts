@@ -293,10 +293,12 @@ export class HostNode implements Host {
   /** Hands over what other hosts can take, lets the rest end, and leaves the cluster. */
   async stop(): Promise<void> {
     this.close();
-    await this.#reminderNode.stop();
-    await this.#cluster?.leave();
-    await this.#catalog.stop();
-    await this.#cluster?.stop();
+    try {
+      await this.#reminderNode.stop();
+    } finally {
+      if (this.#cluster === undefined) await this.#catalog.stop();
+      else (await this.#cluster.shutDown()).done();
+    }
   }
 }
 

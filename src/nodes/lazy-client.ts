@@ -38,10 +38,17 @@ class LazyClient implements SchedulerClient {
   }
 
   #ready(): Promise<ControlClient> {
-    this.#client ??= this.#open().then((client) => {
-      if (this.#closed) void client.close();
-      return client;
-    });
+    this.#client ??= this.#open().then(
+      (client) => {
+        if (this.#closed) void client.close();
+        return client;
+      },
+      (error) => {
+        // The next use tries again.
+        this.#client = undefined;
+        throw error;
+      },
+    );
     return this.#client;
   }
 
@@ -111,6 +118,9 @@ class LazyClient implements SchedulerClient {
 
   close(): void {
     this.#closed = true;
-    void this.#client?.then((client) => void client.close());
+    this.#client?.then(
+      (client) => void client.close(),
+      () => {},
+    );
   }
 }

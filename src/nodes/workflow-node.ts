@@ -47,6 +47,7 @@ import { Worker, type WorkerSettings } from "../workflows/worker.ts";
 import { staleAfter } from "../workflows/worker-presence.ts";
 import { batchActivities, batchWorkflows } from "./batched-workflows.ts";
 import type { ReminderNode } from "./reminder-node.ts";
+import { untilAnswered } from "./until-answered.ts";
 import { StoredWorkflows } from "./workflow-door.ts";
 import { installGuards } from "./workflow-guards.ts";
 
@@ -252,7 +253,8 @@ export class WorkflowNode {
 
   readonly #now = (): number => Math.floor(this.#world.reminders.storeNow());
 
-  async start(): Promise<void> {
+  /** `patienceMs`: how long the store may be silent before the start fails. */
+  async start(patienceMs: number): Promise<void> {
     const { namespace } = this.#settings;
     if (this.worker.types.length > 0) {
       installGuards();
@@ -260,7 +262,7 @@ export class WorkflowNode {
       this.#world.reminders.serve(askType(this.#settings.workerId), (data) =>
         this.#questions.answer(data, (question) => this.#answer(question)),
       );
-      await this.worker.start();
+      await untilAnswered(this.#world.clock, patienceMs, () => this.worker.start());
     }
     if (this.#activities.names.length > 0) {
       this.#serveTimers();

@@ -72,6 +72,8 @@ export class TestMachine {
   async stop(): Promise<void> {
     // From the moment of the call on it takes no more work.
     if (this.#starting !== undefined) await this.#starting;
+    // The last start failed, and has closed what it had opened.
+    if (!this.#process.isOpen) return;
     const { clock, settings } = this.#around;
     const { app, life } = this.#process;
     let isDone = false;

@@ -46,7 +46,8 @@ export class TestProcess {
     const { clock, log, settings, checksReplay, mocks } = around;
     const { life } = this;
     this.#app = await openApp(definitions, settings, {
-      ...{ log, checksReplay, random: systemRandom, pingMs: HOUR_MS },
+      // Time stands still while it starts: a store that fails then fails the start.
+      ...{ log, checksReplay, random: systemRandom, pingMs: HOUR_MS, startPatienceMs: 0 },
       clock: mortalClock(clock, life),
       store: this.store,
       standIn: (name, activity) => (life.isOver ? never : mocks.standInFor(name, activity)),
@@ -54,6 +55,10 @@ export class TestProcess {
         this.#workflows = workflows;
       },
     });
+  }
+
+  get isOpen(): boolean {
+    return this.#app !== undefined;
   }
 
   get app(): App {

@@ -24,6 +24,8 @@ export class WorkerPresence {
   readonly #world: PresenceWorld;
   readonly #row: () => Omit<WorkerRow, "isDraining">;
   #isThere = false;
+  /** The store may have a row of it. */
+  #isAnnounced = false;
   #isDrained = false;
   #timer: Timer | undefined;
   /** It gets work again. */
@@ -40,9 +42,15 @@ export class WorkerPresence {
   }
 
   async begin(): Promise<void> {
+    this.#isAnnounced = true;
     await this.#tell();
     this.#isThere = true;
     this.#beat();
+  }
+
+  /** A start that failed may have written a row all the same. */
+  async withdraw(): Promise<void> {
+    if (this.#isAnnounced) await this.end();
   }
 
   /** It takes nothing more. */
@@ -54,6 +62,7 @@ export class WorkerPresence {
 
   /** It is gone, and what it had in memory with it. */
   async end(): Promise<void> {
+    this.#isAnnounced = false;
     const { namespace, worker } = this.#row();
     await this.#world.store.forgetWorker(namespace, worker).catch(() => {});
   }

@@ -147,7 +147,10 @@ export class Worker {
 
   /** Takes no more tasks, lets activities that run come to their end, gives back what is not done then, and forgets what it remembers. */
   async stop(): Promise<void> {
-    if (!this.#isOpen) return;
+    if (!this.#isOpen) {
+      await this.#presence.withdraw();
+      return;
+    }
     this.#isOpen = false;
     this.#poll?.cancel();
     await this.#presence.leave();

@@ -35,8 +35,13 @@ async function open(context: Context, resolved: ResolvedSettings, file: string):
   const app = await openSomewhere(resolved, context, (settings) =>
     openApp({ actors, workflows, activities }, settings, { log }),
   );
-  const ready = await describe(app, resolved.settings, module, context);
-  return { app, ready, banner: banner(ready, terminal.paint) };
+  try {
+    const ready = await describe(app, resolved.settings, module, context);
+    return { app, ready, banner: banner(ready, terminal.paint) };
+  } catch (error) {
+    await app.stop();
+    throw error;
+  }
 }
 
 async function describe(

@@ -1,0 +1,20 @@
+// Repeats a question of the start while the store does not answer it, as later heartbeats do. The question must be safe to ask twice.
+import { isLimpetError } from "../kernel/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 1_000;
+
+/** Rejects with the last failure when the store has not answered within `patienceMs`, and at once with any other error. */
+export async function untilAnswered<T>(clock: Clock, patienceMs: number, ask: () => Promise<T>): Promise<T> {
+  const until = clock.monotonic() + patienceMs;
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+    try {
+      return await ask();
+    } catch (error) {
+      const isSilent = isLimpetError(error, "STORE_UNAVAILABLE") || isLimpetError(error, "COMMIT_UNKNOWN");
+      if (!isSilent || clock.monotonic() + pauseMs >= until) throw error;
+    }
+    await new Promise<void>((resolve) => clock.after(pauseMs, resolve));
+  }
+}
