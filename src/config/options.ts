@@ -29,6 +29,7 @@ export interface Settings extends ClusterValues, ReminderValues, WorkerValues {
   readonly sticky: StickyTypes;
   readonly drainTimeout: number;
   readonly storeTimeout: number;
+  readonly storeConnections: number;
   readonly logLevel: LogLevel;
 }
 
@@ -54,6 +55,8 @@ export interface LimpetSettings {
   readonly drainTimeout?: Duration | undefined;
   /** How long commits and takes are retried when the store does not answer. */
   readonly storeTimeout?: Duration | undefined;
+  /** Connections that this process opens to PostgreSQL, at most. */
+  readonly storeConnections?: number | undefined;
   readonly logLevel?: LogLevel | undefined;
   /** Whether this process joins others on the same store: `true`, `false`, or how. */
   readonly cluster?: boolean | ClusterSettings | undefined;
@@ -212,6 +215,19 @@ export const OPTIONS: { readonly [K in SettingKey]: Option } = {
     help: "How long the store may be silent before a caller is told.",
     breaks: "Too low: a short restart of the database fails calls. Too high: callers learn late that it is down.",
     min: 1,
+  },
+  storeConnections: {
+    kind: "whole number",
+    default: 17,
+    path: "storeConnections",
+    env: "LIMPET_STORE_CONNECTIONS",
+    flag: "store-connections",
+    placeholder: "number",
+    help: "Connections that this process opens to PostgreSQL, at most. SQLite has none.",
+    breaks:
+      "Too low: commits, workflows and reminders wait for a connection. Too high: processes times connections exceed the server's max_connections.",
+    min: 8,
+    max: 1_000,
   },
   logLevel: {
     kind: "text",

@@ -156,7 +156,8 @@ async function open(
   const { clock = systemClock, random = systemRandom } = extras;
   const { log } = parts;
   const meter = new Metrics();
-  if (extras.store === undefined) parts.ownStore = await openStore(settings.store, { log });
+  if (extras.store === undefined)
+    parts.ownStore = await openStore(settings.store, { log, connections: settings.storeConnections });
   const store = extras.store ?? parts.ownStore!;
   const catalog = new Catalog(actors, catalogSettings(settings), { clock, random, log, meter, store });
   parts.catalog = catalog;

@@ -5,7 +5,13 @@ import type { Coordination } from "../ports/coordination.ts";
 import type { Log } from "../ports/log.ts";
 import type { Store } from "../ports/store.ts";
 
-export async function openStore(location: string, { log }: { readonly log?: Log | undefined } = {}): Promise<Store> {
+export interface StoreSettings {
+  readonly log?: Log | undefined;
+  /** Connections of this process, at most. PostgreSQL only. */
+  readonly connections?: number | undefined;
+}
+
+export async function openStore(location: string, { log, connections }: StoreSettings = {}): Promise<Store> {
   switch (storeKind(location)) {
     case "memory": {
       const { MemoryStore } = await import("../stores/memory/memory-store.ts");
@@ -13,7 +19,7 @@ export async function openStore(location: string, { log }: { readonly log?: Log 
     }
     case "postgres": {
       const { openPostgresStore } = await import("../stores/postgres/postgres-store.ts");
-      return openPostgresStore(location, { log });
+      return openPostgresStore(location, { log, connections });
     }
     case "sqlite": {
       const { openSqliteStore } = await import("../stores/sqlite/sqlite-store.ts");

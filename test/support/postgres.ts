@@ -36,7 +36,7 @@ export const TEST_USER = "limpet";
 /** Odd on purpose: tests look for it in texts that must not hold it, and a URL must encode it. */
 export const TEST_PASSWORD = "s3cret:/@%pass";
 
-interface Account {
+export interface Account {
   readonly uid: number;
   readonly gid: number;
 }
@@ -233,7 +233,7 @@ function keepAfterDeath(folder: string): ChildProcess {
 }
 
 /** PostgreSQL refuses to run as root; `nobody` is there everywhere, and nothing has to be added to the machine. */
-function unprivileged(): Account | undefined {
+export function unprivileged(): Account | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const ask = (flag: string) => Number(execFileSync("id", [flag, "nobody"], { encoding: "utf8" }));
   return { uid: ask("-u"), gid: ask("-g") };

@@ -1,9 +1,10 @@
 // Is the PostgreSQL database usable? Connects, asks, and changes nothing.
 
-import pg from "pg";
+import type pg from "pg";
 import { isLimpetError } from "../../kernel/errors.ts";
 import { faultOf } from "../../stores/postgres/faults.ts";
 import { MIGRATIONS } from "../../stores/postgres/migrations.ts";
+import { checkEntrance, type Entrance, enter } from "../../stores/postgres/pooler.ts";
 import { type PostgresSettings, postgresSettings } from "../../stores/postgres/settings.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
 
@@ -37,18 +38,18 @@ export async function checkPostgres(url: string): Promise<Check[]> {
     if (!isLimpetError(error)) throw error;
     return [fail("Store", error.message)];
   }
-  const client = new pg.Client(settings.driver);
-  client.on("error", () => undefined);
-  let connected = false;
+  let entrance: Entrance | undefined;
   try {
-    await client.connect();
-    connected = true;
+    entrance = await enter(settings);
+    await checkEntrance(entrance);
+    const { client } = entrance;
     return [await checkServer(client, settings), await checkLatency(client), await checkClockOffset(client)];
   } catch (error) {
-    const { text } = faultOf(error, connected ? "statement" : "connect");
+    if (isLimpetError(error)) return [fail("Store", error.message)];
+    const { text } = faultOf(error, entrance === undefined ? "connect" : "statement");
     return [fail("Store", `PostgreSQL at ${settings.location}: ${text}`)];
   } finally {
-    await client.end().catch(() => undefined);
+    await entrance?.client.end().catch(() => undefined);
   }
 }
 

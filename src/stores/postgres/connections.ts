@@ -4,8 +4,9 @@ import { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import { LimpetError } from "../../kernel/errors.ts";
-import { faultOf, type StoreFault, storeFault } from "./faults.ts";
-import { PreparedQuery } from "./prepared-query.ts";
+import { faultOf, StoreFault, storeFault } from "./faults.ts";
+import { fitsDriver, PreparedQuery } from "./prepared-query.ts";
+import { holdSession, type SessionDriver } from "./session.ts";
 import type { PostgresSettings } from "./settings.ts";
 import { BRIEFLY_MS } from "./while-held.ts";
 
@@ -30,6 +31,8 @@ const CONFLICT_TRIES = 5;
 const BEGIN = `BEGIN; SET LOCAL lock_timeout = ${BRIEFLY_MS}`;
 const IDLE_MS = 60_000;
 const CLOSE_MS = 1_000;
+/** Connections of a driver whose inner parts are not as PreparedQuery needs them. */
+const unfit = new WeakSet<pg.ClientBase>();
 
 export class Connections implements Runner {
   readonly #settings: PostgresSettings;
@@ -42,16 +45,18 @@ export class Connections implements Runner {
   #spare = 0;
   #looking: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
+  #isUnfit = false;
 
   /** `driver` and `max`: how these connect, and how many there are at most. */
-  constructor(settings: PostgresSettings, driver: pg.ClientConfig, max: number) {
+  constructor(settings: PostgresSettings, driver: SessionDriver, max: number) {
     this.#settings = settings;
     this.#pool = new pg.Pool({
       ...driver,
       max,
       idleTimeoutMillis: IDLE_MS,
       stream: () => this.#socket(),
-    });
+      onConnect: (client: pg.ClientBase) => this.#check(client, driver),
+    } as pg.PoolConfig);
     // Without these two an idle connection that dies, or one that dies in use, would end the process.
     this.#pool.on("error", (error) => this.#lost(error));
     this.#pool.on("connect", (client) => client.on("error", (error) => this.#broke(client as pg.PoolClient, error)));
@@ -129,8 +134,21 @@ export class Connections implements Runner {
     }
   }
 
+  /** Before the first statement of a connection. */
+  async #check(client: pg.ClientBase, driver: SessionDriver): Promise<void> {
+    await holdSession(client, driver, this.#settings.location);
+    if (fitsDriver(client)) return;
+    unfit.add(client);
+    if (this.#isUnfit) return;
+    this.#isUnfit = true;
+    this.#settings.log.warn("store.driver-unknown", {
+      reason: "prepared statements take the driver's slower public way",
+    });
+  }
+
   #connect(use: Use): Promise<pg.PoolClient> {
     return this.#pool.connect().catch((error: unknown) => {
+      if (error instanceof StoreFault) throw error;
       throw storeFault(faultOf(error, "connect"), use, this.#settings.location);
     });
   }
@@ -195,7 +213,17 @@ export class Connections implements Runner {
   }
 }
 
+async function publicAnswerOf(
+  client: pg.PoolClient,
+  { name, text }: Statement,
+  values: readonly unknown[],
+): Promise<Row[]> {
+  const { rows } = await client.query({ name, text, values: [...values], rowMode: "array" });
+  return rows;
+}
+
 function answerOf(client: pg.PoolClient, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+  if (unfit.has(client)) return publicAnswerOf(client, statement, values);
   return new Promise((resolve, reject) => {
     const answered = (error: unknown, rows: Row[]) => (error ? reject(error) : resolve(rows));
     client.query(new PreparedQuery(statement, values, client, answered) as unknown as pg.Submittable);

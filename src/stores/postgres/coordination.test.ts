@@ -170,7 +170,7 @@ describe("coordination on PostgreSQL", { timeout: 120_000 }, () => {
   });
 
   test("leadership is kept while every connection of the store is taken", async () => {
-    const busy = await openPostgresStore(url, { lanes: 1, lockTimeoutMs: 14_000 });
+    const busy = await openPostgresStore(url, { connections: 8, lockTimeoutMs: 14_000 });
     const leader = newCandidate();
     const { term } = await busy.coordination.campaign(leader);
     const key = actor("alice");

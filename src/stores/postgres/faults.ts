@@ -30,8 +30,11 @@ const KNOWN: Readonly<Record<string, readonly [FaultKind, string]>> = {
   "3D000": ["settings", "the database does not exist; create it or correct the URL"],
   "42501": ["settings", "the user lacks a right; grant it CREATE on the database, or its tables"],
   "42704": ["settings", "the server is too old; PostgreSQL 12 or newer is needed"],
-  "08P01": ["settings", "a pooler refused our session settings; connect directly or pool by session"],
-  "53300": ["busy", "it has too many connections; raise max_connections or lower the lanes"],
+  "08P01": [
+    "settings",
+    "a pooler refused the connection; connect to the server directly, or set pool_mode = session in PgBouncer",
+  ],
+  "53300": ["busy", "it has too many connections; raise its max_connections or lower storeConnections"],
   "53100": ["busy", "its disk is full"],
   "53200": ["busy", "it is out of memory"],
   "57P03": ["busy", "it is starting up or shutting down"],

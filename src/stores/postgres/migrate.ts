@@ -1,10 +1,11 @@
 // Brings the schema up to what this version of Limpet knows. Any number of processes may do it at once: one does the
 // work in one transaction, the others wait for it and find nothing to do. A schema of a newer Limpet is left alone.
 import { setTimeout as pause } from "node:timers/promises";
-import pg from "pg";
+import type pg from "pg";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { faultOf, storeFault } from "./faults.ts";
 import { MIGRATIONS, type Migration } from "./migrations.ts";
+import { checkEntrance, type Entrance, enter } from "./pooler.ts";
 import type { PostgresSettings } from "./settings.ts";
 
 /** The first half of our advisory lock's key; the second is the schema. */
@@ -16,15 +17,19 @@ const TABLE_MS = 2_000;
 const PATIENCE_MS = 15_000;
 const OLDEST_SERVER = 120_000;
 
+/** Resolves with the settings by which the server, or a pooler in front of it, lets us in. */
 export async function migrate(
-  settings: PostgresSettings,
+  asked: PostgresSettings,
   migrations: readonly Migration[] = MIGRATIONS,
-): Promise<void> {
-  const client = await connect(settings);
+): Promise<PostgresSettings> {
+  const entrance = await connect(asked);
+  const { client, settings } = entrance;
   try {
+    await checkEntrance(entrance);
     await checkServer(client, settings);
     const latest = migrations.at(-1)?.number ?? 0;
     if ((await reached(client, settings, latest)) < latest) await apply(client, settings, migrations, latest);
+    return settings;
   } catch (error) {
     if (isLimpetError(error)) throw error;
     throw storeFault(faultOf(error, "statement"), "opening", settings.location);
@@ -33,16 +38,12 @@ export async function migrate(
   }
 }
 
-async function connect(settings: PostgresSettings): Promise<pg.Client> {
+async function connect(settings: PostgresSettings): Promise<Entrance> {
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
-    const client = new pg.Client({ ...settings.driver, query_timeout: MIGRATE_MS + 2_000 });
-    client.on("error", () => undefined);
     try {
-      await client.connect();
-      return client;
+      return await enter(settings, MIGRATE_MS + 2_000);
     } catch (error) {
-      await client.end().catch(() => undefined);
       const fault = storeFault(faultOf(error, "connect"), "opening", settings.location);
       if (fault.kind !== "busy" || performance.now() > deadline) throw fault;
       await pause(200);

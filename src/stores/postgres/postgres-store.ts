@@ -30,9 +30,7 @@ export type { PostgresOptions } from "./settings.ts";
 
 /** Connects, brings the schema up to date, and opens the store. */
 export async function openPostgresStore(url: string, options: PostgresOptions = {}): Promise<Store> {
-  const settings = postgresSettings(url, options);
-  await migrate(settings);
-  return new PostgresStore(settings);
+  return new PostgresStore(await migrate(postgresSettings(url, options)));
 }
 
 class PostgresStore implements Store {
@@ -53,9 +51,9 @@ class PostgresStore implements Store {
   constructor(settings: PostgresSettings) {
     const schema = `"${settings.schema}"`;
     this.location = settings.location;
-    this.lanes = settings.lanes;
+    this.lanes = settings.shares.lanes;
     // Reading, listing and a ping find a connection while every lane is taken.
-    this.#connections = new Connections(settings, settings.driver, settings.lanes + 2);
+    this.#connections = new Connections(settings, settings.driver, settings.shares.actors);
     this.#leadership = new Connections(settings, settings.leadershipDriver, 1);
     this.coordination = new PostgresCoordination(this.#leadership, this.#connections, schema);
     // Held rows get a few more chances than one wait, so that a passing neighbour on a slow disk is not yet a fault.

@@ -30,6 +30,27 @@ type Answered = (error: unknown, rows: Row[]) => void;
 /** Bytes travel in the server's own format, everything else as text; undefined: nothing. */
 type Sent = string | Buffer | undefined;
 
+/**
+ * Whether a connection of the driver has the parts that a PreparedQuery uses and that the driver does not promise. Without them a
+ * statement goes through the driver's public API.
+ */
+export function fitsDriver(client: pg.ClientBase): boolean {
+  const { connection: wire, getTypeParser } = client as unknown as {
+    readonly connection?: Partial<Wire>;
+    readonly getTypeParser?: unknown;
+  };
+  const stream: unknown = wire?.stream;
+  return (
+    typeof getTypeParser === "function" &&
+    typeof wire?.parse === "function" &&
+    typeof wire.parsedStatements === "object" &&
+    typeof stream === "object" &&
+    stream !== null &&
+    ["write", "cork", "uncork"].every((name) => typeof (stream as Record<string, unknown>)[name] === "function") &&
+    typeof (stream as { writable?: unknown }).writable === "boolean"
+  );
+}
+
 export class PreparedQuery {
   /** The driver remembers by these what a connection has prepared. */
   readonly name: string;

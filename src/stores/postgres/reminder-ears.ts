@@ -5,6 +5,7 @@ import { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import { type News, newsOf, subjectOf, type Topic } from "./reminder-news.ts";
+import { holdSession } from "./session.ts";
 import type { PostgresSettings } from "./settings.ts";
 
 const FIRST_PAUSE_MS = 100;
@@ -92,6 +93,7 @@ export class ReminderEars {
     let ping: NodeJS.Timeout | undefined;
     try {
       await client.connect();
+      await holdSession(client, settings.driver, settings.location);
       await client.query(`LISTEN "${channel}"`);
       isReady();
       ping = setInterval(() => client.query("SELECT 1").catch(cut), PING_MS);

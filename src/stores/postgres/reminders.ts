@@ -1,5 +1,5 @@
 // Reminders in PostgreSQL. Any number of processes share them; who claims first delivers. They have connections of their own: one to
-// claim, one to settle, one to write, so that a tick waits for nothing but other ticks.
+// claim, one to settle, one to write unless a process is allowed fewer, so that a tick waits for nothing but other ticks.
 import { randomUUID } from "node:crypto";
 import {
   type Claim,
@@ -26,8 +26,6 @@ import { ReminderSteps, type Settled } from "./reminder-steps.ts";
 import { ReminderWrites } from "./reminder-writes.ts";
 import type { PostgresSettings } from "./settings.ts";
 
-const CONNECTIONS = 3;
-
 export class PostgresReminders implements Reminders {
   readonly #connections: Connections;
   readonly #lows: LowMarks;
@@ -39,7 +37,7 @@ export class PostgresReminders implements Reminders {
   readonly #ears: ReminderEars | undefined;
 
   constructor(settings: PostgresSettings, schema: string, heldMs: number) {
-    this.#connections = new Connections(settings, settings.driver, CONNECTIONS);
+    this.#connections = new Connections(settings, settings.driver, settings.shares.reminders);
     this.#lows = new LowMarks(this.#connections, schema);
     this.#claims = new Claims(this.#connections, schema, this.#lows);
     this.#steps = new ReminderSteps(this.#connections, schema, heldMs);

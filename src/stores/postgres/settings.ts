@@ -3,17 +3,17 @@
 import pg from "pg";
 import { LimpetError } from "../../kernel/errors.ts";
 import { type Log, silentLog } from "../../ports/log.ts";
+import { type ConnectionShares, connectionShares, DEFAULT_CONNECTIONS } from "./connection-shares.ts";
+import { type SessionDriver, sessionValues, startupOptions } from "./session.ts";
 
 export interface PostgresOptions {
   /** Schema that holds our tables. Two installations may share a database under two schemas. Default `limpet`. */
   readonly schema?: string | undefined;
   /**
-   * Batches under way at once; each is one connection. Two more serve reads, one serves the leadership, and where there are reminders
-   * three serve them and one listens. Where there are workflows, as many as for all the rest of a store serve them: lanes and two more.
-   * Too low: the server waits for its disk while nothing else runs. Too high: batches get
-   * smaller, and the server runs out of connections.
+   * Connections of this process, at most. Too low: statements wait for each other while the server waits for its disk. Too high: batches
+   * get smaller, and the server runs out of connections. Default 17.
    */
-  readonly lanes?: number | undefined;
+  readonly connections?: number | undefined;
   /** Milliseconds for a connection to be ready. Too low: a busy server looks dead. Too high: a dead one holds calls up. */
   readonly connectTimeoutMs?: number | undefined;
   /**
@@ -38,16 +38,16 @@ export interface PostgresSettings {
   /** The URL without password and parameters. */
   readonly location: string;
   readonly schema: string;
-  readonly lanes: number;
+  readonly shares: ConnectionShares;
   readonly connectTimeoutMs: number;
   readonly statementTimeoutMs: number;
   readonly lockTimeoutMs: number;
   readonly notify: boolean;
   readonly log: Log;
   /** For the driver. It holds the password: never log it. */
-  readonly driver: pg.ClientConfig;
+  readonly driver: SessionDriver;
   /** The same for the connection that serves the leadership: it gives up early, because a leadership runs out meanwhile. */
-  readonly leadershipDriver: pg.ClientConfig;
+  readonly leadershipDriver: SessionDriver;
 }
 
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/;
@@ -79,7 +79,7 @@ export function postgresSettings(url: string, options: PostgresOptions = {}): Po
   return {
     location: locationOf(driver),
     schema,
-    lanes: positive("lanes", options.lanes ?? 4),
+    shares: connectionShares(positive("connections", options.connections ?? DEFAULT_CONNECTIONS)),
     ...{ connectTimeoutMs, statementTimeoutMs, lockTimeoutMs },
     notify: options.notify ?? true,
     log: options.log ?? silentLog,
@@ -88,47 +88,20 @@ export function postgresSettings(url: string, options: PostgresOptions = {}): Po
   };
 }
 
-function driverSettings(url: string, { connectMs, statementMs, lockMs, silenceMs }: Waits): pg.ClientConfig {
+function driverSettings(url: string, { connectMs, statementMs, lockMs, silenceMs }: Waits): SessionDriver {
   const { connectionString, extra } = splitUrl(url);
+  const session = { values: sessionValues(statementMs, lockMs), extra };
   return {
     connectionString,
+    session,
     application_name: "limpet",
-    options: `${sessionOptions(statementMs, lockMs)} ${extra}`.trimEnd(),
+    options: startupOptions(session),
     connectionTimeoutMillis: connectMs,
     query_timeout: statementMs + silenceMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     types: { getTypeParser: typeParser as typeof pg.types.getTypeParser },
   };
-}
-
-/**
- * What every session of ours runs with. They travel with the connection request, so that no statement can run without
- * them; a pooler that cannot keep them for us refuses the connection instead of losing them.
- */
-function sessionOptions(statementTimeoutMs: number, lockTimeoutMs: number): string {
-  const settings: Record<string, string | number> = {
-    statement_timeout: statementTimeoutMs,
-    lock_timeout: lockTimeoutMs,
-    idle_in_transaction_session_timeout: statementTimeoutMs,
-    // A process that was stopped while an answer was on its way would hold its row locks for as long as it sleeps.
-    tcp_user_timeout: statementTimeoutMs,
-    // What is acknowledged is on disk, whatever the server's default is.
-    synchronous_commit: "on",
-    // The statements are written for it; a stricter default would make neighbours fail instead of wait.
-    default_transaction_isolation: "read\\ committed",
-    // Each statement finds its rows by key. Statistics of a young or a fast-growing table talk the planner into reading
-    // all of it (a hundred times slower), so the other ways are closed, and one plan per connection is enough.
-    enable_seqscan: "off",
-    enable_hashjoin: "off",
-    enable_mergejoin: "off",
-    enable_bitmapscan: "off",
-    plan_cache_mode: "force_generic_plan",
-    jit: "off",
-  };
-  return Object.entries(settings)
-    .map(([name, value]) => `-c ${name}=${value}`)
-    .join(" ");
 }
 
 /** Takes session options out of the URL, because the driver would let them replace ours; they come after ours instead. */

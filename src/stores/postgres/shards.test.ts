@@ -168,7 +168,7 @@ describe("shards on PostgreSQL", { timeout: 120_000 }, () => {
   });
 
   test("writes under way, however many, leave connections to others", async () => {
-    const it = new Ground(await openPostgresStore(url, { lanes: 1, lockTimeoutMs: 14_000 }));
+    const it = new Ground(await openPostgresStore(url, { connections: 8, lockTimeoutMs: 14_000 }));
     const term = await newTerm(it.store);
     await somebody.query("BEGIN; LOCK TABLE limpet.shard_homes, limpet.remembered_actors IN EXCLUSIVE MODE");
     const writes = Array.from({ length: 10 }, (_, i) => [

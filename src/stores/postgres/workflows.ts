@@ -59,7 +59,7 @@ export class PostgresWorkflows implements Workflows {
 
   constructor(settings: PostgresSettings, schema: string, heldMs: number, neighbours: Neighbours) {
     // Claims and reads find a connection while steps are under way.
-    const connections = new Connections(settings, settings.driver, settings.lanes + 2);
+    const connections = new Connections(settings, settings.driver, settings.shares.workflows);
     const deeds = () => new Deeds(neighbours);
     this.#connections = connections;
     this.#neighbours = neighbours;
