@@ -5,7 +5,7 @@ import { type ShardedOptions, sharded } from "../src/actors/sharded-options.ts";
 import { Actor, type ActorOptions, type ReminderTick, sticky } from "../src/index.ts";
 import type { Process } from "../src/world/process.ts";
 import type { Life, Turn } from "./observer.ts";
-import type { CallHow, PlannedHost, ShardedPlan } from "./plan.ts";
+import { type CallHow, type PlannedHost, RESTARTS_DOUBLED, type ShardedPlan } from "./plan.ts";
 import { type Carried, optionsOf, tellReminder, tickWord } from "./reminding.ts";
 import { SCRIPT_TYPES, type ScriptInput } from "./scripts.ts";
 import { type Carrying, extractorOf, messageIdOf, opOf } from "./shard-extractors.ts";
@@ -139,6 +139,7 @@ export function applicationOf(
     const { strategy, extractor, messages, ...rest } = plan;
     return {
       ...rest,
+      ...(rest.restartAfter === undefined ? {} : { restartAtMost: RESTARTS_DOUBLED * rest.restartAfter }),
       strategy: typeof strategy === "string" ? strategy : ownStrategy(stage, box, namespace, type, strategy),
       ...(extractor === undefined ? {} : { shardOf: extractorOf(stage, plan, extractor), version: extractor.by }),
       ...(messages === undefined ? {} : { messageId: messageIdOf(stage, messages) }),

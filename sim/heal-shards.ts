@@ -5,6 +5,7 @@ import type { ShardHomeRow } from "../src/ports/shards.ts";
 import { makeCall } from "./callers.ts";
 import { isHostOf, shardKey, upHosts } from "./checkers/looks.ts";
 import type { Operation } from "./observer.ts";
+import { RESTARTS_DOUBLED } from "./plan.ts";
 import { shardIn } from "./shard-extractors.ts";
 import type { Player, Stage } from "./stage.ts";
 
@@ -130,8 +131,8 @@ export async function demandRemembered(stage: Stage, until: Until): Promise<void
   const rules = Object.values(stage.plan.sharded ?? {}).filter(({ remember }) => remember);
   // A host that was given room for very few keeps it, and cannot have all of them.
   if (rules.length === 0 || stage.faults.has("memory pressure")) return;
-  const deadline =
-    stage.now + stage.boundMs + REMEMBERED_MS + Math.max(...rules.map(({ restartAfter = 0 }) => restartAfter)) * 2;
+  const longestWaitMs = Math.max(...rules.map(({ restartAfter = 0 }) => restartAfter)) * RESTARTS_DOUBLED;
+  const deadline = stage.now + stage.boundMs + REMEMBERED_MS + longestWaitMs * 2;
   let problem = "nobody was asked";
   while (stage.now < deadline && problem !== "") {
     let isOver = false;

@@ -166,6 +166,9 @@ export interface ShardedPlan {
   readonly startsPerSecond?: number;
 }
 
+/** A remembered actor that keeps failing waits so many times as long as after its first failure, at most. */
+export const RESTARTS_DOUBLED = 4;
+
 export interface ReminderPlan {
   /** Whether the database tells those who watch that others have written some. */
   readonly tells: boolean;

@@ -14,9 +14,11 @@ describe("how long sharded actors stay", () => {
   });
 
   it("has sensible values for remembered ones, which may be said otherwise", () => {
-    assert.deepEqual(resolve({ remember: true }).remembered, { startsPerSecond: 1_000, restartAfterMs: 10_000 });
-    const said = resolve({ remember: true, startsPerSecond: 5, restartAfter: "1m" });
-    assert.deepEqual(said.remembered, { startsPerSecond: 5, restartAfterMs: 60_000 });
+    const usual = { startsPerSecond: 1_000, restartAfterMs: 10_000, restartAtMostMs: 300_000 };
+    assert.deepEqual(resolve({ remember: true }).remembered, usual);
+    const said = resolve({ remember: true, startsPerSecond: 5, restartAfter: "1m", restartAtMost: "2m" });
+    assert.deepEqual(said.remembered, { startsPerSecond: 5, restartAfterMs: 60_000, restartAtMostMs: 120_000 });
+    assert.equal(resolve({ remember: true, restartAfter: "10m" }).remembered?.restartAtMostMs, 600_000);
   });
 
   const wrong: [options: Record<keyof LifetimeOptions & string, unknown> | object, why: RegExp][] = [
@@ -34,6 +36,11 @@ describe("how long sharded actors stay", () => {
     ]),
     [{ remember: true, restartAfter: 0 }, /placement\.restartAfter must be longer than nothing/],
     [{ remember: true, restartAfter: "soon" }, /placement\.restartAfter: "soon" is not a duration/],
+    [
+      { remember: true, restartAfter: "1m", restartAtMost: "30s" },
+      /restartAtMost must not be shorter than restartAfter; got 30s and 1m/,
+    ],
+    [{ restartAtMost: "1m" }, /restartAtMost says something of remembered actors: set remember: true/],
     [{ remember: true, maxActive: 5 }, /choose one/],
     [{ restartAfter: "1s" }, /restartAfter says something of remembered actors: set remember: true/],
     [{ remember: false, startsPerSecond: 5 }, /startsPerSecond says something of remembered actors/],

@@ -1,6 +1,6 @@
 // How long actors that live in shards stay in memory: how many of them at most, and whether they are brought back to life without a call.
 import type { Duration } from "../kernel/durations.ts";
-import { parseDuration } from "../kernel/durations.ts";
+import { formatDuration, parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 
 export interface LifetimeOptions {
@@ -21,12 +21,19 @@ export interface LifetimeOptions {
   readonly startsPerSecond?: number | undefined;
   /** How long after one has stopped, or could not be started, it is started again. Too low: what is broken keeps the host busy. 10 s unless given. */
   readonly restartAfter?: Duration | undefined;
+  /**
+   * The longest wait of one that keeps failing: it waits for `restartAfter` after its first failure, and twice as long after each further
+   * one. Too low: what is broken keeps the host busy. Too high: what was repaired is started late. 5 min unless given.
+   */
+  readonly restartAtMost?: Duration | undefined;
 }
 
 /** What becomes of actors that have come to life once. */
 export interface RememberedRule {
   readonly startsPerSecond: number;
   readonly restartAfterMs: number;
+  /** Not less than restartAfterMs. */
+  readonly restartAtMostMs: number;
 }
 
 export interface Lifetime {
@@ -35,11 +42,13 @@ export interface Lifetime {
   readonly remembered: RememberedRule | undefined;
 }
 
-export const LIFETIME_KEYS = ["maxActive", "remember", "startsPerSecond", "restartAfter"];
+const REMEMBER_KEYS = ["startsPerSecond", "restartAfter", "restartAtMost"] as const;
+export const LIFETIME_KEYS: readonly string[] = ["maxActive", "remember", ...REMEMBER_KEYS];
 
 /** More could not be kept in memory anyway. */
 const MOST = 100_000_000;
 const FASTEST = 1_000_000;
+const LONGEST_WAIT_MS = 300_000;
 
 /** `where` it was written, for errors. */
 export function resolveLifetime(options: LifetimeOptions, where: string): Lifetime {
@@ -53,18 +62,27 @@ export function resolveLifetime(options: LifetimeOptions, where: string): Lifeti
   }
   const remembered = readRemembered(options, where);
   if (remember) return { maxActive, remembered };
-  for (const key of ["startsPerSecond", "restartAfter"] as const) {
+  for (const key of REMEMBER_KEYS) {
     if (options[key] !== undefined)
       throw invalid(`${where}.${key} says something of remembered actors: set remember: true`);
   }
   return { maxActive, remembered: undefined };
 }
 
-function readRemembered({ startsPerSecond = 1_000, restartAfter }: LifetimeOptions, where: string): RememberedRule {
+function readRemembered(options: LifetimeOptions, where: string): RememberedRule {
+  const { startsPerSecond = 1_000, restartAfter, restartAtMost } = options;
   checkWhole(startsPerSecond, FASTEST, `${where}.startsPerSecond`);
   const restartAfterMs = restartAfter === undefined ? 10_000 : parseDuration(restartAfter, `${where}.restartAfter`);
   if (restartAfterMs === 0) throw invalid(`${where}.restartAfter must be longer than nothing`);
-  return { startsPerSecond, restartAfterMs };
+  if (restartAtMost === undefined) {
+    return { startsPerSecond, restartAfterMs, restartAtMostMs: Math.max(LONGEST_WAIT_MS, restartAfterMs) };
+  }
+  const restartAtMostMs = parseDuration(restartAtMost, `${where}.restartAtMost`);
+  if (restartAtMostMs < restartAfterMs) {
+    const found = `${formatDuration(restartAtMostMs)} and ${formatDuration(restartAfterMs)}`;
+    throw invalid(`${where}.restartAtMost must not be shorter than restartAfter; got ${found}`);
+  }
+  return { startsPerSecond, restartAfterMs, restartAtMostMs };
 }
 
 function checkWhole(value: unknown, most: number, where: string): void {

@@ -12,6 +12,7 @@ import { RememberedStarter } from "./remembered-starter.ts";
 import type { Standing } from "./shard-remembered.ts";
 
 const RESTART_MS = 10_000;
+const LONGEST_MS = 60_000;
 
 class Setting {
   readonly clock = new VirtualClock();
@@ -47,7 +48,7 @@ class Setting {
     Object.defineProperty(catalog, "hasRoom", { get: () => this.hasRoom });
     this.starter = new RememberedStarter(
       type as unknown as ActorType,
-      { startsPerSecond, restartAfterMs: RESTART_MS },
+      { startsPerSecond, restartAfterMs: RESTART_MS, restartAtMostMs: LONGEST_MS },
       {
         ...{ clock: this.clock, log: silentLog, catalog: catalog as unknown as Catalog },
         instruments: rememberedInstruments(silentMeter, "n", "T"),
@@ -296,18 +297,72 @@ describe("a remembered actor that stopped", () => {
     assert.deepEqual(it.starter.waiting, { shards: 0, restarts: 0 });
   });
 
-  it("is tried again and again when it cannot be started, each time after a while", async () => {
+  it("a remembered actor that cannot be started is tried again and again, each time after twice as long", async () => {
     const it = new Setting();
     it.ids = ["bad", "good"];
     it.fails.add("bad");
     it.starter.gained(0);
-    await it.clock.advance("35s");
-    assert.deepEqual(it.startedIds, ["bad", "good", "bad", "bad", "bad"]);
+    await it.clock.advance("4m");
     const times = it.started.filter(({ id }) => id === "bad").map(({ at }) => at);
-    for (const [i, at] of times.slice(1).entries()) assert.ok(at - times[i]! >= RESTART_MS);
+    const waits = times.slice(1).map((at, i) => Math.round((at - times[i]!) / 1_000));
+    assert.deepEqual(waits, [10, 20, 40, 60, 60], "up to the longest wait");
     it.fails.clear();
-    await it.clock.advance("1m");
-    assert.equal(it.startedIds.filter((id) => id === "bad").length, 5);
+    await it.clock.advance("2m");
+    const { length } = it.startedIds;
+    await it.clock.advance("10m");
+    assert.equal(it.startedIds.length, length, "it runs");
+    it.activations.clear();
+    it.starter.later("bad", true);
+    assert.equal(
+      it.starter.restartsInMs("bad"),
+      RESTART_MS,
+      "it ran well for long, so the next failure is a first one",
+    );
+  });
+
+  it("a remembered actor that takes long to fail waits longer each time as well", async () => {
+    const it = new Setting();
+    it.ids = ["bad"];
+    it.fails.add("bad");
+    it.startMs = 30_000;
+    it.starter.gained(0);
+    await it.clock.advance("3m");
+    const times = it.started.map(({ at }) => at);
+    assert.deepEqual(
+      times.slice(1).map((at, i) => Math.round((at - times[i]!) / 1_000)),
+      [40, 50, 70],
+    );
+  });
+
+  it("a remembered actor that stopped waits for its time before it is started", () => {
+    const it = new Setting();
+    it.starter.later("a");
+    it.starter.later("b", true);
+    assert.deepEqual([it.starter.restartsInMs("a"), it.starter.restartsInMs("b")], [RESTART_MS, RESTART_MS]);
+    assert.deepEqual(it.starter.waiting, { shards: 0, restarts: 2 });
+    assert.deepEqual(it.started, []);
+    it.starter.stop();
+  });
+
+  it("a remembered actor that stops without having failed waits no longer each time", async () => {
+    const it = new Setting();
+    for (let i = 0; i < 5; i++) {
+      it.starter.later("a");
+      assert.equal(it.starter.restartsInMs("a"), RESTART_MS);
+      await it.clock.advance(RESTART_MS + 100);
+      assert.equal(it.started.length, i + 1);
+      it.activations.clear();
+    }
+  });
+
+  it("a remembered actor that waits longer does not keep those waiting whose time comes sooner", async () => {
+    const it = new Setting();
+    for (let i = 0; i < 3; i++) it.starter.later("bad", true);
+    it.starter.later("other");
+    await it.clock.advance(RESTART_MS + 100);
+    assert.deepEqual(it.startedIds, ["other"]);
+    await it.clock.advance("40s");
+    assert.deepEqual(it.startedIds, ["other", "bad"]);
   });
 
   it("waits its turn: many that stopped at once are started at the rate that was said", async () => {

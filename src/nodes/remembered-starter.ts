@@ -2,7 +2,8 @@
 //
 // - When the host becomes the home of a shard its remembered actors are read, a page at a time, and started unless they run already. Shards
 //   wait in line, and so does everything while the host has no room in memory.
-// - One that stopped without being forgotten is started again after a while. So is one that could not be started.
+// - One that stopped without being forgotten is started again after a while. So is one that could not be started; while it keeps failing
+//   it waits longer and longer (remembered-restarts.ts).
 // - Right before one is started it is looked whether it is still to be: its shard may have moved, and it may have been forgotten since
 //   it was read. What is forgotten while a shard is gone through is noted for that. What is forgotten while it lives elsewhere is not, so
 //   nothing that was read or noted before the host became its home once more counts after that.
@@ -73,7 +74,7 @@ export class RememberedStarter {
     this.#rule = rule;
     this.#world = world;
     this.#pace = new StartPace(rule.startsPerSecond, world.clock);
-    this.#restarts = new RememberedRestarts(rule.restartAfterMs, world.clock, () => this.#work());
+    this.#restarts = new RememberedRestarts(rule, world.clock, () => this.#work());
   }
 
   /** Shards to go through and actors to start again. */
@@ -113,8 +114,8 @@ export class RememberedStarter {
     if (shard !== undefined) this.#known.delete(shard);
   }
 
-  /** It has stopped, and is remembered. */
-  later(id: string): void {
+  /** It has stopped, and is remembered. `hasFailed`: it stopped because it failed, or could not be started. */
+  later(id: string, hasFailed = false): void {
     if (this.#isOver) return;
     const shard = this.#foundShard(id);
     if (this.#restarts.size >= MOST_RESTARTS) {
@@ -122,7 +123,7 @@ export class RememberedStarter {
       return;
     }
     const where = shard ?? this.#restarts.get(id)?.shard;
-    this.#restarts.add(id, where === undefined ? undefined : this.#tenures.get(where), where);
+    this.#restarts.add(id, where === undefined ? undefined : this.#tenures.get(where), where, hasFailed);
   }
 
   /** In how long it is started again here; undefined: it does not wait for that. */
@@ -219,7 +220,7 @@ export class RememberedStarter {
     this.#restarts.delete(id);
     this.#warn(id, err);
     if (this.#isOver || shard === undefined || this.#tenures.get(shard) !== tenure) return;
-    if (this.#world.standing(this.#type.name, shard) !== "elsewhere") this.#restarts.add(id, tenure, shard);
+    if (this.#world.standing(this.#type.name, shard) !== "elsewhere") this.#restarts.add(id, tenure, shard, true);
   }
 
   /** A shard that is about to move goes to the end of the line, with what is left of it. */
@@ -273,7 +274,7 @@ export class RememberedStarter {
     } catch (err) {
       // It may be said the next time.
       this.#warn(id, err);
-      if (!passed.has(id) && this.#restarts.size < MOST_RESTARTS) this.#restarts.add(id, tenure, shard);
+      if (!passed.has(id) && this.#restarts.size < MOST_RESTARTS) this.#restarts.add(id, tenure, shard, true);
     }
     return false;
   }
@@ -320,13 +321,16 @@ export class RememberedStarter {
     this.#restarts.delete(id);
     void catalog
       .start(this.#type, id, isKnown)
-      .then(() => instruments.started.add(1))
+      .then(() => {
+        instruments.started.add(1);
+        this.#restarts.started(id);
+      })
       .catch((err: unknown) => {
         instruments.failed.add(1);
         this.#warn(id, err);
         // One that is still on its way may yet come to life.
         const isThere = this.#type.activations.has(id) || this.#restarts.get(id) !== undefined;
-        if (!isThere && !this.#forgetting.has(id)) this.later(id);
+        if (!isThere && !this.#forgetting.has(id)) this.later(id, true);
       })
       .finally(isOver);
   }

@@ -128,7 +128,7 @@ describe("a remembered actor", () => {
     await using it = await open();
     broken.add("a");
     await assert.rejects(it.app.actor(Guard, "a").inc(), RangeError);
-    await it.app.advance("25s");
+    await it.app.advance("35s");
     assert.deepEqual(events, ["+a", "+a", "+a"]);
     broken.clear();
     await it.app.advance("1m");

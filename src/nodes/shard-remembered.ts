@@ -50,6 +50,8 @@ const AGAIN_MS = 2_000;
 const COMES_BACK: ReadonlySet<EndReason | undefined> = new Set<EndReason>([
   ...(["explicit", "idle", "memory", "failed", "fenced", "store"] as const),
 ]);
+/** Those of them after which it waits longer and longer. */
+const FAILED: ReadonlySet<EndReason | undefined> = new Set<EndReason>(["failed", "fenced", "store"]);
 /** Those come back where their shards live next, which may be here. */
 const COMES_BACK_SOMEWHERE: ReadonlySet<EndReason | undefined> = new Set<EndReason>(["moved", "lease", "fenced"]);
 
@@ -215,7 +217,7 @@ export class RememberedActors implements Remembering {
 
   left({ type, id, isRemembered }: Activation, reason: EndReason | undefined): void {
     if (this.#isOver) return;
-    if (isRemembered && COMES_BACK.has(reason)) this.#starter(type).later(id);
+    if (isRemembered && COMES_BACK.has(reason)) this.#starter(type).later(id, FAILED.has(reason));
     else if (COMES_BACK_SOMEWHERE.has(reason)) this.#starter(type).doubt(id);
   }
 
