@@ -40,6 +40,11 @@ export class Connections {
     });
   }
 
+  /** So much time has passed for every answer that its client has not taken. */
+  waited(ms: number): void {
+    for (const exchanges of this.#exchanges.values()) for (const exchange of exchanges) exchange.waited(ms);
+  }
+
   #end(socket: Socket, exchange: Exchange): void {
     if (this.#exchanges.get(socket)?.delete(exchange) !== true) return;
     exchange.end();

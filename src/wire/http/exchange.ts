@@ -2,14 +2,19 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { ByteBudget } from "../byte-budget.ts";
-import { type Answer, COMMON_HEADERS } from "./answers.ts";
+import { AnswerSending } from "./answer-sending.ts";
+import { type Answer, COMMON_HEADERS, errorAnswer } from "./answers.ts";
 import { checkBodyHeaders, hasBody, readBody } from "./body.ts";
+import { weighBody } from "./body-weight.ts";
 import type { DoorLimits } from "./limits.ts";
 
 export interface DoorShares {
   readonly limits: DoorLimits;
   readonly budget: ByteBudget;
 }
+
+/** With less than this part of the budget left, requests are refused. */
+const ROOM = 16;
 
 export class Exchange {
   readonly request: IncomingMessage;
@@ -20,6 +25,9 @@ export class Exchange {
   readonly #budget: ByteBudget;
   readonly #gone = new AbortController();
   #taken = 0;
+  #sending: AnswerSending | undefined;
+  /** More of the request comes than anybody reads. */
+  #isEndless = false;
 
   constructor(request: IncomingMessage, response: ServerResponse, shares: DoorShares, expectsContinue: boolean) {
     this.request = request;
@@ -38,7 +46,7 @@ export class Exchange {
   async body(): Promise<Buffer> {
     const { request, response, limits } = this;
     checkBodyHeaders(request, limits.bodyBytes);
-    return readBody(request, response, {
+    const body = await readBody(request, response, {
       maxBytes: limits.bodyBytes,
       budget: this.#budget,
       onTaken: (bytes) => {
@@ -46,25 +54,57 @@ export class Exchange {
       },
       expectsContinue: this.#expectsContinue,
     });
+    this.#charge(weighBody(body));
+    return body;
+  }
+
+  /** What a body becomes when it is parsed is held until the exchange is over. */
+  #charge(bytes: number): void {
+    if (this.#taken + bytes > this.#budget.size) {
+      const why = `the values of the body would take about ${this.#taken + bytes} bytes of memory, which is too much`;
+      throw new LimpetError("BODY_TOO_LARGE", why);
+    }
+    if (!this.#budget.take(bytes)) throw new LimpetError("HOST_FULL", "too many large requests are under way");
+    this.#taken += bytes;
+  }
+
+  /** New requests are refused before what is held becomes too much, so that a call is not run in vain. */
+  get hasRoom(): boolean {
+    return this.#budget.left >= this.#budget.size / ROOM;
   }
 
   answer(answer: Answer, closing: boolean): void {
     const { request, response, limits } = this;
     if (this.answered || request.socket.destroyed) return;
     this.answered = true;
-    const endless = this.#bodyIsEndless();
+    const bytes = answer.body === undefined ? 0 : Buffer.byteLength(answer.body);
+    if (this.#fits(bytes)) this.#send(answer, bytes, closing);
+    else this.#send(...tooMuch(bytes), closing);
+    if (this.#isEndless) linger(request, response, limits);
+  }
+
+  #fits(bytes: number): boolean {
+    const isSmall = bytes <= this.limits.smallAnswerBytes;
+    if (!isSmall && !this.#budget.take(bytes)) return false;
+    if (isSmall) this.#budget.force(bytes);
+    this.#taken += bytes;
+    return true;
+  }
+
+  #send(answer: Answer, bytes: number, closing: boolean): void {
+    const { response } = this;
+    this.#isEndless = this.#bodyIsEndless();
     const headers: Record<string, string | number> = { ...COMMON_HEADERS, ...answer.headers };
-    if (answer.body !== undefined) headers["content-length"] = Buffer.byteLength(answer.body);
-    if (endless || closing) headers.connection = "close";
+    if (answer.body !== undefined) headers["content-length"] = bytes;
+    if (this.#isEndless || closing) headers.connection = "close";
     response.writeHead(answer.status, headers);
-    // Somebody who does not read must not hold the answer in memory for ever: Node closes the connection.
-    response.setTimeout(limits.answerTimeoutMs);
-    if (!endless) {
-      response.end(answer.body);
-    } else {
-      if (answer.body !== undefined) response.write(answer.body);
-      linger(request, response, limits);
-    }
+    this.#sending = new AnswerSending(response, bytes);
+    this.#sending.send(answer.body, !this.#isEndless);
+  }
+
+  /** So much time has passed. A client that does not take its answer must not hold it in memory for ever. */
+  waited(ms: number): void {
+    if (this.#sending?.waited(ms, this.limits) === true) this.request.socket.destroy();
   }
 
   /** Over, in whatever way. May be called again. */
@@ -80,6 +120,13 @@ export class Exchange {
     if (request.complete || !hasBody(request)) return false;
     return Number(request.headers["content-length"] ?? Number.POSITIVE_INFINITY) > this.limits.bodyBytes;
   }
+}
+
+/** The call was run, so that its caller cannot be told that nothing happened. */
+function tooMuch(bytes: number): [Answer, number] {
+  const why = `the answer of ${bytes} bytes does not fit beside those that clients have not taken yet`;
+  const answer = errorAnswer(new LimpetError("ANSWER_LOST", why));
+  return [answer, Buffer.byteLength(answer.body ?? "")];
 }
 
 /**

@@ -158,6 +158,51 @@ test("bodies of all requests together have a limit, and what ended frees its sha
   assert.equal((await fetch(`${path}/echo`, init)).status, 200);
 });
 
+test("bodies are charged by what parsing makes of them, not by their bytes alone", async (t) => {
+  const { promise: release, resolve } = Promise.withResolvers<void>();
+  const host = new FakeHost({ hold: () => release });
+  const { url } = await openDoor(t, host, { limits: { heldBytes: 1_000_000 } });
+  const path = `${url}/v1.0/actors/Cart/alice/method`;
+  const body = (bytes: number) => `[${"{},".repeat(bytes / 3)}0]`;
+  const alone = await fetch(`${path}/echo`, { method: "POST", body: body(30_000) });
+  assert.deepEqual([alone.status, errorCode(await alone.json())], [413, "BODY_TOO_LARGE"]);
+  const held = fetch(`${path}/hold`, { method: "POST", body: body(12_000) });
+  while (host.calls.length < 1) await new Promise(setImmediate);
+  const refused = await fetch(`${path}/echo`, { method: "POST", body: body(12_000) });
+  assert.deepEqual([refused.status, errorCode(await refused.json())], [503, "HOST_FULL"]);
+  // As many bytes in one text are no burden.
+  const text = JSON.stringify("{},".repeat(10_000));
+  assert.equal((await fetch(`${path}/echo`, { method: "POST", body: text })).status, 200);
+  resolve();
+  await held;
+  assert.equal((await fetch(`${path}/echo`, { method: "POST", body: body(12_000) })).status, 200);
+});
+
+test("answers that clients do not take count with the bodies, and further calls are refused before they run", async (t) => {
+  const MB = 1024 * 1024;
+  const host = new FakeHost({ big: () => "a".repeat(24 * MB) });
+  const { port, url } = await openDoor(t, host, { limits: { heldBytes: 50 * MB, drainMs: 10 } });
+  const readers = [dial(t, port), dial(t, port)];
+  for (const [i, { socket }] of readers.entries()) {
+    socket.pause();
+    socket.write(PING.replace("/echo", "/big"));
+    while (host.calls.length < i + 1) await new Promise(setImmediate);
+  }
+  const path = `${url}/v1.0/actors/Cart/alice/method`;
+  const refused = await fetch(`${path}/big`);
+  assert.deepEqual([refused.status, errorCode(await refused.json())], [503, "HOST_FULL"]);
+  assert.equal(host.calls.length, 2);
+  assert.equal((await fetch(`${url}/v1.0/healthz`)).status, 204);
+  readers[0]!.socket.destroy();
+  while ((await fetch(`${path}/echo`)).status === 503) await new Promise(setImmediate);
+  // There is room to begin, and not for the whole answer: the call was run, and its caller cannot know more.
+  host.methods = { ...host.methods, huge: () => "a".repeat(30 * MB) };
+  const lost = await fetch(`${path}/huge`);
+  const { errorCode: code, retry } = (await lost.json()) as { errorCode: string; retry: string };
+  assert.deepEqual([lost.status, code, retry], [502, "ANSWER_LOST", "unknown"]);
+  readers[1]!.socket.destroy();
+});
+
 test("a client that waits for 100-continue gets it, or its refusal at once", async (t) => {
   const { port } = await openDoor(t);
   const wire = dial(t, port);

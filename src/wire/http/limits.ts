@@ -1,4 +1,5 @@
 // How much of this process the HTTP door gives to strangers. Tests shrink these; nobody else changes them.
+import { getHeapStatistics } from "node:v8";
 import { LIMITS } from "../../kernel/limits.ts";
 
 const MiB = 1024 * 1024;
@@ -13,6 +14,8 @@ export const DOOR_LIMITS = {
   requestTimeoutMs: 60_000,
   /** For a client to take the next piece of an answer. */
   answerTimeoutMs: 30_000,
+  /** A client that takes a large answer more slowly than this is cut off as well. */
+  answerBytesPerSecond: 16 * 1024,
   /** A quiet connection stays open longer than the usual minute of load balancers, so that they close it, not we. */
   keepAliveMs: 65_000,
   /** How often the timeouts above are looked at. */
@@ -20,8 +23,10 @@ export const DOOR_LIMITS = {
   connections: 10_000,
   /** Requests under way on one connection. */
   pipelined: 64,
-  /** Bodies of all requests under way. */
-  heldBytes: 256 * MiB,
+  /** The values of all bodies of requests in progress, and all answers that clients have not taken yet. */
+  heldBytes: Math.min(256 * MiB, getHeapStatistics().heap_size_limit / 2),
+  /** Answers up to this size are sent however much is held. */
+  smallAnswerBytes: 4 * 1024,
   /** After a refusal, what a client may still send before the connection closes, so that it can read the answer. */
   lingerBytes: 16 * MiB,
   lingerMs: 2_000,

@@ -60,6 +60,7 @@ class Door {
   readonly #shares: DoorShares;
   readonly #connections = new Connections();
   readonly #server: Server;
+  #looking: NodeJS.Timeout | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(behind: Behind, guard: Guard, needs: DoorNeeds, limits: DoorLimits) {
@@ -87,8 +88,12 @@ class Door {
       .on("clientError", (error, socket) => this.#refuseBroken(error, socket as Socket));
   }
 
-  listen(at: DoorSettings): Promise<number> {
-    return listenAt(this.#server, at, (err) => this.#log.error("http.failed", { err }));
+  async listen(at: DoorSettings): Promise<number> {
+    const port = await listenAt(this.#server, at, (err) => this.#log.error("http.failed", { err }));
+    const { checkEveryMs, answerTimeoutMs } = this.#shares.limits;
+    const lookMs = Math.min(checkEveryMs, answerTimeoutMs);
+    this.#looking = setInterval(() => this.#connections.waited(lookMs), lookMs).unref();
+    return port;
   }
 
   close(work?: Promise<unknown>): Promise<void> {
@@ -107,6 +112,7 @@ class Door {
     await Promise.race([quiet, Promise.allSettled([within(drainMs, quiet), work])]);
     // Answers that the work has just given are on their way.
     await within(work === undefined ? 0 : lingerMs, quiet);
+    clearInterval(this.#looking);
     server.closeAllConnections();
     await closed;
     // Ends the looking at timeouts; that the server was closed before is no news.
@@ -139,7 +145,9 @@ class Door {
   async #answerTo(routed: Routed, exchange: Exchange, onConnection: number): Promise<Answer> {
     try {
       const refused =
-        this.#guard(exchange.request, !PROBES.has(routed.kind)) ?? this.#unwilling(routed, exchange, onConnection);
+        this.#guard(exchange.request, !PROBES.has(routed.kind)) ??
+        this.#unwilling(routed, exchange, onConnection) ??
+        (isAboutUs(routed) || exchange.hasRoom ? undefined : noRoom());
       if (refused !== undefined) return errorAnswer(refused, NOT_DELIVERED);
       if (!("refused" in routed)) return await handle(routed.route, exchange, this.#behind);
       return errorAnswer(routed.refused, routed.allow === undefined ? {} : { allow: routed.allow });
@@ -175,6 +183,12 @@ class Door {
     sayGoodbye(socket, answer, this.#shares.limits.lingerMs);
   }
 }
+
+/** Small answers for the people and programs that watch this host: wanted most when it is full. */
+const isAboutUs = ({ kind }: Routed): boolean => PROBES.has(kind) || kind === "metrics";
+
+const noRoom = () =>
+  new LimpetError("HOST_FULL", "too many large requests are under way, or answers that clients have not taken");
 
 async function within(ms: number, work: Promise<void>): Promise<void> {
   const { promise: tooLong, resolve: stopWaiting } = Promise.withResolvers<void>();

@@ -1,0 +1,59 @@
+// Sends an answer as fast as its client takes it, and knows for how long the client has taken nothing. A large answer goes out in pieces, because
+// of one large write nobody can see how much is taken.
+//
+// Time is counted in looks (`waited`), not by a clock: a process that was suspended does not take its clients for slow.
+import type { ServerResponse } from "node:http";
+import type { DoorLimits } from "./limits.ts";
+
+const PIECE_BYTES = 64 * 1024;
+
+export class AnswerSending {
+  readonly #response: ServerResponse;
+  readonly #bytes: number;
+  /** Since the client took something, and since the sending began. */
+  #quietMs = 0;
+  #totalMs = 0;
+
+  constructor(response: ServerResponse, bytes: number) {
+    this.#response = response;
+    this.#bytes = bytes;
+  }
+
+  /** `ends`: nothing follows. */
+  send(body: string | undefined, ends: boolean): void {
+    if (body === undefined) this.#last(undefined, ends);
+    else if (this.#bytes <= PIECE_BYTES) this.#last(body, ends);
+    else this.#sendFrom(Buffer.from(body), 0, ends);
+  }
+
+  #sendFrom(body: Buffer, from: number, ends: boolean): void {
+    const response = this.#response;
+    for (let at = from; ; at += PIECE_BYTES) {
+      this.#quietMs = 0;
+      const piece = body.subarray(at, at + PIECE_BYTES);
+      const next = at + PIECE_BYTES;
+      if (next >= body.length) {
+        this.#last(piece, ends);
+        return;
+      }
+      if (!response.write(piece)) {
+        response.once("drain", () => this.#sendFrom(body, next, ends));
+        return;
+      }
+    }
+  }
+
+  #last(piece: string | Buffer | undefined, ends: boolean): void {
+    if (ends) this.#response.end(piece);
+    else if (piece !== undefined) this.#response.write(piece);
+  }
+
+  /** So much time has passed. True: the client is too slow. An answer that waits behind another one on its connection is not looked at. */
+  waited(ms: number, { answerTimeoutMs, answerBytesPerSecond }: DoorLimits): boolean {
+    if (this.#response.socket === null) return false;
+    this.#quietMs += ms;
+    this.#totalMs += ms;
+    const allowedMs = answerTimeoutMs + (this.#bytes / answerBytesPerSecond) * 1_000;
+    return this.#quietMs > answerTimeoutMs || this.#totalMs > allowedMs;
+  }
+}
