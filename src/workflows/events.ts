@@ -22,6 +22,8 @@ export interface ActivityOptionsTold {
   readonly scheduleToStart?: number;
   readonly scheduleToClose?: number;
   readonly heartbeat?: number;
+  /** When the run is cancelled while it waits for the activity. Absent: the activity is asked to stop. */
+  readonly onCancel?: "abandon";
 }
 
 export type ParentClosePolicy = "terminate" | "cancel" | "abandon";
@@ -46,6 +48,8 @@ export type Decision =
       readonly options?: ActivityOptionsTold;
       /** The worker that decided it runs it, and so does whoever has the task after it: it does not wait in a queue. */
       readonly eager?: true;
+      /** A worker elsewhere has run it within its workflow task. Its result stands in the same step, and it has no row. */
+      readonly local?: true;
       readonly group?: ParallelGroup;
     }
   | {
@@ -86,6 +90,8 @@ export type Decision =
       readonly input: Wire;
     }
   | { readonly kind: "CancelSent"; readonly n: number; readonly workflowId: string }
+  /** The member of a selection that begins with step `base` is cancelled. It counts as no step of the code: `n` is 0. */
+  | { readonly kind: "SelectionMemberCancelled"; readonly n: 0; readonly base: number }
   | { readonly kind: "SideEffectRecorded"; readonly n: number; readonly result: Wire }
   | {
       readonly kind: "VersionMarkerRecorded";
@@ -171,6 +177,13 @@ export type News =
       readonly wait?: number;
     }
   | { readonly kind: "UpdateRejected"; readonly id: string; readonly name: string; readonly error: ToldError }
+  /** A selection has its winner: the member of step `winner`, decided by event number `by`. */
+  | {
+      readonly kind: "SelectionResolved";
+      readonly winner: number;
+      readonly outcome: "completed" | "failed";
+      readonly by: number;
+    }
   | { readonly kind: "CancelRequested"; readonly reason: string };
 
 export interface Started {
@@ -223,6 +236,7 @@ const DECISIONS: ReadonlySet<string> = new Set<Decision["kind"]>([
   "ChildWorkflowScheduled",
   "SignalSent",
   "CancelSent",
+  "SelectionMemberCancelled",
   "SideEffectRecorded",
   "VersionMarkerRecorded",
   "SearchAttributesUpserted",

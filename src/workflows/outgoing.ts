@@ -97,7 +97,7 @@ export class Dispatcher {
     const { workflowId, runId } = run;
     switch (decision.kind) {
       case "ActivityScheduled":
-        if (decision.eager !== true) {
+        if (decision.eager !== true && decision.local !== true) {
           const { n, name, input, options } = decision;
           const told = { workflowId, runId, n, name, input, attempts: 0, scheduledAt: now };
           outgoing.reminders.push(...this.queue({ ...told, ...(options !== undefined && { options }) }, undefined));

@@ -42,7 +42,7 @@ export async function handle(route: Route, exchange: Exchange, behind: Behind): 
     case "message":
       return call(route, undefined, exchange, host);
     case "health":
-      return health(host);
+      return health(host, route.hasBody === true);
     case "live":
       return emptyAnswer(204);
     case "metadata":
@@ -139,7 +139,8 @@ function parseTimeout(text: string | string[] | undefined): number | undefined {
   return ms;
 }
 
-function health(host: Host): Answer {
+function health(host: Host, hasBody: boolean): Answer {
   const { ready, problem } = host.status();
+  if (ready && hasBody) return jsonAnswer(200, { status: "serving" });
   return ready ? emptyAnswer(204) : errorAnswer(new LimpetError("NOT_READY", problem ?? "the host is not ready"));
 }

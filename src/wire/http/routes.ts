@@ -9,7 +9,8 @@ export type Route =
   | { readonly kind: "call"; readonly type: string; readonly id: string; readonly method: string }
   /** Its body says which actor it is for. */
   | { readonly kind: "message"; readonly type: string; readonly method: string }
-  | { readonly kind: "health" }
+  /** `hasBody`: those who ask read the answer as JSON. */
+  | { readonly kind: "health"; readonly hasBody?: true }
   /** The process answers, whatever its host can do. */
   | { readonly kind: "live" }
   | { readonly kind: "metadata" }
@@ -129,7 +130,8 @@ function matchTop(name: string): Route | undefined {
 
 function matchApi(verb: string, [, , ...parts]: readonly string[], query: string): Route | undefined {
   const path = parts.join("/");
-  return path === "health" || path === "ready" ? { kind: "health" } : { kind: "api", verb, path, query };
+  if (path === "health" || path === "ready") return { kind: "health", hasBody: true };
+  return { kind: "api", verb, path, query };
 }
 
 function matchLook([, , , a, b, c, ...more]: readonly string[], query: string): Route | undefined {

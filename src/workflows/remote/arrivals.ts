@@ -7,6 +7,7 @@ import { writePage } from "../events.ts";
 import { isMeant } from "../family.ts";
 import { type Message, readMessage } from "../messages.ts";
 import type { RemoteRun } from "./run.ts";
+import { outcomeOf } from "./selection.ts";
 
 /** How a run comes to its end without its worker. */
 export interface EndFromOutside {
@@ -68,8 +69,21 @@ function happened(run: RemoteRun, message: Message, isKnown: (update: string) =>
     case "UpdateRequested":
       return requested(run, message, isKnown);
     default:
-      return run.wants(message) ? [withWait(run, message)] : [];
+      return run.wants(message) ? [withWait(run, message), ...resolved(run, message)] : [];
   }
+}
+
+const FAILURES: ReadonlySet<string> = new Set<News["kind"]>([
+  ...(["ActivityFailed", "ActivityTimedOut", "ActivityCancelled", "ChildRunFailed"] as const),
+]);
+const RESULTS: ReadonlySet<string> = new Set<News["kind"]>(["ActivityCompleted", "ChildRunCompleted", "TimerFired"]);
+
+/** The winner of a selection stands in the history right behind the event that decided it. */
+function resolved(run: RemoteRun, news: News): News[] {
+  if (!("of" in news) || !(FAILURES.has(news.kind) || RESULTS.has(news.kind))) return [];
+  const outcome = outcomeOf(run, news.of, FAILURES.has(news.kind));
+  if (outcome === undefined) return [];
+  return [{ kind: "SelectionResolved", winner: news.of, outcome, by: run.last + 1 }];
 }
 
 function requested(

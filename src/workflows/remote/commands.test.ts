@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { HistoryEvent } from "../events.ts";
-import { type Command, decide } from "./commands.ts";
+import type { Command } from "./command.ts";
+import { decide } from "./commands.ts";
 import { RemoteRun } from "./run.ts";
 
 const STARTED = { kind: "WorkflowStarted", type: "order", workflowId: "o", runId: "r", input: null, flags: 1 } as const;

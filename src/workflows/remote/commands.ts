@@ -5,57 +5,11 @@
 // the timer of the wait before goes on.
 import { CATALOGUE, LimpetError } from "../../kernel/errors.ts";
 import type { ToldError } from "../../kernel/told-error.ts";
-import type { ActivityOptionsTold, Decision, End, News, ParallelGroup, ParentClosePolicy, Wire } from "../events.ts";
+import type { Decision, End, News, ParallelGroup, Wire } from "../events.ts";
+import type { Command, InGroup, LocalOutcome } from "./command.ts";
+import { checkMemo } from "./memo.ts";
 import type { RemoteRun, StepDecision } from "./run.ts";
-
-interface InGroup {
-  readonly group?: ParallelGroup;
-}
-
-export type Command =
-  | ({
-      readonly kind: "schedule_activity";
-      readonly name: string;
-      readonly input: Wire;
-      readonly options: ActivityOptionsTold;
-    } & InGroup)
-  | ({ readonly kind: "start_timer"; readonly seconds: number } & InGroup)
-  | ({
-      readonly kind: "start_child_workflow";
-      readonly type: string;
-      readonly input: Wire;
-      readonly queue: string | undefined;
-      readonly onParentClose: ParentClosePolicy;
-      /** In milliseconds. */
-      readonly timeout?: number;
-      readonly runTimeout?: number;
-    } & InGroup)
-  | {
-      readonly kind: "open_condition_wait";
-      readonly key: string | undefined;
-      readonly fingerprint: string | undefined;
-      readonly seconds: number | undefined;
-    }
-  | { readonly kind: "open_signal_wait"; readonly name: string; readonly seconds: number | undefined }
-  | { readonly kind: "record_side_effect"; readonly result: Wire }
-  | {
-      readonly kind: "record_version_marker";
-      readonly change: string;
-      readonly version: number;
-      readonly min: number;
-      readonly max: number;
-    }
-  | { readonly kind: "upsert_search_attributes"; readonly attributes: Wire }
-  | { readonly kind: "complete_update"; readonly id: string; readonly result: Wire }
-  | { readonly kind: "fail_update"; readonly id: string; readonly error: ToldError }
-  | { readonly kind: "complete_workflow"; readonly result: Wire }
-  | { readonly kind: "fail_workflow"; readonly error: ToldError }
-  | {
-      readonly kind: "continue_as_new";
-      readonly type: string | undefined;
-      readonly input: Wire;
-      readonly queue: string | undefined;
-    };
+import { identityOf, selectionOf, stepsOf } from "./selection.ts";
 
 /** What the history gets, and timers that follow from it without being events of their own. */
 export interface Decided {
@@ -91,6 +45,7 @@ class Making {
   readonly #told = new Set<number>();
   #next: number;
   #isWaitTold = false;
+  #memo: Readonly<Record<string, unknown>>;
   #end: End | undefined;
   #queue: string | undefined;
 
@@ -98,6 +53,7 @@ class Making {
     this.#run = run;
     this.#now = now;
     this.#next = run.next;
+    this.#memo = run.memo;
   }
 
   add(command: Command): void {
@@ -140,6 +96,16 @@ class Making {
       case "upsert_search_attributes":
         this.#push({ kind: "SearchAttributesUpserted", n: this.#next++, attributes: command.attributes });
         break;
+      case "upsert_memo":
+        this.#memo = checkMemo(this.#memo, command.entries);
+        this.#push({ kind: "MemoUpserted", n: this.#next++, entries: command.entries });
+        break;
+      case "record_local_activity":
+        this.#local(command);
+        break;
+      case "cancel_selection_operation":
+        this.#cancelMember(command);
+        break;
       case "complete_update":
       case "fail_update":
         this.#update(command);
@@ -153,7 +119,8 @@ class Making {
     const { wait, open } = this.#run;
     const isOnlyUpdates = this.#events.every(({ kind }) => kind.startsWith("Update"));
     const isUpdate = isOnlyUpdates && this.#events.length > 0;
-    const waits = open.size > 0 || this.#opensSome || (wait !== undefined && isOnlyUpdates);
+    const isCancel = this.#events.some(({ kind }) => kind === "SelectionMemberCancelled");
+    const waits = open.size > 0 || this.#opensSome || isCancel || (wait !== undefined && isOnlyUpdates);
     // Nothing would ever wake it again.
     if (!waits && !isUpdate && this.#end === undefined) {
       throw new LimpetError("WORKFLOW_INVALID", "the run would wait for nothing; it needs a step, a wait or an end");
@@ -193,6 +160,8 @@ class Making {
     if (group === undefined) return step.group === undefined && this.#run.open.has(n);
     const before = step.group;
     if (before === undefined || before.size !== group.size || before.index !== group.index) return false;
+    // Members of a selection stay open behind it, and the next selection may look just like it.
+    if (selectionOf(group)?.id !== selectionOf(before)?.id) return false;
     return this.#run.latest.some((each) => this.#run.open.has(each));
   }
 
@@ -211,6 +180,30 @@ class Making {
     }
     if (timer === n) this.#timers.push({ kind: "TimerScheduled", n, at: this.#now + seconds! * 1_000 });
     if (before !== undefined) this.#isWaitTold = true;
+  }
+
+  /** It is over when it is recorded: nobody is given it to do. */
+  #local({ name, input, outcome }: Extract<Command, { kind: "record_local_activity" }>): void {
+    const n = this.#next++;
+    this.#push({ kind: "ActivityScheduled", n, name, input, local: true });
+    this.#push(localNews(n, outcome));
+  }
+
+  /** A member that is over already stays as it is. */
+  #cancelMember({ selection, member, identity }: Extract<Command, { kind: "cancel_selection_operation" }>): void {
+    const known = selectionOf(this.#run.steps.get(member.base)?.group);
+    const isKnown =
+      known?.id === selection &&
+      known.member.index === member.index &&
+      known.member.size === member.size &&
+      known.member.key === member.key &&
+      identityOf(this.#run, known.member) === identity;
+    if (!isKnown) throw new LimpetError("WORKFLOW_INVALID", `selection ${selection} has no such member to cancel`);
+    const open = stepsOf(member).filter((n) => this.#run.open.has(n));
+    if (open.length === 0 || this.#told.has(-member.base)) return;
+    this.#told.add(-member.base);
+    this.#push({ kind: "SelectionMemberCancelled", n: 0, base: member.base });
+    this.#timers.push(...open.map((n) => stopOf(n, this.#run.steps.get(n)!)));
   }
 
   #update(command: Extract<Command, { kind: "complete_update" | "fail_update" }>): void {
@@ -241,6 +234,22 @@ class Making {
     }
     this.#push(this.#end);
   }
+}
+
+function localNews(of: number, outcome: LocalOutcome): News {
+  if ("result" in outcome) return { kind: "ActivityCompleted", of, result: outcome.result };
+  const { failed, error, attempts } = outcome;
+  if (failed === "timed out") return { kind: "ActivityTimedOut", of, error };
+  return failed === "cancelled"
+    ? { kind: "ActivityCancelled", of, error }
+    : { kind: "ActivityFailed", of, error, attempts };
+}
+
+/** What ends a step that nobody waits for any more. */
+function stopOf(n: number, step: StepDecision): Decision {
+  if (step.kind === "ActivityScheduled") return { kind: "ActivityCancelRequested", n: 0, of: n };
+  if (step.kind === "TimerScheduled") return { kind: "TimerCancelled", n: 0, of: n };
+  return { kind: "CancelSent", n, workflowId: step.workflowId };
 }
 
 function isSameKind(step: StepDecision, command: Command): boolean {

@@ -10,6 +10,7 @@ import type { Decision, HistoryEvent, News, ParallelGroup, Started, Step, WaitOp
 import { isDecision } from "../events.ts";
 import type { ScheduledActivity } from "../held-run.ts";
 import type { DecidingRun } from "../outgoing.ts";
+import { selectionOf, stepsOf } from "./selection.ts";
 
 export type StepDecision = Extract<
   Decision,
@@ -56,6 +57,10 @@ export class RemoteRun implements DecidingRun {
   /** There is something that its worker has not seen. */
   isDue = false;
   isOver = false;
+  /** Selections that have their winner. */
+  readonly selected = new Set<string>();
+  /** The memo after each change of it, by the number of the change. */
+  readonly memos = new Map<number, Readonly<Record<string, unknown>>>();
   /** All of them, also those that are over. */
   readonly queued = new Set<number>();
   readonly scheduled: Map<number, ScheduledActivity> = new Map();
@@ -63,6 +68,8 @@ export class RemoteRun implements DecidingRun {
   readonly heard: string[] = [];
   readonly #seen = new Set<string>();
   readonly #failedGroups = new Set<string>();
+  /** Steps that failed or were cancelled. */
+  readonly #broken = new Set<number>();
   #memo: Record<string, unknown> = {};
   #attributes: Record<string, unknown> = {};
 
@@ -81,6 +88,16 @@ export class RemoteRun implements DecidingRun {
   /** In their JSON-ready form. */
   get attributes(): Readonly<Record<string, unknown>> {
     return this.#attributes;
+  }
+
+  /** In its JSON-ready form. */
+  get memo(): Readonly<Record<string, unknown>> {
+    return this.#memo;
+  }
+
+  /** The step is complete. One that was cancelled is not. */
+  isDone(n: number): boolean {
+    return this.steps.has(n) && !this.open.has(n) && !this.#broken.has(n);
   }
 
   /** What the rest of the room knows of a run in memory. */
@@ -158,8 +175,10 @@ export class RemoteRun implements DecidingRun {
     this.isDue = false;
     switch (decision.kind) {
       case "ActivityScheduled":
-        this.scheduled.set(decision.n, { name: decision.name, options: decision.options, at: this.at });
-        this.queued.add(decision.n);
+        if (decision.local !== true) {
+          this.scheduled.set(decision.n, { name: decision.name, options: decision.options, at: this.at });
+          this.queued.add(decision.n);
+        }
         this.#openStep(decision, decided);
         break;
       case "ChildWorkflowScheduled":
@@ -180,6 +199,12 @@ export class RemoteRun implements DecidingRun {
         break;
       case "MemoUpserted":
         merge(this.#memo, decision.entries);
+        this.memos.set(decision.n, { ...this.#memo });
+        break;
+      case "SelectionMemberCancelled":
+        this.#cancelMember(decision.base);
+        // The code goes on with it when it sees that the member is cancelled.
+        this.isDue = true;
         break;
       case "WorkflowCompleted":
       case "WorkflowFailed":
@@ -196,6 +221,11 @@ export class RemoteRun implements DecidingRun {
     this.steps.set(decision.n, decision);
     this.open.add(decision.n);
     decided.push(decision.n);
+  }
+
+  #cancelMember(base: number): void {
+    const member = selectionOf(this.steps.get(base)?.group)?.member;
+    for (const n of member === undefined ? [] : stepsOf(member)) if (this.open.delete(n)) this.#broken.add(n);
   }
 
   /** Late results, and what was heard before, are not wanted. */
@@ -230,6 +260,12 @@ export class RemoteRun implements DecidingRun {
       case "ChildRunFailed":
         this.#stepOver(event.of, true);
         break;
+      case "SelectionResolved": {
+        const selection = selectionOf(this.steps.get(event.winner)?.group);
+        if (selection !== undefined) this.selected.add(selection.id);
+        this.isDue = true;
+        break;
+      }
       case "SignalReceived":
         this.#hear(event.id);
         this.#received(event.name);
@@ -257,8 +293,15 @@ export class RemoteRun implements DecidingRun {
   #stepOver(n: number, isFailure: boolean): void {
     if (!this.open.delete(n)) return;
     this.children.delete(n);
-    const { group } = this.steps.get(n)!;
-    if (group === undefined) {
+    if (isFailure) this.#broken.add(n);
+    const step = this.steps.get(n)!;
+    const { group } = step;
+    const selection = selectionOf(group);
+    if (step.kind === "ActivityScheduled" && step.local === true) return;
+    if (selection !== undefined) {
+      // The code may wait for this member after the selection. Before, the code waits for the winner.
+      this.isDue ||= this.selected.has(selection.id);
+    } else if (group === undefined) {
       this.isDue = true;
     } else {
       if (isFailure) this.#failedGroups.add(group.id);

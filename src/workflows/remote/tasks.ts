@@ -26,7 +26,8 @@ import { checkAttempts, Suspects } from "../lost-attempts.ts";
 import { readMessage, writeError } from "../messages.ts";
 import type { Dispatcher } from "../outgoing.ts";
 import { takeArrivals } from "./arrivals.ts";
-import { type Command, decide } from "./commands.ts";
+import type { Command } from "./command.ts";
+import { decide } from "./commands.ts";
 import { checkLease, notFound, notLeased } from "./leases.ts";
 import { Refused } from "./refusal.ts";
 import type { AcceptedUpdate, RemoteRun } from "./run.ts";
@@ -248,14 +249,15 @@ export class RemoteTasks {
     const append = this.#append({ ref, token, last }, events, at, { taken: task.taken, fate: { kind: "rest" } });
     const hasAttributes = events.some(({ kind }) => kind === "SearchAttributesUpserted");
     const attributes = hasAttributes ? JSON.stringify(run.attributes) : undefined;
+    const memo = events.some(({ kind }) => kind === "MemoUpserted") ? JSON.stringify(run.memo) : undefined;
     let isDone: boolean;
     if (end === undefined) {
       if (run.needsWorker) outgoing.arrivals.push(this.#lookAgain(run));
-      isDone = await this.#write(run, { ...append, ...outgoing, attributes, affinity });
+      isDone = await this.#write(run, { ...append, ...outgoing, attributes, memo, affinity });
     } else {
       const more = this.#world.dispatcherOf(stored.queue).atEnd(run, end, at);
       isDone = await this.#write(run, {
-        ...{ ...append, attributes, fate: closeBy(end) },
+        ...{ ...append, attributes, memo, fate: closeBy(end) },
         reminders: [...outgoing.reminders, ...more.reminders],
         starts: [...outgoing.starts, ...more.starts.map((start) => inQueue(start, run, queue))],
         arrivals: [...outgoing.arrivals, ...more.arrivals],
@@ -310,6 +312,14 @@ export class RemoteTasks {
     const [isDone] = await store.giveBack([{ ref, token, pauseMs, problem }]);
     this.#suspects.passed(holder.worker, ref);
     if (isDone !== true) throw notLeased(holder.taskId);
+  }
+
+  /** Its worker has nothing to decide until something that is open ends. False: nothing is, and the task is as it was. */
+  async rest(holder: TaskHolder): Promise<boolean> {
+    const { run, stored } = await this.#held(holder);
+    if (run.open.size === 0 && run.wait === undefined) return false;
+    await this.complete(holder, [], affinityLeft(stored, this.#world.now()));
+    return true;
   }
 
   /** Nobody reads the answer that it was in. */

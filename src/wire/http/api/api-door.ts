@@ -66,7 +66,7 @@ function nothingThere(allow: readonly string[], settings: ToldSettings): Answer 
 /** The minor version that a worker speaks. */
 function checkVersion(plane: ApiPlane, { request: { headers } }: Exchange): number {
   if (plane === "open") return 0;
-  if (plane === "control") {
+  if (plane !== "worker") {
     const told = headers[CONTROL_HEADER];
     if (told === CONTROL_VERSION) return 0;
     throw wrongVersion(
@@ -147,7 +147,7 @@ function enveloped(route: ApiRoute | undefined, { status, body }: ApiAnswer, set
   const versions =
     plane === "worker"
       ? { [PROTOCOL_HEADER]: PROTOCOL_VERSION }
-      : plane === "control"
+      : plane !== "open"
         ? { [CONTROL_HEADER]: CONTROL_VERSION }
         : {};
   return { ...answer, headers: { ...answer.headers, ...versions } };

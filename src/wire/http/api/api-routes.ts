@@ -28,6 +28,7 @@ import { deregister, heartbeat, register } from "./worker-handlers.ts";
 import {
   cancelWorkflow,
   describe,
+  exportHistory,
   listRuns,
   listWorkflows,
   queryWorkflow,
@@ -39,8 +40,11 @@ import {
 } from "./workflow-handlers.ts";
 import { completeTask, failTask, pollTasks, taskHeartbeat, taskHistory } from "./workflow-task-handlers.ts";
 
-/** Which version a request has to speak: that of workers, that of the control plane, or none. */
-export type ApiPlane = "worker" | "control" | "open";
+/**
+ * Which version a request has to speak: that of workers, that of the control plane, or none. A bundle is asked for as the rest of the
+ * control plane is, and its body is nothing but the bundle: whoever verifies it reads all of it.
+ */
+export type ApiPlane = "worker" | "control" | "bundle" | "open";
 
 export interface ApiRoute {
   readonly plane: ApiPlane;
@@ -85,6 +89,7 @@ const ROWS: readonly Row[] = [
   ["GET", "workflows/*/runs", "control", "list_runs", listRuns],
   ["GET", "workflows/*/runs/*", "control", "describe_run", describe],
   ["GET", "workflows/*/runs/*/history", "control", "history", runHistory],
+  ["GET", "workflows/*/runs/*/history/export", "bundle", "export_history", exportHistory],
   ...both("signal/*", "signal", signalWorkflow),
   ...both("query/*", "query", queryWorkflow),
   ...both("update/*", "update", updateWorkflow),

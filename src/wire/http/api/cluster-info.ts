@@ -6,8 +6,9 @@ import {
   HISTORY_SUGGESTED_EVENTS,
   type HistoryLimit,
 } from "../../../workflows/history-budget.ts";
+import { MEMO_LIMITS } from "../../../workflows/remote/memo.ts";
 import { HEARTBEAT_SECONDS, STALE_SECONDS } from "../../../workflows/remote/workers.ts";
-import { COMMANDS, MOST_COMMANDS } from "./commands.ts";
+import { COMMANDS, MOST_COMMANDS, REFUSED_COMMANDS } from "./commands.ts";
 
 export const PROTOCOL_VERSION = "1.20";
 export const CONTROL_VERSION = "2";
@@ -28,6 +29,15 @@ const CAPABILITIES = {
   history_page_size_default: HISTORY_PAGE,
   history_page_size_max: MOST_HISTORY_PAGE,
   supported_workflow_task_commands: COMMANDS,
+  refused_workflow_task_commands: REFUSED_COMMANDS,
+  durable_selection: { supported: true, conditions: false },
+  local_activities: { supported: true, groups: false },
+  workflow_memo_updates: {
+    supported: true,
+    max_entries: MEMO_LIMITS.entries,
+    max_value_bytes: MEMO_LIMITS.valueBytes,
+    max_total_bytes: MEMO_LIMITS.totalBytes,
+  },
   activity_retry_policy: true,
   activity_timeouts: true,
   parent_close_policy: true,

@@ -5,9 +5,11 @@ import { nameProblem } from "../../../kernel/names.ts";
 import type { ToldError } from "../../../kernel/told-error.ts";
 import { toWire } from "../../../kernel/values.ts";
 import { attributesProblem, isPlainOrList } from "../../../workflows/attributes.ts";
-import type { ActivityOptionsTold, ParallelGroup, ParentClosePolicy } from "../../../workflows/events.ts";
-import { type Command, toldFrom } from "../../../workflows/remote/commands.ts";
+import type { ActivityOptionsTold, ParentClosePolicy } from "../../../workflows/events.ts";
+import type { Command } from "../../../workflows/remote/command.ts";
+import { toldFrom } from "../../../workflows/remote/commands.ts";
 import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
+import { groupOf, localOutcome, refuseUnsupported, selectionMember } from "./command-parts.ts";
 import {
   type Fields,
   isFields,
@@ -27,6 +29,9 @@ export const MOST_COMMANDS = 1_000;
 /** A hundred years. */
 const MOST_SECONDS = 3_155_760_000;
 
+/** Commands of the protocol that are refused by name, before anything of their task is recorded. */
+export const REFUSED_COMMANDS = ["prepare_local_activity", "start_service_operation"] as const;
+
 export const COMMANDS = [
   "complete_workflow",
   "fail_workflow",
@@ -39,6 +44,9 @@ export const COMMANDS = [
   "record_side_effect",
   "record_version_marker",
   "upsert_search_attributes",
+  "upsert_memo",
+  "record_local_activity",
+  "cancel_selection_operation",
   "open_condition_wait",
   "open_signal_wait",
 ] as const satisfies readonly Command["kind"][];
@@ -56,15 +64,31 @@ export function parseCommands(fields: Fields): Command[] {
   return commands.map((command, i) => {
     if (!isFields(command)) throw invalidCommand(i, "must be an object");
     const { type } = command;
-    if (!COMMANDS.includes(type as never)) throw invalidCommand(i, `there is no command ${JSON.stringify(type)}`);
+    if (!COMMANDS.includes(type as never)) throw unknownCommand(i, type);
     try {
+      refuseUnsupported(command);
       return parseCommand(type as Command["kind"], command);
     } catch (error) {
-      if (error instanceof Refused && error.reason === "validation_failed") throw invalidCommand(i, error.message);
+      if (!(error instanceof Refused)) throw error;
+      if (error.reason === "unsupported_command") throw unsupported(i, String(type), error.message);
+      if (error.reason === "validation_failed") throw invalidCommand(i, error.message);
       throw error;
     }
   });
 }
+
+function unknownCommand(i: number, type: unknown): Refused {
+  const shown = JSON.stringify(type)?.slice(0, 80) ?? "undefined";
+  if (!REFUSED_COMMANDS.includes(type as never)) return invalidCommand(i, `there is no command ${shown}`);
+  return unsupported(i, String(type), `command ${shown} is not supported`);
+}
+
+/** The reason and `unsupported` name what a worker must do without; docs/worker-protocol.md lists all of it. */
+const unsupported = (i: number, command: string, problem: string): Refused =>
+  new Refused(409, "unsupported_command", `commands[${i}]: ${problem}`, {
+    ...{ unsupported: command, supported_workflow_task_commands: COMMANDS },
+    errors: { [`commands.${i}`]: [problem] },
+  });
 
 const invalidCommand = (i: number, problem: string): Refused =>
   new Refused(409, "invalid_commands", `commands[${i}]: ${problem}`, { errors: { [`commands.${i}`]: [problem] } });
@@ -110,6 +134,15 @@ function parseCommand(kind: Command["kind"], fields: Fields): Command {
       if (problem !== undefined) throw invalidField("attributes", problem);
       return { kind, attributes: toWire(attributes, "attributes", "ARGUMENT_INVALID") };
     }
+    case "upsert_memo":
+      return { kind, entries: readPayload(fields.entries, "entries") };
+    case "record_local_activity":
+      return {
+        ...{ kind, name: nameOf(fields, "activity_type"), input: readArguments(fields.arguments, "arguments") },
+        outcome: localOutcome(fields),
+      };
+    case "cancel_selection_operation":
+      return { kind, ...selectionMember(fields) };
     case "complete_update":
       return { kind, id: text(fields, "update_id", LIMITS.idBytes), result: readPayload(fields.result, "result") };
     case "fail_update":
@@ -174,21 +207,4 @@ function delaysOf(retry: Fields): number[] | undefined {
 function parentClose(fields: Fields): ParentClosePolicy {
   const policy = oneOf(fields, "parent_close_policy", ["abandon", "request_cancel", "terminate"]);
   return policy === "request_cancel" ? "cancel" : (policy ?? "abandon");
-}
-
-function groupOf(fields: Fields): { group?: ParallelGroup } {
-  const id = optionalText(fields, "parallel_group_id");
-  if (id === undefined) return {};
-  const number = (name: string, least: number): number => whole(fields, `parallel_group_${name}`, least, 10_000_000);
-  const path = list(fields, "parallel_group_path");
-  return {
-    group: {
-      id,
-      kind: optionalText(fields, "parallel_group_kind") ?? "mixed",
-      base: number("base_sequence", 1),
-      size: number("size", 1),
-      index: number("index", 0),
-      ...(path !== undefined && { path }),
-    },
-  };
 }

@@ -3,8 +3,10 @@
 import type { ToldError } from "../../../kernel/told-error.ts";
 import { readBinding } from "../../../workflows/bindings.ts";
 import type { HistoryEvent, ParallelGroup, WaitOpened } from "../../../workflows/events.ts";
+import { readableMemo } from "../../../workflows/remote/memo.ts";
 import type { RemoteRun } from "../../../workflows/remote/run.ts";
-import { blobOf, CODEC, inputToArguments } from "./payloads.ts";
+import { identityOf, SELECT_MODE, type Selection, selectionOf } from "../../../workflows/remote/selection.ts";
+import { blobOf, CODEC, envelopeOf, inputToArguments } from "./payloads.ts";
 import { plainJson } from "./told-values.ts";
 
 export interface ToldEvent {
@@ -75,12 +77,9 @@ function tell(run: RemoteRun, event: HistoryEvent, at: number): [type: string, p
       return [
         event.kind,
         {
-          ...step(event.n),
-          activity_type: event.name,
-          activity_execution_id: `${run.runId}:${event.n}`,
+          ...activity(run, event.n),
           arguments: blobOf(inputToArguments(event.input)),
           payload_codec: CODEC,
-          ...parallel(event.group),
         },
       ];
     case "ActivityCompleted":
@@ -163,7 +162,11 @@ function tell(run: RemoteRun, event: HistoryEvent, at: number): [type: string, p
     case "SearchAttributesUpserted":
       return [event.kind, { ...step(event.n), attributes: plainJson(event.attributes) }];
     case "MemoUpserted":
-      return [event.kind, { ...step(event.n), entries: plainJson(event.entries) }];
+      return [event.kind, { ...step(event.n), ...memoChange(run, event) }];
+    case "SelectionResolved":
+      return [event.kind, winner(run, event)];
+    case "SelectionMemberCancelled":
+      return ["SelectionOperationCancelled", member(run, selectionOf(run.steps.get(event.base)?.group))];
     case "WorkflowCompleted": {
       const output = blobOf(event.result);
       return [event.kind, { output, result: output, payload_codec: CODEC }];
@@ -193,14 +196,47 @@ function activity(run: RemoteRun, n: number): Payload {
   const scheduled = run.steps.get(n);
   const activity_execution_id = `${run.runId}:${n}`;
   if (scheduled?.kind !== "ActivityScheduled") return { ...step(n), activity_execution_id };
-  return { ...step(n), activity_type: scheduled.name, activity_execution_id, ...parallel(scheduled.group) };
+  const { name, group, local, options } = scheduled;
+  return {
+    ...{ ...step(n), activity_type: name, activity_execution_id, ...parallel(group) },
+    ...(local === true && { execution_mode: "local", local_activity: true }),
+    ...(options?.onCancel !== undefined && { cancellation_policy: options.onCancel }),
+  };
+}
+
+/** Workers compare the change with what their code asks for now, and read the memo as a whole. */
+function memoChange(run: RemoteRun, { n, entries }: Extract<HistoryEvent, { kind: "MemoUpserted" }>): Payload {
+  return { entries: envelopeOf(entries), merged: envelopeOf(readableMemo(run.memos.get(n) ?? {})) };
+}
+
+function member(run: RemoteRun, selection: Selection | undefined): Payload {
+  if (selection === undefined) return {};
+  const { key, index, base, size, kind } = selection.member;
+  return {
+    ...{ selection_group_id: selection.id, member_key: key, member_index: index },
+    ...{ member_base_sequence: base, member_size: size, operation_kind: kind },
+    operation_identity: identityOf(run, selection.member),
+  };
+}
+
+function winner(run: RemoteRun, event: Extract<HistoryEvent, { kind: "SelectionResolved" }>): Payload {
+  const selection = selectionOf(run.steps.get(event.winner)?.group);
+  const decided = tellHistory(run, event.by - 1, event.by, 1)[0];
+  return {
+    ...{ selection_group_base_sequence: selection?.base, selection_group_size: selection?.size },
+    ...member(run, selection),
+    ...{ outcome: event.outcome, resolution_event_id: decided?.id, resolution_event_type: decided?.event_type },
+  };
 }
 
 function child(run: RemoteRun, n: number): Payload {
   const scheduled = run.steps.get(n);
   const more =
     scheduled?.kind === "ChildWorkflowScheduled"
-      ? { child_workflow_type: scheduled.type, workflow_type: scheduled.type, ...parallel(scheduled.group) }
+      ? {
+          ...{ child_workflow_type: scheduled.type, workflow_type: scheduled.type, ...parallel(scheduled.group) },
+          parent_close_policy: scheduled.onParentClose === "cancel" ? "request_cancel" : scheduled.onParentClose,
+        }
       : {};
   return { ...step(n), child_call_id: `${run.runId}:${n}`, child_workflow_run_id: `${run.runId}-${n}`, ...more };
 }
@@ -233,8 +269,12 @@ function parallel(group: ParallelGroup | undefined): Payload {
     parallel_group_size: group.size,
     parallel_group_index: group.index,
     ...(group.path !== undefined && { parallel_group_path: group.path }),
+    ...(isSelected(group) && { parallel_group_mode: SELECT_MODE }),
   };
 }
+
+/** The step is a member itself, and not a step of a group that is one. */
+const isSelected = (group: ParallelGroup): boolean => selectionOf(group)?.id === group.id;
 
 /** What is wrong, without a stack: that never leaves a process. */
 export function failure({ message, error, errorCode, cause }: ToldError): Payload {

@@ -10,9 +10,11 @@ import { type ApiAnswer, type ApiCall, created, isoTime, ok } from "./api-call.t
 import { LONG_POLL_SECONDS } from "./cluster-info.ts";
 import { type Fields, object, oneOf, optionalText, optionalWhole, text, words } from "./fields.ts";
 import { tellHistory } from "./history-events.ts";
+import { exportBundle } from "./history-export.ts";
 import { CODEC, envelopeOf, inputToArguments, readInput } from "./payloads.ts";
 import { bucketWord, statusWord } from "./run-words.ts";
 import { plainJson } from "./told-values.ts";
+import { parseVisibility, STATUSES } from "./visibility-query.ts";
 
 const WORKFLOW_ID = /^[a-zA-Z0-9._:-]{1,128}$/;
 const MOST_SECONDS = 3_155_760_000;
@@ -93,16 +95,6 @@ function headOf(run: StoredRun, namespace: string): Record<string, unknown> {
 
 // ——— Looking.
 
-const STATUSES: readonly RunStatus[] = [
-  "running",
-  "completed",
-  "failed",
-  "cancelled",
-  "terminated",
-  "timed out",
-  "continued",
-];
-
 export async function listWorkflows({ plane, query }: ApiCall): Promise<ApiAnswer> {
   const limit = numberIn(query, "page_size", 1, LIMITS.listPage) ?? LIST_PAGE;
   const status = query.get("status") ?? undefined;
@@ -114,7 +106,7 @@ export async function listWorkflows({ plane, query }: ApiCall): Promise<ApiAnswe
     ...{ namespace: plane.world.namespace, limit, before, status: status as RunStatus | undefined },
     type: query.get("workflow_type") ?? undefined,
     queue: query.get("task_queue") ?? undefined,
-    prefix: query.get("query") ?? undefined,
+    ...filterOf(query),
   };
   const runs = await plane.world.store.list(asked);
   return ok({
@@ -122,6 +114,17 @@ export async function listWorkflows({ plane, query }: ApiCall): Promise<ApiAnswe
     workflow_count: runs.length,
     next_page_token: runs.length === limit ? String(runs.at(-1)!.ref) : null,
   });
+}
+
+/** A filter in words; what it compares must not be given by another parameter as well. */
+function filterOf(query: URLSearchParams): Partial<RunQuery> {
+  const filter = parseVisibility(query.get("query") ?? "");
+  const given = { type: "workflow_type", status: "status", queue: "task_queue" } as const;
+  for (const [field, parameter] of Object.entries(given)) {
+    if (Object.hasOwn(filter, field) && query.has(parameter))
+      throw invalidField("query", `${parameter} is given twice`);
+  }
+  return filter;
 }
 
 function numberIn(query: URLSearchParams, name: string, least: number, most: number): number | undefined {
@@ -226,6 +229,14 @@ export async function runHistory(call: ApiCall): Promise<ApiAnswer> {
     // Whoever waits for what comes next goes on from here, until the run is over.
     next_page_token: last < stored.events || (isWaiting && stored.status === "running") ? String(last) : null,
   });
+}
+
+export async function exportHistory(call: ApiCall): Promise<ApiAnswer> {
+  const { plane } = call;
+  const stored = await plane.control.find(runName(call, true));
+  const run = await plane.runs.of(stored);
+  if (run === undefined) throw new Refused(404, "history_not_available", "the history of the run is gone");
+  return ok(exportBundle(stored, run, plane.world.now()));
 }
 
 // ——— Changing. Of the open run, or of the one that is named.

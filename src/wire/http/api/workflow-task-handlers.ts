@@ -6,7 +6,7 @@ import type { TaskHolder } from "../../../workflows/remote/tasks.ts";
 import { keepsRuns, type RemoteWorker } from "../../../workflows/remote/worker.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
 import { parseCommands } from "./commands.ts";
-import { type Fields, flag, object, optionalText, optionalWhole, text, texts, whole, words } from "./fields.ts";
+import { type Fields, flag, list, object, optionalText, optionalWhole, text, texts, whole, words } from "./fields.ts";
 import { pageOf, readToken, tellPage } from "./history-pages.ts";
 import { parseNext, tellNext } from "./next-work.ts";
 import { parsePoll } from "./polls.ts";
@@ -67,6 +67,7 @@ export async function taskHeartbeat(call: ApiCall): Promise<ApiAnswer> {
 export async function completeTask(call: ApiCall): Promise<ApiAnswer> {
   const { plane, fields } = call;
   const holder = holderOf(call);
+  refuseStreams(fields);
   const commands = parseCommands(fields);
   const next = parseNext(call);
   const worker = await plane.workers.get(holder.worker);
@@ -93,6 +94,13 @@ export async function completeTask(call: ApiCall): Promise<ApiAnswer> {
     reason: null,
     ...(await tellNext(call, worker.id, next, created.filter((n) => isFor(worker, run, n)).length)),
   });
+}
+
+function refuseStreams(fields: Fields): void {
+  for (const name of ["message_stream_cursors", "message_stream_waits"]) {
+    if ((list(fields, name)?.length ?? 0) === 0) continue;
+    throw new Refused(409, "unsupported_command", `${name}: message streams are not supported`, { unsupported: name });
+  }
 }
 
 /** The worker runs such activities itself. */
@@ -132,12 +140,16 @@ function checkClaim(claim: Fields, worker: RemoteWorker, run: RemoteRun, minor: 
   }
 }
 
+/** This is no failure: the worker waits for steps that it has decided before, and has nothing to add. */
+const WAITING = "WorkflowTaskWaitingForHistory";
+
 export async function failTask(call: ApiCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
   const failure = object(call.fields, "failure") ?? {};
   const type = words(failure, "type", 255);
   const message = words(failure, "message") ?? "the worker did not say why";
-  await call.plane.tasks.fail(holder, type === undefined ? message : `${type}: ${message}`);
+  const isAtRest = type === WAITING && (await call.plane.tasks.rest(holder));
+  if (!isAtRest) await call.plane.tasks.fail(holder, type === undefined ? message : `${type}: ${message}`);
   return ok({
     task_id: holder.taskId,
     workflow_task_attempt: holder.attempt,

@@ -1,0 +1,100 @@
+// Parts that several commands of a worker elsewhere have in common: groups and selections, results of local activities, and fields that ask
+// for something this system does not do. Such a field is refused by name, so that no run depends on it. Pure.
+import type { ToldError } from "../../../kernel/told-error.ts";
+import { failureElsewhere, lastNews } from "../../../workflows/activity-failure.ts";
+import type { ParallelGroup } from "../../../workflows/events.ts";
+import type { Command, LocalOutcome } from "../../../workflows/remote/command.ts";
+import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
+import { modeOf, readSelection, SELECT_MODE } from "../../../workflows/remote/selection.ts";
+import { type Fields, isFields, list, oneOf, optionalText, text, whole, words } from "./fields.ts";
+import { readPayload } from "./payloads.ts";
+
+/** Fields that change the meaning of a command, and that nothing here heeds. */
+export const REFUSED_FIELDS = [
+  "worker_session",
+  "cancellation_scope_id",
+  "cancellation_cleanup",
+  "workflow_stream",
+] as const;
+
+const MOST_DEEP = 32;
+const MOST_STEP = 10_000_000;
+
+const refused = (what: string): Refused => new Refused(409, "unsupported_command", `${what} is not supported`);
+
+export function refuseUnsupported(fields: Fields): void {
+  for (const name of REFUSED_FIELDS) if (fields[name] != null) throw refused(name);
+  if (fields.type !== "open_condition_wait" || fields.parallel_group_id == null) return;
+  // Nobody evaluates it: a worker that replays a selection does not call the predicates of its members.
+  throw refused("a condition in a group");
+}
+
+export function groupOf(fields: Fields): { group?: ParallelGroup } {
+  const id = optionalText(fields, "parallel_group_id");
+  if (id === undefined) return {};
+  const number = (name: string, least: number): number => whole(fields, `parallel_group_${name}`, least, MOST_STEP);
+  const path = pathOf(fields);
+  return {
+    group: {
+      id,
+      kind: optionalText(fields, "parallel_group_kind") ?? "mixed",
+      base: number("base_sequence", 1),
+      size: number("size", 1),
+      index: number("index", 0),
+      ...(path !== undefined && { path }),
+    },
+  };
+}
+
+/** Groups from the outermost to the innermost. A selection stands outside of all others. */
+function pathOf(fields: Fields): unknown[] | undefined {
+  const path = list(fields, "parallel_group_path");
+  const entries = path ?? [];
+  if (entries.length > MOST_DEEP) throw invalidField("parallel_group_path", `can have ${MOST_DEEP} groups at most`);
+  if (!entries.every(isFields)) throw invalidField("parallel_group_path", "must be a list of objects");
+  for (const [i, entry] of entries.entries()) checkMode(modeOf(entry), i);
+  if (path === undefined && modeOf(fields) !== undefined) throw invalidField("parallel_group_path", "is required");
+  const [outermost] = entries as Fields[];
+  if (outermost !== undefined && modeOf(outermost) === SELECT_MODE && readSelection(outermost) === undefined) {
+    throw invalidField("parallel_group_path", "describes no member of a selection");
+  }
+  return path;
+}
+
+function checkMode(mode: unknown, depth: number): void {
+  if (mode === undefined) return;
+  if (mode !== SELECT_MODE) throw refused(`parallel_group_mode ${JSON.stringify(mode).slice(0, 80)}`);
+  if (depth > 0) throw refused("a selection inside of a group");
+}
+
+/** The member of a selection that is to be cancelled, as its worker knows it. */
+export function selectionMember(
+  fields: Fields,
+): Omit<Extract<Command, { kind: "cancel_selection_operation" }>, "kind"> {
+  const { member_key: key } = fields;
+  return {
+    selection: text(fields, "selection_group_id"),
+    member: {
+      key: Number.isInteger(key) ? (key as number) : text(fields, "member_key", 10_000),
+      index: whole(fields, "member_index", 0, MOST_STEP),
+      base: whole(fields, "member_base_sequence", 1, MOST_STEP),
+      size: whole(fields, "member_size", 1, 1_000),
+      kind: text(fields, "operation_kind"),
+    },
+    identity: text(fields, "operation_identity", 1_000),
+  };
+}
+
+const FAILED = { failed: "failed", timed_out: "timed out", cancelled: "cancelled" } as const;
+
+export function localOutcome(fields: Fields): LocalOutcome {
+  const outcome = oneOf(fields, "outcome", ["completed", "failed", "timed_out", "cancelled"]);
+  if (outcome === undefined) throw invalidField("outcome", "is required");
+  if (outcome === "completed") return { result: readPayload(fields.result, "result") };
+  const attempts = Math.max(list(fields, "attempts")?.length ?? 1, 1);
+  const message = words(fields, "message") ?? "it failed";
+  const kind = FAILED[outcome];
+  const failure = failureElsewhere(message, words(fields, "exception_type", 255), { kind, isFinal: true });
+  const news = lastNews(0, failure, attempts) as { readonly error: ToldError };
+  return { failed: kind, error: news.error, attempts };
+}
