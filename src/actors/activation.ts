@@ -7,6 +7,7 @@
 // when it turns cold wakes it up again. An actor that has to live on another host lets its running turn end; what waits goes
 // there. After a life that was fenced the place stays `fenced` for a moment before the actor is taken back, so that two hosts
 // that both get calls for it do not snatch it from each other before either can commit.
+import { formatDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import type { Timer } from "../ports/clock.ts";
 import type { DeactivationReason } from "./actor.ts";
@@ -14,6 +15,7 @@ import type { ActorType } from "./actor-type.ts";
 import { Incarnation, lostLease } from "./incarnation.ts";
 import { Mailbox } from "./mailbox.ts";
 import { type Admission, admit } from "./reentry.ts";
+import { REMIND } from "./remind.ts";
 import type { Surroundings } from "./surroundings.ts";
 import { type Place, Turn, type Work } from "./turn.ts";
 
@@ -131,6 +133,23 @@ export class Activation implements Place {
   /** Takes a turn that has not begun out of wherever it waits. */
   withdraw(turn: Turn): void {
     if (!this.life?.withdraw(turn)) this.#mailbox?.remove(turn);
+  }
+
+  /**
+   * A reminder whose handler never began has not failed: the deliverer must not count it as an attempt. Undefined: it began, or it waits
+   * behind an earlier attempt of its own that never ends, or it is a call, whose caller only knows that its time ran out.
+   */
+  late(turn: Turn): LimpetError | undefined {
+    if (turn.method !== REMIND || turn.phase !== "queued" || this.#isHandling(turn)) return undefined;
+    const waited = formatDuration(Math.round(turn.deadlineAt - turn.queuedAt));
+    return new LimpetError("NOT_READY", `${this.label} was busy for ${waited}; its reminder was not handled`);
+  }
+
+  #isHandling({ args: [name] }: Turn): boolean {
+    for (let turn = this.running; turn !== undefined; turn = turn.outer) {
+      if (turn.method === REMIND && turn.args[0] === name) return true;
+    }
+    return false;
   }
 
   /** Leaves memory as soon as no turn runs. */

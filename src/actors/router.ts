@@ -14,6 +14,7 @@ import { HERE, NOBODY, type Placement, type Route, type ShardedWay, WAIT } from 
 import type { Catalog, Routes } from "./catalog.ts";
 import { type Cause, DistantTurn } from "./cause.ts";
 import { Departure, type Dispatcher } from "./departure.ts";
+import { REMIND } from "./remind.ts";
 import { SentBack } from "./sent-back.ts";
 import { cancelled, Turn } from "./turn.ts";
 import { type Followed, Underway } from "./underway.ts";
@@ -24,6 +25,8 @@ const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 200;
 /** How often a host that leaves looks whether its calls are answered. */
 const LOOK_MS = 10;
+/** For the answer of another host about a reminder whose time is over. */
+const ANSWER_MS = 1_000;
 /** A host that cannot be reached is either back soon or soon in no table any more. */
 const UNREACHABLE_PAUSE_MS = 50;
 export interface RouterWorld {
@@ -259,7 +262,7 @@ export class Router implements Routes, Dispatcher, LinkService {
       id: turn.id,
       method: turn.method,
       args: turn.args,
-      timeoutMs: Math.max(turn.deadlineAt - this.#clock.monotonic(), 1),
+      timeoutMs: timeLeft(turn, this.#clock.monotonic()),
       hops: turn.hops,
       passOn: false,
       causes: turn.parent === undefined ? NO_CAUSES : this.#causesOf(turn.parent),
@@ -455,6 +458,12 @@ function shardIn(way: ShardedWay | undefined, id: string): number | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The actor's host answers a reminder before its deliverer gives up: only that host knows whether the handler began. */
+function timeLeft({ method, deadlineAt }: Turn, now: number): number {
+  const left = deadlineAt - now;
+  return Math.max(method === REMIND ? left - Math.min(left / 4, ANSWER_MS) : left, 1);
 }
 
 const pauseAfter = (hops: number): number => Math.min(FIRST_PAUSE_MS * 2 ** (hops - 1), LONGEST_PAUSE_MS);

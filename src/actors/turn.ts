@@ -23,7 +23,7 @@ export interface Place {
   /** Nobody waits for it any more. */
   withdraw(turn: Turn): void;
   /** What its caller is told when its time runs out here, if there is more to say than that it did. */
-  late?(turn: Turn): LimpetError;
+  late?(turn: Turn): LimpetError | undefined;
 }
 
 /** What a turn needs to know of the type of its actor. */

@@ -1,0 +1,77 @@
+// Reminders of actors that are too busy to handle them: the wait is not an attempt.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { Actor } from "../index.ts";
+import { openWorld, testLimpet } from "../testing.ts";
+
+let gate = Promise.withResolvers<void>();
+let ticks: { name: string; attempt: number }[] = [];
+
+class Busy extends Actor {
+  static options = { callTimeout: "2s" };
+
+  async work() {
+    await gate.promise;
+  }
+
+  override onReminder(name: string, _data: unknown, { attempt }: { attempt: number }) {
+    ticks.push({ name, attempt });
+  }
+}
+
+class Slow extends Busy {
+  override async onReminder(name: string, _data: unknown, { attempt }: { attempt: number }) {
+    ticks.push({ name, attempt });
+    await gate.promise;
+  }
+}
+
+const ONCE = { due: 0, onFailure: { attempts: 2, pause: "1s" } } as const;
+
+function begin(): void {
+  gate = Promise.withResolvers();
+  ticks = [];
+}
+
+describe("a reminder that times out", () => {
+  it("is no attempt when its actor was busy all the time", async () => {
+    begin();
+    await using app = await testLimpet({ actors: [Busy] });
+    const work = app.actor(Busy, "a", { timeout: "1h" }).work();
+    await app.reminders.set(Busy, "a", "tea", ONCE);
+    await app.advance("1m");
+    assert.deepEqual(ticks, []);
+    gate.resolve();
+    await work;
+    await app.advance("1m");
+    assert.deepEqual(ticks, [{ name: "tea", attempt: 1 }]);
+  });
+
+  it("is no attempt when the busy actor lives on another host", async () => {
+    begin();
+    await using world = await openWorld({ actors: [Busy], hosts: [{ name: "door", actors: [] }, "kitchen"] });
+    const door = world.host("door");
+    const work = door.run((app) => app.actor(Busy, "a", { timeout: "1h" }).work());
+    await world.advance("1s");
+    await door.run((app) => app.reminders.set("Busy", "a", "tea", ONCE));
+    await world.advance("1m");
+    assert.deepEqual(ticks, []);
+    gate.resolve();
+    await world.advance("1m");
+    await work;
+    assert.deepEqual(ticks, [{ name: "tea", attempt: 1 }]);
+  });
+
+  it("is an attempt when its handler took too long", async () => {
+    begin();
+    await using app = await testLimpet({ actors: [Slow] });
+    await app.reminders.set(Slow, "a", "tea", ONCE);
+    await app.advance("10s");
+    gate.resolve();
+    await app.advance("1m");
+    assert.deepEqual(
+      ticks.map(({ attempt }) => attempt),
+      [1, 2],
+    );
+  });
+});
