@@ -43,6 +43,13 @@ describe("a group call", () => {
     assert.deepEqual(sent, [many(20)]);
   });
 
+  it("gives every member of a batch its own outcome, also one that differs from the first", async () => {
+    const outcomes = ["committed", "fenced", "committed", "void", "fenced"];
+    const { calls } = group(async (batch) => batch.map((n) => outcomes[n]!));
+    assert.deepEqual(await Promise.all(many(5).map((n) => calls.submit(n))), outcomes);
+    assert.deepEqual(await Promise.all([1, 0, 3].map((n) => calls.submit(n))), ["fenced", "committed", "void"]);
+  });
+
   it("keeps batches within their size and weight, and lets what is heavy travel alone", async () => {
     const sizes: number[] = [];
     const send: Send = (batch) => {

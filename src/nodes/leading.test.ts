@@ -4,7 +4,7 @@ import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { ShardedRules } from "../kernel/sharded-rule.ts";
 import { Metrics } from "../observe/metrics.ts";
-import type { HostMessage } from "../placement/messages.ts";
+import type { HostMessage, SchedulerMessage } from "../placement/messages.ts";
 import type { ControlListener } from "../ports/control.ts";
 import type { Coordination, MemberChange } from "../ports/coordination.ts";
 import { silentLog } from "../ports/log.ts";
@@ -34,6 +34,8 @@ class Setting {
   /** How the next steps end: they fail and nothing was done, or they fail although it was. */
   readonly failures: ("before" | "after")[] = [];
   readonly overs: string[] = [];
+  /** Its own lease, by its own clock. */
+  lasts = true;
   readonly candidate = newCandidate();
   #leading: Leading | undefined;
 
@@ -46,7 +48,7 @@ class Setting {
       ...{ clock: setting.clock, log: silentLog, instruments: new SchedulerInstruments(new Metrics()) },
       coordination: { ...NOTHING_ELSE, note: (of, changes) => setting.#note(of, changes) },
       hasEnded: () => false,
-      lasts: () => true,
+      lasts: () => setting.lasts,
       over: (why) => {
         setting.overs.push(why);
         setting.leading.freeze();
@@ -69,8 +71,8 @@ class Setting {
   }
 
   /** A host says hello. */
-  host(name: string, sharded?: ShardedRules): ControlListener<HostMessage> {
-    const listener = this.leading.report({ send() {}, close() {} });
+  host(name: string, sharded?: ShardedRules, sent: SchedulerMessage[] = []): ControlListener<HostMessage> {
+    const listener = this.leading.report({ send: (message) => void sent.push(message), close() {} });
     listener.message({
       ...{ kind: "hello", namespace: "default", incarnation: name, replaces: undefined, address: name, name },
       ...{ types: ["Cart"], sharded, unlocked: new Map(), machine: "m", pid: 1 },
@@ -169,4 +171,22 @@ test("a leader whose term ends does not claim that an unanswered pause of shards
   await assert.rejects(paused, { code: "COMMIT_UNKNOWN", retry: "unknown" });
   const late = setting.leading.steerShards("default", "Cart", { kind: "pause", paused: true });
   await assert.rejects(late, { code: "NOT_LEADER" });
+});
+
+test("a leader whose own lease is over answers no renewal, whoever asks first", async () => {
+  for (const last of ["renewal", "hello", "goodbye"] as const) {
+    const setting = await Setting.begin();
+    const sent: SchedulerMessage[] = [];
+    const host = setting.host("a", undefined, sent);
+    await setting.clock.advance("1s");
+    host.message({ kind: "renew", sequence: 1, actors: 0 });
+    assert.equal(sent.filter(({ kind }) => kind === "renewed").length, 1);
+    setting.lasts = false;
+    sent.length = 0;
+    if (last === "hello") setting.host("b", undefined, sent);
+    if (last === "goodbye") setting.host("b", undefined, sent).message({ kind: "goodbye" });
+    host.message({ kind: "renew", sequence: 2, actors: 0 });
+    await setting.clock.advance("1s");
+    assert.deepEqual([sent, setting.overs], [[], ["it could not be kept up"]]);
+  }
 });

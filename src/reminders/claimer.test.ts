@@ -1,9 +1,46 @@
 // When the store is asked, on virtual time. What becomes of what is claimed is tested with the processor.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { silentLog } from "../ports/log.ts";
+import type { Reminders } from "../ports/reminders.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+import { VirtualClock } from "../world/virtual-clock.ts";
+import { Claimer } from "./claimer.ts";
 import { Bench } from "./processor-kit.test.ts";
+import { Shares } from "./shares.ts";
+import { StoreClock } from "./store-clock.ts";
 
 describe("a claimer", () => {
+  it("counts a lease from its question, however long the answer takes", async () => {
+    const clock = new VirtualClock();
+    const { reminders } = new MemoryStore(() => clock.now());
+    const key = { namespace: "default", type: "Tea", id: "a", name: "tea" };
+    const tick = { at: 0, due: 0, number: 1, attempt: 0 };
+    const content = { schedule: "{}", data: undefined };
+    await reminders.write([{ kind: "set", key, tick, content, lease: undefined, isNew: false }]);
+    const [leaseMs, lateMs] = [10_000, 7_000];
+    const slow: Pick<Reminders, "claim" | "watch"> = {
+      watch: () => undefined,
+      claim: async (request) => {
+        const claim = await reminders.claim(request);
+        await new Promise<void>((resolve) => clock.after(lateMs, resolve));
+        return claim;
+      },
+    };
+    const leases: number[] = [];
+    const settings = { namespace: "default", pollMs: 60_000, aheadMs: 0, batchSize: 10, leaseMs };
+    const claimer = new Claimer(settings, {
+      ...{ clock, random: { number: () => 0.5, id: () => "token" }, log: silentLog, store: slow as Reminders },
+      ...{ storeClock: new StoreClock(clock), room: new Shares(100), types: () => ["Tea"] },
+      claimed: (_reminder, _token, leaseUntil) => leases.push(leaseUntil),
+    });
+    const askedAt = clock.monotonic();
+    claimer.start();
+    await clock.advance(20_000);
+    await claimer.stop();
+    assert.deepEqual(leases, [askedAt + leaseMs]);
+  });
+
   it("learns the time of the store where nothing can be delivered, so that what is set there comes in time", async () => {
     for (const offsetMs of [3_600_000, -3_600_000]) {
       const bench = new Bench();
