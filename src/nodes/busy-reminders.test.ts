@@ -62,16 +62,13 @@ describe("a reminder that times out", () => {
     assert.deepEqual(ticks, [{ name: "tea", attempt: 1 }]);
   });
 
-  it("is an attempt when its handler took too long", async () => {
+  it("is an attempt when its handler took too long, also when the handler still runs at the next one", async () => {
     begin();
     await using app = await testLimpet({ actors: [Slow] });
     await app.reminders.set(Slow, "a", "tea", ONCE);
     await app.advance("10s");
+    assert.deepEqual(ticks, [{ name: "tea", attempt: 1 }]);
+    assert.equal((await app.store.reminders.listDead({ namespace: "default", limit: 10 })).length, 1);
     gate.resolve();
-    await app.advance("1m");
-    assert.deepEqual(
-      ticks.map(({ attempt }) => attempt),
-      [1, 2],
-    );
   });
 });
