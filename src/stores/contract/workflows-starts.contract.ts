@@ -66,7 +66,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       assert.equal(token, "the token");
       assert.deepEqual(task, {
         ...{ ...it.key("a"), ref, runId, type: "Order", attempt: 1, mode: "cold_replay", bound: undefined },
-        ...{ last: 3, taken: 0, arrived: 0 },
+        ...{ lost: 0, last: 3, taken: 0, arrived: 0 },
       });
     });
 

@@ -8,6 +8,7 @@ import { test } from "node:test";
 import { Place, setOf } from "../contract/reminders-shared.contract.ts";
 import { actor, commitOf, send, take, whole, write } from "../contract/shared.contract.ts";
 import { Site } from "../contract/workflows-shared.contract.ts";
+import { NEWEST_SCHEMA } from "./migrations.ts";
 import { openSqliteStore } from "./sqlite-store.ts";
 
 const REMINDER_TABLES = [
@@ -16,7 +17,6 @@ const REMINDER_TABLES = [
 const WORKFLOW_TABLES = ["kinds", "runs", "tasks", "pages", "inbox", "workers"].map((name) => `workflow_${name}`);
 const SHARD_TABLES = ["shard_rules", "shard_homes", "remembered_actors"];
 const LATER_TABLES = ["cluster_secret"];
-const NEWEST = 7;
 
 /** As if the steps behind this one had never been. */
 function asOf(version: 2 | 3, file: string): DatabaseSync {
@@ -45,7 +45,7 @@ test("a file without reminders gets their tables, keeps its actors, and the vers
     assert.equal(commit.run("a", 1, "2", before.ref, before.epoch, 1).changes, 1);
 
     const store = await openSqliteStore(file);
-    assert.equal(old.prepare("PRAGMA user_version").get()?.user_version, NEWEST);
+    assert.equal(old.prepare("PRAGMA user_version").get()?.user_version, NEWEST_SCHEMA);
     assert.equal(commit.run("b", 1, "3", before.ref, before.epoch, 2).changes, 1);
     const it = new Place(store);
     await it.set(it.key("tea"));
@@ -74,7 +74,7 @@ test("a file without workflows gets their tables, keeps its reminders, and the v
     const old = asOf(3, file);
     const moveOn = old.prepare("UPDATE reminders SET at = ? WHERE name = ?");
     const store = await openSqliteStore(file);
-    assert.equal(old.prepare("PRAGMA user_version").get()?.user_version, NEWEST);
+    assert.equal(old.prepare("PRAGMA user_version").get()?.user_version, NEWEST_SCHEMA);
     const it = new Site(store, "n");
     await it.start("a", { reminders: [setOf(it.place.key("timer"), { at: 2 })] });
     assert.equal(moveOn.run(3, "tea").changes, 1);

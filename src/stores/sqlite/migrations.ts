@@ -211,6 +211,9 @@ const STEPS = [
   "ALTER TABLE workflow_tasks ADD COLUMN lost INTEGER NOT NULL DEFAULT 0;",
 ] as const;
 
+/** The number of the last step. */
+export const NEWEST_SCHEMA: number = STEPS.length;
+
 export function migrate(db: DatabaseSync, transactions: Transactions, file: string): void {
   checkOwner(db, file);
   // Two looks per step: one outside, so that a file that is up to date is never locked, and one inside.
