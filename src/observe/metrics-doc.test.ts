@@ -19,3 +19,17 @@ test("every metric in the code is in docs/metrics.md", () => {
     assert.match(documented, pattern, `${name} is missing`);
   }
 });
+
+test("every metric in docs/metrics.md is named in a test", () => {
+  const root = new URL("../../", import.meta.url);
+  const documented = readFileSync(new URL("docs/metrics.md", root), "utf8");
+  const names = [...documented.matchAll(/^\| `(limpet_[a-z_]+)`/gm)].map(([, name]) => name!);
+  const texts = ["src", "test"].flatMap((folder) =>
+    readdirSync(new URL(folder, root), { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith(".test.ts"))
+      .map((file) => readFileSync(new URL(`${folder}/${file}`, root), "utf8")),
+  );
+  // scripts/mute-metrics.ts shows that the test fails when the metric counts nothing.
+  const untested = names.filter((name) => !texts.some((text) => text.includes(name)));
+  assert.deepEqual(untested, []);
+});
