@@ -14,6 +14,9 @@ export interface ActorKey {
 /** What the type of a job begins with, and that of no actor; behind it is the job's own name. */
 export const JOB_MARK = "$";
 
+/** What the types of Limpet's own reminders begin with: timers and activities of workflows. No caller may name one. */
+const INTERNAL_MARK = "$$";
+
 type TypeAndId = Pick<ActorKey, "type" | "id">;
 
 /** By type, then id, by code point: the order of every store. */
@@ -60,7 +63,14 @@ function check(kind: string, name: string, maxBytes: number): void {
 }
 
 export const checkNamespace = (name: string): void => check("namespace", name, LIMITS.wordBytes);
-export const checkType = (name: string): void => check("actor type", name, LIMITS.wordBytes);
+export function checkType(name: string): void {
+  checkTypeFilter(name);
+  if (!name.startsWith(INTERNAL_MARK)) return;
+  throw new LimpetError("NAME_INVALID", `actor type must not begin with ${INTERNAL_MARK}: such types are internal`);
+}
+
+/** In a listing, where rows of internal types are shown too. */
+export const checkTypeFilter = (name: string): void => check("actor type", name, LIMITS.wordBytes);
 export const checkId = (name: string): void => check("actor id", name, LIMITS.idBytes);
 export const checkMethod = (name: string): void => check("method", name, LIMITS.wordBytes);
 export const checkReminderName = (name: string): void => check("reminder name", name, LIMITS.idBytes);

@@ -164,6 +164,24 @@ describe("reminders set in texts", () => {
     await reminders.cancel(job);
     assert.equal(await app.jobs.get("report"), undefined);
   });
+
+  it("a timer of a workflow is out of reach of every verb, and still shown in listings", async () => {
+    await using app = await open();
+    const { reminders } = app.host;
+    const key = { type: "$$timer", id: "run", name: "1" };
+    const isRefused = { code: "NAME_INVALID", message: /internal/ };
+    for (const verb of ["get", "cancel", "retry", "drop"] as const) {
+      await assert.rejects(async () => reminders[verb](key), isRefused, verb);
+    }
+    await assert.rejects(reminders.set(key, wish({ dueTime: "0s" })), isRefused);
+    await assert.rejects(app.reminders.set("$$timer", "run", "1", { due: 0 }), isRefused);
+    await assert.rejects(app.reminders.get("$$timer", "run", "1"), isRefused);
+    await assert.rejects(app.reminders.list("$$timer", "run"), isRefused);
+    await assert.rejects(app.reminders.cancel("$$timer", "run", "1"), isRefused);
+    assert.throws(() => app.actor("$$timer", "run"), { code: "ACTOR_TYPE_UNKNOWN" });
+    await assert.rejects(app.host.call("$$timer", "run", "fire", []), isRefused);
+    assert.deepEqual((await reminders.list({ type: "$$timer", limit: 10 } as never)).reminders, []);
+  });
 });
 
 describe("looking at reminders", () => {

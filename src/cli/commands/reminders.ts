@@ -1,6 +1,6 @@
 // limpet reminders [type] [id]
 
-import { checkId, checkReminderName, checkType } from "../../kernel/names.ts";
+import { checkId, checkReminderName, checkType, checkTypeFilter } from "../../kernel/names.ts";
 import type { ReminderName } from "../../ports/reminder-door.ts";
 import { ask, askJson } from "../ask.ts";
 import { type Command, type Context, textFlag } from "../command.ts";
@@ -64,7 +64,7 @@ function readUsage({ args, flags }: Context): Act | undefined {
   const [type, id] = args;
   const acts = ACTS.filter((act) => flags[act] !== undefined);
   asUsage(() => {
-    if (type !== undefined) checkType(type);
+    if (type !== undefined) (acts.length === 0 ? checkTypeFilter : checkType)(type);
     if (id !== undefined) checkId(id);
     for (const act of acts) checkReminderName(textFlag(flags, act)!);
   });

@@ -1,7 +1,7 @@
 // The query of a listing, of actors, of sticky ones or of reminders, and the cursor that leads from one page to the next. Pure.
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { checkId, checkType, nameProblem } from "../../kernel/names.ts";
+import { checkId, checkType, checkTypeFilter, nameProblem } from "../../kernel/names.ts";
 import type { ActorPage, ListQuery, StickyQuery } from "../../ports/host.ts";
 import type { ReminderName, ReminderPage, ReminderPageQuery } from "../../ports/reminder-door.ts";
 import { decode } from "./routes.ts";
@@ -27,7 +27,7 @@ export function parseStickyQuery(query: string): StickyQuery {
 export function parseReminderQuery(query: string): ReminderPageQuery {
   const given = parseParameters(query, REMINDER_PARAMETERS);
   const type = given.get("type");
-  if (type !== undefined) checkType(type);
+  if (type !== undefined) checkTypeFilter(type);
   const id = given.get("id");
   if (id !== undefined) checkId(id);
   return { type, id, after: parseReminderCursor(given.get("after")), limit: parseLimit(given.get("limit")) };

@@ -146,6 +146,11 @@ test("types and methods follow the rules too", () => {
   assert.equal(refusal("GET", "/v1.0/actors/..%2f/a/method/add"), "NAME_INVALID");
   assert.equal(refusal("GET", "/v1.0/actors/Cart/a/method/%2e%2e"), "NAME_INVALID");
   assert.equal(refusal("GET", `/v1.0/actors/${"t".repeat(129)}/a/method/add`), "NAME_INVALID");
+  for (const verb of ["GET", "POST", "PUT", "DELETE"]) {
+    assert.equal(refusal(verb, "/v1.0/actors/$$timer/run/reminders/1"), "NAME_INVALID", verb);
+    assert.equal(refusal(verb, "/v1.0/actors/%24%24timer/run/reminders/1"), "NAME_INVALID", verb);
+  }
+  assert.equal(refusal("POST", "/v1.0/actors/$$timer/run/method/fire"), "NAME_INVALID");
   assert.equal(refusal("GET", "/v1.0/inspect/actors/Cart/%2F"), "NAME_INVALID");
   assert.equal(refusal("GET", "/v1.0/inspect/where/%2F/a"), "NAME_INVALID");
   assert.equal(refusal("GET", "/v1.0/inspect/where/Cart/.."), "NAME_INVALID");
