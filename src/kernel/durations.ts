@@ -9,21 +9,25 @@ const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000
 const PART = /(\d+(?:\.\d+)?)(?: ?(millisecond|second|minute|hour|day)s?|(ms|s|m|h|d)) */y;
 const NAMES: Record<string, string> = { millisecond: "ms", second: "s", minute: "m", hour: "h", day: "d" };
 const MAX_MS = Number.MAX_SAFE_INTEGER;
+/** A longer text was not written by a person, and is not looked at. */
+const MAX_TEXT = 200;
+const SHOWN_CHARS = 60;
 
 /** `what` names the setting in the error: `idleTimeout`, `--drain-timeout`. */
 export function parseDuration(value: Duration, what: string): number {
   const ms = typeof value === "number" ? value : parseText(value);
   if (!Number.isFinite(ms) || ms < 0 || ms > MAX_MS) {
+    const short = typeof value === "string" && value.length > SHOWN_CHARS ? `${value.slice(0, SHOWN_CHARS)}…` : value;
     throw new LimpetError(
       "OPTION_INVALID",
-      `${what}: ${JSON.stringify(value)} is not a duration; write for example "30s", "1h30m" or "250ms"`,
+      `${what}: ${JSON.stringify(short)} is not a duration; write for example "30s", "1h30m" or "250ms"`,
     );
   }
   return Math.round(ms);
 }
 
 function parseText(text: string): number {
-  if (typeof text !== "string") return Number.NaN;
+  if (typeof text !== "string" || text.length > MAX_TEXT) return Number.NaN;
   const trimmed = text.trim();
   let total = 0;
   PART.lastIndex = 0;

@@ -1,7 +1,11 @@
 // "Did you mean …?": the known word nearest to one somebody typed. Pure.
 
+const MAX_WORD = 200;
+
 /** The nearest known word, or `undefined` when none is near enough to be what was meant. */
 export function nearest(word: string, known: Iterable<string>): string | undefined {
+  // Longer than any word that is known: comparing it would take long and find nothing.
+  if (word.length > MAX_WORD) return undefined;
   const typed = plain(word);
   let best: string | undefined;
   // Up to a third of the letters may be wrong; with more it is another word.

@@ -1,5 +1,6 @@
 // Durations as Go writes them: "1h30m0s", "1.5s", "100ms". Counted in whole nanoseconds, so that no fraction is lost on
 // the way to milliseconds.
+import { MAX_TEXT } from "./refusal.ts";
 
 const NANOSECONDS: Record<string, bigint> = {
   ns: 1n,
@@ -13,8 +14,9 @@ const NANOSECONDS: Record<string, bigint> = {
 };
 const PART = /(\d*)(?:\.(\d*))?(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/y;
 
-/** Nanoseconds; undefined: it is not one, or it is negative. */
+/** Nanoseconds; undefined: it is not one, or it is negative. Longer texts are not looked at: big numbers of millions of digits take seconds. */
 export function parseGoDuration(text: string): bigint | undefined {
+  if (text.length > MAX_TEXT) return undefined;
   const unsigned = text.startsWith("+") ? text.slice(1) : text;
   if (unsigned === "0") return 0n;
   let total = 0n;

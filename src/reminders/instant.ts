@@ -1,6 +1,7 @@
 // Moments as text: RFC 3339 ("2026-03-01T09:00:00Z", "2026-03-01T09:00:00.5+01:00"), and without an offset as a clock on
 // the wall of a time zone shows them ("2026-03-01T09:00").
 import { daysInMonth } from "./calendar.ts";
+import { MAX_TEXT } from "./refusal.ts";
 import type { Zone } from "./zone.ts";
 
 const FORM = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-]\d\d:\d\d)?$/;
@@ -20,7 +21,7 @@ export function parseInstant(
   zone: Zone | undefined,
   round: "up" | "down",
 ): number | "no zone" | undefined {
-  const match = FORM.exec(text);
+  const match = text.length > MAX_TEXT ? null : FORM.exec(text);
   if (match === null) return undefined;
   const [year, month, day, hour, minute, second] = match.slice(1, 7).map((digits) => Number(digits ?? 0));
   if (month! < 1 || month! > 12 || day! < 1 || day! > daysInMonth(year!, month! - 1)) return undefined;

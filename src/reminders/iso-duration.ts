@@ -1,6 +1,7 @@
 // ISO 8601 durations: "P1M", "P1DT12H", "PT0.5S", and "R5/PT10S" for five times. Upper case, whole numbers, and seconds
 // down to the millisecond.
 import type { Period } from "./period.ts";
+import { MAX_TEXT } from "./refusal.ts";
 
 const FORM =
   /^(?:R(\d{1,15})\/)?P(?=.)(?:(\d{1,9})Y)?(?:(\d{1,9})M)?(?:(\d{1,9})W)?(?:(\d{1,9})D)?(?:T(?=.)(?:(\d{1,9})H)?(?:(\d{1,12})M)?(?:(\d{1,12})(?:\.(\d{1,3})0*)?S)?)?$/;
@@ -13,7 +14,7 @@ export interface IsoDuration {
 
 /** Undefined: it is not one. */
 export function parseIsoDuration(text: string): IsoDuration | undefined {
-  const match = FORM.exec(text);
+  const match = text.length > MAX_TEXT ? null : FORM.exec(text);
   if (match === null) return undefined;
   const [times, years, months, weeks, days, hours, minutes, seconds, fraction] = match.slice(1);
   const count = (digits: string | undefined): number => Number(digits ?? 0);

@@ -1,11 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import { parseDuration } from "../kernel/durations.ts";
 import { isLimpetError } from "../kernel/errors.ts";
+import { nearest } from "../kernel/nearest.ts";
+import { parseCron } from "./cron.ts";
 import { formatGoDuration, parseGoDuration } from "./go-duration.ts";
+import { parseInstant } from "./instant.ts";
 import { formatIsoDuration, parseIsoDuration } from "./iso-duration.ts";
 import { resolveSchedule, type Schedule } from "./schedule.ts";
 import { scheduleFromWire, scheduleToWire, type WireSchedule } from "./wire-formats.ts";
+import { zoneOf } from "./zone.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -242,4 +247,23 @@ describe("any text at all from outside", () => {
     );
     assert.ok(accepted > 0);
   });
+});
+
+it("a text of millions of digits is refused before it is taken for a number, a duration, a moment or a zone", () => {
+  const digits = "9".repeat(4_000_000);
+  assert.equal(parseGoDuration(`${digits}s`), undefined);
+  assert.equal(parseGoDuration(`0.${digits}s`), undefined);
+  assert.equal(parseIsoDuration(`PT0.5${"0".repeat(4_000_000)}S`), undefined);
+  assert.equal(parseInstant(`2026-03-01T09:00:00.${digits}Z`, undefined, "up"), undefined);
+  for (const wish of [{ dueTime: `${digits}s` }, { period: `R${digits}/PT1S` }, { ttl: `${digits}h` }]) {
+    assert.throws(() => scheduleFromWire(wish, 0), { code: "REMINDER_INVALID" });
+  }
+  assert.throws(() => zoneOf(digits), { code: "REMINDER_INVALID" });
+  assert.throws(() => parseCron(`${digits} * * * *`), { code: "REMINDER_INVALID" });
+  assert.throws(
+    () => parseDuration(`${digits}ms`, "timeout"),
+    (error: Error) => error.message.length < 200,
+  );
+  assert.throws(() => parseDuration(`0.${digits}ms`, "timeout"), { code: "OPTION_INVALID" });
+  assert.equal(nearest(digits, ["9".repeat(4_000_000)]), undefined);
 });

@@ -2,7 +2,7 @@
 // and slowly (about 2 µs), so what it says is kept by spans of 25 days. Within a span offsets are sampled every six days;
 // since 1970 no zone has changed its offset twice within so short a time.
 import { DAY } from "./calendar.ts";
-import { refuse, shown } from "./refusal.ts";
+import { checkText, refuse, shown } from "./refusal.ts";
 
 /** The clocks are moved at `at`: until then they are `before` ahead of UTC, from then on `after` (milliseconds). */
 export interface Change {
@@ -141,14 +141,13 @@ const zones = new Map<string, Zone>([["UTC", new Zone()]]);
 export function zoneOf(name: string): Zone {
   const known = zones.get(name);
   if (known !== undefined) return known;
+  const instead = 'write for example "Europe/Paris", "America/New_York" or "UTC"';
+  checkText(name, "timezone", instead);
   let format: Intl.DateTimeFormat;
   try {
     format = new Intl.DateTimeFormat("en-US", { timeZone: name, timeZoneName: "longOffset" });
   } catch {
-    refuse(
-      "timezone",
-      `${shown(name)} is not a time zone; write for example "Europe/Paris", "America/New_York" or "UTC"`,
-    );
+    refuse("timezone", `${shown(name)} is not a time zone; ${instead}`);
   }
   if (zones.size >= MAX_ZONES) zones.clear();
   const zone = new Zone(format);

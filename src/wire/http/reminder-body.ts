@@ -6,6 +6,7 @@ import type { FailureOptions } from "../../ports/reminder-options.ts";
 import { parseGoDuration } from "../../reminders/go-duration.ts";
 import { parseIsoDuration } from "../../reminders/iso-duration.ts";
 import { averageLength } from "../../reminders/period.ts";
+import { shown } from "../../reminders/refusal.ts";
 import { parseBody } from "./body.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -68,8 +69,9 @@ function parseInterval(interval: unknown): number {
   if (nanoseconds !== undefined) return Number((nanoseconds + 999_999n) / 1_000_000n);
   const iso = parseIsoDuration(text);
   if (iso !== undefined && iso.times === undefined) return Math.ceil(averageLength(iso.period));
-  const shown = JSON.stringify(interval)?.slice(0, 60);
-  throw senseless(`failure_policy.constant.interval: ${shown} is not a duration; write for example "10s" or "PT10S"`);
+  throw senseless(
+    `failure_policy.constant.interval: ${shown(interval)} is not a duration; write for example "10s" or "PT10S"`,
+  );
 }
 
 function checkFields(fields: Fields, known: readonly string[], where: string): void {
