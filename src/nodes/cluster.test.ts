@@ -8,6 +8,7 @@ import { resolveSettings } from "../config/settings.ts";
 import { silentLog } from "../ports/log.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { type App, openApp } from "./app.ts";
+import { eventually, LEASES, SHORT_LEASES, settled } from "./cluster-kit.test.ts";
 
 class Tally extends Actor<{ count: number }> {
   initial() {
@@ -28,8 +29,9 @@ class Tally extends Actor<{ count: number }> {
   }
 
   async until() {
+    begun.add(this.id);
     await new Promise((resolve) => this.signal.addEventListener("abort", resolve));
-    aborted.push(this.id);
+    aborted.add(this.id);
   }
 }
 
@@ -78,8 +80,9 @@ class Open extends Ring {
   }
 }
 
-const aborted: string[] = [];
-const LEASES = { lease: "2s", leaderLease: "600ms", roundTimeout: "1500ms", moveTimeout: "500ms" } as const;
+/** Actors whose turn of `until` has begun, and those that it was taken from. */
+const begun = new Set<string>();
+const aborted = new Set<string>();
 
 describe("apps that share a store", () => {
   let store = new MemoryStore();
@@ -106,15 +109,6 @@ describe("apps that share a store", () => {
     }
     assert.equal(ids.length, count);
     return ids;
-  }
-
-  async function settled(app: App, hosts: number): Promise<void> {
-    for (let i = 0; i < 200; i++) {
-      const { tables } = await app.host.cluster();
-      if (tables.every((table) => table.phase === "settled" && table.hosts.length === hosts)) return;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    assert.fail(`not settled: ${JSON.stringify(await app.host.cluster())}`);
   }
 
   it("agree on one leader and on where every actor lives", async () => {
@@ -161,13 +155,18 @@ describe("apps that share a store", () => {
     const [one] = [await open(), await open()];
     await settled(one, 2);
     const [late, given] = await idsElsewhere(one, "Tally", 2);
-    await assert.rejects(one.actor(Tally, late!, { timeout: "80ms" }).until(), { code: "CALL_TIMEOUT" });
+    // A deadline can only be carried over by a call that gets there before it.
+    await eventually(async () => {
+      await assert.rejects(one.actor(Tally, late!, { timeout: "80ms" }).until(), { code: "CALL_TIMEOUT" });
+      return begun.has(late!);
+    }, "a call arrives before its deadline");
     const giveUp = new AbortController();
     const call = one.actor(Tally, given!, { signal: giveUp.signal }).until();
-    setTimeout(() => giveUp.abort(), 50);
+    call.catch(() => {});
+    await eventually(async () => begun.has(given!), "the call arrives");
+    giveUp.abort();
     await assert.rejects(call, { code: "CALL_CANCELLED" });
-    for (let i = 0; i < 200 && aborted.length < 2; i++) await new Promise((resolve) => setTimeout(resolve, 10));
-    assert.deepEqual(new Set(aborted), new Set([late, given]));
+    await eventually(async () => aborted.has(late!) && aborted.has(given!), "the actors hear of it");
   });
 
   it("know a call that comes back to its actor across hosts", async () => {
@@ -251,9 +250,7 @@ describe("apps that share a store", () => {
     await one.stop();
     apps = [two, three];
     assert.equal(await three.actor(Tally, "a").add(), 2);
-    for (let i = 0; i < 300 && (await two.host.cluster().catch(() => undefined)) === undefined; i++) {
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
+    await eventually(async () => (await two.host.cluster().catch(() => undefined)) !== undefined, "another one leads");
     await settled(two, 2);
     assert.ok((await two.host.cluster()).term >= 2);
   });
@@ -298,7 +295,8 @@ describe("apps that share a store", () => {
     await settled(one, 2);
     const [id] = await idsElsewhere(two, "Tally", 1);
     assert.equal(await two.actor(Tally, id!).add(), 1);
-    await assert.rejects(open([Tally], withKeys(["some-other-long-secret-text"])), { code: "NOT_READY" });
+    const stranger = { cluster: { ...SHORT_LEASES, keys: ["some-other-long-secret-text"] } };
+    await assert.rejects(open([Tally], stranger), { code: "NOT_READY" });
   });
 
   it("of different namespaces see nothing of each other", async () => {

@@ -5,7 +5,7 @@ import { Actor } from "../actors/actor.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { TakeRequest } from "../ports/store.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
-import { TestApps } from "./cluster-kit.test.ts";
+import { isBusy, SHORT_LEASES, TestApps } from "./cluster-kit.test.ts";
 import { systemClock } from "./system.ts";
 
 class Sleepy extends Actor<{ count: number }> {
@@ -66,6 +66,9 @@ class SlowStore extends MemoryStore {
   }
 }
 
+/** It sleeps longer than its lease by its wall clock. How long it waits for another one depends on the lease. */
+const SLEEPERS = { ...SHORT_LEASES, lease: isBusy ? "20s" : "4s" } as const;
+
 describe("a host that slept through its lease", () => {
   for (const method of ["read", "refuse", "outer"] as const) {
     it(`answers nobody whose turn ran then (${method})`, async () => {
@@ -73,7 +76,7 @@ describe("a host that slept through its lease", () => {
       begun = Promise.withResolvers();
       asleep = Promise.withResolvers();
       const machine = new SleepingMachine();
-      const app = await apps.open([Sleepy], {}, { clock: machine.clock });
+      const app = await apps.open([Sleepy], { cluster: SLEEPERS }, { clock: machine.clock });
       const call = app.actor(Sleepy, "a")[method]();
       await begun.promise;
       machine.sleep();
@@ -87,7 +90,7 @@ describe("a host that slept through its lease", () => {
     await using apps = new TestApps();
     const machine = new SleepingMachine();
     const store = new SlowStore();
-    const app = await apps.open([Hooked], {}, { clock: machine.clock, store });
+    const app = await apps.open([Hooked], { cluster: SLEEPERS }, { clock: machine.clock, store });
     const held = Promise.withResolvers<void>();
     store.held = held.promise;
     const call = app.actor(Hooked, "a").touch();

@@ -6,7 +6,7 @@ import { sharded } from "../actors/sharded-options.ts";
 import type { ShardsView } from "../ports/shard-door.ts";
 import { newCandidate } from "../stores/contract/coordination-shared.contract.ts";
 import type { App } from "./app.ts";
-import { eventually, TestApps } from "./cluster-kit.test.ts";
+import { eventually, SHORT_LEASES, TestApps } from "./cluster-kit.test.ts";
 import { resetShards } from "./reset-shards.ts";
 import { callAll, counting, homesOf, ids, named, SHARDS, viewOf } from "./shard-kit.test.ts";
 
@@ -105,7 +105,7 @@ describe("shards, looked at", () => {
     const member = { namespace: "default", incarnation: "i-1", address: "10.0.0.5:7401", machine: "other", pid: 1 };
     await coordination.note(term, [{ kind: "save", member: { ...member, types: ["Counting"] }, isKnown: false }]);
     await coordination.resign(before.incarnation);
-    const one = await apps.open([counting(undefined, "Plain")]);
+    const one = await apps.open([counting(undefined, "Plain")], { cluster: SHORT_LEASES });
     await assert.rejects(one.shards("Counting").view(), { code: "NOT_READY", message: /no host of Counting has been/ });
     await assert.rejects(one.shards("Counting").pause(), { code: "NOT_READY" });
     await assert.rejects(one.shards("Plain").view(), { code: "NOT_SHARDED" });
@@ -245,7 +245,7 @@ describe("hosts that say different things of a type", () => {
       await using apps = new TestApps();
       const one = await apps.open([counting(first)]);
       await callAll(one);
-      await assert.rejects(apps.open([counting(second)]), {
+      await assert.rejects(apps.open([counting(second)], { cluster: SHORT_LEASES }), {
         code: "NOT_READY",
         message: /its other hosts say that its actors live in .*shards, and this one says in .*every host/,
       });

@@ -4,14 +4,13 @@ import { it } from "node:test";
 import { Actor } from "../actors/actor.ts";
 import { testLimpet } from "../testing.ts";
 import { workflow } from "../workflows/definition.ts";
-import { eventually, LEASES, settled, Tally, TestApps } from "./cluster-kit.test.ts";
+import { eventually, LEASES, SHORT_LEASES, settled, Tally, TestApps } from "./cluster-kit.test.ts";
 
 it("a call that waits for a lease ends when its process stops", async () => {
   await using apps = new TestApps();
-  const leases = { lease: "1s", leaderLease: "300ms", roundTimeout: "900ms", moveTimeout: "500ms" } as const;
-  const scheduler = await apps.open([], { cluster: leases }, { dedicated: true });
+  const scheduler = await apps.open([], { cluster: SHORT_LEASES }, { dedicated: true });
   const { address } = scheduler.host.status().scheduler!;
-  const app = await apps.open([Tally], { cluster: leases, schedulers: [address!], drainTimeout: "100ms" });
+  const app = await apps.open([Tally], { cluster: SHORT_LEASES, schedulers: [address!], drainTimeout: "100ms" });
   assert.equal(await app.actor(Tally, "a").add(), 1);
   await scheduler.stop();
   await eventually(async () => app.host.types()[0]!.active === 0, "its lease is over");
@@ -32,7 +31,7 @@ it("hosts that stop one right after the other, the leader first, leave nothing t
   await Promise.all(ids.map((id) => last.actor(Tally, id).add()));
   await leader.stop();
   await second.stop();
-  const counts = await Promise.all(ids.map((id) => last.actor(Tally, id, { timeout: "10s" }).add()));
+  const counts = await Promise.all(ids.map((id) => last.actor(Tally, id, { timeout: "60s" }).add()));
   assert.deepEqual(new Set(counts), new Set([2]));
 });
 
