@@ -1,5 +1,6 @@
 // What `import … from "limpet/client"` gives: calling actors from a process that hosts none, over HTTP through any host, or
 // straight at the hosts that own them.
+import { readCallSettings } from "./actors/call-settings.ts";
 import { addressed, messageIdOf, type Region } from "./actors/message-id.ts";
 import type { ActorClass, AnyActor, CallSettings, Remote } from "./actors/remote.ts";
 import { addressProblem, keyProblem } from "./config/places.ts";
@@ -152,8 +153,8 @@ class CallingClient implements Client {
   }
 
   #sending(type: string, settings: CallSettings): (id: string, ...call: Parameters<Send>) => Promise<unknown> {
-    const { signal } = settings;
-    const timeoutMs = settings.timeout === undefined ? this.#timeoutMs : parseTimeout(settings.timeout);
+    const { signal, timeoutMs = this.#timeoutMs } = readCallSettings(settings);
+    if (timeoutMs === 0) throw new LimpetError("OPTION_INVALID", "timeout must be longer than nothing");
     return async (id, method, args) => {
       if (this.#closed) throw new LimpetError("STOPPING", "this client is closed");
       checkMethod(method);

@@ -5,6 +5,7 @@ import { checkReminderName } from "../kernel/names.ts";
 import type { ReminderBook, ReminderInfo } from "../ports/reminder-book.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
 import type { ReminderKey } from "../ports/reminders.ts";
+import { noHandler } from "./remind.ts";
 import type { TurnOutbox } from "./turn-outbox.ts";
 
 export interface ActorReminders {
@@ -24,6 +25,8 @@ export interface ReminderSurroundings {
   readonly typeName: string;
   readonly id: string;
   readonly book: ReminderBook | undefined;
+  /** Its class has an `onReminder` of its own. */
+  readonly hasHandler: boolean;
   /** Of the running turn. Throws when none runs. */
   outbox(): TurnOutbox;
 }
@@ -49,7 +52,9 @@ export class TurnReminders implements ActorReminders {
 
   async set(name: string, options: ReminderOptions): Promise<void> {
     const write = this.#book().set(this.#key(name), options);
-    this.#around.outbox().add(write);
+    const outbox = this.#around.outbox();
+    if (!this.#around.hasHandler) throw noHandler(this.#around.typeName);
+    outbox.add(write);
   }
 
   async cancel(name: string): Promise<void> {

@@ -3,12 +3,14 @@ import { LimpetError } from "../kernel/errors.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Activation } from "./activation.ts";
 import { ActiveLimit } from "./active-limit.ts";
-import { Actor, RESERVED } from "./actor.ts";
+import { Actor, type OwnMethod, RESERVED } from "./actor.ts";
 import type { ActorDefaults, ResolvedOptions } from "./actor-options.ts";
 import { resolveOptions } from "./actor-options.ts";
 import { ByShard } from "./by-shard.ts";
 import type { TypeInstruments } from "./instruments.ts";
 import { typeInstruments } from "./instruments.ts";
+import { MissingMethod } from "./missing-method.ts";
+import { noHandler } from "./remind.ts";
 import type { ActorClass, AnyActor } from "./remote.ts";
 import { UseOrder } from "./use-order.ts";
 
@@ -45,6 +47,12 @@ export class ActorType {
     this.stateful = typeof prototype.initial === "function";
     this.hasOnActivate = prototype.onActivate !== Actor.prototype.onActivate;
     this.hasOnDeactivate = prototype.onDeactivate !== Actor.prototype.onDeactivate;
+    refuseHidden(this.name, prototype);
+  }
+
+  /** A tick would reach no code of the user. Throws REMINDER_INVALID. */
+  checkReminders(): void {
+    checkReminders(this.name, this.actorClass);
   }
 
   get name(): string {
@@ -62,18 +70,46 @@ export class ActorType {
       const found = (instance as unknown as Record<string, unknown>)[method];
       if (typeof found === "function") return found as (...args: readonly unknown[]) => unknown;
     }
-    const known = [...this.methods].join(", ") || "none";
-    throw new LimpetError("METHOD_UNKNOWN", `${this.name} has no method "${method}"; it has: ${known}`);
+    throw new MissingMethod(this.name, method, this.methods);
   }
 }
 
+/** Throws REMINDER_INVALID when ticks would reach no code of the user. */
+export function checkReminders(type: string, actorClass: ActorClass): void {
+  const { onReminder } = actorClass.prototype as AnyActor;
+  if (onReminder === Actor.prototype.onReminder && !mentions(actorClass, "onReminder")) throw noHandler(type);
+}
+
+/** A class may give these a meaning of its own, which callers may call. */
+const OVERRIDABLE: ReadonlySet<string> = new Set<OwnMethod>(["clear", "deactivate", "passivate"]);
+
 const isCallable = (name: string): boolean => !RESERVED.has(name) && !name.startsWith("_");
+
+/** A function in a field is not there before an instance is. */
+function mentions(actorClass: ActorClass, name: string): boolean {
+  for (let at: unknown = actorClass; at !== Actor && typeof at === "function"; at = Object.getPrototypeOf(at)) {
+    if (Function.prototype.toString.call(at).includes(name)) return true;
+  }
+  return false;
+}
+
+/** A method that takes the place of a property of Actor could neither be called, nor could its class use the property. */
+function refuseHidden(type: string, prototype: object): void {
+  for (let at = prototype; at !== Actor.prototype; at = Object.getPrototypeOf(at) as object) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at))) {
+      const own = Object.getOwnPropertyDescriptor(Actor.prototype, name);
+      if (own?.get === undefined || typeof value !== "function") continue;
+      const what = `${type}.${name} cannot be a method: every actor has a property of that name`;
+      throw new LimpetError("OPTION_INVALID", `${what}; rename the method`);
+    }
+  }
+}
 
 function methodsOf(prototype: object): Set<string> {
   const methods = new Set<string>();
   for (let at = prototype; at !== Actor.prototype; at = Object.getPrototypeOf(at) as object) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at))) {
-      if (typeof value === "function" && isCallable(name)) methods.add(name);
+      if (typeof value === "function" && (isCallable(name) || OVERRIDABLE.has(name))) methods.add(name);
     }
   }
   return methods;

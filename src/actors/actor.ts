@@ -109,12 +109,12 @@ export abstract class Actor<State extends object = Record<never, never>> {
   }
 
   /** Removes the stored state when this turn commits. The next activation begins with `initial()` again. */
-  clear(): void {
+  clear(this: Actor<State>): void {
     this.#context.clear();
   }
 
   /** Leaves memory when this turn is over. The next call brings the actor back; if it is remembered, so does its host in a while. */
-  deactivate(): void {
+  deactivate(this: Actor<State>): void {
     this.#context.leave();
   }
 
@@ -122,7 +122,7 @@ export abstract class Actor<State extends object = Record<never, never>> {
    * Leaves memory when this turn has ended well, and is not brought back before the next call, also if it is a remembered one: the reply
    * leaves when it is sure that it is forgotten. Calls that come meanwhile reach its next activation.
    */
-  passivate(): void {
+  passivate(this: Actor<State>): void {
     this.#context.passivate();
   }
 
@@ -141,6 +141,12 @@ export abstract class Actor<State extends object = Record<never, never>> {
    */
   onReminder(_name: string, _data: unknown, _tick: ReminderTick): void | Promise<void> {}
 }
+
+/**
+ * Methods whose names a class may use for methods of its own: `clear()` of a cart is natural. Theirs declare `this`, by which types know
+ * them from those of the user.
+ */
+export type OwnMethod = "clear" | "deactivate" | "passivate";
 
 /** Names of everything Limpet itself gives an actor. */
 export const RESERVED: ReadonlySet<string> = new Set([...Object.getOwnPropertyNames(Actor.prototype), "initial"]);

@@ -1,7 +1,6 @@
 // All actors of a host: the types it knows, who is in memory, and the one way in for a call. Finds or wakes the
 // activation, keeps their number within its limit, and lets the idle ones go. Calls of actors that are not in memory here are
 // the router's business, unless this host is alone: then every actor is its own.
-import { parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { checkId, checkType } from "../kernel/names.ts";
 import { didYouMean } from "../kernel/nearest.ts";
@@ -16,6 +15,7 @@ import type { WorkflowBook } from "../ports/workflow-book.ts";
 import { Activation, type EndReason } from "./activation.ts";
 import type { ActorDefaults } from "./actor-options.ts";
 import { ActorType } from "./actor-type.ts";
+import { readCallSettings } from "./call-settings.ts";
 import { Deadlines } from "./deadlines.ts";
 import { evict } from "./eviction.ts";
 import { ForeignType } from "./foreign-type.ts";
@@ -24,6 +24,7 @@ import type { CallTarget, HandleMaker, Send } from "./handle.ts";
 import { handleMaker } from "./handle.ts";
 import { type Incarnation, lostLease } from "./incarnation.ts";
 import { storeInstruments } from "./instruments.ts";
+import { HAS_METHOD, type MissingMethod } from "./missing-method.ts";
 import type { Remembering } from "./remembering.ts";
 import { REMIND, type RemindArguments } from "./remind.ts";
 import type { ActorClass, CallSettings } from "./remote.ts";
@@ -57,6 +58,7 @@ export interface Routes {
   reaches(type: string): boolean;
   mayBegin(now: number): boolean;
   mayCommit(now: number): boolean;
+  askElsewhere(turn: Turn, missing: MissingMethod): void;
   /** No call of this host to that actor is on its way or waits. */
   isQuiet(type: string, id: string): boolean;
 }
@@ -216,10 +218,7 @@ export class Catalog implements Surroundings {
   handle(of: ActorClass | string, id: string, settings?: CallSettings, caller?: Incarnation): object {
     const type = typeof of === "string" ? this.target(of) : (this.#byClass.get(of) ?? this.target(nameOf(of)));
     checkId(id);
-    const options = settings && {
-      signal: settings.signal,
-      timeoutMs: settings.timeout === undefined ? undefined : parseDuration(settings.timeout, "timeout"),
-    };
+    const options = settings && readCallSettings(settings);
     return this.#makers.get(type)!(id, caller, options);
   }
 
@@ -228,7 +227,8 @@ export class Catalog implements Surroundings {
     const parent = caller?.current;
     try {
       if (this.#closed && parent === undefined) throw stopping();
-      if (method === REMIND) throw new LimpetError("METHOD_UNKNOWN", `${type.name} has no method "${method}"`);
+      if (method === REMIND || method === HAS_METHOD)
+        throw new LimpetError("METHOD_UNKNOWN", `${type.name} has no method "${method}"`);
       if (parent?.cancelled !== undefined) throw parent.cancelled;
       if (options?.signal?.aborted) throw cancelled(`${type.name}/${id}.${method}`, options.signal.reason);
       for (let i = 0; i < args.length; i++) {
@@ -278,6 +278,11 @@ export class Catalog implements Surroundings {
     if (this.#routes === undefined)
       turn.fail(new LimpetError("NO_HOST", `${turn.type.name} does not run here any more`));
     else this.#routes.route(turn);
+  }
+
+  askElsewhere(turn: Turn, missing: MissingMethod): boolean {
+    this.#routes?.askElsewhere(turn, missing);
+    return this.#routes !== undefined;
   }
 
   mayBegin(now: number): boolean {

@@ -9,12 +9,23 @@ import { invariant, LimpetError } from "../kernel/errors.ts";
 import { copyValue, isPlainPrimitive } from "../kernel/values.ts";
 import type { CommitVerdict, StateWrite } from "../ports/store.ts";
 import type { Activation, EndReason } from "./activation.ts";
-import { type ActorContext, construct, type DeactivationReason } from "./actor.ts";
+import { Actor, type ActorContext, construct, type DeactivationReason } from "./actor.ts";
 import { type ActorReminders, TurnReminders } from "./actor-reminders.ts";
 import { type ActorWorkflows, TurnWorkflows } from "./actor-workflows.ts";
 import { chainHas } from "./cause.ts";
 import { Committing } from "./committing.ts";
-import { dataOf, ownError, REMIND, type RemindArguments, SETTLED, settlementOf, tickOf, UNSETTLED } from "./remind.ts";
+import { MissingMethod } from "./missing-method.ts";
+import {
+  dataOf,
+  noHandler,
+  ownError,
+  REMIND,
+  type RemindArguments,
+  SETTLED,
+  settlementOf,
+  tickOf,
+  UNSETTLED,
+} from "./remind.ts";
 import type { ActorClass, AnyActor, CallSettings } from "./remote.ts";
 import { StateBuffer } from "./state/state-buffer.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -173,6 +184,7 @@ export class Incarnation implements ActorContext {
       typeName,
       id,
       book,
+      hasHandler: this.#instance.onReminder !== Actor.prototype.onReminder,
       outbox: () => this.#turnOutbox("reminders"),
     });
     return this.#reminders;
@@ -275,7 +287,10 @@ export class Incarnation implements ActorContext {
   }
 
   #remind(args: RemindArguments): unknown {
-    const result = this.#instance.onReminder(args[0], dataOf(args), tickOf(args));
+    const data = dataOf(args);
+    // A row may be older than this code. The tick fails by its policy, and its dead letter names the reason.
+    if (this.#instance.onReminder === Actor.prototype.onReminder) throw noHandler(this.typeName);
+    const result = this.#instance.onReminder(args[0], data, tickOf(args));
     // What it returns is nobody's business.
     return result instanceof Promise ? result.then(() => undefined) : undefined;
   }
@@ -325,7 +340,7 @@ export class Incarnation implements ActorContext {
     type.instruments.failed.add(1);
     this.#around.log.debug("turn failed", { type: type.name, id, method: turn.method, err: error });
     const restored = this.#takeBack(turn, error);
-    turn.fail(error);
+    if (!(error instanceof MissingMethod) || !this.#around.askElsewhere(turn, error)) turn.fail(error);
     // A hook that failed ends this life anyway.
     if (restored || phase !== "active") {
       this.#turnOver(turn);

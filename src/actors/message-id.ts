@@ -1,8 +1,8 @@
 // Calls whose message says for whom it is. Either the message carries the id somewhere in itself, and the type's own `messageId` finds it; or
 // it is an envelope, with the id outside and the message proper inside. The actor gets what was in the envelope.
-import { parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { checkId, checkType } from "../kernel/names.ts";
+import { readCallSettings } from "./call-settings.ts";
 import type { CallTarget, Send } from "./handle.ts";
 import type { ActorClass, AnyActor, CallSettings, Remote } from "./remote.ts";
 import { disown, show, textOf } from "./shard-extractor.ts";
@@ -88,8 +88,7 @@ export interface Senders {
 export function regionOf(senders: Senders, of: ActorClass | string, settings: CallSettings = {}): object {
   const name = typeof of === "string" ? of : (of?.options?.name ?? of?.name);
   checkType(name);
-  const { timeout, signal } = settings;
-  const options = { signal, timeoutMs: timeout === undefined ? undefined : parseDuration(timeout, "timeout") };
+  const options = readCallSettings(settings);
   return new Proxy(Object.create(null) as object, {
     get(_target, method) {
       // It must not look like a promise, or `await` would call it.

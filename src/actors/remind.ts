@@ -40,6 +40,10 @@ export function remindArguments(
 /** There is nothing that a handler could be called with. */
 class UnreadableData extends LimpetError {}
 
+/** The refusal of a reminder that nothing would handle. */
+export const noHandler = (type: string): LimpetError =>
+  new LimpetError("REMINDER_INVALID", `${type} has no method onReminder to handle its reminders; write one`);
+
 /** Throws REMINDER_DAMAGED. */
 export function dataOf(args: RemindArguments): unknown {
   try {

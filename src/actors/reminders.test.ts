@@ -1,7 +1,14 @@
 // Reminders in turns: they are set and cancelled with what the turn changes, and handled in turns of their own.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Actor, isLimpetError, LimpetError, type ReminderOptions, type ReminderTick } from "../index.ts";
+import {
+  Actor,
+  type ActorClass,
+  isLimpetError,
+  LimpetError,
+  type ReminderOptions,
+  type ReminderTick,
+} from "../index.ts";
 import { type Commit, type CommitOutcome, verdictOf } from "../ports/store.ts";
 import { MemoryStore, type TestApp, testLimpet } from "../testing.ts";
 import { BEGINNING } from "../world/local-clock.ts";
@@ -168,6 +175,7 @@ describe("a turn", () => {
         await this.reminders.set("tea", { due: "1h" });
         this.state.f = () => {};
       }
+      override onReminder() {}
     }
     await using app = await testLimpet({ actors: [Odd] });
     await assert.rejects(app.actor(Odd, "a").set(), (error) => isLimpetError(error, "STATE_INVALID"));
@@ -501,16 +509,58 @@ describe("onReminder", () => {
     assert.deepEqual(Clerk.seen, []);
   });
 
-  it("does nothing in an actor that has none, and that is the end of the tick", async () => {
+  it("is needed: a reminder of a class without one is refused wherever it is set", async () => {
     class Deaf extends Actor {
       async set() {
         await this.reminders.set("tea", { due: "1s" });
       }
     }
     await using app = await testLimpet({ actors: [Deaf] });
-    await app.actor(Deaf, "a").set();
-    await app.advance("2s");
+    const refused = (error: unknown): boolean =>
+      isLimpetError(error, "REMINDER_INVALID") && /Deaf has no method onReminder/.test(error.message);
+    await assert.rejects(app.actor(Deaf, "a").set(), refused);
+    await assert.rejects(app.reminders.set(Deaf, "a", "tea", { due: "1s" }), refused);
+    await assert.rejects(app.reminders.set("Deaf", "a", "tea", { due: "1s" }), refused);
+    const door = app.host.reminders;
+    const wish = { dueTime: "1s", data: undefined, onFailure: undefined, isNew: false };
+    await assert.rejects(door.set({ type: "Deaf", id: "a", name: "tea" }, wish), refused);
     assert.deepEqual(await app.store.reminders.count("default", 1), { all: 0, overdue: 0, dead: 0 });
+  });
+
+  it("that a later version of the class has lost makes a dead letter, which names the reason", async () => {
+    const now = class extends Actor {
+      static options = { name: "Clock" };
+      override onReminder() {}
+    };
+    const later = class extends Actor {
+      static options = { name: "Clock" };
+      ping() {}
+    };
+    let at = BEGINNING;
+    const store = new MemoryStore(() => at);
+    const before = await testLimpet({ actors: [now], stateStore: store });
+    const onFailure = { attempts: 2, pause: "1s" };
+    await before.reminders.set(now, "a", "tea", { due: "1h", onFailure });
+    await before.stop();
+    await using app = await testLimpet({ actors: [later], stateStore: store });
+    for (let hour = 0; hour < 2; hour++) {
+      at += 3_600_000;
+      await app.advance("1h");
+    }
+    const { reminders } = await app.host.reminders.listDead({ limit: 5 });
+    assert.equal(reminders.length, 1);
+    assert.match(String(reminders[0]!.error), /Clock has no method onReminder/);
+  });
+
+  it("may be a function in a field", async () => {
+    let ticks = 0;
+    // TypeScript has it as a method only; JavaScript has no such rule.
+    const code = `return class Field extends Actor { onReminder = () => tick(); }`;
+    const fieldOf = new Function("Actor", "tick", code)(Actor, () => void ticks++) as ActorClass;
+    await using app = await testLimpet({ actors: [fieldOf] });
+    await app.reminders.set(fieldOf, "a", "tea", { due: "1s" });
+    await app.advance("2s");
+    assert.equal(ticks, 1);
   });
 
   it("is not waited for by hooks, which may set reminders as well", async () => {
@@ -524,6 +574,7 @@ describe("onReminder", () => {
       override async onDeactivate() {
         await this.reminders.set("asleep", { due: "10s" });
       }
+      override onReminder() {}
       async names() {
         return (await this.reminders.list()).map(({ name }) => name);
       }

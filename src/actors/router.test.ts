@@ -58,6 +58,8 @@ function caller(
     mistaken() {},
     isHost: () => true,
     hasHosts: () => true,
+    hostsOf: () => ["owner:1"],
+    hostedTypes: () => ["Cart"],
     left() {},
     mayBegin: () => true,
     mayCommit: () => true,

@@ -8,12 +8,14 @@
 //   behind those that wait here, and waits for those that are still on their way to where the actor was.
 import { invariant, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
+import { didYouMean } from "../kernel/nearest.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Cancel, LinkService, Links, Ownership, RemoteAnswer, RemoteCall, RemoteCause } from "../ports/links.ts";
 import { HERE, NOBODY, type Placement, type Route, type ShardedWay, WAIT } from "../ports/placement.ts";
 import type { Catalog, Routes } from "./catalog.ts";
 import { type Cause, DistantTurn } from "./cause.ts";
 import { Departure, type Dispatcher } from "./departure.ts";
+import { HAS_METHOD, type MissingMethod, MissingMethods } from "./missing-method.ts";
 import { REMIND } from "./remind.ts";
 import { SentBack } from "./sent-back.ts";
 import { cancelled, Turn } from "./turn.ts";
@@ -45,6 +47,7 @@ export class Router implements Routes, Dispatcher, LinkService {
   readonly #room: WaitingRoom;
   readonly #underway = new Underway();
   readonly #sentBack = new SentBack();
+  readonly #missing: MissingMethods;
   readonly #refused: ((type: string) => void) | undefined;
   /** Turns of this host that other hosts know by number, and how many calls of theirs are there. */
   readonly #abroad = new Map<number, { readonly turn: Turn; calls: number }>();
@@ -58,6 +61,10 @@ export class Router implements Routes, Dispatcher, LinkService {
     this.links = links;
     this.#clock = clock;
     this.#refused = refused;
+    this.#missing = new MissingMethods({
+      ...{ namespace: catalog.namespace, clock, links },
+      hostsOf: (type) => placement.hostsOf(type).filter((address) => address !== placement.address),
+    });
     this.#room = new WaitingRoom(clock, {
       leave: (turn) => catalog.deliver(turn),
       problem: () => placement.problem,
@@ -75,6 +82,10 @@ export class Router implements Routes, Dispatcher, LinkService {
     return this.#room.waiting(type);
   }
 
+  askElsewhere(turn: Turn, missing: MissingMethod): void {
+    this.#missing.answer(turn, missing);
+  }
+
   #full(type: string): LimpetError {
     const many = `${LIMITS.waitingRoom} calls`;
     if (this.#placement.inShards(type) === undefined)
@@ -86,7 +97,8 @@ export class Router implements Routes, Dispatcher, LinkService {
   #nobody(type: string): LimpetError {
     const role = this.#catalog.types.get(type)?.options.sharded?.role;
     const cure = role === undefined ? "" : `: its class asks for hosts with the role ${role} (cluster.roles)`;
-    return new LimpetError("NO_HOST", `no host of the cluster runs actors of type ${type}${cure}`);
+    const known = didYouMean(type, new Set([...this.#catalog.types.keys(), ...this.#placement.hostedTypes()]));
+    return new LimpetError("NO_HOST", `no host of the cluster runs actors of type ${type}${cure}${known}`);
   }
 
   /** Resolves when every call that started here has been answered elsewhere, or the time is up. */
@@ -422,6 +434,10 @@ export class Router implements Routes, Dispatcher, LinkService {
     const { type, id, method, args, timeoutMs } = call;
     if (call.namespace !== this.#catalog.namespace) {
       answer.error(new LimpetError("NO_HOST", "this host belongs to another namespace"));
+      return () => {};
+    }
+    if (method === HAS_METHOD) {
+      answer.value(this.#catalog.types.get(type)?.methods.has(String(args[0])) === true);
       return () => {};
     }
     if (this.#catalog.stopping || (!call.passOn && this.#follows(call, line))) {

@@ -9,6 +9,7 @@ import type { Activation, EndReason } from "./activation.ts";
 import type { Deadlines } from "./deadlines.ts";
 import type { Caller } from "./group-call.ts";
 import type { Incarnation } from "./incarnation.ts";
+import type { MissingMethod } from "./missing-method.ts";
 import type { Remembering } from "./remembering.ts";
 import type { ActorClass, CallSettings } from "./remote.ts";
 import type { Turn } from "./turn.ts";
@@ -41,6 +42,8 @@ export interface Surroundings {
   mayBegin(now: number): boolean;
   /** May what a turn did be committed? */
   mayCommit(): boolean;
+  /** True: the turn fails once other hosts have said whether their code has its method. */
+  askElsewhere(turn: Turn, missing: MissingMethod): boolean;
   /** A call that has not begun must find its way again. */
   reroute(turn: Turn): void;
   /** It is cold and nothing waits for it. `reason`: why its last life ended; it may not have had one. */

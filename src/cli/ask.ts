@@ -147,8 +147,11 @@ function hintFor(errorCode: string, { token }: Target): string | undefined {
       return "Nothing happened; try again in a moment.";
     case "NOT_READY":
       return "Nothing happened. It may be starting, or no scheduler leads; try again in a moment.";
-    case "LEASE_LOST":
     case "NO_HOST":
+      return "Nothing happened. limpet ps shows the hosts and their types; upper and lower case count. If one is starting, try again.";
+    case "METHOD_ELSEWHERE":
+      return "Nothing happened. A new version is being rolled out; limpet ps shows the hosts.";
+    case "LEASE_LOST":
     case "NOT_SETTLED":
     case "LINK_FULL":
       return "Nothing happened; try again in a moment. limpet ps shows who is there.";

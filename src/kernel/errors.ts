@@ -32,6 +32,7 @@ export const CATALOGUE = {
   VERB_NOT_ALLOWED: { retry: "never", status: 405 },
   ACTOR_TYPE_UNKNOWN: { retry: "never", status: 404 },
   METHOD_UNKNOWN: { retry: "never", status: 404 },
+  METHOD_ELSEWHERE: { retry: "later", status: 503 },
   UNAUTHENTICATED: { retry: "never", status: 401 },
   ORIGIN_REFUSED: { retry: "never", status: 403 },
 

@@ -1,4 +1,5 @@
 // Reminders and jobs, as the code around the actors uses them: `app.reminders`, `app.jobs`.
+import { type ActorType, checkReminders, isActorClass } from "../actors/actor-type.ts";
 import type { ActorClass } from "../actors/remote.ts";
 import { checkId, checkNoJob, checkReminderName, checkType } from "../kernel/names.ts";
 import type { ReminderInfo } from "../ports/reminder-book.ts";
@@ -26,7 +27,11 @@ export interface AppJobs {
   cancel(name: string): Promise<void>;
 }
 
-export function appReminders(node: ReminderNode, namespace: string): AppReminders {
+/** `types`: those of this process. */
+export function appReminders(
+  node: ReminderNode,
+  { namespace, types }: { readonly namespace: string; readonly types: ReadonlyMap<string, ActorType> },
+): AppReminders {
   const keyOf = (of: ActorClass | string, id: string, name: string): ReminderKey => {
     const type = typeof of === "string" ? of : (of.options?.name ?? of.name);
     checkType(type);
@@ -39,6 +44,8 @@ export function appReminders(node: ReminderNode, namespace: string): AppReminder
     async set(type, id, name, options) {
       const key = keyOf(type, id, name);
       checkNoJob(key.type);
+      if (isActorClass(type)) checkReminders(key.type, type);
+      else types.get(key.type)?.checkReminders();
       await book.write(book.set(key, options));
     },
     get: async (type, id, name) => book.get(keyOf(type, id, name)),

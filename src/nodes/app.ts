@@ -306,7 +306,7 @@ class LimpetApp implements App {
     this.#catalog = catalog;
     this.#meter = meter;
     this.host = host;
-    this.reminders = appReminders(reminders, catalog.namespace);
+    this.reminders = appReminders(reminders, catalog);
     this.jobs = appJobs(reminders);
     this.workflows = flows.client;
     this.url = door?.url;

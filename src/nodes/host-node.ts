@@ -67,7 +67,10 @@ export class HostNode implements Host {
       store: store.reminders,
       book: reminders.book,
       // In a cluster another host may have the type, now or later.
-      checkHosted: (type) => void catalog.target(type),
+      checkHosted: (type) => {
+        catalog.target(type);
+        catalog.types.get(type)?.checkReminders();
+      },
     });
     this.#clock = clock;
     this.#pingMs = pingMs;

@@ -174,6 +174,14 @@ export class Membership implements Placement {
     return this.#tables.hosts(type).length > 0;
   }
 
+  hostsOf(type: string): readonly string[] {
+    return this.#tables.hosts(type).map(({ address }) => address);
+  }
+
+  hostedTypes(): readonly string[] {
+    return this.#tables.types();
+  }
+
   left(type: string, id: string, reason: string | undefined): void {
     this.#sticky.left(type, id, reason);
   }

@@ -187,6 +187,15 @@ describe("what nobody can mean", () => {
     assert.throws(() => app.workflows.get(quick, "q", "a\u0000"), hasCode("NAME_INVALID", /run id must not/));
   });
 
+  it("result() and update() refuse options that do not exist", async () => {
+    const waits = workflow("waits", async (ctx) => ctx.sleep("1h"));
+    await using app = await testLimpet({ workflows: [waits] });
+    const handle = await app.workflows.start(waits);
+    const meant = (name: string) => hasCode("OPTION_INVALID", new RegExp(`did you mean "${name}"`));
+    await assert.rejects(handle.result({ timeuot: "1s" } as object), meant("timeout"));
+    await assert.rejects(handle.update("u", 1, { singal: undefined } as object), meant("signal"));
+  });
+
   it("get() refuses the type and the id of a workflow as two texts, and names the calls that are meant", async () => {
     const parent = workflow("parent", async (ctx) => ctx.child(next, { id: "next", input: 1 }));
     const next = workflow(

@@ -329,6 +329,11 @@ export class HostTables {
     return this.#types.get(type)?.newest?.hosts ?? [];
   }
 
+  /** Those that have hosts in their newest table. */
+  types(): string[] {
+    return [...this.#types.keys()].filter((type) => this.hosts(type).length > 0);
+  }
+
   /** Every host in any table. */
   addresses(): Set<string> {
     const all = new Set<string>();

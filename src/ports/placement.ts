@@ -49,6 +49,10 @@ export interface Placement {
   isHost(type: string, address: string): boolean;
   /** Does any host run actors of the type, as far as is known here? */
   hasHosts(type: string): boolean;
+  /** The hosts of the type, as far as is known here. */
+  hostsOf(type: string): readonly string[];
+  /** The types that have hosts, as far as is known here. */
+  hostedTypes(): readonly string[];
   /** It has left the memory of this host. */
   left(type: string, id: string, reason: string | undefined): void;
   /** May a turn begin at this moment of the monotonic clock? False once too much of the lease has passed. */

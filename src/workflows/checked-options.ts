@@ -59,6 +59,11 @@ export function checkQuery(query: WorkflowQuery): void {
     throw invalid("before", before, "what the page before gave");
 }
 
+/** Of a call on a handle. Throws OPTION_INVALID. */
+export function checkHandleOptions(call: string, options: object, known: object): void {
+  checkNames(`options of ${call}()`, options, known);
+}
+
 function checkNames(what: string, given: object, known: object): void {
   const problem = namesProblem(given, known);
   if (problem !== undefined) throw new LimpetError("OPTION_INVALID", `${what}: ${problem}`);

@@ -10,7 +10,7 @@ import type { Random } from "../ports/random.ts";
 import type { Arrival, RunStart, RunStatus, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
 import { arrivalOf, CANCEL_KEY, checkRequestId, signalKey, updateKey } from "./arrivals.ts";
 import { checkAttributes, presentAttributes } from "./attributes.ts";
-import { checkQuery, checkStart } from "./checked-options.ts";
+import { checkHandleOptions, checkQuery, checkStart } from "./checked-options.ts";
 import type { AnyWorkflow, ResultOf } from "./definition.ts";
 import { checked, checkWorkflowId } from "./definition.ts";
 import type { EndWatch, RunEnd } from "./end-watch.ts";
@@ -58,6 +58,9 @@ export interface ClientWorld {
   /** The run is worked on in this process, so its end will be told. */
   isHere(ref: number): boolean;
 }
+
+const RESULT_NAMES = { signal: true, timeout: true };
+const UPDATE_NAMES: Record<keyof UpdateOptions, true> = { id: true, signal: true };
 
 /** Others may start one, too, each time. */
 const TERMINATIONS = 5;
@@ -220,6 +223,7 @@ export class WorkflowClient {
     { id, runId, ref }: { readonly id: string; readonly runId: string | undefined; readonly ref: number | undefined },
     options: { readonly signal?: AbortSignal; readonly timeout?: Duration } = {},
   ): Promise<never> {
+    checkHandleOptions("result", options, RESULT_NAMES);
     const { clock, ends } = this.#world;
     const timeout = new AbortController();
     const timer =
@@ -250,9 +254,11 @@ export class WorkflowClient {
     runId: string | undefined,
     name: string,
     input: unknown,
-    { id, signal }: UpdateOptions = {},
+    options: UpdateOptions = {},
   ): Promise<unknown> {
     checked("update", name);
+    checkHandleOptions("update", options, UPDATE_NAMES);
+    const { id, signal } = options;
     const { store, random, updates } = this.#world;
     const own = id ?? random.id();
     checkRequestId("update", own);

@@ -1,0 +1,104 @@
+// Hosts whose code differs, as while a new version is rolled out, and names that no host has.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { Actor, isLimpetError, type LimpetError } from "../index.ts";
+import { openWorld, type TestHost, type TestWorld } from "../testing.ts";
+
+class OldAuction extends Actor<{ bids: number }> {
+  static options = { name: "Auction" };
+  initial() {
+    return { bids: 0 };
+  }
+  bid() {
+    return ++this.state.bids;
+  }
+  async relay(other: string) {
+    return this.actor<NewAuction>("Auction", other).close();
+  }
+}
+class NewAuction extends OldAuction {
+  close() {
+    return `closed after ${this.state.bids}`;
+  }
+}
+
+async function livingOn(world: TestWorld, host: TestHost): Promise<string> {
+  for (let i = 0; i < 1_000; i++) if ((await world.where("Auction", `a-${i}`)) === host) return `a-${i}`;
+  assert.fail(`nothing lives on ${host}`);
+}
+
+const open = (): Promise<TestWorld> =>
+  openWorld({
+    actors: [],
+    hosts: [
+      { name: "old", actors: [OldAuction] },
+      { name: "new", actors: [NewAuction] },
+      { name: "door", actors: [] },
+    ],
+  });
+
+async function refusal(call: Promise<unknown>): Promise<LimpetError> {
+  const error = await call.then(
+    () => assert.fail("it was answered"),
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(isLimpetError(error), String(error));
+  return error;
+}
+
+describe("a method that only the code of another host has", () => {
+  it("is worth another try later, whoever calls it", async () => {
+    await using world = await open();
+    const id = await livingOn(world, world.host("old"));
+    for (const host of world.hosts) {
+      const error = await refusal(host.actor<NewAuction>("Auction", id).close());
+      assert.deepEqual([error.code, error.retry], ["METHOD_ELSEWHERE", "later"], `called by ${host.name}`);
+      assert.match(
+        error.message,
+        /lives has no method "close", that of .* has it; try again when all hosts run the same/,
+      );
+    }
+    assert.equal(await world.host("old").actor(OldAuction, id).bid(), 1);
+  });
+
+  it("works once its actor lives where the method is", async () => {
+    await using world = await open();
+    const id = await livingOn(world, world.host("old"));
+    await world.host("old").actor(OldAuction, id).bid();
+    await world.restart(world.host("old"), { actors: [NewAuction] });
+    assert.equal(await world.host("door").actor<NewAuction>("Auction", id).close(), "closed after 1");
+  });
+
+  it("is never there when no host has it", async () => {
+    await using world = await open();
+    for (const host of [world.host("old"), world.host("new")]) {
+      const id = await livingOn(world, host);
+      const actor = world.host("door").actor<OldAuction & { clsoe(): void }>("Auction", id);
+      const error = await refusal(actor.clsoe());
+      assert.deepEqual([error.code, error.retry], ["METHOD_UNKNOWN", "never"]);
+    }
+  });
+
+  it("is not there for now either when the host that may have it cannot be reached", async () => {
+    await using world = await open();
+    const id = await livingOn(world, world.host("old"));
+    world.partition(world.host("old"), world.host("new"));
+    const error = await refusal(world.host("door").actor<NewAuction>("Auction", id).close());
+    assert.equal(error.code, "METHOD_UNKNOWN");
+  });
+
+  it("cannot be asked for by a caller", async () => {
+    await using world = await open();
+    const actor = world.host("door").actor<OldAuction & { $has(method: string): void }>("Auction", "a");
+    assert.equal((await refusal(actor.$has("bid"))).code, "METHOD_UNKNOWN");
+  });
+});
+
+describe("a type that no host has", () => {
+  it("is answered with the type that may have been meant", async () => {
+    await using world = await open();
+    const error = await refusal(world.host("door").actor<OldAuction>("Auctoin", "a").bid());
+    assert.equal(error.code, "NO_HOST");
+    assert.match(error.message, /runs actors of type Auctoin; did you mean "Auction"\?$/);
+  });
+});
