@@ -1,75 +1,142 @@
-// Inside a workflow the clock, the dice, timers and the network of the process are out of bounds: what they give is not in the history,
-// so a replay would go another way. These guards say so at the place where it happens. They look at nothing but who asks; code outside
-// of workflows gets what it always got, and so does a side effect, which is recorded.
+// Inside a workflow the clock, the dice, timers and the network of the process are out of bounds: their results are not in the history,
+// so a replay would go another way. These guards refuse them where they are used.
+//
+// While code of workflows is in memory, each guarded property of the process is an accessor. It gives code of a workflow a stand-in that
+// refuses, and all other code, side effects included, the very value that was there. When the last of that code has left memory, each
+// property is again what it was.
 import { LimpetError } from "../kernel/errors.ts";
-import { inside } from "../workflows/inside.ts";
+import type { CodeGuards } from "../ports/code-guards.ts";
+import { type Inside, inside } from "../workflows/inside.ts";
+
+type Fn = (...args: unknown[]) => unknown;
+
+/** The workflow whose code asks, unless its result is recorded. */
+function guarded(): Inside | undefined {
+  const where = inside();
+  return where === undefined || where.isRecorded === true ? undefined : where;
+}
 
 function refuse(what: string, instead: string): void {
-  const where = inside();
-  if (where === undefined || where.isRecorded === true) return;
+  const where = guarded();
+  if (where === undefined) return;
   throw new LimpetError("WORKFLOW_MISUSED", `${what} inside of workflow ${where.workflow}: ${instead}`);
 }
 
-type Target = Record<string, (...args: unknown[]) => unknown>;
-
-function guard(target: object, name: string, shown: string, instead: string): void {
-  const original = (target as Target)[name];
-  if (typeof original !== "function") return;
-  const guarded = function (this: unknown, ...args: unknown[]): unknown {
-    refuse(shown, instead);
+/** It looks again who asks: the code may have kept it, and use it in a side effect. */
+function refusing(original: Fn, what: string, instead: string): Fn {
+  const standIn = function (this: unknown, ...args: unknown[]): unknown {
+    refuse(what, instead);
     return original.apply(this, args);
   };
   // Some of them carry more than a call: setTimeout knows its promise form.
-  Object.defineProperties(guarded, Object.getOwnPropertyDescriptors(original));
-  Object.defineProperty(target, name, { value: guarded, writable: true, configurable: true, enumerable: false });
+  Object.defineProperties(standIn, Object.getOwnPropertyDescriptors(original));
+  return standIn;
 }
 
-let isInstalled = false;
+const CLOCK = "use ctx.now()";
+const SLEEP = "use ctx.sleep()";
+const CHANCE = "use ctx.uuid() or ctx.sideEffect()";
+const dates = new WeakMap<object, Fn>();
 
-/** Once per process; from then on they stay. */
-export function installGuards(): void {
-  if (isInstalled) return;
-  isInstalled = true;
-  const clock = "use ctx.now()";
-  const RealDate = Date;
-  guard(RealDate, "now", "Date.now()", clock);
-  globalThis.Date = new Proxy(RealDate, {
+function refusingDate(original: Fn): Fn {
+  const known = dates.get(original);
+  if (known !== undefined) return known;
+  const now = refusing((original as unknown as DateConstructor).now, "Date.now()", CLOCK);
+  const standIn = new Proxy(original, {
     construct(target, args, newTarget) {
-      if (args.length === 0) refuse("new Date()", clock);
+      if (args.length === 0) refuse("new Date()", CLOCK);
       return Reflect.construct(target, args, newTarget) as Date;
     },
     apply(target, self, args) {
-      refuse("Date()", clock);
+      refuse("Date()", CLOCK);
       return Reflect.apply(target, self, args) as string;
     },
+    get: (target, name, self) => (name === "now" ? now : Reflect.get(target, name, self)),
   });
-  guard(Math, "random", "Math.random()", "use ctx.random()");
-  guard(performance, "now", "performance.now()", clock);
-  for (const name of ["randomUUID", "getRandomValues"]) {
-    guard(
-      Object.getPrototypeOf(globalThis.crypto) as object,
-      name,
-      `crypto.${name}()`,
-      "use ctx.uuid() or ctx.sideEffect()",
-    );
-  }
-  const sleep = "use ctx.sleep()";
-  for (const name of ["setTimeout", "setInterval", "setImmediate"]) guard(globalThis, name, `${name}()`, sleep);
-  guard(globalThis, "fetch", "fetch()", "use an activity");
-  process.on("unhandledRejection", unheard);
+  dates.set(original, standIn);
+  return standIn;
 }
 
-/**
- * A promise that failed and that nobody waits for ends a process. If it is one of a workflow, every process that goes on with the run would
- * end, one after the other: so it is told, and nothing more. Others are as they always were: somebody listens for them, or they end
- * the process.
- */
-function unheard(reason: unknown): void {
-  const where = inside();
-  if (where !== undefined) {
-    const said = reason instanceof Error ? reason.message : String(reason);
-    process.emitWarning(`workflow ${where.workflow} does not wait for a promise that has failed: ${said}`);
-  } else if (process.listenerCount("unhandledRejection") === 1) {
-    throw reason;
+/** One property of the process, and what code of workflows sees in its place. */
+class Guard {
+  readonly #target: object;
+  readonly #name: string;
+  readonly #standInFor: (original: Fn) => Fn;
+  #before: PropertyDescriptor | undefined;
+  #original: unknown;
+  #standIn: unknown;
+  #isThere = false;
+
+  constructor(target: object, name: string, standInFor: (original: Fn) => Fn) {
+    this.#target = target;
+    this.#name = name;
+    this.#standInFor = standInFor;
+  }
+
+  readonly #get = (): unknown => (guarded() === undefined ? this.#original : this.#standIn);
+
+  /** Also while it is guarded, others may replace it: fake timers do. */
+  readonly #set = (value: unknown): void => {
+    this.#original = value;
+    this.#standIn = typeof value === "function" ? this.#standInFor(value as Fn) : value;
+  };
+
+  arm(): void {
+    const before = Object.getOwnPropertyDescriptor(this.#target, this.#name);
+    const value = (this.#target as Record<string, unknown>)[this.#name];
+    // Not every platform has all of them, or lets them be guarded.
+    const mayChange = before === undefined ? Object.isExtensible(this.#target) : before.configurable === true;
+    if (typeof value !== "function" || !mayChange) return;
+    this.#before = before;
+    this.#set(value);
+    const enumerable = before?.enumerable ?? false;
+    Object.defineProperty(this.#target, this.#name, { get: this.#get, set: this.#set, configurable: true, enumerable });
+    this.#isThere = true;
+  }
+
+  disarm(): void {
+    const before = this.#before;
+    const now = Object.getOwnPropertyDescriptor(this.#target, this.#name);
+    // What others have defined in its place is theirs.
+    if (!this.#isThere || now?.get !== this.#get) return;
+    this.#isThere = false;
+    delete (this.#target as Record<string, unknown>)[this.#name];
+    if (before === undefined && (this.#target as Record<string, unknown>)[this.#name] === this.#original) return;
+    const isOwn = before !== undefined && !("value" in before);
+    const value = { writable: true, configurable: true, enumerable: true, ...before, value: this.#original };
+    Object.defineProperty(this.#target, this.#name, isOwn ? before : value);
   }
 }
+
+function guardsOfProcess(): Guard[] {
+  const on = (target: object, names: readonly string[], of: string, instead: string): Guard[] =>
+    names.map((name) => new Guard(target, name, (original) => refusing(original, `${of}${name}()`, instead)));
+  return [
+    new Guard(globalThis, "Date", refusingDate),
+    // So that to a workflow, too, a date is made by what it knows as Date.
+    new Guard(Date.prototype, "constructor", refusingDate),
+    ...on(Math, ["random"], "Math.", "use ctx.random()"),
+    ...on(performance, ["now"], "performance.", CLOCK),
+    ...on(globalThis.crypto, ["randomUUID", "getRandomValues"], "crypto.", CHANCE),
+    ...on(globalThis, ["setTimeout", "setInterval", "setImmediate"], "", SLEEP),
+    ...on(globalThis, ["fetch"], "", "use an activity"),
+  ];
+}
+
+class ProcessGuards implements CodeGuards {
+  readonly #guards = guardsOfProcess();
+  #holders = 0;
+
+  enter(): void {
+    if (this.#holders++ > 0) return;
+    for (const guard of this.#guards) guard.arm();
+  }
+
+  leave(): void {
+    if (--this.#holders > 0) return;
+    for (const guard of this.#guards) guard.disarm();
+  }
+}
+
+/** There is one process, however many workers are in it. */
+export const processGuards: CodeGuards = new ProcessGuards();

@@ -49,7 +49,8 @@ import { batchActivities, batchWorkflows } from "./batched-workflows.ts";
 import type { ReminderNode } from "./reminder-node.ts";
 import { untilAnswered } from "./until-answered.ts";
 import { StoredWorkflows } from "./workflow-door.ts";
-import { installGuards } from "./workflow-guards.ts";
+import { watchExceptions } from "./workflow-exceptions.ts";
+import { processGuards } from "./workflow-guards.ts";
 
 /** Questions about activities that are asked of the store at a time. */
 const FEW = 8;
@@ -106,6 +107,7 @@ export class WorkflowNode {
   /** Nobody tries any more what the store, which is closed next, could not answer. */
   #stopped: LimpetError | undefined;
   #unwatch: (() => void) | undefined;
+  #unwatchExceptions: (() => void) | undefined;
   #unwatchReminders: (() => void) | undefined;
 
   constructor(
@@ -164,6 +166,7 @@ export class WorkflowNode {
         return catalog.send(catalog.target(type), id, method, [...args], undefined, { timeoutMs: undefined });
       },
       instruments: this.#instruments,
+      guards: processGuards,
       reminded: (writes) => this.#reminded(writes),
       left: (ref) => this.#ends.left(ref),
       isDrained: (of, build) => this.remote.workers.isDrained(of, build),
@@ -257,7 +260,7 @@ export class WorkflowNode {
   async start(patienceMs: number): Promise<void> {
     const { namespace } = this.#settings;
     if (this.worker.types.length > 0) {
-      installGuards();
+      this.#unwatchExceptions = watchExceptions();
       this.#serveTimers();
       this.#world.reminders.serve(askType(this.#settings.workerId), (data) =>
         this.#questions.answer(data, (question) => this.#answer(question)),
@@ -324,6 +327,7 @@ export class WorkflowNode {
     this.#unwatchReminders?.();
     this.remote.stop();
     await Promise.all([this.worker.stop(), this.#activityWorker.stop()]);
+    this.#unwatchExceptions?.();
     const stopping = new LimpetError(
       "STOPPING",
       "this process stops; the workflow goes on, and another one can be asked",

@@ -2,7 +2,7 @@
 // Nothing runs but the code of the workflow.
 import { LimpetError } from "../kernel/errors.ts";
 import { systemSettle } from "../nodes/system.ts";
-import { installGuards } from "../nodes/workflow-guards.ts";
+import { processGuards } from "../nodes/workflow-guards.ts";
 import type { RunHistoryEvent } from "../workflows/client.ts";
 import type { AnyWorkflow } from "../workflows/definition.ts";
 import { describeDecision } from "../workflows/divergence.ts";
@@ -50,11 +50,10 @@ export async function replayHistory(
   if (type !== workflow.name) {
     throw new LimpetError("WORKFLOW_TYPE_UNKNOWN", `this is the history of a workflow ${type}, not ${workflow.name}`);
   }
-  installGuards();
   const names = new Map<object, string>(Object.entries(activities).map(([name, activity]) => [activity, name]));
   const nameOf = (activity: object): string | undefined =>
     names.get(activity) ?? ((typeof activity === "function" && activity.name) || undefined);
-  const execution = new Execution(workflow, { settle: systemSettle, namespace, queue, nameOf });
+  const execution = new Execution(workflow, { settle: systemSettle, guards: processGuards, namespace, queue, nameOf });
   await execution.replay(stepsOf(events));
   return {
     ...{ workflowId, runId, events: events.length },

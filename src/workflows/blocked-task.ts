@@ -5,6 +5,7 @@ import type { Log } from "../ports/log.ts";
 import type { ClaimedTask } from "../ports/workflows.ts";
 import { type EndingWorld, endOfBroken } from "./ending.ts";
 import type { WorkflowInstruments } from "./instruments.ts";
+import { Stray } from "./stray.ts";
 import type { TaskWorld } from "./task.ts";
 
 export interface BlockedWorld extends EndingWorld, Pick<TaskWorld, "written"> {
@@ -20,7 +21,7 @@ const PARKING: readonly ErrorCode[] = ["WORKFLOW_TOO_LARGE", "WORKFLOW_ATTEMPTS_
 
 /** How long nobody has it. */
 export const pauseAfter = (error: unknown, attempt: number): number =>
-  PARKING.some((code) => isLimpetError(error, code))
+  error instanceof Stray || PARKING.some((code) => isLimpetError(error, code))
     ? PARKED_MS
     : Math.min(FIRST_PAUSE_MS * 2 ** Math.min(attempt - 1, 20), LONGEST_PAUSE_MS);
 

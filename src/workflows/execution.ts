@@ -8,6 +8,7 @@ import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import type { ToldError } from "../kernel/told-error.ts";
 import { rebuildTold } from "../kernel/told-error.ts";
 import { copyValue, readWire, toWire } from "../kernel/values.ts";
+import type { CodeGuards } from "../ports/code-guards.ts";
 import type { Settle } from "../ports/settle.ts";
 import { Continued } from "./continued.ts";
 import type { AnyWorkflow } from "./definition.ts";
@@ -15,15 +16,18 @@ import { describeDecision, describeWithValues, isEqualDecision, isSameDecision, 
 import { checkFlags } from "./engine-flags.ts";
 import type { Decision, End, HistoryEvent, News, Started, Step } from "./events.ts";
 import { isDecision, isEnd } from "./events.ts";
-import { runInside } from "./inside.ts";
+import { type Inside, runInside } from "./inside.ts";
 import { keptError } from "./kept-error.ts";
 import { checkPayload } from "./payload-size.ts";
 import { RecordedDecisions } from "./recorded-decisions.ts";
 import { RunContext } from "./run-context.ts";
 import { answerOf, RunHandlers, type Signal } from "./run-handlers.ts";
+import { Stray } from "./stray.ts";
 import { Waits } from "./waits.ts";
 
 export interface ExecutionNeeds {
+  /** In place while the code runs. */
+  readonly guards?: CodeGuards | undefined;
   readonly settle: Settle;
   readonly namespace: string;
   readonly queue: string;
@@ -59,6 +63,7 @@ export class Execution {
   /** What its code does when it is told or asked something. */
   readonly handlers = new RunHandlers({
     name: () => this.#name,
+    inside: (how) => this.inside(how),
     give: (name, input) => this.#waits.signalled(name, input),
     conclude: (decision) => this.#conclude(decision),
     endBy: (thrown) => this.#endBy(thrown),
@@ -76,6 +81,8 @@ export class Execution {
   #end: End | undefined;
   #broken: LimpetError | undefined;
   #isRunning = false;
+  /** Called when its code fails outside of its turn. */
+  strayed: () => void = () => {};
 
   constructor(workflow: AnyWorkflow, needs: ExecutionNeeds) {
     this.workflow = workflow;
@@ -89,6 +96,11 @@ export class Execution {
 
   get now(): number {
     return this.#now;
+  }
+
+  /** Why it is worth nothing any more. */
+  get broken(): LimpetError | undefined {
+    return this.#broken;
   }
 
   /** How much was decided so far. */
@@ -148,7 +160,7 @@ export class Execution {
     this.#now = at;
     await this.#run(() => {
       const context = new RunContext(this);
-      void runInside({ workflow: this.#name, isShielded: false }, () => this.#main(context, readWire(started.input)));
+      void runInside(this.inside(), () => this.#main(context, readWire(started.input)));
     });
   }
 
@@ -160,6 +172,15 @@ export class Execution {
 
   /** Goes through a history from its beginning. */
   async replay(steps: readonly Step[]): Promise<void> {
+    this.needs.guards?.enter();
+    try {
+      await this.#replay(steps);
+    } finally {
+      this.needs.guards?.leave();
+    }
+  }
+
+  async #replay(steps: readonly Step[]): Promise<void> {
     this.#recorded.begin(steps);
     let passed = 0;
     for (const { at, events, bytes = 0 } of steps) {
@@ -189,6 +210,7 @@ export class Execution {
 
   async #run(fn: () => void): Promise<void> {
     this.#isRunning = true;
+    this.needs.guards?.enter();
     try {
       fn();
       await this.needs.settle();
@@ -199,6 +221,7 @@ export class Execution {
       }
     } finally {
       this.#isRunning = false;
+      this.needs.guards?.leave();
     }
     if (this.#broken === undefined && this.#end === undefined && !this.isReplaying) this.#checkThatItWaits();
     if (this.#broken !== undefined) throw this.#broken;
@@ -212,6 +235,18 @@ export class Execution {
   get #name(): string {
     return `${this.workflow.name} ${this.started.workflowId}`;
   }
+
+  /** As what its code runs. */
+  inside(how: Partial<Inside> = {}): Inside {
+    return { workflow: this.#name, isShielded: false, blame: this.#blame, ...how };
+  }
+
+  /** Within a turn, whoever waits for its end hears of it. */
+  readonly #blame = (thrown: unknown): void => {
+    if (this.#broken !== undefined || this.#end !== undefined) return;
+    this.#break(new Stray(this.#name, thrown));
+    if (!this.#isRunning) this.strayed();
+  };
 
   async #main(context: RunContext, input: unknown): Promise<void> {
     let end: NewDecision;
@@ -375,7 +410,7 @@ export class Execution {
     }
     if (isTrue) return Promise.resolve(true);
     // It is part of the code whenever it is looked at: what is out of bounds there is so in here.
-    const where = { workflow: this.#name, isShielded: false };
+    const where = this.inside();
     return this.#waits.forCondition(() => runInside(where, test), this.#timer(withinMs));
   }
 
@@ -387,8 +422,7 @@ export class Execution {
       return readWire(recorded.result);
     }
     // A decision in there would have the number that a replay looks for the value under.
-    const where = { workflow: this.#name, isShielded: false, isLooking: true, isRecorded: true };
-    const value = runInside(where, fn);
+    const value = runInside(this.inside({ isLooking: true, isRecorded: true }), fn);
     // As it is now: whatever the code does with it afterwards is not recorded.
     const result = toWire(copyValue(value, "the value", "WORKFLOW_INVALID"), "the value", "WORKFLOW_INVALID");
     checkPayload(result, "the value");

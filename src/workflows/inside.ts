@@ -10,6 +10,8 @@ export interface Inside {
   readonly isLooking?: boolean;
   /** What it gives is recorded: it may use the clock, the dice and everything else of the process. */
   readonly isRecorded?: boolean;
+  /** Breaks the run, because its code has failed where nothing catches it. */
+  readonly blame?: (thrown: unknown) => void;
 }
 
 const storage = new AsyncLocalStorage<Inside | undefined>();

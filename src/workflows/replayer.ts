@@ -1,6 +1,7 @@
 // Brings a run into memory from its history, with the code that this process has for it.
 import { invariant, isLimpetError, LimpetError } from "../kernel/errors.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { CodeGuards } from "../ports/code-guards.ts";
 import type { Settle } from "../ports/settle.ts";
 import type { Workflows } from "../ports/workflows.ts";
 import type { ActivityRunner } from "./activity-runner.ts";
@@ -18,6 +19,7 @@ export interface ReplayerWorld {
   readonly store: Pick<Workflows, "history">;
   readonly activities: ActivityRunner;
   readonly instruments: WorkflowInstruments;
+  readonly guards?: CodeGuards | undefined;
 }
 
 /** Bytes of a history that are read at a time. */
@@ -50,10 +52,10 @@ export class Replayer {
   execution(type: string, knowsPlaces = false): Execution {
     const definition = this.#definitions.get(type);
     if (definition === undefined) throw new LimpetError("WORKFLOW_TYPE_UNKNOWN", `this worker has no workflow ${type}`);
-    const { settle, activities } = this.#world;
+    const { settle, activities, guards } = this.#world;
     const { namespace, queue } = this.#settings;
     return new Execution(definition, {
-      ...{ settle, namespace, queue, knowsPlaces },
+      ...{ settle, namespace, queue, knowsPlaces, guards },
       nameOf: (activity) => activities.nameOf(activity),
       whyUnknown: (activity) => activities.whyUnknown(activity),
     });

@@ -31,6 +31,10 @@ export class RunCache {
     return this.#capacity > 0;
   }
 
+  get size(): number {
+    return this.#runs.size;
+  }
+
   get capacity(): number {
     return this.#capacity;
   }

@@ -265,8 +265,7 @@ export class RunContext implements WorkflowContext {
   shield<Value>(fn: () => Promise<Value>): Promise<Value> {
     checkFunction("shield", fn);
     // Whoever only looks at the run does no more than that in here.
-    const { workflow } = this.#acting("shield()");
-    return runInside({ workflow: `${workflow.name} ${this.#run.started.workflowId}`, isShielded: true }, fn);
+    return runInside(this.#acting("shield()").inside({ isShielded: true }), fn);
   }
 }
 

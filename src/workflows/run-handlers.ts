@@ -5,7 +5,7 @@ import { copyValue, toWire } from "../kernel/values.ts";
 import { Continued } from "./continued.ts";
 import type { Wire } from "./events.ts";
 import type { NewDecision } from "./execution.ts";
-import { runInside } from "./inside.ts";
+import { type Inside, runInside } from "./inside.ts";
 import { keptError } from "./kept-error.ts";
 import { checkPayload } from "./payload-size.ts";
 
@@ -24,6 +24,8 @@ export interface Signal {
 export interface HandlersNeeds {
   /** Of the run, for people. */
   name(): string;
+  /** As what its code runs. */
+  inside(how?: Partial<Inside>): Inside;
   /** Gives it to whoever waits for one of that name; false: nobody does. */
   give(name: string, input: unknown): boolean;
   /** Nobody is there to hear what it throws. */
@@ -129,11 +131,11 @@ export class RunHandlers {
   }
 
   #inside<T>(fn: () => T): T {
-    return runInside({ workflow: this.#needs.name(), isShielded: false }, fn);
+    return runInside(this.#needs.inside(), fn);
   }
 
   #looking<T>(fn: () => T): T {
-    return runInside({ workflow: this.#needs.name(), isShielded: false, isLooking: true }, fn);
+    return runInside(this.#needs.inside({ isLooking: true }), fn);
   }
 }
 

@@ -56,6 +56,7 @@ export type TaskEnd = "rests" | "closed" | "lost";
 export async function workOn(run: HeldRun, arrived: number, world: TaskWorld): Promise<TaskEnd> {
   resume(run, world);
   for (let known = arrived; ; ) {
+    if (run.execution.broken !== undefined) throw run.execution.broken;
     const step = new StepInMaking(run, world);
     if (known > run.taken) await step.takeAll(await world.store.inbox(run.ref, run.taken, STEP));
     for (const item of run.items.splice(0)) await step.tell(item);

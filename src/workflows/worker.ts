@@ -5,6 +5,7 @@
 // late, to happen twice, or to stop in the middle.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
+import type { CodeGuards } from "../ports/code-guards.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { ReminderWrite } from "../ports/reminders.ts";
@@ -70,6 +71,8 @@ export interface WorkerWorld
   readonly log: Log;
   readonly settle: Settle;
   readonly instruments: WorkflowInstruments;
+  /** In place while runs are in memory. */
+  readonly guards?: CodeGuards | undefined;
   /** These are durable now. */
   reminded(reminders: readonly ReminderWrite[]): void;
   /** A run is not worked on here any more, and may not be over. */
@@ -97,6 +100,8 @@ export class Worker {
   #isOpen = false;
   #isClaiming = false;
   #isNudged = false;
+  #isGuarded = false;
+  #starting = 0;
   #poll: Timer | undefined;
 
   constructor(definitions: readonly AnyWorkflow[], settings: WorkerSettings, world: WorkerWorld) {
@@ -159,6 +164,7 @@ export class Worker {
     await Promise.allSettled([...this.#working]);
     this.#held.stop();
     this.cache.clear();
+    this.#guard();
     await this.#presence.end();
   }
 
@@ -252,10 +258,21 @@ export class Worker {
 
   #begin(work: Promise<void>): void {
     this.#working.add(work);
+    this.#guard();
     void work.finally(() => {
       this.#working.delete(work);
+      this.#guard();
       if (this.#isNudged && this.#isOpen && !this.#isClaiming) void this.#claim();
     });
+  }
+
+  /** Callbacks of a run may call at any time while it is in memory. */
+  #guard(): void {
+    const isNeeded = this.#starting > 0 || this.#working.size > 0 || this.cache.size > 0;
+    if (isNeeded === this.#isGuarded) return;
+    this.#isGuarded = isNeeded;
+    if (isNeeded) this.#world.guards?.enter();
+    else this.#world.guards?.leave();
   }
 
   // ——— Working on them.
@@ -278,6 +295,7 @@ export class Worker {
 
   async #hold(run: HeldRun, arrived: number): Promise<void> {
     this.#held.add(run);
+    run.execution.strayed = () => this.#strayed(run);
     try {
       const end = await workOn(run, arrived, this.#task);
       run.token = undefined;
@@ -291,8 +309,21 @@ export class Worker {
       throw error;
     } finally {
       this.#held.remove(run);
+      // It may have failed after the last look at it.
+      if (run.execution.broken !== undefined) this.#strayed(run);
       this.#world.left(run.ref);
     }
+  }
+
+  /** Its code has failed outside of its turn. Whoever has its task may write that down: this worker, if the run is still in its memory. */
+  #strayed(run: HeldRun): void {
+    const { namespace } = this.#settings;
+    const { ref, workflowId } = run;
+    if (this.#held.nudge(ref) || this.cache.peek(ref) !== run) return;
+    this.#world.store.wake({ namespace, workflowId }).then(
+      () => this.nudge(),
+      (err: unknown) => this.#world.log.warn("workflow.wake.failed", { workflow: workflowId, err }),
+    );
   }
 
   async #runOf(task: ClaimedTask): Promise<HeldRun> {
@@ -313,6 +344,22 @@ export class Worker {
   async startHere(start: RunStart, started: Started, at: number): Promise<StartOutcome | undefined> {
     const binding = this.#bindingOf(start);
     if (binding === undefined || !this.hasRoom) return undefined;
+    this.#starting++;
+    this.#guard();
+    try {
+      return await this.#startBound(start, started, at, binding);
+    } finally {
+      this.#starting--;
+      this.#guard();
+    }
+  }
+
+  async #startBound(
+    start: RunStart,
+    started: Started,
+    at: number,
+    binding: ClaimedBinding,
+  ): Promise<StartOutcome | undefined> {
     const { store } = this.#world;
     const execution = this.replayer.execution(start.type);
     const run = new HeldRun(0, execution, 0, 0);
