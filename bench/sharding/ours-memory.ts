@@ -20,7 +20,15 @@ export const leader: Make = async ({ params }) => ({
 });
 
 function filled(count: number): TypeShards {
-  const settings = { shards: count, movesAtOnce: 50, rebalanceMs: 10_000, handOffMs: 10_000, chooseMs: 5_000 };
+  const settings = {
+    shards: count,
+    movesAtOnce: 50,
+    rebalanceMs: 10_000,
+    handOffMs: 10_000,
+    chooseMs: 5_000,
+    minHosts: 1,
+    startMs: 10_000,
+  };
   const shards = new TypeShards(settings, [], 0);
   const hosts = Array.from({ length: HOSTS }, (_, number) => ({
     ...{ incarnation: `incarnation-${number}`, address: `10.1.0.${number}:7400`, name: `app-${number}`, build: "1" },

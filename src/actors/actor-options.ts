@@ -4,7 +4,13 @@ import type { Duration } from "../kernel/durations.ts";
 import { parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { checkType, JOB_MARK } from "../kernel/names.ts";
-import { isSharded, type ResolvedSharded, resolveSharded, type ShardedPlacement } from "./sharded-options.ts";
+import {
+  isSharded,
+  type ResolvedSharded,
+  resolveSharded,
+  type ShardedPlacement,
+  type ShardingDefaults,
+} from "./sharded-options.ts";
 import type { Placement, ResolvedSticky, StickyTypes } from "./sticky-options.ts";
 import { resolveSticky } from "./sticky-options.ts";
 
@@ -34,9 +40,11 @@ export interface ActorDefaults {
   readonly mailboxLimit: number;
   /** Outweighs what a class says; left out, the class decides. */
   readonly sticky?: StickyTypes | undefined;
+  /** Of sharded types. */
+  readonly sharding?: ShardingDefaults | undefined;
 }
 
-export interface ResolvedOptions extends Omit<ActorDefaults, "sticky"> {
+export interface ResolvedOptions extends Omit<ActorDefaults, "sticky" | "sharding"> {
   readonly name: string;
   readonly reentrant: boolean;
   /** Undefined: actors of the type follow the ring. */
@@ -74,7 +82,7 @@ export function resolveOptions(className: string, options: ActorOptions, default
     mailboxLimit,
     idleTimeoutMs: duration(options.idleTimeout, defaults.idleTimeoutMs, `${where}.idleTimeout`),
     callTimeoutMs: duration(options.callTimeout, defaults.callTimeoutMs, `${where}.callTimeout`),
-    ...readPlacement(name, options.placement, `${where}.placement`, defaults.sticky),
+    ...readPlacement(name, options.placement, `${where}.placement`, defaults),
   };
 }
 
@@ -83,10 +91,10 @@ function readPlacement(
   name: string,
   placement: ActorOptions["placement"],
   where: string,
-  types: StickyTypes | undefined,
+  { sticky, sharding }: Pick<ActorDefaults, "sticky" | "sharding">,
 ): Pick<ResolvedOptions, "sticky" | "sharded"> {
-  if (isSharded(placement)) return { sticky: undefined, sharded: resolveSharded(placement, where) };
-  return { sticky: resolveSticky(name, placement, where, types), sharded: undefined };
+  if (isSharded(placement)) return { sticky: undefined, sharded: resolveSharded(placement, where, sharding) };
+  return { sticky: resolveSticky(name, placement, where, sticky), sharded: undefined };
 }
 
 function duration(given: Duration | undefined, fallback: number, what: string): number {

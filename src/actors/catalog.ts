@@ -28,6 +28,7 @@ import { HAS_METHOD, type MissingMethod } from "./missing-method.ts";
 import type { Remembering } from "./remembering.ts";
 import { REMIND, type RemindArguments } from "./remind.ts";
 import type { ActorClass, CallSettings } from "./remote.ts";
+import { SHARDING_DEFAULTS, type ShardingDefaults } from "./sharded-options.ts";
 import type { Surroundings } from "./surroundings.ts";
 import { cancelled, Turn } from "./turn.ts";
 
@@ -156,6 +157,11 @@ export class Catalog implements Surroundings {
     this.#byClass.set(actorClass, type);
     this.#makers.set(type, handleMaker(type, this.send));
     this.remembering?.added();
+  }
+
+  /** How calls to a sharded type wait here: as its class says, or as the settings say where this host has not the class. */
+  sharding(type: string): Pick<ShardingDefaults, "bufferSize" | "retryMs"> {
+    return this.types.get(type)?.options.sharded ?? this.#settings.sharding ?? SHARDING_DEFAULTS;
   }
 
   /** Nothing of the type comes to life here any more. What is in memory may end. */

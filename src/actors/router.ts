@@ -18,9 +18,10 @@ import { Departure, type Dispatcher } from "./departure.ts";
 import { HAS_METHOD, type MissingMethod, MissingMethods } from "./missing-method.ts";
 import { REMIND } from "./remind.ts";
 import { SentBack } from "./sent-back.ts";
+import type { ShardingDefaults } from "./sharded-options.ts";
 import { cancelled, Turn } from "./turn.ts";
 import { type Followed, Underway } from "./underway.ts";
-import { WaitingRoom } from "./waiting-room.ts";
+import { LOOK_AGAIN_MS, WaitingRoom } from "./waiting-room.ts";
 
 /** Another host's table is about to change like ours, or ours like its. */
 const FIRST_PAUSE_MS = 5;
@@ -69,8 +70,15 @@ export class Router implements Routes, Dispatcher, LinkService {
       leave: (turn) => catalog.deliver(turn),
       problem: () => placement.problem,
       shardOf: ({ type, id }) => shardIn(placement.inShards(type.name), id),
+      capacity: (type) => this.#sharding(type)?.bufferSize ?? LIMITS.waitingRoom,
+      lookAgainMs: (type) => this.#sharding(type)?.retryMs ?? LOOK_AGAIN_MS,
       full: (type) => this.#full(type),
     });
+  }
+
+  /** Undefined: the type is not sharded. */
+  #sharding(type: string): Pick<ShardingDefaults, "bufferSize" | "retryMs"> | undefined {
+    return this.#placement.inShards(type) === undefined ? undefined : this.#catalog.sharding(type);
   }
 
   get waiting(): number {
@@ -87,11 +95,15 @@ export class Router implements Routes, Dispatcher, LinkService {
   }
 
   #full(type: string): LimpetError {
-    const many = `${LIMITS.waitingRoom} calls`;
-    if (this.#placement.inShards(type) === undefined)
-      return new LimpetError("NOT_READY", `${many} already wait for a host of ${type}`);
+    const sharding = this.#sharding(type);
+    if (sharding === undefined)
+      return new LimpetError("NOT_READY", `${LIMITS.waitingRoom} calls already wait for a host of ${type}`);
     this.#refused?.(type);
-    return new LimpetError("BUFFER_FULL", `${many} already wait here until it is clear where shards of ${type} live`);
+    const cure = "try again later, or raise sharding.bufferSize";
+    return new LimpetError(
+      "BUFFER_FULL",
+      `${sharding.bufferSize} calls already wait here until it is clear where shards of ${type} live; ${cure}`,
+    );
   }
 
   #nobody(type: string): LimpetError {

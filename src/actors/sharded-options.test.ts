@@ -8,13 +8,28 @@ describe("how shards are spread, as a class says it", () => {
   it("is evenly, within limits, unless it says something else", () => {
     assert.deepEqual(resolve().rule, {
       ...{ shards: 1_000, ownShards: false, movesAtOnce: 5, rebalanceMs: 10_000, handOffMs: 10_000 },
-      strategy: { kind: "least", absoluteLimit: 100, relativeLimit: 0.1 },
+      strategy: { kind: "least", absoluteLimit: 100, relativeLimit: 0.1, threshold: 1 },
+      ...{ minHosts: 1, startMs: 10_000 },
     });
     assert.equal(resolve().strategy, undefined);
     const { strategy } = resolve({ absoluteLimit: 5, relativeLimit: 1 }).rule;
-    assert.deepEqual(strategy, { kind: "least", absoluteLimit: 5, relativeLimit: 1 });
+    assert.deepEqual(strategy, { kind: "least", absoluteLimit: 5, relativeLimit: 1, threshold: 1 });
     assert.deepEqual(resolve({ strategy: "hashed" }).rule.strategy, { kind: "hashed" });
     assert.deepEqual(resolve({ strategy: "told" }).rule.strategy, { kind: "told" });
+  });
+
+  it("a class outweighs the settings of its process, which outweigh the defaults", () => {
+    const settings = { rebalanceThreshold: 3, bufferSize: 50, retryMs: 200, startMs: 2_000, minHosts: 4 };
+    const said = (options: ShardedOptions) => {
+      const { rule, bufferSize, retryMs } = resolveSharded(sharded(options), "Cart.options.placement", settings);
+      const { strategy, minHosts, startMs } = rule;
+      return [strategy.kind === "least" && strategy.threshold, bufferSize, retryMs, startMs, minHosts];
+    };
+    assert.deepEqual(said({}), [3, 50, 200, 2_000, 4]);
+    const own = { rebalanceThreshold: 7, bufferSize: 9, retryInterval: "5s", startTimeout: "1m", minHosts: 2 } as const;
+    assert.deepEqual(said(own), [7, 9, 5_000, 60_000, 2]);
+    const { bufferSize, retryMs } = resolve();
+    assert.deepEqual([bufferSize, retryMs], [10_000, 1_000]);
   });
 
   it("may be decided by code of the application, of which the leader only hears that there is some", () => {
@@ -46,6 +61,12 @@ describe("how shards are spread, as a class says it", () => {
       [{ relativeLimit: "0.5" }, /relativeLimit must be a share between 0 and 1, not "0\.5"/],
       [{ strategy: "hashed", absoluteLimit: 3 }, /absoluteLimit says something of the strategy "least"/],
       [{ strategy: { home: () => "a" }, relativeLimit: 0.5 }, /relativeLimit says something of the strategy "least"/],
+      [{ strategy: "told", rebalanceThreshold: 2 }, /rebalanceThreshold says something of the strategy "least"/],
+      [{ rebalanceThreshold: 0 }, /rebalanceThreshold must be a whole number between 1 and/],
+      [{ bufferSize: 0.5 }, /bufferSize must be a whole number between 1 and 10000000, not 0.5/],
+      [{ retryInterval: 0 }, /retryInterval must be longer than nothing/],
+      [{ startTimeout: "soon" }, /startTimeout: "soon" is not a duration/],
+      [{ minHosts: 0 }, /minHosts must be a whole number between 1 and 10000, not 0/],
       [{ version: "2" }, /version names how shardOf works, and there is no shardOf/],
       [{ shardOf: (id: string) => id }, /version must name how shardOf works/],
       [{ shardOf: (id: string) => id, version: "1\0" }, /version must be a text of .* not "1\\u0000"/],

@@ -6,7 +6,7 @@ import { LIMITS } from "../kernel/limits.ts";
 import { nameProblem } from "../kernel/names.ts";
 import { didYouMean } from "../kernel/nearest.ts";
 import type { ShardStrategy } from "../kernel/shard-strategy.ts";
-import type { ShardedRule, StrategyRule } from "../kernel/sharded-rule.ts";
+import { SHARDING, type ShardedRule, type StrategyRule } from "../kernel/sharded-rule.ts";
 import { DEFAULT_SHARDS, MOST_SHARDS, shardOf } from "../kernel/shards.ts";
 import { LIFETIME_KEYS, type Lifetime, type LifetimeOptions, resolveLifetime } from "./lifetime-options.ts";
 import type { MessageId } from "./message-id.ts";
@@ -41,6 +41,31 @@ export interface ShardedOptions extends LifetimeOptions {
   /** For `"least"`: shards that move in one round, at most; and the same as a share of all shards. */
   readonly absoluteLimit?: number | undefined;
   readonly relativeLimit?: number | undefined;
+  /**
+   * For `"least"`: shards move for balance when one host has more than so many shards more than another. Too high: a new host gets none.
+   * Unless given, the setting `sharding.rebalanceThreshold`, which is 1.
+   */
+  readonly rebalanceThreshold?: number | undefined;
+  /**
+   * Calls that one process keeps while shards of the type move or have no home; more are refused with BUFFER_FULL. Unless given, the
+   * setting `sharding.bufferSize`, which is 10,000.
+   */
+  readonly bufferSize?: number | undefined;
+  /**
+   * How often a call that waits for the home of its shard looks again, and a question to the leader is repeated. Unless given, the setting
+   * `sharding.retryInterval`, which is 1 s.
+   */
+  readonly retryInterval?: Duration | undefined;
+  /**
+   * How long a host may take to confirm that it is the home of a shard; then the leader tells it again. Unless given, the setting
+   * `sharding.startTimeout`, which is 10 s.
+   */
+  readonly startTimeout?: Duration | undefined;
+  /**
+   * Hosts of the type that must have joined before its first shard gets a home. Too low: the first host gets all shards, which then move.
+   * Unless given, the setting `sharding.minHosts`, which is 1.
+   */
+  readonly minHosts?: number | undefined;
   /** Shards that move at the same time. Too high: many actors wait at once. Too low: it takes long until a new host has its share. */
   readonly movesAtOnce?: number | undefined;
   /** How often it is looked whether shards should move. */
@@ -54,7 +79,22 @@ export interface ShardedPlacement extends ShardedOptions {
   readonly kind: "sharded";
 }
 
-export interface ResolvedSharded extends Lifetime {
+/** The host's answers where a class says nothing. */
+export interface ShardingDefaults {
+  readonly rebalanceThreshold: number;
+  readonly bufferSize: number;
+  readonly retryMs: number;
+  readonly startMs: number;
+  readonly minHosts: number;
+}
+
+export const SHARDING_DEFAULTS: ShardingDefaults = {
+  ...SHARDING,
+  retryMs: parseDuration(SHARDING.retryInterval, "sharding.retryInterval"),
+  startMs: parseDuration(SHARDING.startTimeout, "sharding.startTimeout"),
+};
+
+export interface ResolvedSharded extends Lifetime, Pick<ShardingDefaults, "bufferSize" | "retryMs"> {
   readonly rule: ShardedRule;
   /** What the application wrote; undefined: it uses one of ours. */
   readonly strategy: ShardStrategy | undefined;
@@ -79,13 +119,20 @@ export const isSharded = (placement: unknown): placement is ShardedPlacement =>
 
 const KEYS = [
   ...["shards", "shardOf", "version", "strategy", "absoluteLimit", "relativeLimit", "movesAtOnce", "rebalance"],
-  ...["handOff", "messageId", "role", ...LIFETIME_KEYS],
+  ...["handOff", "rebalanceThreshold", "bufferSize", "retryInterval", "startTimeout", "minHosts"],
+  ...["messageId", "role", ...LIFETIME_KEYS],
 ];
+const MOST_HOSTS = 10_000;
+const MOST_BUFFERED = 10_000_000;
 /** Besides "least", which is the only one with limits of its own. */
 const STRATEGIES = ["hashed", "told"] as const;
 
 /** `where` it was written, for errors. */
-export function resolveSharded(placement: ShardedPlacement, where: string): ResolvedSharded {
+export function resolveSharded(
+  placement: ShardedPlacement,
+  where: string,
+  defaults: ShardingDefaults = SHARDING_DEFAULTS,
+): ResolvedSharded {
   for (const key of Object.keys(placement)) {
     if (key === "kind" || KEYS.includes(key)) continue;
     const rest = didYouMean(key, KEYS) || `; known are ${KEYS.join(", ")}`;
@@ -95,18 +142,23 @@ export function resolveSharded(placement: ShardedPlacement, where: string): Reso
   const rule: ShardedRule = {
     shards,
     ownShards: placement.shardOf !== undefined,
-    strategy: readStrategy(placement, where),
+    strategy: readStrategy(placement, where, defaults.rebalanceThreshold),
     movesAtOnce: whole(placement.movesAtOnce, 5, MOST_SHARDS, `${where}.movesAtOnce`),
     rebalanceMs: duration(placement.rebalance, 10_000, `${where}.rebalance`),
     handOffMs: duration(placement.handOff, 10_000, `${where}.handOff`),
+    startMs: duration(placement.startTimeout, defaults.startMs, `${where}.startTimeout`),
+    minHosts: whole(placement.minHosts, defaults.minHosts, MOST_HOSTS, `${where}.minHosts`),
   };
+  const bufferSize = whole(placement.bufferSize, defaults.bufferSize, MOST_BUFFERED, `${where}.bufferSize`);
+  const retryMs = duration(placement.retryInterval, defaults.retryMs, `${where}.retryInterval`);
   const strategy = typeof placement.strategy === "object" ? placement.strategy : undefined;
   const { messageId, role } = placement;
   if (messageId !== undefined && typeof messageId !== "function")
     throw invalid(`${where}.messageId must be a function from a message to an id`);
   if (role !== undefined) checkRole(role, where);
   const lifetime = resolveLifetime(placement, where);
-  return { rule, strategy, ...readExtractor(placement, shards, where), messageId, role, ...lifetime };
+  const own = { rule, strategy, bufferSize, retryMs, messageId, role };
+  return { ...own, ...readExtractor(placement, shards, where), ...lifetime };
 }
 
 /** It has to be one that a host can have: lists of them are written with commas, and without what is around those. */
@@ -119,8 +171,8 @@ function checkRole(role: unknown, where: string): void {
   }
 }
 
-function readStrategy(options: ShardedOptions, where: string): StrategyRule {
-  const { strategy = "least", absoluteLimit, relativeLimit } = options;
+function readStrategy(options: ShardedOptions, where: string, defaultThreshold: number): StrategyRule {
+  const { strategy = "least", absoluteLimit, relativeLimit, rebalanceThreshold } = options;
   if (strategy === "least") {
     const share = relativeLimit ?? 0.1;
     if (!(typeof share === "number" && share >= 0 && share <= 1)) {
@@ -130,10 +182,11 @@ function readStrategy(options: ShardedOptions, where: string): StrategyRule {
       kind: "least",
       absoluteLimit: whole(absoluteLimit, 100, MOST_SHARDS, `${where}.absoluteLimit`),
       relativeLimit: share,
+      threshold: whole(rebalanceThreshold, defaultThreshold, MOST_SHARDS, `${where}.rebalanceThreshold`),
     };
   }
   const rule = readOther(strategy, where);
-  for (const key of ["absoluteLimit", "relativeLimit"] as const) {
+  for (const key of ["absoluteLimit", "relativeLimit", "rebalanceThreshold"] as const) {
     if (options[key] === undefined) continue;
     throw invalid(`${where}.${key} says something of the strategy "least"; how many move at once is movesAtOnce`);
   }

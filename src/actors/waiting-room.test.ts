@@ -225,3 +225,25 @@ test("each in a line has a try, also behind one that comes right back, and the o
   assert.deepEqual(tried.slice(3), [first, third]);
   assert.equal(room.size, 0);
 });
+
+test("as many calls of a type wait as its capacity says, and each looks again as often as the type says", () => {
+  const clock = new StandingClock();
+  const left: Turn[] = [];
+  const room = new WaitingRoom(clock, {
+    ...{ leave: (turn) => void left.push(turn), problem, capacity: () => 2, lookAgainMs: () => 250 },
+  });
+  const turns = ["a", "b", "c"].map((id) => callTo(id, clock));
+  const outcomes = turns.map((turn) =>
+    turn.promise(undefined).then(
+      () => "",
+      (error: Error) => error.message,
+    ),
+  );
+  for (const turn of turns) room.add(turn);
+  assert.equal(room.size, 2);
+  clock.pass(249);
+  assert.equal(left.length, 0);
+  clock.pass(1);
+  assert.deepEqual(left, turns.slice(0, 2));
+  return outcomes[2]!.then((message) => assert.match(message, /calls already wait for a host of Cart/));
+});

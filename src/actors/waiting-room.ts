@@ -10,7 +10,7 @@ import type { Clock, Timer } from "../ports/clock.ts";
 import type { Place, Turn } from "./turn.ts";
 
 /** So often each tries again, whether or not there was a change: nobody waits for ever for one that was missed. */
-const LOOK_AGAIN_MS = 1_000;
+export const LOOK_AGAIN_MS = 1_000;
 
 interface Bench {
   readonly type: string;
@@ -40,6 +40,10 @@ export interface WayOut {
   problem(): string | undefined;
   /** Which of the shards of its type it waits for. Undefined, as of every turn unless given: that is not known, or there are none. */
   shardOf?(turn: Turn): number | undefined;
+  /** Calls of the type that may wait here. */
+  capacity?(type: string): number;
+  /** How often each of them tries again, whether or not there was a change. */
+  lookAgainMs?(type: string): number;
   /** What those are told for whom there is no room. */
   full?(type: string): LimpetError;
 }
@@ -87,24 +91,25 @@ export class WaitingRoom implements Place {
   }
 
   /** `forMs`: it may not have to wait for a change, so it tries again after this. */
-  add(turn: Turn, forMs = LOOK_AGAIN_MS): void {
+  add(turn: Turn, forMs?: number): void {
     if (this.#closed) {
       this.#sendAway(turn);
       return;
     }
     const type = turn.type.name;
     // Who has been here before has been promised that it may wait.
-    if (!turn.waited && this.waiting(type) >= LIMITS.waitingRoom) {
+    if (!turn.waited && this.waiting(type) >= (this.#way.capacity?.(type) ?? LIMITS.waitingRoom)) {
       turn.fail(this.#way.full?.(type) ?? full(type));
       return;
     }
     this.number(turn);
     turn.place = this;
     turn.waited = true;
-    const at = this.#clock.monotonic() + forMs;
+    const ms = forMs ?? this.#way.lookAgainMs?.(type) ?? LOOK_AGAIN_MS;
+    const at = this.#clock.monotonic() + ms;
     const bench = this.#seat(turn);
     this.#spots.set(turn, { bench, at });
-    if (at < bench.timerAt) this.#arm(bench, at, forMs);
+    if (at < bench.timerAt) this.#arm(bench, at, ms);
   }
 
   #shardOf(turn: Turn): number {

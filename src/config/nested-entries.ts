@@ -23,7 +23,8 @@ export function nestedEntries(
     // Absent and `name:` without a value both mean: not set here.
     if (value === undefined || value === null) continue;
     if (PARENTS.has(name) && isPlainObject(value)) {
-      entries.push({ key: keyOf([name]), value: true, origin: originOf([name]) });
+      // `sharding` is only a place for others: there is nothing to say yes to.
+      if (BY_PATH.has(name)) entries.push({ key: keyOf([name]), value: true, origin: originOf([name]) });
       for (const [inner, innerValue] of Object.entries(value)) {
         if (innerValue === undefined || innerValue === null) continue;
         const path = [name, inner];

@@ -11,11 +11,12 @@ import { CLUSTER_OPTIONS, type ClusterSettings, type ClusterValues } from "./clu
 import type { Option } from "./option.ts";
 import { hostProblem, storeProblem, tokenProblem } from "./places.ts";
 import { REMINDER_OPTIONS, type ReminderProcessing, type ReminderValues } from "./reminder-options.ts";
+import { SHARDING_OPTIONS, type ShardingSettings, type ShardingValues } from "./sharding-options.ts";
 import { STICKY_OPTION, type StickyTypes } from "./sticky-types.ts";
 import { WORKER_OPTIONS, type WorkerSettings, type WorkerValues } from "./worker-options.ts";
 
 /** What the rest of the program sees: every value present, durations in milliseconds. */
-export interface Settings extends ClusterValues, ReminderValues, WorkerValues {
+export interface Settings extends ClusterValues, ShardingValues, ReminderValues, WorkerValues {
   readonly namespace: string;
   readonly store: string;
   readonly http: boolean;
@@ -62,6 +63,8 @@ export interface LimpetSettings {
   readonly cluster?: boolean | ClusterSettings | undefined;
   /** Dedicated schedulers, as `host:port`. Without them, one is found through the store. */
   readonly schedulers?: readonly string[] | undefined;
+  /** What holds for sharded types whose class says nothing else. */
+  readonly sharding?: ShardingSettings | undefined;
   /** Whether this process delivers reminders: `true`, `false`, or how. */
   readonly reminders?: boolean | ReminderProcessing | undefined;
   /** Whether this process runs workflows: `true`, `false`, or how. */
@@ -241,6 +244,7 @@ export const OPTIONS: { readonly [K in SettingKey]: Option } = {
     choices: LOG_LEVELS,
   },
   ...CLUSTER_OPTIONS,
+  ...SHARDING_OPTIONS,
   ...REMINDER_OPTIONS,
   ...WORKER_OPTIONS,
 };

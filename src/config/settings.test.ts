@@ -66,6 +66,11 @@ test("with nothing set, the defaults hold", () => {
     replicationFactor: 100,
     moveTimeout: 2_000,
     failover: "auto",
+    shardingRebalanceThreshold: 1,
+    shardingBufferSize: 10_000,
+    shardingRetryInterval: 1_000,
+    shardingStartTimeout: 10_000,
+    shardingMinHosts: 1,
     reminders: true,
     reminderPollInterval: 2_500,
     reminderFetchAhead: 5_000,
@@ -147,6 +152,7 @@ test("every setting can come from every source", () => {
       failover: "fast",
     },
     schedulers: ["10.0.0.1:7400", "[::1]:7400"],
+    sharding: { rebalanceThreshold: 2, bufferSize: 3, retryInterval: "2s", startTimeout: "3s", minHosts: 4 },
     reminders: { pollInterval: "1s", fetchAhead: "2s", batchSize: 7, lease: "9s", concurrency: 8, direct: false },
     worker: {
       queue: "q",
@@ -174,6 +180,7 @@ test("every setting can come from every source", () => {
       `cluster: { name: alpha, roles: [front], host: 10.0.0.5, port: 1, schedulerPort: 2, keys: [${KEY}, another-key-of-the-cluster],\n` +
       "  lease: 20s, leaderLease: 400ms, roundTimeout: 1s, coalesce: 100ms, replicationFactor: 5, moveTimeout: 500ms,\n" +
       "  failover: fast }\n" +
+      "sharding: { rebalanceThreshold: 2, bufferSize: 3, retryInterval: 2s, startTimeout: 3s, minHosts: 4 }\n" +
       "reminders: { pollInterval: 1s, fetchAhead: 2s, batchSize: 7, lease: 9s, concurrency: 8, direct: no }\n" +
       "worker: { queue: q, build: b, compatibleBuilds: [a], pinning: definition, concurrency: 3, lease: 8s, httpLease: 7s, httpActivityLease: 6s, pollInterval: 2s, sticky: no, stickyTtl: 1m, cacheRuns: 4,\n" +
       "  cacheMegabytes: 5, historyEvents: 60, historyMegabytes: 7, maxLostAttempts: 9 }\n",
@@ -209,6 +216,11 @@ test("every setting can come from every source", () => {
     LIMPET_CLUSTER_REPLICATION_FACTOR: "5",
     LIMPET_CLUSTER_MOVE_TIMEOUT: "500ms",
     LIMPET_CLUSTER_FAILOVER: "fast",
+    LIMPET_SHARDING_REBALANCE_THRESHOLD: "2",
+    LIMPET_SHARDING_BUFFER_SIZE: "3",
+    LIMPET_SHARDING_RETRY_INTERVAL: "2s",
+    LIMPET_SHARDING_START_TIMEOUT: "3s",
+    LIMPET_SHARDING_MIN_HOSTS: "4",
     LIMPET_REMINDERS: "yes",
     LIMPET_REMINDERS_POLL_INTERVAL: "1s",
     LIMPET_REMINDERS_FETCH_AHEAD: "2s",
@@ -265,6 +277,11 @@ test("every setting can come from every source", () => {
     "replication-factor": "5",
     "move-timeout": "500ms",
     failover: "fast",
+    "sharding-rebalance-threshold": "2",
+    "sharding-buffer-size": "3",
+    "sharding-retry-interval": "2s",
+    "sharding-start-timeout": "3s",
+    "sharding-min-hosts": "4",
     reminders: true,
     "reminders-poll-interval": "1s",
     "reminders-fetch-ahead": "2s",
@@ -321,6 +338,11 @@ test("every setting can come from every source", () => {
     replicationFactor: 5,
     moveTimeout: 500,
     failover: "fast",
+    shardingRebalanceThreshold: 2,
+    shardingBufferSize: 3,
+    shardingRetryInterval: 2_000,
+    shardingStartTimeout: 3_000,
+    shardingMinHosts: 4,
     reminders: true,
     reminderPollInterval: 1_000,
     reminderFetchAhead: 2_000,

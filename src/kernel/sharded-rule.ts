@@ -1,7 +1,13 @@
 // How the actors of a type are grouped into shards, and how those are spread over hosts: as hosts tell the leader of their types.
 
 export type StrategyRule =
-  | { readonly kind: "least"; readonly absoluteLimit: number; readonly relativeLimit: number }
+  | {
+      readonly kind: "least";
+      readonly absoluteLimit: number;
+      readonly relativeLimit: number;
+      /** Shards move when one host has more than so many shards more than another. */
+      readonly threshold: number;
+    }
   | { readonly kind: "hashed" }
   /** Somebody outside says where each lives. */
   | { readonly kind: "told" }
@@ -17,6 +23,19 @@ export interface ShardedRule {
   readonly movesAtOnce: number;
   readonly rebalanceMs: number;
   readonly handOffMs: number;
+  /** Hosts that must be there before the first shard gets a home. */
+  readonly minHosts: number;
+  /** How long a host may take to confirm that it is the home of a shard; then it is told again. */
+  readonly startMs: number;
 }
 
 export type ShardedRules = ReadonlyMap<string, ShardedRule>;
+
+/** What holds where neither a class nor a setting says anything, and for hosts of a release that does not know the option. */
+export const SHARDING = {
+  rebalanceThreshold: 1,
+  bufferSize: 10_000,
+  retryInterval: "1s",
+  startTimeout: "10s",
+  minHosts: 1,
+} as const;

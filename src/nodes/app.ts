@@ -246,6 +246,13 @@ function catalogSettings(settings: Settings): ConstructorParameters<typeof Catal
     mailboxLimit: settings.mailboxLimit,
     maxResident: settings.maxResident,
     sticky: settings.sticky,
+    sharding: {
+      rebalanceThreshold: settings.shardingRebalanceThreshold,
+      bufferSize: settings.shardingBufferSize,
+      retryMs: settings.shardingRetryInterval,
+      startMs: settings.shardingStartTimeout,
+      minHosts: settings.shardingMinHosts,
+    },
     drainTimeoutMs: settings.drainTimeout,
     storeTimeoutMs: settings.storeTimeout,
   };

@@ -8,11 +8,14 @@ type Send = (streams: readonly number[], message: SchedulerMessage) => void;
 export class HomesToTell {
   readonly #type: string;
   readonly #send: Send;
+  readonly #confirms: (stream: number) => boolean;
   readonly #homes = new Map<number, HomeTold[]>();
 
-  constructor(type: string, send: Send) {
+  /** `confirms`: the host on that stream confirms homes. */
+  constructor(type: string, send: Send, confirms: (stream: number) => boolean) {
     this.#type = type;
     this.#send = send;
+    this.#confirms = confirms;
   }
 
   tell(streams: readonly number[], home: HomeTold): void {
@@ -24,7 +27,10 @@ export class HomesToTell {
   }
 
   flush(): void {
-    for (const [stream, homes] of this.#homes) this.#send([stream], { kind: "shardHomes", type: this.#type, homes });
+    for (const [stream, homes] of this.#homes) {
+      const confirm = this.#confirms(stream) ? { confirm: true } : {};
+      this.#send([stream], { kind: "shardHomes", type: this.#type, homes, ...confirm });
+    }
     this.#homes.clear();
   }
 }

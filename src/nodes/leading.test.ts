@@ -161,7 +161,15 @@ test("a leader whose term is over learns it from the store, notes nothing more a
 
 test("a leader whose term ends does not claim that an unanswered pause of shards was not noted", async () => {
   const setting = await Setting.begin();
-  const rule = { shards: 4, ownShards: false, movesAtOnce: 1, rebalanceMs: 1_000, handOffMs: 1_000 };
+  const rule = {
+    shards: 4,
+    ownShards: false,
+    movesAtOnce: 1,
+    rebalanceMs: 1_000,
+    handOffMs: 1_000,
+    minHosts: 1,
+    startMs: 10_000,
+  };
   setting.host("a", new Map([["Cart", { ...rule, strategy: { kind: "hashed" } }]]));
   await setting.clock.advance("1s");
   const paused = setting.leading.steerShards("default", "Cart", { kind: "pause", paused: true });

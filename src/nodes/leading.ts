@@ -115,6 +115,7 @@ export class Leading {
       {
         ...{ namespace, clock, log, instruments, table: (type) => room.table(type), hosts: () => room.hosts },
         host: (incarnation) => room.host(incarnation),
+        speaker: (stream) => room.speaker(stream),
         send: (streams, message) => {
           for (const number of streams) this.#streams.get(number)?.stream.send(message);
         },
@@ -289,6 +290,9 @@ export class Leading {
       if (effect.kind === "host" && effect.event === "removed") shards?.gone(effect.host.incarnation, now);
     }
     shards?.look(now);
+    for (const effect of effects) {
+      if (effect.kind === "host" && effect.event === "returned") shards?.returned(effect.host.incarnation, now);
+    }
   }
 
   #rebuild(namespace: string, type: string, addresses: readonly string[]): void {

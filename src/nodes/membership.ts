@@ -308,6 +308,7 @@ export class Membership implements Placement {
       sticky: this.#sticky.rules(),
       sharded: this.#shards.rules(),
       build: this.#settings.build || undefined,
+      confirmsHomes: true,
       unlocked: this.#tables.unlocked(),
       ...this.#world.identity,
     });

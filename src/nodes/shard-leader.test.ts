@@ -12,12 +12,17 @@ import { ShardLeader } from "./shard-leader.ts";
 const RULE = {
   ...{ shards: 10, ownShards: false, strategy: { kind: "hashed" }, movesAtOnce: 5, rebalanceMs: 10_000 },
   handOffMs: 10_000,
+  minHosts: 1,
+  startMs: 10_000,
 } as const;
 
 /** A host that has come back to this leader, on the stream of that number, with these types. */
 function host(incarnation: string, stream: number, types: readonly string[]): HostRecord {
   const sharded = new Map(types.map((type) => [type, RULE]));
-  const about = { name: incarnation, machine: "", pid: 0, build: "", sticky: new Map(), saving: undefined, actors: 0 };
+  const about = {
+    ...{ name: incarnation, machine: "", pid: 0, build: "", confirmsHomes: incarnation === "b", sticky: new Map() },
+    ...{ saving: undefined, actors: 0 },
+  };
   return {
     ...about,
     ...{ incarnation, address: `${incarnation}:1`, stream, types: new Set(types), sharded, held: new Set(["Cart"]) },
@@ -33,9 +38,13 @@ function lead(hosts: readonly HostRecord[]) {
       ...{ namespace: "default", clock: new VirtualClock(), log: silentLog },
       instruments: new SchedulerInstruments(silentMeter),
       host: (incarnation) => hosts.find((one) => one.incarnation === incarnation),
+      speaker: (stream) => hosts.find((one) => one.stream === stream),
       hosts: () => hosts,
       table: (type) => ({ type, version: { term: 2, number: 1 }, hosts: mayHost }) as never,
-      send: (streams, message: SchedulerMessage) => void sent.push(`${message.kind} → ${streams}`),
+      send: (streams, message: SchedulerMessage) => {
+        const isToConfirm = message.kind === "shardHomes" && message.confirm;
+        sent.push(`${message.kind}${isToConfirm ? " to confirm" : ""} → ${streams}`);
+      },
       note: (_change, written) => written(),
     },
     [{ namespace: "default", type: "Cart", shard: 3, incarnation: "b" }],
@@ -49,6 +58,18 @@ describe("a leader that follows another one", () => {
     const { leader, sent } = lead([host("a", 1, ["Cart"]), host("b", 2, [])]);
     assert.deepEqual(sent, ["shardGather → 1,2"]);
     assert.deepEqual([...leader.types.get("Cart")!.shards.moving], [3]);
+  });
+
+  it("a host that can confirm is asked to confirm its homes, and is told of them again until it does", () => {
+    const hosts = [host("a", 1, ["Cart"]), host("b", 2, ["Cart"])];
+    const { leader, sent } = lead(hosts);
+    for (const asker of hosts) leader.heard(asker, { kind: "shardAsk", type: "Cart", shards: [3] }, 0);
+    assert.deepEqual(sent.splice(0), ["shardHomes → 1", "shardHomes to confirm → 2"]);
+    leader.returned("b", 1);
+    assert.deepEqual(sent.splice(0), ["shardHomes to confirm → 2"]);
+    leader.heard(hosts[1]!, { kind: "shardStarted", type: "Cart", shards: [3] }, 2);
+    leader.returned("b", 3);
+    assert.deepEqual(sent, []);
   });
 
   it("leaves shards where they are whose home still has the type", () => {

@@ -24,6 +24,8 @@ export interface ShardLeaderWorld {
   readonly log: Log;
   readonly instruments: SchedulerInstruments;
   host(incarnation: string): HostRecord | undefined;
+  /** The host on that stream. */
+  speaker(stream: number): HostRecord | undefined;
   hosts(): Iterable<HostRecord>;
   /** The newest table of a type that everybody was told. */
   table(type: string): TypeTable | undefined;
@@ -148,7 +150,8 @@ export class ShardLeader {
   }
 
   #shardHost({ incarnation, address, name }: TableHost): ShardHost {
-    return { incarnation, address, name, build: this.#world.host(incarnation)?.build ?? "" };
+    const { build = "", confirmsHomes: confirms = false } = this.#world.host(incarnation) ?? {};
+    return { incarnation, address, name, build, confirms };
   }
 
   gone(incarnation: string, now: number): void {
@@ -165,6 +168,14 @@ export class ShardLeader {
     for (const incarnation of this.#addresses.keys()) {
       if (this.#addresses.size <= ADDRESSES) return;
       if (this.#world.host(incarnation) === undefined) this.#addresses.delete(incarnation);
+    }
+  }
+
+  /** It has a new stream. */
+  returned(incarnation: string, now: number): void {
+    for (const [type, { shards }] of this.#types) {
+      const effects = shards.returned(incarnation, now);
+      if (effects.length > 0) this.perform(type, effects, now);
     }
   }
 
@@ -212,6 +223,9 @@ export class ShardLeader {
       case "shardAsk":
         this.#world.instruments.shardsAsked(this.#world.namespace, message.type, message.shards.length);
         return message.shards.flatMap((shard) => shards.asked(shard, host, now));
+      case "shardStarted":
+        for (const shard of message.shards) shards.confirmed(shard, host);
+        return [];
       case "shardKept":
         return shards.gathered(message.shard, message.move, host);
       case "shardStopped":
@@ -241,7 +255,8 @@ export class ShardLeader {
   perform(type: string, effects: readonly ShardEffect[], now: number): void {
     const known = this.#types.get(type)!;
     const queue = [...effects];
-    const telling = new HomesToTell(type, this.#world.send);
+    const { send, speaker } = this.#world;
+    const telling = new HomesToTell(type, send, (stream) => speaker(stream)?.confirmsHomes === true);
     // Many may be chosen one after the other: who has how many is counted once, and then kept up.
     let regions: Region[] | undefined;
     for (let i = 0; i < queue.length; i++) {

@@ -84,7 +84,7 @@ export class ShardMember {
   }
 
   #newWay(type: string): ShardWay {
-    const { tables, incarnation, lease, clock } = this.#world;
+    const { tables, incarnation, lease, clock, catalog } = this.#world;
     const region = new ShardRegion(incarnation, (home) => {
       const host = tables.hostAt(type, home.address);
       return host?.incarnation === home.incarnation ? host : undefined;
@@ -93,8 +93,9 @@ export class ShardMember {
       lease,
       outside: (id) => this.#world.outside(type, id),
       waits: (shard, ask) => {
-        if (ask) this.#ask(type, shard);
-        this.#waits.waits(type, shard, clock.monotonic());
+        const now = clock.monotonic();
+        if (ask || region.isUnanswered(shard, now, catalog.sharding(type).retryMs)) this.#ask(type, shard);
+        this.#waits.waits(type, shard, now);
       },
     });
     this.#ways.set(type, way);
@@ -150,7 +151,7 @@ export class ShardMember {
   }
 
   #ask(type: string, shard: number): void {
-    this.#region(type).asked(shard);
+    this.#region(type).asked(shard, this.#world.clock.monotonic());
     const asks = this.#asks.get(type) ?? new Set();
     this.#asks.set(type, asks.add(shard));
     if (this.#isFlushing || this.#stream === undefined) return;
@@ -173,7 +174,7 @@ export class ShardMember {
     this.#asks.clear();
     this.#tellLeaving();
     for (const [type, { region }] of this.#ways) {
-      const { asks, stopped } = region.joined();
+      const { asks, stopped } = region.joined(this.#world.clock.monotonic());
       for (const step of stopped) stream.send({ kind: "shardStopped", type, ...step, wasForced: false });
       if (asks.length > 0) stream.send({ kind: "shardAsk", type, shards: asks });
     }
@@ -218,6 +219,7 @@ export class ShardMember {
           // That it lives nowhere, or with a host that no table here knows, helps nobody who waits.
           if (region.isClear(shard)) this.#waits.ended(type, shard);
         }
+        if (message.confirm) this.#confirm(message, region);
         // What lives nowhere, or with a host that no table here knows yet, is asked for again in a while or with the next table. Whoever
         // were woken now would ask at once, and hear the same.
         this.#world.opened?.(
@@ -246,6 +248,13 @@ export class ShardMember {
         void this.#stop(type, message.shard, region, this.#nameOf(message.move), message.to?.address);
         break;
     }
+  }
+
+  /** That it knows what it is the home of. */
+  #confirm({ type, homes }: Extract<ShardOrder, { kind: "shardHomes" }>, region: ShardRegion): void {
+    const own = homes.filter(({ host }) => host?.incarnation === this.#world.incarnation());
+    const shards = own.map(({ shard }) => shard).filter((shard) => region.held.has(shard));
+    if (shards.length > 0) this.#stream?.send({ kind: "shardStarted", type, shards });
   }
 
   // ——— For people.

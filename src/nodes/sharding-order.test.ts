@@ -4,7 +4,6 @@ import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
 import { sharded } from "../actors/sharded-options.ts";
 import { isLimpetError } from "../kernel/errors.ts";
-import { LIMITS } from "../kernel/limits.ts";
 import type { App } from "./app.ts";
 import { eventually, TestApps } from "./cluster-kit.test.ts";
 
@@ -97,8 +96,9 @@ describe("calls to sharded actors", () => {
 
   it("are refused when too many wait, and those that wait are served", async () => {
     await using apps = new TestApps();
-    const one = await apps.open([Ledger], PATIENT);
-    const many = LIMITS.waitingRoom + 10;
+    const bufferSize = 300;
+    const one = await apps.open([Ledger], { ...PATIENT, sharding: { bufferSize } });
+    const many = bufferSize + 10;
     const outcomes = await Promise.allSettled(
       Array.from({ length: many }, (_, i) => one.actor(Ledger, `id-${i}`).append("me", 1)),
     );

@@ -32,6 +32,8 @@ export interface HostRecord {
   /** And of those that are sharded. */
   sharded: ShardedRules;
   readonly build: string;
+  /** It confirms that it is the home of shards. */
+  readonly confirmsHomes: boolean;
   /** Durably noted: it may hold actors of these. */
   held: ReadonlySet<string>;
   /** What is being noted now. */
@@ -104,6 +106,7 @@ export class ConnectionController {
       sticky: NO_RULES,
       sharded: UNSHARDED,
       build: "",
+      confirmsHomes: false,
       held: types,
       saving: undefined,
       unlocked: new Map(),
@@ -138,6 +141,7 @@ export class ConnectionController {
       sticky: hello.sticky ?? NO_RULES,
       sharded: hello.sharded ?? UNSHARDED,
       build: hello.build ?? "",
+      confirmsHomes: hello.confirmsHomes ?? false,
       held: new Set(),
       saving: undefined,
       unlocked: hello.unlocked,
@@ -162,6 +166,7 @@ export class ConnectionController {
       sticky: hello.sticky ?? NO_RULES,
       sharded: hello.sharded ?? UNSHARDED,
       build: hello.build ?? "",
+      confirmsHomes: hello.confirmsHomes ?? false,
       stream,
     };
     host.state = known.state === "joining" ? "joining" : "member";

@@ -10,6 +10,7 @@
 //
 // Of sharded types (sharding/type-shards.ts) a host asks where a shard lives with `shardAsk`, and hears `shardHomes`. When one moves everybody
 // hears `shardGather` and says `shardKept`; its home hears `shardStop` and says `shardStopped`; then `shardHomes` tells of the new one.
+// The new home says `shardStarted`; until then it is told again.
 // A strategy that is code of the application runs on hosts: the leader asks one of them with `shardAdvise`. For people it asks all of them
 // how many actors each shard has, with `shardCount`.
 import type { LostRule } from "../kernel/lost-rule.ts";
@@ -109,6 +110,8 @@ export interface Hello {
   readonly sharded?: ShardedRules | undefined;
   /** What it was built from. Left out: nothing is known of it. */
   readonly build?: string | undefined;
+  /** It confirms that it is the home of shards. Left out: it is of a release that does not. */
+  readonly confirmsHomes?: boolean | undefined;
   /** The last version it has unlocked, for every type it has a table of. */
   readonly unlocked: ReadonlyMap<string, TableVersion>;
   readonly machine: string;
@@ -163,6 +166,8 @@ export type ShardReport =
       readonly move: number;
       readonly wasForced: boolean;
     }
+  /** It knows that it is the home of these. Said only when a leader asks for it. */
+  | { readonly kind: "shardStarted"; readonly type: string; readonly shards: readonly number[] }
   /** It is to be the home of none of these any more, as soon as others can be. */
   | { readonly kind: "shardLeave"; readonly types: readonly string[] }
   /** What its code says to `shardAdvise`. `problem`: why it says nothing, or not all that was asked. */
@@ -201,6 +206,8 @@ export type ShardOrder =
       readonly kind: "shardHomes";
       readonly type: string;
       readonly homes: readonly { readonly shard: number; readonly host: TableHost | undefined }[];
+      /** The host is to confirm those of them that it is the home of, with `shardStarted`. Left out: it is not. */
+      readonly confirm?: boolean | undefined;
     }
   | { readonly kind: "shardGather"; readonly type: string; readonly shard: number; readonly move: number }
   | {

@@ -240,6 +240,7 @@ export class NamespaceController {
       case "shardAsk":
       case "shardKept":
       case "shardStopped":
+      case "shardStarted":
       case "shardLeave":
         // Whoever decides about shards has heard it.
         break;

@@ -1,5 +1,6 @@
 // Gives each shard to the host that has the fewest, and moves some when the numbers are too far apart. In one round it moves so many that
 // balance is reached in few rounds, but no more than the limits say: moving is work, and those that move have to wait.
+import { SHARDING } from "../kernel/sharded-rule.ts";
 import { isUpdating, type Move, newest, type Region, type Strategy } from "./strategy.ts";
 
 export interface LeastShardsOptions {
@@ -7,12 +8,15 @@ export interface LeastShardsOptions {
   readonly absoluteLimit?: number | undefined;
   /** The same as a share of all shards that have a home. The smaller of the two counts; it is never less than one. */
   readonly relativeLimit?: number | undefined;
+  /** Shards move when one host has more than so many shards more than another. */
+  readonly threshold?: number | undefined;
 }
 
 const ABSOLUTE = 100;
 const RELATIVE = 0.1;
 
-export function leastShards({ absoluteLimit = ABSOLUTE, relativeLimit = RELATIVE }: LeastShardsOptions = {}): Strategy {
+export function leastShards(options: LeastShardsOptions = {}): Strategy {
+  const { absoluteLimit = ABSOLUTE, relativeLimit = RELATIVE, threshold = SHARDING.rebalanceThreshold } = options;
   return {
     home: (_shard, regions) => fewest(newest(regions)).incarnation,
     moves(regions, moving) {
@@ -20,7 +24,7 @@ export function leastShards({ absoluteLimit = ABSOLUTE, relativeLimit = RELATIVE
       if (isUpdating(regions) || regions.length < 2) return [];
       const all = regions.reduce((sum, { shards }) => sum + shards.length, 0);
       const limit = Math.max(Math.min(absoluteLimit, Math.floor(all * relativeLimit)), 1);
-      return evenOut(regions, moving, limit);
+      return evenOut(regions, moving, limit, threshold);
     },
   };
 }
@@ -29,8 +33,8 @@ function fewest(regions: readonly Region[]): Region {
   return regions.reduce((best, region) => (region.shards.length < best.shards.length ? region : best));
 }
 
-/** From those with the most to those with the fewest, one by one, until nobody has more than one more than another. */
-function evenOut(regions: readonly Region[], moving: ReadonlySet<number>, limit: number): Move[] {
+/** From hosts with the most to hosts with the fewest, one by one, until no host is more than the threshold above another. */
+function evenOut(regions: readonly Region[], moving: ReadonlySet<number>, limit: number, threshold: number): Move[] {
   const loads = regions.map(({ incarnation, shards }) => ({
     incarnation,
     count: shards.length,
@@ -42,7 +46,7 @@ function evenOut(regions: readonly Region[], moving: ReadonlySet<number>, limit:
       loads.reduce((a, b) => (b.count > a.count ? b : a)),
       loads.reduce((a, b) => (b.count < a.count ? b : a)),
     ];
-    const shard = most.count - least.count > 1 ? most.movable.pop() : undefined;
+    const shard = most.count - least.count > threshold ? most.movable.pop() : undefined;
     if (shard === undefined) break;
     moves.push({ shard, to: least.incarnation });
     most.count--;

@@ -5,6 +5,8 @@ export interface ShardHost {
   readonly address: string;
   readonly name: string;
   readonly build: string;
+  /** It confirms that it is a home. A host of the release before does not. */
+  readonly confirms?: boolean | undefined;
 }
 
 /** `lost`: the host that was its home is gone, and it was not handed over. */
@@ -66,4 +68,8 @@ export interface ShardSettings {
   readonly handOffMs: number;
   /** How long a strategy may think. */
   readonly chooseMs: number;
+  /** Hosts that must be there before the first shard gets a home. */
+  readonly minHosts: number;
+  /** How long a host may take to confirm that it is a home; then it is told again. */
+  readonly startMs: number;
 }

@@ -15,17 +15,29 @@ describe("the way to a shard", () => {
   it("is asked for once, and here when this host is its home", () => {
     const region = open();
     assert.equal(region.route(1), "ask");
-    region.asked(1);
+    region.asked(1, 0);
     assert.equal(region.route(1), "wait");
     region.lives(1, home("me"));
     assert.equal(region.route(1), "here");
     assert.deepEqual([...region.held], [1]);
   });
 
+  it("a question that the leader has not answered for the given time counts as unanswered", () => {
+    const region = open();
+    assert.equal(region.isUnanswered(1, 5_000, 1_000), false, "it was not asked");
+    region.asked(1, 0);
+    assert.equal(region.isUnanswered(1, 999, 1_000), false);
+    assert.equal(region.isUnanswered(1, 1_000, 1_000), true);
+    region.asked(1, 1_000);
+    assert.equal(region.isUnanswered(1, 1_500, 1_000), false);
+    region.lives(1, home("me"));
+    assert.equal(region.isUnanswered(1, 5_000, 1_000), false);
+  });
+
   it("leads to another host without asking again, as long as that incarnation is there", () => {
     const gone = new Set<string>();
     const region = open(gone);
-    region.asked(1);
+    region.asked(1, 0);
     region.lives(1, home("b"));
     assert.deepEqual(region.route(1), home("b"));
     assert.deepEqual(region.belief(1), home("b"));
@@ -46,7 +58,7 @@ describe("the way to a shard", () => {
 
   it("is asked for again by the next call when nobody could be its home", () => {
     const region = open();
-    region.asked(1);
+    region.asked(1, 0);
     region.livesNowhere(1);
     assert.equal(region.route(1), "ask");
   });
@@ -86,11 +98,11 @@ describe("the home of a shard that moves", () => {
     region.lives(1, home("me"));
     region.gather(1, 7);
     region.stop(1, 7);
-    assert.deepEqual(region.joined(), { asks: [], stopped: [] });
+    assert.deepEqual(region.joined(0), { asks: [], stopped: [] });
     region.lives(1, home("me"));
     assert.equal(region.route(1), "wait", "its actors are still being stopped");
     assert.equal(region.stopped(1), 7);
-    assert.deepEqual(region.joined(), { asks: [1], stopped: [{ shard: 1, move: 7 }] }, "now it says so again");
+    assert.deepEqual(region.joined(0), { asks: [1], stopped: [{ shard: 1, move: 7 }] }, "now it says so again");
     region.lives(1, home("me"));
     assert.equal(region.route(1), "here");
   });
@@ -99,12 +111,12 @@ describe("the home of a shard that moves", () => {
 describe("a new stream", () => {
   it("asks again what was not answered, and what was kept back for a move that nobody knows any more", () => {
     const region = open();
-    region.asked(3);
+    region.asked(3, 0);
     region.lives(1, home("b"));
     region.lives(2, home("me"));
     region.gather(1, 7);
     region.gather(2, 8);
-    assert.deepEqual(region.joined().asks, [1, 2, 3]);
+    assert.deepEqual(region.joined(0).asks, [1, 2, 3]);
     assert.equal(region.route(1), "wait");
     assert.equal(region.route(2), "here");
   });
@@ -113,7 +125,7 @@ describe("a new stream", () => {
     const region = open();
     region.lives(1, home("b"));
     region.lives(2, home("me"));
-    assert.deepEqual(region.joined(), { asks: [1, 2], stopped: [] });
+    assert.deepEqual(region.joined(0), { asks: [1, 2], stopped: [] });
     assert.deepEqual(region.route(1), home("b"));
     region.lives(1, home("me"));
     assert.equal(region.route(1), "here");
@@ -125,10 +137,10 @@ describe("a new stream", () => {
     region.gather(1, 7);
     region.stop(1, 7);
     region.stopped(1);
-    assert.deepEqual(region.joined(), { asks: [1], stopped: [{ shard: 1, move: 7 }] });
+    assert.deepEqual(region.joined(0), { asks: [1], stopped: [{ shard: 1, move: 7 }] });
     assert.equal(region.route(1), "wait");
     region.lives(1, home("b"));
-    assert.deepEqual(region.joined().stopped, []);
+    assert.deepEqual(region.joined(0).stopped, []);
   });
 
   it("knows nothing after the lease was lost", () => {
@@ -136,12 +148,12 @@ describe("a new stream", () => {
     region.lives(1, home("me"));
     region.lives(2, home("b"));
     region.gather(2, 1);
-    region.asked(3);
+    region.asked(3, 0);
     region.clear();
     assert.deepEqual(
       [1, 2, 3].map((shard) => region.route(shard)),
       ["ask", "ask", "ask"],
     );
-    assert.deepEqual(region.joined(), { asks: [], stopped: [] });
+    assert.deepEqual(region.joined(0), { asks: [], stopped: [] });
   });
 });

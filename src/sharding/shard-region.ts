@@ -36,7 +36,8 @@ export class ShardRegion {
   readonly #held = new Set<number>();
   readonly #homes = new Map<number, ShardHome>();
   readonly #kept = new Map<number, Kept>();
-  readonly #asked = new Set<number>();
+  /** Shards that the leader was asked for and has not answered, and when it was asked last. */
+  readonly #asked = new Map<number, number>();
   /** What came out of looking for the way to a shard whose home is known: it is looked for at every call. Empty when that may have changed. */
   readonly #ways: (ShardRoute | undefined)[] = [];
 
@@ -99,8 +100,14 @@ export class ShardRegion {
   }
 
   /** The leader was asked. */
-  asked(shard: number): void {
-    this.#asked.add(shard);
+  asked(shard: number, now: number): void {
+    this.#asked.set(shard, now);
+  }
+
+  /** The leader was asked, and has not answered for so long. */
+  isUnanswered(shard: number, now: number, ms: number): boolean {
+    const at = this.#asked.get(shard);
+    return at !== undefined && now - at >= ms;
   }
 
   /** Somebody was told by others that it lives elsewhere: what is known of it may be out of date. */
@@ -173,10 +180,10 @@ export class ShardRegion {
 
   // ——— Streams.
 
-  joined(): Rejoining {
+  joined(now: number): Rejoining {
     this.#ways.length = 0;
     // Its home goes on until it is told to stop, which it may have been while it could not hear it: it asks, too.
-    const asks = new Set([...this.#asked, ...this.#homes.keys(), ...this.#held]);
+    const asks = new Set([...this.#asked.keys(), ...this.#homes.keys(), ...this.#held]);
     const stopped: { shard: number; move: number }[] = [];
     for (const [shard, { move, actors }] of this.#kept) {
       if (actors === "stopping") {
@@ -185,7 +192,7 @@ export class ShardRegion {
       }
       if (actors === "stopped") stopped.push({ shard, move });
       else this.#kept.delete(shard);
-      if (!this.#held.has(shard)) this.#asked.add(shard);
+      if (!this.#held.has(shard)) this.#asked.set(shard, now);
       asks.add(shard);
     }
     return { asks: [...asks].sort((a, b) => a - b), stopped };

@@ -45,6 +45,17 @@ describe("least shards", () => {
     assert.equal(leastShards({ absoluteLimit: 1_000, relativeLimit: 0 }).moves(regions, NONE).length, 1);
   });
 
+  it("shards move for balance only while the difference between two hosts is above the threshold", () => {
+    const regions = [region("a", range(0, 10)), region("b", range(10, 15))];
+    const sizes = (threshold: number): number[] => {
+      const strategy = leastShards({ relativeLimit: 1, threshold });
+      return after(regions, strategy.moves(regions, NONE), strategy).map(({ shards }) => shards.length);
+    };
+    assert.deepEqual(sizes(5), [10, 5]);
+    assert.deepEqual(sizes(4), [9, 6]);
+    assert.deepEqual(sizes(1), [8, 7]);
+  });
+
   it("leaves alone what moves already", () => {
     const regions = [region("a", [1, 2, 3]), region("b")];
     const moves = leastShards({ relativeLimit: 1 }).moves(regions, new Set([3]));

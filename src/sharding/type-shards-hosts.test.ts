@@ -1,11 +1,19 @@
 // Who may be the home of shards, what was said of a type meanwhile, and what people see of moves.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { ShardSettings } from "./shard-effects.ts";
+import type { ShardEffect, ShardHost, ShardSettings } from "./shard-effects.ts";
 import { TypeShards } from "./type-shards.ts";
 
 const SETTINGS: ShardSettings = {
-  ...{ shards: 10, movesAtOnce: 1, rebalanceMs: 10_000, handOffMs: 5_000, chooseMs: 1_000 },
+  ...{
+    shards: 10,
+    movesAtOnce: 1,
+    rebalanceMs: 10_000,
+    handOffMs: 5_000,
+    chooseMs: 1_000,
+    minHosts: 1,
+    startMs: 10_000,
+  },
 };
 const host = (incarnation: string, build = "") => ({ incarnation, address: `${incarnation}:1`, name: "", build });
 
@@ -47,6 +55,100 @@ describe("hosts of a type", () => {
     assert.equal(shards.proposed(all, 0).length, 0);
     shards.adopt({ ...SETTINGS, movesAtOnce: 3 });
     assert.equal(shards.proposed(all, 0).length, 1);
+  });
+});
+
+describe("hosts that are waited for", () => {
+  const patient = { ...SETTINGS, minHosts: 3 };
+  const allocated = (effects: readonly ShardEffect[]): number[] =>
+    effects.flatMap((effect) => (effect.kind === "choose" ? [effect.shard] : []));
+
+  it("no shard gets its first home before as many hosts are there as the type asks for, and then all that wait do", () => {
+    const shards = new TypeShards(patient, [], 0);
+    shards.setRegions([host("a"), host("b")], 0);
+    assert.deepEqual([...shards.asked(1, "a", 0), ...shards.asked(2, "b", 0)], []);
+    assert.deepEqual(shards.tick(60_000), [], "who has asked keeps waiting");
+    assert.deepEqual(shards.chosen(1, "a"), []);
+    assert.deepEqual(allocated(shards.setRegions([host("a"), host("b"), host("c")], 0)), [1, 2]);
+    shards.chosen(1, "c");
+    shards.saved(1, "c", 0);
+    // Only the first home is waited with: hosts may go afterwards.
+    shards.setRegions([host("a")], 0);
+    assert.deepEqual(allocated(shards.asked(3, "a", 0)), [3]);
+  });
+
+  it("a leader that finds homes from before waits for no further hosts", () => {
+    const shards = new TypeShards(patient, [[7, "a"]], 0);
+    shards.setRegions([host("a")], 0);
+    assert.deepEqual(allocated(shards.asked(1, "a", 0)), [1]);
+  });
+
+  it("fewer hosts are enough as soon as the hosts of the type say so", () => {
+    const shards = new TypeShards(patient, [], 0);
+    shards.setRegions([host("a")], 0);
+    shards.asked(1, "a", 0);
+    shards.adopt(SETTINGS);
+    assert.deepEqual(allocated(shards.setRegions([host("a")], 0)), [1]);
+  });
+});
+
+describe("a home that is announced", () => {
+  const confirming = (name: string) => ({ ...host(name), confirms: true });
+  const announce = (hosts: readonly ShardHost[] = [confirming("a"), confirming("b")]): TypeShards => {
+    const shards = new TypeShards(SETTINGS, [], 0);
+    shards.setRegions(hosts, 0);
+    shards.asked(7, "b", 0);
+    shards.chosen(7, "a");
+    shards.saved(7, "a", 0);
+    shards.pause(true, 0);
+    return shards;
+  };
+  const toA: ShardEffect = { kind: "home", shard: 7, host: "a", to: ["a"] };
+  const { startMs } = SETTINGS;
+
+  it("the leader announces a home again, to that host alone, until the host confirms it", () => {
+    const shards = announce();
+    assert.equal(shards.deadline <= startMs, true);
+    assert.deepEqual(shards.tick(startMs - 1), []);
+    assert.deepEqual(shards.tick(startMs), [toA]);
+    shards.confirmed(7, "b");
+    assert.deepEqual(shards.tick(2 * startMs), [toA], "only the home itself can confirm it");
+    shards.confirmed(7, "a");
+    assert.deepEqual(shards.tick(100 * startMs), []);
+    assert.deepEqual(shards.returned("a", 0), []);
+  });
+
+  it("the leader announces an unconfirmed home at once to a host that has a new stream", () => {
+    const shards = announce();
+    assert.deepEqual(shards.returned("b", 5), []);
+    assert.deepEqual(shards.returned("a", 5), [toA]);
+    assert.deepEqual(shards.tick(startMs), []);
+    assert.deepEqual(shards.tick(startMs + 5), [toA]);
+  });
+
+  it("a host of the release before, which does not confirm, is not told again", () => {
+    const shards = announce([host("a"), host("b")]);
+    assert.deepEqual(shards.tick(startMs), []);
+    assert.deepEqual(shards.returned("a", 0), []);
+  });
+
+  it("a home that the leader before wrote, and perhaps announced to nobody, is announced when its host does not confirm it", () => {
+    const shards = new TypeShards(SETTINGS, [[7, "a"]], 0);
+    shards.pause(true, 0);
+    shards.setRegions([confirming("a")], 0);
+    assert.deepEqual(shards.tick(startMs), [toA]);
+  });
+
+  it("a home that moves away or is lost is not announced any more", () => {
+    const lost = announce();
+    lost.gone("a", 0);
+    assert.deepEqual(lost.tick(startMs), []);
+    const moved = announce();
+    moved.moveByHand(7, "b", 0);
+    moved.told(7, 1, []);
+    assert.deepEqual(moved.tick(startMs), [], "while it moves its home hears other things");
+    moved.stopped(7, 1, "a", false, 0);
+    assert.deepEqual(moved.returned("a", 0), []);
   });
 });
 

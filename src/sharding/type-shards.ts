@@ -10,10 +10,12 @@
 //
 // A home counts until it has let go, has left, or is lost and its lease is over. So nobody is told of a new one while the one before may
 // run actors. What is not answered, because a leader is gone, is asked of the next; it knows the homes and begins moves anew.
+// A home confirms that it is one; until then it is told again (unconfirmed-homes.ts).
 // Pure. A driver tells hosts, asks the strategy and writes.
 import { Balancing } from "./balancing.ts";
 import type { MoveReason, MoveUnderWay, ShardEffect, ShardHost, ShardPhase, ShardSettings } from "./shard-effects.ts";
 import { type Move, newest, type Region } from "./strategy.ts";
+import { UnconfirmedHomes } from "./unconfirmed-homes.ts";
 
 interface Busy {
   phase: ShardPhase;
@@ -49,15 +51,23 @@ export class TypeShards {
   #regions = new Map<string, ShardHost>();
   /** Those that are homes and are to be none. */
   readonly #leaving = new Set<string>();
+  readonly #unconfirmed = new UnconfirmedHomes();
   /** Those whose host was lost, and who that was, until they have another one. */
   readonly #lost = new Map<number, string>();
   readonly #balancing: Balancing;
   #lastMove = 0;
+  /** There were enough hosts for the first home, or there are homes from before this leader. */
+  #hasBegun: boolean;
 
   /** `homes`: what the leader before left behind. */
   constructor(settings: ShardSettings, homes: Iterable<readonly [number, string]>, now: number) {
     this.#settings = settings;
-    for (const [shard, host] of homes) this.#homes.set(shard, host);
+    for (const [shard, host] of homes) {
+      this.#homes.set(shard, host);
+      // A host that knows of it asks for it on its new stream. The leader before may have died before it told the host.
+      this.#unconfirmed.announced(shard, host, now + settings.startMs);
+    }
+    this.#hasBegun = this.#homes.size > 0;
     this.#balancing = new Balancing(settings, now);
   }
 
@@ -68,7 +78,7 @@ export class TypeShards {
   }
 
   get deadline(): number {
-    let first = this.#balancing.deadline;
+    let first = Math.min(this.#balancing.deadline, this.#unconfirmed.deadline);
     for (const { until } of this.#timed.values()) if (until < first) first = until;
     return first;
   }
@@ -117,7 +127,9 @@ export class TypeShards {
     for (const [shard, host] of this.#homes) byHost.get(this.#busy.get(shard)?.to ?? host)?.push(shard);
     for (const [shard, { to }] of this.#busy)
       if (to !== undefined && !this.#homes.has(shard)) byHost.get(to)?.push(shard);
-    return [...this.#regions.values()].map((host) => ({ ...host, shards: byHost.get(host.incarnation)! }));
+    return [...this.#regions.values()].map(({ incarnation, address, name, build }) => {
+      return { incarnation, address, name, build, shards: byHost.get(incarnation)! };
+    });
   }
 
   // ——— Hosts.
@@ -153,6 +165,28 @@ export class TypeShards {
       if (busy.to === incarnation && busy.phase !== "saving") busy.to = undefined;
     }
     return effects;
+  }
+
+  /** It has a new stream: a home of which it was told on the one before may not have reached it. */
+  returned(incarnation: string, now: number): ShardEffect[] {
+    return this.#unconfirmed.of(incarnation).flatMap((shard) => this.#announceAgain(shard, incarnation, now));
+  }
+
+  /** It says that it is the home of this shard. */
+  confirmed(shard: number, host: string): void {
+    this.#unconfirmed.confirmed(shard, host);
+  }
+
+  #announceAgain(shard: number, host: string, now: number): ShardEffect[] {
+    const region = this.#regions.get(host);
+    // It does not confirm, or it leaves: it is told where the shard lives when it asks.
+    if (region !== undefined && !region.confirms) {
+      this.#unconfirmed.drop(shard);
+      return [];
+    }
+    this.#unconfirmed.announced(shard, host, now + this.#settings.startMs);
+    // While it moves its home hears other things.
+    return this.#busy.has(shard) ? [] : [{ kind: "home", shard, host, to: [host] }];
   }
 
   /** It hears nothing at the moment: it asks again on its next stream, and is not waited for. */
@@ -212,6 +246,12 @@ export class TypeShards {
       this.#leaveNowhere(shard, busy, now, effects);
       return;
     }
+    this.#hasBegun ||= this.#regions.size >= this.#settings.minHosts;
+    if (!this.#hasBegun) {
+      // It is chosen when more hosts have come. Hosts that have asked for it keep their calls until then.
+      this.#limit(shard, busy, Number.POSITIVE_INFINITY);
+      return;
+    }
     this.#limit(shard, busy, now + this.#settings.chooseMs);
     // While it moves everybody waits for it, and nobody in particular was called.
     const [asker] = busy.move === undefined ? busy.askers : [];
@@ -234,7 +274,7 @@ export class TypeShards {
   /** What the strategy says; undefined: nothing that can be followed. */
   chosen(shard: number, host: string | undefined): ShardEffect[] {
     const busy = this.#busy.get(shard);
-    if (busy?.phase !== "choosing" || this.#regions.size === 0) return [];
+    if (busy?.phase !== "choosing" || this.#regions.size === 0 || !this.#hasBegun) return [];
     const effects: ShardEffect[] = [];
     this.#save(shard, busy, host !== undefined && this.#regions.has(host) ? host : this.#emptiest(), effects);
     return effects;
@@ -268,6 +308,7 @@ export class TypeShards {
       return effects;
     }
     this.#homes.set(shard, host);
+    if (this.#regions.get(host)?.confirms) this.#unconfirmed.announced(shard, host, now + this.#settings.startMs);
     this.#busy.delete(shard);
     this.#moving.delete(shard);
     const { move, askers } = busy;
@@ -301,6 +342,7 @@ export class TypeShards {
   #freed(shard: number, now: number, effects: ShardEffect[]): void {
     const from = this.#homes.get(shard);
     this.#homes.delete(shard);
+    this.#unconfirmed.drop(shard);
     const busy = this.#busy.get(shard);
     if (busy !== undefined) {
       this.#choose(shard, busy, now, effects);
@@ -391,6 +433,7 @@ export class TypeShards {
     const effects: ShardEffect[] = [];
     busy.move.forced = wasForced;
     this.#homes.delete(shard);
+    this.#unconfirmed.drop(shard);
     this.#choose(shard, busy, now, effects);
     return effects;
   }
@@ -421,6 +464,7 @@ export class TypeShards {
       busy.waiting.clear();
       this.#gathered(shard, busy, effects);
     }
+    for (const [shard, host] of this.#unconfirmed.due(now)) effects.push(...this.#announceAgain(shard, host, now));
     if (this.#balancing.isDue(now)) {
       this.#handOver(now, effects);
       if (this.#regions.size > 1 && this.#homes.size > 0 && this.#balancing.ask()) effects.push({ kind: "propose" });

@@ -103,7 +103,7 @@ const hello: fc.Arbitrary<Hello> = perhaps(
     machine: id,
     pid: whole,
   }),
-  stickyRules,
+  fc.oneof(stickyRules, fc.constant({ confirmsHomes: true })),
 );
 
 const wish: fc.Arbitrary<StickyWish> = record({ correlation: whole, type: word, id: actorId, since: whole });

@@ -68,6 +68,7 @@ function writeReport(message: HostMessage): proto.HostReport["report"] {
     case "shardAsk":
     case "shardKept":
     case "shardStopped":
+    case "shardStarted":
     case "shardLeave":
     case "shardAdvice":
     case "shardCounts":
@@ -100,6 +101,7 @@ function writeHello(hello: Hello): proto.Host {
     sharded: writeShardedRules(hello.sharded),
     build: hello.build ?? "",
     readsSameHostsAs: true,
+    confirmsHomes: hello.confirmsHomes ?? false,
   });
 }
 
@@ -141,6 +143,7 @@ export function readHostMessage({ report }: proto.HostReport): HostMessage {
     case "shardQuestions":
     case "shardKept":
     case "shardStopped":
+    case "shardsStarted":
     case "shardsLeft":
     case "shardAdvice":
     case "shardCounts":
@@ -167,6 +170,7 @@ function readHello(host: proto.Host): Hello {
     ...readRules(host.sticky),
     ...readShardedRules(host.sharded),
     ...(host.build === "" ? {} : { build: readText(host.build, "the build of a host") }),
+    ...(host.confirmsHomes ? { confirmsHomes: true } : {}),
     unlocked: new Map(unlocked),
     machine: readText(host.machine, "the machine of a host"),
     pid: readWhole(host.pid, "a process id"),

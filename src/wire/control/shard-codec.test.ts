@@ -31,6 +31,7 @@ const step = { type, shard, move: number };
 
 const report: fc.Arbitrary<ShardReport> = fc.oneof(
   record({ kind: fc.constant("shardAsk" as const), type, shards }),
+  record({ kind: fc.constant("shardStarted" as const), type, shards }),
   record({ kind: fc.constant("shardKept" as const), ...step }),
   record({ kind: fc.constant("shardStopped" as const), ...step, wasForced: fc.boolean() }),
   record({ kind: fc.constant("shardLeave" as const), types: fc.uniqueArray(type) }),
@@ -52,6 +53,10 @@ const order: fc.Arbitrary<ShardOrder> = fc.oneof(
     ...{ kind: fc.constant("shardHomes" as const), type },
     homes: fc.array(record({ shard, host: optional(host) }), { maxLength: 5 }),
   }),
+  record({
+    ...{ kind: fc.constant("shardHomes" as const), type, confirm: fc.constant(true) },
+    homes: fc.array(record({ shard, host: optional(host) }), { maxLength: 5 }),
+  }),
   record({ kind: fc.constant("shardGather" as const), ...step }),
   record({ kind: fc.constant("shardStop" as const), ...step, to: optional(host) }),
   record({
@@ -68,11 +73,13 @@ const strategy: fc.Arbitrary<ShardedRule["strategy"]> = fc.oneof(
     kind: fc.constant("least" as const),
     absoluteLimit: fc.nat(100),
     relativeLimit: fc.constantFrom(0, 0.1, 1),
+    threshold: fc.integer({ min: 1, max: 9 }),
   }),
 );
 const rule: fc.Arbitrary<ShardedRule> = record({
   ...{ shards: fc.integer({ min: 1, max: MOST_SHARDS }), ownShards: fc.boolean(), strategy },
   ...{ movesAtOnce: fc.integer({ min: 1, max: 1_000 }), rebalanceMs: fc.nat(99_999), handOffMs: fc.nat(99_999) },
+  ...{ minHosts: fc.integer({ min: 1, max: 9 }), startMs: fc.integer({ min: 1, max: 99_999 }) },
 });
 
 const ms = fc.constantFrom(0, 1.25, 99_999);
@@ -137,6 +144,17 @@ describe("what is said about shards", () => {
         assert.deepEqual(readHostMessage(travel(proto.HostReportSchema, writeHostMessage(message))), message);
       }),
     );
+  });
+
+  it("a rule of a host that does not know the newer options has their defaults", () => {
+    const old = create(proto.ShardedRuleSchema, {
+      ...{ shards: 10, movesAtOnce: 5, strategy: { case: "least", value: create(proto.LeastShardsSchema) } },
+    });
+    const value = create(proto.HostedTypesSchema, { actorTypes: ["Cart"], sharded: { Cart: old } });
+    const message = readHostMessage(create(proto.HostReportSchema, { report: { case: "types", value } }));
+    assert.ok(message.kind === "types");
+    const { minHosts, startMs, strategy } = message.sharded!.get("Cart")!;
+    assert.deepEqual([minHosts, startMs, strategy.kind === "least" && strategy.threshold], [1, 10_000, 1]);
   });
 
   it("to people and by people comes through as it was", () => {

@@ -1,8 +1,9 @@
 // What is said about shards on a host's stream, as protobuf and back. What is read is checked.
 import { create } from "@bufbuild/protobuf";
+import { parseDuration } from "../../kernel/durations.ts";
 import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { ShardedRule, ShardedRules, StrategyRule } from "../../kernel/sharded-rule.ts";
+import { SHARDING, type ShardedRule, type ShardedRules, type StrategyRule } from "../../kernel/sharded-rule.ts";
 import { MOST_SHARDS } from "../../kernel/shards.ts";
 import type { ShardOrder, ShardRegionEntry, ShardReport } from "../../placement/messages.ts";
 import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
@@ -10,6 +11,8 @@ import { cutReason, readId, readText, readTypes, readWhole, readWord, refuse, wr
 import { readTableHost, writeTableHost } from "./order-codec.ts";
 
 // ——— Rules.
+
+const START_MS = parseDuration(SHARDING.startTimeout, "sharding.startTimeout");
 
 export function writeShardedRules(rules: ShardedRules | undefined): Record<string, proto.ShardedRule> {
   return Object.fromEntries([...(rules ?? [])].map(([type, rule]) => [type, writeRule(rule)]));
@@ -22,18 +25,21 @@ function writeRule({
   rebalanceMs,
   handOffMs,
   ownShards,
+  minHosts,
+  startMs,
 }: ShardedRule): proto.ShardedRule {
   return create(proto.ShardedRuleSchema, {
-    ...{ shards, ownShards, movesAtOnce, strategy: writeStrategy(strategy) },
+    ...{ shards, ownShards, movesAtOnce, strategy: writeStrategy(strategy), minHosts },
     rebalanceMs: writeWhole(rebalanceMs, "a pause"),
     handOffMs: writeWhole(handOffMs, "a limit"),
+    startTimeoutMs: writeWhole(startMs, "a limit"),
   });
 }
 
 function writeStrategy(rule: StrategyRule): proto.ShardedRule["strategy"] {
   if (rule.kind !== "least") return { case: rule.kind, value: true };
-  const { absoluteLimit, relativeLimit } = rule;
-  return { case: "least", value: create(proto.LeastShardsSchema, { absoluteLimit, relativeLimit }) };
+  const { absoluteLimit, relativeLimit, threshold } = rule;
+  return { case: "least", value: create(proto.LeastShardsSchema, { absoluteLimit, relativeLimit, threshold }) };
 }
 
 /** As a part of the message they belong to: nothing when there are none. */
@@ -53,28 +59,42 @@ function readRule({
   rebalanceMs,
   handOffMs,
   ownShards,
+  minHosts,
+  startTimeoutMs,
 }: proto.ShardedRule): ShardedRule {
   if (shards < 1 || shards > MOST_SHARDS) refuse(`a type has 1 to ${MOST_SHARDS} shards, not ${shards}`);
   return {
     ...{ shards, ownShards, movesAtOnce, strategy: readStrategy(strategy) },
     rebalanceMs: readWhole(rebalanceMs, "a pause"),
     handOffMs: readWhole(handOffMs, "a limit"),
+    // A host of the release before says neither.
+    minHosts: minHosts || SHARDING.minHosts,
+    startMs: readWhole(startTimeoutMs, "a limit") || START_MS,
   };
 }
 
 function readStrategy(strategy: proto.ShardedRule["strategy"]): StrategyRule {
   if (strategy.case === undefined) return refuse("a sharded type comes without a strategy");
   if (strategy.case !== "least") return { kind: strategy.case };
-  const { absoluteLimit, relativeLimit } = strategy.value;
+  const { absoluteLimit, relativeLimit, threshold } = strategy.value;
   if (!(relativeLimit >= 0 && relativeLimit <= 1)) refuse("the relative limit of moves is a share");
-  return { kind: "least", absoluteLimit, relativeLimit };
+  return { kind: "least", absoluteLimit, relativeLimit, threshold: threshold || SHARDING.rebalanceThreshold };
 }
 
 // ——— Of hosts.
 
 type Report = Extract<
   proto.HostReport["report"],
-  { case: "shardQuestions" | "shardKept" | "shardStopped" | "shardsLeft" | "shardAdvice" | "shardCounts" }
+  {
+    case:
+      | "shardQuestions"
+      | "shardKept"
+      | "shardStopped"
+      | "shardsStarted"
+      | "shardsLeft"
+      | "shardAdvice"
+      | "shardCounts";
+  }
 >;
 
 interface Step {
@@ -134,6 +154,11 @@ export function writeShardReport(message: ShardReport): Report {
       const value = create(proto.ShardStoppedSchema, { step: writeStep(message), forced: message.wasForced });
       return { case: "shardStopped", value };
     }
+    case "shardStarted": {
+      const { type, shards } = message;
+      const value = create(proto.ShardsStartedSchema, { actorType: type, shards: fewEnough(shards) });
+      return { case: "shardsStarted", value };
+    }
     case "shardLeave":
       return { case: "shardsLeft", value: create(proto.ShardsLeftSchema, { actorTypes: [...message.types] }) };
     case "shardAdvice":
@@ -158,6 +183,10 @@ export function readShardReport(report: Report): ShardReport {
       return { kind: "shardKept", ...readStep(report.value) };
     case "shardStopped":
       return { kind: "shardStopped", ...readStep(report.value.step), wasForced: report.value.forced };
+    case "shardsStarted": {
+      const { actorType, shards } = report.value;
+      return { kind: "shardStarted", type: readWord(actorType, "actor type"), shards: readShards(shards) };
+    }
     case "shardsLeft":
       return { kind: "shardLeave", types: readTypes(report.value.actorTypes, LIMITS.typesPerHost) };
     case "shardAdvice":
@@ -243,7 +272,8 @@ export function writeShardReply(message: ShardOrder): Reply {
       const homes = fewEnough(message.homes).map(({ shard, host }) => {
         return create(proto.ShardHomeSchema, { shard, ...(host === undefined ? {} : { host: writeTableHost(host) }) });
       });
-      return { case: "shardHomes", value: create(proto.ShardHomesSchema, { actorType: message.type, homes }) };
+      const { type, confirm = false } = message;
+      return { case: "shardHomes", value: create(proto.ShardHomesSchema, { actorType: type, homes, confirm }) };
     }
     case "shardGather":
       return { case: "shardGather", value: writeStep(message) };
@@ -262,12 +292,13 @@ export function writeShardReply(message: ShardOrder): Reply {
 export function readShardReply(reply: Reply): ShardOrder {
   switch (reply.case) {
     case "shardHomes": {
-      const { actorType, homes } = reply.value;
+      const { actorType, homes, confirm } = reply.value;
       if (homes.length > MOST_SHARDS) refuse(`${homes.length} shards are more than there can be`);
       return {
         kind: "shardHomes",
         type: readWord(actorType, "actor type"),
         homes: homes.map(({ shard, host }) => ({ shard: readShard(shard), host: host && readTableHost(host) })),
+        ...(confirm ? { confirm } : {}),
       };
     }
     case "shardGather":

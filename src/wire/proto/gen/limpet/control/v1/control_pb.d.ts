@@ -200,6 +200,12 @@ export declare type HostReport = Message<"limpet.control.v1.HostReport"> & {
      */
     value: ShardCounts;
     case: "shardCounts";
+  } | {
+    /**
+     * @generated from field: limpet.control.v1.ShardsStarted shards_started = 17;
+     */
+    value: ShardsStarted;
+    case: "shardsStarted";
   } | { case: undefined; value?: undefined };
 };
 
@@ -308,6 +314,13 @@ export declare type Host = Message<"limpet.control.v1.Host"> & {
    * @generated from field: bool reads_same_hosts_as = 14;
    */
   readsSameHostsAs: boolean;
+
+  /**
+   * It confirms homes with shards_started when it is asked to.
+   *
+   * @generated from field: bool confirms_homes = 15;
+   */
+  confirmsHomes: boolean;
 };
 
 /**
@@ -389,6 +402,20 @@ export declare type ShardedRule = Message<"limpet.control.v1.ShardedRule"> & {
    * @generated from field: bool own_shards = 9;
    */
   ownShards: boolean;
+
+  /**
+   * Hosts that must be there before the first shard gets a home; 0: one.
+   *
+   * @generated from field: uint32 min_hosts = 10;
+   */
+  minHosts: number;
+
+  /**
+   * How long a host may take to confirm that it is a home, until it is told again; 0: ten seconds.
+   *
+   * @generated from field: uint64 start_timeout_ms = 11;
+   */
+  startTimeoutMs: bigint;
 };
 
 /**
@@ -412,6 +439,13 @@ export declare type LeastShards = Message<"limpet.control.v1.LeastShards"> & {
    * @generated from field: double relative_limit = 2;
    */
   relativeLimit: number;
+
+  /**
+   * Shards move when one host has more than so many shards more than another; 0: one.
+   *
+   * @generated from field: uint32 threshold = 3;
+   */
+  threshold: number;
 };
 
 /**
@@ -531,6 +565,13 @@ export declare type ShardHomes = Message<"limpet.control.v1.ShardHomes"> & {
    * @generated from field: repeated limpet.control.v1.ShardHome homes = 2;
    */
   homes: ShardHome[];
+
+  /**
+   * The host is to confirm those of them that it is the home of.
+   *
+   * @generated from field: bool confirm = 3;
+   */
+  confirm: boolean;
 };
 
 /**
@@ -538,6 +579,29 @@ export declare type ShardHomes = Message<"limpet.control.v1.ShardHomes"> & {
  * Use `create(ShardHomesSchema)` to create a new message.
  */
 export declare const ShardHomesSchema: GenMessage<ShardHomes>;
+
+/**
+ * ShardsStarted confirms that the host knows that it is the home of these shards.
+ *
+ * @generated from message limpet.control.v1.ShardsStarted
+ */
+export declare type ShardsStarted = Message<"limpet.control.v1.ShardsStarted"> & {
+  /**
+   * @generated from field: string actor_type = 1;
+   */
+  actorType: string;
+
+  /**
+   * @generated from field: repeated uint32 shards = 2;
+   */
+  shards: number[];
+};
+
+/**
+ * Describes the message limpet.control.v1.ShardsStarted.
+ * Use `create(ShardsStartedSchema)` to create a new message.
+ */
+export declare const ShardsStartedSchema: GenMessage<ShardsStarted>;
 
 /**
  * ShardHome tells where one lives. Without a host: nobody can be its home.

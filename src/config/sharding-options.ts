@@ -1,0 +1,95 @@
+// The settings that hold for every sharded type of which the class says nothing else. All of them nest under `sharding` in code and in
+// limpet.yaml. Nothing here reads anything.
+
+import type { Duration } from "../kernel/durations.ts";
+import { SHARDING } from "../kernel/sharded-rule.ts";
+import { MOST_SHARDS } from "../kernel/shards.ts";
+import type { Option } from "./option.ts";
+
+/** As the rest of the program sees them: every value present, durations in milliseconds. */
+export interface ShardingValues {
+  readonly shardingRebalanceThreshold: number;
+  readonly shardingBufferSize: number;
+  readonly shardingRetryInterval: number;
+  readonly shardingStartTimeout: number;
+  readonly shardingMinHosts: number;
+}
+
+/** What may be set in code under `sharding`. A class may set the same in `sharded({ … })`, and then its own value counts. */
+export interface ShardingSettings {
+  /** Shards move for balance when one host has more than so many shards more than another. */
+  readonly rebalanceThreshold?: number | undefined;
+  /** Calls of one type that a process keeps while it is not clear where their shards live. */
+  readonly bufferSize?: number | undefined;
+  /** How often a call that waits for a shard's home looks again, and the leader is asked again. */
+  readonly retryInterval?: Duration | undefined;
+  /** How long a host may take to confirm that it is the home of a shard; then the leader tells it again. */
+  readonly startTimeout?: Duration | undefined;
+  /** Hosts of a type that must have joined before its first shard gets a home. */
+  readonly minHosts?: number | undefined;
+}
+
+export const SHARDING_OPTIONS: { readonly [K in keyof ShardingValues]: Option } = {
+  shardingRebalanceThreshold: {
+    kind: "whole number",
+    default: SHARDING.rebalanceThreshold,
+    path: "sharding.rebalanceThreshold",
+    env: "LIMPET_SHARDING_REBALANCE_THRESHOLD",
+    flag: "sharding-rebalance-threshold",
+    placeholder: "number",
+    help: 'Shards of a type with the strategy "least" move when one host has more than so many shards more than another.',
+    breaks:
+      "Too low costs nothing but moves after small changes. Too high: a new host gets no shards, and others carry the load.",
+    min: 1,
+    max: MOST_SHARDS,
+  },
+  shardingBufferSize: {
+    kind: "whole number",
+    default: SHARDING.bufferSize,
+    path: "sharding.bufferSize",
+    env: "LIMPET_SHARDING_BUFFER_SIZE",
+    flag: "sharding-buffer-size",
+    placeholder: "number",
+    help: "Calls of one sharded type that a process keeps while their shards move or have no home; more are refused with BUFFER_FULL.",
+    breaks: "Too low: calls are refused whenever a shard moves. Too high: kept calls fill the memory of the process.",
+    min: 1,
+    max: 10_000_000,
+  },
+  shardingRetryInterval: {
+    kind: "duration",
+    default: SHARDING.retryInterval,
+    path: "sharding.retryInterval",
+    env: "LIMPET_SHARDING_RETRY_INTERVAL",
+    flag: "sharding-retry-interval",
+    placeholder: "duration",
+    help: "How often a call that waits for the home of its shard looks again, and a question to the leader is repeated.",
+    breaks:
+      "Too low: many waiting calls keep the process and the leader busy. Too high: calls wait longer than they have to.",
+    min: 10,
+  },
+  shardingStartTimeout: {
+    kind: "duration",
+    default: SHARDING.startTimeout,
+    path: "sharding.startTimeout",
+    env: "LIMPET_SHARDING_START_TIMEOUT",
+    flag: "sharding-start-timeout",
+    placeholder: "duration",
+    help: "How long a host may take to confirm that it is the home of a shard; then the leader tells it again.",
+    breaks:
+      "Too low: a host that is only slow is told again and again. Too high: remembered actors start that late when the first word was lost.",
+    min: 100,
+  },
+  shardingMinHosts: {
+    kind: "whole number",
+    default: SHARDING.minHosts,
+    path: "sharding.minHosts",
+    env: "LIMPET_SHARDING_MIN_HOSTS",
+    flag: "sharding-min-hosts",
+    placeholder: "number",
+    help: "Hosts of a sharded type that must have joined before its first shard gets a home; calls wait until then.",
+    breaks:
+      "Too low: the first host of a cluster gets all shards, which then move. Too high: calls wait in vain while fewer hosts run.",
+    min: 1,
+    max: 10_000,
+  },
+};
