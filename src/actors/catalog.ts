@@ -31,6 +31,7 @@ import type { ActorClass, CallSettings } from "./remote.ts";
 import { SHARDING_DEFAULTS, type ShardingDefaults } from "./sharded-options.ts";
 import type { Surroundings } from "./surroundings.ts";
 import { cancelled, Turn } from "./turn.ts";
+import { UnhandledCalls } from "./unhandled-calls.ts";
 
 export interface CatalogSettings extends ActorDefaults {
   readonly namespace: string;
@@ -38,6 +39,8 @@ export interface CatalogSettings extends ActorDefaults {
   readonly maxResident: number;
   readonly drainTimeoutMs: number;
   readonly storeTimeoutMs: number;
+  /** A call of an actor that fails without a handler ends the process. */
+  readonly unhandledCallsCrash?: boolean | undefined;
 }
 
 export interface World {
@@ -81,6 +84,8 @@ export class Catalog implements Surroundings {
   readonly random: Random;
   readonly log: Log;
   readonly deadlines: Deadlines;
+  /** Failed calls of actors; undefined: one that is unhandled ends the process. */
+  readonly unhandled: UnhandledCalls | undefined;
   readonly hookTimeoutMs: number;
   readonly types = new Map<string, ActorType>();
   /** Of the types: a higher one when one came or went. */
@@ -117,7 +122,8 @@ export class Catalog implements Surroundings {
     this.clock = clock;
     this.random = random;
     this.log = log;
-    this.deadlines = new Deadlines(clock);
+    if (!settings.unhandledCallsCrash) this.unhandled = new UnhandledCalls();
+    this.deadlines = new Deadlines(clock, this.unhandled);
     this.hookTimeoutMs = settings.drainTimeoutMs;
     this.#settings = settings;
     const shared = { clock, random, lanes: store.lanes, eager: store.eager, patienceMs: settings.storeTimeoutMs };
@@ -252,12 +258,31 @@ export class Catalog implements Surroundings {
         this.deadlines,
         undefined,
       );
+      if (parent === undefined) turn.caller = caller;
       this.deliver(turn);
       return turn.promise(options?.signal);
     } catch (error) {
-      return Promise.reject(error);
+      return this.#refuse(error, `${type.name}/${id}.${method}`, caller);
     }
   };
+
+  #refuse(error: unknown, call: string, caller: Incarnation | undefined): Promise<never> {
+    const refused = Promise.reject(error);
+    if (caller !== undefined) {
+      const { typeName: type, id, current } = caller;
+      this.unhandled?.note(refused, error, { type, id, method: current?.method, call });
+    }
+    return refused;
+  }
+
+  /** Nothing waited for a call of an actor, and it failed: that is the business of that actor, and of no other on this host. */
+  isUnhandledCall(reason: unknown, promise: Promise<unknown>): boolean {
+    const failed = this.unhandled?.find(promise, reason);
+    if (failed === undefined) return false;
+    this.types.get(failed.type)?.instruments.unhandled.add(1);
+    this.log.error("call.unhandled", { ...failed, err: reason });
+    return true;
+  }
 
   /** To the actor if it is in memory; otherwise its way has to be found. */
   deliver(turn: Turn): void {

@@ -5,6 +5,7 @@ import { formatDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Turn } from "./turn.ts";
+import type { UnhandledCalls } from "./unhandled-calls.ts";
 
 class Line {
   first: Turn | undefined;
@@ -20,13 +21,16 @@ const tooLate = (turn: Turn): LimpetError =>
   new LimpetError("CALL_TIMEOUT", `${turn.label} took longer than ${formatDuration(turn.timeoutMs)}`);
 
 export class Deadlines {
+  /** Where failed calls of actors are noted. Every turn of a host has its deadlines, so turns find it here. Undefined: nowhere. */
+  readonly unhandled: UnhandledCalls | undefined;
   readonly #clock: Clock;
   readonly #lines = new Map<number, Line>();
   #timer: Timer | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, unhandled?: UnhandledCalls) {
     this.#clock = clock;
+    this.unhandled = unhandled;
   }
 
   /** Cancels `turn` with CALL_TIMEOUT when `turn.deadlineAt` has come, unless it is removed before. */

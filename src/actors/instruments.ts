@@ -19,6 +19,7 @@ export interface TypeInstruments {
   /** Of sticky types. */
   readonly stickyActivations: Counter;
   readonly idleSkipped: Counter;
+  readonly unhandled: Counter;
   deactivated(reason: string): void;
 }
 
@@ -64,6 +65,7 @@ export function typeInstruments(meter: Meter, namespace: string, type: string): 
       "Sticky actors that were idle for so long that others would have left memory.",
       labels,
     ),
+    unhandled: meter.counter("limpet_unhandled_calls_total", "Calls of actors that failed without a handler.", labels),
     deactivated(reason) {
       let counter = departures.get(reason);
       if (counter === undefined) {

@@ -8,6 +8,7 @@ import type { Activation } from "./activation.ts";
 import type { Cause } from "./cause.ts";
 import type { Deadlines } from "./deadlines.ts";
 import type { Lanes } from "./lanes.ts";
+import { type CallingActor, madeBy } from "./unhandled-calls.ts";
 
 export type TurnPhase = "queued" | "running" | "committing" | "done";
 
@@ -81,6 +82,8 @@ export class Turn implements Cause {
   doomed: unknown;
   /** Calls it made that are still under way. */
   pending: Set<Turn> | undefined;
+  /** The actor that made the call outside of a turn. */
+  caller: CallingActor | undefined;
 
   // Places in the mailbox and in the line of deadlines.
   before: Turn | undefined;
@@ -133,7 +136,11 @@ export class Turn implements Cause {
   /** The caller's promise. Until then nothing is armed: most turns have ended by the time it is asked for. */
   promise(signal: AbortSignal | undefined): Promise<unknown> {
     if (this.#answer === "value") return Promise.resolve(this.#result);
-    if (this.#answer === "error") return Promise.reject(this.#result);
+    if (this.#answer === "error") {
+      const rejected = Promise.reject(this.#result);
+      this.#noteFailure(rejected);
+      return rejected;
+    }
     this.#arm();
     this.#promise = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -237,8 +244,20 @@ export class Turn implements Cause {
     this.#deadlines.remove(this);
     if (this.parent instanceof Turn) this.parent.pending?.delete(this);
     this.#unlisten?.();
-    if (answer === "value") this.#resolve(result);
-    else this.#reject!(result);
+    if (answer === "value") {
+      this.#resolve(result);
+    } else {
+      if (this.#promise !== undefined) this.#noteFailure(this.#promise);
+      this.#reject!(result);
+    }
+  }
+
+  /** The code of the actor that made the call may not wait for it. */
+  #noteFailure(promise: Promise<unknown>): void {
+    const { unhandled } = this.#deadlines;
+    if (unhandled === undefined) return;
+    const call = madeBy(this, this.parent instanceof Turn ? this.parent : undefined, this.caller);
+    if (call !== undefined) unhandled.note(promise, this.#result, call);
   }
 
   /** Whoever sent it here takes it back: nobody here waits for it any more, and its promise stays open. */

@@ -31,8 +31,13 @@ export interface Settings extends ClusterValues, ShardingValues, ReminderValues,
   readonly drainTimeout: number;
   readonly storeTimeout: number;
   readonly storeConnections: number;
+  readonly unhandledCalls: UnhandledCallsRule;
   readonly logLevel: LogLevel;
 }
+
+/** What an actor's call does that fails while nothing waits for it. */
+export type UnhandledCallsRule = (typeof UNHANDLED_CALLS)[number];
+const UNHANDLED_CALLS = ["log", "crash"] as const;
 
 /** What may be set in code. Everything is optional; `limpet.yaml`, the environment and flags weigh more. */
 export interface LimpetSettings {
@@ -58,6 +63,8 @@ export interface LimpetSettings {
   readonly storeTimeout?: Duration | undefined;
   /** Connections that this process opens to PostgreSQL, at most. */
   readonly storeConnections?: number | undefined;
+  /** When a call of an actor fails and nothing waits for it: `"log"` it and go on, or `"crash"` the process, as Node does. */
+  readonly unhandledCalls?: UnhandledCallsRule | undefined;
   readonly logLevel?: LogLevel | undefined;
   /** Whether this process joins others on the same store: `true`, `false`, or how. */
   readonly cluster?: boolean | ClusterSettings | undefined;
@@ -231,6 +238,18 @@ export const OPTIONS: { readonly [K in SettingKey]: Option } = {
       "Too low: commits, workflows and reminders wait for a connection. Too high: processes times connections exceed the server's max_connections.",
     min: 8,
     max: 1_000,
+  },
+  unhandledCalls: {
+    kind: "text",
+    default: "log",
+    path: "unhandledCalls",
+    env: "LIMPET_UNHANDLED_CALLS",
+    flag: "unhandled-calls",
+    placeholder: "rule",
+    help: "When a call of an actor fails and nothing waits for it: log and count it, or end the process.",
+    breaks:
+      "log: a forgotten await shows in the log and in limpet_unhandled_calls_total only. crash: one ends every actor of the host.",
+    choices: UNHANDLED_CALLS,
   },
   logLevel: {
     kind: "text",

@@ -50,6 +50,7 @@ test("with nothing set, the defaults hold", () => {
     drainTimeout: 10_000,
     storeTimeout: 10_000,
     storeConnections: 17,
+    unhandledCalls: "log",
     logLevel: "warn",
     cluster: true,
     clusterName: "",
@@ -135,6 +136,7 @@ test("every setting can come from every source", () => {
     drainTimeout: "1s",
     storeTimeout: "1s",
     storeConnections: 9,
+    unhandledCalls: "crash",
     logLevel: "debug",
     cluster: {
       name: "alpha",
@@ -175,7 +177,7 @@ test("every setting can come from every source", () => {
   };
   const file = yaml(
     "namespace: n\nstore: 'memory:'\nhttp: { host: '::1', port: 0, tokens: [a, b] }\nidleTimeout: 2s\ncallTimeout: 1m\n" +
-      "mailboxLimit: 5\nmaxResident: 6\nsticky: [Player, Cart]\ndrainTimeout: 1s\nstoreTimeout: 1s\nstoreConnections: 9\nlogLevel: debug\n" +
+      "mailboxLimit: 5\nmaxResident: 6\nsticky: [Player, Cart]\ndrainTimeout: 1s\nstoreTimeout: 1s\nstoreConnections: 9\nunhandledCalls: crash\nlogLevel: debug\n" +
       "schedulers: [10.0.0.1:7400, '[::1]:7400']\n" +
       `cluster: { name: alpha, roles: [front], host: 10.0.0.5, port: 1, schedulerPort: 2, keys: [${KEY}, another-key-of-the-cluster],\n` +
       "  lease: 20s, leaderLease: 400ms, roundTimeout: 1s, coalesce: 100ms, replicationFactor: 5, moveTimeout: 500ms,\n" +
@@ -200,6 +202,7 @@ test("every setting can come from every source", () => {
     LIMPET_DRAIN_TIMEOUT: "1s",
     LIMPET_STORE_TIMEOUT: "1s",
     LIMPET_STORE_CONNECTIONS: "9",
+    LIMPET_UNHANDLED_CALLS: "crash",
     LIMPET_LOG_LEVEL: "debug",
     LIMPET_CLUSTER: "yes",
     LIMPET_CLUSTER_NAME: "alpha",
@@ -261,6 +264,7 @@ test("every setting can come from every source", () => {
     "drain-timeout": "1s",
     "store-timeout": "1s",
     "store-connections": "9",
+    "unhandled-calls": "crash",
     "log-level": "debug",
     cluster: true,
     name: "alpha",
@@ -322,6 +326,7 @@ test("every setting can come from every source", () => {
     drainTimeout: 1_000,
     storeTimeout: 1_000,
     storeConnections: 9,
+    unhandledCalls: "crash",
     logLevel: "debug",
     cluster: true,
     clusterName: "alpha",

@@ -31,6 +31,7 @@ import { ReminderNode, type ReminderSettings } from "./reminder-node.ts";
 import { openAlone } from "./shard-remembered.ts";
 import { ShutDown } from "./shut-down.ts";
 import { systemClock, systemRandom, systemSettle } from "./system.ts";
+import { claimRejections } from "./unhandled-rejections.ts";
 import { untilAnswered } from "./until-answered.ts";
 import { WorkflowNode, type WorkflowSettings } from "./workflow-node.ts";
 
@@ -126,6 +127,7 @@ interface Parts {
   /** Absent when the app was given a store: the caller that opened it closes it. */
   ownStore?: Store | undefined;
   alive?: NodeJS.Timeout | undefined;
+  withdrawClaim?: () => void;
   catalog?: Catalog;
   reminders?: ReminderNode;
   flows?: WorkflowNode;
@@ -134,7 +136,8 @@ interface Parts {
 }
 
 /** Closes what is open, in reverse order, whatever fails on the way. Returns the failures. */
-async function shutDown({ log, ownStore, alive, catalog, reminders, flows, host, door }: Parts): Promise<ShutDown> {
+async function shutDown(parts: Parts): Promise<ShutDown> {
+  const { log, ownStore, alive, catalog, withdrawClaim, reminders, flows, host, door } = parts;
   const shut = new ShutDown(log);
   host?.close();
   // Activities and reminders may still call actors.
@@ -143,6 +146,7 @@ async function shutDown({ log, ownStore, alive, catalog, reminders, flows, host,
   await shut.close({ host: () => stopped, http: door && (() => door.close(stopped)) });
   await shut.close({ store: ownStore && (() => ownStore.close()) });
   clearInterval(alive);
+  withdrawClaim?.();
   return shut;
 }
 
@@ -161,6 +165,7 @@ async function open(
   const store = extras.store ?? parts.ownStore!;
   const catalog = new Catalog(actors, catalogSettings(settings), { clock, random, log, meter, store });
   parts.catalog = catalog;
+  parts.withdrawClaim = claimRejections((reason, promise) => catalog.isUnhandledCall(reason, promise));
   meter.collect(() => catalog.measure());
   const reminders = new ReminderNode(reminderSettings(settings), {
     ...{ clock, random, log, meter, catalog },
@@ -255,6 +260,7 @@ function catalogSettings(settings: Settings): ConstructorParameters<typeof Catal
     },
     drainTimeoutMs: settings.drainTimeout,
     storeTimeoutMs: settings.storeTimeout,
+    unhandledCallsCrash: settings.unhandledCalls === "crash",
   };
 }
 

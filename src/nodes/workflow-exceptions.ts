@@ -3,14 +3,16 @@
 // Failures of all other code are left as they are.
 import { isLimpetError } from "../kernel/errors.ts";
 import { type Inside, inside, runOutside } from "../workflows/inside.ts";
+import { claimRejections } from "./unhandled-rejections.ts";
 
 let watchers = 0;
+let withdraw = (): void => {};
 
 /** Until the function that it returns is called. */
 export function watchExceptions(): () => void {
   if (watchers++ === 0) {
     process.on("uncaughtExceptionMonitor", onException);
-    process.on("unhandledRejection", onRejection);
+    withdraw = claimRejections(onRejection);
   }
   let isOver = false;
   return () => {
@@ -18,7 +20,7 @@ export function watchExceptions(): () => void {
     isOver = true;
     if (--watchers > 0) return;
     process.off("uncaughtExceptionMonitor", onException);
-    process.off("unhandledRejection", onRejection);
+    withdraw();
   };
 }
 
@@ -42,20 +44,15 @@ function catchNext(): void {
   });
 }
 
-/**
- * A workflow may leave a promise alone, and its failure with it. A guard that has refused something must be heard. A rejection of other
- * code ends the process, unless another listener takes care of it.
- */
-function onRejection(reason: unknown): void {
+/** A workflow may leave a promise alone, and its failure with it. A guard that has refused something must be heard. */
+function onRejection(reason: unknown): boolean {
   const where = inside();
-  if (where === undefined) {
-    if (process.listenerCount("unhandledRejection") === 1) throw reason;
-    return;
-  }
+  if (where === undefined) return false;
   runOutside(() => {
     if (isLimpetError(reason, "WORKFLOW_MISUSED")) where.blame?.(reason);
     warn(where, "does not wait for a promise that has failed", reason);
   });
+  return true;
 }
 
 function warn({ workflow }: Inside, what: string, thrown: unknown): void {

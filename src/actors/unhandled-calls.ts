@@ -1,0 +1,44 @@
+// Calls that actors made and that failed, for as long as their rejection may turn out to be unhandled. Noted only when a call fails.
+// A rejection is recognised by its promise, or by its error when code of the actor passed that on in a promise of its own.
+import type { Turn } from "./turn.ts";
+
+/** The actor whose code made the call. */
+export interface CallingActor {
+  readonly typeName: string;
+  readonly id: string;
+}
+
+export interface UnhandledCall {
+  readonly type: string;
+  readonly id: string;
+  /** The turn that made the call; undefined: code of the actor that ran outside of a turn. */
+  readonly method: string | undefined;
+  /** For display: `Cart/alice.add`. */
+  readonly call: string;
+}
+
+export class UnhandledCalls {
+  readonly #noted = new WeakMap<object, UnhandledCall>();
+
+  note(promise: Promise<unknown>, error: unknown, call: UnhandledCall): void {
+    this.#noted.set(promise, call);
+    if (typeof error === "object" && error !== null) this.#noted.set(error, call);
+  }
+
+  find(promise: Promise<unknown>, reason: unknown): UnhandledCall | undefined {
+    const noted = this.#noted.get(promise);
+    return noted ?? (typeof reason === "object" && reason !== null ? this.#noted.get(reason) : undefined);
+  }
+}
+
+/** Undefined: no actor of this host made the call. */
+export function madeBy(
+  turn: Turn,
+  parent: Turn | undefined,
+  caller: CallingActor | undefined,
+): UnhandledCall | undefined {
+  if (parent !== undefined) {
+    return { type: parent.type.name, id: parent.id, method: parent.method, call: turn.label };
+  }
+  return caller && { type: caller.typeName, id: caller.id, method: undefined, call: turn.label };
+}
