@@ -30,8 +30,8 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     changes: [
       {
         file: "src/placement/actor-type-controller.ts",
-        before: "incarnations: [...round.waiting] }",
-        after: "incarnations: [...round.members] }",
+        before: `kind: "late", incarnations: [...round.waiting] }`,
+        after: `kind: "late", incarnations: [...round.members] }`,
       },
     ],
   },

@@ -205,8 +205,8 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     changes: [
       {
         file: "src/placement/actor-type-controller.ts",
-        before: "lateAt: now + this.#settings.roundTimeoutMs,",
-        after: "lateAt: now + this.#settings.roundTimeoutMs / 10,",
+        before: "lateAt: now + roundTimeoutMs,",
+        after: "lateAt: now + roundTimeoutMs / 10,",
       },
       {
         file: "src/placement/actor-type-controller.ts",

@@ -14,7 +14,8 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
       {
         file: "src/nodes/order-follower.ts",
         before: `void catalog.moveAway(type, stays, moveTimeoutMs).then((actors) => {
-        instruments.drained(name, actors, "moved");
+        if (this.#draining.get(name) === drain) this.#draining.delete(name);
+        instruments.halted(name, actors, reasons.get(name));
         done([name]);
       });`,
         after: `still.push(name);
@@ -60,8 +61,9 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
     changes: [
       {
         file: "src/placement/type-rounds.ts",
-        before: `send(this.#order("lock", number, types, []));`,
-        after: "",
+        before: `const types = tables.map(({ type }) => type);
+      send(this.#order("lock", number, types, []));`,
+        after: "const types = tables.map(({ type }) => type);",
       },
     ],
   },

@@ -105,8 +105,8 @@ export const REMINDERS: readonly Bug[] = [
     changes: [
       {
         file: "src/actors/actor-reminders.ts",
-        before: "this.#around.outbox().add(write);",
-        after: "this.#around.outbox();\n    await this.#book().write(write);",
+        before: "outbox.add(write);",
+        after: "await this.#book().write(write);",
       },
     ],
   },
@@ -402,7 +402,8 @@ export const REMINDERS: readonly Bug[] = [
     changes: [
       {
         file: "src/nodes/app.ts",
-        before: "if (extras.dedicated !== true) await reminders.learnTime();",
+        before:
+          "if (extras.dedicated !== true) await untilAnswered(clock, startPatienceMs, () => reminders.learnTime());",
         after: "",
       },
     ],

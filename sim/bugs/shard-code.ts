@@ -137,7 +137,8 @@ export const SHARD_CODE: readonly Bug[] = [
     changes: [
       {
         file: "src/nodes/remembered-starter.ts",
-        before: "if (!passed.has(id) && this.#restarts.size < MOST_RESTARTS) this.#restarts.add(id, tenure, shard);",
+        before:
+          "if (!passed.has(id) && this.#restarts.size < MOST_RESTARTS) this.#restarts.add(id, tenure, shard, true);",
         after: "",
       },
     ],

@@ -140,11 +140,11 @@ export const WORKFLOWS: readonly Bug[] = [
       "A host hears of workflows when it has joined for all of its types. Actors of those that were settled sooner are called before, and cannot start any.",
     knownFrom: "ourselves",
     changes: [
-      { file: "src/nodes/app.ts", before: "    catalog.workflows = flows.book;\n", after: "" },
+      { file: "src/nodes/app.ts", before: "  catalog.workflows = flows.book;\n", after: "" },
       {
         file: "src/nodes/app.ts",
-        before: "    const host = new HostNode(",
-        after: "    catalog.workflows = flows.book;\n    const host = new HostNode(",
+        before: "  const host = new HostNode(",
+        after: "  catalog.workflows = flows.book;\n  const host = new HostNode(",
       },
     ],
   },
