@@ -17,7 +17,7 @@ import type { Arrival, ArrivalOutcome, RunStart, StartOutcome, StoredRun, Workfl
 import { ActivityRunner, type StandIn } from "../workflows/activity-runner.ts";
 import { ActivityTasks } from "../workflows/activity-tasks.ts";
 import { ActivityWorker } from "../workflows/activity-worker.ts";
-import { sendTo } from "../workflows/arrivals.ts";
+import { arrivalOf, sendTo } from "../workflows/arrivals.ts";
 import { closed, maybeDone, type StartOptions, WorkflowClient } from "../workflows/client.ts";
 import type { ActivityFunction } from "../workflows/context.ts";
 import type { AnyWorkflow } from "../workflows/definition.ts";
@@ -31,6 +31,7 @@ import {
   type ActivityWatch,
   ANSWER_TYPE,
   askType,
+  CLEANUP_TIMEOUT,
   type Message,
   type RunTimer,
   TIMEOUT_TYPE,
@@ -391,8 +392,13 @@ export class WorkflowNode {
     await this.#tell(timer, `timer ${timer.n}`, { kind: "TimerFired", of: timer.n }, tick.due);
   }
 
-  async #timedOut({ workflowId, runId }: RunTimer): Promise<void> {
+  async #timedOut({ workflowId, runId, n }: RunTimer): Promise<void> {
     const { namespace } = this.#settings;
+    if (n === CLEANUP_TIMEOUT) {
+      const message = { kind: "CancelRequested", reason: "the time to clean up is over" } as const;
+      await this.#send(arrivalOf({ namespace, workflowId, runId, key: "cleanup is over" }, message));
+      return;
+    }
     const run = await this.#store.find({ namespace, workflowId, runId });
     if (run === undefined || run.status !== "running") return;
     const error = tellError(new LimpetError("WORKFLOW_TIMED_OUT", `workflow ${workflowId} took too long`));

@@ -9,12 +9,14 @@ import { nextOf } from "./run-reader.ts";
 
 /** However often a run is asked to end, it is asked once. */
 export const CANCEL_KEY = "cancel";
+export const CLEANUP_KEY = "clean up";
 /** People choose the ids of what they ask for, and may choose any: they are never what something else goes by. */
 export const signalKey = (id: string): string => `signal ${id}`;
 export const updateKey = (id: string): string => `update ${id}`;
 
 /** By which a run knows what it has heard; undefined: there is nothing to know it by. */
 export const keyOf = (news: News): string | undefined => {
+  if (news.kind === "CleanupRequested") return CLEANUP_KEY;
   if (!("id" in news)) return undefined;
   return news.kind === "SignalReceived" ? signalKey(news.id) : updateKey(news.id);
 };
@@ -25,7 +27,8 @@ export function checkRequestId(what: "signal" | "update", id: unknown): asserts 
   if (problem !== undefined) throw new LimpetError("NAME_INVALID", `${what} id ${problem}`);
 }
 
-const asksToEnd = ({ kind }: Message): boolean => kind === "CancelRequested" || kind === "TerminateRequested";
+const asksToEnd = ({ kind }: Message): boolean =>
+  kind === "CancelRequested" || kind === "TerminateRequested" || kind === "CleanupRequested";
 
 export function arrivalOf(
   to: Omit<Arrival, "data" | "goesAlong">,

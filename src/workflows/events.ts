@@ -92,6 +92,19 @@ export type Decision =
   | { readonly kind: "CancelSent"; readonly n: number; readonly workflowId: string }
   /** The member of a selection that begins with step `base` is cancelled. It counts as no step of the code: `n` is 0. */
   | { readonly kind: "SelectionMemberCancelled"; readonly n: 0; readonly base: number }
+  /**
+   * The code of a worker elsewhere gets its cancellation at this call. It counts as no step of the code: `n` is 0. `operation`: the steps
+   * that the call waits for, when they began earlier.
+   */
+  | {
+      readonly kind: "CancellationDelivered";
+      readonly n: 0;
+      readonly id: string;
+      readonly sequence: number;
+      readonly span: number;
+      readonly call: string;
+      readonly operation?: { readonly sequence: number; readonly span: number };
+    }
   | { readonly kind: "SideEffectRecorded"; readonly n: number; readonly result: Wire }
   | {
       readonly kind: "VersionMarkerRecorded";
@@ -184,7 +197,15 @@ export type News =
       readonly outcome: "completed" | "failed";
       readonly by: number;
     }
-  | { readonly kind: "CancelRequested"; readonly reason: string };
+  | { readonly kind: "CancelRequested"; readonly reason: string }
+  /** A worker elsewhere is to cancel the run and to clean up, until the deadline. `at`: when it was asked for. */
+  | {
+      readonly kind: "CleanupRequested";
+      readonly id: string;
+      readonly reason: string;
+      readonly at: number;
+      readonly deadline: number;
+    };
 
 export interface Started {
   readonly kind: "WorkflowStarted";
@@ -237,6 +258,7 @@ const DECISIONS: ReadonlySet<string> = new Set<Decision["kind"]>([
   "SignalSent",
   "CancelSent",
   "SelectionMemberCancelled",
+  "CancellationDelivered",
   "SideEffectRecorded",
   "VersionMarkerRecorded",
   "SearchAttributesUpserted",

@@ -70,6 +70,8 @@ export interface RunTimer {
 /** Reminders of workflows have types that neither actors nor jobs can have. */
 export const TIMER_TYPE = "$$timer";
 export const TIMEOUT_TYPE = "$$timeout";
+/** The number of a run's timeout that ends its cleanup. That of the run itself is 0. */
+export const CLEANUP_TIMEOUT = 1;
 export const WATCH_TYPE = "$$watch";
 /** What is asked of another process, and what it answers. */
 export const askType = (worker: string): string => `$$ask/${worker}`;

@@ -17,6 +17,7 @@ import type { HeldRun } from "./held-run.ts";
 import {
   type ActivityWatch,
   activityType,
+  CLEANUP_TIMEOUT,
   type Message,
   type QueuedActivity,
   TIMEOUT_TYPE,
@@ -36,6 +37,8 @@ export interface DecidingRun
   extends Pick<HeldRun, "workflowId" | "runId" | "queued" | "scheduled" | "children" | "heard"> {
   /** What it is bound to. */
   readonly bound?: string | undefined;
+  /** It was asked to clean up, until a deadline. */
+  readonly cleanup?: unknown;
   readonly execution: Pick<
     Execution,
     "started" | "startedAt" | "awaited" | "isAwaited" | "memo" | "attributes" | "unheard"
@@ -176,8 +179,13 @@ export class Dispatcher {
     return this.#set(this.#key(WATCH_TYPE, watch.runId, watch.n), at, watch);
   }
 
-  /** Nobody need look after an activity whose end is recorded, and nobody begins it again. */
+  /** Nobody need look after an activity whose end is recorded, and nobody begins it again. A cleanup has a deadline. */
   after(run: DecidingRun, news: HistoryEvent): ReminderWrite[] {
+    if (news.kind === "CleanupRequested") {
+      const { workflowId, runId } = run;
+      const data = { workflowId, runId, n: CLEANUP_TIMEOUT };
+      return [this.#set(this.#key(TIMEOUT_TYPE, runId, CLEANUP_TIMEOUT), news.deadline, data)];
+    }
     if (!ENDS.has(news.kind) || !("of" in news) || !run.queued.has(news.of)) return [];
     const writes = this.#cancelActivity(run, news.of);
     // The worker that had it takes its row away, which is enough if nobody looks after it.
@@ -242,6 +250,9 @@ export class Dispatcher {
     for (const n of execution.awaited("ActivityScheduled")) outgoing.reminders.push(...this.#cancelActivity(run, n));
     if (started.runTimeoutAt !== undefined || started.timeoutAt !== undefined) {
       outgoing.reminders.push({ kind: "cancel", key: this.#key(TIMEOUT_TYPE, runId, 0) });
+    }
+    if (run.cleanup !== undefined) {
+      outgoing.reminders.push({ kind: "cancel", key: this.#key(TIMEOUT_TYPE, runId, CLEANUP_TIMEOUT) });
     }
     const { namespace } = this.#needs;
     outgoing.arrivals.push(...toChildren(namespace, run, run.children));

@@ -28,6 +28,18 @@ const EXPECTED: Readonly<Record<string, unknown>> = {
   export: ["local exported", "ok", [], "CompleteWorkflow"],
   listing: [["listed"], 0, true],
   busy: ["busy", ["ada"]],
+  cancel: [
+    ...[false, true, true, "cancelled"],
+    [
+      ...["WorkflowStarted", "ActivityScheduled", "ActivityCompleted", "ActivityScheduled"],
+      ...["CooperativeCancellationRequested", "CooperativeCancellationDelivered"],
+      ...["ActivityScheduled", "ActivityCompleted", "TimerScheduled", "TimerFired", "WorkflowCancelled"],
+    ],
+  ],
+  cancel_waiting: ["ended", "left early"],
+  cancel_before_it_began: ["ended", "left early"],
+  cancel_stuck: ["cancelled", ["CancelRequested", "WorkflowCancelled"]],
+  cancel_unable: [true, "cancelled", ["WorkflowStarted", "TimerScheduled", "CancelRequested", "WorkflowCancelled"]],
 };
 
 /** Runs all scenarios once, against one host. */

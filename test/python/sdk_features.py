@@ -9,12 +9,13 @@ import traceback
 
 from durable_workflow import Client, Worker, activity, workflow
 from durable_workflow.history_bundle_verify import verify_bundle
-from durable_workflow.errors import ActivityFailed, DurableOperationCancelled
+from durable_workflow.errors import ActivityFailed, DurableOperationCancelled, WorkflowCancelled
 from durable_workflow.workflow import replay
 
 QUEUE = "python"
+CLEANUP_QUEUE = "python-cleanup"
 URL = sys.argv[1]
-WANTED = set(sys.argv[2:])
+ONLY = set(sys.argv[2:])
 calls: dict[str, int] = {}
 
 
@@ -186,18 +187,63 @@ class Busy:
         return [value, self.names]
 
 
+@workflow.defn(name="py.cancel")
+class Cancel:
+    """Waits for a slow activity. When it is cancelled it cleans up behind a shield, and ends as cancelled."""
+
+    def run(self, ctx):
+        yield ctx.schedule_activity("echo", ["begun"], queue=QUEUE)
+        try:
+            yield ctx.schedule_activity("slow", ["interrupted"], queue=QUEUE)
+        except WorkflowCancelled:
+            with ctx.cancellation_shield():
+                yield ctx.schedule_activity("echo", ["cleaned up"], queue=QUEUE)
+                yield ctx.start_timer(0)
+            raise
+
+
+@workflow.defn(name="py.cancel-waiting")
+class CancelWaiting:
+    """Waits for a condition. When it is cancelled it returns what it has."""
+
+    def run(self, ctx):
+        try:
+            yield ctx.wait_condition(lambda: False, key="never", timeout=3600)
+        except WorkflowCancelled:
+            return "left early"
+
+
+@workflow.defn(name="py.plain")
+class Plain:
+    def run(self, ctx):
+        yield ctx.start_timer(3600)
+
+
+@workflow.defn(name="py.cancel-stuck")
+class CancelStuck:
+    """Does not end when it is cancelled."""
+
+    def run(self, ctx):
+        try:
+            yield ctx.start_timer(3600)
+        except WorkflowCancelled:
+            with ctx.cancellation_shield():
+                yield ctx.start_timer(3600)
+
+
+CLEANUPS = [Cancel, CancelWaiting, CancelStuck]
 WORKFLOWS = [
-    Select, SelectRest, SelectFailure, SelectCondition, Child, Memo, Local, LocalOnly, Busy,
+    Plain, Select, SelectRest, SelectFailure, SelectCondition, Child, Memo, Local, LocalOnly, Busy,
 ]
 ACTIVITIES = [echo, slow, later, broken, flaky]
 
 
-async def run(client, kind, *args, id=None):
-    return await client.start_workflow(workflow_type=kind, task_queue=QUEUE, workflow_id=id or kind, input=list(args))
+async def run(client, kind, *args, id=None, queue=QUEUE):
+    return await client.start_workflow(workflow_type=kind, task_queue=queue, workflow_id=id or kind, input=list(args))
 
 
 async def result(handle, timeout=60):
-    return await asyncio.wait_for(handle.result(poll_interval=0.05), timeout)
+    return await asyncio.wait_for(handle.result(poll_interval=0.05, timeout=timeout), timeout + 5)
 
 
 async def until(look, timeout=60):
@@ -309,28 +355,114 @@ async def busy(client):
     return await result(handle)
 
 
+async def waiting_in(client, handle, event):
+    """Until the history has this event."""
+    async def look():
+        history = await client.get_history(handle.workflow_id, handle.run_id)
+        return [each["event_type"] for each in history["events"]].count(event[0]) >= event[1]
+    await until(look)
+
+
+async def cancelled(client, handle):
+    """How a run that is cancelled ends."""
+    try:
+        return ["ended", await result(handle)]
+    except WorkflowCancelled:
+        history = await client.get_history(handle.workflow_id, handle.run_id)
+        return ["cancelled", [each["event_type"] for each in history["events"]]]
+
+
+@scenario
+async def cancel(client):
+    handle = await run(client, "py.cancel", queue=CLEANUP_QUEUE)
+    await waiting_in(client, handle, ("ActivityScheduled", 2))
+    first = await client.request_workflow_cancellation(handle.workflow_id, reason="closing", cleanup_timeout_seconds=60)
+    again = await client.request_workflow_cancellation(handle.workflow_id, reason="again")
+    same = first["cancellation_request"] == again["cancellation_request"]
+    return [first["duplicate"], again["duplicate"], same, *await cancelled(client, handle)]
+
+
+@scenario
+async def cancel_waiting(client):
+    handle = await run(client, "py.cancel-waiting", queue=CLEANUP_QUEUE)
+    await waiting_in(client, handle, ("ConditionWaitOpened", 1))
+    await handle.request_cancellation(reason="closing")
+    return await cancelled(client, handle)
+
+
+@scenario
+async def cancel_before_it_began(client):
+    """The request is there before the first task of the run is."""
+    handle = await client.start_workflow(
+        workflow_type="py.cancel-waiting", task_queue=CLEANUP_QUEUE, workflow_id="cancelled-early", input=[])
+    await client.request_workflow_cancellation(handle.workflow_id)
+    return await cancelled(client, handle)
+
+
+@scenario
+async def cancel_stuck(client):
+    handle = await run(client, "py.cancel-stuck", queue=CLEANUP_QUEUE)
+    await waiting_in(client, handle, ("TimerScheduled", 1))
+    await client.request_workflow_cancellation(handle.workflow_id, cleanup_timeout_seconds=1)
+    how, events = await cancelled(client, handle)
+    return [how, events[-2:]]
+
+
+@scenario
+async def cancel_unable(client):
+    """A worker that has not registered for it is not asked to clean up: the request is refused, and a plain cancel ends the run."""
+    handle = await run(client, "py.plain")
+    await waiting_in(client, handle, ("TimerScheduled", 1))
+    try:
+        await client.request_workflow_cancellation(handle.workflow_id)
+        refused = False
+    except Exception as error:
+        refused = "cooperative_cancellation_unavailable" in str(error)
+    await client.cancel_workflow(handle.workflow_id)
+    return [refused, *await cancelled(client, handle)]
+
+
+async def run_all(client, scenarios):
+    async def one(name, fn):
+        try:
+            told = {"name": name, "result": await fn(client)}
+        except Exception as error:
+            told = {"name": name, "error": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
+        print(json.dumps(told), flush=True)
+    await asyncio.gather(*(one(name, fn) for name, fn in scenarios.items() if not ONLY or name in ONLY))
+
+
+async def registered(client, worker):
+    data = await client._request("GET", "/workers")
+    return any(each["worker_id"] == worker.worker_id for each in data["workers"])
+
+
 async def main():
+    """Two workers. The second cleans up after runs that are cancelled.
+
+    Such a worker starts a process for each activity that it runs, and gives it a few seconds to begin. That is too short on a busy machine,
+    so its workflows have their activities done by the first.
+    """
     async with Client(URL) as client:
-        worker = Worker(
-            client, task_queue=QUEUE, workflows=WORKFLOWS, activities=ACTIVITIES,
-            capabilities=["cooperative_cancellation"] if "cancellation" in sys.argv else [],
-        )
-        running = asyncio.create_task(worker.run())
-
-        async def one(name, fn):
-            try:
-                told = {"name": name, "result": await fn(client)}
-            except Exception as error:
-                told = {"name": name, "error": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
-            print(json.dumps(told), flush=True)
-        wanted = [(name, fn) for name, fn in SCENARIOS.items() if not WANTED or name in WANTED]
-        work = asyncio.gather(*(one(name, fn) for name, fn in wanted))
-        await asyncio.wait([work, running], return_when=asyncio.FIRST_COMPLETED)
-        if running.done():
-            print(json.dumps({"name": "worker", "error": repr(running.exception())}), flush=True)
-        else:
-            await worker.stop()
-        running.cancel()
+        workers = [
+            Worker(client, task_queue=QUEUE, workflows=WORKFLOWS, activities=ACTIVITIES),
+            Worker(
+                client, task_queue=CLEANUP_QUEUE, workflows=CLEANUPS, activities=[],
+                capabilities=["cooperative_cancellation"],
+            ),
+        ]
+        running = [asyncio.create_task(worker.run()) for worker in workers]
+        for worker in workers:
+            await until(lambda: registered(client, worker))
+        work = asyncio.create_task(run_all(client, SCENARIOS))
+        await asyncio.wait([work, *running], return_when=asyncio.FIRST_COMPLETED)
+        for each in running:
+            if each.done():
+                print(json.dumps({"name": "worker", "error": repr(each.exception())}), flush=True)
+        work.cancel()
+        await asyncio.gather(*(worker.stop() for worker in workers))
+        await asyncio.gather(*running, work, return_exceptions=True)
 
 
-asyncio.run(main())
+if __name__ == "__main__":
+    asyncio.run(main())

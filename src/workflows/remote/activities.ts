@@ -133,8 +133,26 @@ export class RemoteActivities {
     }
   }
 
+  /** Whether the worker still has it, and until when. Its lease stays as it is. */
+  async status(holder: ActivityHolder): Promise<{ readonly leaseUntil: number; readonly activity: QueuedActivity }> {
+    const { activity, row } = await this.#owned(holder);
+    const end = await this.#world.endOf(activity);
+    if (end !== undefined) throw over(holder.taskId, end);
+    return { leaseUntil: row.leasedUntil!, activity };
+  }
+
   /** Throws unless that worker has that attempt, still. Its lease is longer by that. */
   async #held(holder: ActivityHolder): Promise<HeldActivity> {
+    const { store } = this.#world;
+    const { key, token, attempt, activity, row } = await this.#owned(holder);
+    const { generation, tick } = row;
+    const now = this.#world.now();
+    const leaseMs = this.#leaseOf(activity, tick.due, now);
+    if ((await store.renew([generation], token, leaseMs)).length > 0) throw notLeased(holder.taskId);
+    return { key, generation, token, tick, activity, attempt, leaseUntil: now + leaseMs };
+  }
+
+  async #owned(holder: ActivityHolder) {
     const { store, namespace } = this.#world;
     const { key, workflowId, token, worker, attempt } = readName(holder.taskId);
     const extras = { task_id: holder.taskId };
@@ -149,14 +167,11 @@ export class RemoteActivities {
     if (row === undefined || activity === undefined) {
       throw over(holder.taskId, await this.#world.endOf({ workflowId, runId: key.id }));
     }
-    const { generation, tick, leasedUntil } = row;
-    const now = this.#world.now();
-    if (leasedUntil === undefined || leasedUntil <= now) {
+    const { leasedUntil } = row;
+    if (leasedUntil === undefined || leasedUntil <= this.#world.now()) {
       throw new Refused(409, "lease_expired", "the lease of the task is over", extras);
     }
-    const leaseMs = this.#leaseOf(activity, tick.due, now);
-    if ((await store.renew([generation], token, leaseMs)).length > 0) throw notLeased(holder.taskId);
-    return { key, generation, token, tick, activity, attempt, leaseUntil: now + leaseMs };
+    return { key, token, attempt, activity, row };
   }
 }
 

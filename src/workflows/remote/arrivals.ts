@@ -22,16 +22,19 @@ export interface Taken {
   readonly end: EndFromOutside | undefined;
 }
 
+/** What a run's worker can do, as far as it told when it registered. */
+export interface Able {
+  /** The run has an update of that name. */
+  hasUpdate(name: string): boolean;
+  /** It can clean up after a run that is cancelled. Where it cannot, the run ends at once. */
+  readonly cleansUp: boolean;
+}
+
 /**
  * Changes the run as if all of it were written. Whoever waits for a condition hears one thing at a time, and tells what it makes of it
- * before it hears the next: only so its code does the same when it is replayed. `isKnown`: the run has an update of that name.
+ * before it hears the next: only so its code does the same when it is replayed.
  */
-export function takeArrivals(
-  run: RemoteRun,
-  arrivals: readonly StoredArrival[],
-  now: number,
-  isKnown: (update: string) => boolean,
-): Taken {
+export function takeArrivals(run: RemoteRun, arrivals: readonly StoredArrival[], now: number, able: Able): Taken {
   const events: HistoryEvent[] = [];
   const from = run.last + 1;
   let [taken, at, isNudged] = [0, Math.max(run.at, now), false];
@@ -39,10 +42,11 @@ export function takeArrivals(
   for (const { number, data } of arrivals) {
     taken = number;
     const sent = readMessage(data);
-    const { message, notBefore } = sent;
+    const { notBefore } = sent;
+    const message = inReach(sent.message, able);
     if (!isMeant(run.started, sent)) continue;
     if (message.kind === "LookAgain") isNudged = true;
-    const more = happened(run, message, isKnown);
+    const more = happened(run, message, able);
     if (more.length === 0) continue;
     at = Math.max(at, notBefore ?? 0);
     const step = { at, events: more };
@@ -56,7 +60,13 @@ export function takeArrivals(
   return { events, taken, at, end };
 }
 
-function happened(run: RemoteRun, message: Message, isKnown: (update: string) => boolean): HistoryEvent[] {
+/** A worker that cannot clean up is told nothing of it: it would never go on with the run. */
+function inReach(message: Message, { cleansUp }: Able): Message {
+  if (message.kind !== "CleanupRequested" || cleansUp) return message;
+  return { kind: "CancelRequested", reason: message.reason };
+}
+
+function happened(run: RemoteRun, message: Message, able: Able): HistoryEvent[] {
   switch (message.kind) {
     case "LookAgain":
       return [];
@@ -67,7 +77,7 @@ function happened(run: RemoteRun, message: Message, isKnown: (update: string) =>
       return [message, { kind: "WorkflowCancelled", n: run.next, error }];
     }
     case "UpdateRequested":
-      return requested(run, message, isKnown);
+      return requested(run, message, able);
     default:
       return run.wants(message) ? [withWait(run, message), ...resolved(run, message)] : [];
   }
@@ -89,11 +99,11 @@ function resolved(run: RemoteRun, news: News): News[] {
 function requested(
   run: RemoteRun,
   { id, name, input }: Extract<Message, { kind: "UpdateRequested" }>,
-  isKnown: (update: string) => boolean,
+  able: Able,
 ): News[] {
   const accepted = { kind: "UpdateAccepted", id, name, input } as const;
   if (!run.wants(accepted)) return [];
-  if (isKnown(name)) return [accepted];
+  if (able.hasUpdate(name)) return [accepted];
   const error = new LimpetError("UPDATE_UNKNOWN", `workflow ${run.workflowId} has no update called ${name}`);
   return [{ kind: "UpdateRejected", id, name, error: tellError(error) }];
 }

@@ -4,8 +4,9 @@
 // decided again. A condition that it waits for is recorded every time it tells of it, so that what it heard in between keeps its place;
 // the timer of the wait before goes on.
 import { CATALOGUE, LimpetError } from "../../kernel/errors.ts";
-import type { ToldError } from "../../kernel/told-error.ts";
+import { type ToldError, tellError } from "../../kernel/told-error.ts";
 import type { Decision, End, News, ParallelGroup, Wire } from "../events.ts";
+import { CANCELLED_NAME, stopOf } from "./cleanup.ts";
 import type { Command, InGroup, LocalOutcome } from "./command.ts";
 import { checkMemo } from "./memo.ts";
 import type { RemoteRun, StepDecision } from "./run.ts";
@@ -226,7 +227,7 @@ class Making {
     if (command.kind === "complete_workflow") {
       this.#end = { kind: "WorkflowCompleted", n, result: command.result };
     } else if (command.kind === "fail_workflow") {
-      this.#end = { kind: "WorkflowFailed", n, error: command.error };
+      this.#end = endOf(this.#run, n, command.error);
     } else {
       const { type = this.#run.started.type, input, queue } = command;
       this.#queue = queue;
@@ -236,6 +237,13 @@ class Making {
   }
 }
 
+/** The code of a run that is cancelled, and has cleaned up, ends with the exception that told it so. */
+function endOf(run: RemoteRun, n: number, error: ToldError): End {
+  if (run.delivered === undefined || error.error?.name !== CANCELLED_NAME) return { kind: "WorkflowFailed", n, error };
+  const reason = run.cleanup?.reason || error.message;
+  return { kind: "WorkflowCancelled", n, error: tellError(new LimpetError("WORKFLOW_CANCELLED", reason)) };
+}
+
 function localNews(of: number, outcome: LocalOutcome): News {
   if ("result" in outcome) return { kind: "ActivityCompleted", of, result: outcome.result };
   const { failed, error, attempts } = outcome;
@@ -243,13 +251,6 @@ function localNews(of: number, outcome: LocalOutcome): News {
   return failed === "cancelled"
     ? { kind: "ActivityCancelled", of, error }
     : { kind: "ActivityFailed", of, error, attempts };
-}
-
-/** What ends a step that nobody waits for any more. */
-function stopOf(n: number, step: StepDecision): Decision {
-  if (step.kind === "ActivityScheduled") return { kind: "ActivityCancelRequested", n: 0, of: n };
-  if (step.kind === "TimerScheduled") return { kind: "TimerCancelled", n: 0, of: n };
-  return { kind: "CancelSent", n, workflowId: step.workflowId };
 }
 
 function isSameKind(step: StepDecision, command: Command): boolean {

@@ -5,13 +5,14 @@ import { rebuildTold } from "../../kernel/told-error.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Arrival, RunStart, StartOutcome, StoredRun, Workflows } from "../../ports/workflows.ts";
-import { arrivalOf, CANCEL_KEY, checkRequestId, signalKey, updateKey } from "../arrivals.ts";
+import { arrivalOf, CANCEL_KEY, CLEANUP_KEY, checkRequestId, signalKey, updateKey } from "../arrivals.ts";
 import { closed, maybeDone, type WorkflowClient } from "../client.ts";
 import { checked, checkWorkflowId } from "../definition.ts";
 import type { Started, Wire } from "../events.ts";
 import { readPage } from "../events.ts";
-import type { Message } from "../messages.ts";
+import { type Message, readMessage } from "../messages.ts";
 import type { Dispatcher } from "../outgoing.ts";
+import type { CleanupRequest } from "./cleanup.ts";
 import { Refused, tooLarge } from "./refusal.ts";
 import type { Attempt } from "./waiting.ts";
 
@@ -27,6 +28,8 @@ export interface ControlWorld {
   arrive(arrival: Arrival): Promise<{ readonly ref: number; readonly runId: string }>;
   /** Of a run whose code is in our own processes, or of one elsewhere. */
   query(run: StoredRun, name: string, input: Wire): Promise<Wire>;
+  /** Throws when no worker is there that could clean up after the run. */
+  checkCleanup(run: StoredRun): Promise<void>;
   /** Throws when a validator elsewhere refuses it. */
   validate(run: StoredRun, name: string, input: Wire): Promise<void>;
 }
@@ -56,6 +59,7 @@ export type UpdateStage =
   | { readonly stage: "rejected"; readonly message: string; readonly code: unknown };
 
 const READ_BYTES = 4 * 1024 * 1024;
+const READ_ARRIVALS = 1_000;
 const FIRST_LOOK_MS = 5;
 const LONGEST_LOOK_MS = 250;
 
@@ -144,6 +148,55 @@ export class RemoteControl {
     const run = await this.find(name);
     await this.#send(run, CANCEL_KEY, { kind: "CancelRequested", reason });
     return run;
+  }
+
+  /** Its worker is to clean up within that time. However often it is asked, the first request counts: `isNew` says which one it was. */
+  async requestCleanup(
+    name: RunName,
+    reason: string,
+    withinMs: number,
+  ): Promise<{ readonly run: StoredRun; readonly request: CleanupRequest; readonly isNew: boolean }> {
+    const run = await this.find(name);
+    if (run.status !== "running") throw notActive(run);
+    const before = await this.#cleanupOf(run);
+    if (before !== undefined) return { run, request: before, isNew: false };
+    await this.#world.checkCleanup(run);
+    const at = this.#world.now();
+    const asked = {
+      kind: "CleanupRequested",
+      id: this.#world.random.id(),
+      reason,
+      at,
+      deadline: at + withinMs,
+    } as const;
+    const { namespace } = this.#world;
+    const { workflowId, runId } = run;
+    await this.#world.arrive(arrivalOf({ namespace, workflowId, runId, key: CLEANUP_KEY }, asked, { notBefore: at }));
+    // Somebody else may have asked in that moment, and been first.
+    const request = (await this.#cleanupOf(run)) ?? asked;
+    return { run, request, isNew: request.id === asked.id };
+  }
+
+  /** What waits in its inbox, or stands in its history. */
+  async #cleanupOf({ ref }: StoredRun): Promise<CleanupRequest | undefined> {
+    const { store } = this.#world;
+    for (let after = 0; ; ) {
+      const arrivals = await store.inbox(ref, after, READ_ARRIVALS);
+      const found = arrivals.find(({ key }) => key === CLEANUP_KEY);
+      if (found !== undefined) return readMessage(found.data).message as CleanupRequest;
+      if (arrivals.length < READ_ARRIVALS) break;
+      after = arrivals.at(-1)!.number;
+    }
+    for (let [last, isCut] = [0, true]; isCut; ) {
+      const read = await store.history(ref, last, READ_BYTES);
+      isCut = read.isCut;
+      for (const { from, count, data } of read.pages) {
+        last = from + count - 1;
+        const found = readPage(data).events.find((event) => event.kind === "CleanupRequested");
+        if (found !== undefined) return found;
+      }
+    }
+    return undefined;
   }
 
   async terminate(name: RunName, reason: string): Promise<StoredRun> {

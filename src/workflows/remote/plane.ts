@@ -23,6 +23,7 @@ import type { HistoryLimit } from "../history-budget.ts";
 import { MinuteCounts } from "../minute-counts.ts";
 import { Dispatcher } from "../outgoing.ts";
 import { type ActivityTask, RemoteActivities } from "./activities.ts";
+import { CLEANUP_CAPABILITY } from "./cleanup.ts";
 import { RemoteControl } from "./control.ts";
 import { type Question, type QuestionKind, RemoteQuestions } from "./questions.ts";
 import { Refused } from "./refusal.ts";
@@ -141,6 +142,7 @@ export class RemotePlane {
       arrive: (arrival) => world.arrive(arrival),
       query: (run, name, input) => world.query(run, name, input),
       validate: (run, name, input) => this.#validate(run, name, input),
+      checkCleanup: (run) => this.#checkCleanup(run),
     });
     this.#waiting = new Waiting(clock, LOOK_MS);
     this.#taskAnswers = new PollAnswers(clock, MOST_POLLS, Math.min(ANSWER_MS, taskLeaseMs));
@@ -274,6 +276,14 @@ export class RemotePlane {
       throw new Refused(404, "rejected_unknown_query", what);
     }
     return this.questions.ask("query", run, name, input, QUESTION_MS);
+  }
+
+  /** A workflow in TypeScript cleans up whenever it is cancelled, and needs no request of its own. */
+  async #checkCleanup(run: StoredRun): Promise<void> {
+    const workers = await this.workers.thatRun(run);
+    if (workers.some(({ capabilities }) => capabilities.includes(CLEANUP_CAPABILITY))) return;
+    const what = `no live worker of ${run.type} on ${run.queue} has registered ${CLEANUP_CAPABILITY}; cancel ends the run`;
+    throw new Refused(409, "cooperative_cancellation_unavailable", what, { workflow_id: run.workflowId });
   }
 
   /** An update that its worker wants to look at first is looked at; throws when it is refused. */

@@ -5,11 +5,12 @@
 // a timer, a child), a group of steps, or a condition. It is woken only when that place may have changed. In vain it would tell its
 // decisions again.
 import { fromWire, putOwn } from "../../kernel/values.ts";
-import { keyOf, signalKey, updateKey } from "../arrivals.ts";
+import { CLEANUP_KEY, keyOf, signalKey, updateKey } from "../arrivals.ts";
 import type { Decision, HistoryEvent, News, ParallelGroup, Started, Step, WaitOpened, Wire } from "../events.ts";
 import { isDecision } from "../events.ts";
 import type { ScheduledActivity } from "../held-run.ts";
 import type { DecidingRun } from "../outgoing.ts";
+import { type CleanupRequest, interrupted } from "./cleanup.ts";
 import { selectionOf, stepsOf } from "./selection.ts";
 
 export type StepDecision = Extract<
@@ -57,6 +58,9 @@ export class RemoteRun implements DecidingRun {
   /** There is something that its worker has not seen. */
   isDue = false;
   isOver = false;
+  /** Its worker is to cancel it and to clean up. */
+  cleanup: CleanupRequest | undefined;
+  delivered: Extract<Decision, { kind: "CancellationDelivered" }> | undefined;
   /** Selections that have their winner. */
   readonly selected = new Set<string>();
   /** The memo after each change of it, by the number of the change. */
@@ -201,6 +205,9 @@ export class RemoteRun implements DecidingRun {
         merge(this.#memo, decision.entries);
         this.memos.set(decision.n, { ...this.#memo });
         break;
+      case "CancellationDelivered":
+        this.#deliver(decision);
+        break;
       case "SelectionMemberCancelled":
         this.#cancelMember(decision.base);
         // The code goes on with it when it sees that the member is cancelled.
@@ -221,6 +228,15 @@ export class RemoteRun implements DecidingRun {
     this.steps.set(decision.n, decision);
     this.open.add(decision.n);
     decided.push(decision.n);
+  }
+
+  #deliver(decision: NonNullable<RemoteRun["delivered"]>): void {
+    this.delivered = decision;
+    const { from, to } = interrupted(decision);
+    for (const n of [...this.open]) if (n >= from && n < to && this.open.delete(n)) this.#broken.add(n);
+    // What the code does next is counted from behind the call.
+    this.next = Math.max(this.next, decision.sequence + decision.span);
+    this.isDue = true;
   }
 
   #cancelMember(base: number): void {
@@ -259,6 +275,11 @@ export class RemoteRun implements DecidingRun {
       case "ActivityCancelled":
       case "ChildRunFailed":
         this.#stepOver(event.of, true);
+        break;
+      case "CleanupRequested":
+        this.#seen.add(CLEANUP_KEY);
+        this.cleanup = event;
+        this.isDue = true;
         break;
       case "SelectionResolved": {
         const selection = selectionOf(this.steps.get(event.winner)?.group);

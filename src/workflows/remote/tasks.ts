@@ -26,6 +26,7 @@ import { checkAttempts, Suspects } from "../lost-attempts.ts";
 import { readMessage, writeError } from "../messages.ts";
 import type { Dispatcher } from "../outgoing.ts";
 import { takeArrivals } from "./arrivals.ts";
+import { CLEANUP_CAPABILITY, type Delivery, isDelivered, stopsOf } from "./cleanup.ts";
 import type { Command } from "./command.ts";
 import { decide } from "./commands.ts";
 import { checkLease, notFound, notLeased } from "./leases.ts";
@@ -166,7 +167,10 @@ export class RemoteTasks {
     const inbox = arrived > taken ? await store.inbox(ref, taken, TAKE) : [];
     const { last } = run;
     const updates = worker.contracts[run.started.type]?.updates;
-    const took = takeArrivals(run, inbox, this.#world.now(), (name) => updates?.includes(name) ?? true);
+    const took = takeArrivals(run, inbox, this.#world.now(), {
+      hasUpdate: (name) => updates?.includes(name) ?? true,
+      cleansUp: worker.capabilities.includes(CLEANUP_CAPABILITY),
+    });
     const needsWorker = run.needsWorker;
     if (needsWorker && took.events.length === 0 && took.taken === 0) return true;
     const fate = needsWorker ? ({ kind: "keep", leaseMs } as const) : ({ kind: "rest" } as const);
@@ -239,7 +243,7 @@ export class RemoteTasks {
     const { ref, token, stored, task, run } = await this.#held(holder);
     const { last } = run;
     const at = Math.max(run.at, this.#world.now());
-    const { events, timers, end, queue } = this.#decide(run, commands, at);
+    const { events, timers, end, queue } = this.#asked(() => decide(run, commands, at));
     if (end === undefined) this.#checkLength(run, events);
     const outgoing = this.#world
       .dispatcherOf(stored.queue, holder.worker)
@@ -269,9 +273,9 @@ export class RemoteTasks {
     return { stored, created, status: end === undefined ? "running" : closeBy(end).status, last: last + events.length };
   }
 
-  #decide(run: RemoteRun, commands: readonly Command[], at: number) {
+  #asked<T>(question: () => T): T {
     try {
-      return decide(run, commands, at);
+      return question();
     } catch (error) {
       if (!isLimpetError(error, "WORKFLOW_INVALID")) throw error;
       throw new Refused(409, "invalid_commands", error.message);
@@ -314,6 +318,21 @@ export class RemoteTasks {
     if (isDone !== true) throw notLeased(holder.taskId);
   }
 
+  /** The code gets its cancellation at a call where it waits. The task stays with its worker, which goes on with it. */
+  async deliver(holder: TaskHolder, delivery: Delivery): Promise<void> {
+    const { ref, token, stored, task, run } = await this.#held(holder);
+    if (this.#asked(() => isDelivered(run, delivery))) return;
+    const { last } = run;
+    const at = Math.max(run.at, this.#world.now());
+    const outgoing = this.#world.dispatcherOf(stored.queue).of(run, stopsOf(run, delivery), at);
+    const event = { kind: "CancellationDelivered", n: 0, ...delivery } as const;
+    run.append({ at, events: [event] }, JSON.stringify(event).length);
+    const fate = { kind: "keep", leaseMs: this.#world.leaseMs } as const;
+    const append = this.#append({ ref, token, last }, [event], at, { taken: task.taken, fate });
+    const affinity = affinityLeft(stored, this.#world.now());
+    if (!(await this.#write(run, { ...append, ...outgoing, affinity }))) throw notLeased(holder.taskId);
+  }
+
   /** Its worker has nothing to decide until something that is open ends. False: nothing is, and the task is as it was. */
   async rest(holder: TaskHolder): Promise<boolean> {
     const { run, stored } = await this.#held(holder);
@@ -329,11 +348,13 @@ export class RemoteTasks {
   }
 
   /** Until when it has the task now. */
-  async heartbeat(holder: TaskHolder): Promise<{ readonly leaseUntil: number; readonly stored: StoredRun }> {
-    const { ref, token, stored } = await this.#held(holder);
+  async heartbeat(
+    holder: TaskHolder,
+  ): Promise<{ readonly leaseUntil: number; readonly stored: StoredRun; readonly run: RemoteRun }> {
+    const { ref, token, stored, run } = await this.#held(holder);
     const { store, leaseMs } = this.#world;
     if ((await store.renew([{ ref, token }], leaseMs)).length > 0) throw notLeased(holder.taskId);
-    return { leaseUntil: this.#world.now() + leaseMs, stored };
+    return { leaseUntil: this.#world.now() + leaseMs, stored, run };
   }
 
   async runOf(holder: TaskHolder): Promise<RemoteRun> {

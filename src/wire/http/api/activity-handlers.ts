@@ -65,6 +65,16 @@ function failureOf({ fields }: ApiCall): ActivityFailure {
   });
 }
 
+/** Looks, and changes nothing. */
+export async function activityStatus(call: ApiCall): Promise<ApiAnswer> {
+  const holder = holderOf(call);
+  const { leaseUntil } = await call.plane.activities.status(holder);
+  return ok({
+    ...{ task_id: holder.taskId, activity_attempt_id: holder.attemptId, lease_owner: holder.worker, ...GOES_ON },
+    ...{ reason: null, heartbeat_recorded: false, lease_expires_at: isoTime(leaseUntil) },
+  });
+}
+
 /** Nobody waits for it any more: that is no error, but what it asks for. */
 export async function activityHeartbeat(call: ApiCall): Promise<ApiAnswer> {
   const holder = holderOf(call);

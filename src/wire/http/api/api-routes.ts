@@ -2,7 +2,13 @@
 import { LimpetError } from "../../../kernel/errors.ts";
 import { canBeKept } from "../../../kernel/names.ts";
 import { decode } from "../routes.ts";
-import { activityHeartbeat, completeActivity, failActivity, pollActivities } from "./activity-handlers.ts";
+import {
+  activityHeartbeat,
+  activityStatus,
+  completeActivity,
+  failActivity,
+  pollActivities,
+} from "./activity-handlers.ts";
 import { type ApiHandler, ok } from "./api-call.ts";
 import { clusterInfo } from "./cluster-info.ts";
 import {
@@ -32,13 +38,21 @@ import {
   listRuns,
   listWorkflows,
   queryWorkflow,
+  requestCancellation,
   runHistory,
   signalWorkflow,
   startWorkflow,
   terminateWorkflow,
   updateWorkflow,
 } from "./workflow-handlers.ts";
-import { completeTask, failTask, pollTasks, taskHeartbeat, taskHistory } from "./workflow-task-handlers.ts";
+import {
+  completeTask,
+  deliverCancellation,
+  failTask,
+  pollTasks,
+  taskHeartbeat,
+  taskHistory,
+} from "./workflow-task-handlers.ts";
 
 /**
  * Which version a request has to speak: that of workers, that of the control plane, or none. A bundle is asked for as the rest of the
@@ -70,10 +84,12 @@ const ROWS: readonly Row[] = [
   ["POST", "worker/workflow-tasks/*/history", "worker", "workflow_task_history", taskHistory],
   ["POST", "worker/workflow-tasks/*/heartbeat", "worker", "workflow_task_heartbeat", taskHeartbeat],
   ["POST", "worker/workflow-tasks/*/complete", "worker", "complete_workflow_task", completeTask],
+  ["POST", "worker/workflow-tasks/*/deliver-cancellation", "worker", "deliver_cancellation", deliverCancellation],
   ["POST", "worker/workflow-tasks/*/fail", "worker", "fail_workflow_task", failTask],
   ["POST", "worker/activity-tasks/poll", "worker", "poll_activity_tasks", pollActivities],
   ["POST", "worker/activity-tasks/*/complete", "worker", "complete_activity_task", completeActivity],
   ["POST", "worker/activity-tasks/*/fail", "worker", "fail_activity_task", failActivity],
+  ["POST", "worker/activity-tasks/*/status", "worker", "activity_task_status", activityStatus],
   ["POST", "worker/activity-tasks/*/heartbeat", "worker", "activity_task_heartbeat", activityHeartbeat],
   ["POST", "worker/query-tasks/poll", "worker", "poll_query_tasks", pollQueries],
   ["POST", "worker/query-tasks/*/history", "worker", "query_task_history", queryHistory],
@@ -94,6 +110,7 @@ const ROWS: readonly Row[] = [
   ...both("query/*", "query", queryWorkflow),
   ...both("update/*", "update", updateWorkflow),
   ...both("cancel", "cancel", cancelWorkflow),
+  ...both("request-cancellation", "request_cancellation", requestCancellation),
   ...both("terminate", "terminate", terminateWorkflow),
   ["GET", "workers", "control", "list_workers", listWorkers],
   ["GET", "workers/*", "control", "describe_worker", describeWorker],

@@ -30,6 +30,7 @@ const CAPABILITIES = {
   history_page_size_max: MOST_HISTORY_PAGE,
   supported_workflow_task_commands: COMMANDS,
   refused_workflow_task_commands: REFUSED_COMMANDS,
+  cooperative_cancellation: true,
   durable_selection: { supported: true, conditions: false },
   local_activities: { supported: true, groups: false },
   workflow_memo_updates: {

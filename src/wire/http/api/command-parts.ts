@@ -20,13 +20,25 @@ export const REFUSED_FIELDS = [
 const MOST_DEEP = 32;
 const MOST_STEP = 10_000_000;
 
-const refused = (what: string): Refused => new Refused(409, "unsupported_command", `${what} is not supported`);
+export const refused = (what: string): Refused => new Refused(409, "unsupported_command", `${what} is not supported`);
 
 export function refuseUnsupported(fields: Fields): void {
   for (const name of REFUSED_FIELDS) if (fields[name] != null) throw refused(name);
   if (fields.type !== "open_condition_wait" || fields.parallel_group_id == null) return;
   // Nobody evaluates it: a worker that replays a selection does not call the predicates of its members.
   throw refused("a condition in a group");
+}
+
+/** What becomes of a step when its run is cancelled while it waits for it; undefined: what is usual. */
+export function policyOf<Policy extends string>(
+  { cancellation_policy: policy }: Fields,
+  usual: string,
+  others: readonly Policy[],
+): Policy | undefined {
+  if (policy == null || policy === usual) return undefined;
+  const known = others.find((other) => other === policy);
+  if (known === undefined) throw refused(`cancellation_policy ${JSON.stringify(policy).slice(0, 80)}`);
+  return known;
 }
 
 export function groupOf(fields: Fields): { group?: ParallelGroup } {

@@ -9,7 +9,7 @@ import type { ActivityOptionsTold, ParentClosePolicy } from "../../../workflows/
 import type { Command } from "../../../workflows/remote/command.ts";
 import { toldFrom } from "../../../workflows/remote/commands.ts";
 import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
-import { groupOf, localOutcome, refuseUnsupported, selectionMember } from "./command-parts.ts";
+import { groupOf, localOutcome, policyOf, refused, refuseUnsupported, selectionMember } from "./command-parts.ts";
 import {
   type Fields,
   isFields,
@@ -106,6 +106,7 @@ function parseCommand(kind: Command["kind"], fields: Fields): Command {
       const input = readArguments(fields.arguments, "arguments");
       const queue = fields.queue == null ? undefined : nameOf(fields, "queue");
       const type = nameOf(fields, "workflow_type");
+      policyOf(fields, "abandon", []);
       const timeout = milliseconds(fields, "execution_timeout_seconds");
       const runTimeout = milliseconds(fields, "run_timeout_seconds");
       const limits = { ...(timeout !== undefined && { timeout }), ...(runTimeout !== undefined && { runTimeout }) };
@@ -191,6 +192,7 @@ function activityOptions(fields: Fields): ActivityOptionsTold {
     scheduleToStart: ms("schedule_to_start_timeout"),
     scheduleToClose: ms("schedule_to_close_timeout"),
     heartbeat: ms("heartbeat_timeout"),
+    onCancel: policyOf(fields, "try_cancel", ["abandon"]),
   };
   return Object.fromEntries(Object.entries(told).filter(([, value]) => value !== undefined)) as ActivityOptionsTold;
 }
@@ -205,6 +207,7 @@ function delaysOf(retry: Fields): number[] | undefined {
 }
 
 function parentClose(fields: Fields): ParentClosePolicy {
+  if (fields.parent_close_policy === "request_cancellation") throw refused("parent_close_policy request_cancellation");
   const policy = oneOf(fields, "parent_close_policy", ["abandon", "request_cancel", "terminate"]);
   return policy === "request_cancel" ? "cancel" : (policy ?? "abandon");
 }

@@ -6,6 +6,7 @@ import type { HistoryEvent, ParallelGroup, WaitOpened } from "../../../workflows
 import { readableMemo } from "../../../workflows/remote/memo.ts";
 import type { RemoteRun } from "../../../workflows/remote/run.ts";
 import { identityOf, SELECT_MODE, type Selection, selectionOf } from "../../../workflows/remote/selection.ts";
+import { deliveryEvent, requestEvent } from "./cleanup.ts";
 import { blobOf, CODEC, envelopeOf, inputToArguments } from "./payloads.ts";
 import { plainJson } from "./told-values.ts";
 
@@ -15,7 +16,7 @@ export interface ToldEvent {
   readonly event_type: string;
   readonly payload: Readonly<Record<string, unknown>>;
   readonly workflow_task_id: null;
-  readonly workflow_command_id: null;
+  readonly workflow_command_id: string | null;
   readonly recorded_at: string;
   readonly timestamp: string;
 }
@@ -49,9 +50,13 @@ function tellEvent(run: RemoteRun, event: HistoryEvent, sequence: number, at: nu
   const when = new Date(at).toISOString();
   return {
     ...{ id: `${run.runId}:${sequence}`, sequence, event_type, payload },
-    ...{ workflow_task_id: null, workflow_command_id: null, recorded_at: when, timestamp: when },
+    ...{ workflow_task_id: null, workflow_command_id: commandOf(event), recorded_at: when, timestamp: when },
   };
 }
+
+/** The request that an event is about. */
+const commandOf = (event: HistoryEvent): string | null =>
+  event.kind === "CleanupRequested" || event.kind === "CancellationDelivered" ? event.id : null;
 
 function tell(run: RemoteRun, event: HistoryEvent, at: number): [type: string, payload: Payload] {
   switch (event.kind) {
@@ -163,6 +168,10 @@ function tell(run: RemoteRun, event: HistoryEvent, at: number): [type: string, p
       return [event.kind, { ...step(event.n), attributes: plainJson(event.attributes) }];
     case "MemoUpserted":
       return [event.kind, { ...step(event.n), ...memoChange(run, event) }];
+    case "CleanupRequested":
+      return ["CooperativeCancellationRequested", requestEvent(run, event)];
+    case "CancellationDelivered":
+      return ["CooperativeCancellationDelivered", deliveryEvent(run, event)];
     case "SelectionResolved":
       return [event.kind, winner(run, event)];
     case "SelectionMemberCancelled":

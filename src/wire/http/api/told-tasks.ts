@@ -5,6 +5,7 @@ import type { ActivityTask } from "../../../workflows/remote/activities.ts";
 import type { RemoteRun } from "../../../workflows/remote/run.ts";
 import type { WorkflowTask } from "../../../workflows/remote/tasks.ts";
 import { isoTime } from "./api-call.ts";
+import { tellCleanup } from "./cleanup.ts";
 import { tellPage } from "./history-pages.ts";
 import { argumentsOf, CODEC } from "./payloads.ts";
 import { resumeContext } from "./resume-context.ts";
@@ -41,6 +42,7 @@ export function tellTask(task: WorkflowTask, pageSize: number, takesTail: boolea
     },
     ...resumeContext(task),
     cancel_requested: false,
+    ...tellCleanup(run),
   };
 }
 

@@ -4,9 +4,11 @@ import { toWire } from "../../../kernel/values.ts";
 import type { RunQuery, RunStatus, StoredRun } from "../../../ports/workflows.ts";
 import { attributesProblem, isPlainOrList } from "../../../workflows/attributes.ts";
 import { readBinding } from "../../../workflows/bindings.ts";
+import { CLEANUP_SECONDS } from "../../../workflows/remote/cleanup.ts";
 import type { RunName, UpdateStage } from "../../../workflows/remote/control.ts";
 import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
 import { type ApiAnswer, type ApiCall, created, isoTime, ok } from "./api-call.ts";
+import { tellRequest } from "./cleanup.ts";
 import { LONG_POLL_SECONDS } from "./cluster-info.ts";
 import { type Fields, object, oneOf, optionalText, optionalWhole, text, words } from "./fields.ts";
 import { tellHistory } from "./history-events.ts";
@@ -309,6 +311,16 @@ export async function cancelWorkflow(call: ApiCall): Promise<ApiAnswer> {
   const reason = words(call.fields, "reason", 1_000) ?? "";
   const run = await call.plane.control.cancel(runName(call, call.names.length > 1), reason);
   return ok({ ...commandHead(run), outcome: "cancel_requested", command_status: "accepted", reason });
+}
+
+export async function requestCancellation(call: ApiCall): Promise<ApiAnswer> {
+  const reason = words(call.fields, "reason", 1_000) ?? "";
+  const { least, usual, most } = CLEANUP_SECONDS;
+  const seconds = optionalWhole(call.fields, "cleanup_timeout_seconds", least, most) ?? usual;
+  const name = runName(call, call.names.length > 1);
+  const { run, request, isNew } = await call.plane.control.requestCleanup(name, reason, seconds * 1_000);
+  const told = { accepted: true, duplicate: !isNew, outcome: "cancellation_requested", command_status: "accepted" };
+  return ok({ ...commandHead(run), ...told, cancellation_request: tellRequest(request) });
 }
 
 export async function terminateWorkflow(call: ApiCall): Promise<ApiAnswer> {

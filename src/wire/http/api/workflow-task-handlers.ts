@@ -5,6 +5,7 @@ import type { RemoteRun } from "../../../workflows/remote/run.ts";
 import type { TaskHolder } from "../../../workflows/remote/tasks.ts";
 import { keepsRuns, type RemoteWorker } from "../../../workflows/remote/worker.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
+import { parseDelivery, tellCleanup } from "./cleanup.ts";
 import { parseCommands } from "./commands.ts";
 import { type Fields, flag, list, object, optionalText, optionalWhole, text, texts, whole, words } from "./fields.ts";
 import { pageOf, readToken, tellPage } from "./history-pages.ts";
@@ -51,7 +52,7 @@ export async function taskHistory(call: ApiCall): Promise<ApiAnswer> {
 
 export async function taskHeartbeat(call: ApiCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
-  const { leaseUntil, stored } = await call.plane.tasks.heartbeat(holder);
+  const { leaseUntil, stored, run } = await call.plane.tasks.heartbeat(holder);
   return ok({
     task_id: holder.taskId,
     workflow_task_attempt: holder.attempt,
@@ -61,6 +62,20 @@ export async function taskHeartbeat(call: ApiCall): Promise<ApiAnswer> {
     run_status: statusWord(stored),
     task_status: "leased",
     reason: null,
+    ...tellCleanup(run),
+  });
+}
+
+/** The code of the run gets its cancellation at a call where it waits. The same delivery may be sent again. */
+export async function deliverCancellation(call: ApiCall): Promise<ApiAnswer> {
+  const holder = holderOf(call);
+  const delivery = parseDelivery(call.fields);
+  await call.plane.tasks.deliver(holder, delivery);
+  const { id, sequence, span, call: kind, operation } = delivery;
+  return ok({
+    ...{ task_id: holder.taskId, workflow_task_attempt: holder.attempt, delivered: true, reason: null },
+    ...{ request_id: id, sequence, call_kind: kind, sequence_span: span },
+    ...{ operation_sequence: operation?.sequence ?? null, operation_sequence_span: operation?.span ?? 1 },
   });
 }
 
