@@ -1,11 +1,12 @@
 // Reminders that any number of processes share. Start it in two terminals, and set reminders at either of them:
 //
-//   PORT=3000 node examples/reminders/app.ts
-//   PORT=3001 node examples/reminders/app.ts
+//   PORT=3000 npm run reminders
+//   PORT=3001 npm run reminders
 //   curl -d '{"id":"alice","name":"tea","due":"10s","data":"it is ready"}' http://127.0.0.1:3000/reminder
 //   curl -X DELETE -d '{"id":"alice","name":"tea"}' http://127.0.0.1:3001/reminder
 //
-// In a checkout, `npm run build` comes first. Both use one SQLite file, and need nothing else. Kill one: the other goes on.
+// Both use one SQLite file, and need nothing else. Kill one: the other goes on. The scripts run on the Node that `npm install` brings,
+// whatever Node the machine has.
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";

@@ -1,6 +1,6 @@
 // Shows who fires what: sets reminders at each of the processes of app.ts, and then asks all of them what they have fired.
 //
-//   node examples/reminders/demo.ts http://127.0.0.1:3000 http://127.0.0.1:3001
+//   npm run reminders:demo -- http://127.0.0.1:3000 http://127.0.0.1:3001
 import { setTimeout as pause } from "node:timers/promises";
 import type { Fired } from "./app.ts";
 

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, it, type TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
@@ -28,14 +28,17 @@ async function startApp(
   env: object = {},
 ): Promise<{ child: ChildProcess; url: string }> {
   const child = start(t, folder, "app.ts", [], { PORT: "0", ...env });
-  const url = await new Promise<string>((resolve, reject) => {
+  return { child, url: await urlOf(child) };
+}
+
+function urlOf(child: ChildProcess): Promise<string> {
+  return new Promise<string>((resolve, reject) => {
     child.stdout!.on("data", (chunk) => {
       const found = /http:\S+/.exec(String(chunk))?.[0];
       if (found !== undefined) resolve(found);
     });
     child.once("exit", (code) => reject(new Error(`the process ended (${code}) before it was ready`)));
   });
-  return { child, url };
 }
 
 function tempFolder(t: TestContext): string {
@@ -100,5 +103,36 @@ describe("reminders of two processes", { timeout: 120_000 }, () => {
     assert.match(wrong[1], /^due: "soon" is not understood; write for example "15m"/);
     assert.deepEqual((await send(url, "PUT", {}))[0], 400);
     assert.deepEqual(await send(url, "DELETE", { id: "a", name: "nothing" }), [200, ""]);
+  });
+});
+
+describe("the commands of docs/reminders.md", { timeout: 120_000 }, () => {
+  it("start the program on whatever Node the machine has", async (t) => {
+    const root = join(import.meta.dirname, "../..");
+    const shown = readFileSync(join(root, "docs/reminders.md"), "utf8");
+    const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { scripts: object };
+    for (const script of ["reminders", "reminders:demo"]) {
+      assert.match(shown, new RegExp(`npm run ${script} `));
+      assert.ok(script in scripts, script);
+    }
+    // Without the Node that runs this test in front, as in a terminal.
+    const own = dirname(process.execPath);
+    const path = process.env
+      .PATH!.split(delimiter)
+      .filter((folder) => !folder.includes("node_modules") && folder !== own);
+    const npm = path.map((folder) => join(folder, "npm")).find((file) => existsSync(file));
+    if (npm === undefined) return t.skip("npm is not installed beside another Node");
+    const folder = tempFolder(t);
+    const env = { ...process.env, PATH: path.join(delimiter), PORT: "0", LIMPET_STORE: join(folder, "reminders.db") };
+    const child = spawn(npm, ["run", "reminders"], {
+      cwd: root,
+      env,
+      stdio: ["ignore", "pipe", "inherit"],
+      detached: true,
+    });
+    t.after(() => process.kill(-child.pid!, "SIGKILL"));
+    const url = await urlOf(child);
+    assert.equal((await send(url, "POST", { id: "a", name: "tea", due: 0 }))[0], 200);
+    while ((await firedAt(url)).length === 0) await pause(20);
   });
 });

@@ -1,5 +1,5 @@
-// What a request says about a reminder. A field that nobody knows is refused: it may be a wish that nobody would fulfil. Whether the
-// texts make sense as a schedule is decided behind the door. Pure.
+// What a request says about a reminder. Fields that are not known are ignored, as Dapr does: its SDKs send more than is read, such as
+// `reminderName`. Inside of `failure_policy` they are refused. Whether the texts make sense as a schedule is decided behind the door. Pure.
 import { LimpetError } from "../../kernel/errors.ts";
 import type { ReminderWish } from "../../ports/reminder-door.ts";
 import type { FailureOptions } from "../../ports/reminder-options.ts";
@@ -11,7 +11,6 @@ import { parseBody } from "./body.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const FIELDS = ["dueTime", "period", "ttl", "data", "overwrite", "failure_policy"];
 /** When nothing is said about it. */
 const INTERVAL = "1s";
 
@@ -21,7 +20,6 @@ const senseless = (problem: string): LimpetError => new LimpetError("REMINDER_IN
 export function parseReminder(bytes: Buffer, exact: boolean): ReminderWish {
   const body = parseBody(bytes, exact);
   if (!isFields(body)) throw invalid('the body must be an object, for example {"dueTime": "10s", "data": "tea"}');
-  checkFields(body, FIELDS, "the body");
   const { dueTime = null, period = null, ttl = null, data, overwrite, failure_policy } = body;
   if (overwrite !== undefined && overwrite !== null && typeof overwrite !== "boolean") {
     throw invalid("overwrite must be true or false");

@@ -3,6 +3,7 @@ import { type TestContext, test } from "node:test";
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { DeadReminderSummary, ReminderSummary } from "../../ports/reminder-door.ts";
+import { scheduleFromWire, type WireSchedule } from "../../reminders/wire-formats.ts";
 import { EXACT_TYPE } from "../exact.ts";
 import { errorCode, FakeHost, openDoor } from "./door-kit.test.ts";
 
@@ -164,8 +165,25 @@ test("a policy for failures is one of two", async (t) => {
   assert.deepEqual(reminders.asked, []);
 });
 
+test("the body of Python's register_reminder is understood, and fields that are not known are ignored", async (t) => {
+  const { reminders, code } = await open(t);
+  // As version 1.14 of the dapr package writes it.
+  const python = '{"reminderName":"pay","dueTime":"0h0m5s0ms0\u03bcs","period":"0h1m0s0ms0\u03bcs","data":"dGVh"}';
+  assert.deepEqual(await code("PUT", PATH, python), [204, undefined]);
+  const [, , wish] = reminders.asked.pop()!;
+  const { dueTime, period, ttl, data, isNew } = wish as Record<string, unknown>;
+  assert.deepEqual([data, isNew, ttl], ["dGVh", false, null]);
+  const { first, every } = scheduleFromWire({ dueTime, period } as WireSchedule, 0);
+  assert.deepEqual([first, every?.ms], [5_000, 60_000]);
+  assert.deepEqual(await code("POST", PATH, '{"dueTime":"1s","__proto__":{"period":"1s"},"callback":"x"}'), [
+    204,
+    undefined,
+  ]);
+  assert.equal((reminders.asked.pop()![2] as { period: unknown }).period, null);
+});
+
 test("any other body is refused, and nothing is set", async (t) => {
-  const { reminders, code, send } = await open(t);
+  const { reminders, code } = await open(t);
   for (const body of [
     "",
     "{",
@@ -173,20 +191,12 @@ test("any other body is refused, and nothing is set", async (t) => {
     '"10s"',
     "[]",
     '[{"dueTime":"1s"}]',
-    '{"dueTime":"1s","callback":"x"}',
-    '{"DueTime":"1s"}',
     '{"dueTime":"1s","overwrite":"false"}',
     '{"dueTime":"1s","overwrite":0}',
-    '{"dueTime":"1s","__proto__":{"period":"1s"}}',
     `{"dueTime":"1s","data":${"[".repeat(500)}${"]".repeat(500)}}`,
   ]) {
     assert.deepEqual(await code("POST", PATH, body), [400, "BODY_INVALID"], body.slice(0, 60));
   }
-  const { json } = await send("POST", PATH, '{"dueTime":"1s","callback":"x"}');
-  assert.equal(
-    (json as { message: string }).message,
-    'the body has a field "callback" that is not known; there may be dueTime, period, ttl, data, overwrite, failure_policy',
-  );
   const large = JSON.stringify({ dueTime: "1s", data: "x".repeat(4 * 1024 * 1024) });
   assert.deepEqual(await code("POST", PATH, large), [413, "BODY_TOO_LARGE"]);
   assert.deepEqual(reminders.asked, []);

@@ -25,9 +25,9 @@ test("no body is no arguments, an array is the arguments, anything else is one a
   const host = new FakeHost();
   const { url } = await openDoor(t, host);
   const path = `${url}/v1.0/actors/Cart/alice/method/none`;
-  assert.equal((await fetch(path)).status, 204);
+  assert.equal((await fetch(path)).status, 200);
   for (const body of ["", "[]", '["a",1]', '{"a":1}', '"a"', "null", "[[1]]"]) {
-    assert.equal((await fetch(path, { method: "POST", body })).status, 204);
+    assert.equal((await fetch(path, { method: "POST", body })).status, 200);
   }
   assert.deepEqual(
     host.calls.map((call) => call.args),
@@ -35,10 +35,15 @@ test("no body is no arguments, an array is the arguments, anything else is one a
   );
 });
 
-test("a result of undefined is 204, and falsy results are 200", async (t) => {
+test("a method without a result answers null, which every client can parse, and in the exact encoding nothing", async (t) => {
   const { url } = await openDoor(t);
   const call = (body: string) => fetch(`${url}/v1.0/actors/Cart/alice/method/first`, { method: "POST", body });
-  assert.equal((await call("[]")).status, 204);
+  const nothing = await call("[]");
+  assert.deepEqual([nothing.status, await nothing.text()], [200, "null"]);
+  assert.match(nothing.headers.get("content-type")!, /^application\/json/);
+  const headers = { accept: EXACT_TYPE };
+  const exact = await fetch(`${url}/v1.0/actors/Cart/alice/method/first`, { method: "POST", body: "[]", headers });
+  assert.deepEqual([exact.status, await exact.text()], [204, ""]);
   for (const value of [null, 0, "", false]) {
     const response = await call(JSON.stringify([value]));
     assert.equal(response.status, 200);

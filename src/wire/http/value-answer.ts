@@ -6,12 +6,19 @@ import { plainJson } from "./plain-json.ts";
 
 export interface Encoding {
   readonly type: string;
-  /** `undefined` when there is nothing to say. */
+  /** `undefined`: the answer has no body. */
   encode(value: unknown): string | undefined;
 }
 
-const PLAIN: Encoding = { type: "application/json; charset=utf-8", encode: plainJson };
-const EXACT: Encoding = { type: EXACT_TYPE, encode: encodeResult };
+/** SDKs of Dapr parse every answer as JSON, so that nothing is `null` and not an empty body. */
+const PLAIN: Encoding = {
+  type: "application/json; charset=utf-8",
+  encode: (value) => (value === undefined ? undefined : plainJson(value)) ?? "null",
+};
+const EXACT: Encoding = {
+  type: EXACT_TYPE,
+  encode: (value) => (value === undefined ? undefined : encodeResult(value)),
+};
 
 /** `exactBody`: the request came in the exact encoding; whoever then does not care what comes back gets it too. */
 export function encodingFor(accept: string | undefined, exactBody: boolean): Encoding {
@@ -21,6 +28,6 @@ export function encodingFor(accept: string | undefined, exactBody: boolean): Enc
 }
 
 export function valueAnswer(value: unknown, { type, encode }: Encoding): Answer {
-  const text = value === undefined ? undefined : encode(value);
+  const text = encode(value);
   return text === undefined ? emptyAnswer(204) : textAnswer(200, type, text);
 }
