@@ -5,6 +5,7 @@ export { Actor } from "./actors/actor.ts";
 export type { ActorOptions } from "./actors/actor-options.ts";
 export type { ActorReminders } from "./actors/actor-reminders.ts";
 export type { ActorWorkflows } from "./actors/actor-workflows.ts";
+export { daemons, singleton } from "./actors/daemons.ts";
 export type { Envelope, MessageId, Region } from "./actors/message-id.ts";
 export type { ActorClass, CallSettings, Remote } from "./actors/remote.ts";
 export type { ShardedOptions, ShardedPlacement } from "./actors/sharded-options.ts";
@@ -13,6 +14,7 @@ export type { Placement, StickyOptions, StickyPlacement } from "./actors/sticky-
 export { sticky } from "./actors/sticky-options.ts";
 export type { ActorTimers, TimerSchedule } from "./actors/timers.ts";
 export type { ClusterSettings, HttpSettings, LimpetSettings, LogLevel } from "./config/settings.ts";
+export type { ShardingSettings } from "./config/sharding-options.ts";
 export type { Duration } from "./kernel/durations.ts";
 export type { ErrorCode, Verdict } from "./kernel/errors.ts";
 export { isLimpetError, LimpetError } from "./kernel/errors.ts";

@@ -34,6 +34,8 @@ export interface RememberedRule {
   readonly restartAfterMs: number;
   /** Not less than restartAfterMs. */
   readonly restartAtMostMs: number;
+  /** How many actors always run, with the ids "0", "1" and so on. Left out: those run that have come to life once. */
+  readonly daemons?: (() => number) | undefined;
 }
 
 export interface Lifetime {

@@ -77,6 +77,8 @@ export interface ShardedOptions extends LifetimeOptions {
 /** What `sharded()` makes. */
 export interface ShardedPlacement extends ShardedOptions {
   readonly kind: "sharded";
+  /** How many actors always run; made by `daemons()` and `singleton()`. */
+  readonly daemons?: () => number;
 }
 
 /** The host's answers where a class says nothing. */
@@ -134,7 +136,7 @@ export function resolveSharded(
   defaults: ShardingDefaults = SHARDING_DEFAULTS,
 ): ResolvedSharded {
   for (const key of Object.keys(placement)) {
-    if (key === "kind" || KEYS.includes(key)) continue;
+    if (key === "kind" || key === "daemons" || KEYS.includes(key)) continue;
     const rest = didYouMean(key, KEYS) || `; known are ${KEYS.join(", ")}`;
     throw invalid(`${where}: sharded() has no option "${key}"${rest}`);
   }
@@ -156,7 +158,14 @@ export function resolveSharded(
   if (messageId !== undefined && typeof messageId !== "function")
     throw invalid(`${where}.messageId must be a function from a message to an id`);
   if (role !== undefined) checkRole(role, where);
-  const lifetime = resolveLifetime(placement, where);
+  const { remembered, maxActive } = resolveLifetime(placement, where);
+  const { daemons } = placement;
+  if (daemons !== undefined && (remembered === undefined || typeof daemons !== "function"))
+    throw invalid(`${where}.daemons is made by daemons(Type, n) and cannot be set`);
+  const lifetime = {
+    maxActive,
+    remembered: daemons === undefined ? remembered : { ...remembered!, daemons },
+  };
   const own = { rule, strategy, bufferSize, retryMs, messageId, role };
   return { ...own, ...readExtractor(placement, shards, where), ...lifetime };
 }

@@ -16,6 +16,7 @@ import { LimpetError } from "../kernel/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Shards } from "../ports/shards.ts";
+import type { DeclaredDaemons } from "./declared-daemons.ts";
 import type { RememberedInstruments } from "./remembered-instruments.ts";
 import { RememberedRestarts } from "./remembered-restarts.ts";
 import type { Standing } from "./shard-remembered.ts";
@@ -28,6 +29,10 @@ export interface StarterWorld {
   readonly shards: Shards;
   readonly instruments: RememberedInstruments;
   standing(type: string, shard: number): Standing;
+  /** Actors that always run. Undefined: those run that are remembered in the store. */
+  readonly daemons?: DeclaredDaemons | undefined;
+  /** It is remembered, but is no daemon of the type any more. */
+  dismiss?(id: string): void;
 }
 
 /** Actors that are read at once. */
@@ -234,26 +239,47 @@ export class RememberedStarter {
         const page = await this.#read(scan, after);
         if (page === "never") return;
         for (const id of page ?? []) {
-          const isAside = this.#isRunning(id, scan.tenure) || !this.#belongs(id, scan);
-          const isClear = isAside ? "now" : await this.#startOne(id, scan);
+          const isAside = this.#isRunning(id, scan.tenure) || !this.#belongs(id, scan) || this.#isDismissed(id);
+          const isClear = isAside ? "now" : await this.#startOne(id, scan, true);
           if (isClear === "never") return;
           if (isClear === "wait") return await this.#putBack(shard, after);
           after = id;
         }
         if (page === undefined) return await this.#putBack(shard, after);
-        if (page.length < PAGE) return;
+        if (page.length < PAGE) return await this.#startDaemons(scan, after);
       }
     } finally {
       this.#scans.delete(scan);
     }
   }
 
-  async #startOne(id: string, scan: Scan): Promise<"now" | "wait" | "never"> {
+  /** Those of the shard that were not remembered yet: the number of daemons is higher than it was. */
+  async #startDaemons(scan: Scan, after: string | undefined): Promise<void> {
+    for (const id of this.#world.daemons?.in(scan.shard) ?? []) {
+      const isClear = this.#isRunning(id, scan.tenure) ? "now" : await this.#startOne(id, scan, false);
+      if (isClear === "never") return;
+      if (isClear === "wait") return await this.#putBack(scan.shard, after);
+    }
+  }
+
+  #isDismissed(id: string): boolean {
+    const { daemons, dismiss } = this.#world;
+    if (daemons === undefined || daemons.has(id)) return false;
+    dismiss?.(id);
+    return true;
+  }
+
+  /** Runs, or waits to be started again. */
+  has(id: string): boolean {
+    return this.#type.activations.has(id) || this.#restarts.get(id) !== undefined;
+  }
+
+  async #startOne(id: string, scan: Scan, isKnown: boolean): Promise<"now" | "wait" | "never"> {
     const { shard, tenure, passed } = scan;
     let isClear = this.#isClear(shard);
     for (; typeof isClear === "number"; isClear = this.#isClear(shard)) await this.#pace.pause(isClear);
     if (this.#isGivenUp(scan)) return "never";
-    if (isClear === "now" && !passed.has(id) && !this.#isRunning(id, tenure)) this.#start(id, true);
+    if (isClear === "now" && !passed.has(id) && !this.#isRunning(id, tenure)) this.#start(id, isKnown);
     return isClear;
   }
 

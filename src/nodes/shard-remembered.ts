@@ -7,12 +7,13 @@ import type { Activation, EndReason } from "../actors/activation.ts";
 import type { ActorType } from "../actors/actor-type.ts";
 import type { Catalog } from "../actors/catalog.ts";
 import type { Remembering } from "../actors/remembering.ts";
-import { invariant } from "../kernel/errors.ts";
+import { invariant, LimpetError } from "../kernel/errors.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
 import type { Shards } from "../ports/shards.ts";
+import { DeclaredDaemons } from "./declared-daemons.ts";
 import type { Membership } from "./membership.ts";
 import { RememberedBook } from "./remembered-book.ts";
 import { rememberedInstruments } from "./remembered-instruments.ts";
@@ -60,6 +61,7 @@ export class RememberedActors implements Remembering {
   readonly #patienceMs: number;
   #book: RememberedBook | undefined;
   readonly #starters = new Map<ActorType, RememberedStarter>();
+  readonly #daemons = new WeakMap<ActorType, DeclaredDaemons>();
   #looking: Timer | undefined;
   #lookAt = Number.POSITIVE_INFINITY;
   /** While it is looked: when it is to be looked next. */
@@ -135,8 +137,10 @@ export class RememberedActors implements Remembering {
       try {
         const some = await shards.rememberedShards(catalog.namespace, name);
         if (this.#isOver) return;
-        known.find(name, some);
-        this.#goThrough(name, some);
+        const declared = this.#lookAtDaemons(name);
+        const all = declared === undefined ? some : [...new Set([...some, ...declared.keys()])];
+        known.find(name, all);
+        this.#goThrough(name, all, declared);
       } catch (err) {
         log.debug("it could not be read which shards have remembered actors", { type: name, err });
         this.#nextMs = Math.min(this.#nextMs, AGAIN_MS);
@@ -149,13 +153,42 @@ export class RememberedActors implements Remembering {
   }
 
   /** Shards that are here and were not gone through: of a class that was taken up again, or given up half-way. */
-  #goThrough(name: string, shards: readonly number[]): void {
+  #goThrough(name: string, shards: readonly number[], daemons?: ReadonlyMap<number, readonly string[]>): void {
     const type = this.#world.catalog.types.get(name);
     if (!type?.isRemembered) return;
     const starter = this.#starter(type);
     for (const shard of shards) {
-      if (!starter.knows(shard) && this.#world.known.standing(name, shard) !== "elsewhere") starter.goThrough(shard);
+      const isComplete = starter.knows(shard) && (daemons?.get(shard) ?? []).every((id) => starter.has(id));
+      if (!isComplete && this.#world.known.standing(name, shard) !== "elsewhere") starter.goThrough(shard);
     }
+  }
+
+  // ——— Daemons.
+
+  #daemonsOf(type: ActorType): DeclaredDaemons | undefined {
+    const { sharded } = type.options;
+    if (sharded?.remembered?.daemons === undefined) return undefined;
+    let daemons = this.#daemons.get(type);
+    if (daemons === undefined) {
+      daemons = new DeclaredDaemons(type.name, sharded.remembered.daemons, sharded.shardOf, this.#world.log);
+      this.#daemons.set(type, daemons);
+    }
+    return daemons;
+  }
+
+  /** Asks how many there are to be, and stops those that are not among them. Gives their shards. */
+  #lookAtDaemons(name: string): Map<number, string[]> | undefined {
+    const type = this.#world.catalog.types.get(name);
+    const daemons = type && this.#daemonsOf(type);
+    if (daemons === undefined) return undefined;
+    daemons.look();
+    for (const activation of [...type!.activations.values()]) {
+      if (daemons.has(activation.id)) continue;
+      // If the store does not answer, it is dismissed when its shard is gone through.
+      activation.forget()?.catch(() => {});
+      activation.deactivate("explicit");
+    }
+    return daemons.byShard();
   }
 
   /** This host has become the home of a shard. */
@@ -175,7 +208,10 @@ export class RememberedActors implements Remembering {
       invariant(rule !== undefined, "only remembered actors are brought back to life");
       const { meter, catalog, known } = this.#world;
       const instruments = rememberedInstruments(meter, catalog.namespace, type.name);
-      starter = new RememberedStarter(type, rule, { ...this.#world, instruments, standing: known.standing });
+      starter = new RememberedStarter(type, rule, {
+        ...{ ...this.#world, instruments, standing: known.standing, daemons: this.#daemonsOf(type) },
+        dismiss: (id) => void this.#write(type, id, false).catch(() => {}),
+      });
       if (this.#isOver) starter.stop();
       this.#starters.set(type, starter);
     }
@@ -192,6 +228,10 @@ export class RememberedActors implements Remembering {
   }
 
   async keep(type: ActorType, id: string): Promise<boolean> {
+    const daemons = this.#daemonsOf(type);
+    if (daemons?.has(id) === false) {
+      throw new LimpetError("SHARD_INVALID", `${type.name} has ${daemons.range}; there is no ${JSON.stringify(id)}`);
+    }
     try {
       return await this.#write(type, id, true);
     } catch (error) {
@@ -203,6 +243,11 @@ export class RememberedActors implements Remembering {
 
   async forget(type: ActorType, id: string): Promise<void> {
     const starter = this.#starter(type);
+    if (this.#daemonsOf(type)?.has(id)) {
+      // A daemon always runs: it comes back like one that stopped.
+      starter.later(id);
+      return;
+    }
     const isOver = starter.forgets(id);
     try {
       // Who is not its home any more has nothing to say, and nothing to bring back.
