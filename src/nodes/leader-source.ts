@@ -28,4 +28,6 @@ export interface LeaderSource {
   onChange: (() => void) | undefined;
   /** The leader does not answer, or says it is none: look again, soon. */
   doubt(): void;
+  /** A host here rejects the leader, because it has seen this newer term. */
+  sawTerm?(term: number): void;
 }

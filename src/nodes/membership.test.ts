@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { Catalog } from "../actors/catalog.ts";
 import type { HostMessage, SchedulerMessage } from "../placement/messages.ts";
 import type { ControlListener } from "../ports/control.ts";
-import { silentLog } from "../ports/log.ts";
+import { type Log, silentLog } from "../ports/log.ts";
 import { silentMeter } from "../ports/meter.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
@@ -15,10 +15,12 @@ import { systemRandom } from "./system.ts";
 
 class PlayedLeader {
   readonly heard: HostMessage[] = [];
+  readonly seen: number[] = [];
   listener: ControlListener<SchedulerMessage> | undefined;
   readonly source = {
     onChange: undefined,
     doubt() {},
+    sawTerm: (term: number) => void this.seen.push(term),
     leader: {
       address: "leader:1",
       term: 1,
@@ -34,9 +36,9 @@ class PlayedLeader {
   }
 }
 
-function join(leader: PlayedLeader): Membership {
+function join(leader: PlayedLeader, log: Log = silentLog): Membership {
   const clock = new VirtualClock();
-  const world = { clock, random: systemRandom, log: silentLog, meter: silentMeter, store: new MemoryStore() };
+  const world = { clock, random: systemRandom, log, meter: silentMeter, store: new MemoryStore() };
   const settings = {
     namespace: "n",
     idleTimeoutMs: 1_000,
@@ -70,5 +72,24 @@ test("types that change between hello and welcome are told", () => {
   const types = leader.heard.flatMap((message) => (message.kind === "types" ? [message.types] : []));
   assert.deepEqual(types, [["Cart"]]);
   assert.equal(leader.heard[0]!.kind, "hello");
+  membership.goodbye();
+});
+
+test("a host that rejects the leader of an older term says so in its log and in its status, and passes the newer term on", () => {
+  const leader = new PlayedLeader();
+  const logged: [string, object | undefined][] = [];
+  const log = { ...silentLog, warn: (event: string, fields?: object) => void logged.push([event, fields]) };
+  const membership = join(leader, log as Log);
+  leader.say({ kind: "welcome", term: 42, leaseMs: 10_000 });
+  assert.doesNotMatch(membership.problem ?? "", /rejects/);
+  leader.listener!.closed(undefined);
+  leader.source.onChange?.();
+  leader.say({ kind: "welcome", term: 2, leaseMs: 10_000 });
+  assert.match(membership.problem!, /it rejects the leader of term 2, because it has seen term 42/);
+  assert.deepEqual(leader.seen, [42]);
+  assert.deepEqual(
+    logged.filter(([event]) => event === "leader.rejected"),
+    [["leader.rejected", { term: 2, newest: 42 }]],
+  );
   membership.goodbye();
 });

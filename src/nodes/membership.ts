@@ -394,7 +394,7 @@ export class Membership implements Placement {
 
   #welcomed(stream: ControlStream<HostMessage>, term: number, leaseMs: number): void {
     if (!this.#tables.accept(term)) {
-      this.#leave(stream, `it leads in term ${term}, and there is a newer one`);
+      this.#refuse(stream, term);
       return;
     }
     this.#welcome = true;
@@ -404,6 +404,16 @@ export class Membership implements Placement {
     this.#renew(stream);
     this.#sticky.joined(stream);
     this.#shards.joined(stream);
+  }
+
+  /** Terms grow, also when the store was restored: see stores/leadership.ts. So this leader is an old one, or the store's clock is wrong. */
+  #refuse(stream: ControlStream<HostMessage>, term: number): void {
+    const newest = this.#tables.term;
+    const { log, source } = this.#world;
+    log[this.#failures === 0 ? "warn" : "debug"]("leader.rejected", { term, newest });
+    source.sawTerm?.(newest);
+    this.#leave(stream, `it leads in term ${term}, and there is a newer one`);
+    this.#refusal = `it rejects the leader of term ${term}, because it has seen term ${newest}; if this lasts, the store was restored and its clock is behind: set the clock, then restart the leader`;
   }
 
   #renew(stream: ControlStream<HostMessage>): void {

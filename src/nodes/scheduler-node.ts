@@ -64,6 +64,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
   /** Each with the list it was sent last, as text: an unchanged list is not sent again. */
   readonly #watchers = new Map<(list: SchedulerList) => void, string>();
   #standing: Standing | undefined;
+  #seenTerm = 0;
   #leading: Leading | undefined;
   #takingOver = false;
   #remote: (Leader & { close(): void }) | undefined;
@@ -165,6 +166,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
         if (former === this.#former) this.#former = undefined;
         this.#failures = 0;
         this.#standing = standing;
+        this.#heardTerm(standing.term);
         if (standing.leading) {
           this.#lease.renewed(sequence);
           await this.#lead(standing);
@@ -182,6 +184,20 @@ export class SchedulerNode implements ControlService, LeaderSource {
       this.#world.log[this.#failures++ === 0 ? "warn" : "debug"]("the store cannot be asked who leads", { err });
       this.#later(RETRY_MS * (1 + this.#world.random.number()));
     }
+  }
+
+  /** A term below one that was seen before: the store was restored from an earlier point. The next term of this process is above both. */
+  #heardTerm(term: number): void {
+    if (term < this.#seenTerm) this.#world.log.warn("store.restored", { term, seenTerm: this.#seenTerm });
+    else this.#seenTerm = term;
+  }
+
+  /** A host here has seen a newer term than the leader's. If that leader is this scheduler, it gives up and begins another term. */
+  sawTerm(term: number): void {
+    this.#seenTerm = Math.max(this.#seenTerm, term);
+    if (this.#leading === undefined || this.#leading.term >= this.#seenTerm) return;
+    this.#giveUp("a host has seen a newer term");
+    this.doubt();
   }
 
   #pause(): number {
@@ -204,6 +220,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
       dedicated,
       leaseMs: leaderLeaseMs,
       hostLeaseMs: leaseMs,
+      seenTerm: this.#seenTerm,
     };
   }
 

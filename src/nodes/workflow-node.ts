@@ -149,7 +149,7 @@ export class WorkflowNode {
     });
     this.#activityWorker = new ActivityWorker(settings, {
       ...{ clock, random, log, now, isOpen, tasks: this.#tasks, runner: this.#activities },
-      renew: (generations, token, leaseMs) => reminderStore.renew(generations, token, leaseMs),
+      renew: (claims, leaseMs) => reminderStore.renew(claims, leaseMs),
       isThere: async (key) => (await reminderStore.get(key)) !== undefined,
     });
     this.worker = new Worker(workflows, settings, {
@@ -171,12 +171,12 @@ export class WorkflowNode {
       reminded: (writes) => this.#reminded(writes),
       left: (ref) => this.#ends.left(ref),
       isDrained: (of, build) => this.remote.workers.isDrained(of, build),
-      written: (append, outcome) => {
+      written: (append, outcome, runId) => {
         this.#reminded(append.reminders);
         const { fate } = append;
         this.#instruments.step();
         this.#updates.written(append);
-        if (fate.kind === "close") this.#ended(append.ref, fate);
+        if (fate.kind === "close") this.#ended(append.ref, runId, fate);
         if (append.starts.length > 0 || append.arrivals.length > 0 || outcome.arrived > append.taken)
           this.worker.nudge();
         this.remote.nudge();
@@ -185,7 +185,7 @@ export class WorkflowNode {
     this.client = new WorkflowClient({
       ...{ clock, random, namespace, queue, store: this.#store, dispatcher: this.#dispatcher, ends: this.#ends, now },
       updates: this.#updates,
-      ended: (ref, end) => this.#ended(ref, end),
+      ended: (ref, runId, end) => this.#ended(ref, runId, end),
       start: (start, started, at) => this.#start(start, started, at),
       arrive: (arrival) => this.#arrive(arrival),
       query: (run, name, input) => this.#queryByCode(run, name, input),
@@ -219,7 +219,7 @@ export class WorkflowNode {
       arrive: (arrival) => this.#arrive(arrival),
       hasType: (type) => this.worker.has(type),
       query: (run, name, input) => this.#query(run, name, input),
-      ended: (ref, end) => this.#ended(ref, end),
+      ended: (ref, runId, end) => this.#ended(ref, runId, end),
       nudge: () => {
         this.worker.nudge();
         this.#activityWorker.nudge();
@@ -300,9 +300,9 @@ export class WorkflowNode {
   }
 
   /** A run was ended by this process, or by a worker that told it so. */
-  #ended(ref: number, end: RunEnd): void {
+  #ended(ref: number, runId: string, end: RunEnd): void {
     if (end.status !== "running") this.#instruments.ended(end.status);
-    this.#ends.ended(ref, end);
+    this.#ends.ended(ref, runId, end);
     this.#updates.ended(ref);
   }
 
@@ -405,7 +405,7 @@ export class WorkflowNode {
     const world = { store: this.#store, dispatcher: this.#dispatcher, now: this.#now };
     if (!(await endFromOutside(run, "timed out", error, world))) return;
     const result = writeError(error);
-    this.#ended(run.ref, { status: "timed out", result });
+    this.#ended(run.ref, run.runId, { status: "timed out", result });
   }
 
   /** An activity has limits that nobody else might notice. */

@@ -19,7 +19,10 @@ export interface RoundWorld {
   settled(type: string, tookMs: number, effects: Effect[]): void;
 }
 
-/** More rounds than a leader ever begins. Terms share no numbers, so an old acknowledgement never fits a new round. */
+/**
+ * More rounds than a leader ever begins. Terms share no numbers, so an old acknowledgement never fits a new round. Terms count seconds since
+ * 2026 (stores/leadership.ts), so round numbers stay exact in a JavaScript number until 2043.
+ */
 const ROUNDS_OF_A_TERM = 2 ** 24;
 
 interface TableWish {

@@ -1,7 +1,8 @@
 // What schedulers agree on through the store they share: who leads, who else is there, and which hosts are members.
 // One contract suite (stores/coordination.contract.ts) says what every implementation must do.
 //
-// - There is one leadership. It has a *term* that grows by one whenever it changes hands or lapses, and never goes back.
+// - There is one leadership. It has a *term* that grows whenever it changes hands or lapses, and never goes back, also when the store is
+//   restored from a backup: a new term is at least the store's clock in seconds since 2026, and above the terms its candidate has seen.
 //   It runs out `leaseMs` after it was last taken or kept, on the clock of the store and nobody else's.
 // - Every scheduler that campaigned within its own `leaseMs` is listed. A dedicated one goes before an embedded one:
 //   while one is listed, an embedded scheduler neither takes the leadership nor keeps it.
@@ -26,6 +27,8 @@ export interface Candidate extends ProcessIdentity {
   readonly leaseMs: number;
   /** How long the leases last that it grants to hosts. The next leader waits for the longest that may be out. */
   readonly hostLeaseMs: number;
+  /** The highest term that this process has seen. A term that it begins is above it. */
+  readonly seenTerm?: number | undefined;
 }
 
 export interface SchedulerEntry extends ProcessIdentity {

@@ -17,6 +17,12 @@ export interface ReminderKey extends ActorKey {
   readonly name: string;
 }
 
+/** A row that is leased under this token. A token is used for one claim, or for one row that is written with a lease. */
+export interface ReminderLease {
+  readonly generation: number;
+  readonly token: string;
+}
+
 /** The next tick of a reminder. Times are milliseconds since 1970, on the store's clock. */
 export interface Tick {
   /** When it is to be delivered, or tried again. Rows are claimed by it. */
@@ -169,8 +175,8 @@ export interface Reminders {
   settle(batch: readonly Settlement[]): Promise<boolean[]>;
   /** As `settle` with the next tick. The row keeps its generation: whoever has claimed it goes on with that. */
   rewrite(batch: readonly Rewriting[]): Promise<boolean[]>;
-  /** Longer leases. Gives the generations that are not held by that token any more. */
-  renew(generations: readonly number[], token: string, leaseMs: number): Promise<number[]>;
+  /** Longer leases. Gives the generations that are not held by their token any more. */
+  renew(claims: readonly ReminderLease[], leaseMs: number): Promise<number[]>;
   get(key: ReminderKey): Promise<StoredReminder | undefined>;
   /** Ordered by type, id and name, by code point. `isLastPage` says whether there is more. */
   list(query: ReminderQuery): Promise<StoredReminder[]>;

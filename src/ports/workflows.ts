@@ -295,6 +295,14 @@ export interface StoredWorker extends WorkerRow {
   readonly seenAt: number;
 }
 
+/** A run that is over. The run id tells whether it is the run that the caller means: a restored store assigns refs again. */
+export interface EndedRun {
+  readonly ref: number;
+  readonly runId: string;
+  readonly status: RunStatus;
+  readonly result: string;
+}
+
 /** What is known of the stickiness of a namespace at one moment. */
 export interface StickyCounts {
   readonly runs: number;
@@ -331,9 +339,7 @@ export interface Workflows {
   /** The open run, or else the latest; or that one. */
   find(key: WorkflowKey & { readonly runId?: string | undefined }): Promise<StoredRun | undefined>;
   /** Those of these that are over. Marks the others as watched. */
-  watchEnds(
-    refs: readonly number[],
-  ): Promise<{ readonly ref: number; readonly status: RunStatus; readonly result: string }[]>;
+  watchEnds(refs: readonly number[]): Promise<EndedRun[]>;
   /** The latest first. */
   list(query: RunQuery): Promise<StoredRun[]>;
   /** Up to `query.limit`. */

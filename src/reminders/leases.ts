@@ -30,13 +30,8 @@ export class Leases {
   async renew(batch: readonly Held[]): Promise<(number | undefined)[]> {
     const { clock, store } = this.#world;
     const until = clock.monotonic() + this.#leaseMs;
-    const byToken = Map.groupBy(batch, ({ token }) => token);
-    const lost = new Set<number>();
-    const asked = [...byToken].map(async ([token, mine]) => {
-      const generations = mine.map(({ reminder }) => reminder.generation);
-      for (const generation of await store.renew(generations, token, this.#leaseMs)) lost.add(generation);
-    });
-    await Promise.all(asked);
+    const claims = batch.map(({ reminder, token }) => ({ generation: reminder.generation, token }));
+    const lost = new Set(claims.length === 0 ? [] : await store.renew(claims, this.#leaseMs));
     return batch.map(({ reminder }) => (lost.has(reminder.generation) ? undefined : until));
   }
 }

@@ -529,6 +529,12 @@ describe("a settlement", () => {
     }
   });
 
+  it("has a token of its own, so that a restored store cannot mistake one row for another", async () => {
+    const desk = new Bench().open();
+    const leases = [1, 2, 3].map(() => desk.processor.ownLease("Cart", 0));
+    assert.equal(new Set(leases.map((lease) => lease?.token)).size, leases.length);
+  });
+
   it("of one that is handed over a second time is not made again", async () => {
     for (const ms of [500, 1_200]) {
       const bench = new Bench();

@@ -92,8 +92,12 @@ export class Processor {
   /** Of what is checked and delivered at once. */
   readonly #slots: Shares;
   #running = 0;
-  /** Of what is stored with a lease from the start. It is a new row each time, so that one token does. */
+  /**
+   * Tokens of rows that are stored with a lease from the start: one for each, made of a random text and a number. A store that was restored
+   * from a backup assigns generations again, so with one token for all an old claim would settle another reminder.
+   */
   readonly #ownToken: string;
+  #ownLeases = 0;
   #isAlone = true;
   #alarm: Timer | undefined;
   #alarmAt = Number.POSITIVE_INFINITY;
@@ -158,7 +162,7 @@ export class Processor {
     const hasRoom = !this.#isStopped && this.#room.roomFor(type, this.#isAlone) > 0;
     if (!isSoon || !hasRoom) return undefined;
     this.#room.take(type);
-    return { token: this.#ownToken, leaseMs };
+    return { token: `${this.#ownToken}.${(++this.#ownLeases).toString(36)}`, leaseMs };
   }
 
   /** What was to be stored with such a lease is, or is not. */
@@ -170,7 +174,8 @@ export class Processor {
   /** It was stored with such a lease, at `askedAt` of the monotonic clock or later. */
   adopt(reminder: ClaimedReminder, { token, leaseMs }: OwnLease, askedAt: number): void {
     // The answer was so late that it was claimed since; or it was looked for, and found by who set it anew.
-    if (this.#held.has(reminder.generation)) return;
+    // A restored store assigns generations again: then the one that is held is another reminder.
+    if (this.#held.get(reminder.generation)?.text === keyText(reminder)) return;
     this.#world.instruments.claimed(1);
     const held = this.#hold({ reminder, token, leaseUntil: askedAt + leaseMs });
     if (this.#isStopped && held !== undefined) this.#settle(held, { kind: "release" });

@@ -54,7 +54,7 @@ export function campaigned(roll: Roll, candidate: Candidate, dead: readonly stri
     const holder = before.holder && notBeyondLease(before.holder, now);
     if (holder === undefined || isGone(holder)) {
       // It lapsed or was given up: whoever takes it, even the one who had it, begins a new term.
-      if (mayLead) return begun(before, me, candidate.hostLeaseMs);
+      if (mayLead) return begun(before, me, candidate, now);
       return before.holder === undefined ? before : { ...before, holder: undefined };
     }
     if (holder.incarnation !== incarnation) return holder === before.holder ? before : { ...before, holder };
@@ -63,8 +63,20 @@ export function campaigned(roll: Roll, candidate: Candidate, dead: readonly stri
   }
 }
 
-function begun({ term, hostLeaseMs: formerHostLeaseMs }: Leadership, holder: Listed, hostLeaseMs: number): Leadership {
-  return { term: term + 1, holder, hostLeaseMs, formerHostLeaseMs };
+/** Terms count seconds from this moment: 2026-01-01. Leaders multiply terms, so a term in milliseconds would be too large. */
+const TERMS_BEGIN_SECOND = 1_767_225_600;
+
+/** The least term of a leadership that begins at this moment, in milliseconds since 1970. */
+export const termAt = (now: number): number => Math.floor(now / 1_000) - TERMS_BEGIN_SECOND;
+
+/**
+ * Terms grow also when the store is restored from a backup and forgets the last ones: a term is never below the store's clock, nor below
+ * the terms that the candidate has seen. Hosts reject every leader of an older term.
+ */
+function begun(before: Leadership, holder: Listed, candidate: Candidate, now: number): Leadership {
+  const { hostLeaseMs, seenTerm = 0 } = candidate;
+  const term = Math.max(before.term + 1, seenTerm + 1, termAt(now));
+  return { term, holder, hostLeaseMs, formerHostLeaseMs: before.hostLeaseMs };
 }
 
 /** A clock that was set back would keep what ends by it for long; nothing lasts longer than its lease from now. */

@@ -164,7 +164,7 @@ export class ActivityTasks {
     const { store, settle } = this.#world;
     const { generation, token, activity, leaseUntil } = held;
     const isSure = this.#world.now() < leaseUntil - MARGIN_MS;
-    if (!isSure && (await store.renew([generation], token, CLAIM_MS)).length > 0) throw lost();
+    if (!isSure && (await store.renew([{ generation, token }], CLAIM_MS)).length > 0) throw lost();
     await this.#tell(activity, news);
     // If this gets lost, the run itself takes the row away when it has heard of it.
     await settle({ generation, token, kind: "done" });

@@ -9,7 +9,7 @@ import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
-import type { ReminderKey, ReminderWrite } from "../ports/reminders.ts";
+import type { ReminderKey, ReminderLease, ReminderWrite } from "../ports/reminders.ts";
 import { failureOf } from "./activity-failure.ts";
 import { attemptMs } from "./activity-limits.ts";
 import type { ActivityRunner } from "./activity-runner.ts";
@@ -34,7 +34,7 @@ export interface ActivityWorkerWorld {
   /** The store's clock. */
   now(): number;
   /** Those of these leases that are lost. */
-  renew(generations: readonly number[], token: string, leaseMs: number): Promise<number[]>;
+  renew(claims: readonly ReminderLease[], leaseMs: number): Promise<number[]>;
   /** Whether nobody has taken the row away. */
   isThere(key: ReminderKey): Promise<boolean>;
   /** Whether its run is open still. */
@@ -54,8 +54,6 @@ export class ActivityWorker {
   readonly #settings: ActivityWorkerSettings;
   readonly #world: ActivityWorkerWorld;
   readonly #types: ReadonlySet<string>;
-  /** One for all claims: what is claimed here a second time is known by that. */
-  readonly #token: string;
   readonly #running = new Map<number, RunningActivity>();
   readonly #working = new Set<Promise<void>>();
   #isOpen = false;
@@ -69,7 +67,6 @@ export class ActivityWorker {
   constructor(settings: ActivityWorkerSettings, world: ActivityWorkerWorld) {
     this.#settings = settings;
     this.#world = world;
-    this.#token = world.random.id();
     this.#types = new Set(world.runner.names.map((name) => activityType(settings.queue, name)));
   }
 
@@ -137,8 +134,12 @@ export class ActivityWorker {
     try {
       while (this.#isNudged && this.#isOpen && this.#room > 0) {
         this.#isNudged = false;
-        const wish = { types: [...this.#types], limit: Math.min(this.#room, LARGEST_CLAIM), token: this.#token };
-        const { held, nextMs } = await this.#world.tasks.claim({ ...wish, leaseOf: this.#leaseOf });
+        const wish = { types: [...this.#types], limit: Math.min(this.#room, LARGEST_CLAIM) };
+        const { held, nextMs } = await this.#world.tasks.claim({
+          ...wish,
+          token: this.#world.random.id(),
+          leaseOf: this.#leaseOf,
+        });
         // What was on its way when it stopped is given back.
         if (!this.#isOpen) await Promise.all(held.map((one) => this.#world.tasks.release(one)));
         else for (const one of held) this.#begin(one);
@@ -157,6 +158,8 @@ export class ActivityWorker {
 
   #begin(held: HeldActivity): void {
     const before = this.#running.get(held.generation);
+    // A store that was restored from a backup assigns generations again: then it is another activity.
+    if (before !== undefined && !sameActivity(before.held, held)) before.lose(unwanted());
     if (before !== undefined && !before.isLost) {
       // Its lease ran out unnoticed, and it came back here: the attempt that is under way goes on.
       before.held = held;
@@ -281,9 +284,8 @@ export class ActivityWorker {
   }
 
   async #renewSome(some: readonly RunningActivity[], leaseMs: number): Promise<void> {
-    const generations = some.map(({ held }) => held.generation);
     const leaseUntil = this.#world.now() + leaseMs;
-    const gone = new Set(await this.#world.renew(generations, this.#token, leaseMs));
+    const gone = new Set(await this.#world.renew(claimsOf(some), leaseMs));
     for (const one of some) {
       if (gone.has(one.held.generation)) await this.#lost(one);
       else one.held = { ...one.held, leaseUntil };
@@ -304,6 +306,12 @@ export class ActivityWorker {
     one.lose(isThere ? new LimpetError("LEASE_LOST", "somebody else may have the activity") : unwanted());
   }
 }
+
+const sameActivity = ({ key: a }: HeldActivity, { key: b }: HeldActivity): boolean =>
+  a.type === b.type && a.id === b.id && a.name === b.name;
+
+const claimsOf = (some: readonly RunningActivity[]): ReminderLease[] =>
+  some.map(({ held: { generation, token } }) => ({ generation, token }));
 
 const unwanted = (): LimpetError =>
   new LimpetError("WORKFLOW_CANCELLED", "the workflow does not wait for the activity any more");

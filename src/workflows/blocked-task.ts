@@ -51,6 +51,6 @@ async function endIfAsked(task: ClaimedTask, world: BlockedWorld): Promise<boole
   const end = await endOfBroken(task, world);
   if (end === undefined) return false;
   const [outcome] = await world.store.append([end]);
-  if (outcome!.kind === "done") world.written(end, outcome!);
+  if (outcome!.kind === "done") world.written(end, outcome!, task.runId);
   return outcome!.kind === "done";
 }

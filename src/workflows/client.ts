@@ -48,7 +48,7 @@ export interface ClientWorld {
   readonly ends: EndWatch;
   readonly updates: UpdateWatch;
   /** It was ended from here. */
-  ended(ref: number, end: RunEnd): void;
+  ended(ref: number, runId: string, end: RunEnd): void;
   now(): number;
   /** Starts it, here if that is possible. */
   start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
@@ -236,7 +236,7 @@ export class WorkflowClient {
     try {
       // What is worked on here need not be looked for.
       const isHere = ref !== undefined && this.#world.isHere(ref);
-      let end = isHere ? await ends.wait(ref, signal) : await this.#end(id, runId, signal);
+      let end = isHere ? await ends.wait(ref, runId, signal) : await this.#end(id, runId, signal);
       while (end.status === "continued") end = await this.#end(id, JSON.parse(end.result).result as string, signal);
       return readEnd(id, end) as never;
     } finally {
@@ -245,8 +245,8 @@ export class WorkflowClient {
   }
 
   async #end(workflowId: string, runId: string | undefined, signal: AbortSignal): Promise<RunEnd> {
-    const { ref, status, result } = await this.#reader.find(workflowId, runId);
-    return status === "running" ? this.#world.ends.wait(ref, signal) : { status, result: result ?? "{}" };
+    const { ref, runId: found, status, result } = await this.#reader.find(workflowId, runId);
+    return status === "running" ? this.#world.ends.wait(ref, found, signal) : { status, result: result ?? "{}" };
   }
 
   async #update(
@@ -278,7 +278,7 @@ export class WorkflowClient {
     if (!(await endFromOutside(run, "terminated", error, this.#world))) {
       throw closed(workflowId, (await this.#reader.find(workflowId, run.runId)).status);
     }
-    this.#world.ended(run.ref, { status: "terminated", result: writeError(error) });
+    this.#world.ended(run.ref, run.runId, { status: "terminated", result: writeError(error) });
   }
 }
 

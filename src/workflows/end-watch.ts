@@ -1,6 +1,7 @@
 // Waits for the ends of runs, wherever they run. One that ends in this process is told at once; the others are looked at together, when
 // the store says that something may have ended, and now and then. A run that is worked on here will most likely end here, and soon: the
 // store is asked about it when that takes long, because somebody elsewhere may end it.
+import { LimpetError } from "../kernel/errors.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { RunStatus, Workflows } from "../ports/workflows.ts";
 
@@ -17,10 +18,18 @@ const HERE_MS = 1_000;
 const LOOK = 1_000;
 
 interface Waiter {
+  readonly runId: string | undefined;
   readonly since: number;
   readonly resolve: (end: RunEnd) => void;
   readonly reject: (reason: unknown) => void;
 }
+
+/** A store that was restored from a backup has forgotten the run, and has given its ref to another one. */
+const lostRun = (runId: string): LimpetError =>
+  new LimpetError(
+    "WORKFLOW_UNKNOWN",
+    `the store does not have run ${runId} any more: it was restored from an earlier point`,
+  );
 
 export class EndWatch {
   readonly #clock: Clock;
@@ -39,11 +48,11 @@ export class EndWatch {
     this.#isHere = isHere;
   }
 
-  /** Rejects when the signal is aborted, with its reason. */
-  wait(ref: number, signal?: AbortSignal): Promise<RunEnd> {
+  /** Rejects when the signal is aborted, with its reason. `runId`: the end of another run with this ref is not the end of this one. */
+  wait(ref: number, runId: string | undefined, signal?: AbortSignal): Promise<RunEnd> {
     if (this.#stopped !== undefined) return Promise.reject(this.#stopped);
     const { promise, resolve, reject } = Promise.withResolvers<RunEnd>();
-    const waiter: Waiter = { since: this.#clock.monotonic(), resolve, reject };
+    const waiter: Waiter = { runId, since: this.#clock.monotonic(), resolve, reject };
     const waiters = this.#waiters.get(ref) ?? new Set();
     waiters.add(waiter);
     this.#waiters.set(ref, waiters);
@@ -59,11 +68,14 @@ export class EndWatch {
     return promise.finally(() => signal?.removeEventListener("abort", abort));
   }
 
-  ended(ref: number, end: RunEnd): void {
+  ended(ref: number, runId: string, end: RunEnd): void {
     const waiters = this.#waiters.get(ref);
     if (waiters === undefined) return;
     this.#waiters.delete(ref);
-    for (const { resolve } of waiters) resolve(end);
+    for (const { resolve, reject, runId: awaited } of waiters) {
+      if (awaited === undefined || awaited === runId) resolve(end);
+      else reject(lostRun(awaited));
+    }
   }
 
   /** Nobody looks any more: whoever waits is told so, and may ask another process. */
@@ -106,8 +118,8 @@ export class EndWatch {
     try {
       const refs = this.#uncertain();
       for (let from = 0; from < refs.length; from += LOOK) {
-        for (const { ref, status, result } of await this.#store.watchEnds(refs.slice(from, from + LOOK))) {
-          this.ended(ref, { status, result });
+        for (const { ref, runId, status, result } of await this.#store.watchEnds(refs.slice(from, from + LOOK))) {
+          this.ended(ref, runId, { status, result });
         }
       }
     } catch {

@@ -36,7 +36,7 @@ export class HeldRuns {
   }
 
   remove(run: HeldRun): void {
-    this.#runs.delete(run.ref);
+    if (this.#runs.get(run.ref) === run) this.#runs.delete(run.ref);
   }
 
   /** Something may have arrived at it; false: it is not here. */

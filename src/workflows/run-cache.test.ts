@@ -39,4 +39,13 @@ describe("runs that are kept in memory", () => {
     cache.put(run(1));
     assert.deepEqual([cache.isOn, cache.numbers.size], [false, 0]);
   });
+
+  it("make room for another run that a restored store has given the same ref", () => {
+    const cache = new RunCache(2, 1_000);
+    cache.put(run(1, 100));
+    const other = run(1, 300);
+    cache.put(other);
+    assert.deepEqual([cache.numbers.size, cache.numbers.bytes], [1, 300]);
+    assert.equal(cache.take(1), other);
+  });
 });

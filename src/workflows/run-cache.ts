@@ -58,6 +58,7 @@ export class RunCache {
 
   put(run: HeldRun): void {
     if (!this.isOn) return;
+    this.take(run.ref);
     this.#runs.set(run.ref, run);
     this.#bytes += run.bytes;
     for (const oldest of this.#runs.values()) {

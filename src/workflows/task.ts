@@ -41,7 +41,7 @@ export interface TaskWorld {
    */
   readonly check?: ((run: HeldRun, step: Step) => Promise<void>) | undefined;
   /** What was written is durable. */
-  written(append: Append, outcome: Extract<AppendOutcome, { kind: "done" }>): void;
+  written(append: Append, outcome: Extract<AppendOutcome, { kind: "done" }>, runId: string): void;
 }
 
 /** Arrivals that one step takes. */
@@ -225,7 +225,7 @@ class StepInMaking {
     run.execution.events = run.last;
     run.execution.bytes += append.page?.data.length ?? 0;
     for (const event of this.#events) if (event.kind === "ActivityCancelRequested") this.#abort(event.of);
-    this.#world.written(append, outcome!);
+    this.#world.written(append, outcome!, this.#run.runId);
     return outcome!;
   }
 

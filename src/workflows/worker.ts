@@ -125,9 +125,9 @@ export class Worker {
     this.#task = {
       ...{ ...world, queue, leaseMs, historyLimit, affinity, check },
       isDraining: () => !this.#isOpen,
-      written: (append, outcome) => {
+      written: (append, outcome, runId) => {
         this.#suspects.passed(workerId, append.ref);
-        world.written(append, outcome);
+        world.written(append, outcome, runId);
       },
     };
   }
@@ -328,7 +328,9 @@ export class Worker {
 
   async #runOf(task: ClaimedTask): Promise<HeldRun> {
     const warm = this.cache.take(task.ref);
-    if (warm !== undefined && warm.last === task.last && warm.taken === task.taken) {
+    // A restored store assigns refs again, so the run in memory may be another one.
+    const isSame = warm !== undefined && warm.runId === task.runId;
+    if (isSame && warm.last === task.last && warm.taken === task.taken) {
       this.cache.hits++;
       return warm;
     }

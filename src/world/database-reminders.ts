@@ -5,6 +5,7 @@ import type {
   DeadReminder,
   ReminderCounts,
   ReminderKey,
+  ReminderLease,
   ReminderOutcome,
   ReminderQuery,
   Reminders,
@@ -70,8 +71,8 @@ export class RemindersClient implements Reminders {
     });
   }
 
-  async renew(generations: readonly number[], token: string, leaseMs: number): Promise<number[]> {
-    return this.#ask("renew", (truth) => truth.renew(generations, token, leaseMs));
+  async renew(claims: readonly ReminderLease[], leaseMs: number): Promise<number[]> {
+    return this.#ask("renew", (truth) => truth.renew(claims, leaseMs));
   }
 
   async get(key: ReminderKey): Promise<StoredReminder | undefined> {

@@ -6,10 +6,10 @@ import type {
   Arrival,
   ArrivalOutcome,
   Closing,
+  EndedRun,
   RunPages,
   RunQuery,
   RunStart,
-  RunStatus,
   StartOutcome,
   StickyCounts,
   StoredArrival,
@@ -130,7 +130,7 @@ export class WorkflowsClient implements Workflows {
     return this.#ask("read", (truth) => truth.find(key));
   }
 
-  async watchEnds(refs: readonly number[]): Promise<{ ref: number; status: RunStatus; result: string }[]> {
+  async watchEnds(refs: readonly number[]): Promise<EndedRun[]> {
     return this.#ask("await", (truth) => truth.watchEnds(refs));
   }
 

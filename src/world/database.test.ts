@@ -4,7 +4,7 @@ import { isLimpetError } from "../kernel/errors.ts";
 import { Prng } from "../kernel/prng.ts";
 import type { Store } from "../ports/store.ts";
 import { manyNew, newCandidate } from "../stores/contract/coordination-shared.contract.ts";
-import { Place, setOf } from "../stores/contract/reminders-shared.contract.ts";
+import { leasesOf, Place, setOf } from "../stores/contract/reminders-shared.contract.ts";
 import { actor, commitOf, keep, take, whole } from "../stores/contract/shared.contract.ts";
 import { coordinationContract } from "../stores/coordination.contract.ts";
 import { remindersContract } from "../stores/reminders.contract.ts";
@@ -288,7 +288,7 @@ describe("reminders at a virtual database", () => {
     await assert.rejects(it.now(place(it).claim({ token: "mine" })), unavailable);
     const { generation, leasedUntil } = (await it.database.truth.reminders.get(key))!;
     assert.notEqual(leasedUntil, undefined);
-    await assert.rejects(it.now(it.store.reminders.renew([generation], "mine", 1)), unavailable);
+    await assert.rejects(it.now(it.store.reminders.renew(leasesOf([generation], "mine"), 1)), unavailable);
     await assert.rejects(it.now(it.store.reminders.settle([{ kind: "done", generation, token: "mine" }])), unknown);
     assert.equal(await it.database.truth.reminders.get(key), undefined);
   });
@@ -364,7 +364,7 @@ describe("reminders at a virtual database", () => {
     assert.ok(outcome?.kind === "set");
     const { generation } = outcome;
     await it.now(place(it).claim({ token: "mine" }));
-    await it.now(it.store.reminders.renew([generation], "mine", 1));
+    await it.now(it.store.reminders.renew(leasesOf([generation], "mine"), 1));
     await it.now(it.store.reminders.settle([{ kind: "done", generation, token: "mine" }]));
     await it.now(it.store.reminders.get(key));
     assert.deepEqual(seen, [

@@ -6,6 +6,7 @@ import { isLimpetError } from "../../kernel/errors.ts";
 import { columns } from "../columns.ts";
 import { type Command, type Context, textFlag } from "../command.ts";
 import { type Check, fail, warn } from "../doctor/check.ts";
+import { checkHost } from "../doctor/host-check.ts";
 import { checkClock, checkNode } from "../doctor/machine-checks.ts";
 import { checkPort } from "../doctor/port-check.ts";
 import { checkSettings, type ShownSetting, shownSettings } from "../doctor/settings-check.ts";
@@ -20,7 +21,7 @@ export const command: Command = {
   summary: "Check that everything limpet needs is there",
   about:
     "Looks at Node, the clock, the settings and where they came from, the store and the port; and, when a process runs\n" +
-    "there, whether its workflows go on and are found in memory. It changes nothing.\n" +
+    "there, whether it is ready and its workflows go on and are found in memory. It changes nothing.\n" +
     "Exit code 1 when something would not work. Settings made in code are not seen here; give them as flags.",
   arguments: [],
   flags: [],
@@ -34,6 +35,7 @@ export const command: Command = {
       checks.push(...checkSettings(resolved, context.env));
       checks.push(...(await checkStore(resolved, context.cwd)));
       checks.push(await checkPort(resolved.settings, resolved.origins.httpPort));
+      checks.push(...(await checkHost(resolved.settings)));
       checks.push(...(await checkWorkflows(resolved.settings)));
     }
     const healthy = checks.every(({ status }) => status !== "fail");

@@ -8,6 +8,7 @@ import { test } from "node:test";
 import { runCli, tempFolder } from "../../../test/support/cli.ts";
 import { resolveWithOrigins } from "../../config/settings.ts";
 import { openSqliteStore } from "../../stores/sqlite/sqlite-store.ts";
+import { checkHost } from "./host-check.ts";
 import { checkClock, checkNode } from "./machine-checks.ts";
 import { checkPort } from "./port-check.ts";
 import { checkSettings, shownSettings } from "./settings-check.ts";
@@ -179,4 +180,22 @@ test("a PostgreSQL server that is not there fails without its password being sho
   assert.equal(code, 1);
   assert.match(stdout, /fail +Store +PostgreSQL at postgres:\/\/u@127\.0\.0\.1:1\/x: nobody listens there/);
   assert.doesNotMatch(stdout, /hunter2/);
+});
+
+test("a process that runs here and is not ready is a warning with its reason, and one that is ready is fine", async () => {
+  let ready = false;
+  const message = "it rejects the leader of term 2, because it has seen term 42";
+  const server = createServer((_, answer) => {
+    answer.writeHead(ready ? 204 : 503, { "content-type": "application/json" });
+    answer.end(ready ? undefined : JSON.stringify({ errorCode: "NOT_READY", message }));
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const { settings } = resolved({ LIMPET_HTTP_PORT: `${(server.address() as AddressInfo).port}` });
+  const [check] = await checkHost(settings);
+  assert.deepEqual([check!.name, check!.status], ["Host", "warn"]);
+  assert.match(check!.message, /not ready: it rejects the leader of term 2/);
+  ready = true;
+  assert.equal((await checkHost(settings))[0]!.status, "ok");
+  server.close();
+  assert.deepEqual(await checkHost({ ...settings, httpPort: 0 }), []);
 });

@@ -9,13 +9,14 @@ import {
   commitOf,
   freshNamespace,
   type Harness,
+  keep,
   send,
   take,
   whole,
   write,
 } from "./shared.contract.ts";
 
-export function fenceContract({ store }: Harness): void {
+export function fenceContract({ store, opened }: Harness): void {
   describe("the fence", () => {
     test("each take of an actor has a higher epoch than every take before it", async () => {
       const key = actor("alice");
@@ -25,6 +26,19 @@ export function fenceContract({ store }: Harness): void {
         assert.ok(Number.isSafeInteger(epoch) && epoch > last, `${epoch} after ${last}`);
         last = epoch;
       }
+    });
+
+    test("epochs are at least the store's clock in milliseconds, for new rows too, and differ for all takes", async () => {
+      const [alice, bob] = [actor("alice"), actor("bob")];
+      const epochs = [];
+      for (const key of [alice, bob, alice, bob]) epochs.push((await take(store(), key)).epoch);
+      // Clocks of other machines may differ a little; a number that counts takes is far away from all of them.
+      for (const epoch of epochs) assert.ok(epoch > Date.UTC(2026, 0, 1), `${epoch}`);
+      assert.equal(new Set(epochs).size, epochs.length);
+      assert.deepEqual(
+        epochs,
+        epochs.toSorted((a, b) => a - b),
+      );
     });
 
     test("an actor that was never committed has no state and version 0", async () => {
@@ -72,6 +86,24 @@ export function fenceContract({ store }: Harness): void {
       const held = await take(store(), actor("alice"));
       assert.equal(await send(store(), { ...commitOf(held, whole("x")), epoch: held.epoch + 1 }), "fenced");
       assert.equal(await send(store(), commitOf(held, whole("x"))), "committed");
+    });
+
+    test("a process whose own takes do not include the row is fenced, whatever ref, epoch and version it names", async (t) => {
+      const second = await opened().second?.();
+      if (second === undefined) return t.skip("this store has no second process");
+      try {
+        const held = await take(store(), actor("alice"), "first");
+        await take(second, actor("bob"), "second");
+        for (const write of [whole("bob"), clear, keep]) {
+          assert.equal(await send(second, commitOf(held, write)), "fenced");
+        }
+        assert.equal(await send(store(), commitOf(held, whole("alice"))), "committed");
+        for (const write of [whole("bob"), change("bob"), clear, keep]) {
+          assert.equal(await send(second, commitOf(held, write, 1)), "fenced");
+        }
+      } finally {
+        await second.close();
+      }
     });
 
     test("a commit that builds on another version than the stored one is fenced", async () => {

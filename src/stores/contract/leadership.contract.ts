@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Standing } from "../../ports/coordination.ts";
+import { termAt } from "../leadership.ts";
 import {
   type CoordinationHarness,
   deserted,
@@ -14,22 +15,33 @@ import {
 
 export function leadershipContract(harness: CoordinationHarness): void {
   describe("leadership", () => {
-    test("the first who campaigns leads term 1 and is told everything", async () => {
+    test("the first scheduler that campaigns leads, in a term of the store's clock, and receives everything", async () => {
       const opened = await harness.open();
       try {
         const { coordination } = opened.store;
         const alone = newCandidate();
+        const standing = await coordination.campaign(alone);
+        assert.ok(Math.abs(standing.term - termAt(Date.now())) < 100 * HOUR, `term ${standing.term}`);
         const expected: Standing = {
-          term: 1,
+          term: standing.term,
           leading: true,
           schedulers: [entryOf(alone, true)],
           hostLeaseMs: 30_000,
           leader: entryOf(alone, true),
         };
-        assert.deepEqual(await coordination.campaign(alone), expected);
+        assert.deepEqual(standing, expected);
       } finally {
         await opened.dispose();
       }
+    });
+
+    test("a new term is above every term that its leader has seen, whatever the store has forgotten", async () => {
+      const { coordination, term } = await deserted(harness);
+      const seenTerm = term + 1_000;
+      const first = newCandidate({ seenTerm });
+      assert.equal((await coordination.campaign(first)).term, seenTerm + 1);
+      // It keeps its term.
+      assert.equal((await coordination.campaign({ ...first, seenTerm: seenTerm + 1 })).term, seenTerm + 1);
     });
 
     test("there is no term before somebody has led", async (t) => {

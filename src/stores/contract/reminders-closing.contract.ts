@@ -5,6 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import {
   freshToken,
   HOUR,
+  leasesOf,
   Place,
   type RemindersHarness,
   setOf,
@@ -77,8 +78,8 @@ export function reminderClosingContract(harness: RemindersHarness): void {
         await assert.rejects(it.claim({ types: [] }), refused);
         await assert.rejects(reminders.settle([{ kind: "done", generation, token: "t" }]), refused);
         await assert.rejects(reminders.settle([]), refused);
-        await assert.rejects(reminders.renew([generation], "t", HOUR), refused);
-        await assert.rejects(reminders.renew([], "t", HOUR), refused);
+        await assert.rejects(reminders.renew(leasesOf([generation], "t"), HOUR), refused);
+        await assert.rejects(reminders.renew(leasesOf([], "t"), HOUR), refused);
         await assert.rejects(reminders.get(key), refused);
         await assert.rejects(reminders.list({ namespace, limit: 1 }), refused);
         await assert.rejects(reminders.listDead({ namespace, limit: 1 }), refused);

@@ -1,7 +1,15 @@
 // Leases: whoever has one has it alone, until the store's clock says that it is over; setting anew and cancelling void it at once.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { assertAbout, HOUR, namesOf, Place, type RemindersHarness, TRIED } from "./reminders-shared.contract.ts";
+import {
+  assertAbout,
+  HOUR,
+  leasesOf,
+  namesOf,
+  Place,
+  type RemindersHarness,
+  TRIED,
+} from "./reminders-shared.contract.ts";
 
 export function reminderLeasesContract({ opened }: RemindersHarness): void {
   describe("leases", () => {
@@ -46,7 +54,7 @@ export function reminderLeasesContract({ opened }: RemindersHarness): void {
       ] as const) {
         assert.equal(await it.settle({ ...late, generation, token: "old" }), false, late.kind);
       }
-      assert.deepEqual(await it.reminders.renew([generation], "old", 9 * HOUR), [generation]);
+      assert.deepEqual(await it.reminders.renew(leasesOf([generation], "old"), 9 * HOUR), [generation]);
       const { leasedUntil, ...after } = await it.stored(it.key("tea"));
       assertAbout(leasedUntil, before.leasedUntil!);
       assert.deepEqual({ ...after, leasedUntil: before.leasedUntil }, before);
@@ -70,7 +78,7 @@ export function reminderLeasesContract({ opened }: RemindersHarness): void {
       const generation = await it.set(it.key("tea"), { data: "new" });
       assert.equal(await it.settle({ kind: "done", generation: old, token: "mine" }), false);
       assert.equal(await it.settle({ kind: "done", generation, token: "mine" }), false);
-      assert.deepEqual(await it.reminders.renew([old, generation], "mine", HOUR), [old, generation]);
+      assert.deepEqual(await it.reminders.renew(leasesOf([old, generation], "mine"), HOUR), [old, generation]);
       const { reminders } = await it.claim();
       assert.deepEqual([reminders[0]?.data, reminders[0]?.generation], ["new", generation]);
     });
@@ -90,7 +98,7 @@ export function reminderLeasesContract({ opened }: RemindersHarness): void {
       }
       assert.equal(await it.reminders.get(it.key("tea")), undefined);
       assert.deepEqual(await it.reminders.listDead({ namespace: it.namespace, limit: 10 }), []);
-      assert.deepEqual(await it.reminders.renew([generation], "mine", HOUR), [generation]);
+      assert.deepEqual(await it.reminders.renew(leasesOf([generation], "mine"), HOUR), [generation]);
     });
 
     test("one that is set with a lease belongs to whoever set it", async () => {
@@ -125,7 +133,7 @@ export function reminderLeasesContract({ opened }: RemindersHarness): void {
       const generation = await it.set(it.key("tea"));
       await it.claim({ token: "mine", leaseMs: 2 * HOUR });
       await advance(HOUR);
-      assert.deepEqual(await it.reminders.renew([generation], "mine", 3 * HOUR), []);
+      assert.deepEqual(await it.reminders.renew(leasesOf([generation], "mine"), 3 * HOUR), []);
       assertAbout((await it.stored(it.key("tea"))).leasedUntil, (await it.now()) + 3 * HOUR);
       await advance(2 * HOUR);
       assert.deepEqual(await it.names(), []);
@@ -138,7 +146,7 @@ export function reminderLeasesContract({ opened }: RemindersHarness): void {
       const generation = await it.set(it.key("tea"));
       await it.claim({ token: "mine" });
       await advance(2 * HOUR);
-      assert.deepEqual(await it.reminders.renew([generation], "mine", HOUR), []);
+      assert.deepEqual(await it.reminders.renew(leasesOf([generation], "mine"), HOUR), []);
       assert.deepEqual(await it.names(), []);
     });
 
@@ -153,7 +161,7 @@ export function reminderLeasesContract({ opened }: RemindersHarness): void {
       await it.settle({ kind: "done", generation: done!, token: "mine" });
       await it.settle({ kind: "release", generation: released!, token: "mine" });
       const asked = [done!, kept!, 2 ** 40, cancelled!, released!, replaced!];
-      const lost = await it.reminders.renew(asked, "mine", 5 * HOUR);
+      const lost = await it.reminders.renew(leasesOf(asked, "mine"), 5 * HOUR);
       assert.deepEqual(
         lost.sort((a, b) => a - b),
         [2 ** 40, cancelled!, done!, released!, replaced!].sort((a, b) => a - b),

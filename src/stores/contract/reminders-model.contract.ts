@@ -7,6 +7,7 @@ import type { ReminderKey, Settlement } from "../../ports/reminders.ts";
 import {
   cancelOf,
   freshToken,
+  leasesOf,
   MINUTE,
   Place,
   type RemindersHarness,
@@ -257,7 +258,7 @@ class Story {
     const memory = this.#remembered(of);
     if (memory === undefined) return;
     const asked = this.#memories.filter(({ token }) => token === memory.token).map(({ generation }) => generation);
-    const lost = await this.#place.reminders.renew(asked, memory.token, lease * MINUTE);
+    const lost = await this.#place.reminders.renew(leasesOf(asked, memory.token), lease * MINUTE);
     const gone = asked.filter((generation) => {
       const row = this.#held({ ...memory, generation })?.[1];
       if (row !== undefined) row.until = this.#clock + lease;

@@ -7,6 +7,7 @@ import type {
   ClaimRequest,
   OwnLease,
   ReminderKey,
+  ReminderLease,
   Reminders,
   ReminderWrite,
   Settlement,
@@ -141,3 +142,7 @@ export async function withSecond(
     await second?.close();
   }
 }
+
+/** Leases on these rows, all under one token. */
+export const leasesOf = (generations: readonly number[], token: string): ReminderLease[] =>
+  generations.map((generation) => ({ generation, token }));

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { LIMITS } from "../../kernel/limits.ts";
-import { cancelOf, HOUR, Place, type RemindersHarness, setOf } from "./reminders-shared.contract.ts";
+import { cancelOf, HOUR, leasesOf, Place, type RemindersHarness, setOf } from "./reminders-shared.contract.ts";
 
 const AWKWARD = [
   " ",
@@ -184,7 +184,7 @@ export function reminderWritesContract({ opened }: RemindersHarness): void {
       const it = place();
       assert.deepEqual(await it.reminders.write([]), []);
       assert.deepEqual(await it.reminders.settle([]), []);
-      assert.deepEqual(await it.reminders.renew([], "mine", HOUR), []);
+      assert.deepEqual(await it.reminders.renew(leasesOf([], "mine"), HOUR), []);
     });
 
     test("a batch of a thousand is set and claimed whole", async () => {

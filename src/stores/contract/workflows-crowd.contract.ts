@@ -226,14 +226,15 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
     test("commits that start and signal the same workflows all come through", () =>
       together(async (it, there) => {
         const ids = many(10, (i) => `${i}`);
-        const held = await Promise.all(many(8, (i) => take(it.store, actor(`${i}`, it.namespace))));
+        const storeOf = (i: number) => (i % 2 === 0 ? it : there).store;
+        const held = await Promise.all(many(8, (i) => take(storeOf(i), actor(`${i}`, it.namespace), `host-${i % 2}`)));
         const outcomes = await Promise.all(
           held.map((one, i) => {
             const order = i % 2 === 0 ? ids : ids.toReversed();
             const starts = order.map((id) => it.startOf(id, { lease: lease() }));
             const arrivals = order.map((id) => it.arrivalOf(id, `from ${i}`));
             const commit = { ...commitOf(one, whole("1")), starts, arrivals };
-            return persist((i % 2 === 0 ? it : there).store, commit);
+            return persist(storeOf(i), commit);
           }),
         );
         assert.deepEqual(

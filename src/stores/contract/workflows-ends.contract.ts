@@ -128,22 +128,23 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       const over = await it.closed("over", {}, closeAs("failed", LARGE));
       const open = await it.held("open");
-      const { ref: replaced } = await it.start("replaced");
+      const { ref: replaced, runId: replacedId } = await it.start("replaced");
       await it.workflows.close(it.closing("replaced"));
       await it.start("replaced");
       assert.deepEqual(await it.workflows.watchEnds([open.ref, 2 ** 40]), []);
       assert.deepEqual(await it.workflows.watchEnds([]), []);
+      const idOf = async (name: string) => (await it.workflows.find(it.key(name)))!.runId;
       const ends = await it.workflows.watchEnds([open.ref, over.ref, replaced]);
       assert.deepEqual(
         ends.sort((a, b) => a.ref - b.ref),
         [
-          { ref: over.ref, status: "failed", result: LARGE },
-          { ref: replaced, status: "terminated", result: "why" },
+          { ref: over.ref, runId: await idOf("over"), status: "failed", result: LARGE },
+          { ref: replaced, runId: replacedId, status: "terminated", result: "why" },
         ].sort((a, b) => a.ref - b.ref),
       );
       await it.append(open, { fate: closeAs("completed", "fine") });
       assert.deepEqual(await it.workflows.watchEnds([open.ref]), [
-        { ref: open.ref, status: "completed", result: "fine" },
+        { ref: open.ref, runId: await idOf("open"), status: "completed", result: "fine" },
       ]);
     });
 

@@ -247,7 +247,9 @@ export class WorkflowModel {
   watchEnds(ref: number): object[] {
     const run = this.run(ref);
     if (run?.task !== undefined) run.isWatched = true;
-    return run === undefined || run.task !== undefined ? [] : [{ ref, status: run.status, result: run.result }];
+    return run === undefined || run.task !== undefined
+      ? []
+      : [{ ref, runId: run.runId, status: run.status, result: run.result }];
   }
 
   prune(endedBefore: number): number {

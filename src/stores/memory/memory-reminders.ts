@@ -7,6 +7,7 @@ import {
   type ReminderContent,
   type ReminderCounts,
   type ReminderKey,
+  type ReminderLease,
   type ReminderOutcome,
   type ReminderQuery,
   type Reminders,
@@ -105,15 +106,16 @@ export class MemoryReminders implements Reminders {
     };
   }
 
-  async renew(generations: readonly number[], token: string, leaseMs: number): Promise<number[]> {
+  async renew(claims: readonly ReminderLease[], leaseMs: number): Promise<number[]> {
     this.#checkOpen();
     const now = this.#now();
-    return generations.filter((generation) => {
+    const lost = claims.filter(({ generation, token }) => {
       const row = this.#byGeneration.get(generation);
-      if (row?.token !== token) return true;
+      if (row === undefined || row.token !== token) return true;
       row.leasedUntil = now + leaseMs;
       return false;
     });
+    return lost.map(({ generation }) => generation);
   }
 
   async get(key: ReminderKey): Promise<StoredReminder | undefined> {

@@ -46,6 +46,8 @@ export class MemoryStore implements Store {
   /** Namespace, then type, then id: words are never joined. */
   readonly #index = new Map<string, Map<string, Map<string, Row>>>();
   readonly #now: () => number;
+  /** Above every epoch so far, also when rows are restored. */
+  #highest = 0;
   #closed = false;
 
   /** `now` is the store's clock, in milliseconds since 1970. */
@@ -68,7 +70,7 @@ export class MemoryStore implements Store {
     this.#checkOpen();
     return batch.map((request) => {
       const row = this.#find(request) ?? this.#insert(request);
-      row.epoch++;
+      row.epoch = this.#nextEpoch(row.epoch);
       row.owner = request.owner;
       row.takenAt = this.#now();
       return { ref: row.ref, epoch: row.epoch, version: row.version, state: stateOf(row) };
@@ -110,6 +112,12 @@ export class MemoryStore implements Store {
 
   async close(): Promise<void> {
     this.#closed = true;
+  }
+
+  /** Epochs never repeat, also when rows are restored to an earlier point: see stores/own-takes.ts. */
+  #nextEpoch(before: number): number {
+    this.#highest = Math.max(this.#highest + 1, before + 1, Math.floor(this.#now()));
+    return this.#highest;
   }
 
   #checkOpen(): void {

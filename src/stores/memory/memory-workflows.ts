@@ -6,10 +6,10 @@ import type {
   Arrival,
   ArrivalOutcome,
   Closing,
+  EndedRun,
   RunPages,
   RunQuery,
   RunStart,
-  RunStatus,
   StartOutcome,
   StickyCounts,
   StoredArrival,
@@ -114,11 +114,11 @@ export class MemoryWorkflows implements Workflows {
     return run && storedOf(run);
   }
 
-  async watchEnds(refs: readonly number[]): Promise<{ ref: number; status: RunStatus; result: string }[]> {
+  async watchEnds(refs: readonly number[]): Promise<EndedRun[]> {
     this.#checkOpen();
     return refs.flatMap((ref) => {
       const run = this.#runs.get(ref);
-      if (run?.result !== undefined) return [{ ref, status: run.status, result: run.result }];
+      if (run?.result !== undefined) return [{ ref, runId: run.runId, status: run.status, result: run.result }];
       if (run !== undefined) run.isWatched = true;
       return [];
     });

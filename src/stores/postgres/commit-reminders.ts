@@ -28,8 +28,11 @@ const KINDS = { done: DONE, next: NEXT, release: RELEASE, dead: DEAD } as const;
 const rowOfKey = (schema: string): string =>
   `CROSS JOIN LATERAL (SELECT r.generation FROM ${schema}.reminders r WHERE ${sameKey("r", "k")} LIMIT 1) r`;
 
+/** The number of the parameter behind all others: the incarnations of this process. */
+export const OWNERS_PARAMETER = 37;
+
 /**
- * `lockMine` locks the heads that are ours, and `writeMine` writes what is in `mine`; both come from commit.ts and use `$1` to `$6`.
+ * `lockMine` locks the heads that are ours, and `writeMine` writes what is in `mine`; both come from commit.ts and use `$1` to `$6` and the owners.
  *
  * Rows that are there are locked if nobody holds them; a commit that has one which somebody holds is left out, as it is when its
  * head is held. Only for new reminders of a key that somebody else is just making it waits, briefly.
@@ -164,7 +167,7 @@ export function generationsOf(
   return generations;
 }
 
-/** `$7` and what follows. Whoever calls has put commits that touch the same reminder into different rounds. */
+/** `$7` to `$36`. Whoever calls has put commits that touch the same reminder into different rounds. */
 export function reminderValues(commits: readonly Commit[]): Buffer[] {
   const ends = commits.flatMap(({ ref, settle }) => (settle ?? []).map((end) => ({ ref, end })));
   ends.sort((a, b) => a.end.generation - b.end.generation);

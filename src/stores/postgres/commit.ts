@@ -11,8 +11,16 @@ import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { bringsLease, type ReminderWrite } from "../../ports/reminders.ts";
 import type { Commit, CommitOutcome, CommitVerdict } from "../../ports/store.ts";
+import type { OwnTakes } from "../own-takes.ts";
 import { bigints, texts } from "./arrays.ts";
-import { bringsReminders, commitWithReminders, generationsOf, reminderValues, roundsOf } from "./commit-reminders.ts";
+import {
+  bringsReminders,
+  commitWithReminders,
+  generationsOf,
+  OWNERS_PARAMETER,
+  reminderValues,
+  roundsOf,
+} from "./commit-reminders.ts";
 import type { Connections, Row, Runner, Statement } from "./connections.ts";
 import { doubted } from "./faults.ts";
 import { isLocked } from "./while-held.ts";
@@ -43,19 +51,20 @@ export const commitSmall = (schema: string): Statement => ({
           bytes = coalesce(octet_length(i.data), 0), committed_at = now()
       FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[])
         AS i (ref, epoch, version, commit_id, data)
-      WHERE a.ref = i.ref AND a.epoch = i.epoch AND a.version = i.version AND a.base = 0
+      WHERE a.ref = i.ref AND a.epoch = i.epoch AND a.version = i.version AND a.base = 0 AND a.owner = ANY ($6::text[])
       RETURNING a.ref
     )
     SELECT count(*), CASE WHEN count(*) < cardinality($1::bigint[]) THEN array_agg(ref)::text[] END FROM done`,
 });
 
-/** Locks the heads that are ours and that nobody else holds. */
-const lockMine = (schema: string) => `
+/** Locks the heads that are ours and that nobody else holds. `owners`: the number of the parameter with this process's incarnations. */
+const lockMine = (schema: string, owners: number) => `
       SELECT i.ref, i.version + 1 AS version, i.data, i.kind, a.base
       FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $5::text[], $6::bigint[]) AS i (ref, epoch, version, data, kind)
       CROSS JOIN LATERAL (
         SELECT a.base FROM ${schema}.actors a
         WHERE a.ref = i.ref AND a.epoch = i.epoch AND a.version = i.version
+          AND a.owner = ANY ($${owners}::text[])
           AND (i.kind <> ${CHANGE} OR a.state IS NOT NULL OR a.base > 0)
         FOR NO KEY UPDATE SKIP LOCKED) a`;
 
@@ -95,24 +104,24 @@ const writeMine = (schema: string) => `heads AS (
 export const commitAny = (schema: string): Statement => ({
   name: "limpet_commit_any",
   text: `
-    WITH mine AS MATERIALIZED (${lockMine(schema)}
+    WITH mine AS MATERIALIZED (${lockMine(schema, 7)}
     ), ${writeMine(schema)}
     SELECT count(*), CASE WHEN count(*) < cardinality($1::bigint[]) THEN array_agg(ref)::text[] END FROM heads`,
 });
 
 export const commitReminders = (schema: string): Statement =>
-  commitWithReminders(schema, lockMine(schema), writeMine(schema));
+  commitWithReminders(schema, lockMine(schema, OWNERS_PARAMETER), writeMine(schema));
 
 /** One primary key visit per row. */
 export const readHeads = (schema: string): Statement => ({
   name: "limpet_read_heads",
   text: `
-    SELECT a.ref, a.epoch, a.version, a.commit_id, a.state IS NOT NULL OR a.base > 0
+    SELECT a.ref, a.epoch, a.version, a.commit_id, a.state IS NOT NULL OR a.base > 0, a.owner
     FROM ${schema}.actors a
     WHERE a.ref = ANY ($1::bigint[])`,
 });
 
-type HeadRow = [ref: number, epoch: number, version: number, commitId: string | null, stored: boolean];
+type HeadRow = [ref: number, epoch: number, version: number, commitId: string | null, stored: boolean, owner: string];
 
 /** A commit on its way; no outcome yet while somebody else holds its row. */
 interface Pending {
@@ -138,9 +147,18 @@ export class Commits {
   readonly #heldMs: number;
   readonly #wrote: Wrote;
   readonly #withWorkflows: WithWorkflows;
+  readonly #own: OwnTakes;
 
   /** `heldMs`: how long rows that others hold are tried again. */
-  constructor(connections: Connections, schema: string, heldMs: number, wrote: Wrote, withWorkflows: WithWorkflows) {
+  constructor(
+    connections: Connections,
+    schema: string,
+    heldMs: number,
+    own: OwnTakes,
+    wrote: Wrote,
+    withWorkflows: WithWorkflows,
+  ) {
+    this.#own = own;
     this.#connections = connections;
     this.#small = commitSmall(schema);
     this.#any = commitAny(schema);
@@ -229,6 +247,7 @@ export class Commits {
     ];
     if (statement !== this.#small) values.push(bigints(pending.map(({ kind }) => kind)));
     if (statement === this.#reminders) values.push(...reminderValues(pending.map(({ commit }) => commit)));
+    values.push(texts(this.#own.owners));
     const { row, tell } = await this.#run(statement, values, pending);
     const { isWritten, now, voided, generations } = writtenBy(row, pending);
     const left: Pending[] = [];
@@ -276,7 +295,8 @@ export class Commits {
     return pending.filter((one) => {
       const { ref, epoch, version, id } = one.commit;
       const head = heads.get(ref);
-      const waits = head !== undefined && head[3] !== id && head[1] === epoch && head[2] === version;
+      const waits =
+        head !== undefined && head[3] !== id && head[1] === epoch && head[2] === version && this.#own.has(head[5]);
       if (waits) invariant(one.kind !== CHANGE || head[4], "a change is committed on top of a whole state");
       else one.outcome = head?.[3] === id ? "committed" : "fenced";
       return waits;

@@ -50,6 +50,20 @@ const tables = (schema: string) => `
       UNIQUE (namespace, incarnation)
     );`;
 
+/** How the number of a new term is found; the only difference between the first function and its successor. */
+interface TermRule {
+  readonly parameters: string;
+  readonly nextTerm: string;
+}
+
+const BY_ONE: TermRule = { parameters: "", nextTerm: "led.term + 1" };
+
+/** Terms grow also when the database is restored from a backup; see `begun` in stores/leadership.ts. */
+const BY_CLOCK: TermRule = {
+  parameters: ", seen_term bigint DEFAULT 0",
+  nextTerm: "greatest(led.term + 1, seen_term + 1, floor(extract(epoch FROM moment))::bigint - 1767225600)",
+};
+
 /**
  * Answers with what makes a Standing, or with no row when `most` others are listed already. Rows of schedulers are few and all of
  * them are needed, so they are read whole, in any order. Nothing lasts longer than its lease from now, or a clock that was
@@ -58,10 +72,10 @@ const tables = (schema: string) => `
  * A step that leaves the leadership as it was, which is every step of all but one, need not wait for the disk: a crash may
  * make the list forget who will be back in it in a moment. The others thus hold the lock only briefly.
  */
-const campaign = (schema: string) => `
+const campaign = (schema: string, { parameters, nextTerm }: TermRule) => `
     CREATE FUNCTION ${schema}.campaign(
       me text, my_address text, my_machine text, my_pid bigint, am_dedicated boolean,
-      my_lease_ms double precision, my_host_lease_ms double precision, dead text[], most bigint
+      my_lease_ms double precision, my_host_lease_ms double precision, dead text[], most bigint${parameters}
     ) RETURNS TABLE (at_term bigint, leading_one json, listed text, longest_host_lease_ms double precision)
     LANGUAGE plpgsql AS $$
     DECLARE
@@ -110,7 +124,7 @@ const campaign = (schema: string) => `
         led.incarnation := NULL;
       END IF;
       IF led.incarnation IS NULL AND NOT outranked THEN
-        led.term := led.term + 1;
+        led.term := ${nextTerm};
         led.incarnation := me;
         led.former_host_lease_ms := led.host_lease_ms;
         led.host_lease_ms := my_host_lease_ms;
@@ -153,4 +167,11 @@ const resign = (schema: string) => `
       UPDATE ${schema}.leadership l SET incarnation = NULL WHERE l.incarnation = me;
     END $$;`;
 
-export const coordinationTables = (schema: string): string => tables(schema) + campaign(schema) + resign(schema);
+export const coordinationTables = (schema: string): string =>
+  tables(schema) + campaign(schema, BY_ONE) + resign(schema);
+
+/** A process of the release before calls it without the last parameter. */
+export const termsByClock = (schema: string): string => `
+    DROP FUNCTION ${schema}.campaign(
+      text, text, text, bigint, boolean, double precision, double precision, text[], bigint);
+    ${campaign(schema, BY_CLOCK)}`;

@@ -26,7 +26,7 @@ type MemberRow = [string, string, string, string, number, string];
 
 const campaign = (schema: string): Statement => ({
   name: "limpet_campaign",
-  text: `SELECT at_term, leading_one, listed, longest_host_lease_ms FROM ${schema}.campaign($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+  text: `SELECT at_term, leading_one, listed, longest_host_lease_ms FROM ${schema}.campaign($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 });
 
 const resign = (schema: string): Statement => ({ name: "limpet_resign", text: `SELECT ${schema}.resign($1)` });
@@ -116,7 +116,7 @@ export class PostgresCoordination implements Coordination {
   }
 
   async campaign(candidate: Candidate, dead: readonly string[] = []): Promise<Standing> {
-    const { incarnation, address, machine, pid, dedicated, leaseMs, hostLeaseMs } = candidate;
+    const { incarnation, address, machine, pid, dedicated, leaseMs, hostLeaseMs, seenTerm = 0 } = candidate;
     const values = [
       incarnation,
       address,
@@ -127,6 +127,7 @@ export class PostgresCoordination implements Coordination {
       hostLeaseMs,
       texts(dead),
       LIMITS.schedulers,
+      seenTerm,
     ];
     const [row] = await this.#lead(this.#statements.campaign, values);
     if (row === undefined) throw tooMany("schedulers");

@@ -1,5 +1,5 @@
 // The tables, as numbered steps. A step that was released is never changed: a later step changes what it made.
-import { coordinationTables } from "./coordination-tables.ts";
+import { coordinationTables, termsByClock } from "./coordination-tables.ts";
 import { reminderOrder, reminderTables } from "./reminder-tables.ts";
 import { shardTables } from "./shard-tables.ts";
 import { workflowTables } from "./workflow-tables.ts";
@@ -92,6 +92,8 @@ const lostAttempts: Migration = {
   sql: (schema) => `ALTER TABLE ${schema}.workflow_tasks ADD COLUMN lost integer NOT NULL DEFAULT 0;`,
 };
 
+const terms: Migration = { number: 10, name: "terms by clock", sql: termsByClock };
+
 export const MIGRATIONS: readonly Migration[] = [
   actors,
   coordination,
@@ -102,4 +104,5 @@ export const MIGRATIONS: readonly Migration[] = [
   shards,
   clusterSecret,
   lostAttempts,
+  terms,
 ];

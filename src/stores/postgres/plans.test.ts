@@ -101,7 +101,7 @@ describe("statements", () => {
         const data = refs.map(() => "s".repeat(100 + version));
         const { rows } = await client.query({
           ...commitSmall(SCHEMA),
-          values: [...values, texts(refs.map((ref) => `${version}-${ref}`)), texts(data)],
+          values: [...values, texts(refs.map((ref) => `${version}-${ref}`)), texts(data), texts(["o"])],
         });
         assert.equal(rows[0].count, refs.length);
       }

@@ -15,6 +15,7 @@ import type {
   TakeRequest,
 } from "../../ports/store.ts";
 import type { Workflows } from "../../ports/workflows.ts";
+import { OwnTakes } from "../own-takes.ts";
 import { Commits } from "./commit.ts";
 import { Connections } from "./connections.ts";
 import { PostgresCoordination } from "./coordination.ts";
@@ -66,11 +67,13 @@ class PostgresStore implements Store {
       watch: (namespace, listener) => reminders.listen(namespace, listener, "workflows"),
     });
     this.shards = new PostgresShards(this.#connections, schema, heldMs);
-    this.#takes = new Takes(this.#connections, schema, heldMs);
+    const own = new OwnTakes();
+    this.#takes = new Takes(this.#connections, schema, heldMs, own);
     this.#commits = new Commits(
       this.#connections,
       schema,
       heldMs,
+      own,
       (writes, now) => this.#reminders.wrote(writes, now),
       (runner, commits) => this.#workflows.with(runner, commits),
     );

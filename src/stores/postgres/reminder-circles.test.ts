@@ -91,8 +91,7 @@ describe("many who want the same reminders in different orders", () => {
           () => there.reminders.settle(next()),
           () =>
             here.reminders.renew(
-              some(rows).map(({ generation }) => generation),
-              token,
+              some(rows).map(({ generation }) => ({ generation, token })),
               HOUR,
             ),
           () => here.reminders.write(mixed()),

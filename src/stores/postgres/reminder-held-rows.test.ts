@@ -5,7 +5,7 @@ import pg from "pg";
 import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
 import type { Settlement } from "../../ports/reminders.ts";
 import type { Commit, Store } from "../../ports/store.ts";
-import { cancelOf, freshToken, HOUR, Place, setOf, TRIED } from "../contract/reminders-shared.contract.ts";
+import { cancelOf, freshToken, HOUR, leasesOf, Place, setOf, TRIED } from "../contract/reminders-shared.contract.ts";
 import { actor, commitOf, takeAll, whole } from "../contract/shared.contract.ts";
 import { openPostgresStore } from "./postgres-store.ts";
 
@@ -115,7 +115,7 @@ describe("a reminder that another transaction holds", () => {
     const it = new Place(store);
     const { generations, token } = await claimed(it);
     await whileHeld([generations[5]!], async () => {
-      assert.deepEqual(await it.reminders.renew(generations, token, 9 * HOUR), [generations[5]!]);
+      assert.deepEqual(await it.reminders.renew(leasesOf(generations, token), 9 * HOUR), [generations[5]!]);
     });
     const { now } = await it.claim({ types: [] });
     for (const { generation, leasedUntil } of await it.reminders.list({ namespace: it.namespace, limit: 100 })) {
@@ -150,7 +150,7 @@ describe("a reminder that another transaction holds", () => {
     await whileHeld([first!, second!, third!], async () => {
       steps = [
         it.reminders.settle([first!, generations[9]!].map((generation) => ({ kind: "done", generation, token }))),
-        it.reminders.renew([second!, generations[8]!], token, HOUR),
+        it.reminders.renew(leasesOf([second!, generations[8]!], token), HOUR),
         it.reminders.write([cancelOf(it.key("02")), setOf(it.key("03"))]),
       ];
       void Promise.allSettled(steps);

@@ -2,7 +2,7 @@
 // waited for briefly, and then left out so that it does not hinder the others.
 import { setTimeout as pause } from "node:timers/promises";
 import { invariant } from "../../kernel/errors.ts";
-import { type Rewriting, type Settlement, TOLD_AHEAD_MS } from "../../ports/reminders.ts";
+import { type ReminderLease, type Rewriting, type Settlement, TOLD_AHEAD_MS } from "../../ports/reminders.ts";
 import { bigints, texts } from "./arrays.ts";
 import type { Connections, Statement } from "./connections.ts";
 import { doubted, StoreFault } from "./faults.ts";
@@ -80,11 +80,12 @@ export class ReminderSteps {
   }
 
   /** One that is held by another transaction all the time is not renewed, and so it will be lost. */
-  async renew(generations: readonly number[], token: string, leaseMs: number): Promise<number[]> {
-    const items = [...new Set(generations)].sort((a, b) => a - b).map((generation) => ({ generation, token }));
+  async renew(claims: readonly ReminderLease[], leaseMs: number): Promise<number[]> {
+    const byGeneration = new Map(claims.map(({ generation, token }) => [generation, { generation, token }]));
+    const items = [...byGeneration.values()].sort((a, b) => a.generation - b.generation);
     const renewed = new Set<number>();
     await this.#take({ kind: "renew", items, leaseMs }, renewed, new Set());
-    return generations.filter((generation) => !renewed.has(generation));
+    return claims.map(({ generation }) => generation).filter((generation) => !renewed.has(generation));
   }
 
   /** Adds those that counted to `counted`. Returns those that could not be reached, because somebody holds them. */

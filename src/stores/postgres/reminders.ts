@@ -7,6 +7,7 @@ import {
   type DeadReminder,
   type ReminderCounts,
   type ReminderKey,
+  type ReminderLease,
   type ReminderOutcome,
   type ReminderQuery,
   type Reminders,
@@ -90,10 +91,8 @@ export class PostgresReminders implements Reminders {
     });
   }
 
-  renew(generations: readonly number[], token: string, leaseMs: number): Promise<number[]> {
-    return this.#connections.during(async () => {
-      return generations.length === 0 ? [] : this.#steps.renew(generations, token, leaseMs);
-    });
+  renew(claims: readonly ReminderLease[], leaseMs: number): Promise<number[]> {
+    return this.#connections.during(async () => (claims.length === 0 ? [] : this.#steps.renew(claims, leaseMs)));
   }
 
   get(key: ReminderKey): Promise<StoredReminder | undefined> {

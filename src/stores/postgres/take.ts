@@ -3,6 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { ActorKey } from "../../kernel/names.ts";
 import type { StoredState, Taken, TakeRequest } from "../../ports/store.ts";
+import type { OwnTakes } from "../own-takes.ts";
 import { bigints, texts } from "./arrays.ts";
 import type { Connections, Statement } from "./connections.ts";
 import { StoreFault } from "./faults.ts";
@@ -11,11 +12,13 @@ const WANTED = `
   SELECT i.namespace COLLATE "C" AS namespace, i.type COLLATE "C" AS type, i.id COLLATE "C" AS id, i.owner
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS i (namespace, type, id, owner)`;
 
+/** An epoch is never below the server's clock, nor below `$5`, the floor of this process: see stores/own-takes.ts. */
 const raiseEpochs = (schema: string) => `
   INSERT INTO ${schema}.actors AS a (namespace, type, id, epoch, owner, taken_at)
-  SELECT w.namespace, w.type, w.id, 1, w.owner, now() FROM wanted w ORDER BY w.namespace, w.type, w.id
+  SELECT w.namespace, w.type, w.id, greatest($5::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint), w.owner, now()
+  FROM wanted w ORDER BY w.namespace, w.type, w.id
   ON CONFLICT (namespace, type, id)
-  DO UPDATE SET epoch = a.epoch + 1, owner = excluded.owner, taken_at = excluded.taken_at
+  DO UPDATE SET epoch = greatest(a.epoch + 1, excluded.epoch), owner = excluded.owner, taken_at = excluded.taken_at
   RETURNING a.namespace, a.type, a.id, a.ref, a.epoch, a.version, a.state, a.base, a.bytes`;
 
 /**
@@ -94,11 +97,13 @@ export class Takes {
   readonly #takeFree: Statement;
   readonly #readParts: Statement;
   readonly #heldMs: number;
+  readonly #own: OwnTakes;
 
   /** `heldMs`: how long rows that others hold are tried again. */
-  constructor(connections: Connections, schema: string, heldMs: number) {
+  constructor(connections: Connections, schema: string, heldMs: number, own: OwnTakes) {
     this.#connections = connections;
     this.#heldMs = heldMs;
+    this.#own = own;
     this.#takeHeads = takeHeads(schema);
     this.#takeFree = takeFree(schema);
     this.#readParts = readParts(schema);
@@ -151,9 +156,12 @@ export class Takes {
       texts(batch.map(({ type }) => type)),
       texts(batch.map(({ id }) => id)),
       texts(batch.map(({ owner }) => owner)),
+      this.#own.nextFloor(),
     ];
+    for (const { owner } of batch) this.#own.add(owner);
     for (const row of await this.#connections.run(statement, values, "harmless")) {
       const [namespace, type, id, ref, epoch, version, whole, base, bytes] = row as HeadRow;
+      this.#own.received(epoch);
       const state = whole === null ? undefined : { whole, changes: [] };
       heads.set(keyOf({ namespace, type, id }), { ref, epoch, version, state, partBytes: base > 0 ? bytes + 1 : 0 });
     }

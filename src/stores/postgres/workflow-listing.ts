@@ -1,6 +1,6 @@
 // What people look at: one run, a page of them, how many there are, how they ended; and what becomes of old ones. Never on the path of
 // a step.
-import type { RunQuery, RunStatus, StoredRun, StoredTask, WorkflowKey } from "../../ports/workflows.ts";
+import type { EndedRun, RunQuery, RunStatus, StoredRun, StoredTask, WorkflowKey } from "../../ports/workflows.ts";
 import { bigints } from "./arrays.ts";
 import type { Connections, Row, Statement } from "./connections.ts";
 import { endOfPrefix } from "./listing.ts";
@@ -50,9 +50,13 @@ export const findRunById = (schema: string): Statement => ({
       ${rest(schema)}`,
 });
 
+type EndedRow = [ref: number, status: RunStatus, result: string, runId: string];
+
 export const readEnds = (schema: string): Statement => ({
   name: "limpet_read_ends",
-  text: `SELECT e.ref, e.status, e.result FROM ${schema}.workflow_ends e WHERE e.ref = ANY ($1::bigint[])`,
+  text: `
+    SELECT e.ref, e.status, e.result, (SELECT r.run_id FROM ${schema}.workflow_runs r WHERE r.ref = e.ref)
+    FROM ${schema}.workflow_ends e WHERE e.ref = ANY ($1::bigint[])`,
 });
 
 /** Those that ended first go first; one that somebody else removes is left to them. */
@@ -174,9 +178,9 @@ export class WorkflowListing {
     return row?.[0] as number;
   }
 
-  async ends(refs: readonly number[]): Promise<{ ref: number; status: RunStatus; result: string }[]> {
-    const rows = await this.#ask(readEnds(this.#schema), [bigints(refs)]);
-    return (rows as unknown as [number, RunStatus, string][]).map(([ref, status, result]) => ({ ref, status, result }));
+  async ends(refs: readonly number[]): Promise<EndedRun[]> {
+    const rows = (await this.#ask(readEnds(this.#schema), [bigints(refs)])) as unknown as EndedRow[];
+    return rows.map(([ref, status, result, runId]) => ({ ref, runId, status, result }));
   }
 
   async prune(namespace: string, endedBefore: number, limit: number): Promise<number> {

@@ -8,10 +8,10 @@ import type {
   Arrival,
   ArrivalOutcome,
   Closing,
+  EndedRun,
   RunPages,
   RunQuery,
   RunStart,
-  RunStatus,
   StartOutcome,
   StickyCounts,
   StoredArrival,
@@ -120,9 +120,7 @@ export class PostgresWorkflows implements Workflows {
     return this.#connections.during(() => this.#listing.find(key));
   }
 
-  watchEnds(
-    refs: readonly number[],
-  ): Promise<{ readonly ref: number; readonly status: RunStatus; readonly result: string }[]> {
+  watchEnds(refs: readonly number[]): Promise<EndedRun[]> {
     return this.#connections.during(async () => {
       if (refs.length === 0) return [];
       // First marked, then read: whatever ends in between is seen to be over.

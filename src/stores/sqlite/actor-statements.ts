@@ -6,7 +6,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { COMMIT_NUMBERS, COMMIT_STRINGS, TAKE_STRINGS, type TakeAnswer, WRITE_KIND } from "./messages.ts";
 
 type Head = [ref: number, epoch: number, version: number, pieces: number, state: string | null];
-type Fence = [epoch: number, version: number, commitId: string | null];
+type Fence = [epoch: number, version: number, commitId: string | null, owner: string];
 
 /** Places in the batch, ascending: nearly always none. */
 interface Committed {
@@ -24,6 +24,8 @@ interface Writing {
   readonly id: string;
   readonly data: string | null;
   readonly now: number;
+  /** The incarnation of this process that must have taken the row last. */
+  readonly owner: string;
 }
 
 export class ActorStatements {
@@ -58,7 +60,7 @@ export class ActorStatements {
     );
     this.#raise = db.prepare("UPDATE actors SET epoch = ?, owner = ?, taken_at = ? WHERE ref = ?");
     // The first take. New refs are the next higher number, so new rows lie side by side at the end of the table.
-    this.#insert = db.prepare("INSERT INTO actors (epoch, owner, taken_at) VALUES (1, ?, ?)");
+    this.#insert = db.prepare("INSERT INTO actors (epoch, owner, taken_at) VALUES (?, ?, ?)");
     this.#name = db.prepare("INSERT INTO actor_names (namespace, type, id, ref) VALUES (?, ?, ?, ?)");
     // Only actors with pieces pay for these two: one seek each, and the changes lie side by side in order.
     this.#wholeOf = asArrays("SELECT data FROM actor_wholes WHERE ref = ?");
@@ -68,26 +70,26 @@ export class ActorStatements {
     // touched. `pieces = 0` promises that there is nothing apart to remove.
     this.#commitInline = db.prepare(
       `UPDATE actors SET version = version + 1, commit_id = ?, committed_at = ?, state = ?
-       WHERE ref = ? AND epoch = ? AND version = ? AND pieces = 0`,
+       WHERE ref = ? AND epoch = ? AND version = ? AND pieces = 0 AND owner = ?`,
     );
     // Commit of a whole state that is large, or follows one that was: the pieces are then put and dropped by ref.
     this.#commitWhole = db.prepare(
       `UPDATE actors SET version = version + 1, commit_id = ?, committed_at = ?, state = ?, pieces = ?, piece_bytes = ?
-       WHERE ref = ? AND epoch = ? AND version = ?`,
+       WHERE ref = ? AND epoch = ? AND version = ? AND owner = ?`,
     );
     // Commit of a change: the row is short because the large state is apart, and the change is appended.
     this.#commitChange = db.prepare(
       `UPDATE actors SET version = version + 1, commit_id = ?, committed_at = ?,
          pieces = pieces + 1, piece_bytes = piece_bytes + ?
-       WHERE ref = ? AND epoch = ? AND version = ? AND (state IS NOT NULL OR pieces > 0)`,
+       WHERE ref = ? AND epoch = ? AND version = ? AND owner = ? AND (state IS NOT NULL OR pieces > 0)`,
     );
     // Commit that leaves the state alone, large or small.
     this.#commitKeep = db.prepare(
       `UPDATE actors SET version = version + 1, commit_id = ?, committed_at = ?
-       WHERE ref = ? AND epoch = ? AND version = ?`,
+       WHERE ref = ? AND epoch = ? AND version = ? AND owner = ?`,
     );
     // Read only when one of the above changed nothing, to learn why.
-    this.#fence = asArrays("SELECT epoch, version, commit_id FROM actors WHERE ref = ?");
+    this.#fence = asArrays("SELECT epoch, version, commit_id, owner FROM actors WHERE ref = ?");
 
     this.#putWhole = db.prepare(
       "INSERT INTO actor_wholes (ref, data) VALUES (?, ?) ON CONFLICT DO UPDATE SET data = excluded.data",
@@ -97,9 +99,12 @@ export class ActorStatements {
     this.#dropChanges = db.prepare("DELETE FROM actor_changes WHERE ref = ?");
   }
 
-  take(asked: readonly string[], now: number): TakeAnswer {
+  /** `floor`: the least epoch, of a process that goes on with a restored file. */
+  take(asked: readonly string[], floor: number, now: number): TakeAnswer {
     const numbers: number[] = [];
     const strings: string[] = [];
+    // Epochs never repeat, also when the file was restored: see stores/own-takes.ts.
+    const least = Math.max(floor, now);
     for (let i = 0; i < asked.length; i += TAKE_STRINGS) {
       const namespace = asked[i] as string;
       const type = asked[i + 1] as string;
@@ -107,17 +112,18 @@ export class ActorStatements {
       const owner = asked[i + 3] as string;
       const head = this.#head.get(namespace, type, id) as Head | undefined;
       if (head === undefined) {
-        const fresh = Number(this.#insert.run(owner, now).lastInsertRowid);
+        const fresh = Number(this.#insert.run(least, owner, now).lastInsertRowid);
         this.#name.run(namespace, type, id, fresh);
-        numbers.push(fresh, 1, 0, 0);
+        numbers.push(fresh, least, 0, 0);
         continue;
       }
-      const [ref, epoch, version, pieces, state] = head;
-      this.#raise.run(epoch + 1, owner, now, ref);
-      const before = strings.length;
+      const [ref, before, version, pieces, state] = head;
+      const epoch = Math.max(before + 1, least);
+      this.#raise.run(epoch, owner, now, ref);
+      const first = strings.length;
       if (state !== null) strings.push(state);
       if (pieces > 0) this.#readPieces(ref, state === null, strings);
-      numbers.push(ref, epoch + 1, version, strings.length - before);
+      numbers.push(ref, epoch, version, strings.length - first);
     }
     return { numbers, strings };
   }
@@ -130,15 +136,17 @@ export class ActorStatements {
     for (const [data] of this.#changesOf.all(ref) as unknown as [string][]) into.push(data);
   }
 
-  /** `isVoid`: what the commit at this place settles would not count, so it must not either. */
+  /** `owners`: the incarnations of this process, the newest last. `isVoid`: what the commit at this place settles would not count, so it must not either. */
   commit(
     numbers: readonly number[],
     strings: readonly string[],
+    owners: readonly string[],
     now: number,
     isVoid?: (place: number) => boolean,
   ): Committed {
     const committed: Committed = { fenced: [], repeated: [], voided: [] };
     const count = numbers.length / COMMIT_NUMBERS;
+    const current = owners.at(-1) ?? "";
     for (let i = 0; i < count; i++) {
       const at = i * COMMIT_NUMBERS;
       const ref = numbers[at] as number;
@@ -149,17 +157,17 @@ export class ActorStatements {
       const hasData = kind === WRITE_KIND.whole || kind === WRITE_KIND.change;
       const data = hasData ? (strings[i * COMMIT_STRINGS + 1] as string) : null;
       if (isVoid?.(i)) {
-        committed[this.#waits(ref, epoch, version) ? "voided" : this.#happened(ref, id) ? "repeated" : "fenced"].push(
-          i,
-        );
+        committed[
+          this.#waits(ref, epoch, version, owners) ? "voided" : this.#happened(ref, id) ? "repeated" : "fenced"
+        ].push(i);
         continue;
       }
       if ((kind === WRITE_KIND.whole || kind === WRITE_KIND.clear) && fitsInline(data)) {
-        if (this.#commitInline.run(id, now, data, ref, epoch, version).changes === 1) continue;
+        if (this.#commitInline.run(id, now, data, ref, epoch, version, current).changes === 1) continue;
       }
-      const writing: Writing = { ref, epoch, version, id, data, now };
+      const writing: Writing = { ref, epoch, version, id, data, now, owner: this.#ownerOf(ref, owners) };
       if (this.#write(kind, writing)) continue;
-      const waits = this.#waits(ref, epoch, version);
+      const waits = this.#waits(ref, epoch, version, owners);
       invariant(!waits, "a change is committed on top of a whole state");
       committed[this.#happened(ref, id) ? "repeated" : "fenced"].push(i);
     }
@@ -169,23 +177,23 @@ export class ActorStatements {
   #write(kind: number, writing: Writing): boolean {
     if (kind === WRITE_KIND.change) return this.#append(writing);
     if (kind !== WRITE_KIND.keep) return this.#replace(writing);
-    const { ref, epoch, version, id, now } = writing;
-    return this.#commitKeep.run(id, now, ref, epoch, version).changes === 1;
+    const { ref, epoch, version, id, now, owner } = writing;
+    return this.#commitKeep.run(id, now, ref, epoch, version, owner).changes === 1;
   }
 
-  #append({ ref, epoch, version, id, data, now }: Writing): boolean {
+  #append({ ref, epoch, version, id, data, now, owner }: Writing): boolean {
     const text = data ?? "";
-    const { changes } = this.#commitChange.run(id, now, Buffer.byteLength(text), ref, epoch, version);
+    const { changes } = this.#commitChange.run(id, now, Buffer.byteLength(text), ref, epoch, version, owner);
     if (changes !== 1) return false;
     this.#putChange.run(ref, version + 1, text);
     return true;
   }
 
-  #replace({ ref, epoch, version, id, data, now }: Writing): boolean {
+  #replace({ ref, epoch, version, id, data, now, owner }: Writing): boolean {
     const inline = fitsInline(data) ? data : null;
     const apart = fitsInline(data) ? null : (data as string);
     const [pieces, bytes] = apart === null ? [0, 0] : [1, Buffer.byteLength(apart)];
-    if (this.#commitWhole.run(id, now, inline, pieces, bytes, ref, epoch, version).changes !== 1) return false;
+    if (this.#commitWhole.run(id, now, inline, pieces, bytes, ref, epoch, version, owner).changes !== 1) return false;
     if (apart === null) this.#dropWhole.run(ref);
     else this.#putWhole.run(ref, apart);
     this.#dropChanges.run(ref);
@@ -193,9 +201,17 @@ export class ActorStatements {
   }
 
   /** The row is as this writer left it. */
-  #waits(ref: number, epoch: number, version: number): boolean {
+  #waits(ref: number, epoch: number, version: number, owners: readonly string[]): boolean {
     const row = this.#fence.get(ref) as unknown as Fence | undefined;
-    return row !== undefined && row[0] === epoch && row[1] === version;
+    return row !== undefined && row[0] === epoch && row[1] === version && owners.includes(row[3]);
+  }
+
+  /** An earlier incarnation of this process may have taken the row. It is looked for only when there was one. */
+  #ownerOf(ref: number, owners: readonly string[]): string {
+    const newest = owners.at(-1) ?? "";
+    if (owners.length < 2) return newest;
+    const row = this.#fence.get(ref) as unknown as Fence | undefined;
+    return row !== undefined && owners.includes(row[3]) ? row[3] : newest;
   }
 
   /** This very commit has happened before. */

@@ -12,10 +12,10 @@ export class SqliteCoordination implements Coordination {
 
   // Field by field, here and below: what else a caller's object may carry need not survive the crossing.
   async campaign(candidate: Candidate, dead: readonly string[] = []): Promise<Standing> {
-    const { incarnation, address, machine, pid, dedicated, leaseMs, hostLeaseMs } = candidate;
+    const { incarnation, address, machine, pid, dedicated, leaseMs, hostLeaseMs, seenTerm } = candidate;
     const question = {
       kind: "campaign",
-      candidate: { incarnation, address, machine, pid, dedicated, leaseMs, hostLeaseMs },
+      candidate: { incarnation, address, machine, pid, dedicated, leaseMs, hostLeaseMs, seenTerm },
       dead: [...dead],
     } as const;
     return (await this.#link.ask(question)) as Standing;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { Inbox } from "./inbox.ts";
 import type { Question } from "./messages.ts";
 
-const commit = (id: string): Question => ({ kind: "commit", numbers: [], strings: [id] });
+const commit = (id: string): Question => ({ kind: "commit", numbers: [], strings: [id], owners: [] });
 const resign = (incarnation: string): Question => ({ kind: "resign", incarnation });
 const members: Question = { kind: "members" };
 const ping: Question = { kind: "ping" };

@@ -45,7 +45,7 @@ describe("writes that arrive while the thread is busy", () => {
       assert.equal(result.status, "fulfilled");
       const [answer] = result.value;
       if (i % 2 === 0) assert.equal(answer, "committed");
-      else assert.equal((answer as { epoch: number }).epoch, 2);
+      else assert.ok((answer as { epoch: number }).epoch > held[i]!.epoch);
     }
     assert.equal((await take(store, actor("4", namespace))).state?.whole, "4");
   });

@@ -23,7 +23,7 @@ describe("processes on one SQLite file", { timeout: 120_000 }, () => {
       for (const { lines } of all) assert.equal(await next(lines), "ready");
       for (const { child } of all) child.stdin!.write("go\n");
       const epochs = await Promise.all(all.map(({ lines }) => next(lines)));
-      assert.deepEqual(epochs.map(Number).sort(), [1, 2, 3, 4, 5, 6]);
+      assert.equal(new Set(epochs.map(Number)).size, 6);
       for (const { ended } of all) assert.deepEqual(await ended, [0, null]);
     }
   });

@@ -27,11 +27,14 @@ export interface WorkerStart {
 }
 
 export type ActorWrite =
-  | { readonly kind: "take"; readonly strings: readonly string[] }
+  /** `floor`: the least epoch of these takes. */
+  | { readonly kind: "take"; readonly strings: readonly string[]; readonly floor: number }
   | {
       readonly kind: "commit";
       readonly numbers: readonly number[];
       readonly strings: readonly string[];
+      /** The incarnations of this process, the newest last. */
+      readonly owners: readonly string[];
       /** What they bring along: reminders, and what they want of workflows. */
       readonly riders?: Riders | undefined;
       readonly errands?: CommitErrands | undefined;
@@ -138,10 +141,10 @@ export const COMMIT_NUMBERS = 4;
 export const COMMIT_STRINGS = 2;
 export const WRITE_KIND = { whole: 0, change: 1, clear: 2, keep: 3 } as const;
 
-export function packTakes(batch: readonly TakeRequest[]): Question {
+export function packTakes(batch: readonly TakeRequest[], floor: number): Question {
   const strings: string[] = [];
   for (const { namespace, type, id, owner } of batch) strings.push(namespace, type, id, owner);
-  return { kind: "take", strings };
+  return { kind: "take", strings, floor };
 }
 
 export function unpackTaken({ numbers, strings }: TakeAnswer): Taken[] {
@@ -162,14 +165,15 @@ export function unpackTaken({ numbers, strings }: TakeAnswer): Taken[] {
   return taken;
 }
 
-export function packCommits(batch: readonly Commit[]): Question {
+export function packCommits(batch: readonly Commit[], owners: readonly string[]): Question {
   const numbers: number[] = [];
   const strings: string[] = [];
   for (const { ref, epoch, version, id, write } of batch) {
     numbers.push(ref, epoch, version, WRITE_KIND[write.kind]);
     strings.push(id, write.kind === "whole" || write.kind === "change" ? write.data : "");
   }
-  return { kind: "commit", numbers, strings, riders: packRiders(batch), errands: packCommitErrands(batch) };
+  const brought = { riders: packRiders(batch), errands: packCommitErrands(batch) };
+  return { kind: "commit", numbers, strings, owners, ...brought };
 }
 
 export function unpackOutcomes({ fenced, voided, leases }: CommitAnswer, count: number): CommitOutcome[] {

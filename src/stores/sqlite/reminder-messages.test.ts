@@ -116,6 +116,6 @@ test("a reminder is not written twice after a COMMIT that may have counted; a co
   assert.equal(mayRepeat(remind, refused), true);
   assert.equal(mayRepeat(remind, unknown), false);
   assert.equal(mayRepeat({ kind: "settle", ...packed }, unknown), false);
-  assert.equal(mayRepeat({ kind: "renew", generations: [], token: "t", leaseMs: 1 }, unknown), true);
-  assert.equal(mayRepeat({ kind: "commit", numbers: [], strings: [] }, unknown), true);
+  assert.equal(mayRepeat({ kind: "renew", generations: [], tokens: [], leaseMs: 1 }, unknown), true);
+  assert.equal(mayRepeat({ kind: "commit", numbers: [], strings: [], owners: [] }, unknown), true);
 });

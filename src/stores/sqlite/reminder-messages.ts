@@ -38,7 +38,8 @@ export type ReminderChange =
   | {
       readonly kind: "renew";
       readonly generations: readonly number[];
-      readonly token: string;
+      /** Of each of them. */
+      readonly tokens: readonly string[];
       readonly leaseMs: number;
     }
   | { readonly kind: "revive"; readonly key: ReminderKey }

@@ -171,7 +171,12 @@ export class ReminderStatements {
     return counted;
   }
 
-  renew(generations: readonly number[], token: string, until: number): number[] {
+  renew(generations: readonly number[], tokens: readonly string[], until: number): number[] {
+    const byToken = Map.groupBy(generations, (_, i) => tokens[i]!);
+    return [...byToken].flatMap(([token, some]) => this.#renewSome(some, token, until));
+  }
+
+  #renewSome(generations: readonly number[], token: string, until: number): number[] {
     const these = JSON.stringify(generations);
     if (this.#renewLeases.run(until, token, these).changes === generations.length) return [];
     const held = new Set((this.#leased.all(token, these) as unknown as [number][]).map(([generation]) => generation));

@@ -8,7 +8,7 @@ import type { Worker } from "node:worker_threads";
 import type { LimpetError } from "../../kernel/errors.ts";
 import { silentLog } from "../../ports/log.ts";
 import type { Store } from "../../ports/store.ts";
-import { freshToken, HOUR, Place, setOf, TRIED } from "../contract/reminders-shared.contract.ts";
+import { freshToken, HOUR, leasesOf, Place, setOf, TRIED } from "../contract/reminders-shared.contract.ts";
 import { actor, change, commitOf, keep, take, takeAll, whole } from "../contract/shared.contract.ts";
 import { type OpenedReminders, remindersContract } from "../reminders.contract.ts";
 import { openSqliteStore, SqliteStore } from "./sqlite-store.ts";
@@ -193,7 +193,7 @@ describe("reminders on a busy SQLite file", { timeout: 60_000 }, () => {
       assert.rejects(it.reminders.revive(it.key("tea")), unknown),
       assert.rejects(it.reminders.forget(it.key("tea")), unknown),
       assert.rejects(it.claim(), unavailable),
-      assert.rejects(it.reminders.renew([generation], "mine", HOUR), unavailable),
+      assert.rejects(it.reminders.renew(leasesOf([generation], "mine"), HOUR), unavailable),
       assert.rejects(it.reminders.get(it.key("tea")), unavailable),
     ]);
     await workers[0]!.terminate();

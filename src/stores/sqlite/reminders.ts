@@ -6,6 +6,7 @@ import type {
   DeadReminder,
   ReminderCounts,
   ReminderKey,
+  ReminderLease,
   ReminderOutcome,
   ReminderQuery,
   Reminders,
@@ -50,8 +51,10 @@ export class SqliteReminders implements Reminders {
     return (await this.#link.ask({ kind: "rewrite", ...packRewritings(batch) })) as boolean[];
   }
 
-  async renew(generations: readonly number[], token: string, leaseMs: number): Promise<number[]> {
-    return (await this.#link.ask({ kind: "renew", generations: [...generations], token, leaseMs })) as number[];
+  async renew(claims: readonly ReminderLease[], leaseMs: number): Promise<number[]> {
+    const generations = claims.map(({ generation }) => generation);
+    const tokens = claims.map(({ token }) => token);
+    return (await this.#link.ask({ kind: "renew", generations, tokens, leaseMs })) as number[];
   }
 
   async get(key: ReminderKey): Promise<StoredReminder | undefined> {

@@ -9,6 +9,7 @@ import type { Reminders } from "../../ports/reminders.ts";
 import type { Shards } from "../../ports/shards.ts";
 import type { ActorQuery, Commit, CommitOutcome, Store, StoredActor, Taken, TakeRequest } from "../../ports/store.ts";
 import type { Workflows } from "../../ports/workflows.ts";
+import { OwnTakes } from "../own-takes.ts";
 import { SqliteCoordination } from "./coordination.ts";
 import { keepToOwner } from "./file-access.ts";
 import {
@@ -80,6 +81,8 @@ export class SqliteStore implements Store {
   readonly workflows: Workflows;
   readonly shards: Shards;
   readonly #link: WorkerLink;
+  /** It must outlive the thread: a thread that ended is replaced. */
+  readonly #own = new OwnTakes();
 
   constructor(location: string, link: WorkerLink) {
     this.location = location;
@@ -91,11 +94,15 @@ export class SqliteStore implements Store {
   }
 
   async take(batch: readonly TakeRequest[]): Promise<Taken[]> {
-    return unpackTaken((await this.#link.ask(packTakes(batch))) as TakeAnswer);
+    for (const { owner } of batch) this.#own.add(owner);
+    const question = packTakes(batch, this.#own.nextFloor());
+    const taken = unpackTaken((await this.#link.ask(question)) as TakeAnswer);
+    for (const { epoch } of taken) this.#own.received(epoch);
+    return taken;
   }
 
   async commit(batch: readonly Commit[]): Promise<CommitOutcome[]> {
-    return unpackOutcomes((await this.#link.ask(packCommits(batch))) as CommitAnswer, batch.length);
+    return unpackOutcomes((await this.#link.ask(packCommits(batch, this.#own.owners))) as CommitAnswer, batch.length);
   }
 
   async list({ namespace, type, prefix, after, limit }: ActorQuery): Promise<StoredActor[]> {

@@ -172,11 +172,11 @@ class Desk {
   #apply(question: Write): unknown {
     switch (question.kind) {
       case "take":
-        return this.#actors.take(question.strings, Date.now());
+        return this.#actors.take(question.strings, question.floor, Date.now());
       case "commit": {
-        const { numbers, strings, riders, errands } = question;
+        const { numbers, strings, owners, riders, errands } = question;
         if (riders !== undefined || errands !== undefined) return this.#ride(question);
-        const { fenced, voided } = this.#actors.commit(numbers, strings, Date.now());
+        const { fenced, voided } = this.#actors.commit(numbers, strings, owners, Date.now());
         return { fenced, voided };
       }
       case "campaign":
@@ -209,7 +209,7 @@ class Desk {
       case "claim":
         return this.#claims.claim(question.request, Date.now());
       case "renew":
-        return this.#reminders.renew(question.generations, question.token, Date.now() + question.leaseMs);
+        return this.#reminders.renew(question.generations, question.tokens, Date.now() + question.leaseMs);
       case "revive":
         return this.#reminders.revive(question.key, Date.now());
       case "forget":
@@ -220,12 +220,14 @@ class Desk {
   }
 
   /** Commits of one batch know nothing of each other, so all of them settle before any of them writes. */
-  #ride({ numbers, strings, ...brought }: Extract<Write, { kind: "commit" }>): CommitAnswer {
+  #ride({ numbers, strings, owners, ...brought }: Extract<Write, { kind: "commit" }>): CommitAnswer {
     const riders: readonly Rider[] = brought.riders === undefined ? [] : unpackRiders(brought.riders);
     const held = this.#reminders.held(riders.flatMap(({ settlements }) => settlements));
     const areVoid = riders.filter(({ settlements }) => settlements.some((one) => !counts(one, held)));
     const voids = new Set(areVoid.map(({ place }) => place));
-    const { fenced, repeated, voided } = this.#actors.commit(numbers, strings, Date.now(), (place) => voids.has(place));
+    const { fenced, repeated, voided } = this.#actors.commit(numbers, strings, owners, Date.now(), (place) =>
+      voids.has(place),
+    );
     const idle = new Set([...fenced, ...repeated, ...voided]);
     const counting = riders.filter(({ place }) => !idle.has(place));
     const settlements = counting.flatMap((rider) => rider.settlements);

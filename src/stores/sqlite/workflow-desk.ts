@@ -1,5 +1,7 @@
 // The part of the worker thread that knows workflows: it has their statements and answers what is asked of them.
+
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { EndedRun } from "../../ports/workflows.ts";
 import { unpackWrites } from "./reminder-messages.ts";
 import type { ReminderStatements } from "./reminder-statements.ts";
 import { WorkflowClaims } from "./workflow-claims.ts";
@@ -29,7 +31,7 @@ import { WorkflowWorkers } from "./workflow-workers.ts";
 /** Tasks that are counted before others get their turn. */
 const COUNTED = 20_000;
 
-type EndRow = [ref: number, status: number, result: string];
+type EndRow = [ref: number, status: number, result: string, runId: string];
 
 export class WorkflowDesk {
   readonly #tasks: WorkflowTasks;
@@ -60,7 +62,7 @@ export class WorkflowDesk {
     this.#pruning = new WorkflowPruning(db, kinds, pages);
     // By primary key.
     this.#ends = db.prepare(
-      `SELECT ref, status, result FROM workflow_runs
+      `SELECT ref, status, result, run_id FROM workflow_runs
        WHERE ref IN (SELECT value FROM json_each(?)) AND status <> ${RUNNING}`,
     );
     this.#ends.setReturnArrays(true);
@@ -146,10 +148,10 @@ export class WorkflowDesk {
     return true;
   }
 
-  #watchEnds(refs: readonly number[]): { ref: number; status: string; result: string }[] {
+  #watchEnds(refs: readonly number[]): EndedRun[] {
     for (const ref of refs) this.#tasks.watch(ref);
     const rows = this.#ends.all(JSON.stringify(refs)) as unknown as EndRow[];
-    return rows.map(([ref, status, result]) => ({ ref, status: statusOf(status), result }));
+    return rows.map(([ref, status, result, runId]) => ({ ref, runId, status: statusOf(status), result }));
   }
 
   #countSticky(namespace: string, after: number, now: number): StickinessAnswer {

@@ -7,10 +7,10 @@ import type {
   ArrivalOutcome,
   ClaimedBinding,
   Closing,
+  EndedRun,
   RunPages,
   RunQuery,
   RunStart,
-  RunStatus,
   StartOutcome,
   StickyCounts,
   StoredArrival,
@@ -104,9 +104,8 @@ export class SqliteWorkflows implements Workflows {
     return (await this.#link.ask({ kind: "run", key })) as StoredRun | undefined;
   }
 
-  async watchEnds(refs: readonly number[]): Promise<{ ref: number; status: RunStatus; result: string }[]> {
-    type Ends = { ref: number; status: RunStatus; result: string }[];
-    return (await this.#link.ask({ kind: "watch-ends", refs: [...refs] })) as Ends;
+  async watchEnds(refs: readonly number[]): Promise<EndedRun[]> {
+    return (await this.#link.ask({ kind: "watch-ends", refs: [...refs] })) as EndedRun[];
   }
 
   /** Asks until the page is full or all was looked at: each answer ends early, so that others are not kept waiting. */

@@ -148,7 +148,7 @@ export class RemoteActivities {
     const { generation, tick } = row;
     const now = this.#world.now();
     const leaseMs = this.#leaseOf(activity, tick.due, now);
-    if ((await store.renew([generation], token, leaseMs)).length > 0) throw notLeased(holder.taskId);
+    if ((await store.renew([{ generation, token }], leaseMs)).length > 0) throw notLeased(holder.taskId);
     return { key, generation, token, tick, activity, attempt, leaseUntil: now + leaseMs };
   }
 

@@ -64,7 +64,7 @@ export interface PlaneWorld {
   hasType(type: string): boolean;
   /** Of a run, wherever its code is. */
   query(run: StoredRun, name: string, input: Wire): Promise<Wire>;
-  ended(ref: number, end: { readonly status: RunStatus; readonly result: string }): void;
+  ended(ref: number, runId: string, end: { readonly status: RunStatus; readonly result: string }): void;
   /** Workers of this process may have something to do. */
   nudge(): void;
   /** Timers of runs go off in this process from now on, and what is written elsewhere is heard of. */
@@ -126,7 +126,7 @@ export class RemotePlane {
       historyLimit: world.historyLimit,
       maxLostAttempts: world.maxLostAttempts,
       runs: this.runs,
-      written: (append) => this.#written(append),
+      written: (append, _, runId) => this.#written(append, runId),
       claimed: (mode) => this.claims.add(mode),
     });
     this.activities = new RemoteActivities({
@@ -163,9 +163,9 @@ export class RemotePlane {
     return this.#waiting.until(waitMs, gone, look);
   }
 
-  #written({ reminders, fate, ref }: Append): void {
+  #written({ reminders, fate, ref }: Append, runId: string): void {
     this.world.book.written(reminders);
-    if (fate.kind === "close") this.world.ended(ref, fate);
+    if (fate.kind === "close") this.world.ended(ref, runId, fate);
     this.world.nudge();
     this.nudge();
   }

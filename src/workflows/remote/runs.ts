@@ -21,9 +21,11 @@ export class RemoteRuns {
   }
 
   /** With all events up to that number at least; undefined: all there are. */
-  async get(ref: number, last: number | undefined): Promise<RemoteRun | undefined> {
-    const known = this.#runs.get(ref)?.run;
-    if (known !== undefined) this.forget(ref);
+  async get(ref: number, last: number | undefined, runId?: string): Promise<RemoteRun | undefined> {
+    const found = this.#runs.get(ref)?.run;
+    if (found !== undefined) this.forget(ref);
+    // A restored store assigns refs again, so what is kept may be another run.
+    const known = runId === undefined || found?.runId === runId ? found : undefined;
     // One that is ahead of the store's last event cannot be; it is read anew.
     const run = known !== undefined && (last === undefined || known.last <= last) ? known : new RemoteRun(ref);
     while (last === undefined || run.last < last) {
@@ -42,8 +44,8 @@ export class RemoteRuns {
   }
 
   /** As it is stored; undefined: its history is gone. */
-  async of({ ref, events, bound }: StoredRun): Promise<RemoteRun | undefined> {
-    const run = await this.get(ref, events);
+  async of({ ref, runId, events, bound }: StoredRun): Promise<RemoteRun | undefined> {
+    const run = await this.get(ref, events, runId);
     if (run !== undefined) run.bound = bound;
     return run;
   }

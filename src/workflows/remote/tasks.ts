@@ -55,7 +55,7 @@ export interface TasksWorld {
   /** `worker`: whose decisions it is about. */
   dispatcherOf(queue: string, worker?: string): Dispatcher;
   /** What was written is durable. */
-  written(append: Append, outcome: Extract<AppendOutcome, { kind: "done" }>): void;
+  written(append: Append, outcome: Extract<AppendOutcome, { kind: "done" }>, runId: string): void;
   claimed(mode: ReplayMode): void;
 }
 
@@ -128,7 +128,7 @@ export class RemoteTasks {
     try {
       const { namespace, workflowId, runId } = task;
       const stored = await store.find({ namespace, workflowId, runId });
-      const run = await runs.get(task.ref, task.last);
+      const run = await runs.get(task.ref, task.last, task.runId);
       if (stored === undefined || run === undefined) return undefined;
       run.bound = task.bound;
       if (!(await this.#takeArrivals(task, stored, run, worker))) return undefined;
@@ -215,7 +215,7 @@ export class RemoteTasks {
     try {
       const [outcome] = await store.append([append]);
       if (outcome!.kind === "done") {
-        this.#world.written(append, outcome!);
+        this.#world.written(append, outcome!, run.started.runId);
         return true;
       }
     } catch (error) {

@@ -1,0 +1,20 @@
+// Is the host that runs here ready, and if not, why? Asks its health. Where no host runs there is nothing to find out.
+
+import type { Settings } from "../../config/options.ts";
+import { ask } from "../ask.ts";
+import { Failure } from "../failure.ts";
+import { safe } from "../terminal.ts";
+import { type Check, ok, warn } from "./check.ts";
+import { targetOf } from "./port-check.ts";
+
+export async function checkHost(settings: Settings): Promise<Check[]> {
+  if (settings.httpPort === 0) return [];
+  try {
+    await ask(targetOf(settings), { verb: "GET", path: "/v1.0/healthz" });
+    return [ok("Host", "the process that runs here is ready")];
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    if (error.errorCode !== "NOT_READY") return [];
+    return [warn("Host", safe(`the process that runs here is not ready: ${error.message}`))];
+  }
+}
