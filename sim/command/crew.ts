@@ -64,7 +64,7 @@ export class Crew implements Worker {
       const { job, done } = this.#waiting.shift()!;
       const mostMs = this.#options.mostMs ?? MOST_MS;
       const timer = setTimeout(() => {
-        this.#fail(member, "real time", `it did not come to an end within ${mostMs / 1_000} s of real time`);
+        this.#end(member, { overran: `it did not come to an end within ${mostMs / 1_000} s of real time` });
         member.child.kill("SIGKILL");
       }, mostMs);
       member.job = { job, done, timer };
@@ -103,17 +103,17 @@ export class Crew implements Worker {
     if (!this.#all.delete(member) || this.#isClosed) return;
     const at = this.#idle.indexOf(member);
     if (at >= 0) this.#idle.splice(at, 1);
-    this.#fail(member, "no exception", why);
+    this.#end(member, { violations: [{ checker: "no exception", what: why, at: 0 }] });
     this.#assign();
   }
 
-  #fail(member: Member, checker: string, what: string): void {
+  /** The worker says nothing more about its job. */
+  #end(member: Member, report: Partial<Report>): void {
     const { job } = member;
     if (job === undefined) return;
     clearTimeout(job.timer);
     member.job = undefined;
-    const violations = [{ checker, what, at: 0 }];
-    const nothing = { trace: "", runs: 0, steps: 0, simulatedMs: 0, operations: 0, faults: {}, marks: [], told: [] };
-    job.done({ seed: job.job.seed, violations, ...nothing });
+    const nothing = { violations: [], trace: "", runs: 0, steps: 0, simulatedMs: 0, operations: 0, faults: {}, marks: [], told: [] };
+    job.done({ seed: job.job.seed, ...nothing, ...report });
   }
 }

@@ -7,6 +7,8 @@ export class Figures {
   seeds = 0;
   runs = 0;
   failed = 0;
+  /** Seeds that were given up for want of real time. */
+  readonly overran: number[] = [];
   steps = 0;
   simulatedMs = 0;
   operations = 0;
@@ -17,6 +19,7 @@ export class Figures {
     this.seeds++;
     this.runs += report.runs;
     if (report.violations.length > 0) this.failed++;
+    if (report.overran !== undefined) this.overran.push(report.seed);
     this.steps += report.steps;
     this.simulatedMs += report.simulatedMs;
     this.operations += report.operations;

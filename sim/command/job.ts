@@ -17,6 +17,8 @@ export interface Job {
 export interface Report {
   readonly seed: number;
   readonly violations: readonly Violation[];
+  /** The run was given up after so much real time. That says something about the machine, and nothing about the rules. */
+  readonly overran?: string | undefined;
   readonly trace: string;
   readonly runs: number;
   readonly steps: number;

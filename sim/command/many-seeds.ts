@@ -56,6 +56,7 @@ class ManySeeds {
       while (next < this.#from + count && !interrupt.isAsked && performance.now() < endsAt) {
         const report = await worker.perform(this.#job(next++));
         this.#figures.add(report);
+        if (report.overran !== undefined) say(`seed ${report.seed} was given up: ${report.overran}`);
         if (report.violations.length === 0) continue;
         progress.clear();
         this.#note(report, say);
@@ -71,7 +72,8 @@ class ManySeeds {
     if (json) this.#terminal.json(jsonOf(this.#figures, this.#from, this.#failed, this.#options, this.#conditions));
     else this.#terminal.line(summaryOf(this.#figures, this.#failed, interrupt.isAsked, this.#terminal.paint));
     if (this.#failed.length > 0) return 1;
-    return interrupt.isAsked ? 130 : 0;
+    if (interrupt.isAsked) return 130;
+    return this.#figures.overran.length > 0 ? 3 : 0;
   }
 
   #header(jobs: number): string {

@@ -42,7 +42,12 @@ async function shrinkPlan(
   terminal: Terminal,
   itsBug: string | undefined,
 ): Promise<number> {
-  const [violation] = (await worker.perform({ seed: plan.seed, plan })).violations;
+  const { violations: found, overran } = await worker.perform({ seed: plan.seed, plan });
+  if (overran !== undefined) {
+    terminal.errLine(`seed ${plan.seed} cannot be made small: ${overran}`);
+    return 1;
+  }
+  const [violation] = found;
   if (violation === undefined) {
     const hint =
       itsBug === undefined || options.bug === itsBug ? "" : ` Add --bug ${itsBug}: with it, it does not hold.`;

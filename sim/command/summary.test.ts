@@ -37,6 +37,17 @@ describe("the sum of many seeds", () => {
     }
   });
 
+  it("names seeds that were given up for want of real time apart from those that failed", () => {
+    const figures = figuresOf(2, []);
+    const nothing = { violations: [], trace: "", runs: 0, steps: 0, simulatedMs: 0, operations: 0, faults: {} };
+    figures.add({ seed: 77, ...nothing, marks: [], told: [], overran: "it did not come to an end" });
+    const text = summaryOf(figures, [], false, plain);
+    assert.match(text, /^not finished in real time, nothing found: 77$/m);
+    assert.match(text, /^everything that came to its end held$/m);
+    const { failed, overran } = jsonOf(figures, 1, [], {}, { commit: "", node: "" });
+    assert.deepEqual([failed, overran], [0, [77]]);
+  });
+
   it("counts one seed as one", () => {
     assert.match(summaryOf(figuresOf(1, []), [], false, plain), /^1 seed in /m);
   });

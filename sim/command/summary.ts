@@ -30,10 +30,17 @@ export function summaryOf(figures: Figures, failed: readonly Report[], isInterru
     `marks:  ${marks.size} of ${marks.size + missed.length}${missed.length > 0 ? `; missed: ${missed.join("; ")}` : ""}`,
     ...(isTooTame(figures) ? [paint("yellow", `too tame: ${seeds} seeds are enough to reach every mark`)] : []),
     ...(isInterrupted ? [paint("yellow", "interrupted")] : []),
+    ...(figures.overran.length === 0 ? [] : [paint("yellow", overranText(figures.overran))]),
     ...(failed.length === 0
-      ? [paint("green", "everything held")]
+      ? [paint("green", figures.overran.length === 0 ? "everything held" : "everything that came to its end held")]
       : broken(figures, failed).map((line) => paint("red", line))),
   ].join("\n");
+}
+
+/** Apart from what failed: nothing is known of these. */
+function overranText(seeds: readonly number[]): string {
+  const shown = seeds.slice(0, MOST_SEEDS).join(" ");
+  return `not finished in real time, nothing found: ${shown}${seeds.length > MOST_SEEDS ? " …" : ""}`;
 }
 
 /** Which rules were broken, and by which seeds. */
@@ -62,6 +69,7 @@ export function jsonOf(
     seeds: figures.seeds,
     runs: figures.runs,
     failed: failed.length,
+    overran: figures.overran,
     violations: failed.flatMap(({ seed, violations }) =>
       violations.map(({ checker, what, at }) => ({ seed, checker, what, at, replay: replayCommand(seed, variation) })),
     ),
