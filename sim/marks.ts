@@ -18,6 +18,7 @@ import { STICKY_MARKS, StickyMarks } from "./sticky-marks.ts";
 import { WORKFLOW_MARKS } from "./workflow-marks.ts";
 
 export const MARKS = {
+  "start failed": "the start of a process failed after it had joined, and the process went on",
   "fenced commit": "somebody tried to commit an actor that another one had taken",
   "commit confirmed by its id": "a commit was sent again, and had been applied the first time",
   "unknown commit that was applied": "a caller was told COMMIT_UNKNOWN of a commit that counts",

@@ -116,6 +116,8 @@ export interface DeedOperation {
 
 export interface Observer {
   started?(host: WorldHost, process: Process): void;
+  /** It was not ended from outside, and may go on. */
+  startFailed?(host: WorldHost, process: Process): void;
   /** However it ended. */
   gone?(host: WorldHost, process: Process): void;
   slept?(process: Process, ms: number, how: "pause" | "suspend"): void;

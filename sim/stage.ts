@@ -269,7 +269,8 @@ export class Stage {
       (error: unknown) => {
         // It was ended, or nobody let it join in time: an operator tries again.
         this.world.story.tell(host.name, "info", "did not start", { err: error });
-        this.world.timeline.plan(this.now + 1_000, KIND.script, undefined, () => {
+        if (!process.hasEnded) for (const one of this.observers) one.startFailed?.(host, process);
+        this.world.timeline.plan(this.now + host.lingerMs + 1_000, KIND.script, undefined, () => {
           // Unless somebody else has tried meanwhile: that one may have been stopped again, for good.
           if (this.#started.get(player) === process) this.start(player);
         });

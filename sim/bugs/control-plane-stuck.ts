@@ -210,4 +210,19 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
       },
     ],
   },
+  {
+    name: "failed-start-goes-on",
+    family: "control plane stuck",
+    story:
+      "A start that fails after its process has joined closes nothing. The process goes on as a member that renews its lease and owns actors, and no caller can reach them.",
+    knownFrom: "ourselves",
+    changes: [
+      {
+        file: "src/nodes/app.ts",
+        before: `    await shutDown(parts);
+    throw error;`,
+        after: "    throw error;",
+      },
+    ],
+  },
 ];

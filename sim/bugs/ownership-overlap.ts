@@ -215,9 +215,11 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     return this.#advance(now);`,
       },
       {
-        file: "src/placement/namespace-controller.ts",
-        before: `for (const wish of controller.tick(now)) if (wish.kind === "late") this.#evict(wish.incarnations, now, effects);`,
-        after: "this.#rounds.grant(controller, controller.tick(now), effects);",
+        file: "src/placement/type-rounds.ts",
+        before: "for (const wish of controller.tick(now)) {",
+        after: `const wishes = controller.tick(now);
+      this.grant(controller, wishes, effects);
+      for (const wish of wishes) {`,
       },
     ],
   },

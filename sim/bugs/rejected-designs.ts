@@ -19,7 +19,8 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
         done([name]);
       });`,
         after: `still.push(name);
-      void catalog.moveAway(type, stays, moveTimeoutMs);`,
+      void catalog.moveAway(type, stays, moveTimeoutMs).then(() => this.#draining.delete(name));
+      void reasons;`,
       },
     ],
   },

@@ -125,4 +125,22 @@ export const REJECTED_LEASES: readonly Bug[] = [
       },
     ],
   },
+  {
+    name: "leader-renews-after-its-own-lease",
+    family: "rejected design",
+    story:
+      "A leader whose own lease is over still answers hosts that renew theirs. The next leader waits for the leases that it knows of, and gives actors away that such a host still runs.",
+    knownFrom: "a mutation that no unit test noticed",
+    changes: [
+      {
+        file: "src/nodes/leading.ts",
+        before: `  #feed(namespace: string, input: (now: number) => Effect[]): void {
+    if (this.#over) return;
+    if (!this.#world.lasts()) {`,
+        after: `  #feed(namespace: string, input: (now: number) => Effect[]): void {
+    if (this.#over) return;
+    if (false as boolean) {`,
+      },
+    ],
+  },
 ];

@@ -191,4 +191,18 @@ export const STORE: readonly Bug[] = [
       },
     ],
   },
+  {
+    name: "fenced-member-gets-the-first-outcome",
+    family: "store",
+    story:
+      "A commit that is fenced in a batch with others gets the outcome of the first of them. Its caller hears that it is stored, and it is lost.",
+    knownFrom: "a mutation that no unit test noticed",
+    changes: [
+      {
+        file: "src/actors/group-call.ts",
+        before: "this.#answer(batch[i]!, answers[i]);",
+        after: `this.#answer(batch[i]!, (answers[i] as unknown) === "fenced" ? answers[0] : answers[i]);`,
+      },
+    ],
+  },
 ];

@@ -321,4 +321,18 @@ export const WORKFLOWS: readonly Bug[] = [
       },
     ],
   },
+  {
+    name: "workflow-refused-after-silence",
+    family: "workflows",
+    story:
+      "A start that the store refuses counts as refused for good, although the store never answered an earlier attempt at it. That attempt is applied when the run in its way is over.",
+    knownFrom: "ourselves",
+    changes: [
+      {
+        file: "src/nodes/batched-workflows.ts",
+        before: "inDoubt: (_, outcome) => (outcome.isNew ? outcome : { ...outcome, isInDoubt: true }),",
+        after: "",
+      },
+    ],
+  },
 ];

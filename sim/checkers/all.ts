@@ -5,6 +5,7 @@ import { bounds } from "./bounds.ts";
 import type { CheckerKind } from "./checker.ts";
 import { epochOrder } from "./epoch-order.ts";
 import { failClosed } from "./fail-closed.ts";
+import { failedStarts } from "./failed-starts.ts";
 import { heardBeforeGranted } from "./heard-before-granted.ts";
 import { homesHaveTheRole } from "./homes-have-the-role.ts";
 import { homesNoted } from "./homes-noted.ts";
@@ -62,6 +63,7 @@ export const CHECKERS: readonly CheckerKind[] = [
   failClosed,
   answeredInTime,
   nothingLeft,
+  failedStarts,
   honestErrors,
   leadership,
   quietLog,

@@ -113,7 +113,17 @@ export class Crew implements Worker {
     if (job === undefined) return;
     clearTimeout(job.timer);
     member.job = undefined;
-    const nothing = { violations: [], trace: "", runs: 0, steps: 0, simulatedMs: 0, operations: 0, faults: {}, marks: [], told: [] };
+    const nothing = {
+      violations: [],
+      trace: "",
+      runs: 0,
+      steps: 0,
+      simulatedMs: 0,
+      operations: 0,
+      faults: {},
+      marks: [],
+      told: [],
+    };
     job.done({ seed: job.job.seed, ...nothing, ...report });
   }
 }

@@ -10,6 +10,7 @@ import * as partitions from "./partitions.ts";
 import * as processes from "./processes.ts";
 import * as reminders from "./reminders.ts";
 import * as shards from "./shards.ts";
+import * as starts from "./starts.ts";
 import * as sticky from "./sticky.ts";
 import * as store from "./store.ts";
 import * as streams from "./streams.ts";
@@ -18,7 +19,7 @@ import * as userCode from "./user-code.ts";
 import * as workflows from "./workflows.ts";
 
 const FAMILIES: readonly object[] = [
-  ...[processes, awkwardMoments, operators, types, userCode],
+  ...[processes, awkwardMoments, starts, operators, types, userCode],
   ...[lines, partitions, streams],
   ...[clocks, store, databaseWays, controlPlane, sticky, reminders, workflows, shards],
 ];

@@ -4,7 +4,7 @@
 import { LimpetError } from "../../src/kernel/errors.ts";
 import type { Prng } from "../../src/kernel/prng.ts";
 import type { Question } from "../../src/world/database.ts";
-import type { End } from "../../src/world/network.ts";
+import type { End, Station } from "../../src/world/network.ts";
 import { KIND } from "../../src/world/timeline.ts";
 import type { World } from "../../src/world/world.ts";
 
@@ -30,6 +30,10 @@ export interface Between {
   readonly unheard: Set<(question: Question) => boolean>;
   /** Says for how long a question is on its way, if that is longer than usual. */
   readonly heldUp: Set<(question: Question) => number | undefined>;
+  /** Says for how long an answer is on its way, if that is longer than usual. The question is done in time. */
+  readonly slowAnswers: Set<(station: Station, question: Question) => number | undefined>;
+  /** Says which questions fail before anything is done. */
+  readonly failing: Set<(station: Station, question: Question) => boolean>;
 }
 
 const known = new WeakMap<World, Between>();
@@ -45,6 +49,8 @@ export function between(world: World): Between {
     databaseWays: new Map(),
     unheard: new Set(),
     heldUp: new Set(),
+    slowAnswers: new Set(),
+    failing: new Set(),
   };
   known.set(world, made);
   standOnTheWay(world, made);
@@ -75,11 +81,16 @@ function standBeforeDoors({ network }: World, { refusing }: Between): void {
 /** A port of the same machine at which nobody ever listens. */
 const nobodyNear = (address: string): string => address.replace(/:\d+$/, ":1");
 
-function standBeforeDatabase({ database, timeline }: World, { databaseWays, unheard, heldUp }: Between): void {
+function standBeforeDatabase({ database, timeline }: World, made: Between): void {
+  const { databaseWays, unheard, heldUp, slowAnswers, failing } = made;
   const ask = database.ask.bind(database);
   const never = <T>(): Promise<T> => new Promise(() => {});
+  const pass = (ms: number): Promise<void> =>
+    new Promise<void>((go) => timeline.plan(timeline.now + ms, KIND.query, undefined, go));
   database.ask = (station, question, work) =>
     ask(station, question, async () => {
+      if ([...failing].some((fails) => fails(station, question)))
+        throw new LimpetError("STORE_UNAVAILABLE", "the database failed: the connection was refused");
       const there = databaseWays.get(station.place);
       if (there?.how === "questions") return never();
       if (there?.how === "late") {
@@ -89,12 +100,14 @@ function standBeforeDatabase({ database, timeline }: World, { databaseWays, unhe
       }
       const ms = [...heldUp].map((holds) => holds(question)).find((held) => held !== undefined);
       if (ms !== undefined) {
-        await new Promise<void>((go) => timeline.plan(timeline.now + ms, KIND.query, undefined, go));
+        await pass(ms);
         const { isDown, isReadOnly } = database.troubles;
         if (isDown || isReadOnly) throw new LimpetError("STORE_UNAVAILABLE", "the database failed: nobody answers");
       }
       const result = await work();
       if ([...unheard].some((isLost) => isLost(question))) return never();
+      const late = [...slowAnswers].map((slows) => slows(station, question)).find((slow) => slow !== undefined);
+      if (late !== undefined) await pass(late);
       return databaseWays.get(station.place)?.how === "answers" ? never() : result;
     });
 }

@@ -1,6 +1,8 @@
-// What happens on the way between one host and the database, while everybody else reaches it.
+// What happens on the way between hosts and the database: between one host and it, while all others reach it, or between all of them and it.
+import type { Question } from "../../src/world/database.ts";
+import type { Station } from "../../src/world/network.ts";
 import { between, type DatabaseWay, reopenDatabaseWay } from "./between.ts";
-import { type Fault, fault, hostNames, lengths, times } from "./fault.ts";
+import { type Fault, fault, hostNames, lengths, severity, times } from "./fault.ts";
 
 function brokenWay(name: string, says: string, how: DatabaseWay["how"]): Fault {
   return fault<{ host: string; ms: number }>({
@@ -38,3 +40,50 @@ export const lateQuestions = brokenWay(
   "what one host asks of the database is held up, and done long after it was given up",
   "late",
 );
+
+export const silentDatabase = fault<{ how: DatabaseWay["how"]; ms: number }>({
+  name: "silent database",
+  says: "the database accepts connections and answers no host, until it answers all of them again",
+  draw(chance, plan) {
+    const ms = lengths(chance, 100, 40_000);
+    const hows = ["questions", "answers", "late"] as const;
+    return times(chance, plan, 2, () => ({ how: chance.pick(hows), ms: ms() }));
+  },
+  happen(stage, { how, ms }, strike) {
+    const { databaseWays } = between(stage.world);
+    const places = stage.players.map(({ host }) => host.place).filter((place) => !databaseWays.has(place));
+    strike("", { how, ms });
+    for (const place of places) databaseWays.set(place, { how, waiting: [] });
+    stage.undoAfter(ms, () => {
+      for (const place of places) reopenDatabaseWay(stage.world, place);
+    });
+  },
+});
+
+/** What a process asks for a lease; the lease runs from the question, whatever the answer takes. */
+const LEASED: ReadonlySet<Question> = new Set<Question>(["campaign", "claim", "renew", "poll", "extend"]);
+
+export const slowAnswers = fault<{ host: string; share: number; lateMs: number; isAll: boolean; ms: number }>({
+  name: "slow answers",
+  says: "the database does in time what one host asks, and its answers take long, yet arrive",
+  draw(chance, plan) {
+    // Nobody waits longer than five seconds for an answer.
+    const [ms, lateMs, share] = [lengths(chance, 1_000, 40_000), lengths(chance, 100, 4_900), severity(chance, 0.1, 1)];
+    return times(chance, plan, 3, () => {
+      const host = chance.pick(hostNames(plan));
+      return { host, share: share(), lateMs: lateMs(), isAll: chance.chance(0.3), ms: ms() };
+    });
+  },
+  happen(stage, { host, share, lateMs, isAll, ms, at }, strike) {
+    const { place } = stage.player(host).host;
+    const chance = stage.chance.child(`slow answers ${at}`);
+    const { slowAnswers: slowed } = between(stage.world);
+    strike(host, { share, lateMs, isAll, ms });
+    const slows = (station: Station, question: Question): number | undefined => {
+      if (station.place !== place || (!isAll && !LEASED.has(question)) || !chance.chance(share)) return undefined;
+      return lateMs;
+    };
+    slowed.add(slows);
+    stage.undoAfter(ms, () => slowed.delete(slows));
+  },
+});

@@ -10,6 +10,7 @@ import { FAULTS } from "./all.ts";
 import { type Fault, hostNames, severity, times } from "./fault.ts";
 import * as reminderFamily from "./reminders.ts";
 import * as shardFamily from "./shards.ts";
+import * as startFamily from "./starts.ts";
 import * as stickyFamily from "./sticky.ts";
 import * as workflowFamily from "./workflows.ts";
 
@@ -99,6 +100,7 @@ function planWithShards(fault: Fault, seed: number): Plan {
 function planOf(fault: Fault, seed: number): Plan {
   if (familyOf(shardFamily).includes(fault)) return planWithShards(fault, seed);
   if (familyOf(workflowFamily).includes(fault)) return planWithWorkflows(seed);
+  if (familyOf(startFamily).includes(fault)) return planWithWorkflows(seed);
   return familyOf(reminderFamily).includes(fault) ? planWithReminders(seed) : quietPlan(seed);
 }
 

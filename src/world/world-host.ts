@@ -9,6 +9,7 @@ import type { AnyWorkflow } from "../workflows/definition.ts";
 import type { ClockTroubles } from "./local-clock.ts";
 import { addressOf } from "./network.ts";
 import { type Process, SCHEDULER_PORT } from "./process.ts";
+import { KIND } from "./timeline.ts";
 import type { World } from "./world.ts";
 
 export interface HostOptions {
@@ -35,6 +36,8 @@ export class WorldHost {
   readonly #chance: Prng;
   #options: HostOptions;
   #process: Process | undefined;
+  /** So long a process goes on whose start has failed. None unless it is set: it ends at once. */
+  lingerMs = 0;
 
   constructor(world: World, place: number, options: HostOptions) {
     this.#world = world;
@@ -85,8 +88,11 @@ export class WorldHost {
       try {
         process.app = await this.#open(process);
       } catch (error) {
+        const { timeline } = this.#world;
+        if (this.lingerMs > 0)
+          timeline.plan(timeline.now + this.lingerMs, KIND.script, undefined, () => process.end(false));
         // Whoever waits for it shall hear the reason, and not that it has ended.
-        queueMicrotask(() => process.end(false));
+        else queueMicrotask(() => process.end(false));
         throw error;
       }
     }, process);
