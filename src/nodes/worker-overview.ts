@@ -19,11 +19,12 @@ export async function overviewOf(behind: WorkflowsBehind, counts: WorkflowCounts
   const running = { namespace, status: "running", startedBefore: now - STUCK_MS, limit: LOOKED_AT } as const;
   // Activities that wait have types of their own, all of which begin with the same word.
   const after = { type: ACTIVITY_MARK, id: "", name: "" };
-  const [rows, sticky, runs, queued] = await Promise.all([
+  const [rows, sticky, runs, queued, elsewhere] = await Promise.all([
     plane.workers.rows(),
     store.stickiness(namespace),
     store.list(running),
     reminders.list({ namespace, after, limit: LOOKED_AT, isBrief: true }),
+    plane.claims.lastMinute(),
   ]);
   const workers = rows.map((row) => workerSummary(row, plane.workers.isLive(row)));
   const live = rows.filter((row) => plane.workers.isLive(row));
@@ -32,7 +33,7 @@ export async function overviewOf(behind: WorkflowsBehind, counts: WorkflowCounts
     ...counts,
     workers,
     sticky: { ...sticky, isEnabled: isSticky, ttlMs: stickyMs },
-    lastMinute: lastMinuteOf(live, (name) => plane.claims.get(name)),
+    lastMinute: lastMinuteOf(live, elsewhere),
     unserved: [...unservedRuns(runs, workers, now), ...unservedActivities(queued, now)],
   };
 }

@@ -48,6 +48,7 @@ import { Worker, type WorkerSettings } from "../workflows/worker.ts";
 import { staleAfter } from "../workflows/worker-presence.ts";
 import { batchActivities, batchWorkflows } from "./batched-workflows.ts";
 import type { ReminderNode } from "./reminder-node.ts";
+import { StickyGauges } from "./sticky-gauges.ts";
 import { untilAnswered } from "./until-answered.ts";
 import { StoredWorkflows } from "./workflow-door.ts";
 import { watchExceptions } from "./workflow-exceptions.ts";
@@ -100,6 +101,7 @@ export class WorkflowNode {
   readonly #finding = new FewAtATime(FEW);
   readonly #looking = new FewAtATime(FEW);
   readonly #instruments: WorkflowInstruments;
+  readonly #gauges: StickyGauges;
   readonly #ends: EndWatch;
   readonly #questions: HostQuestions;
   readonly #updates: UpdateWatch;
@@ -203,6 +205,7 @@ export class WorkflowNode {
     this.remote = new RemotePlane({
       ...{ clock, random, log, store: this.#store, reminders: reminderStore, book, client: this.client },
       activityTasks: this.#tasks,
+      host: settings.workerId,
       ...{
         namespace,
         queue,
@@ -225,7 +228,9 @@ export class WorkflowNode {
         this.#activityWorker.nudge();
       },
       serve: () => this.#serveElsewhere(),
+      claimed: (mode) => this.#instruments.claimed(mode),
     });
+    this.#gauges = new StickyGauges({ clock, meter: world.meter, namespace, figures: () => this.remote.figures() });
     this.door = new StoredWorkflows({
       ...{ namespace, isSticky, stickyMs, historyLimit, now, client: this.client, plane: this.remote },
       ...{ store: this.#store, reminders: reminderStore },
@@ -237,6 +242,7 @@ export class WorkflowNode {
   /** Brings the gauges up to date; called when somebody looks. */
   measure(): void {
     this.#instruments.measure(this.worker.cache, this.worker.working);
+    this.#gauges.measure();
   }
 
   /** Workflows, as actors ask for them. */
@@ -326,7 +332,7 @@ export class WorkflowNode {
   async stop(): Promise<void> {
     this.#unwatch?.();
     this.#unwatchReminders?.();
-    this.remote.stop();
+    await this.remote.stop();
     await Promise.all([this.worker.stop(), this.#activityWorker.stop()]);
     this.#unwatchExceptions?.();
     const stopping = new LimpetError(

@@ -308,6 +308,8 @@ export interface StickyCounts {
   readonly runs: number;
   readonly ready: number;
   readonly leased: number;
+  /** Those of them, ready or leased, whose owner is among the workers that were asked for. */
+  readonly owned: number;
 }
 
 /**
@@ -355,7 +357,7 @@ export interface Workflows {
    */
   releaseWorker(namespace: string, worker: string, isDead: boolean): Promise<number>;
   workers(namespace: string): Promise<StoredWorker[]>;
-  stickiness(namespace: string): Promise<StickyCounts>;
+  stickiness(namespace: string, owners?: readonly string[]): Promise<StickyCounts>;
   /** Removes runs that ended before this moment, at most so many; how many it were. */
   prune(namespace: string, endedBefore: number, limit: number): Promise<number>;
   /**

@@ -5,43 +5,56 @@ import type { StoredWorker } from "../ports/workflows.ts";
 
 const SECONDS = 60;
 
-export class MinuteCounts<Name extends string> {
-  readonly #clock: Clock;
-  readonly #seconds: { second: number; readonly counts: Map<Name, number> }[] = [];
+/** The counts of one second; seconds are numbered by the clock. */
+export interface SecondCounts<Name extends string> {
+  readonly second: number;
+  readonly counts: Partial<Record<Name, number>>;
+}
 
-  constructor(clock: Clock) {
+export class MinuteCounts<Name extends string> {
+  readonly #clock: Pick<Clock, "monotonic">;
+  readonly #slots: { readonly second: number; readonly counts: Partial<Record<Name, number>> }[] = [];
+
+  constructor(clock: Pick<Clock, "monotonic">) {
     this.#clock = clock;
   }
 
   add(name: Name, count = 1): void {
     const second = this.#second;
     const at = second % SECONDS;
-    let slot = this.#seconds[at];
+    let slot = this.#slots[at];
     if (slot?.second !== second) {
-      slot = { second, counts: new Map() };
-      this.#seconds[at] = slot;
+      slot = { second, counts: {} };
+      this.#slots[at] = slot;
     }
-    slot.counts.set(name, (slot.counts.get(name) ?? 0) + count);
+    slot.counts[name] = (slot.counts[name] ?? 0) + count;
   }
 
   get(name: Name): number {
-    const first = this.#second - SECONDS + 1;
-    let sum = 0;
-    for (const slot of this.#seconds) {
-      if (slot !== undefined && slot.second >= first) sum += slot.counts.get(name) ?? 0;
-    }
-    return sum;
+    return this.all[name] ?? 0;
   }
 
   /** Those that happened at all. */
   get all(): Partial<Record<Name, number>> {
-    const first = this.#second - SECONDS + 1;
+    return this.inLastMinute(this.#slots);
+  }
+
+  /** The seconds of the last minute in which something happened. */
+  get seconds(): SecondCounts<Name>[] {
+    const first = this.#first;
+    return this.#slots.filter((slot) => slot !== undefined && slot.second >= first);
+  }
+
+  /** The sum of those that lie in the last minute. */
+  inLastMinute(seconds: Iterable<SecondCounts<Name> | undefined>): Partial<Record<Name, number>> {
+    const first = this.#first;
     const sums: Partial<Record<Name, number>> = {};
-    for (const slot of this.#seconds) {
-      if (slot === undefined || slot.second < first) continue;
-      for (const [name, count] of slot.counts) sums[name] = (sums[name] ?? 0) + count;
-    }
+    for (const slot of seconds) if (slot !== undefined && slot.second >= first) addCounts(sums, slot.counts);
     return sums;
+  }
+
+  get #first(): number {
+    return this.#second - SECONDS + 1;
   }
 
   get #second(): number {
@@ -49,18 +62,23 @@ export class MinuteCounts<Name extends string> {
   }
 }
 
-const NO_CLAIMS: MinuteOfClaims = { sticky_hit_expected: 0, cold_replay: 0, forced_cold_replay: 0, miss: 0 };
+export function addCounts<Name extends string>(
+  sums: Partial<Record<Name, number>>,
+  more: Partial<Readonly<Record<Name, number>>>,
+): void {
+  for (const [name, count] of Object.entries<number | undefined>(more) as [Name, number][]) {
+    sums[name] = (sums[name] ?? 0) + count;
+  }
+}
 
-/** Our own workers tell it with their heartbeats; what workers elsewhere claimed is known where they asked. */
-export function lastMinuteOf(
-  live: readonly StoredWorker[],
-  claimedHere: (name: keyof MinuteOfClaims) => number,
-): MinuteOfClaims {
-  const sums: Record<string, number> = { ...NO_CLAIMS };
+export const NO_CLAIMS: MinuteOfClaims = { sticky_hit_expected: 0, cold_replay: 0, forced_cold_replay: 0, miss: 0 };
+
+/** Our own workers tell it with their heartbeats; what workers elsewhere claimed is counted by the hosts that they asked. */
+export function lastMinuteOf(live: readonly StoredWorker[], elsewhere: MinuteOfClaims): MinuteOfClaims {
+  const sums = { ...elsewhere };
   for (const { about } of live) {
     const { minute = {} } = JSON.parse(about) as { minute?: Partial<MinuteOfClaims> };
-    for (const name of Object.keys(NO_CLAIMS)) sums[name]! += minute[name as keyof MinuteOfClaims] ?? 0;
+    addCounts(sums, minute);
   }
-  for (const name of Object.keys(NO_CLAIMS)) sums[name]! += claimedHere(name as keyof MinuteOfClaims);
-  return sums as MinuteOfClaims;
+  return sums;
 }

@@ -158,8 +158,8 @@ export class WorkflowsClient implements Workflows {
     return this.#ask("read", (truth) => truth.workers(namespace));
   }
 
-  async stickiness(namespace: string): Promise<StickyCounts> {
-    return this.#ask("read", (truth) => truth.stickiness(namespace));
+  async stickiness(namespace: string, owners?: readonly string[]): Promise<StickyCounts> {
+    return this.#ask("read", (truth) => truth.stickiness(namespace, owners));
   }
 
   async prune(namespace: string, endedBefore: number, limit: number): Promise<number> {

@@ -13,7 +13,7 @@ const worker = (more: Partial<WorkerSummary> = {}): WorkerSummary => ({
 
 const overview = (more: Partial<WorkerOverview> = {}): WorkerOverview => ({
   ...{ now: NOW, running: 3, blocked: 0, workers: [worker()], unserved: [] },
-  sticky: { runs: 1, ready: 0, leased: 0, isEnabled: true, ttlMs: 300_000 },
+  sticky: { runs: 1, ready: 0, leased: 0, owned: 0, isEnabled: true, ttlMs: 300_000 },
   lastMinute: { sticky_hit_expected: 0, cold_replay: 0, forced_cold_replay: 0, miss: 0 },
   ...more,
 });

@@ -277,7 +277,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
     test("counts runs with affinity, and their tasks, while it lasts", async () => {
       const it = site();
       const count = () => it.workflows.stickiness(it.namespace);
-      assert.deepEqual(await count(), { runs: 0, ready: 0, leased: 0 });
+      assert.deepEqual(await count(), { runs: 0, ready: 0, leased: 0, owned: 0 });
       await it.seen("owner");
       await it.start("none");
       await it.idle("idle", { affinity: { worker: "owner", ms: HOUR } });
@@ -286,11 +286,17 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       await it.append(held, { fate: KEEP, affinity: { worker: "owner", ms: HOUR } });
       const over = await it.held("over");
       await it.append(over, { fate: closeAs(), affinity: { worker: "owner", ms: HOUR } });
-      assert.deepEqual(await count(), { runs: 3, ready: 1, leased: 1 });
+      assert.deepEqual(await count(), { runs: 3, ready: 1, leased: 1, owned: 0 });
+      await it.idle("of another", { affinity: { worker: "another", ms: HOUR } });
+      await it.arrive("of another");
+      const owned = async (...owners: string[]) => (await it.workflows.stickiness(it.namespace, owners)).owned;
+      assert.deepEqual([await owned("owner"), await owned("another"), await owned("owner", "another")], [2, 1, 3]);
+      assert.equal(await owned("nobody"), 0);
+      await it.workflows.close(it.closing("of another"));
       await it.claim({ worker: "owner" });
-      assert.deepEqual(await count(), { runs: 3, ready: 0, leased: 2 });
+      assert.deepEqual(await count(), { runs: 3, ready: 0, leased: 2, owned: 0 });
       await passes(HOUR + MINUTE);
-      assert.deepEqual(await count(), { runs: 0, ready: 0, leased: 0 });
+      assert.deepEqual(await count(), { runs: 0, ready: 0, leased: 0, owned: 0 });
     });
   });
 

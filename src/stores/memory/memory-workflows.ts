@@ -153,14 +153,16 @@ export class MemoryWorkflows implements Workflows {
     return this.#workers.list(namespace);
   }
 
-  async stickiness(namespace: string): Promise<StickyCounts> {
+  async stickiness(namespace: string, owners: readonly string[] = []): Promise<StickyCounts> {
     this.#checkOpen();
     const now = this.#now();
-    const counts = { runs: 0, ready: 0, leased: 0 };
+    const counts = { runs: 0, ready: 0, leased: 0, owned: 0 };
     for (const { task } of this.#runs.all(namespace)) {
       if (task?.stickyWorker === undefined || task.stickyUntil <= now) continue;
       counts.runs++;
-      if (task.state !== "idle") counts[task.state]++;
+      if (task.state === "idle") continue;
+      counts[task.state]++;
+      if (owners.includes(task.stickyWorker)) counts.owned++;
     }
     return counts;
   }

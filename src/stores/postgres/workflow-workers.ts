@@ -1,8 +1,9 @@
 // The workers of workflows, and how much they have in memory.
 import type { StickyCounts, StoredWorker, WorkerRow } from "../../ports/workflows.ts";
+import { texts } from "./arrays.ts";
 import type { Connections, Statement } from "./connections.ts";
 import { MILLIS } from "./reminder-tables.ts";
-import { LEASED, READY } from "./workflow-tables.ts";
+import { IDLE, LEASED, READY } from "./workflow-tables.ts";
 
 export const seeWorker = (schema: string): Statement => ({
   name: "limpet_see_worker",
@@ -30,7 +31,8 @@ export const listWorkers = (schema: string): Statement => ({
 export const countSticky = (schema: string): Statement => ({
   name: "limpet_count_sticky",
   text: `
-    SELECT count(*), count(*) FILTER (WHERE t.state = ${READY}), count(*) FILTER (WHERE t.state = ${LEASED})
+    SELECT count(*), count(*) FILTER (WHERE t.state = ${READY}), count(*) FILTER (WHERE t.state = ${LEASED}),
+           count(*) FILTER (WHERE t.state <> ${IDLE} AND t.sticky = ANY ($2::text[]))
     FROM ${schema}.workflow_tasks t WHERE t.ref > 0 AND t.namespace = $1 AND t.sticky <> '' AND t.sticky_until > ${MILLIS}`,
 });
 
@@ -61,9 +63,10 @@ export class WorkflowWorkers {
     );
   }
 
-  async stickiness(namespace: string): Promise<StickyCounts> {
-    const [row] = await this.#connections.run(countSticky(this.#schema), [namespace], "harmless");
-    const [runs, ready, leased] = row as [number, number, number];
-    return { runs, ready, leased };
+  async stickiness(namespace: string, owners: readonly string[]): Promise<StickyCounts> {
+    const values = [namespace, texts(owners)];
+    const [row] = await this.#connections.run(countSticky(this.#schema), values, "harmless");
+    const [runs, ready, leased, owned] = row as [number, number, number, number];
+    return { runs, ready, leased, owned };
   }
 }

@@ -153,8 +153,8 @@ export class PostgresWorkflows implements Workflows {
     return this.#connections.during(() => this.#workers.list(namespace));
   }
 
-  stickiness(namespace: string): Promise<StickyCounts> {
-    return this.#connections.during(() => this.#workers.stickiness(namespace));
+  stickiness(namespace: string, owners: readonly string[] = []): Promise<StickyCounts> {
+    return this.#connections.during(() => this.#workers.stickiness(namespace, owners));
   }
 
   prune(namespace: string, endedBefore: number, limit: number): Promise<number> {

@@ -5,7 +5,7 @@ import type { EndedRun } from "../../ports/workflows.ts";
 import { unpackWrites } from "./reminder-messages.ts";
 import type { ReminderStatements } from "./reminder-statements.ts";
 import { WorkflowClaims } from "./workflow-claims.ts";
-import { LEASED, READY, RUNNING, statusOf } from "./workflow-codes.ts";
+import { IDLE, LEASED, READY, RUNNING, statusOf } from "./workflow-codes.ts";
 import { WorkflowInbox } from "./workflow-inbox.ts";
 import { WorkflowKinds } from "./workflow-kinds.ts";
 import { WorkflowListing } from "./workflow-listing.ts";
@@ -69,8 +69,9 @@ export class WorkflowDesk {
     // Short rows, in their order: there is no index of affinity, because every step of every run would have to keep it.
     this.#stickiness = db.prepare(
       `SELECT count(*), max(ref), count(*) FILTER (WHERE counts), count(*) FILTER (WHERE counts AND state = ${READY}),
-         count(*) FILTER (WHERE counts AND state = ${LEASED})
-       FROM (SELECT ref, state, sticky_until > ?3 AND kind IN (SELECT ref FROM workflow_kinds WHERE namespace = ?1) AS counts
+         count(*) FILTER (WHERE counts AND state = ${LEASED}),
+         count(*) FILTER (WHERE counts AND state <> ${IDLE} AND sticky_worker IN (SELECT value FROM json_each(?4)))
+       FROM (SELECT ref, state, sticky_worker, sticky_until > ?3 AND kind IN (SELECT ref FROM workflow_kinds WHERE namespace = ?1) AS counts
              FROM workflow_tasks WHERE ref > ?2 ORDER BY ref LIMIT ${COUNTED})`,
     );
     this.#stickiness.setReturnArrays(true);
@@ -124,7 +125,7 @@ export class WorkflowDesk {
       case "workers":
         return this.#workers.all(question.namespace);
       case "stickiness":
-        return this.#countSticky(question.namespace, question.after, now);
+        return this.#countSticky(question, now);
     }
   }
 
@@ -154,10 +155,13 @@ export class WorkflowDesk {
     return rows.map(([ref, status, result, runId]) => ({ ref, runId, status: statusOf(status), result }));
   }
 
-  #countSticky(namespace: string, after: number, now: number): StickinessAnswer {
-    const row = this.#stickiness.get(namespace, after, now) as unknown as [number, number, number, number, number];
-    const [looked, last, runs, ready, leased] = row;
-    return { runs, ready, leased, after: looked < COUNTED ? undefined : last };
+  #countSticky(
+    { namespace, owners, after }: Extract<WorkflowLook, { kind: "stickiness" }>,
+    now: number,
+  ): StickinessAnswer {
+    const row = this.#stickiness.get(namespace, after, now, JSON.stringify(owners)) as unknown;
+    const [looked, last, runs, ready, leased, owned] = row as [number, number, number, number, number, number];
+    return { runs, ready, leased, owned, after: looked < COUNTED ? undefined : last };
   }
 }
 

@@ -51,7 +51,12 @@ export type WorkflowLook =
   | { readonly kind: "runs"; readonly query: RunQuery }
   | { readonly kind: "count-runs"; readonly query: RunQuery }
   | { readonly kind: "workers"; readonly namespace: string }
-  | { readonly kind: "stickiness"; readonly namespace: string; readonly after: number };
+  | {
+      readonly kind: "stickiness";
+      readonly namespace: string;
+      readonly owners: readonly string[];
+      readonly after: number;
+    };
 
 export const WORKFLOW_WRITES = [
   ...(["start-runs", "arrive", "append", "close-run", "claim-tasks", "renew-tasks", "return-tasks"] as const),
@@ -74,6 +79,7 @@ export interface StickinessAnswer {
   readonly runs: number;
   readonly ready: number;
   readonly leased: number;
+  readonly owned: number;
   /** The last task that was looked at; there are more behind it. */
   readonly after: number | undefined;
 }

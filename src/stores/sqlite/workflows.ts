@@ -155,14 +155,16 @@ export class SqliteWorkflows implements Workflows {
     return (await this.#link.ask({ kind: "workers", namespace })) as StoredWorker[];
   }
 
-  async stickiness(namespace: string): Promise<StickyCounts> {
-    let [runs, ready, leased] = [0, 0, 0];
+  async stickiness(namespace: string, owners: readonly string[] = []): Promise<StickyCounts> {
+    let [runs, ready, leased, owned] = [0, 0, 0, 0];
     for (let after: number | undefined = 0; after !== undefined; ) {
-      const answer = (await this.#link.ask({ kind: "stickiness", namespace, after })) as StickinessAnswer;
+      const question = { kind: "stickiness", namespace, owners: [...owners], after } as const;
+      const answer = (await this.#link.ask(question)) as StickinessAnswer;
       [runs, ready, leased] = [runs + answer.runs, ready + answer.ready, leased + answer.leased];
+      owned += answer.owned;
       after = answer.after;
     }
-    return { runs, ready, leased };
+    return { runs, ready, leased, owned };
   }
 
   async prune(namespace: string, endedBefore: number, limit: number): Promise<number> {

@@ -23,7 +23,7 @@ export class FakeWorkflows implements WorkflowDoor {
   history: WorkflowEvent[] = [];
   overview: Omit<WorkerOverview, keyof WorkflowCounts | "now"> = {
     workers: [],
-    sticky: { runs: 0, ready: 0, leased: 0, isEnabled: true, ttlMs: 300_000 },
+    sticky: { runs: 0, ready: 0, leased: 0, owned: 0, isEnabled: true, ttlMs: 300_000 },
     lastMinute: { sticky_hit_expected: 0, cold_replay: 0, forced_cold_replay: 0, miss: 0 },
     unserved: [],
   };

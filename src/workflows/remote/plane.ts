@@ -20,9 +20,10 @@ import type { Pinning } from "../bindings.ts";
 import type { WorkflowClient } from "../client.ts";
 import type { Started, Wire } from "../events.ts";
 import type { HistoryLimit } from "../history-budget.ts";
-import { MinuteCounts } from "../minute-counts.ts";
 import { Dispatcher } from "../outgoing.ts";
+import { type StickyFigures, stickyFigures } from "../sticky-figures.ts";
 import { type ActivityTask, RemoteActivities } from "./activities.ts";
+import { ClaimCounts } from "./claim-counts.ts";
 import { CLEANUP_CAPABILITY } from "./cleanup.ts";
 import { RemoteControl } from "./control.ts";
 import { type Question, type QuestionKind, RemoteQuestions } from "./questions.ts";
@@ -44,6 +45,8 @@ export interface PlaneWorld {
   readonly book: ReminderBook;
   readonly client: WorkflowClient;
   readonly namespace: string;
+  /** This process, among those of the store. */
+  readonly host: string;
   /** For those who name none. */
   readonly queue: string;
   readonly isSticky: boolean;
@@ -65,6 +68,8 @@ export interface PlaneWorld {
   /** Of a run, wherever its code is. */
   query(run: StoredRun, name: string, input: Wire): Promise<Wire>;
   ended(ref: number, runId: string, end: { readonly status: RunStatus; readonly result: string }): void;
+  /** A worker elsewhere has claimed a task. */
+  claimed(mode: ReplayMode): void;
   /** Workers of this process may have something to do. */
   nudge(): void;
   /** Timers of runs go off in this process from now on, and what is written elsewhere is heard of. */
@@ -101,7 +106,8 @@ export class RemotePlane {
   readonly questions: RemoteQuestions;
   readonly control: RemoteControl;
   readonly runs: RemoteRuns;
-  readonly claims: MinuteCounts<ReplayMode | "miss">;
+  /** How tasks came to workers elsewhere. */
+  readonly claims: ClaimCounts;
   readonly world: PlaneWorld;
   readonly #waiting: Waiting;
   readonly #taskAnswers: PollAnswers<WorkflowTask | Question>;
@@ -117,7 +123,7 @@ export class RemotePlane {
     this.world = world;
     this.workers = new RemoteWorkers({ clock, store, namespace, isSticky, now });
     this.runs = new RemoteRuns(store, CACHE_BYTES);
-    this.claims = new MinuteCounts(clock);
+    this.claims = new ClaimCounts({ clock, log, store, namespace, host: world.host, now });
     this.questions = new RemoteQuestions(clock, random);
     this.questions.asked = () => this.#waiting.nudge();
     this.tasks = new RemoteTasks({
@@ -127,7 +133,10 @@ export class RemotePlane {
       maxLostAttempts: world.maxLostAttempts,
       runs: this.runs,
       written: (append, _, runId) => this.#written(append, runId),
-      claimed: (mode) => this.claims.add(mode),
+      claimed: (mode) => {
+        this.claims.add(mode);
+        world.claimed(mode);
+      },
     });
     this.activities = new RemoteActivities({
       ...{ random, store: world.reminders, tasks: world.activityTasks, namespace, leaseMs: activityLeaseMs, now },
@@ -154,8 +163,19 @@ export class RemotePlane {
     this.#waiting.nudge();
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     this.#waiting.close();
+    await this.claims.stop();
+  }
+
+  /** Of the whole cluster. */
+  figures(): Promise<StickyFigures> {
+    const { store, namespace } = this.world;
+    return stickyFigures({
+      ...{ store, namespace },
+      live: async () => (await this.workers.rows()).filter((row) => this.workers.isLive(row)),
+      lastMinute: () => this.claims.lastMinute(),
+    });
   }
 
   /** Until it is found; undefined: in time it was not. */

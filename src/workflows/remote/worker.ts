@@ -36,6 +36,8 @@ export interface RemoteWorker {
   /** Since when this process has been at work with this code: of runs that rest for longer it has nothing in memory. */
   readonly since: number;
   readonly cache: CacheNumbers;
+  /** It has told of its counters since it registered. They count from when it was at work, which may be long before. */
+  readonly isCounted?: boolean | undefined;
   /** Of the process, so that one that was replaced is known. */
   readonly process: Readonly<Record<string, unknown>>;
   readonly slots: Readonly<Record<string, unknown>>;

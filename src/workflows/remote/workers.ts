@@ -26,6 +26,8 @@ const STALE_MS = STALE_SECONDS * 1_000;
 /** What is known here of a worker or of drained builds may be so old. */
 const FRESH_MS = 5_000;
 const DRAIN_MARK = "$drain ";
+/** Numbers of a cache that only grow while its process lives. */
+const COUNTERS = ["hits", "misses", "forced", "evictions"] as const;
 
 interface Known {
   worker: RemoteWorker;
@@ -65,15 +67,19 @@ export class RemoteWorkers {
   async get(id: string, status = 412): Promise<RemoteWorker> {
     const known = this.#known.get(id);
     if (known !== undefined && this.#world.clock.monotonic() - known.at < FRESH_MS) return known.worker;
-    const row = (await this.rows()).find(({ worker }) => worker === id);
-    const worker = row === undefined ? undefined : readWorker(row);
-    if (worker === undefined) {
-      this.#known.delete(id);
-      throw new Refused(status, "worker_not_registered", `worker ${id} is not registered`, { worker_id: id });
-    }
+    const worker = await this.#read(id, status);
     // Whoever asks for work is there, whatever its heartbeats do.
     await this.#write({ ...worker, isDraining: await this.isDrained(worker.queue, worker.build) });
     return this.#known.get(id)!.worker;
+  }
+
+  /** As the store has it now, whichever host has written it. */
+  async #read(id: string, status: number): Promise<RemoteWorker> {
+    const row = (await this.rows()).find(({ worker }) => worker === id);
+    const worker = row === undefined ? undefined : readWorker(row);
+    if (worker !== undefined) return worker;
+    this.#known.delete(id);
+    throw new Refused(status, "worker_not_registered", `worker ${id} is not registered`, { worker_id: id });
   }
 
   /** As far as was heard here of it. */
@@ -96,29 +102,33 @@ export class RemoteWorkers {
 
   /** Throws when another process has registered under that id since. */
   async #sameProcess(id: string, told: Pick<RemoteWorker, "process">): Promise<RemoteWorker> {
-    const known = await this.get(id, 404);
-    if (!isOtherProcess(known, told)) return known;
-    // The other one may have registered at another host a moment ago.
-    this.#known.delete(id);
-    const worker = await this.get(id, 404);
+    const worker = await this.#read(id, 404);
     if (!isOtherProcess(worker, told)) return worker;
     const what = `another process has registered as worker ${id} since; every process needs an id of its own`;
     throw new Refused(409, "worker_registration_superseded", what, { worker_id: id });
   }
 
-  /** What a worker says of its cache; it is written with whatever is written of it next. How many misses are new. */
-  note({ id, cache: before }: RemoteWorker, cache: Partial<CacheNumbers>): number {
+  /**
+   * What a worker says of its cache; it is written with whatever is written of it next. How many misses are new: the first that it tells
+   * were counted since its process began, and numbers below those that are known come late. Neither counts.
+   */
+  note({ id, cache: before, isCounted }: RemoteWorker, cache: Partial<CacheNumbers>): number {
     if (Object.keys(cache).length === 0) return 0;
-    const { misses = before.misses } = this.#untold.get(id) ?? {};
-    this.#untold.set(id, { ...this.#untold.get(id), ...cache });
-    return Math.max(0, (cache.misses ?? misses) - misses);
+    const untold = this.#untold.get(id);
+    const known = { ...before, ...untold };
+    const isFirst = isCounted !== true && untold?.misses === undefined;
+    const isLate = COUNTERS.some((name) => (cache[name] ?? known[name]) < known[name]);
+    if (!isFirst && isLate) return 0;
+    this.#untold.set(id, { ...untold, ...cache });
+    return isFirst ? 0 : (cache.misses ?? known.misses) - known.misses;
   }
 
   async #write(worker: RemoteWorker): Promise<void> {
     const { store, namespace, isSticky, clock } = this.#world;
     const untold = this.#untold.get(worker.id);
     this.#untold.delete(worker.id);
-    const told = untold === undefined ? worker : { ...worker, cache: { ...worker.cache, ...untold } };
+    const isCounted = worker.isCounted === true || untold?.misses !== undefined;
+    const told = untold === undefined ? worker : { ...worker, isCounted, cache: { ...worker.cache, ...untold } };
     await store.seen(workerRow(namespace, told, isSticky));
     this.#known.set(worker.id, { worker: told, at: clock.monotonic() });
   }

@@ -1,8 +1,7 @@
 // For operators: who works here, which builds get work, and how well runs are found in memory.
 import type { StoredWorker } from "../../../ports/workflows.ts";
-import { lastMinuteOf } from "../../../workflows/minute-counts.ts";
 import { Refused } from "../../../workflows/remote/refusal.ts";
-import { isUnderPressure, readCache, readWorker } from "../../../workflows/remote/worker.ts";
+import { readCache, readWorker } from "../../../workflows/remote/worker.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
 import { optionalText } from "./fields.ts";
 
@@ -119,44 +118,11 @@ export async function resumeBuild(call: ApiCall): Promise<ApiAnswer> {
 
 // ——— Numbers.
 
-const rate = (part: number, whole: number): number => (whole === 0 ? 0 : part / whole);
-
 export async function operatorMetrics({ plane }: ApiCall): Promise<ApiAnswer> {
-  const { world, claims } = plane;
-  const counts = await world.store.stickiness(world.namespace);
-  const all = (await plane.workers.rows()).filter((row) => plane.workers.isLive(row));
-  const live = all.filter((row) => row.isSticky);
-  const caches = live.map(readCache);
-  const pressed = caches.filter(isUnderPressure);
-  const sum = (name: keyof (typeof caches)[number]): number => caches.reduce((all, cache) => all + cache[name], 0);
-  const minute = lastMinuteOf(all, (name) => claims.get(name));
-  const [hits, misses] = [minute.sticky_hit_expected, minute.miss];
-  const [forced, cold] = [minute.forced_cold_replay, minute.cold_replay];
-  const tasks = hits + forced + cold;
+  const { execution, workers } = await plane.figures();
+  const { isSticky: enabled, stickyMs } = plane.world;
   return ok({
-    sticky_execution: {
-      enabled: world.isSticky,
-      ttl_seconds: world.stickyMs / 1_000,
-      active_sticky_runs: counts.runs,
-      ready_sticky_tasks: counts.ready,
-      leased_sticky_tasks: counts.leased,
-      hit_expected_last_minute: hits,
-      miss_last_minute: misses,
-      forced_cold_replay_last_minute: forced,
-      cold_replay_last_minute: cold,
-      hit_rate_last_minute: rate(Math.max(0, hits - misses), tasks),
-      miss_rate_last_minute: rate(misses + forced, tasks),
-      capacity_pressure_tasks: pressed.reduce((tasks, { size }) => tasks + size, 0),
-    },
-    sticky_execution_workers: {
-      worker_count: live.length,
-      cache_capacity: sum("capacity"),
-      cache_size: sum("size"),
-      hit_count: sum("hits"),
-      miss_count: sum("misses"),
-      forced_cold_replay_count: sum("forced"),
-      eviction_count: sum("evictions"),
-      capacity_pressure_worker_count: pressed.length,
-    },
+    sticky_execution: { enabled, ttl_seconds: stickyMs / 1_000, ...execution },
+    sticky_execution_workers: workers,
   });
 }

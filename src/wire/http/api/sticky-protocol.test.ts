@@ -1,7 +1,9 @@
 // Warm runs of workers elsewhere: what they say of themselves, what their tasks say of stickiness, and what operators see of it.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { MemoryStore } from "../../../stores/memory/memory-store.ts";
 import { type TestApp, type TestOptions, testLimpet } from "../../../testing.ts";
+import { VirtualClock } from "../../../world/virtual-clock.ts";
 import { Api, envelope, type Json, type Told } from "./api-kit.test.ts";
 
 const WAIT = { type: "open_condition_wait", condition_key: "k", condition_definition_fingerprint: "f" };
@@ -50,6 +52,11 @@ class Elsewhere extends Api implements AsyncDisposable {
     await this.start(id);
     const task = await this.now("w1");
     assert.equal((await this.complete(task, [WAIT], claims(task))).status, 200);
+  }
+
+  /** A heartbeat of `w1` with numbers of its cache. */
+  beat(sticky_cache: Json, worker_id = "w1"): Promise<Told> {
+    return this.post("/worker/heartbeat", { worker_id, sticky_cache });
   }
 
   signal(id = "o-1"): Promise<Told> {
@@ -272,12 +279,13 @@ describe("operator metrics", () => {
     for (const id of ["o-1", "o-2", "o-3", "o-4"]) await api.rests(id);
     await api.test.advance("61s");
     await api.worker("w1", OWN);
+    await api.beat({ miss_count: 0 });
     for (const id of ["o-1", "o-2"]) {
       await api.signal(id);
       assert.equal(modeOf(await api.now("w1")), "sticky_hit_expected");
     }
     // Of one of the two it had nothing any more, as it says.
-    await api.post("/worker/heartbeat", { worker_id: "w1", sticky_cache: { miss_count: 1 } });
+    await api.beat({ miss_count: 1 });
     await api.send("DELETE", "/worker/registrations/w1");
     await api.worker("w2", OWN);
     await api.signal("o-3");
@@ -286,21 +294,22 @@ describe("operator metrics", () => {
     for (;;) if (modeOf(await api.now("w2")) === "cold_replay") break;
     const { sticky_execution } = await api.metrics();
     assert.deepEqual(
-      ["hit_expected", "miss", "cold_replay"].map((name) => sticky_execution[`${name}_last_minute`]),
-      [2, 1, 1],
+      ["hit_expected", "cold_replay"].map((name) => sticky_execution[`${name}_last_minute`]),
+      [2, 1],
     );
     const forced = Number(sticky_execution.forced_cold_replay_last_minute);
     assert.ok(forced >= 1);
-    const tasks = 3 + forced;
-    assert.equal(sticky_execution.hit_rate_last_minute, 1 / tasks);
-    assert.equal(sticky_execution.miss_rate_last_minute, (1 + forced) / tasks);
+    // A miss is a task that had an affinity and was replayed cold; a task without one is neither a hit nor a miss.
+    assert.equal(sticky_execution.miss_last_minute, 1 + forced);
+    assert.equal(sticky_execution.hit_rate_last_minute, 1 / (2 + forced));
+    assert.equal(sticky_execution.miss_rate_last_minute, (1 + forced) / (2 + forced));
     await api.test.advance("61s");
     const later = (await api.metrics()).sticky_execution;
     for (const name of ["hit_expected", "miss", "forced_cold_replay", "cold_replay", "hit_rate", "miss_rate"])
       assert.equal(later[`${name}_last_minute`], 0, name);
   });
 
-  it("sticky_execution.capacity_pressure_tasks and sticky_execution_workers tell of caches near or above their capacity", async () => {
+  it("sticky_execution_workers tells of caches near or above their capacity", async () => {
     await using api = await Elsewhere.open();
     const cache = (size: number): Json => ({
       ...{ enabled: true, capacity: 100, size, hit_count: 940, miss_count: 31 },
@@ -308,14 +317,121 @@ describe("operator metrics", () => {
     });
     await api.worker("w1", OWN);
     await api.worker("w2", OWN);
-    await api.post("/worker/heartbeat", { worker_id: "w1", sticky_cache: cache(72) });
-    await api.post("/worker/heartbeat", { worker_id: "w2", sticky_cache: cache(101) });
-    const { sticky_execution, sticky_execution_workers } = await api.metrics();
-    assert.equal(sticky_execution.capacity_pressure_tasks, 101);
+    await api.beat(cache(72));
+    await api.beat(cache(101), "w2");
+    const { sticky_execution_workers } = await api.metrics();
     assert.deepEqual(sticky_execution_workers, {
       ...{ worker_count: 2, cache_capacity: 200, cache_size: 173, hit_count: 1880, miss_count: 62 },
       ...{ forced_cold_replay_count: 16, eviction_count: 30, capacity_pressure_worker_count: 1 },
     });
+  });
+
+  it("the hit rate is 1 and the miss rate 0 when every task with an affinity found its run, however many had none", async () => {
+    await using api = await Elsewhere.open();
+    for (const id of ["o-1", "o-2", "o-3", "o-4"]) await api.rests(id);
+    for (let i = 0; i < 16; i++) {
+      await api.signal();
+      const task = await api.now("w1");
+      assert.equal(modeOf(task), "sticky_hit_expected");
+      await api.complete(task, []);
+    }
+    const { sticky_execution } = await api.metrics();
+    assert.deepEqual(
+      ["hit_expected", "miss", "cold_replay", "hit_rate", "miss_rate"].map(
+        (name) => sticky_execution[`${name}_last_minute`],
+      ),
+      [16, 0, 4, 1, 0],
+    );
+  });
+
+  it("the counters of a worker's first heartbeat are those of its lifetime, and do not count", async () => {
+    await using api = await Elsewhere.open();
+    await api.rests();
+    await api.signal();
+    await api.now("w1");
+    await api.beat({ enabled: true, capacity: 100, size: 72, hit_count: 940, miss_count: 31, eviction_count: 15 });
+    const { sticky_execution } = await api.metrics();
+    assert.deepEqual([sticky_execution.miss_last_minute, sticky_execution.miss_rate_last_minute], [0, 0]);
+  });
+
+  it("a heartbeat that comes out of order does not count, nor do its numbers hide later ones", async () => {
+    await using api = await Elsewhere.open();
+    for (const id of ["o-1", "o-2", "o-3"]) await api.rests(id);
+    for (const id of ["o-1", "o-2", "o-3"]) {
+      await api.signal(id);
+      await api.now("w1");
+    }
+    for (const miss_count of [5, 7, 6, 5, 7]) await api.beat({ miss_count, size: miss_count });
+    assert.equal((await api.metrics()).sticky_execution.miss_last_minute, 2);
+    assert.equal(((await api.get("/workers/w1")).body.sticky_cache as Json).size, 7);
+    await api.beat({ miss_count: 8 });
+    assert.equal((await api.metrics()).sticky_execution.miss_last_minute, 3);
+  });
+
+  it("the figures are those of the cluster, whichever host is asked", async () => {
+    const clock = new VirtualClock();
+    const stateStore = new MemoryStore(() => clock.now());
+    await using one = await Elsewhere.open({ clock, stateStore });
+    await using two = await Elsewhere.open({ clock, stateStore });
+    await one.rests("o-1");
+    await two.rests("o-2");
+    for (const [api, id] of [
+      [one, "o-1"],
+      [two, "o-2"],
+    ] as const) {
+      await api.signal(id);
+      assert.equal(modeOf(await api.now("w1")), "sticky_hit_expected");
+    }
+    // The same counters at both hosts: each miss counts once.
+    await one.beat({ miss_count: 3 });
+    await two.beat({ miss_count: 4 });
+    await one.beat({ miss_count: 4 });
+    await one.test.advance("2s");
+    const { sticky_execution } = await one.metrics();
+    assert.deepEqual((await two.metrics()).sticky_execution, sticky_execution);
+    assert.deepEqual(
+      ["hit_expected", "cold_replay", "miss", "hit_rate"].map((name) => sticky_execution[`${name}_last_minute`]),
+      [2, 2, 1, 0.5],
+    );
+    await one.test.advance("61s");
+    assert.equal((await two.metrics()).sticky_execution.hit_expected_last_minute, 0);
+  });
+
+  it("sticky_execution.capacity_pressure_tasks counts tasks that are ready or leased and whose owner is near its capacity", async () => {
+    await using api = await Elsewhere.open();
+    for (const id of ["o-1", "o-2", "o-3"]) await api.rests(id);
+    await api.worker("w2", OWN);
+    await api.start("o-4");
+    await api.complete(await api.now("w2"), [WAIT]);
+    for (const id of ["o-1", "o-2", "o-4"]) await api.signal(id);
+    await api.now("w1");
+    const pressure = async (): Promise<unknown> => (await api.metrics()).sticky_execution.capacity_pressure_tasks;
+    await api.beat({ capacity: 100, size: 80 });
+    assert.equal(await pressure(), 0);
+    await api.beat({ capacity: 100, size: 101 });
+    assert.equal(await pressure(), 2);
+  });
+
+  it("all of them are in /metrics too, workers elsewhere included", async () => {
+    await using api = await Elsewhere.open();
+    await api.rests();
+    await api.signal();
+    await api.now("w1");
+    await api.beat({ capacity: 100, size: 95, miss_count: 31 });
+    const { sticky_execution, sticky_execution_workers } = await api.metrics();
+    api.test.metrics();
+    await api.test.advance(10);
+    const text = api.test.metrics();
+    const { enabled: _, ttl_seconds: __, ...figures } = sticky_execution;
+    for (const [metric, all] of [
+      ["limpet_sticky_execution", figures],
+      ["limpet_sticky_execution_workers", sticky_execution_workers],
+    ] as const) {
+      for (const [figure, value] of Object.entries(all)) {
+        assert.ok(text.includes(`${metric}{figure="${figure}",namespace="default"} ${value}`), `${metric} ${figure}`);
+      }
+    }
+    assert.match(text, /limpet_workflow_tasks_total\{mode="sticky_hit_expected",namespace="default"\} 1\n/);
   });
 
   it("say whether it is enabled, and for how long affinity lasts", async () => {

@@ -137,7 +137,7 @@ describe("what a worker says with the tasks that it completes", () => {
     await using _ = app;
     await api.worker("w1", CAPABLE);
     await api.start("o-1");
-    for (const miss of [1, 2, 2, 5]) {
+    for (const miss of [1, 2, 2, 3]) {
       const task = await api.task("w1", "workflow", NOW);
       const metrics = { hit: 7, miss, eviction: 3, forced_cold_replay: 2, entries: 4, history_bytes: 999 };
       assert.equal((await api.complete(task, [WAIT], claimOf(task, { metrics }))).status, 200);
@@ -145,11 +145,12 @@ describe("what a worker says with the tasks that it completes", () => {
     }
     await api.post("/worker/heartbeat", { worker_id: "w1" });
     assert.deepEqual((await api.get("/workers/w1")).body.sticky_cache, {
-      ...{ enabled: true, capacity: 100, size: 4, hit_count: 7, miss_count: 5 },
+      ...{ enabled: true, capacity: 100, size: 4, hit_count: 7, miss_count: 3 },
       ...{ forced_cold_replay_count: 2, eviction_count: 3 },
     });
     const { sticky_execution } = (await api.get("/system/operator-metrics")).body as Record<string, Json>;
-    assert.equal(sticky_execution!.miss_last_minute, 5);
+    // The first number was counted before it was heard of.
+    assert.equal(sticky_execution!.miss_last_minute, 2);
   });
 
   it("must be allowed by the version that it speaks", async () => {

@@ -1,0 +1,47 @@
+// Sticky execution in the metrics: the same figures of the cluster that operators see over HTTP. The store is asked for them now and then
+// while somebody reads the metrics; each reading shows the answer to the question before.
+import type { Clock } from "../ports/clock.ts";
+import type { Meter } from "../ports/meter.ts";
+import type { StickyFigures } from "../workflows/sticky-figures.ts";
+
+export interface StickyGaugesNeeds {
+  readonly clock: Clock;
+  readonly meter: Meter;
+  readonly namespace: string;
+  figures(): Promise<StickyFigures>;
+}
+
+/** How often the store is asked at most. */
+const ASK_MS = 10_000;
+
+export class StickyGauges {
+  readonly #needs: StickyGaugesNeeds;
+  #askedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(needs: StickyGaugesNeeds) {
+    this.#needs = needs;
+  }
+
+  /** Called when the metrics are read. */
+  measure(): void {
+    const now = this.#needs.clock.monotonic();
+    if (now < this.#askedAt + ASK_MS) return;
+    this.#askedAt = now;
+    void this.#ask();
+  }
+
+  async #ask(): Promise<void> {
+    const { meter, namespace } = this.#needs;
+    try {
+      const { execution, workers } = await this.#needs.figures();
+      for (const [figure, value] of Object.entries(execution)) {
+        meter.gauge("limpet_sticky_execution", "Runs that are kept for a worker.", { namespace, figure }).set(value);
+      }
+      for (const [figure, value] of Object.entries(workers)) {
+        meter.gauge("limpet_sticky_execution_workers", "Caches of workers.", { namespace, figure }).set(value);
+      }
+    } catch {
+      // The figures stay as they are; the log says why the store does not answer.
+    }
+  }
+}

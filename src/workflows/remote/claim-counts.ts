@@ -1,0 +1,75 @@
+// How tasks came to workers in other languages within the last minute, at all hosts that hand them out. Each host keeps its counts by the
+// second, and writes them into the store soon after they change, so that every host can tell those of the cluster.
+import type { Clock, Timer } from "../../ports/clock.ts";
+import type { Log } from "../../ports/log.ts";
+import type { MinuteOfClaims } from "../../ports/workflow-door.ts";
+import type { Workflows } from "../../ports/workflows.ts";
+import { addCounts, MinuteCounts, NO_CLAIMS, type SecondCounts } from "../minute-counts.ts";
+
+export interface ClaimCountsWorld {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly store: Pick<Workflows, "seen" | "workers" | "forgetWorker">;
+  readonly namespace: string;
+  /** This process, among those of the store. */
+  readonly host: string;
+  /** The store's clock: hosts compare their seconds by it. */
+  now(): number;
+}
+
+/** Counts are written so late at most. */
+const WRITE_MS = 1_000;
+/** The row of a host that has been silent for so long says nothing any more. */
+const OLD_MS = 180_000;
+
+export class ClaimCounts {
+  readonly #world: ClaimCountsWorld;
+  readonly #counts: MinuteCounts<keyof MinuteOfClaims>;
+  /** No namespace has a line break in it, so no worker stands there. */
+  readonly #rows: string;
+  #timer: Timer | undefined;
+
+  constructor(world: ClaimCountsWorld) {
+    this.#world = world;
+    this.#counts = new MinuteCounts({ monotonic: () => world.now() });
+    this.#rows = `${world.namespace}\nclaims`;
+  }
+
+  add(name: keyof MinuteOfClaims, count = 1): void {
+    if (count === 0) return;
+    this.#counts.add(name, count);
+    this.#timer ??= this.#world.clock.after(WRITE_MS, () => void this.#write());
+  }
+
+  /** Of all hosts; what the others have counted in the last second may be missing. */
+  async lastMinute(): Promise<MinuteOfClaims> {
+    const { store, host } = this.#world;
+    const sums = { ...NO_CLAIMS, ...this.#counts.all };
+    const oldest = this.#world.now() - OLD_MS;
+    for (const { worker, about, seenAt } of await store.workers(this.#rows)) {
+      if (seenAt < oldest) await store.forgetWorker(this.#rows, worker);
+      else if (worker !== host) addCounts(sums, this.#counts.inLastMinute(readSeconds(about)));
+    }
+    return sums;
+  }
+
+  /** Others tell of what was counted here for as long as it counts. */
+  async stop(): Promise<void> {
+    if (this.#timer !== undefined) await this.#write();
+  }
+
+  async #write(): Promise<void> {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    const about = JSON.stringify({ seconds: this.#counts.seconds });
+    const nothing = { queue: "", build: "", isSticky: false, isDraining: false };
+    try {
+      await this.#world.store.seen({ namespace: this.#rows, worker: this.#world.host, ...nothing, about });
+    } catch (err) {
+      this.#world.log.warn("workflow.counts.failed", { err });
+    }
+  }
+}
+
+const readSeconds = (about: string): readonly SecondCounts<keyof MinuteOfClaims>[] =>
+  (JSON.parse(about) as { seconds?: SecondCounts<keyof MinuteOfClaims>[] }).seconds ?? [];
