@@ -1,10 +1,11 @@
 // All actors of a host: the types it knows, who is in memory, and the one way in for a call. Finds or wakes the
 // activation, keeps their number within its limit, and lets the idle ones go. Calls of actors that are not in memory here are
 // the router's business, unless this host is alone: then every actor is its own.
+import { checkCallSize, LIGHT } from "../kernel/call-size.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { checkId, checkType } from "../kernel/names.ts";
 import { didYouMean } from "../kernel/nearest.ts";
-import { copyValue, isPlainPrimitive } from "../kernel/values.ts";
+import { copiedWeight, copyValue, isPlainPrimitive } from "../kernel/values.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
@@ -243,9 +244,16 @@ export class Catalog implements Surroundings {
         throw new LimpetError("METHOD_UNKNOWN", `${type.name} has no method "${method}"`);
       if (parent?.cancelled !== undefined) throw parent.cancelled;
       if (options?.signal?.aborted) throw cancelled(`${type.name}/${id}.${method}`, options.signal.reason);
+      let weight = 0;
       for (let i = 0; i < args.length; i++) {
-        if (!isPlainPrimitive(args[i])) args[i] = copyValue(args[i], `argument ${i + 1}`, "ARGUMENT_INVALID");
+        const arg = args[i];
+        if (typeof arg === "string") weight += arg.length;
+        else if (!isPlainPrimitive(arg)) {
+          args[i] = copyValue(arg, `argument ${i + 1}`, "ARGUMENT_INVALID");
+          weight += copiedWeight();
+        }
       }
+      if (weight > LIGHT) checkCallSize(args, "the arguments", "ARGUMENT_INVALID");
       const timeoutMs = options?.timeoutMs ?? type.options.callTimeoutMs;
       const turn = new Turn(
         type,

@@ -5,8 +5,9 @@
 // A turn's reply leaves only after its commit; the next turn begins only after that. Once it is over, a life is cut off:
 // code of it that still runs reaches nothing, least of all the life after it.
 import { AsyncLocalStorage } from "node:async_hooks";
+import { checkCallSize, LIGHT } from "../kernel/call-size.ts";
 import { invariant, LimpetError } from "../kernel/errors.ts";
-import { copyValue, isPlainPrimitive } from "../kernel/values.ts";
+import { copiedWeight, copyValue, isPlainPrimitive } from "../kernel/values.ts";
 import type { CommitVerdict, StateWrite } from "../ports/store.ts";
 import type { Activation, EndReason } from "./activation.ts";
 import { Actor, type ActorContext, construct, type DeactivationReason } from "./actor.ts";
@@ -46,6 +47,15 @@ function promiseOf(result: unknown): Promise<unknown> | undefined {
   if (result instanceof Promise) return result;
   const thenable = typeof result === "object" && result !== null && "then" in result;
   return thenable && typeof result.then === "function" ? Promise.resolve(result) : undefined;
+}
+
+/** A copy of what a method returned, which is not too large to travel. Throws RESULT_INVALID. */
+function replyOf({ method, work }: Turn, value: unknown): unknown {
+  const isPlain = isPlainPrimitive(value);
+  const reply = isPlain ? value : copyValue(value, `the result of ${method}`, "RESULT_INVALID");
+  const weight = typeof value === "string" ? value.length : isPlain ? 0 : copiedWeight();
+  if (weight > LIGHT && work === undefined) checkCallSize(reply, "the result", "RESULT_INVALID");
+  return reply;
 }
 
 /** For the caller of a turn that ran when its host lost its lease. */
@@ -304,7 +314,7 @@ export class Incarnation implements ActorContext {
     let reply: unknown;
     let write: StateWrite | undefined;
     try {
-      reply = isPlainPrimitive(value) ? value : copyValue(value, `the result of ${turn.method}`, "RESULT_INVALID");
+      reply = replyOf(turn, value);
       if (turn.outer === undefined) write = this.#buffer?.prepare();
     } catch (error) {
       this.#threw(turn, error);

@@ -4,6 +4,7 @@
 //   queued → running → committing → done      `cancel` answers the caller at once in any state; a turn that already
 //                                             runs is asked to stop through its signal, and runs to its end.
 import { LimpetError } from "../kernel/errors.ts";
+import { copyError } from "../kernel/told-error.ts";
 import type { Activation } from "./activation.ts";
 import type { Cause } from "./cause.ts";
 import type { Deadlines } from "./deadlines.ts";
@@ -227,7 +228,8 @@ export class Turn implements Cause {
 
   fail(error: unknown): void {
     this.phase = "done";
-    this.#settle("error", error);
+    // Hooks and timers are the actor's own: what they throw is for the log.
+    this.#settle("error", this.work === undefined ? copyError(error) : error);
     if (this.pending !== undefined) this.#leaveBehind(this.pending);
   }
 

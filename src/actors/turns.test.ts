@@ -167,7 +167,7 @@ describe("turns", () => {
       assert.equal((error.cause as Error).message, "expired");
       return true;
     });
-    await assert.rejects(app.actor(Till, "t").odd(), (error) => error === "just text");
+    await assert.rejects(app.actor(Till, "t").odd(), { name: "Error", message: "just text" });
   });
 });
 

@@ -26,14 +26,19 @@ export const LIMITS = {
   storeQueue: 100_000,
   /** Timers of one activation. */
   timersPerActor: 100,
-  httpBodyBytes: 4 * MiB,
+  /** The arguments of a call, and its result, encoded; the same wherever the actor lives and however it is called. */
+  callBytes: 15 * MiB,
+  /** The `details` of an error, encoded. Larger ones do not travel. */
+  errorDetailsBytes: 16 * KiB,
+  /** As large as the arguments of a call. */
+  httpBodyBytes: 15 * MiB,
   httpHeaderBytes: 16 * KiB,
   httpHeaderTimeoutMs: 5_000,
   /** Hosts that may turn a call away before its caller is told NOT_SETTLED. */
   hops: 16,
   /** Calls of one type that may wait on a host until it is clear where they go. */
   waitingRoom: 10_000,
-  /** One frame of a link; a single larger call is refused. */
+  /** One frame of a link. The largest call, with the names of the longest chain, fits. */
   linkFrameBytes: 16 * MiB,
   /** Calls that may wait for their answer on one link. */
   linkCalls: 65_536,

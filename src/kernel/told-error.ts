@@ -1,6 +1,9 @@
 // An error on its way to another process: told as plain data there, made into an error again here. Pure.
-// Name, message, code and the chain of causes travel; a stack never leaves its process.
+// Name, message, code, `details` and the chain of causes travel; a stack never leaves its process. A caller in the same process gets the
+// same: a copy, so that code which works with an actor here works with one that lives elsewhere.
 import { CATALOGUE, type ErrorCode, isLimpetError, LimpetError, type Verdict } from "./errors.ts";
+import { LIMITS } from "./limits.ts";
+import { readWire, toWire } from "./values.ts";
 
 /** A cause, as it is told: what it is called, what it says, and its own cause. */
 export interface ToldCause {
@@ -14,6 +17,8 @@ export interface ToldError {
   readonly errorCode: string;
   readonly message: string;
   readonly retry: Verdict;
+  /** The property of that name, in the encoding of values.ts. Other properties may hold secrets, such as headers of a request. */
+  readonly details?: unknown;
   /** Of a LimpetError. */
   readonly cause?: ToldCause;
   /** What a method threw, when that was no LimpetError. */
@@ -27,11 +32,22 @@ const CAUSES = 5;
 export function tellError(thrown: unknown): ToldError {
   if (isLimpetError(thrown)) {
     const { code, message, retry } = thrown;
-    return { errorCode: code, message, retry, ...causeOf(thrown, 0) };
+    return { errorCode: code, message, retry, ...detailsOf(thrown), ...causeOf(thrown, 0) };
   }
   const { retry } = CATALOGUE.ACTOR_FAILED;
   const error = { ...nameOf(thrown), ...causeOf(thrown, 0) };
-  return { errorCode: "ACTOR_FAILED", message: messageOf(thrown), retry, error };
+  return { errorCode: "ACTOR_FAILED", message: messageOf(thrown), retry, ...detailsOf(thrown), error };
+}
+
+/** The error that a caller in this process gets: that of any other caller, and its stack. */
+export function copyError(thrown: unknown): unknown {
+  const isPlain = isLimpetError(thrown) && thrown.cause === undefined && !("details" in thrown);
+  if (isPlain) return thrown;
+  const copy = rebuildTold(tellError(thrown))!;
+  const stack = read(thrown, "stack");
+  if (typeof stack === "string")
+    Object.defineProperty(copy, "stack", { value: stack, configurable: true, writable: true });
+  return copy;
 }
 
 /** The error that was told of; undefined when what is given tells of none. */
@@ -39,21 +55,56 @@ export function rebuildTold(told: unknown): Error | undefined {
   if (typeof told !== "object" || told === null) return undefined;
   const { errorCode, message, retry = "unknown", cause, error } = told as Partial<ToldError>;
   if (typeof errorCode !== "string" || typeof message !== "string") return undefined;
-  if (typeof error === "object" && error !== null) return named(new Error(message, rebuildCause(error.cause)), error);
-  if (Object.hasOwn(CATALOGUE, errorCode)) return new LimpetError(errorCode as ErrorCode, message, rebuildCause(cause));
+  const details = (told as Partial<ToldError>).details;
+  if (typeof error === "object" && error !== null) {
+    return withDetails(named(newError(error.name, message, error.cause), error), details);
+  }
+  if (Object.hasOwn(CATALOGUE, errorCode)) {
+    return withDetails(new LimpetError(errorCode as ErrorCode, message, rebuildCause(cause)), details);
+  }
   // A newer process may know errors that this one does not. What may be done about them it says itself.
   return Object.assign(named(new Error(message), { name: "LimpetError", code: errorCode }), { retry });
 }
 
+/** Errors of the language keep their class: every process has it. */
+const CLASSES = new Map(
+  [EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError].map((each) => [each.name, each]),
+);
+
+function newError(name: string, message: string, cause: ToldCause | undefined, depth?: number): Error {
+  return new (CLASSES.get(name) ?? Error)(message, rebuildCause(cause, depth));
+}
+
+/** What cannot be read is left out: the error itself matters more. */
+function withDetails(error: Error, wire: unknown): Error {
+  if (wire === undefined) return error;
+  try {
+    return Object.assign(error, { details: readWire(wire) });
+  } catch {
+    return error;
+  }
+}
+
 function rebuildCause(told: ToldCause | undefined, depth = 0): { cause: Error } | undefined {
   if (typeof told !== "object" || told === null || depth > CAUSES) return undefined;
-  return { cause: named(new Error(String(told.message), rebuildCause(told.cause, depth + 1)), told) };
+  return { cause: named(newError(told.name, String(told.message), told.cause, depth + 1), told) };
 }
 
 function named(error: Error, { name, code }: { readonly name: string; readonly code?: string | number }): Error {
   // As on errors of the language: not among the properties that are listed.
   Object.defineProperty(error, "name", { value: String(name), configurable: true, writable: true });
   return code === undefined ? error : Object.assign(error, { code });
+}
+
+function detailsOf(thrown: unknown): { details?: unknown } {
+  const details = read(thrown, "details");
+  if (details === undefined) return {};
+  try {
+    const wire = toWire(details, "details", "RESULT_INVALID");
+    return JSON.stringify(wire).length > LIMITS.errorDetailsBytes ? {} : { details: wire };
+  } catch {
+    return {};
+  }
 }
 
 function causeOf(thrown: unknown, depth: number): { cause?: ToldCause } {
@@ -78,7 +129,7 @@ function nameOf(thrown: unknown): { name: string; code?: string | number } {
 }
 
 /** Anything can be thrown, also an object whose properties throw. */
-function read(thrown: unknown, key: "name" | "message" | "code" | "cause"): unknown {
+function read(thrown: unknown, key: "name" | "message" | "code" | "cause" | "details" | "stack"): unknown {
   try {
     return typeof thrown === "object" && thrown !== null ? (thrown as Record<string, unknown>)[key] : undefined;
   } catch {

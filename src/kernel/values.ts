@@ -54,10 +54,20 @@ export function toWire(value: unknown, what: string, code: ErrorCode, depth = 0)
   }
 }
 
+// Counted while a value is copied, which would take long enough without a second look.
+let weight = 0;
+let lastWeight = 0;
+
+/** Of the value that was copied last: one for a character, five for a place in a list or an object. */
+export const copiedWeight = (): number => lastWeight;
+
 /** A copy that shares nothing with the original. Drafts inside are replaced by copies of what they stand for. */
 export function copyValue<T>(value: T, what: string, code: ErrorCode): T {
+  weight = 0;
   try {
-    return copy(value, 0) as T;
+    const copied = copy(value, 0) as T;
+    lastWeight = weight;
+    return copied;
   } catch (error) {
     if (error !== UNSTORABLE && !(error instanceof RangeError)) throw error;
   }
@@ -225,6 +235,10 @@ function fromTagged(tag: Tag, v: unknown): unknown {
 }
 
 function copy(value: unknown, depth: number): unknown {
+  if (typeof value === "string") {
+    weight += value.length;
+    return value;
+  }
   if (isPlainPrimitive(value)) return value;
   if (typeof value !== "object") throw UNSTORABLE;
   return copyObject(unwrap(value) as object, depth + 1);
@@ -237,26 +251,37 @@ function copyObject(value: object, depth: number): object {
   if (prototype === Object.prototype || prototype === null) {
     if (Object.getOwnPropertySymbols(value).length > 0) throw UNSTORABLE;
     const out = prototype === null ? Object.create(null) : {};
-    for (const key of Object.keys(value)) putOwn(out, key, copy((value as Record<string, unknown>)[key], depth));
+    for (const key of Object.keys(value)) {
+      weight += key.length + PLACE;
+      putOwn(out, key, copy((value as Record<string, unknown>)[key], depth));
+    }
     return out;
   }
   if (prototype === Date.prototype) return new Date((value as Date).getTime());
   if (prototype === Map.prototype) {
     const out = new Map<unknown, unknown>();
+    weight += (value as Map<unknown, unknown>).size * 2 * PLACE;
     for (const [key, item] of value as Map<unknown, unknown>) out.set(copy(key, depth), copy(item, depth));
     return out;
   }
   if (prototype === Set.prototype) {
     const out = new Set<unknown>();
+    weight += (value as Set<unknown>).size * PLACE;
     for (const item of value as Set<unknown>) out.add(copy(item, depth));
     return out;
   }
-  if (prototype === Uint8Array.prototype) return (value as Uint8Array).slice();
-  if (prototype === Buffer.prototype) return Buffer.from(value as Buffer);
+  if (prototype === Uint8Array.prototype || prototype === Buffer.prototype) {
+    weight += (value as Uint8Array).length;
+    return prototype === Buffer.prototype ? Buffer.from(value as Buffer) : (value as Uint8Array).slice();
+  }
   throw UNSTORABLE;
 }
 
+/** The weight of a place in a list or an object, beside what is there. */
+const PLACE = 5;
+
 function copyArray(items: readonly unknown[], depth: number): unknown[] {
+  weight += items.length * PLACE;
   const out = new Array<unknown>(items.length);
   for (let i = 0; i < items.length; i++) {
     const item = items[i];

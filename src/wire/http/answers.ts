@@ -1,6 +1,6 @@
 // What goes back: a status, a few headers, a text. Pure. A stack never leaves the process.
 import { STATUS_CODES } from "node:http";
-import { CATALOGUE, isLimpetError, type LimpetError } from "../../kernel/errors.ts";
+import { CATALOGUE, type ErrorCode, isLimpetError, type LimpetError } from "../../kernel/errors.ts";
 import { tellError } from "../../kernel/told-error.ts";
 
 export interface Answer {
@@ -41,10 +41,19 @@ export function errorAnswer(error: LimpetError, headers: Readonly<Record<string,
  */
 export const NOT_DELIVERED = { "limpet-delivered": "no" } as const;
 
+/** Their cause is an error of the user's code. Causes of others are for the log: they may name machines and statements. */
+const CAUSED_BY_USERS: ReadonlySet<ErrorCode> = new Set([
+  ...(["ACTOR_FAILED", "ACTIVITY_FAILED", "WORKFLOW_FAILED"] as const),
+  ...(["QUERY_FAILED", "UPDATE_FAILED", "UPDATE_REJECTED"] as const),
+]);
+
 /** What an actor's method threw, told to its caller: what it is called and what it says. */
 export function thrownAnswer(thrown: unknown): Answer {
-  if (isLimpetError(thrown)) return errorAnswer(thrown);
-  return jsonAnswer(CATALOGUE.ACTOR_FAILED.status, tellError(thrown));
+  if (!isLimpetError(thrown)) return jsonAnswer(CATALOGUE.ACTOR_FAILED.status, tellError(thrown));
+  const { headers, status } = errorAnswer(thrown);
+  const { cause, ...told } = tellError(thrown);
+  const isUsers = cause !== undefined && CAUSED_BY_USERS.has(thrown.code);
+  return { headers, status, body: JSON.stringify(isUsers ? { ...told, cause } : told) };
 }
 
 function withExtras(answer: Answer, headers: Readonly<Record<string, string>>): Answer {

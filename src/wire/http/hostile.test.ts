@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import fc from "fast-check";
+import { LIMITS } from "../../kernel/limits.ts";
 import { EXACT_TYPE } from "../exact.ts";
 import { answers, dial, errorCode, FakeHost, openDoor } from "./door-kit.test.ts";
 
@@ -97,7 +98,7 @@ test("an announced body beyond the limit is 413 before a byte of it is read", as
   const host = new FakeHost();
   const { port } = await openDoor(t, host);
   const wire = dial(t, port);
-  wire.send(`POST ${CALL} HTTP/1.1\r\n${HEAD}Content-Length: 4194305\r\n\r\n`);
+  wire.send(`POST ${CALL} HTTP/1.1\r\n${HEAD}Content-Length: ${LIMITS.callBytes + 1}\r\n\r\n`);
   const [answer] = answers(await wire.until((text) => text.endsWith("}")));
   assert.equal(answer?.status, 413);
   assert.match(answer.headers, /connection: close/i);
@@ -138,9 +139,9 @@ test("after a 413 the connection stays open for what the client is still sending
 test("a body of exactly the limit is fine", async (t) => {
   const host = new FakeHost({ size: ({ args }) => (args[0] as string).length });
   const { url } = await openDoor(t, host);
-  const body = JSON.stringify("a".repeat(4 * 1024 * 1024 - 2));
+  const body = JSON.stringify("a".repeat(LIMITS.callBytes - 2));
   const response = await fetch(`${url}/v1.0/actors/Cart/alice/method/size`, { method: "POST", body });
-  assert.deepEqual([response.status, await response.json()], [200, 4 * 1024 * 1024 - 2]);
+  assert.deepEqual([response.status, await response.json()], [200, LIMITS.callBytes - 2]);
 });
 
 test("bodies of all requests together have a limit, and what ended frees its share", async (t) => {

@@ -197,7 +197,7 @@ test("any other body is refused, and nothing is set", async (t) => {
   ]) {
     assert.deepEqual(await code("POST", PATH, body), [400, "BODY_INVALID"], body.slice(0, 60));
   }
-  const large = JSON.stringify({ dueTime: "1s", data: "x".repeat(4 * 1024 * 1024) });
+  const large = JSON.stringify({ dueTime: "1s", data: "x".repeat(LIMITS.callBytes) });
   assert.deepEqual(await code("POST", PATH, large), [413, "BODY_TOO_LARGE"]);
   assert.deepEqual(reminders.asked, []);
 });

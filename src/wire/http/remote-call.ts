@@ -1,8 +1,10 @@
 // One call over HTTP, seen from the client. It resolves with the result, or rejects with the error of the actor, of the
 // host, or of the way there; of the last kind it says whether the call can have happened. Where it surely has not, the
 // next host is tried; a call that may have happened is never sent again.
+import { tooLarge } from "../../kernel/call-size.ts";
 import { formatDuration } from "../../kernel/durations.ts";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
 import { decodeValue, encodeValue } from "../../kernel/values.ts";
 import { EXACT_TYPE } from "../exact.ts";
 import { NOT_DELIVERED } from "./answers.ts";
@@ -113,6 +115,10 @@ function describe({ type, id, method, args }: RemoteCall): Message {
   const path = `/v1.0/actors/${[type, id, "method", method].map(encodeURIComponent).join("/")}`;
   if (args.length === 0) return { path, headers: { accept: EXACT_TYPE }, body: null };
   const body = `[${args.map((arg, i) => encodeValue(arg, `argument ${i + 1}`)).join(",")}]`;
+  // As a host refuses them that is called in any other way.
+  if (body.length * 3 > LIMITS.callBytes && Buffer.byteLength(body) > LIMITS.callBytes) {
+    throw tooLarge("the arguments", "ARGUMENT_INVALID");
+  }
   return { path, headers: { accept: EXACT_TYPE, "content-type": EXACT_TYPE }, body };
 }
 

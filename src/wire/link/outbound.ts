@@ -1,7 +1,9 @@
 // The calling side of one connection. It takes calls from the moment it is made: they wait while it connects, and
 // whatever happens to it, each of them hears its one outcome.
 // When it is leaving it takes no more calls, and hangs up as soon as all answers are in.
+import { tooLarge } from "../../kernel/call-size.ts";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
 import { rebuildTold } from "../../kernel/told-error.ts";
 import type { Cancel, RemoteCall, RemoteCaller } from "../../ports/links.ts";
 import type { Log } from "../../ports/log.ts";
@@ -158,6 +160,7 @@ export class Outbound implements Behind, Carrier {
 
   #encode(call: RemoteCall): readonly Primitive[] | string {
     const args = encodeArguments(call.args);
+    if (!fits(args, LIMITS.callBytes)) throw tooLarge("the arguments", "ARGUMENT_INVALID");
     const most = messageLimit(this.#settings.limits) - ENVELOPE * (1 + call.causes.length);
     if (!fits(args, most)) throw new LimpetError("ARGUMENT_INVALID", `the arguments are larger than ${most} bytes`);
     return args;
