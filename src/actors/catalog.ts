@@ -131,6 +131,8 @@ export class Catalog implements Surroundings {
     this.#takes = new GroupCall({
       ...shared,
       ...storeInstruments(meter, "take"),
+      // It raises an epoch at most.
+      isHarmless: true,
       weigh: () => 1,
       actorOf: ({ type, id }) => `${type.length}:${type}${id}`,
       send: (batch) => store.take(batch),

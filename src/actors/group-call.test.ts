@@ -146,6 +146,27 @@ describe("a group call", () => {
     assert.equal(await later, "STORE_UNAVAILABLE");
   });
 
+  for (const [isHarmless, code] of [
+    [false, "COMMIT_UNKNOWN"],
+    [true, "STORE_UNAVAILABLE"],
+  ] as const) {
+    it(`answers every caller of a silent store when its patience ends, with ${code} if it was sent`, async () => {
+      const silence = Promise.withResolvers<string[]>();
+      const { calls, clock } = group((batch) => (batch.includes(1) ? silence.promise : echo(batch)), { isHarmless });
+      const sent = assert.rejects(calls.submit(1), { code });
+      await clock.advance("4s");
+      const behind = calls.submit(2).catch(({ code }: LimpetError) => code);
+      await clock.advance("6s");
+      await sent;
+      assert.equal(await Promise.race([behind, "still waiting"]), "still waiting");
+      await clock.advance("4s");
+      // It never was on its way.
+      assert.equal(await behind, "STORE_UNAVAILABLE");
+      silence.resolve(["1"]);
+      assert.equal(await calls.submit(3), "3");
+    });
+  }
+
   it("takes a batch apart that can never succeed, so that one bad member fails alone", async () => {
     const bad = new LimpetError("STATE_INVALID", "bad");
     const { calls } = group((batch) => (batch.includes(3) ? Promise.reject(bad) : echo(batch)));

@@ -2,7 +2,8 @@
 // are under way the next one gathers. A caller learns only its own outcome.
 //
 // When the store does not answer, the batch goes back to the front of the queue and is sent again after a pause, until
-// the patience of each member has run out. That is safe because takes and commits may be repeated at will (ports/store.ts).
+// the patience of each member has run out. Patience counts from the moment a member came, and a member whose patience ends while an attempt
+// is under way gets its answer then: a silent store does not hold callers longer than one that is down. Sending again is safe because takes and commits may be repeated at will (ports/store.ts).
 // A member whose row somebody else holds is sent again on its own after a pause, and the rest have their answers.
 // A batch that fails for a reason that trying again will not cure is taken apart, so that one bad member fails alone.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
@@ -19,8 +20,10 @@ export interface GroupCallSettings<Request, Answer> {
   readonly lanes: number;
   /** So many are sent at once, without waiting for more. */
   readonly eager: number;
-  /** How long a member is retried before its caller is told. */
+  /** How long a member waits for the store before its caller gets an error. */
   readonly patienceMs: number;
+  /** An attempt without an answer changes nothing that matters: a caller that gives up may repeat its request. */
+  readonly isHarmless?: boolean | undefined;
   readonly weigh: (request: Request) => number;
   /**
    * Which actor it is about; one is in a batch once. It can be asked for twice when its life was cut off in the middle of a
@@ -47,8 +50,10 @@ class Member<Request, Answer> {
   readonly era: number;
   readonly weight: number;
   readonly caller: Caller<Answer>;
-  /** Counted from the first attempt that failed; most members never need it. */
-  giveUpAt = Number.POSITIVE_INFINITY;
+  /** When it came, on the monotonic clock: the time of its first attempt, unless it had to wait for that. */
+  since = Number.POSITIVE_INFINITY;
+  /** Its caller has an answer. */
+  isOver = false;
   /** An attempt may have been applied although no answer came. */
   unknown = false;
   alone = false;
@@ -69,7 +74,9 @@ const LONGEST_PAUSE_MS = 1_000;
 export class GroupCall<Request, Answer> {
   readonly #settings: GroupCallSettings<Request, Answer>;
   #waiting: Member<Request, Answer>[] = [];
+  readonly #sent = new Set<Member<Request, Answer>[]>();
   #underWay = 0;
+  #isWatching = false;
   #gathering = false;
   /** Attempts in a row that got no answer. */
   #failures = 0;
@@ -89,7 +96,9 @@ export class GroupCall<Request, Answer> {
       caller.reject(new LimpetError("STORE_UNAVAILABLE", "too much already waits for the store"));
       return;
     }
-    this.#waiting.push(new Member(request, this.#era, this.#settings.weigh(request), caller));
+    const member = new Member(request, this.#era, this.#settings.weigh(request), caller);
+    if (this.#underWay >= this.#lanes) member.since = this.#settings.clock.monotonic();
+    this.#waiting.push(member);
     if (this.#waiting.length >= this.#settings.eager && this.#failures === 0) this.#sendOff();
     else this.#gather();
   }
@@ -150,17 +159,24 @@ export class GroupCall<Request, Answer> {
   async #send(batch: Member<Request, Answer>[]): Promise<void> {
     const { clock, send, batchSize, seconds } = this.#settings;
     this.#underWay++;
+    this.#sent.add(batch);
     const begun = clock.monotonic();
+    for (const member of batch) if (member.since > begun) member.since = begun;
+    if (!this.#isWatching) this.#watch(this.#settings.patienceMs);
     let answers: (Answer | Held)[];
     try {
       answers = await send(batch.map((member) => member.request));
     } catch (error) {
       this.#underWay--;
-      this.#failed(batch, error);
+      this.#sent.delete(batch);
+      const left = batch.filter(({ isOver }) => !isOver);
+      if (left.length > 0) this.#failed(left, error);
+      else this.#failures++;
       this.#gather();
       return;
     }
     this.#underWay--;
+    this.#sent.delete(batch);
     this.#failures = 0;
     batchSize.observe(batch.length);
     seconds.observe((clock.monotonic() - begun) / 1_000);
@@ -168,7 +184,38 @@ export class GroupCall<Request, Answer> {
     this.#gather();
   }
 
+  /** One timer for all members, which goes on while there are any. */
+  #watch(ms: number): void {
+    this.#isWatching = true;
+    const { clock, patienceMs } = this.#settings;
+    const look = (): void => {
+      this.#isWatching = false;
+      const now = clock.monotonic();
+      this.#dropImpatient("the store is silent");
+      let first = Number.POSITIVE_INFINITY;
+      for (const batch of this.#sent) {
+        for (const member of batch) {
+          if (member.isOver) continue;
+          if (member.since + patienceMs <= now) this.#giveUpOn(member);
+          else first = Math.min(first, member.since);
+        }
+      }
+      for (const { since } of this.#waiting) first = Math.min(first, since);
+      if (first < Number.POSITIVE_INFINITY) this.#watch(Math.max(first + patienceMs - now, 1));
+    };
+    clock.after(ms, look, "background");
+  }
+
+  /** Its attempt is under way, and may still be applied. */
+  #giveUpOn(member: Member<Request, Answer>): void {
+    const why = "the store is silent";
+    member.isOver = true;
+    member.unknown ||= this.#settings.isHarmless !== true;
+    member.caller.reject(member.unknown ? unknownOutcome(why) : nothingChanged(why));
+  }
+
   #answer(member: Member<Request, Answer>, answer: Answer | Held): void {
+    if (member.isOver) return;
     if (answer === undefined) {
       this.#holdBack(member);
       return;
@@ -206,17 +253,21 @@ export class GroupCall<Request, Answer> {
 
   #dropImpatient(why: string): void {
     const now = this.#settings.clock.monotonic();
+    const { patienceMs } = this.#settings;
     this.#waiting = this.#waiting.filter((member) => {
-      member.giveUpAt = Math.min(member.giveUpAt, now + this.#settings.patienceMs);
-      if (member.giveUpAt > now && member.era === this.#era) return true;
-      const nothing = (): LimpetError =>
-        new LimpetError("STORE_UNAVAILABLE", `the store did not do its part in time; nothing was changed (${why})`);
-      member.caller.reject(member.unknown ? unknownOutcome(why) : nothing());
+      member.since = Math.min(member.since, now);
+      if (member.since + patienceMs > now && member.era === this.#era) return true;
+      member.isOver = true;
+      member.caller.reject(member.unknown ? unknownOutcome(why) : nothingChanged(why));
       return false;
     });
     // Nobody waits any more: the next one to come asks at once whether the store is back.
     if (this.#waiting.length === 0) this.#failures = 0;
   }
+}
+
+function nothingChanged(why: string): LimpetError {
+  return new LimpetError("STORE_UNAVAILABLE", `the store did not do its part in time; nothing was changed (${why})`);
 }
 
 function unknownOutcome(why: string): LimpetError {

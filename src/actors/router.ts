@@ -38,6 +38,8 @@ export interface RouterWorld {
   readonly clock: Clock;
   /** A call to a sharded type was refused because too many wait already. */
   refused?(type: string): void;
+  /** How long calls wait for a store that is silent; undefined: until their time is over. */
+  readonly storeTimeoutMs?: number | undefined;
 }
 
 export class Router implements Routes, Dispatcher, LinkService {
@@ -50,13 +52,15 @@ export class Router implements Routes, Dispatcher, LinkService {
   readonly #sentBack = new SentBack();
   readonly #missing: MissingMethods;
   readonly #refused: ((type: string) => void) | undefined;
+  readonly #storeTimeoutMs: number;
   /** Turns of this host that other hosts know by number, and how many calls of theirs are there. */
   readonly #abroad = new Map<number, { readonly turn: Turn; calls: number }>();
   #lastNumber = 0;
   /** Calls that are on other hosts. */
   #departed = 0;
 
-  constructor(catalog: Catalog, { placement, links, clock, refused }: RouterWorld) {
+  constructor(catalog: Catalog, { placement, links, clock, refused, storeTimeoutMs }: RouterWorld) {
+    this.#storeTimeoutMs = storeTimeoutMs ?? Number.POSITIVE_INFINITY;
     this.#catalog = catalog;
     this.#placement = placement;
     this.links = links;
@@ -233,7 +237,15 @@ export class Router implements Routes, Dispatcher, LinkService {
     const knowsNothing = (): boolean =>
       !this.mayBegin(this.#clock.monotonic()) && this.#placement.belief(turn.type.name, turn.id).version === 0;
     if (turn.turnBack !== undefined && knowsNothing()) turn.turnBack();
+    else if (this.#isStoreSilent(turn)) turn.fail(storeSilent(turn));
     else this.#room.add(turn);
+  }
+
+  /** It waits for a lease that no leader can give: its caller learns that as soon as that of a commit. */
+  #isStoreSilent({ queuedAt }: Turn): boolean {
+    const now = this.#clock.monotonic();
+    const silentMs = this.#placement.silentFor?.(now) ?? 0;
+    return silentMs > 0 && Math.min(silentMs, now - queuedAt) >= this.#storeTimeoutMs;
   }
 
   #wake(turn: Turn): void {
@@ -495,6 +507,12 @@ function timeLeft({ method, deadlineAt }: Turn, now: number): number {
 }
 
 const pauseAfter = (hops: number): number => Math.min(FIRST_PAUSE_MS * 2 ** (hops - 1), LONGEST_PAUSE_MS);
+
+const storeSilent = ({ label, obstacle }: Turn): LimpetError =>
+  new LimpetError(
+    "STORE_UNAVAILABLE",
+    `the store does not answer, so no host may run ${label}; nothing happened${obstacle === undefined ? "" : ` (${obstacle})`}`,
+  );
 
 const NO_CAUSES: readonly RemoteCause[] = [];
 /** As good as no table: whoever hears it asks again when the tables have changed. */

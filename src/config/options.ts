@@ -222,7 +222,7 @@ export const OPTIONS: { readonly [K in SettingKey]: Option } = {
     env: "LIMPET_STORE_TIMEOUT",
     flag: "store-timeout",
     placeholder: "duration",
-    help: "How long the store may be silent before a caller is told.",
+    help: "How long the store may be silent before a caller gets an error; connecting, statements and retries fit into it.",
     breaks: "Too low: a short restart of the database fails calls. Too high: callers learn late that it is down.",
     min: 1,
   },

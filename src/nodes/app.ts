@@ -160,8 +160,10 @@ async function open(
   const { clock = systemClock, random = systemRandom } = extras;
   const { log } = parts;
   const meter = new Metrics();
-  if (extras.store === undefined)
-    parts.ownStore = await openStore(settings.store, { log, connections: settings.storeConnections });
+  if (extras.store === undefined) {
+    const { storeConnections: connections, storeTimeout: storeTimeoutMs } = settings;
+    parts.ownStore = await openStore(settings.store, { log, connections, storeTimeoutMs });
+  }
   const store = extras.store ?? parts.ownStore!;
   const catalog = new Catalog(actors, catalogSettings(settings), { clock, random, log, meter, store });
   parts.catalog = catalog;

@@ -17,6 +17,8 @@ import { Batcher } from "../reminders/batcher.ts";
 
 /** While the store writes one batch, this process goes on with the runs of another. */
 const LANES = { lanes: 2, largest: 250 } as const;
+/** All of them write. */
+const LATE = { late: "COMMIT_UNKNOWN" } as const;
 
 /** What becomes of activities in queues. */
 export function batchActivities(
@@ -28,9 +30,10 @@ export function batchActivities(
   rewrite(rewriting: Rewriting): Promise<boolean>;
 } {
   const keyOf = ({ generation }: { readonly generation: number }): string => String(generation);
-  const settling = new Batcher<Settlement, boolean>({ clock, send: (batch) => store.settle(batch), keyOf });
+  const settling = new Batcher<Settlement, boolean>({ clock, ...LATE, send: (batch) => store.settle(batch), keyOf });
   const rewriting = new Batcher<Rewriting, boolean>({
     clock,
+    ...LATE,
     send: (batch) => store.rewrite(batch),
     keyOf,
     inDoubt: (_, isMine) => (isMine ? isMine : Promise.reject(rewrittenMaybe())),
@@ -51,18 +54,21 @@ export function batchWorkflows(store: Workflows, clock: Clock, patienceMs: numbe
   const starts = new Batcher<RunStart, StartOutcome>({
     clock,
     ...LANES,
+    ...LATE,
     send: (batch) => store.start(batch),
     keyOf: ({ workflowId }) => workflowId,
     inDoubt: (_, outcome) => (outcome.isNew ? outcome : { ...outcome, isInDoubt: true }),
   });
   const arrivals = new Batcher<Arrival, ArrivalOutcome>({
     clock,
+    ...LATE,
     send: (batch) => store.arrive(batch),
     inDoubt: (_, outcome) => (outcome.kind === "arrived" ? outcome : { ...outcome, isInDoubt: true }),
   });
   const steps = new Batcher<Append, AppendOutcome>({
     clock,
     ...LANES,
+    ...LATE,
     send: (batch) => store.append(batch),
     keyOf: ({ ref }) => String(ref),
   });

@@ -125,7 +125,10 @@ function assemble(settings: Settings, world: ClusterWorld, door: OpenDoor, dedic
   const remembered = openTogether(settings.storeTimeout, world, membership);
   catalog.remembering = remembered;
   const refused = (type: string): void => countRefused(type, namespace, meter);
-  const router = new Router(catalog, { placement: membership, links, clock, refused });
+  const router = new Router(catalog, {
+    ...{ placement: membership, links, clock, refused },
+    storeTimeoutMs: settings.storeTimeout,
+  });
   catalog.join(router);
   return { door, links, source, membership, router, remembered, companions, dedicated };
 }

@@ -24,6 +24,8 @@ export interface LeaderSource {
   readonly leader: Leader | undefined;
   /** Why there is no leader, and what to do about it. */
   readonly problem: string;
+  /** Since when the store has not said who leads, on the monotonic clock; undefined: it does, or nobody asks it. */
+  readonly silentSince?: number | undefined;
   /** Called whenever `leader` has changed. One listener. */
   onChange: (() => void) | undefined;
   /** The leader does not answer, or says it is none: look again, soon. */

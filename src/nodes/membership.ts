@@ -225,6 +225,11 @@ export class Membership implements Placement {
     return this.#lease.held && !this.isSticky(type) && this.#tables.released(type, id, by, { term, number: version });
   }
 
+  silentFor(now: number): number {
+    const { silentSince } = this.#world.source;
+    return silentSince === undefined || this.mayBegin(now) ? 0 : now - silentSince;
+  }
+
   mayBegin(now: number): boolean {
     return this.#lease.mayBegin(now, this.#world.clock.now());
   }

@@ -9,9 +9,12 @@ export interface StoreSettings {
   readonly log?: Log | undefined;
   /** Connections of this process, at most. PostgreSQL only. */
   readonly connections?: number | undefined;
+  /** How long it may be silent before a caller gets an error. PostgreSQL only: a file has no connection to wait for. */
+  readonly storeTimeoutMs?: number | undefined;
 }
 
-export async function openStore(location: string, { log, connections }: StoreSettings = {}): Promise<Store> {
+export async function openStore(location: string, settings: StoreSettings = {}): Promise<Store> {
+  const { log } = settings;
   switch (storeKind(location)) {
     case "memory": {
       const { MemoryStore } = await import("../stores/memory/memory-store.ts");
@@ -19,7 +22,7 @@ export async function openStore(location: string, { log, connections }: StoreSet
     }
     case "postgres": {
       const { openPostgresStore } = await import("../stores/postgres/postgres-store.ts");
-      return openPostgresStore(location, { log, connections });
+      return openPostgresStore(location, settings);
     }
     case "sqlite": {
       const { openSqliteStore } = await import("../stores/sqlite/sqlite-store.ts");

@@ -74,6 +74,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
   #next: Timer | undefined;
   #end: Timer | undefined;
   #failures = 0;
+  #silentSince: number | undefined;
   #stopped = false;
   onChange: (() => void) | undefined;
 
@@ -116,6 +117,10 @@ export class SchedulerNode implements ControlService, LeaderSource {
       : "no scheduler leads yet, or its door is not open yet";
   }
 
+  get silentSince(): number | undefined {
+    return this.#silentSince;
+  }
+
   #self(leading: Leading): Leader {
     return {
       address: this.address ?? "this process",
@@ -149,6 +154,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
 
   async #campaignOnce(): Promise<void> {
     const { clock, coordination } = this.#world;
+    const askedAt = clock.monotonic();
     try {
       // Twice at most: the first answer may name a leader that is known to have ended.
       for (let attempt = 0; attempt < 2 && !this.#stopped; attempt++) {
@@ -165,6 +171,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
         if (candidate.incarnation !== this.incarnation) continue;
         if (former === this.#former) this.#former = undefined;
         this.#failures = 0;
+        this.#silentSince = undefined;
         this.#standing = standing;
         this.#heardTerm(standing.term);
         if (standing.leading) {
@@ -181,6 +188,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
       this.#later(this.#pause());
       this.#tellWatchers();
     } catch (err) {
+      this.#silentSince ??= askedAt;
       this.#world.log[this.#failures++ === 0 ? "warn" : "debug"]("the store cannot be asked who leads", { err });
       this.#later(RETRY_MS * (1 + this.#world.random.number()));
     }

@@ -55,6 +55,8 @@ export interface Placement {
   hostedTypes(): readonly string[];
   /** It has left the memory of this host. */
   left(type: string, id: string, reason: string | undefined): void;
+  /** How long this host has had no lease because the store is silent; 0: it has one, or waits for something else. */
+  silentFor?(now: number): number;
   /** May a turn begin at this moment of the monotonic clock? False once too much of the lease has passed. */
   mayBegin(now: number): boolean;
   /** May a turn that has run be committed? The store fences all the same; this is manners. */

@@ -14,7 +14,10 @@ class Desk {
   answer: (batch: readonly string[]) => Promise<readonly string[]> = async (batch) => batch;
   readonly batcher: Batcher<string, string>;
 
-  constructor(keyOf?: (request: string) => string, width: { lanes?: number; largest?: number } = {}) {
+  constructor(
+    keyOf?: (request: string) => string,
+    width: { lanes?: number; largest?: number; late?: "COMMIT_UNKNOWN" } = {},
+  ) {
     this.batcher = new Batcher<string, string>({
       clock: this.clock,
       ...width,
@@ -38,6 +41,23 @@ describe("a batcher", () => {
     const desk = new Desk();
     const answers = await Promise.all(["a", "b", "c"].map((request) => desk.ask(request)));
     assert.deepEqual([answers, desk.sent], [["a", "b", "c"], [["a", "b", "c"]]]);
+  });
+
+  it("answers every request of a silent store when its time ends, and goes on when the store answers", async () => {
+    const desk = new Desk(undefined, { late: "COMMIT_UNKNOWN" });
+    const silence = Promise.withResolvers<readonly string[]>();
+    desk.answer = () => silence.promise;
+    const sent = desk.ask("a");
+    await desk.clock.advance(400);
+    const behind = desk.ask("b");
+    await desk.clock.advance(600);
+    await assert.rejects(sent, (error) => isLimpetError(error, "COMMIT_UNKNOWN"));
+    assert.equal(await Promise.race([behind, "still waiting"]), "still waiting");
+    await desk.clock.advance(400);
+    await assert.rejects(behind, (error) => isLimpetError(error, "STORE_UNAVAILABLE"));
+    desk.answer = async (batch) => batch;
+    silence.resolve(["a"]);
+    assert.equal(await desk.ask("c"), "c");
   });
 
   it("gathers the next batch while one is under way", async () => {

@@ -21,6 +21,8 @@ interface Waiting<Request, Answer> {
   isAlone: boolean;
   /** An attempt at it had no answer, and may have been done. */
   isInDoubt: boolean;
+  /** It has its answer. */
+  isOver: boolean;
 }
 
 export interface BatcherNeeds<Request, Answer> {
@@ -32,6 +34,11 @@ export interface BatcherNeeds<Request, Answer> {
   readonly lanes?: number | undefined;
   /** Requests in one batch, at most. Default: 1,000. */
   readonly largest?: number | undefined;
+  /**
+   * The error of a request whose time ends while an attempt is under way: it may have been done, or nothing can have happened. Left out:
+   * the request waits for the end of the attempt.
+   */
+  readonly late?: "COMMIT_UNKNOWN" | "STORE_UNAVAILABLE" | undefined;
   /** What is answered when an earlier attempt had no answer, and may have been done. */
   inDoubt?(request: Request, answer: Answer): Answer | Promise<Answer>;
 }
@@ -47,6 +54,9 @@ export class Batcher<Request, Answer> {
   #isOpening = false;
   /** The key of the latest batch, if it was a single request. */
   #latest: string | undefined;
+  /** Under way; kept only where requests can be late. */
+  readonly #sent = new Set<readonly Waiting<Request, Answer>[]>();
+  #isWatching = false;
   /** Of what is under way: the next of the same key waits until it is known. */
   readonly #keys = new Set<string>();
 
@@ -62,7 +72,8 @@ export class Batcher<Request, Answer> {
       return Promise.reject(new LimpetError("STORE_UNAVAILABLE", `${MOST} changes of reminders wait for the store`));
     }
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    this.#waiting.push({ request, until, resolve, reject, isAlone: false, isInDoubt: false });
+    this.#waiting.push({ request, until, resolve, reject, isAlone: false, isInDoubt: false, isOver: false });
+    if (!this.#isWatching && this.#needs.late !== undefined) this.#watch(until);
     this.#open();
     return promise;
   }
@@ -98,17 +109,45 @@ export class Batcher<Request, Answer> {
       this.#latest = batch.length === 1 ? this.#needs.keyOf?.(batch[0]!.request) : undefined;
       this.#open();
       const keys = this.#hold(batch);
+      if (this.#needs.late !== undefined) this.#sent.add(batch);
       try {
         const answers = await this.#needs.send(batch.map(({ request }) => request));
         failures = 0;
-        for (const [i, waiting] of batch.entries()) waiting.resolve(this.#toldTo(waiting, answers[i]!));
+        for (const [i, waiting] of batch.entries()) {
+          if (!waiting.isOver) waiting.resolve(this.#toldTo(waiting, answers[i]!));
+        }
       } catch (error) {
         if (this.#failed(batch, error)) await this.#pause(failures++);
       } finally {
+        this.#sent.delete(batch);
         for (const key of keys) this.#keys.delete(key);
       }
     }
     this.#busy--;
+  }
+
+  /** One timer for all of them, which goes on while there are any. */
+  #watch(until: number): void {
+    this.#isWatching = true;
+    const { clock } = this.#needs;
+    const look = (): void => {
+      this.#isWatching = false;
+      const now = clock.monotonic();
+      const waiting = [...this.#sent].flat().concat(this.#waiting);
+      for (const one of waiting) if (!one.isOver && one.until <= now) this.#giveUp(one);
+      this.#waiting = this.#waiting.filter(({ isOver }) => !isOver);
+      const next = waiting.reduce((first, one) => (one.isOver ? first : Math.min(first, one.until)), Infinity);
+      if (next < Infinity) this.#watch(next);
+    };
+    clock.after(Math.max(until - clock.monotonic(), 1), look, "background");
+  }
+
+  #giveUp(one: Waiting<Request, Answer>): void {
+    one.isOver = true;
+    const isSent = [...this.#sent].some((batch) => batch.includes(one));
+    const error = new LimpetError("STORE_UNAVAILABLE", "the store is silent; nothing was changed");
+    const isUnknown = one.isInDoubt || (isSent && this.#needs.late === "COMMIT_UNKNOWN");
+    one.reject(isUnknown ? unknownOutcome(error) : error);
   }
 
   #hold(batch: readonly Waiting<Request, Answer>[]): string[] {
@@ -152,6 +191,7 @@ export class Batcher<Request, Answer> {
     const now = this.#needs.clock.monotonic();
     const again: Waiting<Request, Answer>[] = [];
     for (const waiting of batch) {
+      if (waiting.isOver) continue;
       waiting.isInDoubt ||= isUnknown;
       const isTriedAgain = isHopeless ? batch.length > 1 : now < waiting.until;
       if (isHopeless) waiting.isAlone = true;

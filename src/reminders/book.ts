@@ -64,9 +64,14 @@ export class Book implements ReminderBook {
       clock,
       send: (batch) => store.write(batch),
       keyOf: ({ key }) => showKey(key),
+      late: "COMMIT_UNKNOWN",
       inDoubt: (write, outcome) => this.#cleared(write, outcome),
     });
-    this.#looking = new Batcher({ clock, send: (keys) => Promise.all(keys.map((key) => store.get(key))) });
+    this.#looking = new Batcher({
+      clock,
+      send: (keys) => Promise.all(keys.map((key) => store.get(key))),
+      late: "STORE_UNAVAILABLE",
+    });
   }
 
   set(key: ReminderKey, options: ReminderOptions, isNew = false): SetWrite {

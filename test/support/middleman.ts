@@ -1,11 +1,13 @@
 // Stands between a process and its database, and can lose answers: what is asked arrives and is done, and the connection
-// is cut before the answer gets back. New connections are cut as well until it passes everything on again.
+// is cut before the answer gets back. New connections are cut as well until it passes everything on again. It can also be silent: it
+// accepts connections and bytes, and passes nothing on.
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 export class Middleman implements AsyncDisposable {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   losesAnswers = false;
+  isSilent = false;
 
   private constructor(to: number) {
     this.#server = createServer((near) => {
@@ -16,8 +18,11 @@ export class Middleman implements AsyncDisposable {
       const far = connect(to, "127.0.0.1");
       this.#join(near, far);
       this.#join(far, near);
-      near.on("data", (chunk) => far.write(chunk));
+      near.on("data", (chunk) => {
+        if (!this.isSilent) far.write(chunk);
+      });
       far.on("data", (chunk) => {
+        if (this.isSilent) return;
         if (this.losesAnswers) far.destroy();
         else near.write(chunk);
       });

@@ -22,27 +22,46 @@ export async function migrate(
   asked: PostgresSettings,
   migrations: readonly Migration[] = MIGRATIONS,
 ): Promise<PostgresSettings> {
-  const entrance = await connect(asked);
-  const { client, settings } = entrance;
-  try {
+  const latest = migrations.at(-1)?.number ?? 0;
+  // A server that goes silent is given up soon, unless there is work that may take long.
+  const soonMs = asked.driver.query_timeout as number;
+  const { settings, isBehind } = await during(asked, soonMs, async (entrance) => {
+    const { client, settings } = entrance;
     await checkEntrance(entrance);
     await checkServer(client, settings);
-    const latest = migrations.at(-1)?.number ?? 0;
-    if ((await reached(client, settings, latest)) < latest) await apply(client, settings, migrations, latest);
-    return settings;
+    return { settings, isBehind: (await reached(client, settings, latest)) < latest };
+  });
+  if (isBehind) {
+    await during(settings, MIGRATE_MS + 2_000, async (entrance) => {
+      await checkEntrance(entrance);
+      await apply(entrance.client, settings, migrations, latest);
+    });
+  }
+  return settings;
+}
+
+/** `queryMs`: how long a statement may take on this connection. */
+async function during<T>(
+  asked: PostgresSettings,
+  queryMs: number,
+  work: (entrance: Entrance) => Promise<T>,
+): Promise<T> {
+  const entrance = await connect(asked, queryMs);
+  try {
+    return await work(entrance);
   } catch (error) {
     if (isLimpetError(error)) throw error;
-    throw storeFault(faultOf(error, "statement"), "opening", settings.location);
+    throw storeFault(faultOf(error, "statement"), "opening", entrance.settings.location);
   } finally {
-    await client.end().catch(() => undefined);
+    await entrance.client.end().catch(() => undefined);
   }
 }
 
-async function connect(settings: PostgresSettings): Promise<Entrance> {
+async function connect(settings: PostgresSettings, queryMs: number): Promise<Entrance> {
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
     try {
-      return await enter(settings, MIGRATE_MS + 2_000);
+      return await enter(settings, queryMs);
     } catch (error) {
       const fault = storeFault(faultOf(error, "connect"), "opening", settings.location);
       if (fault.kind !== "busy" || performance.now() > deadline) throw fault;

@@ -27,8 +27,12 @@ export interface Entrance {
 
 /** Connects once; again without the startup parameter when a pooler refuses it. Rejects with the driver's error. */
 export async function enter(settings: PostgresSettings, queryTimeoutMs?: number): Promise<Entrance> {
-  const { driver, leadershipDriver } = settings;
-  const client = new pg.Client({ ...driver, ...(queryTimeoutMs !== undefined && { query_timeout: queryTimeoutMs }) });
+  const { driver, leadershipDriver, openTimeoutMs } = settings;
+  const client = new pg.Client({
+    ...driver,
+    connectionTimeoutMillis: openTimeoutMs,
+    ...(queryTimeoutMs !== undefined && { query_timeout: queryTimeoutMs }),
+  });
   client.on("error", () => undefined);
   try {
     await client.connect();

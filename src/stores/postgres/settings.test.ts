@@ -7,6 +7,14 @@ import { type PostgresOptions, postgresSettings } from "./settings.ts";
 const INVALID = { name: "LimpetError", code: "OPTION_INVALID" };
 
 describe("settings", () => {
+  test("a new connection and a statement on it take no longer than the store timeout", () => {
+    for (const storeTimeoutMs of [5_000, 10_000, 60_000]) {
+      const { driver, openTimeoutMs } = postgresSettings("postgres://a@db/shop", { storeTimeoutMs });
+      assert.ok((driver.connectionTimeoutMillis ?? 0) + Number(driver.query_timeout) <= storeTimeoutMs);
+      assert.equal(openTimeoutMs, storeTimeoutMs);
+    }
+  });
+
   test("the location says where, and never the password or the parameters", () => {
     const locations = {
       "postgres://alice:s3cret@db.example:6543/shop": "postgres://alice@db.example:6543/shop",

@@ -14,6 +14,11 @@ export interface PostgresOptions {
    * get smaller, and the server runs out of connections. Default 17.
    */
   readonly connections?: number | undefined;
+  /**
+   * Milliseconds the store may be silent before a caller gets an error. Connecting and one statement fit into it, unless they have limits of
+   * their own below.
+   */
+  readonly storeTimeoutMs?: number | undefined;
   /** Milliseconds for a connection to be ready. Too low: a busy server looks dead. Too high: a dead one holds calls up. */
   readonly connectTimeoutMs?: number | undefined;
   /**
@@ -40,6 +45,8 @@ export interface PostgresSettings {
   readonly schema: string;
   readonly shares: ConnectionShares;
   readonly connectTimeoutMs: number;
+  /** The same for the first connection of a start, which is made once. */
+  readonly openTimeoutMs: number;
   readonly statementTimeoutMs: number;
   readonly lockTimeoutMs: number;
   readonly notify: boolean;
@@ -61,6 +68,13 @@ interface Waits {
 }
 
 const SILENCE_MS = 2_000;
+const USUAL = { connectMs: 5_000, statementMs: 15_000, silenceMs: SILENCE_MS };
+/** Shares of the store timeout: a new connection and one statement on it take no longer than all of it. */
+const CONNECT_SHARE = 0.4;
+const STATEMENT_SHARE = 0.5;
+const SILENCE_SHARE = 0.1;
+/** With less than this, a busy server looks dead. */
+const LEAST_MS = 1_000;
 const LEADERSHIP = { connectMs: 2_000, statementMs: 1_000, lockMs: 900, silenceMs: 250 };
 
 export function postgresSettings(url: string, options: PostgresOptions = {}): PostgresSettings {
@@ -71,20 +85,32 @@ export function postgresSettings(url: string, options: PostgresOptions = {}): Po
       `schema: ${JSON.stringify(schema)} cannot be used; take lower case letters, digits and "_", at most 63`,
     );
   }
-  const connectTimeoutMs = positive("connectTimeoutMs", options.connectTimeoutMs ?? 5_000);
-  const statementTimeoutMs = positive("statementTimeoutMs", options.statementTimeoutMs ?? 15_000);
+  const usual = limitsWithin(options.storeTimeoutMs);
+  const connectTimeoutMs = positive("connectTimeoutMs", options.connectTimeoutMs ?? usual.connectMs);
+  const statementTimeoutMs = positive("statementTimeoutMs", options.statementTimeoutMs ?? usual.statementMs);
   const lockTimeoutMs = positive("lockTimeoutMs", options.lockTimeoutMs ?? 100);
   const waits = { connectMs: connectTimeoutMs, statementMs: statementTimeoutMs, lockMs: lockTimeoutMs };
-  const driver = driverSettings(url, { ...waits, silenceMs: SILENCE_MS });
+  const driver = driverSettings(url, { ...waits, silenceMs: usual.silenceMs });
   return {
     location: locationOf(driver),
     schema,
     shares: connectionShares(positive("connections", options.connections ?? DEFAULT_CONNECTIONS)),
     ...{ connectTimeoutMs, statementTimeoutMs, lockTimeoutMs },
+    openTimeoutMs: Math.max(options.storeTimeoutMs ?? 0, connectTimeoutMs),
     notify: options.notify ?? true,
     log: options.log ?? silentLog,
     driver,
     leadershipDriver: driverSettings(url, LEADERSHIP),
+  };
+}
+
+function limitsWithin(storeTimeoutMs: number | undefined): typeof USUAL {
+  if (storeTimeoutMs === undefined) return USUAL;
+  const share = (of: number): number => Math.round(storeTimeoutMs * of);
+  return {
+    connectMs: Math.max(share(CONNECT_SHARE), LEAST_MS),
+    statementMs: Math.max(share(STATEMENT_SHARE), LEAST_MS),
+    silenceMs: Math.min(Math.max(share(SILENCE_SHARE), LEAST_MS / 4), SILENCE_MS),
   };
 }
 
