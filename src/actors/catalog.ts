@@ -25,6 +25,7 @@ import type { CallTarget, HandleMaker, Send } from "./handle.ts";
 import { handleMaker } from "./handle.ts";
 import { type Incarnation, lostLease } from "./incarnation.ts";
 import { storeInstruments } from "./instruments.ts";
+import { looksMinified, MINIFIED_ADVICE } from "./minified-name.ts";
 import { HAS_METHOD, type MissingMethod } from "./missing-method.ts";
 import type { Remembering } from "./remembering.ts";
 import { REMIND, type RemindArguments } from "./remind.ts";
@@ -161,6 +162,7 @@ export class Catalog implements Surroundings {
         `two actor classes are called ${type.name}; name one in its static options`,
       );
     }
+    if (looksMinified(actorClass)) this.log.warn("actor.name_minified", { type: type.name, advice: MINIFIED_ADVICE });
     this.types.set(type.name, type);
     this.edition++;
     this.#byClass.set(actorClass, type);
