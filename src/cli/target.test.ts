@@ -35,6 +35,24 @@ test("without a URL it is the process that the settings here describe, with one 
   assert.equal(target({ url: "http://else.where" }, {}, folder.path).token, undefined, "a stranger is not told");
 });
 
+test("a file in this folder cannot have a token sent to another machine that was not given for it", () => {
+  using folder = tempFolder();
+  folder.write("limpet.yaml", "http:\n  host: 10.0.0.66\n  tokens: [its-own]\n");
+  for (const [flags, env] of [
+    [{}, { LIMPET_TOKEN: "mine" }],
+    [{ token: "mine" }, {}],
+  ] as const) {
+    assert.throws(
+      () => target(flags, env, folder.path),
+      /http\.host \(limpet\.yaml:2\) names 10\.0\.0\.66, and the token was not given for that address; name it with --url/,
+    );
+  }
+  assert.equal(target({}, {}, folder.path).token, "its-own");
+  assert.equal(target({}, { LIMPET_HTTP_TOKENS: "ours" }, folder.path).token, undefined);
+  const asked = target({ url: "http://10.0.0.66:7300" }, { LIMPET_TOKEN: "mine" }, folder.path);
+  assert.equal(asked.token, "mine");
+});
+
 test("what cannot be an address, a token or a time is refused without repeating secrets", () => {
   assert.match(refused({ url: "ftp://x" }), /^--url: "ftp:\/\/x" is not a URL; write for example/);
   assert.match(refused({}, { LIMPET_URL: "http://" }), /^LIMPET_URL: /);

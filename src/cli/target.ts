@@ -2,8 +2,10 @@
 // this folder describe, so that `limpet call` finds what `limpet dev` started here.
 
 import { OPTIONS } from "../config/options.ts";
+import { describeOrigin } from "../config/origin.ts";
 import { hostInUrl, tokenProblem } from "../config/places.ts";
-import { resolveSettings } from "../config/settings.ts";
+import { resolveWithOrigins } from "../config/settings.ts";
+import { isLoopback } from "../kernel/addresses.ts";
 import { parseDuration } from "../kernel/durations.ts";
 import { type Context, type Flag, textFlag } from "./command.ts";
 import { asUsage, settingsOrUsage, wrongUsage } from "./failure.ts";
@@ -46,11 +48,19 @@ export function resolveTarget({ flags, env, cwd }: Pick<Context, "flags" | "env"
   if (address !== undefined)
     return { url: parseUrl(address, asked === undefined ? "LIMPET_URL" : "--url"), token, ...rest };
 
-  const { httpHost, httpPort, httpTokens } = settingsOrUsage(() => resolveSettings({ env, cwd }));
+  const { settings, origins } = settingsOrUsage(() => resolveWithOrigins({ env, cwd }));
+  const { httpHost, httpPort, httpTokens } = settings;
   // Whoever listens everywhere also listens here.
   const host = httpHost === "0.0.0.0" ? "127.0.0.1" : httpHost === "::" ? "::1" : httpHost;
   const url = new URL(`http://${hostInUrl(host)}:${httpPort === 0 ? OPTIONS.httpPort.default : httpPort}`);
-  return { url, token: token ?? httpTokens[0], ...rest };
+  if (isLoopback(host)) return { url, token: token ?? httpTokens[0], ...rest };
+  // A file in the current folder may be anybody's. It must not name the machine that receives a token from elsewhere.
+  const named = origins.httpHost.source;
+  if (token !== undefined && named === "file") {
+    const why = `${describeOrigin(origins.httpHost)} names ${host}, and the token was not given for that address`;
+    throw wrongUsage(`${why}; name it with --url or LIMPET_URL to send the token there`);
+  }
+  return { url, token: token ?? (named === origins.httpTokens.source ? httpTokens[0] : undefined), ...rest };
 }
 
 export function parseUrl(text: string, where: string): URL {
