@@ -453,6 +453,28 @@ describe("the state of an activation", () => {
   });
 });
 
+describe("the limit of a state", () => {
+  it("counts bytes, and appended changes with the whole", () => {
+    const MB = 1024 * 1024;
+    const wide = new StateBuffer(undefined, () => ({}));
+    wide.replace({ text: "\u20ac".repeat(6 * MB) });
+    assert.throws(() => wide.prepare(), { code: "STATE_TOO_LARGE" });
+
+    const rows = new Rows();
+    const buffer = new StateBuffer(undefined, () => ({}));
+    buffer.replace({ a: "x".repeat(10 * MB) });
+    commit(buffer, rows);
+    (buffer.draft as { b: string }).b = "y".repeat(5 * MB);
+    assert.equal(commit(buffer, rows)?.kind, "change");
+    (buffer.draft as { c: string }).c = "z".repeat(2 * MB);
+    assert.throws(() => buffer.prepare(), { code: "STATE_TOO_LARGE" });
+    assert.equal(buffer.abandon(), true);
+    // A state that becomes no larger is written whole, and there is room again.
+    (buffer.draft as { b: string }).b = "w".repeat(2 * MB);
+    assert.equal(commit(buffer, rows)?.kind, "whole");
+  });
+});
+
 function encode(value: unknown): string {
   const buffer = new StateBuffer(undefined, () => ({}));
   buffer.replace(value);

@@ -20,6 +20,8 @@ export class StateBuffer {
   /** Length of the stored whole, and of what was appended since. Zero: nothing is stored. */
   #whole = 0;
   #appended = 0;
+  /** Bytes of both: the limit is in bytes. */
+  #bytes = 0;
   /** The stored whole had no tags, so the tree is plain JSON unless this turn changed that. */
   #plain = false;
   #journal: Journal | undefined;
@@ -35,7 +37,11 @@ export class StateBuffer {
     this.#root = readBack(stored);
     this.#whole = stored.whole.length;
     this.#plain = stored.changes.length === 0 && !hasTags(stored.whole);
-    for (const change of stored.changes) this.#appended += change.length + CHANGE_OVERHEAD;
+    this.#bytes = bytesOf(stored.whole);
+    for (const change of stored.changes) {
+      this.#appended += change.length + CHANGE_OVERHEAD;
+      this.#bytes += bytesOf(change);
+    }
   }
 
   /** The state as user code sees it in the running turn. */
@@ -115,15 +121,16 @@ export class StateBuffer {
   #describe(journal: Journal): StateWrite {
     if (!this.#small) {
       const data = encodeChanges(journal);
-      if (data !== undefined && this.#appended + data.length + CHANGE_OVERHEAD <= this.#whole) {
-        return { kind: "change", data };
-      }
+      // Near the limit it is written whole, because nobody knows by how much a change makes it larger.
+      const isShort = data !== undefined && this.#appended + data.length + CHANGE_OVERHEAD <= this.#whole;
+      if (isShort && this.#bytes + bytesOf(data) <= LIMITS.stateBytes) return { kind: "change", data };
     }
     // Nothing came from outside and nothing in it needs a tag: JSON can be trusted to say all there is.
     const known = this.#plain && !journal.attached && !journal.special;
     const data = known ? JSON.stringify(this.#root) : encodeValue(this.#root, "state", "STATE_INVALID");
-    if (data.length > LIMITS.stateBytes) {
-      throw new LimpetError("STATE_TOO_LARGE", `state is ${data.length} bytes; the limit is ${LIMITS.stateBytes}`);
+    const bytes = bytesOf(data);
+    if (bytes > LIMITS.stateBytes) {
+      throw new LimpetError("STATE_TOO_LARGE", `state is ${bytes} bytes; the limit is ${LIMITS.stateBytes}`);
     }
     return { kind: "whole", data };
   }
@@ -134,8 +141,10 @@ export class StateBuffer {
     if (write?.kind === "change") {
       this.#plain = false;
       this.#appended += write.data.length + CHANGE_OVERHEAD;
+      this.#bytes += bytesOf(write.data);
     } else if (write !== undefined) {
       this.#whole = write.kind === "whole" ? write.data.length : 0;
+      this.#bytes = write.kind === "whole" ? bytesOf(write.data) : 0;
       this.#appended = 0;
       this.#plain = write.kind === "whole" && !hasTags(write.data);
       // Objects that came from outside in this turn must not stay shared with whoever put them there.
@@ -151,6 +160,10 @@ export class StateBuffer {
     this.#cleared = false;
   }
 }
+
+/** A text that is far from the limit, however it is encoded, is not counted letter by letter. */
+const bytesOf = (text: string): number =>
+  text.length * 3 <= LIMITS.inlineStateBytes ? text.length : Buffer.byteLength(text);
 
 function readBack({ whole, changes }: StoredState): object {
   try {
