@@ -101,3 +101,31 @@ function secretProblem(settings: Settings, origins: Origins): string | undefined
   const named = `${describeOrigin(origins.schedulers)} names ${JSON.stringify(far)}`;
   return `${named}, which is not this machine, ${keyNeeded}: a scheduler that others can reach asks for it`;
 }
+
+/** Shorter ones can be guessed. */
+const TOKEN_LENGTH = 16;
+/** A key of random letters of this length cannot be found by trying, even by somebody who has recorded a connection. */
+const STRONG_KEY_LENGTH = 32;
+
+export interface Weakness {
+  readonly option: string;
+  readonly why: string;
+}
+
+/** What is allowed and deserves a warning. Values are not repeated: they are secrets. */
+export function weaknessesOf({ httpHost, httpTokens, clusterHost, clusterKeys }: Settings): Weakness[] {
+  const found: Weakness[] = [];
+  const short = (all: readonly string[], least: number): number | undefined =>
+    all.map(({ length }) => length).find((length) => length < least);
+  const token = isLoopback(httpHost) ? undefined : short(httpTokens, TOKEN_LENGTH);
+  if (token !== undefined) {
+    const why = `a token of ${token} characters can be guessed by others; use ${TOKEN_LENGTH} random ones or more`;
+    found.push({ option: OPTIONS.httpTokens.path, why });
+  }
+  const key = isLoopback(clusterHost) ? undefined : short(clusterKeys, STRONG_KEY_LENGTH);
+  if (key !== undefined) {
+    const why = `a key of ${key} characters may be found by trying; use ${STRONG_KEY_LENGTH} random ones, such as openssl rand -hex 32`;
+    found.push({ option: OPTIONS.clusterKeys.path, why });
+  }
+  return found;
+}

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { isLimpetError } from "../kernel/errors.ts";
 import type { LimpetSettings } from "./options.ts";
+import { weaknessesOf } from "./relations.ts";
 import { type ResolvedSettings, resolveSettings, resolveWithOrigins, type SettingSources } from "./settings.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "limpet-settings-"));
@@ -680,4 +681,20 @@ test("the name of a build is a text that every store keeps as it is", () => {
     /^worker\.build .* must not contain control characters/,
   );
   assert.match(refused({ code: { worker: { compatibleBuilds: ["a", "x".repeat(10_000)] } } }), /at most \d+ bytes/);
+});
+
+test("short tokens and keys on addresses that others can reach deserve a warning that does not repeat them", () => {
+  const weak = (code: LimpetSettings): string[] =>
+    weaknessesOf(resolved({ code }).settings).map(({ option, why }) => `${option}: ${why}`);
+  const open = { http: { host: "0.0.0.0", tokens: ["x"] }, cluster: { host: "10.0.0.1", keys: ["sixteen-letters!"] } };
+  const [token, key, ...more] = weak(open);
+  assert.match(token!, /^http\.tokens: a token of 1 characters can be guessed/);
+  assert.match(key!, /^cluster\.keys: a key of 16 characters may be found by trying/);
+  assert.ok(!key!.includes("sixteen-letters!") && more.length === 0);
+  const strong = "0123456789abcdef0123456789abcdef";
+  assert.deepEqual(
+    weak({ http: { ...open.http, tokens: [strong] }, cluster: { ...open.cluster, keys: [strong] } }),
+    [],
+  );
+  assert.deepEqual(weak({ http: { tokens: ["x"] }, cluster: { keys: ["sixteen-letters!"] } }), []);
 });

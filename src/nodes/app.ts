@@ -5,6 +5,7 @@ import { Catalog } from "../actors/catalog.ts";
 import { type Region, regionOf } from "../actors/message-id.ts";
 import type { ActorClass, AnyActor, CallSettings, Remote } from "../actors/remote.ts";
 import { storeKind } from "../config/places.ts";
+import { weaknessesOf } from "../config/relations.ts";
 import type { LimpetSettings, Settings } from "../config/settings.ts";
 import { resolveSettings } from "../config/settings.ts";
 import { LimpetError } from "../kernel/errors.ts";
@@ -159,6 +160,7 @@ async function open(
   const { actors = [], workflows = [], activities = {} } = definitions;
   const { clock = systemClock, random = systemRandom } = extras;
   const { log } = parts;
+  for (const { option, why } of weaknessesOf(settings)) log.warn("settings.weak", { option, why });
   const meter = new Metrics();
   if (extras.store === undefined) {
     const { storeConnections: connections, storeTimeout: storeTimeoutMs } = settings;

@@ -31,7 +31,12 @@ export type { PostgresOptions } from "./settings.ts";
 
 /** Connects, brings the schema up to date, and opens the store. */
 export async function openPostgresStore(url: string, options: PostgresOptions = {}): Promise<Store> {
-  return new PostgresStore(await migrate(postgresSettings(url, options)));
+  const settings = postgresSettings(url, options);
+  if (settings.isUnencrypted) {
+    const advice = "add sslmode=require to the URL, or sslmode=verify-full with a certificate";
+    settings.log.warn("store.unencrypted", { store: settings.location, advice });
+  }
+  return new PostgresStore(await migrate(settings));
 }
 
 class PostgresStore implements Store {

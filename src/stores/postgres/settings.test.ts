@@ -26,6 +26,20 @@ describe("settings", () => {
     for (const [url, location] of Object.entries(locations)) assert.equal(postgresSettings(url).location, location);
   });
 
+  test("a server on another machine without TLS is known to be unencrypted", () => {
+    const plain = {
+      "postgres://alice@db.example/shop": true,
+      "postgres://alice@10.0.0.1/shop?sslmode=disable": true,
+      "postgres://alice@db.example/shop?sslmode=require": false,
+      "postgres://alice@db.example/shop?sslmode=verify-full": false,
+      "postgres://alice@localhost/shop": false,
+      "postgres://alice@[::1]:5432/shop": false,
+      "postgres://alice@/shop?host=/var/run/pg": false,
+    };
+    for (const [url, expected] of Object.entries(plain))
+      assert.equal(postgresSettings(url).isUnencrypted, expected, url);
+  });
+
   test("a URL that makes no sense is refused without repeating it", () => {
     for (const url of [
       "",

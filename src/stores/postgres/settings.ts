@@ -1,6 +1,7 @@
 // How we connect: from a URL and options to the settings of the driver and of each session.
 // Every wait is bounded here. The password goes to the driver and nowhere else.
 import pg from "pg";
+import { isLoopback } from "../../kernel/addresses.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import { type Log, silentLog } from "../../ports/log.ts";
 import { type ConnectionShares, connectionShares, DEFAULT_CONNECTIONS } from "./connection-shares.ts";
@@ -42,6 +43,8 @@ export interface PostgresOptions {
 export interface PostgresSettings {
   /** The URL without password and parameters. */
   readonly location: string;
+  /** It is on another machine, and what passes can be read on the way: states, passwords and the secret of the cluster. */
+  readonly isUnencrypted: boolean;
   readonly schema: string;
   readonly shares: ConnectionShares;
   readonly connectTimeoutMs: number;
@@ -93,6 +96,7 @@ export function postgresSettings(url: string, options: PostgresOptions = {}): Po
   const driver = driverSettings(url, { ...waits, silenceMs: usual.silenceMs });
   return {
     location: locationOf(driver),
+    isUnencrypted: isUnencrypted(driver),
     schema,
     shares: connectionShares(positive("connections", options.connections ?? DEFAULT_CONNECTIONS)),
     ...{ connectTimeoutMs, statementTimeoutMs, lockTimeoutMs },
@@ -152,6 +156,12 @@ function locationOf(driver: pg.ClientConfig): string {
     // What the parser says may quote the URL, and the URL may hold a password.
     throw badUrl();
   }
+}
+
+/** A server that is asked for TLS and has none is refused by the driver. */
+function isUnencrypted(driver: pg.ClientConfig): boolean {
+  const { host, ssl } = new pg.Client(driver);
+  return !ssl && !isLoopback(host) && !host.startsWith("/");
 }
 
 const badUrl = () =>

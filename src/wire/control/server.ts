@@ -17,6 +17,7 @@ import type { Log } from "../../ports/log.ts";
 import type { Counter, Meter } from "../../ports/meter.ts";
 import { type ClusterSecurity, keysOrSecret, serverTls } from "../cluster-security.ts";
 import { type ListenAt, listenAt } from "../listening.ts";
+import { RefusalLog } from "../refusal-log.ts";
 import { EXCHANGE, Exchange } from "./exchange.ts";
 import { Exchanges } from "./exchanges.ts";
 import { keepAlive } from "./keep-alive.ts";
@@ -56,6 +57,7 @@ export async function openControlDoor(
 
 class Door {
   readonly #log: Log;
+  readonly #refusals: RefusalLog;
   readonly #limits: ControlLimits;
   readonly #server: Server;
   readonly #methods: Methods;
@@ -67,6 +69,7 @@ class Door {
 
   constructor(service: ControlService, security: ClusterSecurity, { log, meter }: ControlNeeds, limits: ControlLimits) {
     this.#log = log;
+    this.#refusals = new RefusalLog(log, "control.refused");
     this.#limits = limits;
     this.#methods = new Methods(service, log, limits);
     this.#handlers = handlersOf(this.#methods, limits);
@@ -111,7 +114,7 @@ class Door {
 
   #keyless(err: Error, socket: Socket): void {
     this.#refused("UNAUTHENTICATED").add(1);
-    this.#log.warn("control.refused", { peer: socket.remoteAddress, err });
+    this.#refusals.refused({ peer: socket.remoteAddress, err });
   }
 
   #watch(session: ServerHttp2Session): void {

@@ -21,6 +21,8 @@ export class Exchange {
   readonly response: ServerResponse;
   readonly limits: DoorLimits;
   answered = false;
+  /** It has a token, or none is asked for. */
+  isTrusted = true;
   readonly #expectsContinue: boolean;
   readonly #budget: ByteBudget;
   readonly #gone = new AbortController();

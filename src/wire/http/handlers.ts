@@ -42,7 +42,7 @@ export async function handle(route: Route, exchange: Exchange, behind: Behind): 
     case "message":
       return call(route, undefined, exchange, host);
     case "health":
-      return health(host, route.hasBody === true);
+      return health(host, exchange, route.hasBody === true);
     case "live":
       return emptyAnswer(204);
     case "metadata":
@@ -139,8 +139,10 @@ function parseTimeout(text: string | string[] | undefined): number | undefined {
   return ms;
 }
 
-function health(host: Host, hasBody: boolean): Answer {
-  const { ready, problem } = host.status();
+/** The reason may name the database with its user and address, so only clients with a token read it where tokens are set. */
+function health(host: Host, exchange: Exchange, hasBody: boolean): Answer {
+  const { ready, problem: reason } = host.status();
+  const problem = exchange.isTrusted ? reason : "the host is not ready; send a token to read why";
   if (ready && hasBody) return jsonAnswer(200, { status: "serving" });
   return ready ? emptyAnswer(204) : errorAnswer(new LimpetError("NOT_READY", problem ?? "the host is not ready"));
 }

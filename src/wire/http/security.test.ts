@@ -76,9 +76,30 @@ test("a web page of another origin is refused, however its request looks", async
   }
   for (const site of ["cross-site", "same-site"])
     assert.equal((await get(url, { "sec-fetch-site": site })).status, 403);
+  // Browsers that know no sec-fetch-site send no origin with a GET either, but the page.
+  for (const referer of [
+    "http://evil.example/page",
+    "http://localhost:1/",
+    "about:blank",
+    "https://127.0.0.1.evil.example/",
+  ])
+    assert.equal((await get(url, { referer })).status, 403, referer);
   assert.deepEqual(host.calls, []);
+  assert.equal((await get(url, { referer: `http://127.0.0.1:${port}/page` })).status, 200);
   assert.equal((await get(url, { origin: `http://127.0.0.1:${port}`, "sec-fetch-site": "same-origin" })).status, 200);
   assert.equal((await get(url, { "sec-fetch-site": "none" })).status, 200);
+});
+
+test("with tokens, the reason why a host is not ready is for clients with a token", async (t) => {
+  const host = new FakeHost();
+  host.state = { ready: false, problem: "postgres://limpet@db.internal:5432/shop does not answer" };
+  const { url } = await openDoor(t, host, { settings: { tokens: ["a-token"] } });
+  for (const path of ["/v1.0/healthz", "/readyz", "/api/health"]) {
+    const read = async (headers: Record<string, string>) => (await fetch(url + path, { headers })).text();
+    assert.doesNotMatch(await read({}), /limpet@|db\.internal|shop/, path);
+    assert.doesNotMatch(await read({ authorization: "Bearer another" }), /db\.internal/, path);
+    assert.match(await read({ authorization: "Bearer a-token" }), /db\.internal/, path);
+  }
 });
 
 test("with tokens, everything but health asks for one of them", async (t) => {

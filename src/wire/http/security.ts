@@ -82,9 +82,14 @@ function browserProblem({ headers }: IncomingMessage): LimpetError | undefined {
   const foreignSite = site !== undefined && site !== "same-origin" && site !== "none";
   const foreignOrigin =
     origin !== undefined && origin.replace(/^https?:\/\//i, "").toLowerCase() !== host.toLowerCase();
-  if (!foreignSite && !foreignOrigin) return undefined;
+  // Browsers before 2023 send no sec-fetch-site; what they send is the page.
+  const foreignPage =
+    site === undefined && headers.referer !== undefined && hostOfPage(headers.referer) !== host.toLowerCase();
+  if (!foreignSite && !foreignOrigin && !foreignPage) return undefined;
   return new LimpetError("ORIGIN_REFUSED", "requests from web pages of other origins are refused");
 }
+
+const hostOfPage = (referer: string): string | undefined => /^https?:\/\/([^/?#]+)/i.exec(referer)?.[1]?.toLowerCase();
 
 function tokenProblem({ headers }: IncomingMessage, digests: readonly Buffer[]): LimpetError | undefined {
   const bearer = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? "")?.[1];

@@ -144,6 +144,7 @@ class Door {
 
   async #answerTo(routed: Routed, exchange: Exchange, onConnection: number): Promise<Answer> {
     try {
+      if (PROBES.has(routed.kind)) exchange.isTrusted = this.#guard(exchange.request, true) === undefined;
       const refused =
         this.#guard(exchange.request, !PROBES.has(routed.kind)) ??
         this.#unwilling(routed, exchange, onConnection) ??

@@ -7,6 +7,7 @@ import { type Counter, type Gauge, type Meter, silentMeter } from "../../ports/m
 import { ByteBudget } from "../byte-budget.ts";
 import { type ClusterSecurity, secretToProve, serverTls } from "../cluster-security.ts";
 import { listenAt } from "../listening.ts";
+import { RefusalLog } from "../refusal-log.ts";
 import { formatAddress } from "./address.ts";
 import { type DoorShares, Inbound } from "./inbound.ts";
 import { LINK_LIMITS, type LinkLimits } from "./limits.ts";
@@ -60,6 +61,7 @@ class Door implements LinkDoor, DoorShares {
   readonly service: LinkService;
   readonly limits: LinkLimits;
   readonly log: Log;
+  readonly refusals: RefusalLog;
   readonly held: ByteBudget;
   readonly calls: Counter;
 
@@ -68,6 +70,7 @@ class Door implements LinkDoor, DoorShares {
     this.service = service;
     this.limits = limits;
     this.log = log;
+    this.refusals = new RefusalLog(log, "link.refused");
     this.held = new ByteBudget(limits.heldBytes);
     this.calls = meter.counter("limpet_link_calls_total", "Calls of other hosts that arrived.");
     this.#connections = meter.gauge("limpet_link_connections", "Connections of other hosts that are open.");
@@ -78,7 +81,7 @@ class Door implements LinkDoor, DoorShares {
     this.#server
       .on("connection", (socket: Socket) => this.#opened(socket))
       .on(tls === undefined ? "connection" : "secureConnection", (socket: Socket) => this.#admit(socket))
-      .on("drop", (drop) => this.log.warn("link.refused", { peer: String(drop?.remoteAddress), why: "too many" }))
+      .on("drop", (drop) => this.refusals.refused({ peer: String(drop?.remoteAddress), why: "too many" }))
       .on("tlsClientError", (error: NodeJS.ErrnoException, socket: Socket) => this.#strange(error, socket));
   }
 
@@ -165,7 +168,7 @@ class Door implements LinkDoor, DoorShares {
     });
     const refuse = (why: string): void => {
       stop();
-      this.log.warn("link.refused", { peer: String(socket.remoteAddress), why });
+      this.refusals.refused({ peer: String(socket.remoteAddress), why });
       socket.destroy();
     };
     socket.once("close", () => clearTimeout(timer));
@@ -180,7 +183,7 @@ class Door implements LinkDoor, DoorShares {
   }
 
   #strange(error: NodeJS.ErrnoException, socket: Socket): void {
-    this.log.warn("link.refused", { peer: String(socket.remoteAddress), why: error.code ?? error.message });
+    this.refusals.refused({ peer: String(socket.remoteAddress), why: error.code ?? error.message });
     socket.destroy();
   }
 }

@@ -8,6 +8,7 @@ import type { LinkService, RemoteCall, RemoteCause } from "../../ports/links.ts"
 import type { Log } from "../../ports/log.ts";
 import type { Counter } from "../../ports/meter.ts";
 import type { ByteBudget } from "../byte-budget.ts";
+import type { RefusalLog } from "../refusal-log.ts";
 import { ServedCalls } from "./call-numbers.ts";
 import { type Behind, Connection } from "./connection.ts";
 import type { Hello } from "./hello.ts";
@@ -23,6 +24,7 @@ export interface DoorShares {
   readonly service: LinkService;
   readonly limits: LinkLimits;
   readonly log: Log;
+  readonly refusals: RefusalLog;
   readonly held: ByteBudget;
   readonly calls: Counter;
   onIdle(): void;
@@ -93,9 +95,9 @@ export class Inbound implements Behind, Server {
   }
 
   closed(reason: LimpetError): void {
-    const { log } = this.#shares;
+    const { log, refusals } = this.#shares;
     const calls = this.#calls.takeAll();
-    if (reason.code === "PROTOCOL") log.warn("link.refused", { peer: this.#peer, why: reason.message });
+    if (reason.code === "PROTOCOL") refusals.refused({ peer: this.#peer, why: reason.message });
     else log.debug("link.closed", { peer: this.#peer, why: reason.message, calls: calls.length });
     for (const call of calls) this.#giveUp(call);
     this.#shares.onClosed(this);
