@@ -191,8 +191,8 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
       },
       {
         file: "src/actors/waiting-room.ts",
-        before: "add(turn: Turn, forMs = LOOK_AGAIN_MS): void {",
-        after: "add(turn: Turn, forMs = 86_400_000): void {",
+        before: "const ms = forMs ?? this.#way.lookAgainMs?.(type) ?? LOOK_AGAIN_MS;",
+        after: "const ms = forMs ?? this.#way.lookAgainMs?.(type) ?? 86_400_000;",
       },
     ],
   },

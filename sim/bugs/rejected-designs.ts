@@ -132,9 +132,9 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
     changes: [
       {
         file: "src/stores/leadership.ts",
-        before: "if (mayLead) return begun(before, me, candidate.hostLeaseMs);",
+        before: "if (mayLead) return begun(before, me, candidate, now);",
         after: `if (mayLead && before.term > 0 && before.holder === undefined) return { ...before, holder: me };
-      if (mayLead) return begun(before, me, candidate.hostLeaseMs);`,
+      if (mayLead) return begun(before, me, candidate, now);`,
       },
     ],
   },

@@ -303,8 +303,8 @@ export const WORKFLOWS: readonly Bug[] = [
       },
       {
         file: "src/workflows/worker.ts",
-        before: "if (warm !== undefined && warm.last === task.last && warm.taken === task.taken) {",
-        after: "if (warm !== undefined) {",
+        before: "if (isSame && warm.last === task.last && warm.taken === task.taken) {",
+        after: "if (isSame) {",
       },
     ],
   },
