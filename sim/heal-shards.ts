@@ -59,6 +59,17 @@ const EVERY_MS = 4;
 const ACTORS = 6;
 const PATIENCE_MS = 10_000;
 
+/**
+ * How long a caller waits in peace. A shard has no home while the application's own strategy thinks about it, which it may do when its host
+ * leaves and when that comes back. Calls that were kept back meanwhile are served one after the other, a commit each.
+ */
+function patienceOf({ plan: { sharded, latency } }: Stage, type: string): number {
+  const { strategy } = sharded![type]!;
+  const thinksMs = typeof strategy === "object" ? strategy.thinksMs : 0;
+  const commitMs = 2 * (latency.leastMs + latency.moreMs);
+  return Math.ceil(PATIENCE_MS + 2 * thinksMs + (CALLS / ACTORS) * commitMs);
+}
+
 /** An operator replaces a host while its actors are called: no call fails, and those of one caller come in their order. */
 async function replaceInPeace(stage: Stage, until: Until): Promise<void> {
   const chance = stage.chance.child("replaced in peace");
@@ -70,6 +81,7 @@ async function replaceInPeace(stage: Stage, until: Until): Promise<void> {
     planned.namespace === leaver.planned.namespace && !planned.dedicated && planned !== leaver.planned;
   const callers = stage.players.filter(isNear);
   if (!homes.some(isNear)) return;
+  const timeoutMs = patienceOf(stage, type!);
   const made: Promise<Operation | undefined>[] = [];
   let isBack = false;
   for (let i = 0; i < CALLS; i++) {
@@ -80,7 +92,7 @@ async function replaceInPeace(stage: Stage, until: Until): Promise<void> {
       });
     }
     const call = { at: stage.now, from: chance.pick(callers).host.name, type: type!, id: `peace-${i % ACTORS}` };
-    made.push(makeCall(stage, { ...call, method: "append", how: {}, timeoutMs: PATIENCE_MS }, `peace-${i}`));
+    made.push(makeCall(stage, { ...call, method: "append", how: {}, timeoutMs }, `peace-${i}`));
     await until(stage.now + EVERY_MS);
   }
   let answers: (Operation | undefined)[] | undefined;
@@ -88,7 +100,7 @@ async function replaceInPeace(stage: Stage, until: Until): Promise<void> {
     answers = all;
   });
   const isReady = (): boolean => leaver.host.isUp && leaver.host.app.host.status().ready;
-  await until(stage.now + PATIENCE_MS * 2 + stage.boundMs, () => answers !== undefined && isBack && isReady());
+  await until(stage.now + timeoutMs * 2 + stage.boundMs, () => answers !== undefined && isBack && isReady());
   if (answers === undefined) stage.violation("moves lose nothing", "a call has no answer after a host was replaced");
   else inOrder(stage, answers);
   stage.mark("shard: replaced in peace");

@@ -9,6 +9,7 @@ import { PLAIN } from "./application.ts";
 import { makeCall } from "./callers.ts";
 import type { Checker } from "./checkers/checker.ts";
 import { isHostOf } from "./checkers/looks.ts";
+import { between } from "./faults/between.ts";
 import { demandReminders } from "./heal-reminders.ts";
 import { demandRemembered, demandShards } from "./heal-shards.ts";
 import { demandWorkflows } from "./heal-workflows.ts";
@@ -38,6 +39,8 @@ export async function demand(stage: Stage, checkers: readonly Checker[], until: 
   await demandRemembered(stage, until);
   await probe(stage, until);
   await answers(stage, until);
+  // What is asked from here on is asked once: a connection that died unnoticed in the chaos would swallow it.
+  await until(Math.max(stage.now, between(stage.world).noticedAt));
   await agreement(stage, until);
   await demandShards(stage, until);
   await demandReminders(stage, until);

@@ -16,6 +16,8 @@ export interface DatabaseWay {
 }
 
 export interface Between {
+  /** When every connection that is dead has been noticed by both of its ends, as far as is known. */
+  noticedAt: number;
   /** Connections that nobody carries any more, by either end. Neither end is told. */
   readonly forgotten: WeakSet<End>;
   /** Sees what is about to travel. */
@@ -42,6 +44,7 @@ export function between(world: World): Between {
   const found = known.get(world);
   if (found !== undefined) return found;
   const made: Between = {
+    noticedAt: 0,
     forgotten: new WeakSet(),
     lookouts: new Set(),
     copiers: new Set(),
@@ -132,8 +135,11 @@ export function forget(world: World, end: End, chance: Prng): void {
 }
 
 /** It has heard nothing for as long as it has patience. */
-export function loseLater({ timeline }: World, end: End, chance: Prng): void {
+export function loseLater(world: World, end: End, chance: Prng): void {
+  const { timeline } = world;
   const { tickMs, silentTicks } = end.patience;
   const at = timeline.now + tickMs * (silentTicks + chance.number());
+  const made = between(world);
+  made.noticedAt = Math.max(made.noticedAt, at);
   timeline.plan(at, KIND.network, end.station, () => end.lose("silent"));
 }
