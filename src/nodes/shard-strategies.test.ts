@@ -6,7 +6,9 @@ import { eventually, TestApps } from "./cluster-kit.test.ts";
 import { type Counting, callAll, counting, homesOf, ids, named, SHARDS, viewOf } from "./shard-kit.test.ts";
 
 const faultsIn = (text: string): string[] =>
-  [...text.matchAll(/limpet_scheduler_shard_strategy_faults_total\{.*why="([^"]+)".*\} (\d+)/g)].map(([, why]) => why!);
+  [...text.matchAll(/limpet_scheduler_shard_strategy_faults_total\{.*why="([^"]+)".*\} ([1-9]\d*)/g)].map(
+    ([, why]) => why!,
+  );
 
 describe("a strategy of the application", () => {
   it("is asked where shards live, and what it says counts", async () => {

@@ -42,6 +42,12 @@ class Guard extends Actor<{ n: number }> {
   }
 }
 
+class SlowGuard extends Guard {
+  static override options = {
+    placement: sharded({ shards: 8, remember: true, startsPerSecond: 1 }),
+  } satisfies ActorOptions;
+}
+
 class Room extends Actor<{ n: number }> {
   static options = { placement: sharded({ shards: 4, handOff: "60s" }) } satisfies ActorOptions;
   initial() {
@@ -155,7 +161,7 @@ describe("the metrics of the cluster", () => {
     }
   });
 
-  it("limpet_host_shards_waited_for and limpet_scheduler_shards_moving count shards whose home has not let go", async () => {
+  it("limpet_host_shards_waited_for, limpet_host_shard_calls_waiting and limpet_scheduler_shards_moving count what a move holds up", async () => {
     await using world = await openWorld({ actors: [Room], hosts: 2 });
     await world.hosts[0].actor(Room, "a").add();
     const home = (await world.where(Room, "a"))!;
@@ -175,7 +181,53 @@ describe("the metrics of the cluster", () => {
     await world.advance("1s");
     assert.equal(read(leaderOf(world), "scheduler_shards_moving", { type: "Room" }), 1);
     assert.equal(read(other, "host_shards_waited_for", { type: "Room" }), 1);
+    assert.equal(read(other, "host_shard_calls_waiting", { type: "Room" }), 1);
     world.crash(home);
     await moved;
+  });
+
+  it("limpet_store_retries_total counts batches that are sent to the store again", async () => {
+    await using world = await openWorld({ actors: [Plain], hosts: 1 });
+    await world.hosts[0].actor(Plain, "a").add();
+    assert.equal(read(world.hosts[0], "store_retries_total") ?? 0, 0);
+    world.database.goDown();
+    const added = world.hosts[0].actor(Plain, "a").add();
+    await world.advance("2s");
+    world.database.comeBack();
+    await added;
+    assert.ok(read(world.hosts[0], "store_retries_total")! >= 1);
+  });
+
+  it("limpet_host_sticky_granted_total, _released_total and _cache_total count what happens to sticky actors", async () => {
+    await using world = await openWorld({ actors: [Stuck], hosts: 2 });
+    for (const id of ["a", "b", "c"]) for (const host of world.hosts) await host.actor(Stuck, id).add();
+    assert.equal(sum(world, "host_sticky_granted_total", { type: "Stuck" }), 3);
+    for (const id of ["a", "b", "c"]) for (const host of world.hosts) await host.actor(Stuck, id).add();
+    assert.ok(sum(world, "host_sticky_cache_total", { type: "Stuck", result: "miss" }) >= 1);
+    assert.ok(sum(world, "host_sticky_cache_total", { type: "Stuck", result: "hit" }) >= 1);
+    await world.hosts[0].run((app) => app.host.release("Stuck", "a"));
+    await world.advance("5s");
+    assert.equal(sum(world, "host_sticky_released_total", { type: "Stuck" }), 1);
+  });
+
+  it("limpet_host_sticky_cleared_total counts sticky actors that a host lost together with its lease", async () => {
+    await using world = await openWorld({ actors: [Stuck], hosts: 3 });
+    for (let i = 0; i < 12; i++) await world.hosts[0].actor(Stuck, `a-${i}`).add();
+    const host = world.hosts.find((one) => one !== leaderOf(world) && read(one, "host_sticky_actors")! > 0)!;
+    const held = read(host, "host_sticky_actors")!;
+    world.pause(host, "30s");
+    await world.advance("1m");
+    assert.equal(read(host, "host_sticky_cleared_total"), held);
+  });
+
+  it("limpet_remembered_shards_waiting counts shards whose remembered actors are still to be started", async () => {
+    await using world = await openWorld({ actors: [SlowGuard], hosts: 1 });
+    for (let i = 0; i < 20; i++) await world.hosts[0].actor(SlowGuard, `g-${i}`).add();
+    await world.restart(0);
+    await world.advance("2s");
+    // One start a second: most shards have to wait.
+    assert.ok(read(world.hosts[0], "remembered_shards_waiting", { type: "SlowGuard" })! > 0);
+    await world.advance("1m");
+    assert.equal(read(world.hosts[0], "remembered_shards_waiting", { type: "SlowGuard" }), 0);
   });
 });

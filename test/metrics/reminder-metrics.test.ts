@@ -102,4 +102,20 @@ describe("the metrics of reminders", () => {
     await world.advance("2m");
     assert.equal(read(world, "reminders_lease_lost_total"), 1);
   });
+
+  it("limpet_reminders_claimed_total counts reminders that this process has claimed", async () => {
+    await using world = await open();
+    await world.hosts[0].run((app) => app.reminders.set(Bell, "a", "later", { due: "1h" }));
+    await world.advance("2h");
+    assert.equal(read(world, "reminders_claimed_total"), 1);
+  });
+
+  it("limpet_reminders_replaced_total counts ticks whose reminder was set anew while they were delivered", async () => {
+    await using world = await open();
+    await world.hosts[0].run((app) => app.reminders.set(Bell, "a", "hangs", { due: "1s" }));
+    await world.advance("2s");
+    await world.hosts[0].run((app) => app.reminders.set(Bell, "a", "hangs", { due: "1h" }));
+    await world.advance("1m");
+    assert.equal(read(world, "reminders_replaced_total"), 1);
+  });
 });

@@ -11,11 +11,19 @@ const attempt = (): string => {
   if (failures-- > 0) throw new TypeError("not yet");
   return "done";
 };
+const hang = (): Promise<void> => new Promise(() => {});
 const trying = workflow("trying", (ctx) => ctx.activity("attempt", undefined, { retry: { attempts: 5 } }));
+const waiting = workflow("waiting", (ctx) => ctx.activity("hang"));
 const napping = workflow("napping", (ctx) => ctx.sleep("1m"));
 
 const open = (settings = {}): Promise<TestWorld> =>
-  openWorld({ actors: [], workflows: [trying, napping], activities: { attempt }, hosts: 1, ...settings });
+  openWorld({
+    actors: [],
+    workflows: [trying, napping, waiting],
+    activities: { attempt, hang },
+    hosts: 1,
+    ...settings,
+  });
 const read = (world: TestWorld, name: string, labels = {}): number | undefined =>
   metricValue(world.hosts[0].app.metrics(), `limpet_${name}`, labels);
 
@@ -54,5 +62,48 @@ describe("the metrics of workflows", () => {
     await world.advance("1s");
     assert.equal(read(world, "workflow_cache_runs"), 2);
     assert.equal(read(world, "workflow_cache_evictions"), 3);
+  });
+
+  it("limpet_workflow_tasks_total counts tasks by mode, and the cache counts hits and misses", async () => {
+    await using world = await open();
+    await world.hosts[0].workflows.start(napping, { id: "warm" });
+    await world.advance("2m");
+    assert.equal(read(world, "workflow_tasks_total", { mode: "sticky_hit_expected" }), 1);
+    assert.equal(read(world, "workflow_cache_hits"), 1);
+    assert.equal(read(world, "workflow_cache_misses"), 0);
+  });
+
+  it("limpet_workflow_replay_seconds observes each replay of a history, and a restarted worker replays cold", async () => {
+    await using world = await open();
+    await world.hosts[0].workflows.start(napping, { id: "cold" });
+    await world.advance("1s");
+    await world.restart(0);
+    await world.advance("2m");
+    assert.equal(read(world, "workflow_replay_seconds_count"), 1);
+    assert.equal(read(world, "workflow_tasks_total", { mode: "sticky_hit_expected" }), 0);
+  });
+
+  it("limpet_workflow_cache_misses counts tasks whose run was expected in memory and was not", async () => {
+    await using world = await open({ worker: { cacheRuns: 1 } });
+    for (const id of ["first", "second"]) await world.hosts[0].workflows.start(napping, { id });
+    await world.advance("2m");
+    assert.equal(read(world, "workflow_cache_misses"), 1);
+  });
+
+  it("limpet_workflows_working counts runs with an activity in progress", async () => {
+    await using world = await open();
+    await world.hosts[0].workflows.start(waiting, { id: "busy" });
+    await world.advance("1s");
+    assert.equal(read(world, "workflows_working"), 1);
+  });
+
+  it("limpet_workflow_tasks_blocked_total counts tasks whose code could not go on", async () => {
+    await using world = await open();
+    await world.hosts[0].workflows.start(napping, { id: "changed" });
+    await world.advance("1s");
+    const changed = workflow("napping", (ctx) => ctx.activity("attempt"));
+    await world.restart(0, { workflows: [changed] });
+    await world.advance("2m");
+    assert.ok(read(world, "workflow_tasks_blocked_total")! >= 1);
   });
 });
