@@ -25,6 +25,7 @@ import type { CallTarget, HandleMaker, Send } from "./handle.ts";
 import { handleMaker } from "./handle.ts";
 import { type Incarnation, lostLease } from "./incarnation.ts";
 import { storeInstruments } from "./instruments.ts";
+import { LongTurns } from "./long-turns.ts";
 import { looksMinified, MINIFIED_ADVICE } from "./minified-name.ts";
 import { HAS_METHOD, type MissingMethod } from "./missing-method.ts";
 import type { Remembering } from "./remembering.ts";
@@ -86,6 +87,7 @@ export class Catalog implements Surroundings {
   readonly random: Random;
   readonly log: Log;
   readonly deadlines: Deadlines;
+  readonly longTurns = new LongTurns();
   /** Failed calls of actors; undefined: one that is unhandled ends the process. */
   readonly unhandled: UnhandledCalls | undefined;
   readonly hookTimeoutMs: number;
@@ -451,6 +453,17 @@ export class Catalog implements Surroundings {
     const id = `${this.incarnation}.${(++this.#commitCount).toString(36)}`;
     const commit = { ref, epoch, version, id, write };
     this.#commits.send(extras === undefined ? commit : { ...commit, ...extras }, caller);
+  }
+
+  /** Turns here that had begun at `since` and had not ended at `until`, on the monotonic clock; the latest first. */
+  turnsAcross(since: number, until: number): string[] {
+    const turns = this.longTurns.across(since).map(({ label, startedAt }) => ({ label, startedAt }));
+    for (const { running } of this.#all()) {
+      for (let turn = running; turn !== undefined; turn = turn.outer) {
+        if (turn.startedAt <= since && turn.startedAt < until) turns.push(turn);
+      }
+    }
+    return [...new Set(turns.sort((a, b) => b.startedAt - a.startedAt).map(({ label }) => label))];
   }
 
   /** Delivers a tick to its actor, wherever it lives. Resolves with whether it is settled. */

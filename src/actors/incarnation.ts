@@ -15,6 +15,7 @@ import { type ActorReminders, TurnReminders } from "./actor-reminders.ts";
 import { type ActorWorkflows, TurnWorkflows } from "./actor-workflows.ts";
 import { chainHas } from "./cause.ts";
 import { Committing } from "./committing.ts";
+import { LONG_MS } from "./long-turns.ts";
 import { MissingMethod } from "./missing-method.ts";
 import {
   dataOf,
@@ -125,10 +126,16 @@ export class Incarnation implements ActorContext {
 
   end(reason: EndReason): void {
     this.#over = true;
+    if (this.running !== undefined) this.#noteLong(this.running);
     this.#timers?.end();
     for (const tick of this.#ticks ?? []) tick.cancel(cancelled(tick.label, reason));
     for (const turn of this.#inside ?? []) turn.fail(cancelled(turn.label, reason));
     this.#inside = undefined;
+  }
+
+  #noteLong(turn: Turn): void {
+    const now = this.#around.clock.monotonic();
+    if (now - turn.startedAt >= LONG_MS) this.#around.longTurns.ended(turn.label, turn.startedAt, now);
   }
 
   // ——— What the actor may ask.
@@ -464,7 +471,9 @@ export class Incarnation implements ActorContext {
 
   #turnOver(turn: Turn): void {
     const now = this.#around.clock.monotonic();
-    this.#activation.type.instruments.turnSeconds.observe((now - turn.startedAt) / 1_000);
+    const tookMs = now - turn.startedAt;
+    this.#activation.type.instruments.turnSeconds.observe(tookMs / 1_000);
+    if (tookMs >= LONG_MS) this.#around.longTurns.ended(turn.label, turn.startedAt, now);
     this.running = turn.outer;
     if (turn.work === undefined) this.served = true;
     if (turn.outer === undefined) this.#activation.turnOver(turn, now);

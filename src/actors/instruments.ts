@@ -1,7 +1,7 @@
 // What the actors room counts. Instruments are bound to their type once, so that a turn only adds and observes.
 import type { Counter, Gauge, Histogram, Meter } from "../ports/meter.ts";
 
-const SECONDS = [0.00001, 0.0001, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+export const SECONDS = [0.00001, 0.0001, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
 export interface TypeInstruments {

@@ -9,6 +9,7 @@ import type { Activation, EndReason } from "./activation.ts";
 import type { Deadlines } from "./deadlines.ts";
 import type { Caller } from "./group-call.ts";
 import type { Incarnation } from "./incarnation.ts";
+import type { LongTurns } from "./long-turns.ts";
 import type { MissingMethod } from "./missing-method.ts";
 import type { Remembering } from "./remembering.ts";
 import type { ActorClass, CallSettings } from "./remote.ts";
@@ -20,6 +21,7 @@ export interface Surroundings {
   readonly random: Random;
   readonly log: Log;
   readonly deadlines: Deadlines;
+  readonly longTurns: LongTurns;
   /** How long `onDeactivate` may take. */
   readonly hookTimeoutMs: number;
   /** Nobody stays longer than somebody waits for it. */

@@ -27,6 +27,7 @@ import { type AppShards, appShards } from "./app-shards.ts";
 import { agreeOnShards, openCluster } from "./cluster.ts";
 import { type ClusterWire, systemWire } from "./cluster-wire.ts";
 import { HostNode } from "./host-node.ts";
+import { LoopWatch } from "./loop-watch.ts";
 import { openStore } from "./open-store.ts";
 import { ReminderNode, type ReminderSettings } from "./reminder-node.ts";
 import { openAlone } from "./shard-remembered.ts";
@@ -129,6 +130,7 @@ interface Parts {
   ownStore?: Store | undefined;
   alive?: NodeJS.Timeout | undefined;
   withdrawClaim?: () => void;
+  loop?: LoopWatch;
   catalog?: Catalog;
   reminders?: ReminderNode;
   flows?: WorkflowNode;
@@ -138,7 +140,7 @@ interface Parts {
 
 /** Closes what is open, in reverse order, whatever fails on the way. Returns the failures. */
 async function shutDown(parts: Parts): Promise<ShutDown> {
-  const { log, ownStore, alive, catalog, withdrawClaim, reminders, flows, host, door } = parts;
+  const { log, ownStore, alive, catalog, withdrawClaim, loop, reminders, flows, host, door } = parts;
   const shut = new ShutDown(log);
   host?.close();
   // Activities and reminders may still call actors.
@@ -148,6 +150,7 @@ async function shutDown(parts: Parts): Promise<ShutDown> {
   await shut.close({ store: ownStore && (() => ownStore.close()) });
   clearInterval(alive);
   withdrawClaim?.();
+  loop?.stop();
   return shut;
 }
 
@@ -220,7 +223,11 @@ async function open(
   catalog.remembering?.start();
   parts.door = settings.http ? await openDoor(host, flows.remote, settings, meter, log) : undefined;
   // An app keeps its process until it stops. One that is in a cluster does so by its sockets; a test's own clock stands still.
-  if (extras.clock === undefined) parts.alive = setInterval(() => {}, ALIVE_MS);
+  if (extras.clock === undefined) {
+    parts.alive = setInterval(() => {}, ALIVE_MS);
+    const turnsAcross = (since: number, until: number) => catalog.turnsAcross(since, until);
+    parts.loop = new LoopWatch({ clock, log, meter, turnsAcross });
+  }
   return new LimpetApp({ ...parts, catalog, host, reminders, flows }, meter);
 }
 
