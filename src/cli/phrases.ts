@@ -1,6 +1,7 @@
 // Numbers, moments and places as people say them. Pure.
 
 import { formatDuration } from "../kernel/durations.ts";
+import { isoMoment } from "../kernel/end-of-time.ts";
 
 /** What a class says to make its actors sticky: the end of many a sentence. */
 export const STICKY_RECIPE = 'static options = { placement: "sticky" }';
@@ -33,7 +34,7 @@ export function ago(moment: number, now: number): string {
 
 /** A moment exactly, and how long ago it was. */
 export function moment(ms: number, now: number): string {
-  return `${new Date(ms).toISOString()} (${ago(ms, now)})`;
+  return `${isoMoment(ms)} (${ago(ms, now)})`;
 }
 
 /** `in 12s`, `now`, `3m ago`. */
@@ -43,7 +44,7 @@ export function fromNow(ms: number, now: number): string {
 
 /** A moment exactly, and how far away it is. */
 export function when(ms: number, now: number): string {
-  return `${new Date(ms).toISOString()} (${fromNow(ms, now)})`;
+  return `${isoMoment(ms)} (${fromNow(ms, now)})`;
 }
 
 /** `alpha (10.0.0.5:7401)`, or the address alone. */

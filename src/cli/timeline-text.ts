@@ -1,6 +1,7 @@
 // The history of a workflow as a timeline: one line for what was decided together with what came of it; and its events as they are
 // stored. Pure.
 
+import { isoMoment } from "../kernel/end-of-time.ts";
 import type { HistoryStep, WorkflowEvent, WorkflowView } from "../ports/workflow-door.ts";
 import { type Column, columns, NOTHING } from "./columns.ts";
 import { formatSpan, plural, when } from "./phrases.ts";
@@ -94,5 +95,5 @@ export const EVENT_SHAPE: readonly Column[] = [
 
 export function eventRow({ number, at, event }: WorkflowEvent): readonly string[] {
   const { kind, ...fields } = event as { kind?: unknown };
-  return [String(number), new Date(at).toISOString(), safe(String(kind)), safe(JSON.stringify(fields))];
+  return [String(number), isoMoment(at), safe(String(kind)), safe(JSON.stringify(fields))];
 }

@@ -300,6 +300,7 @@ function workflowSettings(settings: Settings, random: Random): WorkflowSettings 
     leaseMs: settings.workerLease,
     httpLeaseMs: settings.workerHttpLease,
     httpActivityLeaseMs: settings.workerHttpActivityLease,
+    callTimeoutMs: settings.callTimeout,
     pollMs: settings.workerPollInterval,
     concurrency: settings.workerConcurrency,
     cacheRuns: settings.workerCacheRuns,

@@ -1,7 +1,9 @@
 // Workflows for the doors: steered through the same client that code uses, and looked at as the store has them. What is read of a history
 // at a time is limited, so that looking at a long one does not stop the process.
+import { formatDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Reminders } from "../ports/reminders.ts";
 import {
   type EventPage,
@@ -41,6 +43,9 @@ export interface WorkflowsBehind {
   readonly isSticky: boolean;
   readonly stickyMs: number;
   readonly historyLimit: HistoryLimit;
+  readonly clock: Clock;
+  /** For callers that name no limit. */
+  readonly callTimeoutMs: number;
   readonly store: Workflows;
   readonly reminders: Reminders;
   readonly client: WorkflowClient;
@@ -197,8 +202,20 @@ export class StoredWorkflows implements WorkflowDoor {
     return this.#handle(name).query(query, input);
   }
 
-  update(name: RunName, update: string, input: unknown, gone: AbortSignal): Promise<unknown> {
-    return this.#handle(name).update(update, input, { signal: gone });
+  async update(
+    name: RunName,
+    update: string,
+    input: unknown,
+    { timeoutMs = this.#behind.callTimeoutMs, gone }: { timeoutMs: number | undefined; gone: AbortSignal },
+  ): Promise<unknown> {
+    const deadline = new AbortController();
+    const what = `update ${update} of workflow ${name.workflowId} was not done within ${formatDuration(timeoutMs)}; it may still be done`;
+    const timer = this.#behind.clock.after(timeoutMs, () => deadline.abort(new LimpetError("CALL_TIMEOUT", what)));
+    try {
+      return await this.#handle(name).update(update, input, { signal: AbortSignal.any([gone, deadline.signal]) });
+    } finally {
+      timer.cancel();
+    }
   }
 
   async cancel(name: RunName, reason: string): Promise<void> {

@@ -64,6 +64,8 @@ export interface WorkflowSettings extends WorkerSettings {
   readonly httpLeaseMs: number;
   readonly httpActivityLeaseMs: number;
   readonly patienceMs: number;
+  /** How long callers over HTTP wait when they name no limit. */
+  readonly callTimeoutMs: number;
 }
 
 export interface WorkflowWorld {
@@ -233,7 +235,7 @@ export class WorkflowNode {
     this.#gauges = new StickyGauges({ clock, meter: world.meter, namespace, figures: () => this.remote.figures() });
     this.door = new StoredWorkflows({
       ...{ namespace, isSticky, stickyMs, historyLimit, now, client: this.client, plane: this.remote },
-      ...{ store: this.#store, reminders: reminderStore },
+      ...{ store: this.#store, reminders: reminderStore, clock, callTimeoutMs: settings.callTimeoutMs },
       waitsOf: (run) => this.waitsOf(run),
       woken: () => this.worker.nudgeAll(),
     });

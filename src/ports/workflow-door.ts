@@ -218,8 +218,13 @@ export interface WorkflowDoor {
   start(wish: StartWish): Promise<{ readonly workflowId: string; readonly runId: string }>;
   signal(name: RunName, signal: string, input: unknown): Promise<void>;
   query(name: RunName, query: string, input: unknown): Promise<unknown>;
-  /** `gone`: nobody waits for the answer any more. */
-  update(name: RunName, update: string, input: unknown, gone: AbortSignal): Promise<unknown>;
+  /** Rejects with CALL_TIMEOUT when there is no answer in time; the update may still be done. `gone`: nobody waits for the answer any more. */
+  update(
+    name: RunName,
+    update: string,
+    input: unknown,
+    within: { readonly timeoutMs: number | undefined; readonly gone: AbortSignal },
+  ): Promise<unknown>;
   cancel(name: RunName, reason: string): Promise<void>;
   terminate(name: RunName, reason: string): Promise<void>;
   /** Its task is tried now, whatever it waits for. */

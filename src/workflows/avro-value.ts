@@ -108,7 +108,7 @@ function writeTagged(chunks: Buffer[], tag: string, v: unknown, depth: number): 
       writeBigint(chunks, BigInt(String(v)));
       break;
     case "date":
-      write(chunks, v === null ? null : new Date(v as number).toISOString(), depth);
+      write(chunks, isDate(v) ? new Date(v).toISOString() : null, depth);
       break;
     case "bytes":
     case "buffer":
@@ -275,3 +275,6 @@ function asFields(entries: readonly [string, unknown][]): Wire {
   const fields: Record<string, unknown> = Object.fromEntries(entries);
   return Object.hasOwn(fields, "$") ? { $: "object", v: fields } : fields;
 }
+
+/** A number beyond all dates is no date, and one that is invalid in JavaScript stands as null. */
+const isDate = (v: unknown): v is number => typeof v === "number" && !Number.isNaN(new Date(v).getTime());

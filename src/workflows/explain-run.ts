@@ -1,5 +1,7 @@
 // What a run does or waits for, and why, from what the store says of it. Pure.
+
 import { formatDuration } from "../kernel/durations.ts";
+import { isoMoment } from "../kernel/end-of-time.ts";
 import { didYouMean } from "../kernel/nearest.ts";
 import type { AwaitedThing, WorkerSummary } from "../ports/workflow-door.ts";
 import type { StoredRun, StoredTask } from "../ports/workflows.ts";
@@ -187,7 +189,7 @@ function listed(things: readonly AwaitedThing[]): string {
 export function wordsOf({ kind, what, due }: Pick<AwaitedThing, "kind" | "what" | "due">): string {
   switch (kind) {
     case "timer":
-      return due === undefined ? "a timer" : `a timer at ${new Date(due).toISOString()}`;
+      return due === undefined ? "a timer" : `a timer at ${isoMoment(due)}`;
     case "condition":
       return "a condition";
     case "wait":

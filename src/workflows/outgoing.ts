@@ -1,6 +1,6 @@
 // What follows from what a run has decided: timers and queued activities, runs that are started, what others are told. All of it is
 // written in the same transaction as the decisions.
-import { END_OF_TIME } from "../kernel/end-of-time.ts";
+import { END_OF_TIME, inTime } from "../kernel/end-of-time.ts";
 import { toWire } from "../kernel/values.ts";
 import type { ReminderBook } from "../ports/reminder-book.ts";
 import type { ReminderKey, ReminderWrite } from "../ports/reminders.ts";
@@ -85,7 +85,7 @@ export class Dispatcher {
 
   #set(key: ReminderKey, at: number | undefined, data: unknown): ReminderWrite {
     // Whoever sleeps until the end of time, or until before it began, is not told that there is no such moment.
-    const due = at === undefined ? 0 : new Date(Math.min(Math.max(at, 0), END_OF_TIME));
+    const due = at === undefined ? 0 : new Date(inTime(at));
     return this.#needs.book.set(key, { due, data, onFailure: PERSISTENT });
   }
 
@@ -213,7 +213,12 @@ export class Dispatcher {
       readonly delayMs?: number;
     },
   ): RunStart {
-    const started: Started = { kind: "WorkflowStarted", flags: ENGINE_FLAGS, ...told };
+    const delayMs = Math.min(how.delayMs ?? 0, END_OF_TIME - how.at);
+    const started: Started = {
+      ...{ kind: "WorkflowStarted", flags: ENGINE_FLAGS, ...told },
+      ...(told.timeoutAt !== undefined && { timeoutAt: inTime(told.timeoutAt) }),
+      ...(told.runTimeoutAt !== undefined && { runTimeoutAt: inTime(told.runTimeoutAt) }),
+    };
     const timeoutAt = Math.min(
       told.runTimeoutAt ?? Number.POSITIVE_INFINITY,
       told.timeoutAt ?? Number.POSITIVE_INFINITY,
@@ -228,10 +233,10 @@ export class Dispatcher {
       queue: how.queue,
       bound: writeBinding({ build: how.build, definition: undefined }),
       // What it sees when it begins is the moment in which it does.
-      first: writePage({ at: how.at + (how.delayMs ?? 0), events: [started] }),
+      first: writePage({ at: how.at + delayMs, events: [started] }),
       attributes: JSON.stringify(told.attributes ?? {}),
       memo: JSON.stringify(told.memo ?? {}),
-      delayMs: how.delayMs ?? 0,
+      delayMs,
       ifClosed: how.ifClosed ?? "start",
       lease: undefined,
       refusal: undefined,

@@ -1,5 +1,4 @@
 // What the door does for each route. A handler gives an answer or throws; what it throws becomes an answer too.
-import { parseDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Host } from "../../ports/host.ts";
 import type { RemotePlane } from "../../workflows/remote/plane.ts";
@@ -18,6 +17,7 @@ import { describeHost } from "./metadata.ts";
 import { dropReminder, reminder, retryReminder } from "./reminder-handlers.ts";
 import type { Route } from "./routes.ts";
 import { parseSteering } from "./shards-body.ts";
+import { parseTimeout } from "./timeout-header.ts";
 import { encodingFor, valueAnswer } from "./value-answer.ts";
 import { lookAtWorkflow, steerWorkflow, workflowEvents } from "./workflow-handlers.ts";
 import { parseWorkflowQuery, travellingWorkflows } from "./workflow-query.ts";
@@ -130,13 +130,6 @@ async function call(
     return thrownAnswer(error);
   }
   return valueAnswer(result, encodingFor(headers.accept, exactBody));
-}
-
-function parseTimeout(text: string | string[] | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const ms = parseDuration(String(text), "header limpet-timeout");
-  if (ms === 0) throw new LimpetError("OPTION_INVALID", "header limpet-timeout: must be longer than nothing");
-  return ms;
 }
 
 /** The reason may name the database with its user and address, so only clients with a token read it where tokens are set. */

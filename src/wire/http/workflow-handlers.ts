@@ -5,6 +5,7 @@ import { type Answer, emptyAnswer, jsonAnswer, thrownAnswer } from "./answers.ts
 import { isExact, parseBody } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Route, WorkflowAct } from "./routes.ts";
+import { parseTimeout } from "./timeout-header.ts";
 import { encodingFor, valueAnswer } from "./value-answer.ts";
 import { parseEnding, parseMessage, parseStart, parseWake } from "./workflow-body.ts";
 import { formatCursor, parseEventsQuery, parseLook } from "./workflow-query.ts";
@@ -41,8 +42,11 @@ export async function steerWorkflow(act: WorkflowAct, exchange: Exchange, workfl
     case "query":
     case "update": {
       const { run, name, input } = parseMessage(body, act);
+      const timeoutMs = parseTimeout(headers["limpet-timeout"]);
       const ask = () =>
-        act === "query" ? workflows.query(run, name, input) : workflows.update(run, name, input, exchange.gone);
+        act === "query"
+          ? workflows.query(run, name, input)
+          : workflows.update(run, name, input, { timeoutMs, gone: exchange.gone });
       return answered(ask, encodingFor(headers.accept, exactBody));
     }
     case "cancel":

@@ -32,7 +32,7 @@ import type { RemoteRun } from "./run.ts";
 import { RemoteRuns } from "./runs.ts";
 import { RemoteTasks, type WorkflowTask } from "./tasks.ts";
 import { type Attempt, PollAnswers, Waiting } from "./waiting.ts";
-import type { RemoteWorker } from "./worker.ts";
+import { contractOf, type RemoteWorker } from "./worker.ts";
 import { RemoteWorkers } from "./workers.ts";
 
 export interface PlaneWorld {
@@ -290,7 +290,7 @@ export class RemotePlane {
       const what = `no worker that runs ${run.type} on ${run.queue} is there to answer`;
       throw new Refused(409, "query_worker_unavailable", what);
     }
-    const known = workers[0]!.contracts[run.type]?.queries;
+    const known = contractOf(workers[0]!, run.type)?.queries;
     if (known !== undefined && !known.includes(name)) {
       const what = `${run.type} answers no query called ${name}; it answers: ${known.join(", ") || "none"}`;
       throw new Refused(404, "rejected_unknown_query", what);
@@ -310,7 +310,7 @@ export class RemotePlane {
   async #validate(run: StoredRun, name: string, input: Wire): Promise<void> {
     if (this.world.hasType(run.type)) return;
     const workers = await this.workers.thatRun(run);
-    const contract = workers[0]?.contracts[run.type];
+    const contract = workers[0] && contractOf(workers[0], run.type);
     if (contract?.updates?.includes(name) === false) {
       throw new Refused(409, "update_rejected", `${run.type} has no update called ${name}`);
     }

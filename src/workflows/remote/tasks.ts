@@ -34,7 +34,7 @@ import { Refused } from "./refusal.ts";
 import type { AcceptedUpdate, RemoteRun } from "./run.ts";
 import type { RemoteRuns } from "./runs.ts";
 import type { Attempt } from "./waiting.ts";
-import { keepsRuns, type RemoteWorker, remoteCode } from "./worker.ts";
+import { contractOf, keepsRuns, type RemoteWorker, remoteCode } from "./worker.ts";
 
 export interface TasksWorld {
   readonly clock: Clock;
@@ -166,7 +166,7 @@ export class RemoteTasks {
     const { store, leaseMs } = this.#world;
     const inbox = arrived > taken ? await store.inbox(ref, taken, TAKE) : [];
     const { last } = run;
-    const updates = worker.contracts[run.started.type]?.updates;
+    const updates = contractOf(worker, run.started.type)?.updates;
     const took = takeArrivals(run, inbox, this.#world.now(), {
       hasUpdate: (name) => updates?.includes(name) ?? true,
       cleansUp: worker.capabilities.includes(CLEANUP_CAPABILITY),

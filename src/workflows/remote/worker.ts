@@ -51,6 +51,10 @@ export const remoteCode = ({ build, fingerprints }: Pick<RemoteWorker, "build" |
   ...{ build, compatible: [], definitions: fingerprints },
 });
 
+/** What handlers a type of workflow has. Types come from outside, and may be called as anything an object inherits. */
+export const contractOf = ({ contracts }: RemoteWorker, type: string): CommandContract | undefined =>
+  Object.hasOwn(contracts, type) ? contracts[type] : undefined;
+
 /** It has room for runs in its memory, as far as it said. */
 export const keepsRuns = ({ sticky, cache }: RemoteWorker): boolean => sticky !== "never" && cache.capacity > 0;
 

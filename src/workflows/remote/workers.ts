@@ -212,8 +212,7 @@ const drainName = (queue: string, build: string): string => `${DRAIN_MARK}${JSON
 
 function checkFingerprints(old: RemoteWorker, told: ToldWorker): void {
   for (const [type, fingerprint] of Object.entries(told.fingerprints)) {
-    const before = Object.hasOwn(old.fingerprints, type) ? old.fingerprints[type] : undefined;
-    if (before === undefined || before === fingerprint) continue;
+    if (fingerprintOf(old, type, fingerprint) === fingerprint) continue;
     const what = `worker ${told.id} is active with another definition of ${type}; give a changed worker another id`;
     throw new Refused(409, "workflow_definition_changed", what, { workflow_type: type });
   }
@@ -222,7 +221,10 @@ function checkFingerprints(old: RemoteWorker, told: ToldWorker): void {
 /** Runs in memory of other code than this are of no use to it. */
 const isSameCode = (old: RemoteWorker, { build, fingerprints }: ToldWorker): boolean =>
   old.build === build &&
-  Object.entries(fingerprints).every(([type, print]) => (old.fingerprints[type] ?? print) === print);
+  Object.entries(fingerprints).every(([type, print]) => fingerprintOf(old, type, print) === print);
+
+const fingerprintOf = ({ fingerprints }: RemoteWorker, type: string, otherwise: string): string =>
+  (Object.hasOwn(fingerprints, type) ? fingerprints[type] : undefined) ?? otherwise;
 
 function isOtherProcess(old: RemoteWorker, told: Pick<RemoteWorker, "process">): boolean {
   return ["process_id", "process_started_at", "host"].some((word) => {

@@ -1,4 +1,5 @@
 // One request to the API of workflows, as its handlers see it.
+import { isoMoment } from "../../../kernel/end-of-time.ts";
 import type { RemotePlane } from "../../../workflows/remote/plane.ts";
 import type { Fields } from "./fields.ts";
 
@@ -26,5 +27,4 @@ export type ApiHandler = (call: ApiCall) => Promise<ApiAnswer> | ApiAnswer;
 export const ok = (body: Readonly<Record<string, unknown>>): ApiAnswer => ({ status: 200, body });
 export const created = (body: Readonly<Record<string, unknown>>): ApiAnswer => ({ status: 201, body });
 
-export const isoTime = (ms: number | undefined): string | null =>
-  ms === undefined ? null : new Date(ms).toISOString();
+export const isoTime = (ms: number | undefined): string | null => (ms === undefined ? null : isoMoment(ms));

@@ -1,4 +1,5 @@
 // Cancellation with a cleanup, as workers in other languages know it: the request, its delivery, and what their history says of both. Pure.
+import { isoMoment as iso } from "../../../kernel/end-of-time.ts";
 import { CALL_KINDS, type CleanupRequest, type Delivery } from "../../../workflows/remote/cleanup.ts";
 import { invalidField } from "../../../workflows/remote/refusal.ts";
 import type { RemoteRun } from "../../../workflows/remote/run.ts";
@@ -11,8 +12,6 @@ const MOST_SPAN = 1_000;
 /** From the first event on: a worker that is cancelled reads the whole history. */
 const FIRST_PAGE = Buffer.from("0").toString("base64");
 const CONTEXT = "durable-workflow.cancellation-context/v1";
-
-const iso = (ms: number): string => new Date(ms).toISOString();
 
 /** The request as workers and those who asked for it see it. */
 export const tellRequest = ({ id, at, deadline }: CleanupRequest): Payload => ({

@@ -26,6 +26,7 @@ import {
 import { readArguments, readPayload } from "./payloads.ts";
 
 export const MOST_COMMANDS = 1_000;
+const MOST_DELAYS = 1_000;
 /** A hundred years. */
 const MOST_SECONDS = 3_155_760_000;
 
@@ -200,6 +201,7 @@ function activityOptions(fields: Fields): ActivityOptionsTold {
 function delaysOf(retry: Fields): number[] | undefined {
   const delays = list(retry, "backoff_seconds");
   if (delays === undefined || delays.length === 0) return undefined;
+  if (delays.length > MOST_DELAYS) throw invalidField("backoff_seconds", `can have ${MOST_DELAYS} pauses at most`);
   if (!delays.every((seconds) => typeof seconds === "number" && seconds >= 0 && seconds <= MOST_SECONDS)) {
     throw invalidField("backoff_seconds", "must be a list of seconds");
   }

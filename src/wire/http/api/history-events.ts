@@ -1,5 +1,6 @@
 // Events of our histories as workers in other languages know them. The same event is always told the same, so that whoever keeps a history
 // can compare. `payload.sequence` is the number of the decision, not of the event. Pure.
+import { isoMoment } from "../../../kernel/end-of-time.ts";
 import type { ToldError } from "../../../kernel/told-error.ts";
 import { readBinding } from "../../../workflows/bindings.ts";
 import type { HistoryEvent, ParallelGroup, WaitOpened } from "../../../workflows/events.ts";
@@ -47,7 +48,7 @@ export function tellHistory(run: RemoteRun, after: number, upTo: number, most: n
 
 function tellEvent(run: RemoteRun, event: HistoryEvent, sequence: number, at: number): ToldEvent {
   const [event_type, payload] = tell(run, event, at);
-  const when = new Date(at).toISOString();
+  const when = isoMoment(at);
   return {
     ...{ id: `${run.runId}:${sequence}`, sequence, event_type, payload },
     ...{ workflow_task_id: null, workflow_command_id: commandOf(event), recorded_at: when, timestamp: when },
@@ -75,7 +76,7 @@ function tell(run: RemoteRun, event: HistoryEvent, at: number): [type: string, p
           parent_workflow_instance_id: event.parent?.workflowId ?? null,
           parent_workflow_run_id: event.parent?.runId ?? null,
           continued_from_run_id: event.continuedFrom ?? null,
-          timestamp: new Date(at).toISOString(),
+          timestamp: isoMoment(at),
         },
       ];
     case "ActivityScheduled":
@@ -102,7 +103,7 @@ function tell(run: RemoteRun, event: HistoryEvent, at: number): [type: string, p
     }
     case "TimerScheduled": {
       const delay_seconds = event.seconds ?? Math.max(0, Math.round((event.at - at) / 1_000));
-      const fire_at = new Date(event.at).toISOString();
+      const fire_at = isoMoment(event.at);
       const timer = { timer_id: `${run.runId}:${event.n}`, delay_seconds, fire_at, timer_kind: "sleep" };
       return [event.kind, { ...step(event.n), ...timer, ...parallel(event.group) }];
     }

@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import type { StoredRun } from "../../../ports/workflows.ts";
 import type { RemoteRun } from "../../../workflows/remote/run.ts";
+import { isoTime as iso } from "./api-call.ts";
 import { type ToldEvent, tellHistory } from "./history-events.ts";
 import { argumentsOf, CODEC, envelopeOf } from "./payloads.ts";
 import { bucketWord, statusWord } from "./run-words.ts";
@@ -13,7 +14,6 @@ const CANONICAL = "json-recursive-ksort-v1";
 
 export function exportBundle(stored: StoredRun, run: RemoteRun, now: number): Record<string, unknown> {
   const events = tellHistory(run, 0, stored.events, Number.MAX_SAFE_INTEGER);
-  const iso = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());
   const end = JSON.parse(stored.result ?? "{}") as { result?: unknown; error?: { message?: string } };
   const isCompleted = stored.status === "completed";
   const bundle = {

@@ -93,12 +93,24 @@ export function completeQuery(call: ApiCall): ApiAnswer {
   return ok({ query_task_id: holder.id, query_task_attempt: holder.attempt, outcome: "completed" });
 }
 
-const QUERY_STATUS: Readonly<Record<string, number>> = { rejected_unknown_query: 404, invalid_query_arguments: 422 };
+/** Reasons that a worker may give, and what each is for the caller. Any other one is a rejection like others. */
+const QUERY_STATUS: ReadonlyMap<string, number> = new Map([
+  ["rejected_unknown_query", 404],
+  ["invalid_query_arguments", 422],
+  ["query_rejected", 409],
+  ["query_workflow_state_unavailable", 409],
+  ["query_workflow_type_not_registered", 409],
+  ["query_payload_decode_failed", 409],
+  ["query_result_encode_failed", 409],
+  ["query_result_completion_failed", 409],
+]);
 
 export function failQuery(call: ApiCall): ApiAnswer {
   const holder = holderOf(call, "query");
-  const { message, reason, extras } = failureOf(call, "query_rejected");
-  call.plane.questions.refuse(holder, new Refused(QUERY_STATUS[reason] ?? 409, reason, message, extras));
+  const told = failureOf(call, "query_rejected");
+  const status = QUERY_STATUS.get(told.reason);
+  const [known, reason] = status === undefined ? [409, "query_rejected"] : [status, told.reason];
+  call.plane.questions.refuse(holder, new Refused(known, reason, told.message, told.extras));
   return ok({ query_task_id: holder.id, query_task_attempt: holder.attempt, outcome: "failed" });
 }
 

@@ -7,6 +7,7 @@ import { readBinding } from "../../../workflows/bindings.ts";
 import { CLEANUP_SECONDS } from "../../../workflows/remote/cleanup.ts";
 import type { RunName, UpdateStage } from "../../../workflows/remote/control.ts";
 import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
+import { contractOf } from "../../../workflows/remote/worker.ts";
 import { type ApiAnswer, type ApiCall, created, isoTime, ok } from "./api-call.ts";
 import { tellRequest } from "./cleanup.ts";
 import { LONG_POLL_SECONDS } from "./cluster-info.ts";
@@ -132,7 +133,7 @@ function filterOf(query: URLSearchParams): Partial<RunQuery> {
 function numberIn(query: URLSearchParams, name: string, least: number, most: number): number | undefined {
   const value = query.get(name);
   if (value === null || value === "") return undefined;
-  return optionalWhole({ [name]: /^\d+$/.test(value) ? Number(value) : Number.NaN }, name, least, most);
+  return optionalWhole({ [name]: /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN }, name, least, most);
 }
 
 const runName = ({ names }: ApiCall, isOfRun: boolean): RunName => ({
@@ -261,7 +262,7 @@ export async function signalWorkflow(call: ApiCall): Promise<ApiAnswer> {
 async function checkSignal({ plane }: ApiCall, name: RunName, signal: string): Promise<void> {
   const run = await plane.control.find(name);
   const [worker] = await plane.workers.thatRun(run);
-  const known = worker?.contracts[run.type]?.signals;
+  const known = worker && contractOf(worker, run.type)?.signals;
   if (known === undefined || known.includes(signal)) return;
   throw new Refused(404, "unknown_signal", `${run.type} knows no signal called ${signal}`, { signal_name: signal });
 }
