@@ -2,6 +2,7 @@
 import { answeredInTime } from "./answered-in-time.ts";
 import { atMostOnce } from "./at-most-once.ts";
 import { bounds } from "./bounds.ts";
+import { callOrder } from "./call-order.ts";
 import type { CheckerKind } from "./checker.ts";
 import { epochOrder } from "./epoch-order.ts";
 import { failClosed } from "./fail-closed.ts";
@@ -29,7 +30,6 @@ import { remindersOnTheGrid } from "./reminders-on-the-grid.ts";
 import { remindersOneAtATime } from "./reminders-one-at-a-time.ts";
 import { remindersVoid } from "./reminders-void.ts";
 import { routingAgreement } from "./routing-agreement.ts";
-import { shardOrder } from "./shard-order.ts";
 import { singleCommitter } from "./single-committer.ts";
 import { singleRunner } from "./single-runner.ts";
 import { stickyHolders } from "./sticky-holders.ts";
@@ -79,7 +79,7 @@ export const CHECKERS: readonly CheckerKind[] = [
   homesNoted,
   homesHaveTheRole,
   strategyFollowed,
-  shardOrder,
+  callOrder,
   movesLoseNothing,
   remindersKept,
   remindersNeverEarly,

@@ -270,6 +270,19 @@ describe("in order", () => {
   });
 
   it("accepts that in bad times", async () => clean(begun(["2", "1", "3"], 1_000)));
+
+  it("reports it of actors that live in no shard as well, unless the actor has moved in between", async () => {
+    for (const hasMoved of [false, true]) {
+      const scene = new Scene("in order", false);
+      const [caller, home] = [scene.process(), scene.process()];
+      scene.at(CALM);
+      const [one, two] = [scene.ask(caller, "1"), scene.ask(caller, "2")];
+      scene.begin(scene.life(home, here), two);
+      scene.begin(scene.life(hasMoved ? caller : home, here), one);
+      if (hasMoved) await clean(scene);
+      else await reported(scene, /default:2 began on Crate\/box-\d+ before default:1/);
+    }
+  });
 });
 
 describe("moves lose nothing", () => {

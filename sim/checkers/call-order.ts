@@ -1,20 +1,21 @@
-// Calls that one host makes to one actor of a shard begin in the order in which they were made, also if its shard moves meanwhile. Only when a
-// connection or a host is lost may one that was under way find another way, and come later than the next.
+// Calls that one host makes to one actor begin in the order in which they were made. Those to an actor of a shard do so also if its shard
+// moves meanwhile; others only while the actor stays on its host. Only when a connection or a host is lost may one that was under way find
+// another way, and come later than the next.
+import type { Process } from "../../src/world/process.ts";
 import { Calm } from "./calm.ts";
 import type { CheckerKind } from "./checker.ts";
 import { isSharded, labelOf, nameOf } from "./looks.ts";
 
-export const shardOrder: CheckerKind = {
+export const callOrder: CheckerKind = {
   name: "in order",
-  rule: "in calm times calls of one host to one actor of a shard begin in the order they were made",
+  rule: "in calm times calls of one host to one actor begin in the order they were made, unless it moves and lives in no shard",
   make(stage, report) {
-    if (stage.plan.sharded === undefined) return {};
     /** By caller and actor: the calls that were made, in order, and have not begun. */
     const made = new Map<string, string[]>();
     const keys = new Map<string, string>();
     const madeAt = new Map<string, number>();
     /** By call: a later one that has begun. It may never begin, because it is out of time or refused, and its caller has not heard of it. */
-    const overtakenBy = new Map<string, string>();
+    const overtakenBy = new Map<string, { readonly op: string; readonly process: Process }>();
     const calm = new Calm(stage);
     return {
       started: calm.started,
@@ -23,7 +24,7 @@ export const shardOrder: CheckerKind = {
       told: (line) => calm.told(line),
       stepped: calm.stepped,
       asked({ token, namespace, process, call }) {
-        if (!isSharded(stage.plan, call.type) || call.how.via !== undefined || call.how.outside) return;
+        if (call.how.via !== undefined || call.how.outside) return;
         const key = `${process.number} ${nameOf({ namespace, type: call.type, id: call.id })}`;
         keys.set(token, key);
         madeAt.set(token, stage.now);
@@ -36,10 +37,12 @@ export const shardOrder: CheckerKind = {
       },
       turnBegan({ life, op }) {
         const later = overtakenBy.get(op);
-        if (later !== undefined && calm.isCalm(stage.now - madeAt.get(op)!)) {
-          report(`${later} began on ${labelOf(life)} before ${op}, which was made earlier at the same host`);
+        const isPromised = isSharded(stage.plan, life.type) || later?.process === life.process;
+        if (later !== undefined && isPromised && calm.isCalm(stage.now - madeAt.get(op)!)) {
+          report(`${later.op} began on ${labelOf(life)} before ${op}, which was made earlier at the same host`);
         }
-        for (const before of remove(op)) if (!overtakenBy.has(before)) overtakenBy.set(before, op);
+        for (const before of remove(op))
+          if (!overtakenBy.has(before)) overtakenBy.set(before, { op, process: life.process });
       },
     };
 
