@@ -62,6 +62,20 @@ export const STORE: readonly Bug[] = [
     ],
   },
   {
+    name: "epochs-start-again",
+    family: "store",
+    story:
+      "Epochs count the takes of a row, so that a new row begins at 1. When the database is restored from an earlier point it assigns the same rows again, with the same epochs, and a process that goes on commits one actor's state into another actor's row.",
+    knownFrom: "ourselves",
+    changes: [
+      {
+        file: "src/stores/memory/memory-store.ts",
+        before: "row.epoch = this.#nextEpoch(row.epoch);",
+        after: "row.epoch++;",
+      },
+    ],
+  },
+  {
     name: "take-after-read",
     family: "store",
     story:

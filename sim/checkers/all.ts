@@ -22,6 +22,7 @@ import { notInVain } from "./not-in-vain.ts";
 import { notedBeforeGranted } from "./noted-before-granted.ts";
 import { nothingLeft } from "./nothing-left.ts";
 import { oneHome } from "./one-home.ts";
+import { ownRows } from "./own-rows.ts";
 import { quietLog } from "./quiet-log.ts";
 import { remindersKept } from "./reminders-kept.ts";
 import { remindersLeftNothing } from "./reminders-left-nothing.ts";
@@ -52,6 +53,7 @@ export const CHECKERS: readonly CheckerKind[] = [
   singleCommitter,
   noResurrection,
   epochOrder,
+  ownRows,
   takeBeforeRead,
   singleRunner,
   turnExclusion,

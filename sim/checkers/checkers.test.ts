@@ -252,6 +252,29 @@ describe("epoch order", () => {
   });
 });
 
+describe("own rows", () => {
+  it("accepts rows that hold words of their own actor, in epochs that differ", async () => {
+    const scene = new Scene("own rows");
+    const [one, two] = [scene.process(), scene.process()];
+    scene.ask(one, "1");
+    scene.take(one, 1);
+    scene.commit(one, { entries: ["default:1"] });
+    scene.take(two, 2, ["default:1"]);
+    await clean(scene);
+  });
+
+  it("reports a state with a word of another actor, and an epoch that is assigned twice", async () => {
+    const scene = new Scene("own rows");
+    const [one, two] = [scene.process(), scene.process()];
+    scene.ask(one, "1", "append", {}, "Purse");
+    scene.take(one, 7);
+    scene.commit(one, { entries: ["default:1"] });
+    await reports(scene, /default:1 is in the row of Ledger\/a of default/);
+    scene.take(two, 7);
+    await reports(scene, /epoch 7 of row 1 was assigned twice/);
+  });
+});
+
 describe("take before read", () => {
   const IN_SHARDS = { shards: 1, strategy: "least", rebalance: 1_000, handOff: 1_000 } as const;
 

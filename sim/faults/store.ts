@@ -1,7 +1,7 @@
 // What happens to the database, for everybody who uses it.
 import type { Prng } from "../../src/kernel/prng.ts";
 import { type DatabaseTroubles, NO_TROUBLES } from "../../src/world/database.ts";
-import type { Stage } from "../stage.ts";
+import { RESTORED, type Stage } from "../stage.ts";
 import { type Fault, fault, lengths, severity, times } from "./fault.ts";
 
 function trouble(stage: Stage, ms: number, troubles: Partial<DatabaseTroubles>): void {
@@ -88,6 +88,31 @@ function goDown(stage: Stage, ms: number): void {
   database.goDown();
   stage.undoAfter(ms, () => database.comeBack());
 }
+
+export const restored = fault<{ afterMs: number; downMs: number }>({
+  name: RESTORED,
+  says: "the database is restored from an earlier point while everybody goes on: it forgets what came after, and assigns the same numbers again",
+  draw(chance, plan) {
+    // Hosts do not notice yet that the store has forgotten the home of a shard: see Restores in docs/stores.md.
+    if (plan.sharded !== undefined) return [];
+    // The backup is taken early, so that rows are made after it.
+    const at = Math.floor(chance.between(0, plan.chaosMs / 3));
+    const afterMs = Math.floor(chance.between(plan.chaosMs / 6, plan.chaosMs / 2));
+    return [{ at, afterMs, downMs: chance.chance(0.5) ? 0 : lengths(chance, 20, 10_000)() }];
+  },
+  happen(stage, { afterMs, downMs }, strike) {
+    const { database } = stage.world;
+    const restore = database.backUp();
+    stage.later(afterMs, () => {
+      // Terms and epochs follow the store's clock: a restore together with a clock that was set back is not promised to go well at once.
+      if (database.offsetMs !== 0 || [...stage.faults.keys()].some((name) => name.startsWith("database clock"))) return;
+      strike("", { backMs: afterMs, downMs });
+      stage.restoredAt = stage.now;
+      if (downMs > 0) goDown(stage, downMs);
+      restore();
+    });
+  },
+});
 
 export const flappingDatabase = fault<{ downMs: number[]; upMs: number }>({
   name: "flapping database",

@@ -1,7 +1,7 @@
 // The database of a virtual world. What it keeps and decides is the memory store; this puts a network before it and lets it have
 // the troubles that databases have. A question takes time to arrive, is answered in one moment, and its answer takes time again:
 // in between, either side may fail, and the one who asked does not know which.
-import { LimpetError } from "../kernel/errors.ts";
+import { invariant, LimpetError } from "../kernel/errors.ts";
 import type { ActorKey } from "../kernel/names.ts";
 import type { Prng } from "../kernel/prng.ts";
 import type { Coordination } from "../ports/coordination.ts";
@@ -22,6 +22,7 @@ import type { Workflows } from "../ports/workflows.ts";
 import { newsOf } from "../stores/memory/memory-reminders.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { CoordinationClient } from "./database-coordination.ts";
+import { Journal } from "./database-journal.ts";
 import { type DatabaseWatcher, failure, type Question, WRITES } from "./database-questions.ts";
 import { RemindersClient } from "./database-reminders.ts";
 import { ShardsClient } from "./database-shards.ts";
@@ -80,7 +81,8 @@ export class Database {
   /** For reminders, and for workflows. */
   readonly listening = new Set<Listening>();
   readonly following = new Set<Listening>();
-  readonly truth: MemoryStore;
+  readonly #store: MemoryStore;
+  #journal: Journal | undefined;
   readonly #keys = new Map<number, ActorKey>();
   /** Grows whenever it goes down: what was under way then is lost. */
   #life = 0;
@@ -88,12 +90,36 @@ export class Database {
   constructor(timeline: Timeline, chance: Prng) {
     this.timeline = timeline;
     this.chance = chance;
-    this.truth = new MemoryStore(() => this.now);
+    this.#store = new MemoryStore(() => this.now);
   }
 
   /** By its own clock. */
   get now(): number {
     return Math.floor(BEGINNING + this.offsetMs + this.timeline.now);
+  }
+
+  /** What it has stored, without a network before it. */
+  get truth(): MemoryStore {
+    return this.#journal?.store ?? this.#store;
+  }
+
+  /** Makes backups possible; before anything is stored. */
+  keepJournal(): void {
+    this.#journal ??= new Journal(() => this.now);
+  }
+
+  /** Gives what brings it back to this point. It forgets everything since, and assigns the same numbers again. */
+  backUp(): () => void {
+    const journal = this.#journal;
+    invariant(journal !== undefined, "a journal is kept");
+    const { point } = journal;
+    const keys = new Map(this.#keys);
+    return () => {
+      journal.restore(point);
+      this.#keys.clear();
+      for (const [ref, key] of keys) this.#keys.set(ref, key);
+      this.#life++;
+    };
   }
 
   /** Goes down; what is under way is lost, done or not. */

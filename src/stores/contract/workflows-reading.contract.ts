@@ -132,6 +132,23 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await ids(it, { limit: 0 }), []);
     });
 
+    test("every filter at once, in pages, beside the same filters without pages", async () => {
+      const it = site();
+      for (let i = 0; i < 4; i++) await it.start(`order/${i}`, { type: "Order", queue: "main", attributes: `{"a":1}` });
+      const all = {
+        ...({ prefix: "order/", type: "Order", status: "running", queue: "main", attributes: { a: 1 } } as const),
+        ...{ startedFrom: 0, startedBefore: 2 ** 50, isBlocked: false },
+      } as const;
+      const query = { namespace: it.namespace, limit: 2, ...all };
+      const first = await it.workflows.list(query);
+      const second = await it.workflows.list({ ...query, before: first.at(-1)!.ref });
+      const names = [...first, ...second].map(({ workflowId }) => workflowId);
+      assert.deepEqual(names, ["order/3", "order/2", "order/1", "order/0"]);
+      assert.deepEqual(await ids(it, { ...all, isBlocked: true }), []);
+      assert.deepEqual(await ids(it, { ...all, isBlocked: true, before: first[0]!.ref }), []);
+      assert.equal(await it.workflows.count({ ...query, limit: 10 }), 4);
+    });
+
     test("they come with everything, as when they are found", async () => {
       const it = site();
       const held = await it.held("open", { attributes: `{"a":1}`, memo: "m" });

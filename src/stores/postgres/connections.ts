@@ -3,7 +3,7 @@
 import { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
-import { LimpetError } from "../../kernel/errors.ts";
+import { invariant, LimpetError } from "../../kernel/errors.ts";
 import { faultOf, StoreFault, storeFault } from "./faults.ts";
 import { fitsDriver, PreparedQuery } from "./prepared-query.ts";
 import { holdSession, type SessionDriver } from "./session.ts";
@@ -33,6 +33,9 @@ const IDLE_MS = 60_000;
 const CLOSE_MS = 1_000;
 /** Connections of a driver whose inner parts are not as PreparedQuery needs them. */
 const unfit = new WeakSet<pg.ClientBase>();
+
+/** The server cuts longer names of prepared statements, and two that are cut alike are one. */
+const LONGEST_NAME = 63;
 
 export class Connections implements Runner {
   readonly #settings: PostgresSettings;
@@ -76,6 +79,7 @@ export class Connections implements Runner {
 
   /** Runs one statement, again when it lost against another transaction. Rejects with a StoreFault. */
   async run(statement: Statement, values: unknown[], use: Use): Promise<Row[]> {
+    invariant(statement.name.length <= LONGEST_NAME, "the server does not cut the name of a statement");
     for (let attempt = 1; ; attempt++) {
       const client = this.#free.pop() ?? (await this.#connect(use));
       try {

@@ -1,5 +1,6 @@
 // What people look at: one run, a page of them, how many there are, how they ended; and what becomes of old ones. Never on the path of
 // a step.
+import { createHash } from "node:crypto";
 import type { EndedRun, RunQuery, RunStatus, StoredRun, StoredTask, WorkflowKey } from "../../ports/workflows.ts";
 import { bigints } from "./arrays.ts";
 import type { Connections, Row, Statement } from "./connections.ts";
@@ -80,6 +81,10 @@ export const pruneRuns = (schema: string): Statement => ({
     SELECT count(*) FROM old`,
 });
 
+/** A statement that is put together has a short name that is equal for equal texts only: the server cuts names after 63 characters. */
+const preparedName = (kind: string, text: string): string =>
+  `limpet_${kind}_${createHash("sha256").update(text).digest("base64url").slice(0, 32)}`;
+
 /**
  * A page is read from the latest on, and what does not match is passed over: by the runs of a workflow when its id is given, by open
  * tasks when it is about those, by how runs ended when that is rare, and otherwise by all runs of the namespace.
@@ -91,12 +96,10 @@ export function listRuns(
 ): { statement: Statement; values: unknown[] } {
   const { namespace, workflowId, prefix, type, status, queue, attributes, startedFrom, startedBefore, before } = query;
   const values: unknown[] = [];
-  const used: string[] = [];
   const bind = (value: unknown) => `$${values.push(value)}`;
   const conditions: string[] = [];
-  const where = (name: string, value: unknown, text: (bound: string) => string) => {
+  const where = (value: unknown, text: (bound: string) => string) => {
     if (value === undefined) return;
-    used.push(name);
     conditions.push(text(bind(value)));
   };
   const isRare = status !== undefined && status !== "running" && status !== "completed";
@@ -108,37 +111,31 @@ export function listRuns(
   conditions.push(
     from === "tasks" ? `t.namespace IS NOT DISTINCT FROM ${inNamespace}` : `${source}.namespace = ${inNamespace}`,
   );
-  where("id", workflowId, (bound) => `r.workflow_id = ${bound}`);
+  where(workflowId, (bound) => `r.workflow_id = ${bound}`);
   if (prefix !== undefined && prefix !== "") {
     const end = endOfPrefix(prefix);
-    where("from", prefix, (bound) => `r.workflow_id >= ${bound}`);
-    where("to", end, (bound) => `r.workflow_id < ${bound}`);
+    where(prefix, (bound) => `r.workflow_id >= ${bound}`);
+    where(end, (bound) => `r.workflow_id < ${bound}`);
   }
-  where("type", type, (bound) => `r.type IS NOT DISTINCT FROM ${bound}`);
-  where("queue", queue, (bound) => `r.queue IS NOT DISTINCT FROM ${bound}`);
-  if (status === "running") {
-    used.push("open");
-    conditions.push("t.ref IS NOT NULL");
-  } else where("status", status, (bound) => `e.status = ${bound}`);
+  where(type, (bound) => `r.type IS NOT DISTINCT FROM ${bound}`);
+  where(queue, (bound) => `r.queue IS NOT DISTINCT FROM ${bound}`);
+  if (status === "running") conditions.push("t.ref IS NOT NULL");
+  else where(status, (bound) => `e.status = ${bound}`);
   if (isRare) conditions.push("e.status <> 'completed'");
   const tags = attributes === undefined ? [] : tagsOf(attributes);
-  where("tags", tags.length === 0 ? undefined : arrayText(tags), (bound) => `r.tags @> ${bound}::text[]`);
-  where("since", startedFrom, (bound) => `r.started_at >= ${bound}`);
-  where("until", startedBefore, (bound) => `r.started_at < ${bound}`);
-  if (query.isBlocked === true) {
-    used.push("blocked");
-    conditions.push("t.problem IS NOT NULL");
-  }
+  where(tags.length === 0 ? undefined : arrayText(tags), (bound) => `r.tags @> ${bound}::text[]`);
+  where(startedFrom, (bound) => `r.started_at >= ${bound}`);
+  where(startedBefore, (bound) => `r.started_at < ${bound}`);
+  if (query.isBlocked === true) conditions.push("t.problem IS NOT NULL");
   // The index of runs knows them by -ref (workflow-tables.ts).
   const isByRuns = from === "runs" && workflowId === undefined;
-  where("before", before, (bound) => (isByRuns ? `-r.ref > -${bound}::bigint` : `${source}.ref < ${bound}`));
+  where(before, (bound) => (isByRuns ? `-r.ref > -${bound}::bigint` : `${source}.ref < ${bound}`));
   const order = isByRuns ? "-r.ref" : workflowId !== undefined ? "r.number DESC" : `${source}.ref DESC`;
   const rows = `${sourceOf(schema, from)} WHERE ${conditions.join(" AND ")} ORDER BY ${order} LIMIT ${bind(query.limit)}`;
-  const name = `limpet_${isCount ? "count" : "list"}_runs_${from}_${used.join("_")}`;
   const text = isCount
     ? `SELECT count(*) FROM (SELECT ${source}.ref FROM ${rows}) f`
     : `SELECT ${COLUMNS} FROM ${rows}`;
-  return { statement: { name, text }, values };
+  return { statement: { name: preparedName(isCount ? "count_runs" : "list_runs", text), text }, values };
 }
 
 function sourceOf(schema: string, from: "runs" | "tasks" | "ends"): string {

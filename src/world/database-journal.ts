@@ -1,0 +1,67 @@
+// A backup of a virtual database. Everything that was asked of the memory store is kept in a journal, with the moment at which it was
+// asked. What a memory store decides follows from the questions and their moments alone. So a new store that is asked the first part of
+// the journal again is the store as it was at that point.
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+
+interface Entry {
+  /** The part of the store that was asked; empty: the store itself. */
+  readonly part: string;
+  readonly method: string;
+  readonly args: readonly unknown[];
+  readonly at: number;
+}
+
+type Part = Record<string, (...args: unknown[]) => unknown>;
+
+export class Journal {
+  readonly #now: () => number;
+  readonly #entries: Entry[] = [];
+  /** The moment of the entry that is asked again. */
+  #replayed: number | undefined;
+  store: MemoryStore;
+
+  /** `now` is the clock of the database. */
+  constructor(now: () => number) {
+    this.#now = now;
+    this.store = this.#recorded(new MemoryStore(() => this.#moment()));
+  }
+
+  /** Names the point at which the store is now. */
+  get point(): number {
+    return this.#entries.length;
+  }
+
+  /** The store is as it was at that point, and forgets what came after. */
+  restore(point: number): void {
+    const entries = this.#entries.splice(0).slice(0, point);
+    this.store = this.#recorded(new MemoryStore(() => this.#moment()));
+    for (const { part, method, args, at } of entries) {
+      this.#replayed = at;
+      const target = (part === "" ? this.store : this.store[part as keyof MemoryStore]) as unknown as Part;
+      void Promise.resolve(target[method]!(...args)).catch(() => {});
+    }
+    this.#replayed = undefined;
+  }
+
+  #moment(): number {
+    return this.#replayed ?? this.#now();
+  }
+
+  #recorded<T extends object>(target: T, part = ""): T {
+    const parts = new Map<string, unknown>();
+    return new Proxy(target, {
+      get: (_, name) => {
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value === "object" && value !== null) {
+          if (!parts.has(String(name))) parts.set(String(name), this.#recorded(value, String(name)));
+          return parts.get(String(name));
+        }
+        if (typeof value !== "function") return value;
+        return (...args: unknown[]) => {
+          this.#entries.push({ part, method: String(name), args, at: this.#moment() });
+          return (value as (...args: unknown[]) => unknown).apply(target, args);
+        };
+      },
+    });
+  }
+}
