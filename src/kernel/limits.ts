@@ -68,6 +68,12 @@ export const LIMITS = {
   ringsRemembered: 16,
   /** Schedulers that may be listed in one store. */
   schedulers: 10_000,
+  /** Workers of workflows that may be registered in one namespace: each poll looks at all of them. */
+  workers: 5_000,
+  /** What one worker may tell of itself, as JSON. */
+  workerBytes: 256 * KiB,
+  /** Fields of its slots or of its process that are kept of a worker's heartbeats. */
+  workerFields: 64,
   /** Hosts that may be members in one store. */
   members: 100_000,
   /** Changes of members that are written in one step. */

@@ -267,6 +267,7 @@ export class WorkflowNode {
 
   /** `patienceMs`: how long the store may be silent before the start fails. */
   async start(patienceMs: number): Promise<void> {
+    this.remote.workers.keepTidy();
     const { namespace } = this.#settings;
     if (this.worker.types.length > 0) {
       this.#unwatchExceptions = watchExceptions();

@@ -165,6 +165,7 @@ export class RemotePlane {
 
   async stop(): Promise<void> {
     this.#waiting.close();
+    this.workers.stop();
     await this.claims.stop();
   }
 

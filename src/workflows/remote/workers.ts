@@ -1,7 +1,8 @@
 // Who has registered to run workflows and activities from elsewhere. The store has them all, so that a worker may talk to any host; what is
 // here is what this process heard lately. Builds that shall get no more work are kept as rows of the same table, under names that no
 // worker can have.
-import type { Clock } from "../../ports/clock.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import type { Clock, Timer } from "../../ports/clock.ts";
 import type { StoredRun, StoredWorker, Workflows } from "../../ports/workflows.ts";
 import { fits, readBinding } from "../bindings.ts";
 import { Refused } from "./refusal.ts";
@@ -25,6 +26,13 @@ export const STALE_SECONDS = 30;
 const STALE_MS = STALE_SECONDS * 1_000;
 /** What is known here of a worker or of drained builds may be so old. */
 const FRESH_MS = 5_000;
+/** A worker that was not heard of for so long is removed. */
+const KEPT_MS = 24 * 3_600_000;
+const TIDY_MS = 3_600_000;
+/** Builds that may be drained at the same time. */
+const MOST_DRAINED = 1_000;
+/** Old rows that are removed at once; the others follow. */
+const REMOVED_AT_ONCE = 100;
 const DRAIN_MARK = "$drain ";
 /** Numbers of a cache that only grow while its process lives. */
 const COUNTERS = ["hits", "misses", "forced", "evictions"] as const;
@@ -41,13 +49,37 @@ export class RemoteWorkers {
   readonly #untold = new Map<string, Partial<CacheNumbers>>();
   #drained: { readonly names: ReadonlySet<string>; readonly at: number } | undefined;
 
+  #tidying: Timer | undefined;
+
   constructor(world: WorkersWorld) {
     this.#world = world;
   }
 
+  /** Removes rows of workers that are gone, also where nothing else looks at the rows. */
+  keepTidy(): void {
+    this.#tidying = this.#world.clock.after(
+      TIDY_MS,
+      () => {
+        this.keepTidy();
+        // Whatever is wrong with the store, the next time is early enough.
+        this.rows().catch(() => {});
+      },
+      "background",
+    );
+  }
+
+  stop(): void {
+    this.#tidying?.cancel();
+  }
+
   /** Registers it, or changes what is known of it. What another process had under that id is anybody's, before this one has anything. */
   async register(told: ToldWorker): Promise<RemoteWorker> {
-    const before = (await this.rows()).find(({ worker }) => worker === told.id);
+    const rows = await this.rows();
+    const before = rows.find(({ worker }) => worker === told.id);
+    if (before === undefined && rows.length >= LIMITS.workers) {
+      const why = `${rows.length} workers are registered, which is the most; remove some, or wait a day for those that are gone`;
+      throw new Refused(429, "too_many_workers", why);
+    }
     const old = before === undefined ? undefined : readWorker(before);
     const isLive = before !== undefined && before.seenAt + STALE_MS > this.#world.now();
     if (before !== undefined && old === undefined) {
@@ -91,8 +123,8 @@ export class RemoteWorkers {
     const before = await this.#sameProcess(id, told);
     const worker = {
       ...before,
-      slots: { ...before.slots, ...told.slots },
-      process: { ...before.process, ...told.process },
+      slots: mergedFields(before.slots, told.slots),
+      process: mergedFields(before.process, told.process),
       isDraining: await this.isDrained(before.queue, before.build),
     };
     const missed = this.note(before, cache);
@@ -129,7 +161,12 @@ export class RemoteWorkers {
     this.#untold.delete(worker.id);
     const isCounted = worker.isCounted === true || untold?.misses !== undefined;
     const told = untold === undefined ? worker : { ...worker, isCounted, cache: { ...worker.cache, ...untold } };
-    await store.seen(workerRow(namespace, told, isSticky));
+    const row = workerRow(namespace, told, isSticky);
+    if (row.about.length > LIMITS.workerBytes) {
+      const why = `worker ${worker.id} tells more than ${LIMITS.workerBytes} characters of itself`;
+      throw new Refused(413, "worker_description_too_large", why);
+    }
+    await store.seen(row);
     this.#known.set(worker.id, { worker: told, at: clock.monotonic() });
   }
 
@@ -156,7 +193,22 @@ export class RemoteWorkers {
     const rows = await store.workers(namespace);
     const names = new Set(rows.map(({ worker }) => worker).filter((name) => name.startsWith(DRAIN_MARK)));
     this.#drained = { names, at: clock.monotonic() };
-    return rows.filter(({ worker }) => !names.has(worker));
+    const workers = rows.filter(({ worker }) => !names.has(worker));
+    const oldest = this.#world.now() - KEPT_MS;
+    const old = workers.filter(({ seenAt }) => seenAt < oldest);
+    if (old.length === 0) return workers;
+    await this.#remove(old.slice(0, REMOVED_AT_ONCE));
+    return workers.filter(({ seenAt }) => seenAt >= oldest);
+  }
+
+  /** Their leases and affinities ended long ago. A worker that comes back registers again. */
+  async #remove(old: readonly StoredWorker[]): Promise<void> {
+    const { store, namespace } = this.#world;
+    for (const { worker } of old) {
+      this.#known.delete(worker);
+      this.#untold.delete(worker);
+      await store.forgetWorker(namespace, worker);
+    }
   }
 
   isLive(row: StoredWorker): boolean {
@@ -179,6 +231,13 @@ export class RemoteWorkers {
 
   async drain(queue: string, build: string): Promise<void> {
     const { store, namespace } = this.#world;
+    if (!(await this.isDrained(queue, build)) && this.#drained!.names.size >= MOST_DRAINED) {
+      throw new Refused(
+        429,
+        "too_many_drained_builds",
+        `${MOST_DRAINED} builds are drained; resume those that are gone`,
+      );
+    }
     const nothing = { isSticky: false, isDraining: true, about: JSON.stringify({ types: [], fingerprints: {} }) };
     await store.seen({ namespace, worker: drainName(queue, build), queue, build, ...nothing });
     this.#forgetAll();
@@ -205,6 +264,15 @@ export class RemoteWorkers {
     const start = drainName(queue, "");
     return [...this.#drained!.names].filter((name) => name.startsWith(start)).map((name) => name.slice(start.length));
   }
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What was told last stays; names that come and go must not make the row longer and longer. */
+function mergedFields(before: Fields, told: Fields): Fields {
+  const all = { ...before, ...told };
+  const names = [...new Set([...Object.keys(told), ...Object.keys(before)])].slice(0, LIMITS.workerFields);
+  return Object.fromEntries(names.map((name) => [name, all[name]]));
 }
 
 /** Neither can have a line break in it. */
