@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { systemRandom } from "./system.ts";
+import { Actor } from "../actors/actor.ts";
+import { resolveSettings } from "../config/settings.ts";
+import { silentLog } from "../ports/log.ts";
+import { openApp } from "./app.ts";
+import { systemClock, systemRandom } from "./system.ts";
 
 describe("the chance of this machine", () => {
   it("gives ids that are short, fit into a URL and are never the same", () => {
@@ -9,5 +13,71 @@ describe("the chance of this machine", () => {
     assert.equal(new Set(ids).size, ids.length);
     // Nor do they have anything in common that is not chance: every character is at every place.
     for (let place = 0; place < 21; place++) assert.equal(new Set(ids.map((id) => id[place])).size, 64);
+  });
+});
+
+describe("timers of more than 2^31 milliseconds, which Node would fire at once", () => {
+  it("the clock counts them down in parts", (t) => {
+    const parts: number[] = [];
+    const pending: (() => void)[] = [];
+    t.mock.method(globalThis, "setTimeout", (then: () => void, ms: number) => {
+      parts.push(ms);
+      pending.push(then);
+      return { unref() {} };
+    });
+    let fired = 0;
+    const total = 2.5 * 2 ** 31;
+    systemClock.after(total, () => {
+      fired++;
+    });
+    while (pending.length > 0) {
+      assert.equal(fired, 0);
+      pending.shift()!();
+    }
+    assert.equal(fired, 1);
+    assert.equal(parts.length, 3);
+    assert.equal(
+      parts.reduce((sum, ms) => sum + ms),
+      total,
+    );
+    assert.ok(parts.every((ms) => ms <= 2 ** 31 - 1));
+  });
+
+  it("an actor's timer, a call's deadline and a reminder of 30 days wait, and shorter ones do not wait for them", async (t) => {
+    const overflows: string[] = [];
+    const onWarning = ({ name }: Error) => void overflows.push(name);
+    process.on("warning", onWarning);
+    t.after(() => process.off("warning", onWarning));
+    const heard: string[] = [];
+    const { promise: done, resolve } = Promise.withResolvers<void>();
+    class Patient extends Actor {
+      begin() {
+        this.timers.set("long", { due: "30d" }, () => heard.push("long"));
+        this.timers.set("short", { due: "20ms" }, () => heard.push("short"));
+      }
+
+      override onReminder(name: string) {
+        heard.push(name);
+        resolve();
+      }
+
+      async wait() {
+        await done;
+        return "in time";
+      }
+    }
+    const settings = resolveSettings({ code: { store: "memory:" }, file: false, env: {} });
+    await using app = await openApp({ actors: [Patient] }, settings, { log: silentLog });
+    const waiting = app.actor(Patient, "b", { timeout: "30d" }).wait();
+    await app.actor(Patient, "a").begin();
+    await app.reminders.set(Patient, "a", "far", { due: "30d" });
+    while (!heard.includes("short")) await new Promise((resume) => setTimeout(resume, 5));
+    await app.reminders.set(Patient, "a", "soon", { due: "20ms" });
+    assert.equal(await waiting, "in time");
+    assert.deepEqual(heard, ["short", "soon"]);
+    assert.deepEqual(
+      overflows.filter((name) => name === "TimeoutOverflowWarning"),
+      [],
+    );
   });
 });

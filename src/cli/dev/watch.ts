@@ -6,6 +6,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { type FSWatcher, watch } from "node:fs";
 import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import type { ResolvedSettings } from "../../config/settings.ts";
+import { systemClock } from "../../nodes/system.ts";
 import type { Context } from "../command.ts";
 import { EXIT } from "../failure.ts";
 import { stopRequest } from "../process/stop-request.ts";
@@ -111,9 +112,9 @@ class AppWatcher {
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return undefined;
     const gone = new Promise<number | undefined>((resolve) => child.once("exit", (code) => resolve(code ?? undefined)));
     if (child.connected) child.send(word, () => {});
-    const timer = setTimeout(() => child.kill("SIGKILL"), this.#drainMs + KILL_GRACE_MS);
+    const timer = systemClock.after(this.#drainMs + KILL_GRACE_MS, () => child.kill("SIGKILL"));
     const code = await gone;
-    clearTimeout(timer);
+    timer.cancel();
     return code;
   }
 

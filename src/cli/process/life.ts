@@ -2,6 +2,7 @@
 // `limpet scheduler` differ in what they open and in what they say.
 
 import type { App } from "../../nodes/app.ts";
+import { systemClock } from "../../nodes/system.ts";
 import type { Context } from "../command.ts";
 import { firstOwnFrame } from "../dev/import-failure.ts";
 import { EXIT, Failure } from "../failure.ts";
@@ -51,9 +52,9 @@ export async function live(context: Context, life: Life): Promise<number> {
 
 async function stop(app: App, drainTimeoutMs: number): Promise<void> {
   const late = Promise.withResolvers<"late">();
-  const timer = setTimeout(() => late.resolve("late"), drainTimeoutMs + STOP_GRACE_MS);
+  const timer = systemClock.after(drainTimeoutMs + STOP_GRACE_MS, () => late.resolve("late"));
   const outcome = await Promise.race([app.stop(), late.promise]);
-  clearTimeout(timer);
+  timer.cancel();
   if (outcome !== "late") return;
   throw new Failure("STOPPING", "it did not stop in time and was ended", {
     hint: "A turn that never ends holds it up; state that was committed is safe.",
