@@ -11,7 +11,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     changes: [
       {
         file: "src/placement/connection-controller.ts",
-        before: "return [...this.#byStream.keys()];",
+        before: "return [...this.#byStream].filter(([, { isInformed }]) => isInformed).map(([stream]) => stream);",
         after: `const streams: number[] = [];
     for (const { stream } of this.#hosts.values()) {
       if (stream === undefined) break;
@@ -192,7 +192,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
       {
         file: "src/actors/waiting-room.ts",
         before: "const ms = forMs ?? this.#way.lookAgainMs?.(type) ?? LOOK_AGAIN_MS;",
-        after: "const ms = forMs ?? this.#way.lookAgainMs?.(type) ?? 86_400_000;",
+        after: "const ms = forMs ?? 86_400_000;",
       },
     ],
   },
@@ -207,21 +207,6 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
         file: "src/stores/memory/memory-coordination.ts",
         before: "else if (!change.isKnown || members.has(change.member.incarnation)) {",
         after: "else {",
-      },
-    ],
-  },
-  {
-    name: "failed-start-goes-on",
-    family: "control plane stuck",
-    story:
-      "A start that fails after its process has joined closes nothing. The process goes on as a member that renews its lease and owns actors, and no caller can reach them.",
-    knownFrom: "ourselves",
-    changes: [
-      {
-        file: "src/nodes/app.ts",
-        before: `    await shutDown(parts);
-    throw error;`,
-        after: "    throw error;",
       },
     ],
   },

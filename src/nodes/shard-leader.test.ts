@@ -21,7 +21,7 @@ function host(incarnation: string, stream: number, types: readonly string[]): Ho
   const sharded = new Map(types.map((type) => [type, RULE]));
   const about = {
     ...{ name: incarnation, machine: "", pid: 0, build: "", confirmsHomes: incarnation === "b", sticky: new Map() },
-    ...{ saving: undefined, actors: 0 },
+    ...{ saving: undefined, actors: 0, isInformed: true, isFresh: false },
   };
   return {
     ...about,

@@ -106,6 +106,17 @@ describe("a type that is closed", () => {
     assert.deepEqual(stage.open().begin(), ["begin 1 on nothing: ab"]);
   });
 
+  it("a round whose members are all new is over at once, and one with a host that has tables is not", () => {
+    const begin = (hosts: string, fresh: string): string[] => {
+      const type = new ActorTypeController("cart", 7, { coalesceMs: COALESCE_MS, roundTimeoutMs: ROUND_MS });
+      type.open(new Set(), undefined, 0, 1_000);
+      type.want(mapOf(hosts), "join", 1_000);
+      return type.begin(1, 1_000, (incarnation) => fresh.includes(incarnation)).map(show);
+    };
+    assert.deepEqual(begin("ab", "ab"), ["begin 1 on nothing: ab", "unlock 1", "settled after 0"]);
+    assert.deepEqual(begin("ab", "a"), ["begin 1 on nothing: ab"]);
+  });
+
   it("is opened once", () => {
     const stage = new Stage().open();
     assert.throws(() => stage.open(), /opened once/);

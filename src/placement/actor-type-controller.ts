@@ -32,6 +32,8 @@ interface Round {
   /** Those of them that are gone are taken out. */
   readonly members: Set<string>;
   phase: "updating" | "unlocking";
+  /** Its members need not acknowledge it. */
+  readonly isTrivial: boolean;
   /** Members whose acknowledgement of this phase is missing. */
   waiting: Set<string>;
   /** When those who are still waited for have let it wait too long. */
@@ -87,6 +89,11 @@ export class ActorTypeController {
     return this.#round?.table ?? this.#finished;
   }
 
+  /** A change waits for its window to end, and becomes a round then. */
+  get isPending(): boolean {
+    return !this.#closed && this.#round === undefined && this.#dirtySince !== undefined;
+  }
+
   get waitsFor(): ReadonlySet<string> {
     return this.#round?.waiting ?? new Set();
   }
@@ -140,8 +147,11 @@ export class ActorTypeController {
     );
   }
 
-  /** Begins a round if there is a reason, and none under way. `number` is for it. */
-  begin(number: number, now: number): TypeWish[] {
+  /**
+   * Begins a round if there is a reason, and none under way. `number` is for it. `isNew`: the host has no table yet. A round whose members
+   * are all new is over at once: nobody holds anything, and each of them finds the table in its snapshot.
+   */
+  begin(number: number, now: number, isNew: (incarnation: string) => boolean = () => false): TypeWish[] {
     if (this.#closed || this.#round !== undefined || this.#dirtySince === undefined) return [];
     if (now < this.#dirtySince + this.#settings.coalesceMs) return [];
     this.#dirtySince = undefined;
@@ -158,13 +168,15 @@ export class ActorTypeController {
       reason: this.#reason,
     };
     const members = new Set([...this.#holders, ...this.#wanted.keys()]);
+    const isTrivial = members.size > 0 && [...members].every(isNew);
     this.#round = {
       number,
       table,
       startedAt: now,
       members,
       phase: "updating",
-      waiting: new Set(members),
+      isTrivial,
+      waiting: isTrivial ? new Set() : new Set(members),
       ...this.#limits(now),
     };
     return [{ kind: "begin", table, reason: this.#reason }, ...this.#advance(now)];
@@ -192,7 +204,7 @@ export class ActorTypeController {
       round.phase = "unlocking";
       const hosts = round.table.hosts.map(({ incarnation }) => incarnation);
       this.#holders = new Set(hosts.filter((incarnation) => round.members.has(incarnation)));
-      round.waiting = new Set(round.members);
+      round.waiting = round.isTrivial ? new Set() : new Set(round.members);
       Object.assign(round, this.#limits(now));
       return [{ kind: "unlock", round: round.number }, ...this.#advance(now)];
     }

@@ -33,7 +33,9 @@ class Stage {
   admit(stream: number, incarnation: string, more?: Partial<Hello>): HostRecord {
     const admission = this.hello(stream, incarnation, more);
     assert.equal(admission.kind, "welcome");
-    return (admission as Extract<typeof admission, { kind: "welcome" }>).host;
+    const { host } = admission as Extract<typeof admission, { kind: "welcome" }>;
+    host.isInformed = true;
+    return host;
   }
 
   /** Admitted, and noted. */
@@ -147,7 +149,10 @@ describe("a stream that ends", () => {
     const stage = new Stage();
     stage.member(1, "a");
     const admission = stage.hello(2, "a");
-    assert.equal(admission.kind === "welcome" && admission.stale, 1);
+    assert.ok(admission.kind === "welcome");
+    assert.equal(admission.stale, 1);
+    assert.deepEqual(stage.connections.streams(), [], "a stream hears no orders before its snapshot");
+    admission.host.isInformed = true;
     assert.equal(stage.connections.closed(1), undefined);
     assert.equal(stage.connections.host("a")?.state, "member");
     assert.deepEqual(stage.connections.streams(), [2]);

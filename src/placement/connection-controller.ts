@@ -24,6 +24,10 @@ export interface HostRecord {
   readonly pid: number;
   state: HostState;
   stream: number | undefined;
+  /** It has its snapshot on this stream. Until then it hears no orders, knows no table and holds nothing. */
+  isInformed: boolean;
+  /** It never had a snapshot, on any stream: it holds nothing for sure. */
+  isFresh: boolean;
   /** On the leader's monotonic clock. */
   leaseUntil: number;
   types: ReadonlySet<string>;
@@ -89,9 +93,9 @@ export class ConnectionController {
     return this.#byStream.get(stream);
   }
 
-  /** Every stream of the namespace: all of them hear all orders. */
+  /** Every stream of the namespace that has its snapshot: all of them hear all orders. */
   streams(): number[] {
-    return [...this.#byStream.keys()];
+    return [...this.#byStream].filter(([, { isInformed }]) => isInformed).map(([stream]) => stream);
   }
 
   expect(member: KnownMember, leaseUntil: number): void {
@@ -101,6 +105,8 @@ export class ConnectionController {
       name: "",
       state: "expected",
       stream: undefined,
+      isInformed: false,
+      isFresh: false,
       leaseUntil,
       types,
       sticky: NO_RULES,
@@ -136,6 +142,8 @@ export class ConnectionController {
       pid: hello.pid,
       state: hello.types.length > 0 ? "joining" : "member",
       stream,
+      isInformed: false,
+      isFresh: true,
       leaseUntil: now + this.#leaseMs,
       types: new Set(hello.types),
       sticky: hello.sticky ?? NO_RULES,
@@ -168,6 +176,7 @@ export class ConnectionController {
       build: hello.build ?? "",
       confirmsHomes: hello.confirmsHomes ?? false,
       stream,
+      isInformed: false,
     };
     host.state = known.state === "joining" ? "joining" : "member";
     this.#add(host);

@@ -202,21 +202,50 @@ describe("a new cluster", () => {
   it("waits for nothing: its first host is noted, and then has a table", () => {
     const stage = new Stage();
     stage.writesNotes = false;
-    assert.deepEqual(stage.hello(1, "a", ["cart"]), ["a joined", "welcome → 1", "snapshot cart? → 1", "save a cart"]);
+    assert.deepEqual(stage.hello(1, "a", ["cart"]), ["a joined", "welcome → 1", "save a cart"]);
     assert.deepEqual(stage.wait(), []);
-    assert.deepEqual(stage.saved("a", "cart"), ["lock 1 cart → 1", "update 1 cart 1 {a} → 1"]);
-    assert.deepEqual(stage.ack([1], "update", 1, "cart"), ["unlock 1 cart → 1"]);
-    assert.deepEqual(stage.ack([1], "unlock", 1, "cart"), ["settled cart"]);
+    // Its first snapshot holds its own rings: nobody else can hold anything, so nothing has to be acknowledged.
+    assert.deepEqual(stage.saved("a", "cart").at(-1), "snapshot cart 1 {a} → 1");
+    assert.equal(stage.phase("cart"), "settled");
+    assert.deepEqual(stage.wait(), []);
+  });
+
+  it("a host that joins others gets its snapshot when it is noted, and in the same breath the round that names it", () => {
+    const stage = Stage.settled("a", "cart");
+    stage.writesNotes = false;
+    assert.deepEqual(stage.hello(2, "b", ["cart", "room"]), ["b joined", "welcome → 2", "save b cart,room"]);
+    assert.deepEqual(stage.saved("b", "cart", "room").at(-1), "settled room");
+    assert.deepEqual(stage.wait(), [
+      "lock 3 cart → 1",
+      "update 3 cart 2/1 {ab} → 1",
+      "snapshot cart 1 {a} room 1 {b} → 2",
+      "lock 3 cart → 2",
+      "update 3 cart 2/1 {ab} → 2",
+    ]);
+    assert.deepEqual(stage.ack([1], "update", 3, "cart"), [], "the new host is waited for as well");
+    assert.deepEqual(stage.ack([2], "update", 3, "cart"), ["unlock 3 cart → 1,2"]);
+  });
+
+  it("a host that comes back gets its snapshot at once, also while its types are being noted", () => {
+    const stage = Stage.settled("ab", "cart");
+    stage.writesNotes = false;
+    stage.closed(2);
+    assert.deepEqual(stage.hello(3, "b", ["cart", "room"], unlocked("cart", 2)), [
+      ...["b returned", "welcome → 3", "save b cart,room", "snapshot cart 2/1 {ab} room? → 3"],
+    ]);
+    stage.types(1);
+    assert.deepEqual(stage.wait(), ["lock 3 cart → 1,3", "update 3 cart 3/2 {b} → 1,3"], "it hears every round");
   });
 
   it("begins types that come together in one round, and ends them each for itself", () => {
-    const stage = new Stage();
-    const lines = stage.hello(1, "a", ["cart", "room"]);
-    assert.deepEqual(lines.slice(-2), ["lock 1 cart room → 1", "update 1 cart 1 {a} room 1 {a} → 1"]);
-    assert.deepEqual(stage.ack([1], "update", 1, "room"), ["unlock 1 room → 1"]);
-    assert.deepEqual(stage.ack([1], "unlock", 1, "room"), ["settled room"]);
+    const stage = Stage.settled("a", "cart", "room");
+    stage.hello(2, "b", ["cart", "room"]);
+    const lines = stage.wait();
+    assert.deepEqual(lines.slice(0, 2), ["lock 2 cart room → 1", "update 2 cart 2/1 {ab} room 2/1 {ab} → 1"]);
+    assert.deepEqual(stage.ack([1, 2], "update", 2, "room"), ["unlock 2 room → 1,2"]);
+    assert.deepEqual(stage.ack([1, 2], "unlock", 2, "room"), ["settled room"]);
     assert.equal(stage.phase("cart"), "updating");
-    assert.deepEqual(stage.follow([1], 1, "cart", "room"), ["unlock 1 cart → 1", "settled cart"]);
+    assert.deepEqual(stage.follow([1, 2], 2, "cart", "room"), ["unlock 2 cart → 1,2", "settled cart"]);
   });
 
   it("says nobody hosts a type when its first host goes before it was noted", () => {
@@ -241,7 +270,11 @@ describe("joins and leaves", () => {
     const stage = Stage.settled("a", "cart");
     stage.hello(2, "b", ["cart"]);
     stage.hello(3, "c", ["cart"]);
-    assert.deepEqual(stage.wait(), ["lock 2 cart → 1,2,3", "update 2 cart 2/1 {abc} → 1,2,3"]);
+    assert.deepEqual(stage.wait(), [
+      ...["lock 2 cart → 1", "update 2 cart 2/1 {abc} → 1"],
+      ...["snapshot cart 1 {a} → 2", "lock 2 cart → 2", "update 2 cart 2/1 {abc} → 2"],
+      ...["snapshot cart 1 {a} → 3", "lock 2 cart → 3", "update 2 cart 2/1 {abc} → 3"],
+    ]);
   });
 
   it("during a round become one round after it", () => {
@@ -276,7 +309,7 @@ describe("joins and leaves", () => {
     one.hello(1, "a", ["cart"]);
     assert.deepEqual(other.room.view(), { hosts: [], types: [] });
     assert.deepEqual(other.say(1, { kind: "goodbye" }), []);
-    assert.deepEqual(other.hello(1, "a", ["cart"]).at(-1), "update 1 cart 1 {a} → 1");
+    assert.deepEqual(other.hello(1, "a", ["cart"]).at(-1), "snapshot cart 1 {a} → 1");
   });
 
   it("are said why, for figures", () => {
@@ -313,12 +346,14 @@ describe("an acknowledgement", () => {
   });
 
   it("on a stream that said no hello, or not any more, is ignored", () => {
-    const stage = new Stage();
-    stage.hello(1, "a", ["cart"]);
-    assert.deepEqual(stage.ack([9], "update", 1, "cart"), []);
-    stage.hello(2, "a", ["cart"]);
-    assert.deepEqual(stage.ack([1], "update", 1, "cart"), []);
-    assert.deepEqual(stage.ack([2], "update", 1, "cart"), ["unlock 1 cart → 2"]);
+    const stage = Stage.settled("ab", "cart");
+    stage.types(2);
+    stage.wait();
+    stage.ack([2], "update", 3, "cart");
+    assert.deepEqual(stage.ack([9], "update", 3, "cart"), []);
+    stage.hello(4, "a", ["cart"], unlocked("cart", 2));
+    assert.deepEqual(stage.ack([1], "update", 3, "cart"), []);
+    assert.deepEqual(stage.ack([4], "update", 3, "cart"), ["unlock 3 cart → 2,4"]);
   });
 });
 
@@ -326,10 +361,15 @@ describe("a host that only listens", () => {
   it("hears everything and is never waited for", () => {
     const stage = new Stage();
     assert.deepEqual(stage.hello(9, "w", []), ["w joined", "welcome → 9", "snapshot → 9"]);
-    stage.hello(1, "a", ["cart"]);
-    assert.deepEqual(stage.ack([1], "update", 1, "cart"), ["unlock 1 cart → 9,1"]);
-    assert.deepEqual(stage.ack([1], "unlock", 1, "cart"), ["settled cart"]);
-    assert.deepEqual(stage.ack([9], "unlock", 1, "cart"), []);
+    assert.deepEqual(stage.hello(1, "a", ["cart"]).slice(3), [
+      ...["lock 1 cart → 9", "update 1 cart 1 {a} → 9", "unlock 1 cart → 9", "settled cart"],
+      "snapshot cart 1 {a} → 1",
+    ]);
+    stage.hello(2, "b", ["cart"]);
+    stage.wait();
+    assert.deepEqual(stage.ack([1, 2], "update", 2, "cart"), ["unlock 2 cart → 9,1,2"]);
+    assert.deepEqual(stage.ack([1, 2], "unlock", 2, "cart"), ["settled cart"]);
+    assert.deepEqual(stage.ack([9], "unlock", 2, "cart"), []);
   });
 
   it("is gone with its stream, without a note and without a round", () => {
@@ -409,7 +449,7 @@ describe("a silent host", () => {
     stage.hello(2, "b", ["cart"], { replaces: "a", address: "a:1" });
     assert.deepEqual(stage.wait(), []);
     assert.deepEqual(stage.saved("b", "cart"), []);
-    assert.deepEqual(stage.wait(), ["lock 2 cart → 2", "update 2 cart 2/1 {b} → 2"]);
+    assert.deepEqual(stage.wait().at(-1), "snapshot cart 2/1 {b} → 2");
   });
 
   it("is evicted in every type, and is the only one", () => {
@@ -460,8 +500,11 @@ describe("a silent host", () => {
   it("is not waited for when a closed connection is trusted", () => {
     const stage = new Stage([], { failover: "fast" });
     stage.hello(1, "a", ["cart"]);
-    assert.deepEqual(stage.closed(1), ["a removed", "drop a", "unlock 1 cart → ", "settled cart"]);
-    assert.deepEqual(stage.hello(2, "a", ["cart"], unlocked("cart", 1)), ["removed → 2"]);
+    stage.hello(2, "b", ["cart"]);
+    stage.wait();
+    stage.ack([1], "update", 2, "cart");
+    assert.deepEqual(stage.closed(2), ["b removed", "drop b", "unlock 2 cart → 1"]);
+    assert.deepEqual(stage.hello(3, "b", ["cart"], unlocked("cart", 1)), ["removed → 3"]);
   });
 });
 
@@ -586,7 +629,7 @@ describe("types at run time", () => {
     stage.writesNotes = false;
     stage.hello(3, "c", ["cart"]);
     stage.types(3);
-    assert.deepEqual(stage.saved("c", "cart"), ["drop c"]);
+    assert.deepEqual(stage.saved("c", "cart"), ["drop c", "snapshot cart 2/1 {ab} → 3"]);
     assert.equal(stage.held("c"), "");
     assert.deepEqual(stage.wait(), []);
   });
@@ -679,7 +722,7 @@ describe("an address", () => {
     const stage = Stage.settled("a", "cart");
     const lines = stage.hello(2, "A", ["cart"], { address: "a:1", replaces: "a" });
     assert.deepEqual(lines.slice(0, 3), ["a removed", "drop a", "A joined"]);
-    assert.deepEqual(stage.wait(), ["lock 2 cart → 2", "update 2 cart 2/1 {A} → 2"]);
+    assert.deepEqual(stage.wait().at(-1), "snapshot cart 2/1 {A} → 2");
   });
 
   it("is not freed by who replaces somebody else, or nobody", () => {
@@ -693,14 +736,12 @@ describe("an address", () => {
     const stage = Stage.settled("ab", "cart");
     stage.writesNotes = false;
     stage.say(2, { kind: "goodbye" });
+    assert.deepEqual(stage.hello(3, "B", ["cart"], { address: "b:1" }), ["B joined", "welcome → 3", "save B cart"]);
+    assert.deepEqual(stage.wait(), ["lock 3 cart → 1", "update 3 cart 3/2 {a} → 1"]);
     // It would find its address in the finished table, and nobody would wait for what it then holds.
-    assert.deepEqual(stage.hello(3, "B", ["cart"], { address: "b:1" }), [
-      "B joined",
-      "welcome → 3",
-      "snapshot cart? → 3",
-      "save B cart",
+    assert.deepEqual(stage.saved("B", "cart"), [
+      ...["snapshot cart? → 3", "lock 3 cart → 3", "update 3 cart 3/2 {a} → 3"],
     ]);
-    assert.deepEqual(stage.wait(), ["lock 3 cart → 1,3", "update 3 cart 3/2 {a} → 1,3"]);
   });
 
   it("that was an earlier host's in a round under way is kept from its new one, too", () => {
@@ -709,12 +750,8 @@ describe("an address", () => {
     stage.types(1);
     stage.wait();
     stage.say(2, { kind: "goodbye" });
-    assert.deepEqual(stage.hello(3, "B", ["cart"], { address: "b:1" }), [
-      "B joined",
-      "welcome → 3",
-      "snapshot cart? → 3",
-      "save B cart",
-    ]);
+    stage.hello(3, "B", ["cart"], { address: "b:1" });
+    assert.deepEqual(stage.saved("B", "cart"), ["snapshot cart? → 3"]);
   });
 
   it("is needed by who reports types later, too", () => {
@@ -846,7 +883,7 @@ describe("a takeover", () => {
   it("lets a newcomer wait for types that are not decided, and takes it in with the first round", () => {
     const stage = new Stage(both, term);
     stage.hello(1, "a", ["cart"], unlocked("cart", 5));
-    assert.deepEqual(stage.hello(3, "c", ["cart"]), ["c joined", "welcome → 3", "snapshot cart? → 3", "save c cart"]);
+    assert.deepEqual(stage.hello(3, "c", ["cart"]), ["c joined", "welcome → 3", "save c cart", "snapshot cart? → 3"]);
     assert.equal(stage.dead("b").at(-1), "update 1 cart 6 {ac} → 1,3");
   });
 
@@ -857,7 +894,7 @@ describe("a takeover", () => {
 
   it("has nothing to wait for when there are no members", () => {
     const stage = new Stage([], term);
-    assert.equal(stage.hello(1, "a", ["cart"]).at(-1), "update 1 cart 1 {a} → 1");
+    assert.equal(stage.hello(1, "a", ["cart"]).at(-1), "snapshot cart 1 {a} → 1");
   });
 });
 
@@ -887,10 +924,10 @@ describe("the next deadline", () => {
     const stage = new Stage();
     assert.equal(stage.room.deadline, Number.POSITIVE_INFINITY);
     stage.hello(1, "a", ["cart"]);
-    assert.equal(stage.room.deadline, ROUND_MS / 2);
-    stage.follow([1], 1, "cart");
     assert.equal(stage.room.deadline, LEASE_MS);
     stage.hello(2, "b", ["cart"]);
     assert.equal(stage.room.deadline, COALESCE_MS);
+    stage.wait();
+    assert.equal(stage.room.deadline, stage.now + ROUND_MS / 2);
   });
 });

@@ -59,6 +59,8 @@ export class NamespaceController {
   readonly #connections: ConnectionController;
   readonly #rounds: TypeRounds;
   readonly sticky: StickyDesk;
+  /** Hosts whose snapshot waits until their types are noted. */
+  readonly #uninformed = new Set<string>();
 
   /** It is the home of shards of the type, and so it may hold actors whatever the tables say. Set by who decides about shards. */
   isHome: (incarnation: string, type: string) => boolean = () => false;
@@ -138,8 +140,12 @@ export class NamespaceController {
     this.#agree(hello.incarnation, hello, now, effects);
     this.sticky.arrived(host);
     for (const type of host.types) this.#rounds.of(type);
-    this.#rounds.greet(stream, host, effects);
+    this.#rounds.welcome(stream, effects);
     this.#note(host, effects);
+    // A new host whose types are being noted gets its snapshot afterwards, so that it holds the rings that name the host. A host that
+    // comes back may hold actors, and must hear of every round at once.
+    if (host.saving === undefined || !host.isFresh) this.#rounds.inform(host, effects);
+    else this.#uninformed.add(host.incarnation);
     this.#changed(new Set([...host.types, ...host.held]), "join", now);
     this.#forget(host, effects);
     return this.#finish(effects, now);
@@ -398,9 +404,21 @@ export class NamespaceController {
   /** The last step of every input: rounds that can begin do. */
   #finish(effects: Effect[], now: number): Effect[] {
     if (this.#rounds.begin(now, effects)) this.sticky.stir();
+    for (const incarnation of this.#uninformed) this.#inform(incarnation, effects);
     // Whoever hears of an owner has been told before of the table in which it is.
     effects.push(...this.sticky.finish(now));
     return effects;
+  }
+
+  /** Its types are noted, and the rounds that follow from that have begun: it gets its snapshot, if it still listens and has none. */
+  #inform(incarnation: string, effects: Effect[]): void {
+    const host = this.#connections.host(incarnation);
+    if (host !== undefined && host.stream !== undefined && !host.isInformed && host.state !== "evicted") {
+      const isSoon = [...host.types].some((type) => this.#rounds.get(type)?.isPending);
+      if (host.saving !== undefined || isSoon) return;
+      this.#rounds.inform(host, effects);
+    }
+    this.#uninformed.delete(incarnation);
   }
 
   /** A finished round has shown who holds nothing of the type any more. */

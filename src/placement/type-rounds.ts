@@ -131,8 +131,12 @@ export class TypeRounds {
   begin(now: number, effects: Effect[]): boolean {
     const wishes: TableWish[] = [];
     const number = this.#lastRound + 1;
+    const isNew = (incarnation: string): boolean => {
+      const host = this.#world.connections.host(incarnation);
+      return host?.stream !== undefined && host.isFresh;
+    };
     for (const [type, controller] of this.#types) {
-      for (const wish of controller.begin(number, now)) wishes.push({ type, wish });
+      for (const wish of controller.begin(number, now, isNew)) wishes.push({ type, wish });
     }
     if (wishes.length > 0) this.#lastRound = number;
     this.#tell(wishes, effects);
@@ -192,16 +196,22 @@ export class TypeRounds {
 
   // ——— What a stream hears first.
 
+  welcome(stream: number, effects: Effect[]): void {
+    const { term, leaseMs } = this.#settings;
+    effects.push({ kind: "send", streams: [stream], message: { kind: "welcome", term, leaseMs } });
+  }
+
   /**
    * The last finished table of every type, then what is under way. A table that gives its address to an earlier host is
    * kept from it: it would take itself for an owner that nobody waits for. As that host is gone, another one is to follow.
    */
-  greet(stream: number, host: HostRecord, effects: Effect[]): void {
-    const { term, leaseMs } = this.#settings;
+  inform(host: HostRecord, effects: Effect[]): void {
+    const stream = host.stream!;
+    host.isInformed = true;
+    host.isFresh = false;
     const send = (message: SchedulerMessage): void => void effects.push({ kind: "send", streams: [stream], message });
     const isMeant = ({ hosts }: TypeTable): boolean =>
       hosts.every(({ address, incarnation }) => address !== host.address || incarnation === host.incarnation);
-    send({ kind: "welcome", term, leaseMs });
     const finished = [...this.#types.values()].flatMap(({ finished }) => finished ?? []);
     const tables = finished.filter(isMeant);
     const told = new Set(tables.map(({ type }) => type));
