@@ -161,7 +161,7 @@ function workerLines({ task, stickyWorker, stickyUntil, now, status }: WorkflowV
       stickyUntil > now
         ? safe(`In memory of worker ${stickyWorker}, which is preferred until ${when(stickyUntil, now)}.`)
         : safe(
-            `Worker ${stickyWorker} had it in memory; it is not preferred any more, since ${ago(stickyUntil, now)}.`,
+            `Worker ${stickyWorker} had it in memory; it is not preferred any more${stickyUntil === 0 ? "" : `, since ${ago(stickyUntil, now)}`}.`,
           ),
     );
   }

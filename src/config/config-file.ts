@@ -8,6 +8,7 @@ import { LimpetError } from "../kernel/errors.ts";
 import { nestedEntries } from "./nested-entries.ts";
 import { describeOrigin, type Entry, type Origin } from "./origin.ts";
 import { BLOCK_NAMES, blockEntry, splitBlock } from "./stickiness-block.ts";
+import { STICKY_EXECUTION_NAMES, splitStickyExecution, stickyExecutionEntries } from "./sticky-execution-block.ts";
 
 const NAMES = ["limpet.yaml", "limpet.yml"] as const;
 
@@ -60,14 +61,21 @@ export function parseConfig(text: string, file: string): Entry[] {
 }
 
 function entriesOf(values: Record<string, unknown>, originOf: (path: readonly string[]) => Origin): Entry[] {
-  const [block, rest] = splitBlock(values);
-  const entries = nestedEntries(rest, originOf, BLOCK_NAMES);
-  const fromBlock = blockEntry(block, originOf);
-  if (fromBlock === undefined) return entries;
-  const twin = entries.find(({ key }) => key === fromBlock.key);
-  if (twin === undefined) return [...entries, fromBlock];
-  const both = `${describeOrigin(twin.origin)} and ${describeOrigin(fromBlock.origin)}`;
-  throw new LimpetError("OPTION_INVALID", `${both} say the same thing twice; keep one of them`);
+  const [block, others] = splitBlock(values);
+  const [workflows, rest] = splitStickyExecution(others);
+  const entries = nestedEntries(rest, originOf, [...BLOCK_NAMES, ...STICKY_EXECUTION_NAMES]);
+  const stickiness = blockEntry(block, originOf);
+  const fromBlocks = [
+    ...(stickiness === undefined ? [] : [stickiness]),
+    ...stickyExecutionEntries(workflows, originOf),
+  ];
+  for (const fromBlock of fromBlocks) {
+    const twin = entries.find(({ key }) => key === fromBlock.key);
+    if (twin === undefined) continue;
+    const both = `${describeOrigin(twin.origin)} and ${describeOrigin(fromBlock.origin)}`;
+    throw new LimpetError("OPTION_INVALID", `${both} say the same thing twice; keep one of them`);
+  }
+  return [...entries, ...fromBlocks];
 }
 
 /** Where the key stands in the text. */

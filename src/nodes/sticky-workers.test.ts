@@ -301,3 +301,38 @@ describe("code that is safe to replay", () => {
     await failed;
   });
 });
+
+describe("a worker that is draining", () => {
+  const slow = Promise.withResolvers<void>();
+  const waits = workflow("waits", async (ctx) => {
+    await ctx.activity("slow");
+    await ctx.signal(go);
+  });
+  const options = { workflows: [sums, waits], activities: { slow: () => slow.promise }, drainTimeout: "1h" } as const;
+
+  it("has no claim to its runs any more, and takes no new one with what it completes", async () => {
+    await using sites = new StickySites();
+    const owner = await sites.open(options);
+    await owner.app.workflows.start(sums, { id: "s", input: undefined });
+    await owner.app.workflows.start(waits, { id: "w", input: undefined });
+    await owner.app.advance("1s");
+    assert.deepEqual(
+      [(await sites.run("s")).stickyWorker, (await sites.run("w")).stickyWorker],
+      [owner.worker, undefined],
+    );
+    const other = await sites.open(options);
+    other.counts();
+    const stopped = owner.app.stop();
+    await sites.clock.advance(10);
+    await other.app.workflows.get(sums, "s").signal(go, 1);
+    await sites.clock.advance(1_100);
+    assert.equal(other.counts().forced, 1);
+    // It still waits for its activity, and writes the step behind it.
+    slow.resolve();
+    await sites.clock.advance(100);
+    const { stickyWorker, task } = await sites.run("w");
+    assert.deepEqual([task?.state, stickyWorker], ["idle", undefined]);
+    await sites.clock.advance(4_000_000);
+    await stopped;
+  });
+});

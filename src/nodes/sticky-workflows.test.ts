@@ -178,7 +178,7 @@ describe("matching", () => {
     const other = await sites.open();
     await other.app.workflows.get("s").signal(go, 1);
     await other.app.advance(10);
-    assert.deepEqual(other.counts(), { ...NO_TASKS, forced: 1 });
+    assert.deepEqual(other.counts(), { ...NO_TASKS, cold: 1 });
     assert.equal(handle.id, "s");
   });
 
@@ -288,7 +288,7 @@ describe("cold replay is the fallback", () => {
     await client.app.advance(11_000);
     await client.app.workflows.get("s").signal(go, 1);
     await client.app.advance(10);
-    assert.deepEqual(other.counts(), { ...NO_TASKS, forced: 1 });
+    assert.deepEqual(other.counts(), { ...NO_TASKS, cold: 1 });
   });
 
   it("and never a failure: forced_cold_replay comes to the same result as a warm run", async () => {
@@ -327,13 +327,13 @@ describe("replay modes", () => {
     assert.equal((await sites.task("s")).mode, "cold_replay");
   });
 
-  it("forced_cold_replay: affinity existed, but the task must be replayed cold, also by its owner when it is late", async () => {
+  it("cold_replay: the affinity had expired when the task was created, also when its owner claims it", async () => {
     await using sites = new StickySites();
     const { owner, handle } = await resting(sites);
     await owner.app.advance(6 * MINUTE);
     await handle.signal(go, 1);
     await owner.app.advance(10);
-    assert.equal((await sites.task("s")).mode, "forced_cold_replay");
+    assert.equal((await sites.task("s")).mode, "cold_replay");
     await handle.signal(go, 0);
     assert.equal(await handle.result(), 1);
   });

@@ -163,6 +163,10 @@ export interface TaskClaim {
   readonly staleMs: number;
 }
 
+/**
+ * `cold_replay`: the task had no affinity when it was ready, because its run never had one, or because it was over by then.
+ * `forced_cold_replay`: it had, and another worker claims it, or the same one too late.
+ */
 export type ReplayMode = "sticky_hit_expected" | "cold_replay" | "forced_cold_replay";
 
 export interface ClaimedTask extends WorkflowKey {
@@ -244,6 +248,7 @@ export interface StoredRun extends WorkflowKey {
   readonly bytes: number;
   readonly task: StoredTask | undefined;
   readonly stickyWorker: string | undefined;
+  /** 0: it was ended early, because its worker left. */
   readonly stickyUntil: number | undefined;
 }
 

@@ -32,8 +32,8 @@ export interface TaskWorld {
   now(): number;
   /** The worker begins nothing new. */
   isDraining(): boolean;
-  /** How long the run stays with this worker when it rests; undefined: it does not. */
-  readonly affinity: Append["affinity"];
+  /** How long the run stays with this worker when it rests; undefined: it does not, or this worker takes no more. */
+  affinity(): Append["affinity"];
   callActor(type: string, id: string, method: string, args: readonly unknown[]): Promise<unknown>;
   /**
    * In tests: throws what a replay of the history with these events behind it throws, or that it comes to another point. What is not
@@ -253,7 +253,7 @@ class StepInMaking {
       page: this.#events.length === 0 ? undefined : writePage({ at: this.#at, events: this.#events }),
       taken: this.#taken,
       fate: this.fate,
-      affinity: this.fate.kind === "close" ? undefined : this.#world.affinity,
+      affinity: this.fate.kind === "close" ? undefined : this.#world.affinity(),
       attributes: hasAttributes ? encodeValue(execution.attributes, "attributes", "WORKFLOW_INVALID") : undefined,
       memo: hasMemo ? encodeValue(execution.memo, "memo", "WORKFLOW_INVALID") : undefined,
       reminders: [...this.#reminders, ...outgoing.reminders],

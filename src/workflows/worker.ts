@@ -123,7 +123,8 @@ export class Worker {
     const check =
       settings.isChecked === true ? (run: HeldRun, step: Step) => this.replayer.check(run, step) : undefined;
     this.#task = {
-      ...{ ...world, queue, leaseMs, historyLimit, affinity, check },
+      ...{ ...world, queue, leaseMs, historyLimit, check },
+      affinity: () => (this.#isOpen && !this.#presence.isDrained ? affinity : undefined),
       isDraining: () => !this.#isOpen,
       written: (append, outcome, runId) => {
         this.#suspects.passed(workerId, append.ref);

@@ -187,7 +187,7 @@ export class WorkflowModel {
       if (at > this.clock) later.push(at);
       else if (isMine) ready.push({ run, at, order: 0, mode: "sticky_hit_expected" });
       else if (isActive && lives) later.push(sticky.until);
-      else ready.push({ run, at, order: 1, mode: sticky === undefined ? "cold_replay" : "forced_cold_replay" });
+      else ready.push({ run, at, order: 1, mode: hadAffinity(task) ? "forced_cold_replay" : "cold_replay" });
     }
     return { ready: ready.sort((a, b) => a.order - b.order || a.at - b.at), later };
   }
@@ -236,7 +236,7 @@ export class WorkflowModel {
     let released = 0;
     for (const { task } of this.#runs) {
       const { sticky } = task ?? {};
-      if (sticky?.worker === worker) task!.sticky = { worker, until: Math.min(sticky.until, this.clock) };
+      if (sticky?.worker === worker && sticky.until > this.clock) task!.sticky = { worker, until: -sticky.until };
       if (task?.state !== "leased" || task.worker !== worker) continue;
       Object.assign(task, { state: "ready", at: this.clock, token: undefined, worker: undefined });
       released++;
@@ -258,3 +258,7 @@ export class WorkflowModel {
     return before - this.#runs.length;
   }
 }
+
+/** When it became ready; affinity that was ended early is negative. */
+const hadAffinity = ({ state, at, sticky }: ModelTask): boolean =>
+  sticky !== undefined && (state === "leased" || Math.abs(sticky.until) > at!);

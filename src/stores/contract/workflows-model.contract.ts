@@ -341,14 +341,14 @@ class Story {
     const listed = await it.workflows.list({ namespace: it.namespace, limit: 1_000 });
     const stored = listed.map(({ ref, workflowId, runId, status, result, events, task, closedAt, ...run }) => ({
       ...{ ref, workflowId, runId, status, result, events, closedAt: minute(closedAt), bound: run.bound },
-      sticky: run.stickyWorker && [run.stickyWorker, minute(run.stickyUntil)],
+      sticky: run.stickyWorker && [run.stickyWorker, run.stickyUntil === 0 ? 0 : minute(run.stickyUntil)],
       task: task && [task.state, minute(task.at), task.attempt, task.lost, task.arrived, task.taken, task.worker],
     }));
     const expected = this.#model
       .all()
       .map(({ ref, workflowId, runId, status, result, events, task, closedAt, bound }) => ({
         ...{ ref, workflowId, runId, status, result, events: events.length, closedAt, bound },
-        sticky: task?.sticky && [task.sticky.worker, task.sticky.until],
+        sticky: task?.sticky && [task.sticky.worker, Math.max(0, task.sticky.until)],
         task: task && [task.state, task.at, task.attempt, task.lost, task.arrived, task.taken, task.worker],
       }));
     assert.deepEqual(stored, expected);

@@ -274,6 +274,29 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
   });
 
   describe("how sticky a namespace is", () => {
+    test("a task that became ready after the affinity was over has none, and one from before was forced", async () => {
+      const it = site();
+      for (const id of ["before", "after"]) await it.idle(id, { affinity: { worker: "owner", ms: HOUR } });
+      await it.arrive("before");
+      await opened().advance(2 * HOUR);
+      await it.arrive("after");
+      const { tasks } = await it.claim({ worker: "other" });
+      const modes = Object.fromEntries(tasks.map(({ workflowId, mode }) => [workflowId, mode]));
+      assert.deepEqual(modes, { before: "forced_cold_replay", after: "cold_replay" });
+    });
+
+    test("affinity that was ended early counts for tasks until it would have been over", async () => {
+      const it = site();
+      for (const id of ["soon", "late"]) await it.idle(id, { affinity: { worker: "owner", ms: HOUR } });
+      await it.workflows.releaseWorker(it.namespace, "owner", false);
+      await it.arrive("soon");
+      assert.equal((await it.theTask({ worker: "other" })).mode, "forced_cold_replay");
+      await opened().advance(2 * HOUR);
+      await it.arrive("late");
+      const { tasks } = await it.claim({ worker: "other" });
+      assert.equal(tasks.find(({ workflowId }) => workflowId === "late")?.mode, "cold_replay");
+    });
+
     test("counts runs with affinity, and their tasks, while it lasts", async () => {
       const it = site();
       const count = () => it.workflows.stickiness(it.namespace);

@@ -30,6 +30,7 @@ export interface Task {
   arrived: number;
   taken: number;
   stickyWorker: string | undefined;
+  /** Negative: it was ended early, and would have been over at that moment. */
   stickyUntil: number;
 }
 
@@ -148,7 +149,7 @@ export function storedOf(run: Run): StoredRun {
       ...{ arrived: task.arrived, taken: task.taken },
     },
     stickyWorker: task?.stickyWorker,
-    stickyUntil: task?.stickyWorker === undefined ? undefined : task.stickyUntil,
+    stickyUntil: task?.stickyWorker === undefined ? undefined : Math.max(0, task.stickyUntil),
   };
 }
 

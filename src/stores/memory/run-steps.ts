@@ -132,7 +132,7 @@ export class RunSteps {
     let released = 0;
     for (const { task } of this.#runs.all(namespace)) {
       if (task?.stickyWorker === worker && task.stickyUntil > this.#now()) {
-        this.#move(task, () => Object.assign(task, { stickyUntil: this.#now() }));
+        this.#move(task, () => Object.assign(task, { stickyUntil: -task.stickyUntil }));
         this.news.add(namespace);
       }
       if (task?.state !== "leased" || task.worker !== worker) continue;

@@ -101,7 +101,7 @@ class Search {
         this.#later(Math.min(task.stickyUntil, heldUntil));
       } else {
         others++;
-        this.#others.push({ task, mode: owner === undefined ? "cold_replay" : "forced_cold_replay", binds });
+        this.#others.push({ task, mode: hadAffinity(task) ? "forced_cold_replay" : "cold_replay", binds });
       }
     }
   }
@@ -120,6 +120,10 @@ class Search {
     this.#next = Math.min(this.#next, moment);
   }
 }
+
+/** When it became ready. A task that was leased is not new. */
+const hadAffinity = ({ state, at, stickyWorker, stickyUntil }: Task): boolean =>
+  stickyWorker !== undefined && (state === "leased" || Math.abs(stickyUntil) > at);
 
 const byMoment = ({ task: a }: Match, { task: b }: Match): number => a.at - b.at || a.generation - b.generation;
 

@@ -23,6 +23,8 @@ const inLane = `t.state <> ${IDLE} AND t.pool = l.pool AND t.sticky = l.sticky`;
 const isFree = `(t.state = ${READY} OR t.leased_until <= ${now})`;
 /** Of a lane that is another worker's: what it has no right to any more. */
 const mayHave = (lane: string) => `(NOT ${lane}.is_held OR t.sticky_until <= ${now})`;
+/** The affinity was over when the task became ready. What was ended early is negative; a task that was leased is not new. */
+const wasOver = `(t.state = ${READY} AND abs(t.sticky_until) <= t.at)`;
 /** The index finds tasks by a number; this is what the number stands for. As a value it cannot be joined, and is read by key. */
 const isOurs = (schema: string) => `(
           SELECT r.namespace = $1 AND r.queue = $2 AND r.type = l.type AND r.build IS NOT DISTINCT FROM l.bound
@@ -97,7 +99,7 @@ export const claimTasks = (schema: string): Statement => ({
       UPDATE ${schema}.workflow_tasks t
       SET state = ${LEASED}, token = $8, worker = $7, leased_until = ${now} + $9::bigint, at = ${now} + $9::bigint,
           claimed_at = ${now}, attempt = t.attempt + 1, lost = ${LOST_SO_FAR},
-          mode = CASE WHEN t.sticky = '' THEN ${COLD} WHEN $10::boolean AND t.sticky = $7 AND t.sticky_until > ${now} THEN ${HIT}
+          mode = CASE WHEN t.sticky = '' OR ${wasOver} THEN ${COLD} WHEN $10::boolean AND t.sticky = $7 AND t.sticky_until > ${now} THEN ${HIT}
                       ELSE ${FORCED} END
       WHERE t.ref = ANY (ARRAY(SELECT m.ref FROM mine m))
       RETURNING t.ref, t.attempt, t.lost, t.mode, t.last, t.taken, t.arrived

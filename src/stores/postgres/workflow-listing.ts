@@ -206,7 +206,9 @@ function storedOf(row: Row): StoredRun {
     ...{ ref, namespace, workflowId, runId, type, queue, bound: bound ?? undefined, attributes, memo, startedAt },
     ...{ closedAt: closedAt ?? undefined, status: status ?? "running", result: result ?? undefined, events, bytes },
     task: state === null ? undefined : taskOf(all),
-    ...(sticky ? { stickyWorker: sticky, stickyUntil } : { stickyWorker: undefined, stickyUntil: undefined }),
+    ...(sticky
+      ? { stickyWorker: sticky, stickyUntil: Math.max(0, stickyUntil) }
+      : { stickyWorker: undefined, stickyUntil: undefined }),
   };
 }
 

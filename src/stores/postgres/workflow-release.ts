@@ -37,7 +37,7 @@ export const releaseTasks = (schema: string): Statement => ({
           leased_until = CASE WHEN ${isHeld("t")} THEN 0 ELSE t.leased_until END,
           token = CASE WHEN ${isHeld("t")} THEN NULL ELSE t.token END,
           lost = CASE WHEN $4::boolean AND ${isHeld("t")} THEN ${LOST_SO_FAR} ELSE t.lost END,
-          sticky_until = CASE WHEN ${isKept("t")} THEN (SELECT now FROM clock) ELSE t.sticky_until END
+          sticky_until = CASE WHEN ${isKept("t")} THEN -t.sticky_until ELSE t.sticky_until END
       WHERE t.ref = ANY (ARRAY(SELECT m.ref FROM mine m))
     )
     SELECT (SELECT count(*) FROM mine m WHERE m.is_held), (SELECT count(*) FROM looked), (SELECT max(l.ref) FROM looked l)`,

@@ -26,7 +26,7 @@ workflowsContract(
       await client.query(
         `UPDATE limpet.workflow_runs SET started_at = started_at - ${ms};
          UPDATE limpet.workflow_tasks SET at = at - ${ms}, leased_until = leased_until - ${ms}, claimed_at = claimed_at - ${ms},
-           sticky_until = sticky_until - ${ms};
+           sticky_until = sticky_until - sign(sticky_until)::bigint * ${ms};
          UPDATE limpet.workflow_ends SET closed_at = closed_at - ${ms};
          UPDATE limpet.workflow_workers SET seen_at = seen_at - ${ms};
          UPDATE limpet.reminders SET at = at - ${ms}, due = due - ${ms}, leased_until = leased_until - ${ms}`,

@@ -194,7 +194,8 @@ export class WorkflowClaims {
 function sift(rows: readonly DueRow[], group: Group, search: Search, walk: Walk): boolean {
   const { now, request } = search;
   const mayHit = group.owner === request.lease.worker && request.isSticky;
-  for (const [ref, at, , , sticky] of rows) {
+  for (const row of rows) {
+    const [ref, at, , , sticky] = row;
     const stickyUntil = sticky ?? 0;
     if (at > now) {
       search.comesAt(at);
@@ -202,7 +203,7 @@ function sift(rows: readonly DueRow[], group: Group, search: Search, walk: Walk)
     }
     const isLeft = group.heldUntil !== undefined && stickyUntil > now;
     if (isLeft) search.comesAt(Math.min(stickyUntil, group.heldUntil));
-    const mode = modeFor(group, stickyUntil > now, request);
+    const mode = modeFor(group, row, search);
     const found = mode === "sticky_hit_expected" ? walk.hits : walk.others;
     if (isLeft || found.length > request.limit) {
       if (++walk.passedOver >= PASSED_OVER) return true;
@@ -215,9 +216,12 @@ function sift(rows: readonly DueRow[], group: Group, search: Search, walk: Walk)
   return false;
 }
 
-function modeFor({ owner }: Group, isActive: boolean, { isSticky, lease }: TaskClaim): ReplayMode {
-  if (owner === null) return "cold_replay";
-  return isSticky && isActive && owner === lease.worker ? "sticky_hit_expected" : "forced_cold_replay";
+function modeFor({ owner }: Group, [, at, state, , sticky]: DueRow, { request, now }: Search): ReplayMode {
+  const stickyUntil = sticky ?? 0;
+  if (request.isSticky && stickyUntil > now && owner === request.lease.worker) return "sticky_hit_expected";
+  // When it became ready; a task that was leased is not new. Affinity that was ended early is negative.
+  const hadAffinity = owner !== null && (state === LEASED || Math.abs(stickyUntil) > at);
+  return hadAffinity ? "forced_cold_replay" : "cold_replay";
 }
 
 /** Whoever has a run in memory goes on with it first; otherwise those come first that are ready for longest. */

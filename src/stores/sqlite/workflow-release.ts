@@ -25,7 +25,7 @@ export class WorkflowRelease {
        WHERE ${inRange} AND state = ${LEASED} AND worker = ?4`,
     );
     this.#letGo = db.prepare(
-      `UPDATE workflow_tasks SET sticky_until = ?5 WHERE ${inRange} AND sticky_worker = ?4 AND sticky_until > ?5`,
+      `UPDATE workflow_tasks SET sticky_until = -sticky_until WHERE ${inRange} AND sticky_worker = ?4 AND sticky_until > ?5`,
     );
   }
 

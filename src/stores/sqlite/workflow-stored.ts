@@ -36,7 +36,7 @@ export function storedOf(row: StoredRow): StoredRun {
     bytes: task === undefined ? bytes : task[2],
     task: task && taskOf(task),
     stickyWorker: task?.[12] ?? undefined,
-    stickyUntil: task?.[13] ?? undefined,
+    stickyUntil: task === undefined || task[13] === null ? undefined : Math.max(0, task[13]),
   };
 }
 

@@ -25,6 +25,9 @@ const MOMENTS: [table: string, ...columns: string[]][] = [
   ["reminder_leases", "until"],
 ];
 
+/** A moment that is negative, as the end of an affinity may be, gets closer to 0. */
+const earlier = (column: string): string => `CASE WHEN ${column} < 0 THEN ${column} + ?1 ELSE ${column} - ?1 END`;
+
 async function open(): Promise<OpenedWorkflows> {
   const file = freshFile();
   const store = await openSqliteStore(file);
@@ -37,7 +40,7 @@ async function open(): Promise<OpenedWorkflows> {
     advance: async (ms) => {
       other.exec("BEGIN IMMEDIATE");
       for (const [table, ...columns] of MOMENTS) {
-        other.prepare(`UPDATE ${table} SET ${columns.map((one) => `${one} = ${one} - ?1`).join(", ")}`).run(ms);
+        other.prepare(`UPDATE ${table} SET ${columns.map((one) => `${one} = ${earlier(one)}`).join(", ")}`).run(ms);
       }
       other.exec("COMMIT");
     },

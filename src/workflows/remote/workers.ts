@@ -240,6 +240,11 @@ export class RemoteWorkers {
     }
     const nothing = { isSticky: false, isDraining: true, about: JSON.stringify({ types: [], fingerprints: {} }) };
     await store.seen({ namespace, worker: drainName(queue, build), queue, build, ...nothing });
+    // Its runs are for others at once, and not only when it hears of it.
+    for (const { seenAt, ...row } of await this.rows()) {
+      const isMeant = row.queue === queue && row.build === build && !row.isDraining;
+      if (isMeant && seenAt + STALE_MS > this.#world.now()) await store.seen({ ...row, isDraining: true });
+    }
     this.#forgetAll();
   }
 

@@ -192,6 +192,42 @@ describe("tasks of workers elsewhere", () => {
     });
   }
 
+  it("are free at once when the build of their owner is drained, before it hears of it", async () => {
+    await using api = await Elsewhere.open();
+    await api.rests();
+    await api.worker("w2", { ...OWN, build_id: "b2" });
+    await api.signal();
+    assert.ok(await api.nothing("w2"));
+    await api.post("/task-queues/orders/build-ids/drain");
+    assert.equal(modeOf(await api.now("w2")), "forced_cold_replay");
+  });
+
+  it("take no new affinity when they are completed while their worker is draining", async () => {
+    for (const [, registers, claims] of SPELLINGS) {
+      await using api = await Elsewhere.open();
+      await api.rests("o-1", registers, claims);
+      await api.signal();
+      const task = await api.now("w1");
+      await api.post("/task-queues/orders/build-ids/drain");
+      assert.equal((await api.complete(task, [], claims(task))).status, 200);
+      assert.equal((await api.get("/workflows/o-1")).body.sticky_worker_id, null);
+    }
+  });
+
+  it("that are created after the affinity has expired are replayed cold, and nothing is forced", async () => {
+    await using api = await Elsewhere.open();
+    await api.rests();
+    await api.test.advance("6m");
+    for (const id of ["w1", "w2"]) await api.worker(id, OWN);
+    await api.signal();
+    assert.equal(modeOf(await api.now("w2")), "cold_replay");
+    const { sticky_execution } = await api.metrics();
+    assert.deepEqual(
+      [sticky_execution.forced_cold_replay_last_minute, sticky_execution.cold_replay_last_minute],
+      [0, 1],
+    );
+  });
+
   it("never go to another build than the one they are bound to, whoever had them in memory", async () => {
     await using api = await Elsewhere.open();
     await api.rests("o-1", { ...OWN, build_id: "b1" });

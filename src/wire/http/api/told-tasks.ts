@@ -15,7 +15,7 @@ export function tellTask(task: WorkflowTask, pageSize: number, takesTail: boolea
   const { run, stored, mode } = task;
   const after = takesTail && mode === "sticky_hit_expected" ? task.seen : 0;
   const sticky_worker_id = stored.stickyWorker ?? null;
-  const sticky_until = isoTime(stored.stickyUntil);
+  const sticky_until = isoTime(stored.stickyUntil || undefined);
   return {
     task_kind: "workflow",
     task_id: task.id,

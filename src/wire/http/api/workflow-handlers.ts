@@ -174,7 +174,7 @@ async function describeRun({ plane }: ApiCall, name: RunName): Promise<ApiAnswer
     history_size_bytes: run.bytes,
     memo: plainJson(JSON.parse(run.memo)),
     sticky_worker_id: run.stickyWorker ?? null,
-    sticky_until: isoTime(run.stickyUntil),
+    sticky_until: isoTime(run.stickyUntil || undefined),
     wait_kind: isOpen && task?.state === "idle" ? "external" : null,
     wait_reason: task?.problem ?? null,
     workflow_task: task === undefined ? null : tellTask(task),

@@ -1,5 +1,6 @@
 // Tasks of workflows: asked for, read, kept, and brought to an end by workers in other languages.
 import type { Affinity } from "../../../ports/workflows.ts";
+import type { RemotePlane } from "../../../workflows/remote/plane.ts";
 import { Refused } from "../../../workflows/remote/refusal.ts";
 import type { RemoteRun } from "../../../workflows/remote/run.ts";
 import type { TaskHolder } from "../../../workflows/remote/tasks.ts";
@@ -93,7 +94,7 @@ export async function completeTask(call: ApiCall): Promise<ApiAnswer> {
   const { created, status, last } = await plane.tasks.complete(
     holder,
     commands,
-    plane.world.isSticky ? affinity : undefined,
+    plane.world.isSticky && !(await isDraining(plane, worker)) ? affinity : undefined,
   );
   const metrics = claim && object(claim, "metrics");
   plane.claims.add("miss", plane.workers.note(worker, cacheNumbers(metrics)));
@@ -117,6 +118,10 @@ function refuseStreams(fields: Fields): void {
     throw new Refused(409, "unsupported_command", `${name}: message streams are not supported`, { unsupported: name });
   }
 }
+
+/** What it keeps would be of use to no one: it gets no more tasks. */
+const isDraining = async (plane: RemotePlane, { isDraining: isKnown, queue, build }: RemoteWorker): Promise<boolean> =>
+  isKnown || plane.workers.isDrained(queue, build);
 
 /** The worker runs such activities itself. */
 function isFor({ queue, activityTypes }: RemoteWorker, { scheduled }: RemoteRun, n: number): boolean {
