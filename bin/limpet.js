@@ -3,9 +3,10 @@
 import { existsSync } from "node:fs";
 
 const major = Number(process.versions.node.split(".")[0]);
-if (major < 24) {
-  console.error(`limpet needs Node 24 or newer; this is Node ${process.versions.node}.`);
-  console.error("Install it next to your app with: npm install --save-dev node@24, and run limpet with npx.");
+if (major < 24 && process.versions.bun === undefined && process.versions.deno === undefined) {
+  // The library says the same (src/nodes/runtime.ts).
+  const advice = "Install it next to your app with: npm install --save-dev node@24, and run it with npx.";
+  console.error(`limpet needs Node 24 or newer; this is Node ${process.versions.node}. ${advice}`);
   process.exit(1);
 }
 const command = new URL("../dist/cli/bin.js", import.meta.url);

@@ -103,6 +103,7 @@ export const CATALOGUE = {
   STORE_INCOMPATIBLE: { retry: "never", status: 500 },
 
   // What the process around us did.
+  RUNTIME_TOO_OLD: { retry: "never", status: 500 },
   ADDRESS_IN_USE: { retry: "never", status: 500 },
   MODULE_INVALID: { retry: "never", status: 500 },
   UNREACHABLE: { retry: "later", status: 503 },

@@ -30,6 +30,7 @@ import { HostNode } from "./host-node.ts";
 import { LoopWatch } from "./loop-watch.ts";
 import { openStore } from "./open-store.ts";
 import { ReminderNode, type ReminderSettings } from "./reminder-node.ts";
+import { checkRuntime } from "./runtime.ts";
 import { openAlone } from "./shard-remembered.ts";
 import { ShutDown } from "./shut-down.ts";
 import { systemClock, systemRandom, systemSettle } from "./system.ts";
@@ -108,6 +109,7 @@ export async function limpet({ actors, workflows, activities, ...code }: LimpetO
 }
 
 export async function openApp(definitions: Definitions, settings: Settings, extras: Extras = {}): Promise<App> {
+  checkRuntime();
   const { actors = [], workflows = [], activities = {} } = definitions;
   checkClasses(actors);
   checkDefinitions(workflows);

@@ -4,6 +4,8 @@
 // - The worker died, or has not answered for too long: everything that waits is rejected and the worker is given up.
 //   The next question starts a new one.
 // - Closed: the worker answers what was asked before and ends; every later question is refused.
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { type ErrorCode, isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { Log } from "../../ports/log.ts";
@@ -26,9 +28,18 @@ export interface LinkOptions extends WorkerStart {
 
 /** It needs none of the flags and loaders of the process around it. */
 export function spawnWorker(start: WorkerStart): Worker {
-  const execArgv = ["--disable-warning=ExperimentalWarning"];
+  // A bundler does not take it along by itself.
+  if (!existsSync(SCRIPT)) throw noWorker(fileURLToPath(SCRIPT));
+  // Deno refuses flags of Node for a thread.
+  const execArgv = process.versions.deno === undefined ? ["--disable-warning=ExperimentalWarning"] : [];
   return new Worker(SCRIPT, { workerData: start, name: "limpet-sqlite", execArgv });
 }
+
+export const noWorker = (path: string): LimpetError =>
+  new LimpetError(
+    "STORE_UNAVAILABLE",
+    `the thread of the SQLite store has no code at ${path}; bundle limpet/sqlite-worker as worker.js beside the app (docs/bundling.md)`,
+  );
 
 interface Waiting {
   readonly kind: Question["kind"];

@@ -107,7 +107,7 @@ class Desk {
   readonly #reminderListing: ReminderListing;
   readonly #workflows: WorkflowDesk;
   readonly #shards: ShardStatements;
-  readonly #inbox = new Inbox(() => receiveMessageOnPort(port)?.message as Question | undefined);
+  readonly #inbox = new Inbox(nextQuestion);
 
   constructor(db: DatabaseSync, transactions: Transactions) {
     this.#db = db;
@@ -301,4 +301,11 @@ try {
   port.on("message", (question: Question) => desk.serve(question));
 } catch (error) {
   say({ error: failure(error), fatal: true });
+}
+
+/** One that has arrived already. In Deno it cannot be taken from the port of a thread: there each question comes by itself. */
+function nextQuestion(): Question | undefined {
+  return process.versions.deno === undefined
+    ? (receiveMessageOnPort(port)?.message as Question | undefined)
+    : undefined;
 }

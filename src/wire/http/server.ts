@@ -105,7 +105,7 @@ class Door {
     const server = this.#server;
     // Only stops listening. An HTTP server's own close() would also cut connections whose answer is written but not yet
     // taken, and idle ones just as a request arrives on them; here such a request is told that the host is stopping.
-    const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+    const closed = new Promise<void>((resolve) => stopListening(server, () => resolve()));
     const quiet = this.#connections.quiet();
     const { drainMs, lingerMs } = this.#shares.limits;
     // A turn that still runs may commit, so its caller must get the answer.
@@ -196,6 +196,12 @@ async function within(ms: number, work: Promise<void>): Promise<void> {
   const timer = setTimeout(stopWaiting, ms);
   await Promise.race([work, tooLong]);
   clearTimeout(timer);
+}
+
+/** Bun's HTTP server is not a server of node:net inside: there its own close() has to do. */
+function stopListening(server: Server, done: () => void): void {
+  if (process.versions.bun === undefined) NetServer.prototype.close.call(server, done);
+  else server.close(done);
 }
 
 function urlHost(host: string): string {
