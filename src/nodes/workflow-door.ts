@@ -54,6 +54,8 @@ export interface WorkflowsBehind {
   now(): number;
   /** What the code of a run waits for, if it can be asked here. */
   waitsOf(run: StoredRun): Promise<readonly string[] | undefined>;
+  /** Puts back the reminders that an open run waits for and that are gone. */
+  mend(run: StoredRun): Promise<unknown>;
   /** Some task is ready. */
   woken(): void;
 }
@@ -228,7 +230,9 @@ export class StoredWorkflows implements WorkflowDoor {
 
   async wake(name: RunName): Promise<void> {
     const { namespace, store, woken } = this.#behind;
-    const { workflowId, runId, status } = await this.#find(name);
+    const run = await this.#find(name);
+    const { workflowId, runId, status } = run;
+    if (status === "running") await this.#behind.mend(run);
     if (status !== "running" || !(await store.wake({ namespace, workflowId }, true))) {
       throw closed(workflowId, (await this.#find({ workflowId, runId })).status);
     }

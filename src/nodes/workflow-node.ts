@@ -27,6 +27,7 @@ import type { Started, Wire } from "../workflows/events.ts";
 import { FewAtATime } from "../workflows/few-at-a-time.ts";
 import { type HostQuestion, HostQuestions } from "../workflows/host-questions.ts";
 import { type WorkflowInstruments, workflowInstruments } from "../workflows/instruments.ts";
+import { mend } from "../workflows/mending.ts";
 import {
   type ActivityWatch,
   ANSWER_TYPE,
@@ -237,6 +238,8 @@ export class WorkflowNode {
       ...{ namespace, isSticky, stickyMs, historyLimit, now, client: this.client, plane: this.remote },
       ...{ store: this.#store, reminders: reminderStore, clock, callTimeoutMs: settings.callTimeoutMs },
       waitsOf: (run) => this.waitsOf(run),
+      mend: (run) =>
+        mend(run, { store: this.#store, reminders: reminderStore, book, dispatcher: this.#dispatcher, now }),
       woken: () => this.worker.nudgeAll(),
     });
   }

@@ -38,7 +38,7 @@ export interface DecidingRun
   /** What it is bound to. */
   readonly bound?: string | undefined;
   /** It was asked to clean up, until a deadline. */
-  readonly cleanup?: unknown;
+  readonly cleanup?: Extract<News, { kind: "CleanupRequested" }> | undefined;
   readonly execution: Pick<
     Execution,
     "started" | "startedAt" | "awaited" | "isAwaited" | "memo" | "attributes" | "unheard"
@@ -219,12 +219,7 @@ export class Dispatcher {
       ...(told.timeoutAt !== undefined && { timeoutAt: inTime(told.timeoutAt) }),
       ...(told.runTimeoutAt !== undefined && { runTimeoutAt: inTime(told.runTimeoutAt) }),
     };
-    const timeoutAt = Math.min(
-      told.runTimeoutAt ?? Number.POSITIVE_INFINITY,
-      told.timeoutAt ?? Number.POSITIVE_INFINITY,
-    );
     const { workflowId, runId } = told;
-    const data = { workflowId, runId, n: 0 };
     return {
       namespace: this.#needs.namespace,
       workflowId,
@@ -240,8 +235,19 @@ export class Dispatcher {
       ifClosed: how.ifClosed ?? "start",
       lease: undefined,
       refusal: undefined,
-      reminders: Number.isFinite(timeoutAt) ? [this.#set(this.#key(TIMEOUT_TYPE, runId, 0), timeoutAt, data)] : [],
+      reminders: this.#limit(started),
     };
+  }
+
+  #limit({ workflowId, runId, timeoutAt, runTimeoutAt }: Started): ReminderWrite[] {
+    const at = Math.min(runTimeoutAt ?? Number.POSITIVE_INFINITY, timeoutAt ?? Number.POSITIVE_INFINITY);
+    return Number.isFinite(at) ? [this.#set(this.#key(TIMEOUT_TYPE, runId, 0), at, { workflowId, runId, n: 0 })] : [];
+  }
+
+  /** The time limits of a run that is open. */
+  limits(run: DecidingRun): ReminderWrite[] {
+    const { cleanup, execution } = run;
+    return [...this.#limit(execution.started), ...(cleanup === undefined ? [] : this.after(run, cleanup))];
   }
 
   /** What follows from the end of a run: nothing of it goes on without it, and who waits for it is told. */

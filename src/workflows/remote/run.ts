@@ -208,6 +208,10 @@ export class RemoteRun implements DecidingRun {
       case "CancellationDelivered":
         this.#deliver(decision);
         break;
+      case "TimerCancelled":
+      case "ActivityCancelRequested":
+        this.open.delete(decision.of);
+        break;
       case "SelectionMemberCancelled":
         this.#cancelMember(decision.base);
         // The code goes on with it when it sees that the member is cancelled.
