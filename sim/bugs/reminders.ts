@@ -408,18 +408,4 @@ export const REMINDERS: readonly Bug[] = [
       },
     ],
   },
-  {
-    name: "reminder-lease-counted-from-the-answer",
-    family: "reminders",
-    story:
-      "The lease of a claim is counted from its answer and not from its question. When the answer is slow, the process delivers and renews for a while after others may claim the same rows.",
-    knownFrom: "a mutation that no unit test noticed",
-    changes: [
-      {
-        file: CLAIMER,
-        before: "claimed(reminder, token, askedAt + leaseMs)",
-        after: "claimed(reminder, token, clock.monotonic() + leaseMs)",
-      },
-    ],
-  },
 ];

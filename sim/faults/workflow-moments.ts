@@ -164,6 +164,44 @@ export const signalAgain = fault<HeardTwice>({
   },
 });
 
+interface HeldStart {
+  readonly hosts: readonly string[];
+  readonly heldMs: number;
+}
+
+/** It is open when the second attempt at another start arrives, five seconds after the first, and over when the first attempt arrives. */
+const IN_THE_WAY: readonly ScriptStep[] = [{ do: "sleep", ms: 7_000 }];
+
+export const overtakenStart = fault<HeldStart>({
+  name: "start overtaken",
+  says: "the first attempt at a start is held up, the second is refused because of an open run, and the first arrives when that is over",
+  draw(chance, plan) {
+    if (plan.workflows === undefined) return [];
+    return times(chance, plan, 2, () => {
+      const hosts = [0, 1].map(() => chance.pick(callersOf(plan)));
+      return { hosts, heldMs: Math.floor(chance.between(8_000, 20_000)) };
+    });
+  },
+  happen(stage, { hosts: [first, second], heldMs, at }, strike) {
+    const workflow = `in-the-way-${at}`;
+    const start = (from: string, steps: readonly ScriptStep[], name: string): void =>
+      void doDeed(stage, { at, from, workflow, deed: { kind: "start", steps } }, `${workflow}-${name}`);
+    start(first!, IN_THE_WAY, "first");
+    stage.later(500, () => {
+      const { heldUp } = between(stage.world);
+      const isHeld = (question: Question): number | undefined => {
+        if (question !== "start") return undefined;
+        heldUp.delete(isHeld);
+        strike(second, { workflow, heldMs });
+        return heldMs;
+      };
+      heldUp.add(isHeld);
+      stage.undoAfter(500, () => void heldUp.delete(isHeld));
+      start(second!, [], "second");
+    });
+  },
+});
+
 interface GoesOn {
   readonly hosts: readonly string[];
   readonly signals: number;
