@@ -27,6 +27,7 @@ import type { ShardSteering, ShardsHere, ShardsSummary, ShardsView } from "../po
 import type { Store, StoredActor } from "../ports/store.ts";
 import type { WorkflowDoor } from "../ports/workflow-door.ts";
 import type { Cluster } from "./cluster.ts";
+import { FirstFew } from "./first-few.ts";
 import { StoredReminders } from "./reminder-door.ts";
 import type { ReminderNode } from "./reminder-node.ts";
 import { VERSION } from "./version.ts";
@@ -102,7 +103,7 @@ export class HostNode implements Host {
 
   async list(query: ListQuery): Promise<ActorPage> {
     const limit = Math.min(query.limit, LIMITS.listPage);
-    const actors = query.active ? this.#listActive(query) : await this.#listStored(query, limit + 1);
+    const actors = query.active ? this.#listActive(query, limit + 1) : await this.#listStored(query, limit + 1);
     const page = actors.slice(0, limit);
     const last = page.at(-1);
     return { actors: page, next: actors.length > limit && last ? { type: last.type, id: last.id } : undefined };
@@ -115,14 +116,16 @@ export class HostNode implements Host {
   }
 
   /** Those in memory, in the same order as those in the store; some of them keep no state and are only here. */
-  #listActive({ type, prefix = "", after }: ListQuery): ActorSummary[] {
-    const found: ActorSummary[] = [];
+  #listActive({ type, prefix = "", after }: ListQuery, limit: number): ActorSummary[] {
+    const page = new FirstFew(limit, compareNames);
     for (const { name, activations } of this.#catalog.types.values()) {
       if (type !== undefined && name !== type) continue;
-      for (const id of activations.keys()) if (id.startsWith(prefix)) found.push(this.#summary(name, id, undefined));
+      for (const id of activations.keys()) {
+        const actor = { type: name, id };
+        if (id.startsWith(prefix) && (after === undefined || compareNames(actor, after) > 0)) page.add(actor);
+      }
     }
-    found.sort(compareNames);
-    return after === undefined ? found : found.filter((actor) => compareNames(actor, after) > 0);
+    return page.sorted().map((actor) => this.#summary(actor.type, actor.id, undefined));
   }
 
   #summary(type: string, id: string, row: StoredActor | undefined): ActorSummary {

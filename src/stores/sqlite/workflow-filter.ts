@@ -12,10 +12,10 @@ export type FilterRow = [
   attributes: string | null,
 ];
 
-/** `kinds`: those of the namespace, type and queue that were asked for. */
-export function isMatch(row: FilterRow, query: RunQuery, kinds: ReadonlySet<number>): boolean {
+/** `isKind`: of the namespace, type and queue that were asked for. */
+export function isMatch(row: FilterRow, query: RunQuery, isKind: (kind: number) => boolean): boolean {
   const [kind, status, startedAt, , workflowId, attributes] = row;
-  if (!kinds.has(kind)) return false;
+  if (!isKind(kind)) return false;
   if (query.status !== undefined && status !== codeOf(query.status)) return false;
   if (query.workflowId !== undefined && workflowId !== query.workflowId) return false;
   if (query.prefix !== undefined && !workflowId.startsWith(query.prefix)) return false;

@@ -1,5 +1,5 @@
-// The short numbers of kinds of runs: a type on a queue of a namespace. They are few and stay for ever, whether there are runs of them
-// or not.
+// The short numbers of kinds of runs: a type on a queue of a namespace. They stay for ever, whether there are runs of them or not. An
+// application with a queue for each of its tenants has very many, so only pruning reads all of them.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 export interface Kind {
@@ -14,6 +14,9 @@ export class WorkflowKinds {
   readonly #find: StatementSync;
   readonly #insert: StatementSync;
   readonly #all: StatementSync;
+  readonly #some: StatementSync;
+  readonly #ofQueue: StatementSync;
+  readonly #get: StatementSync;
 
   constructor(db: DatabaseSync) {
     // One seek in a tree that is always in memory.
@@ -23,6 +26,13 @@ export class WorkflowKinds {
     // One range.
     this.#all = db.prepare("SELECT ref, queue, type FROM workflow_kinds WHERE namespace = ?");
     this.#all.setReturnArrays(true);
+    // The beginning of one range.
+    this.#some = db.prepare("SELECT ref, queue, type FROM workflow_kinds WHERE namespace = ? LIMIT ?");
+    this.#some.setReturnArrays(true);
+    this.#ofQueue = db.prepare("SELECT ref, queue, type FROM workflow_kinds WHERE namespace = ? AND queue = ? LIMIT ?");
+    this.#ofQueue.setReturnArrays(true);
+    this.#get = db.prepare("SELECT namespace, queue, type FROM workflow_kinds WHERE ref = ?");
+    this.#get.setReturnArrays(true);
   }
 
   find(namespace: string, queue: string, type: string): number | undefined {
@@ -36,5 +46,18 @@ export class WorkflowKinds {
   all(namespace: string): Kind[] {
     const rows = this.#all.all(namespace) as unknown as Row[];
     return rows.map(([ref, queue, type]) => ({ ref, queue, type }));
+  }
+
+  /** Of a namespace, or of one queue of it; undefined when there are more than that. */
+  few(namespace: string, queue: string | undefined, most: number): Kind[] | undefined {
+    const found =
+      queue === undefined ? this.#some.all(namespace, most + 1) : this.#ofQueue.all(namespace, queue, most + 1);
+    const rows = found as unknown as Row[];
+    return rows.length > most ? undefined : rows.map(([ref, queue, type]) => ({ ref, queue, type }));
+  }
+
+  get(ref: number): Omit<Kind, "ref"> & { readonly namespace: string } {
+    const [namespace, queue, type] = this.#get.get(ref) as unknown as [string, string, string];
+    return { namespace, queue, type };
   }
 }

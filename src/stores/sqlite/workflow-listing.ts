@@ -2,7 +2,8 @@
 // transaction around it. There is one index for all that is listed often, of kind and status: a namespace, a type, a queue, a status, or
 // any of them together are some ranges of it, each in the order of refs, and a page is the highest of all of them. So a start writes one
 // entry and an end moves one, instead of an index for every filter. A workflow has its index of names; the few runs with a problem have
-// theirs. What no index knows (attributes, when it started) is looked at run by run, and not too many at a time.
+// theirs. What no index knows (attributes, when it started) is looked at run by run, and not too many at a time; and so is everything when
+// there are very many kinds, because every range costs a seek in the thread that also commits.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RunQuery, StoredRun } from "../../ports/workflows.ts";
 import { ALL_STATUSES, codeOf } from "./workflow-codes.ts";
@@ -16,10 +17,13 @@ import { STORED, type StoredRow, storedOf } from "./workflow-stored.ts";
 const LOOK = 2_000;
 /** Runs whose ids begin alike are sorted when there are no more than these; otherwise all are looked at, the latest first. */
 const FEW = 5_000;
+/** Ranges are looked at one by one when they are of no more kinds than these; otherwise runs are. */
+const MOST_KINDS = 64;
 /** A page of a query that looks at all of it is found in portions of so many. */
 const PORTION = 500;
 
 type Refs = readonly number[];
+type Range = readonly [kind: number, status: number];
 
 export class WorkflowListing {
   readonly #kinds: WorkflowKinds;
@@ -29,6 +33,7 @@ export class WorkflowListing {
   readonly #ofName: StatementSync;
   readonly #ofPrefix: StatementSync;
   readonly #ofStatus: StatementSync;
+  readonly #latest: StatementSync;
   readonly #blocked: StatementSync;
   readonly #countStatus: StatementSync;
 
@@ -59,6 +64,8 @@ export class WorkflowListing {
     this.#ofStatus = asArrays(
       `SELECT ref FROM workflow_runs WHERE kind = ? AND status = ? AND ref < ? AND ref > ? ORDER BY ref DESC LIMIT ?`,
     );
+    // The table itself, from its end.
+    this.#latest = asArrays("SELECT ref FROM workflow_runs WHERE ref < ? ORDER BY ref DESC LIMIT ?");
     this.#blocked = asArrays(
       "SELECT ref FROM workflow_tasks WHERE problem IS NOT NULL AND ref < ? ORDER BY ref DESC LIMIT ?",
     );
@@ -78,7 +85,8 @@ export class WorkflowListing {
   }
 
   count(query: RunQuery): CountAnswer {
-    if (isOfKinds(query)) return { count: this.#countOfKinds(query), before: undefined };
+    const ranges = isOfKinds(query) ? this.#ranges(query) : undefined;
+    if (ranges !== undefined) return { count: this.#countOf(ranges, query), before: undefined };
     const { refs, before } = this.#matches(query);
     return { count: refs.length, before };
   }
@@ -88,9 +96,9 @@ export class WorkflowListing {
     return row && storedOf(row);
   }
 
-  #countOfKinds({ before = Number.MAX_SAFE_INTEGER, limit, ...query }: RunQuery): number {
+  #countOf(ranges: readonly Range[], { before = Number.MAX_SAFE_INTEGER, limit }: RunQuery): number {
     let count = 0;
-    for (const [kind, status] of this.#ranges(query)) {
+    for (const [kind, status] of ranges) {
       if (count >= limit) break;
       count += (this.#countStatus.get(kind, status, before, limit - count) as unknown as [number])[0];
     }
@@ -100,18 +108,19 @@ export class WorkflowListing {
   /** The refs of a page, or of as much of it as may be found in one go. */
   #matches(query: RunQuery): { refs: Refs; before: number | undefined } {
     const { limit } = query;
-    const kinds = new Set(this.#kindsOf(query));
-    const isIndexed = isOfKinds(query);
+    const ranges = this.#ranges(query);
+    const isKind = this.#kindMatch(query);
+    const isIndexed = isOfKinds(query) && ranges !== undefined;
     const matches: number[] = [];
     let [before, looked] = [query.before ?? Number.MAX_SAFE_INTEGER, 0];
-    const source = this.#source(query, isIndexed ? limit : Math.min(PORTION, LOOK));
+    const source = this.#source(query, ranges, isIndexed ? limit : Math.min(PORTION, LOOK));
     while (matches.length < limit) {
       if (looked >= LOOK) return { refs: matches, before };
       const refs = source(before);
       for (const ref of refs) {
         if (matches.length >= limit) break;
         before = ref;
-        if (isIndexed || isMatch(this.#filterRow(ref, query), query, kinds)) matches.push(ref);
+        if (isIndexed || isMatch(this.#filterRow(ref, query), query, isKind)) matches.push(ref);
       }
       if (refs.length === 0) break;
       looked += refs.length;
@@ -124,7 +133,7 @@ export class WorkflowListing {
   }
 
   /** Gives the next refs below one, descending: all that may match are among them. */
-  #source(query: RunQuery, portion: number): (before: number) => Refs {
+  #source(query: RunQuery, ranges: readonly Range[] | undefined, portion: number): (before: number) => Refs {
     const { namespace, workflowId, prefix, isBlocked } = query;
     const refs = (rows: unknown): Refs => (rows as [number][]).map(([ref]) => ref);
     if (workflowId !== undefined) {
@@ -138,12 +147,12 @@ export class WorkflowListing {
         return (before) => sorted.filter((ref) => ref < before).slice(0, portion);
       }
     }
-    const ranges = this.#ranges(query);
+    if (ranges === undefined) return (before) => refs(this.#latest.all(before, portion));
     return (before) => this.#highest(ranges, before, portion);
   }
 
   /** The highest of all ranges. What has been found bounds what is looked for in the ranges behind it. */
-  #highest(ranges: readonly (readonly [kind: number, status: number])[], before: number, count: number): Refs {
+  #highest(ranges: readonly Range[], before: number, count: number): Refs {
     let found: number[] = [];
     let above = 0;
     for (const [kind, status] of ranges) {
@@ -156,15 +165,34 @@ export class WorkflowListing {
     return found;
   }
 
-  #ranges(query: Omit<RunQuery, "limit">): [kind: number, status: number][] {
+  /** Undefined: they are too many. */
+  #ranges(query: RunQuery): Range[] | undefined {
     const statuses = query.status === undefined ? ALL_STATUSES : [codeOf(query.status)];
-    return this.#kindsOf(query).flatMap((kind) => statuses.map((status): [number, number] => [kind, status]));
+    return this.#kindsOf(query)?.flatMap((kind) => statuses.map((status): Range => [kind, status]));
   }
 
-  #kindsOf({ namespace, type, queue }: Omit<RunQuery, "limit">): number[] {
-    const kinds = this.#kinds.all(namespace);
-    const those = kinds.filter((kind) => (type ?? kind.type) === kind.type && (queue ?? kind.queue) === kind.queue);
-    return those.map(({ ref }) => ref);
+  #kindsOf({ namespace, type, queue }: RunQuery): number[] | undefined {
+    if (type !== undefined && queue !== undefined) {
+      const kind = this.#kinds.find(namespace, queue, type);
+      return kind === undefined ? [] : [kind];
+    }
+    const kinds = this.#kinds.few(namespace, queue, MOST_KINDS);
+    return kinds?.filter((kind) => (type ?? kind.type) === kind.type).map(({ ref }) => ref);
+  }
+
+  /** Whether a kind is of the namespace, the type and the queue that are asked for. Remembers those it has looked at. */
+  #kindMatch({ namespace, type, queue }: RunQuery): (kind: number) => boolean {
+    const known = new Map<number, boolean>();
+    return (ref) => {
+      let isMatch = known.get(ref);
+      if (isMatch === undefined) {
+        const kind = this.#kinds.get(ref);
+        isMatch =
+          kind.namespace === namespace && (type ?? kind.type) === kind.type && (queue ?? kind.queue) === kind.queue;
+        known.set(ref, isMatch);
+      }
+      return isMatch;
+    };
   }
 }
 
