@@ -1,6 +1,7 @@
 // Workflows steered over HTTP: started, listed, described, signalled, asked, changed and ended, whether their code is here or elsewhere.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { LIMITS } from "../../../kernel/limits.ts";
 import { workflow } from "../../../workflows/definition.ts";
 import { envelope, eventually, type Json, openApi, type Told, unwrap } from "./api-kit.test.ts";
 
@@ -57,7 +58,7 @@ describe("starting", () => {
     assert.deepEqual(said(await api.start("o-1", ["x".repeat(2_200_000)])), [422, "structural_limit_exceeded"]);
     const memo = { memo: { long: "x".repeat(2_200_000) } };
     assert.deepEqual(said(await api.start("o-1", [], memo)), [422, "structural_limit_exceeded"]);
-    assert.deepEqual(said(await api.start("o-1", ["x".repeat(5_000_000)])), [413, "payload_too_large"]);
+    assert.deepEqual(said(await api.start("o-1", ["x".repeat(LIMITS.httpBodyBytes + 1)])), [413, "payload_too_large"]);
   });
 });
 

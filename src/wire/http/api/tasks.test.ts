@@ -1,6 +1,7 @@
 // Tasks of workflows in the hands of workers elsewhere: who may end them, with what, and what is told again.
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
+import { LIMITS } from "../../../kernel/limits.ts";
 import { testLimpet } from "../../../testing.ts";
 import { Api, blob, envelope, eventTypes, type Json, openApi, type Told, unwrap } from "./api-kit.test.ts";
 
@@ -159,7 +160,7 @@ describe("commands", () => {
     const large = [{ ...DONE, result: envelope("x".repeat(2_100_000)) }];
     const refused = await api.complete(task, large);
     assert.deepEqual([...said(refused), refused.body.limit_kind], [422, "structural_limit_exceeded", "payload_size"]);
-    const huge = [{ ...DONE, result: "x".repeat(5_000_000) }];
+    const huge = [{ ...DONE, result: "x".repeat(LIMITS.httpBodyBytes) }];
     assert.deepEqual(said(await api.complete(task, huge)), [413, "payload_too_large"]);
     // However many there are, the run must wait for something, or end.
     assert.deepEqual(said(await api.complete(task, many.slice(1))), [409, "invalid_commands"]);
