@@ -6,7 +6,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     name: "one-lost-host-silences-the-rest",
     family: "control plane stuck",
     story:
-      "Orders go to one host after another until one of them has no stream; the hosts behind it hear nothing. Types stay locked, and hosts that did nothing wrong are evicted for not following orders they never got.",
+      "Orders go to one host after another until one of them has no stream; the hosts behind it hear nothing, and orders are not repeated. Types stay locked, and hosts that did nothing wrong are evicted for not following orders they never got.",
     knownFrom: "Dapr #7031",
     changes: [
       {
@@ -18,6 +18,11 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
       streams.push(stream);
     }
     return streams;`,
+      },
+      {
+        file: "src/placement/type-rounds.ts",
+        before: "if (stream !== undefined) this.#repeat(stream, controllers, effects);",
+        after: "void stream;",
       },
     ],
   },
