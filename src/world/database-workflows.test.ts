@@ -114,7 +114,7 @@ describe("workflows at a virtual database", () => {
     assert.equal(await setting.now(it.workflows.count({ namespace: "n", limit: 9 })), 1);
     assert.deepEqual(await setting.now(it.inbox(ref)), []);
     assert.deepEqual(await setting.now(it.workflows.workers("n")), []);
-    assert.deepEqual(await setting.now(it.workflows.stickiness("n")), { runs: 0, ready: 0, leased: 0 });
+    assert.deepEqual(await setting.now(it.workflows.stickiness("n")), { runs: 0, ready: 0, leased: 0, owned: 0 });
   });
 
   test("others are told of what is ready, a little later, and whoever did it is not", async () => {

@@ -221,7 +221,7 @@ describe("workflows in a SQLite file", { timeout: 60_000 }, () => {
         const refs = outcomes.map(({ ref }, i) => (i === 49 ? 2_000_000 + ref : ref));
         const steps = refs.map((ref) => it.appendOf({ ref, token: own.token, last: 1, taken: 0 }, { affinity }));
         await it.workflows.append(steps);
-        assert.deepEqual(await it.workflows.stickiness(it.namespace), { runs: 50, ready: 0, leased: 0 });
+        assert.deepEqual(await it.workflows.stickiness(it.namespace), { runs: 50, ready: 0, leased: 0, owned: 0 });
       } finally {
         other.exec("DELETE FROM workflow_tasks WHERE ref > 1000000");
       }
