@@ -44,6 +44,8 @@ export interface Surroundings {
   mayBegin(now: number): boolean;
   /** May what a turn did be committed? */
   mayCommit(): boolean;
+  /** Not at this moment: calls back with whether the host has its lease all the same, once that is known. */
+  confirmLease(settled: (isKept: boolean) => void): void;
   /** True: the turn fails once other hosts have said whether their code has its method. */
   askElsewhere(turn: Turn, missing: MissingMethod): boolean;
   /** A call that has not begun must find its way again. */
