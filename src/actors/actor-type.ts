@@ -64,6 +64,11 @@ export class ActorType {
     return this.options.sharded?.remembered !== undefined;
   }
 
+  /** No actor of the type leaves memory because it is idle, or because there are too many of its type. */
+  get staysWhenIdle(): boolean {
+    return this.limit === undefined && (this.isRemembered || this.options.sticky !== undefined);
+  }
+
   /** The function to run for a call, or an error that names what there is. */
   methodOf(instance: AnyActor, method: string): (...args: readonly unknown[]) => unknown {
     if (this.methods.has(method) || (isCallable(method) && Object.hasOwn(instance, method))) {

@@ -114,6 +114,8 @@ export class Catalog implements Surroundings {
   #commitCount = 0;
   #resident = 0;
   #sweeping: Timer | undefined;
+  /** No actor in memory leaves it by being idle. */
+  #sweepsRarely = false;
   #closed = false;
   /** On the monotonic clock. */
   #drainUntil: number | undefined;
@@ -383,7 +385,7 @@ export class Catalog implements Surroundings {
     type.useOrder.add(activation);
     type.byShard?.add(activation);
     this.#resident++;
-    this.#sweepLater();
+    this.#sweepLater(type);
     return activation;
   }
 
@@ -488,10 +490,23 @@ export class Catalog implements Surroundings {
   }
 
   /** While nobody is in memory there is nothing to sweep. */
-  #sweepLater(): void {
-    if (this.#sweeping !== undefined || this.#resident === 0 || this.#stopping) return;
+  /** `opened`: the type of an actor that has just come to life. */
+  #sweepLater(opened?: ActorType): void {
+    if (this.#resident === 0 || this.#stopping) return;
+    if (this.#sweeping !== undefined) {
+      if (!this.#sweepsRarely || opened?.staysWhenIdle === true) return;
+      this.#sweeping.cancel();
+    }
     let every = SWEEP_MS;
-    for (const type of this.types.values()) every = Math.min(every, type.options.idleTimeoutMs / 4);
+    let rarely = Number.POSITIVE_INFINITY;
+    this.#sweepsRarely = true;
+    for (const { options, activations, staysWhenIdle } of this.types.values()) {
+      every = Math.min(every, options.idleTimeoutMs / 4);
+      rarely = Math.min(rarely, options.idleTimeoutMs);
+      if (activations.size > 0 && !staysWhenIdle) this.#sweepsRarely = false;
+    }
+    // Actors that stay are only counted, once each, when they have become idle.
+    if (this.#sweepsRarely) every = rarely;
     const sweep = (): void => {
       this.#sweeping = undefined;
       this.#sweep();
