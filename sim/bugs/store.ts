@@ -200,8 +200,8 @@ export const STORE: readonly Bug[] = [
     changes: [
       {
         file: "src/actors/catalog.ts",
-        before: "this.#takes.giveUp();",
-        after: "",
+        before: "this.#takes.giveUp();\n    const all = [...this.#all()];",
+        after: "const all = [...this.#all()];",
       },
     ],
   },

@@ -553,7 +553,12 @@ export class Catalog implements Surroundings {
     this.#stopping = true;
     this.#sweeping?.cancel();
     for (const activation of this.#all()) activation.deactivate("stop");
-    if (this.#resident === 0) return;
+    if (this.#resident > 0) await this.#drained();
+    // A take that is retried after this would fence the actor on the host that has it next.
+    this.#takes.giveUp();
+  }
+
+  async #drained(): Promise<void> {
     // Since it was closed the rest of the process was stopped, which counts.
     const leftMs = Math.max(this.#drainUntil! - this.clock.monotonic(), 0);
     await new Promise<void>((resolve) => {

@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { Actor } from "../actors/actor.ts";
+import { LimpetError } from "../kernel/errors.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { testLimpet } from "../testing.ts";
 import { workflow } from "../workflows/definition.ts";
 import { eventually, LEASES, SHORT_LEASES, settled, Tally, TestApps } from "./cluster-kit.test.ts";
@@ -56,4 +58,26 @@ it("takes no longer than the drain timeout in all, whatever hangs: an activity, 
   // Time goes on by that much and no further, so this would hang.
   await app.stop();
   await call;
+});
+
+it("a process that has stopped does not ask for actors any more, though the store had not answered", async () => {
+  let takes = 0;
+  class Refusing extends MemoryStore {
+    override async take(): Promise<never> {
+      takes++;
+      throw new LimpetError("STORE_UNAVAILABLE", "not now");
+    }
+  }
+  const settings = { storeTimeout: "5m", callTimeout: "5m", drainTimeout: "2s" } as const;
+  const app = await testLimpet({ actors: [Tally], stateStore: new Refusing(), ...settings });
+  const call = app.actor(Tally, "a").add();
+  call.catch(() => {});
+  await app.advance("5s");
+  const stopped = app.stop();
+  await app.advance("10s");
+  await stopped;
+  await assert.rejects(call);
+  const before = takes;
+  await app.advance("1m");
+  assert.equal(takes, before);
 });
