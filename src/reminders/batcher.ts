@@ -117,6 +117,8 @@ export class Batcher<Request, Answer> {
           if (!waiting.isOver) waiting.resolve(this.#toldTo(waiting, answers[i]!));
         }
       } catch (error) {
+        // Its attempt is over: a request whose time ends during the pause is not in doubt.
+        this.#sent.delete(batch);
         if (this.#failed(batch, error)) await this.#pause(failures++);
       } finally {
         this.#sent.delete(batch);
