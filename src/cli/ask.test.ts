@@ -46,13 +46,16 @@ test("a call sends names encoded, arguments untouched, the token and the time it
 test("a result is spread out on a terminal; no result is nothing, and null for programs", async () => {
   await using server = await answering((request, response) => {
     if (request.url?.endsWith("/void")) response.writeHead(204).end();
+    else if (request.url?.endsWith("/nothing")) response.end("null");
     else response.end('{"a":1}');
   });
   const call = (method: string, ...rest: string[]) => ["call", "Cart", "a", method, "--url", server.url, ...rest];
   assert.equal((await runCli(call("get"), { tty: true })).stdout, '{\n  "a": 1\n}\n');
   assert.equal((await runCli(call("get"))).stdout, '{"a":1}\n');
-  assert.equal((await runCli(call("void"))).stdout, "");
-  assert.equal((await runCli(call("void", "--json"))).stdout, "null\n");
+  for (const method of ["void", "nothing"]) {
+    assert.equal((await runCli(call(method))).stdout, "");
+    assert.equal((await runCli(call(method, "--json"))).stdout, "null\n");
+  }
 });
 
 test("what the process refuses is passed on with its code, and with what to do", async () => {

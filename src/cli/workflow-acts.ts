@@ -4,8 +4,8 @@ import { didYouMean } from "../kernel/nearest.ts";
 import type { WorkerOverview } from "../ports/workflow-door.ts";
 import { ask, askJson } from "./ask.ts";
 import { type Context, type FlagValues, textFlag } from "./command.ts";
-import { reformatJson } from "./exact-json.ts";
 import { Failure, wrongUsage } from "./failure.ts";
+import { printResult } from "./result-text.ts";
 import { shellWord } from "./shell-word.ts";
 import type { Target } from "./target.ts";
 import { safe } from "./terminal.ts";
@@ -59,14 +59,13 @@ async function start({ terminal, flags, json }: Context, target: Target, id: str
 }
 
 async function askIt(context: Context, target: Target, act: "query" | "update", id: string): Promise<void> {
-  const { terminal, flags, json } = context;
+  const { flags } = context;
   const name = textFlag(flags, act)!;
   const body = bodyOf({ id, run: textFlag(flags, "run"), name }, { input: readJson(flags, "input") });
   const text = await ask(target, { verb: "POST", path: `${CONTROL}/${act}`, body }).catch((error: unknown) => {
     throw thrownBy(`${act} ${name} of ${id}`, error);
   });
-  if (text !== "") terminal.line(reformatJson(text, terminal.isTTY && !json));
-  else if (json) terminal.line("null");
+  printResult(text, context);
 }
 
 /** So that nobody takes what the workflow threw for a fault of the command. */

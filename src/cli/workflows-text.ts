@@ -8,6 +8,7 @@ import {
   type WorkflowView,
 } from "../ports/workflow-door.ts";
 import { wordsOf } from "../workflows/explain-run.ts";
+import { isParkedByLosses } from "../workflows/lost-attempts.ts";
 import { type Column, NOTHING } from "./columns.ts";
 import { ago, formatBytes, formatSpan, moment, plural, when } from "./phrases.ts";
 import { shellWord } from "./shell-word.ts";
@@ -113,6 +114,8 @@ function lifeLines(view: WorkflowView): string[] {
 
 function blockedLines({ blocked, workflowId, budget }: WorkflowView, paint: Paint): string[] {
   if (blocked === undefined) return [];
+  // Its reason names the command that wakes it.
+  if (isParkedByLosses(blocked)) return [paint("red", safe(`It is ${blocked}`))];
   const now = `To have it tried now: limpet workflows ${shellWord(workflowId)} --wake`;
   const [what, who] =
     budget?.isParked === true

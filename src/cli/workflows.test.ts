@@ -220,6 +220,10 @@ test("who works on one, why it is blocked, where it comes from and how it ended 
     blocked,
     /\nIts code could not go on: the history has A, and the code decides B\nIt goes on by itself .* limpet workflows o-1 --wake\n/,
   );
+  workflows.view = view({ blocked: "parked: attempts lost: 3 in a row; o-1 --wake hands it on again", waitsFor: [] });
+  const parked = (await run("o-1")).stdout;
+  assert.match(parked, /\nIt is parked: attempts lost: 3 in a row; o-1 --wake hands it on again\n/);
+  assert.doesNotMatch(parked, /goes on by itself/);
   const budget = {
     suggested: { events: 8_000, bytes: 4 * 1024 * 1024 },
     most: { events: 50_000, bytes: 50 * 1024 * 1024 },

@@ -13,24 +13,31 @@ const counted = workflow("counted", async (ctx): Promise<number> => {
 });
 const apps = { workflows: [counted] };
 
-/** A run that processes which died have claimed so many times, one after the other. */
-async function leftBehind(sites: StickySites, deaths: number) {
-  const { workflows } = sites.store;
+/** A run that no process works on, and whose task is ready. */
+async function leave(sites: StickySites): Promise<void> {
   const first = await sites.open(apps);
   await first.app.workflows.start(counted, { id: "k", input: undefined });
   await first.app.advance(10);
   await first.app.stop();
   const run = { namespace: NAMESPACE, workflowId: "k", runId: undefined, key: "look" };
-  await workflows.arrive([arrivalOf(run, { kind: "LookAgain" })]);
-  for (let i = 0; i < deaths; i++) {
-    const { tasks } = await workflows.claim({
-      ...{ namespace: NAMESPACE, queue: "default", limit: 1, isSticky: true, staleMs: 1 },
-      types: [{ type: "counted", bindings: [{ bound: undefined, binds: undefined }] }],
-      lease: { token: `token ${i}`, worker: `dead ${i}`, leaseMs: 1_000 },
-    });
-    assert.equal(tasks.length, 1);
-    await sites.clock.advance(2_000);
-  }
+  await sites.store.workflows.arrive([arrivalOf(run, { kind: "LookAgain" })]);
+}
+
+/** A process claims the task and dies at once. */
+async function claimAndDie(sites: StickySites, number: number, leaseMs: number): Promise<void> {
+  const { tasks } = await sites.store.workflows.claim({
+    ...{ namespace: NAMESPACE, queue: "default", limit: 1, isSticky: true, staleMs: 1 },
+    types: [{ type: "counted", bindings: [{ bound: undefined, binds: undefined }] }],
+    lease: { token: `token ${number}`, worker: `dead ${number}`, leaseMs },
+  });
+  assert.equal(tasks.length, 1);
+  await sites.clock.advance(2_000);
+}
+
+/** A run that processes which died have claimed so many times, one after the other. */
+async function leftBehind(sites: StickySites, deaths: number) {
+  await leave(sites);
+  for (let i = 0; i < deaths; i++) await claimAndDie(sites, i, 1_000);
   ran = 0;
   const site = await sites.open(apps);
   await site.app.advance("10s");
@@ -60,6 +67,34 @@ describe("a run whose processes die", () => {
     await site.app.host.workflows.wake({ workflowId: "k" });
     await site.app.advance("1s");
     assert.deepEqual([ran > 0, await handle.result()], [true, 5]);
+  });
+
+  it("refuses queries while it is parked, also those of a process without its code", async () => {
+    await using sites = new StickySites();
+    const { site, handle } = await leftBehind(sites, 3);
+    const elsewhere = await sites.open();
+    for (const asked of [handle, elsewhere.app.workflows.get("k")]) {
+      const refusal = {
+        code: "WORKFLOW_ATTEMPTS_LOST",
+        message: /^workflow k does not answer queries while .* --wake/,
+      };
+      await assert.rejects(asked.query("any"), refusal);
+    }
+    assert.equal(ran, 0);
+    await site.app.host.workflows.wake({ workflowId: "k" });
+    await site.app.advance("1s");
+    await assert.rejects(handle.query("any"), { code: "QUERY_UNKNOWN" });
+  });
+
+  it("is not replayed for a look at it after an attempt was lost", async () => {
+    await using sites = new StickySites();
+    await leave(sites);
+    await claimAndDie(sites, 0, 1_000);
+    await claimAndDie(sites, 1, 3_600_000);
+    const { app } = await sites.open(apps);
+    ran = 0;
+    const { isCodeAsked } = await app.host.workflows.look({ workflowId: "k" }, 0);
+    assert.deepEqual([(await sites.task("k")).lost, isCodeAsked, ran], [1, false, 0]);
   });
 
   it("can be cancelled and terminated while it is parked, without its code", async () => {

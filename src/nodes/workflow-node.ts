@@ -27,6 +27,7 @@ import type { Started, Wire } from "../workflows/events.ts";
 import { FewAtATime } from "../workflows/few-at-a-time.ts";
 import { type HostQuestion, HostQuestions } from "../workflows/host-questions.ts";
 import { type WorkflowInstruments, workflowInstruments } from "../workflows/instruments.ts";
+import { checkQueryable } from "../workflows/lost-attempts.ts";
 import { mend } from "../workflows/mending.ts";
 import {
   type ActivityWatch,
@@ -438,6 +439,8 @@ export class WorkflowNode {
     if (!this.worker.hasCodeOf(run) || run.events > MOST_REPLAYED) return undefined;
     const warm = this.worker.cache.peek(run.ref);
     if (warm !== undefined && warm.last === run.events) return warm.execution.waitsFor;
+    // A replay of code that has ended processes could end this one.
+    if (run.task !== undefined && run.task.lost > 0) return undefined;
     try {
       const cold = await this.worker.replayer.replay({ ref: run.ref, type: run.type, last: run.events, taken: 0 });
       return cold.execution.waitsFor;
@@ -478,6 +481,7 @@ export class WorkflowNode {
   async #answer({ workflowId, runId, name, input }: HostQuestion): Promise<unknown> {
     const run = await this.#store.find({ namespace: this.#settings.namespace, workflowId, runId });
     if (run === undefined) throw closed(workflowId, undefined);
+    checkQueryable(run);
     return this.#queryHere(run, name, input);
   }
 

@@ -6,7 +6,7 @@
 import { LimpetError } from "../kernel/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
-import type { ClaimedTask, Workflows } from "../ports/workflows.ts";
+import type { ClaimedTask, StoredRun, Workflows } from "../ports/workflows.ts";
 
 /** How the reason of such a run begins, as its task keeps it. */
 const PARKED = "parked: attempts lost: ";
@@ -19,6 +19,15 @@ export function checkAttempts({ workflowId, lost }: ClaimedTask, maxLost: number
   const why = `${lost} attempts in a row ended without an answer, because their process died or lost its lease`;
   const what = `find out what ends them; "limpet workflows ${workflowId} --wake" hands it on again`;
   throw new LimpetError("WORKFLOW_ATTEMPTS_LOST", `${PARKED}${why} (worker.maxLostAttempts is ${maxLost}); ${what}`);
+}
+
+/** Throws WORKFLOW_ATTEMPTS_LOST for a parked run: a query replays the code, which may end this process too. */
+export function checkQueryable({ workflowId, task }: StoredRun): void {
+  if (!isParkedByLosses(task?.problem)) return;
+  throw new LimpetError(
+    "WORKFLOW_ATTEMPTS_LOST",
+    `workflow ${workflowId} does not answer queries while it is ${task?.problem}`,
+  );
 }
 
 /** A suspect that has neither ended its process nor written anything for so long does not keep the others waiting. */

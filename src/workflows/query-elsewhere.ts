@@ -6,6 +6,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { StoredRun, StoredWorker } from "../ports/workflows.ts";
 import { codeOf, fits, readBinding } from "./bindings.ts";
 import type { Wire } from "./events.ts";
+import { checkQueryable } from "./lost-attempts.ts";
 import { Refused } from "./remote/refusal.ts";
 
 export interface QueryWorld {
@@ -36,6 +37,7 @@ export interface QueryWorld {
 const WITHIN_MS = 10_000;
 
 export async function answerQuery(run: StoredRun, name: string, input: Wire, world: QueryWorld): Promise<Wire> {
+  checkQueryable(run);
   const isHere = world.hasType(run.type);
   try {
     if (world.hasCodeOf(run)) return await world.here(run, name, input);

@@ -4,8 +4,8 @@ import { formatDuration } from "../../kernel/durations.ts";
 import { checkId, checkMethod, checkType } from "../../kernel/names.ts";
 import { ask } from "../ask.ts";
 import type { Command } from "../command.ts";
-import { reformatJson } from "../exact-json.ts";
 import { asUsage, EXIT, Failure, wrongUsage } from "../failure.ts";
+import { printResult } from "../result-text.ts";
 import { shellWord } from "../shell-word.ts";
 import { resolveTarget, TARGET_FLAGS } from "../target.ts";
 
@@ -31,7 +31,6 @@ export const command: Command = {
     "limpet call Cart alice items --url http://127.0.0.1:8000 --json",
   ],
   async run(context) {
-    const { terminal } = context;
     const [type, id, method, ...args] = context.args as [string, string, string, ...string[]];
     asUsage(() => {
       checkType(type);
@@ -51,8 +50,7 @@ export const command: Command = {
     }).catch((error: unknown) => {
       throw thrownBy(`${method} of ${type} ${id}`, error);
     });
-    if (text !== "") terminal.line(reformatJson(text, terminal.isTTY && !context.json));
-    else if (context.json) terminal.line("null");
+    printResult(text, context);
     return EXIT.ok;
   },
 };
