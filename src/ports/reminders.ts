@@ -171,6 +171,8 @@ export interface Reminders {
   /** Answers stand in the order of the writes. No key twice in one batch. One transaction. */
   write(batch: readonly ReminderWrite[]): Promise<ReminderOutcome[]>;
   claim(request: ClaimRequest): Promise<Claim>;
+  /** The end of all tokens that this process makes now: by it the store notices that the process has died. Empty or left out: it cannot. */
+  tokenMark?(): string;
   /** Whether each counted. No generation twice in one batch. */
   settle(batch: readonly Settlement[]): Promise<boolean[]>;
   /** As `settle` with the next tick. The row keeps its generation: whoever has claimed it goes on with that. */

@@ -205,7 +205,7 @@ export class Claimer {
       this.#wasNear = this.#isNarrow;
       const limit = Math.min(batchSize, this.#wasNear ? room.left : room.left - this.#kept);
       // A new one each time: what was said of a row while it was ours before must not be taken for a word about this claim.
-      const token = this.#world.random.id();
+      const token = `${this.#world.random.id()}${store.tokenMark?.() ?? ""}`;
       const askedAt = clock.monotonic();
       const { now, reminders, next } = await store.claim({ namespace, types, limit, aheadMs, leaseMs, token });
       storeClock.heard(now, askedAt);

@@ -162,7 +162,8 @@ export class Processor {
     const hasRoom = !this.#isStopped && this.#room.roomFor(type, this.#isAlone) > 0;
     if (!isSoon || !hasRoom) return undefined;
     this.#room.take(type);
-    return { token: `${this.#ownToken}.${(++this.#ownLeases).toString(36)}`, leaseMs };
+    const mark = this.#world.store.tokenMark?.() ?? "";
+    return { token: `${this.#ownToken}.${(++this.#ownLeases).toString(36)}${mark}`, leaseMs };
   }
 
   /** What was to be stored with such a lease is, or is not. */

@@ -154,7 +154,10 @@ export class MortalStore {
   }
 
   #ofReminders(): {
-    readonly [K in keyof Reminders]?: Ask<Parameters<Reminders[K]>, Awaited<ReturnType<Reminders[K]>>>;
+    readonly [K in keyof Reminders]?: Ask<
+      Parameters<NonNullable<Reminders[K]>>,
+      Awaited<ReturnType<NonNullable<Reminders[K]>>>
+    >;
   } {
     const leases = this.#leases;
     return {

@@ -4,13 +4,15 @@ import type { Claim, ClaimedReminder, ClaimRequest } from "../../ports/reminders
 import { bigints, texts } from "./arrays.ts";
 import type { Connections, Row, Statement } from "./connections.ts";
 import { askedOf, atOrBehind, IN_ORDER, type LowMarks } from "./low-marks.ts";
+import { goneOf, type Holders, isOfGone } from "./reminder-holders.ts";
 import { inQueue, queueOf } from "./reminder-queue.ts";
 import { MILLIS } from "./reminder-tables.ts";
 
 /** Leased rows whose end is looked at to tell when there is more. They stand in the order in which they were claimed. */
 const LEASES_SEEN = 256;
 
-const isFree = `r.leased_until <= (SELECT now FROM clock)`;
+/** Its lease is over, or the process that has it is dead. */
+const isFree = `(r.leased_until <= (SELECT now FROM clock) OR ${isOfGone})`;
 const ofType = inQueue("$1", "a");
 const isSoon = `r.at <= (SELECT now FROM clock) + $6`;
 const isNear = `${atOrBehind("a")} AND ${isSoon}`;
@@ -63,7 +65,7 @@ export const claimReminders = (schema: string, several: boolean): Statement => (
       SELECT ${MILLIS} AS now
     ), asked AS MATERIALIZED (
       SELECT a.* FROM ${askedOf("$2", "$3", "$4", "$10")}
-    ), ${(several ? lockSome : lockOne)(schema)}, total AS MATERIALIZED (
+    ), ${goneOf("$11")}, ${(several ? lockSome : lockOne)(schema)}, total AS MATERIALIZED (
       SELECT coalesce(sum(l.bytes), 0) <= ${LIMITS.claimBytes} AS fits, count(*) FROM locked l
     ), mine AS MATERIALIZED (
       (SELECT l.place FROM locked l WHERE (SELECT fits FROM total) LIMIT $5)
@@ -133,15 +135,18 @@ export class Claims {
   readonly #lows: LowMarks;
   readonly #one: Statement;
   readonly #several: Statement;
+  readonly #holders: Holders | undefined;
 
-  constructor(connections: Connections, schema: string, lows: LowMarks) {
+  constructor(connections: Connections, schema: string, lows: LowMarks, holders?: Holders) {
     this.#connections = connections;
+    this.#holders = holders;
     this.#lows = lows;
     this.#one = claimReminders(schema, false);
     this.#several = claimReminders(schema, true);
   }
 
-  async claim({ namespace, types, limit, aheadMs, leaseMs, token }: ClaimRequest): Promise<Claim> {
+  async claim(request: ClaimRequest): Promise<Claim> {
+    const { namespace, types, limit, aheadMs, leaseMs, token } = request;
     const asked = [...new Set(types)];
     const lows = this.#lows.of(namespace, asked);
     const statement = asked.length > 1 ? this.#several : this.#one;
@@ -149,6 +154,7 @@ export class Claims {
     const arrays = [texts(asked), bigints(queues), bigints(lows.marks.map(({ at }) => at))];
     const generations = bigints(lows.marks.map(({ generation }) => generation));
     const values = [namespace, ...arrays, limit, aheadMs, leaseMs, token, lows.areUsed, generations];
+    values.push(texts(this.#holders?.gone(request) ?? []));
     // A claim that is not heard of is over when its lease is, so it does no harm.
     const rows = await this.#connections.run(statement, values, "harmless");
     const [, , , , now, isMore] = rows[0] as unknown as ClockRow;

@@ -4,12 +4,14 @@
 import { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
+import type { Holders } from "./reminder-holders.ts";
 import { type News, newsOf, subjectOf, type Topic } from "./reminder-news.ts";
 import { holdSession } from "./session.ts";
 import type { PostgresSettings } from "./settings.ts";
 
 const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 5_000;
+/** Well below the grace that others give a process without a connection (reminder-holders.ts). */
+const LONGEST_PAUSE_MS = 1_000;
 /** How often a silent connection is asked whether it still is one. */
 const PING_MS = 15_000;
 const CLOSE_MS = 1_000;
@@ -19,6 +21,8 @@ export interface EarsOptions {
   readonly channel: string;
   /** Our own news are not for us. */
   readonly self: string;
+  /** The connection holds the lock by which other processes see that this one is alive. */
+  readonly holders: Holders;
   /** Whether something is due soon in a namespace. */
   readonly areDue: (namespace: string) => Promise<boolean>;
   /** Before whoever watches is told. */
@@ -55,6 +59,12 @@ export class ReminderEars {
     };
   }
 
+  /** Something may be claimed in a namespace. */
+  wake(namespace: string): void {
+    const watched = this.#watchers.get(subjectOf(undefined, namespace));
+    if (watched !== undefined) tell(watched);
+  }
+
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#listening;
@@ -77,11 +87,12 @@ export class ReminderEars {
 
   /** Until the connection is lost, or we are closed. */
   async #listenOnce(isReady: () => void): Promise<void> {
-    const { settings, channel } = this.#options;
+    const { settings, channel, holders } = this.#options;
     const { signal } = this.#closing;
     const socket = new Socket();
     const client = new pg.Client({ ...settings.driver, stream: () => socket });
     const ended = new Promise<void>((resolve) => client.once("end", resolve));
+    client.once("end", () => holders.ended(client));
     client.on("error", () => undefined);
     client.on("notification", ({ payload }) => this.#hear(payload));
     const cut = () => socket.destroy();
@@ -94,12 +105,15 @@ export class ReminderEars {
     try {
       await client.connect();
       await holdSession(client, settings.driver, settings.location);
+      await client.query(holders.lockStatement);
+      holders.locked(client);
       await client.query(`LISTEN "${channel}"`);
       isReady();
       ping = setInterval(() => client.query("SELECT 1").catch(cut), PING_MS);
       await this.#catchUp();
       await ended;
     } finally {
+      holders.ended(client);
       clearInterval(ping);
       signal.removeEventListener("abort", leave);
       socket.destroy();

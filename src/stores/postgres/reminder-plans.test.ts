@@ -8,6 +8,7 @@ import { Connections, type Statement } from "./connections.ts";
 import { countDead, LowMarks, type Mark, sweepBelow } from "./low-marks.ts";
 import { type Plan, PlanServer } from "./plan-kit.test.ts";
 import { Claims, claimReminders } from "./reminder-claims.ts";
+import { findLostMarks } from "./reminder-holders.ts";
 import {
   areDue,
   countReminders,
@@ -44,6 +45,7 @@ const ours = (): [Statement, RegExp | undefined][] => [
   [claimReminders(SCHEMA, false), DUE],
   [claimReminders(SCHEMA, true), DUE],
   [sweepBelow(SCHEMA), DUE],
+  [findLostMarks(SCHEMA), DUE],
   [writeReminders(SCHEMA), KEYS],
   [setReminders(SCHEMA), NONE],
   [getReminder(SCHEMA), KEYS],
@@ -100,7 +102,7 @@ describe("statements of reminders", () => {
     const { text } = claimReminders(SCHEMA, types.length > 1);
     const queues = types.map((type) => queueOf("n", type));
     const [lows, generations] = [types.map(() => low.at), types.map(() => low.generation)];
-    const values = ["n", types, queues, lows, 100, 1_000, 10_000, "t", true, generations];
+    const values = ["n", types, queues, lows, 100, 1_000, 10_000, "t", true, generations, []];
     await client.query("BEGIN");
     // Values in place of parameters: what is prepared is explained without being run.
     const filled = text.replace(/\$(\d+)/g, (_, n) => {

@@ -21,6 +21,7 @@ import { Connections } from "./connections.ts";
 import { isLongAgo, LowMarks } from "./low-marks.ts";
 import { Claims } from "./reminder-claims.ts";
 import { ReminderEars } from "./reminder-ears.ts";
+import { Holders } from "./reminder-holders.ts";
 import { ReminderListing } from "./reminder-listing.ts";
 import { Announcer, type Topic } from "./reminder-news.ts";
 import { ReminderSteps, type Settled } from "./reminder-steps.ts";
@@ -36,11 +37,15 @@ export class PostgresReminders implements Reminders {
   readonly #listing: ReminderListing;
   readonly #announcer: Announcer | undefined;
   readonly #ears: ReminderEars | undefined;
+  readonly #holders: Holders | undefined;
 
   constructor(settings: PostgresSettings, schema: string, heldMs: number) {
     this.#connections = new Connections(settings, settings.driver, settings.shares.reminders);
     this.#lows = new LowMarks(this.#connections, schema);
-    this.#claims = new Claims(this.#connections, schema, this.#lows);
+    const found = (namespace: string) => this.#ears?.wake(namespace);
+    const holders = new Holders(this.#connections, schema, this.#lows, found);
+    if (settings.notify) this.#holders = holders;
+    this.#claims = new Claims(this.#connections, schema, this.#lows, this.#holders);
     this.#steps = new ReminderSteps(this.#connections, schema, heldMs);
     this.#writes = new ReminderWrites(this.#connections, schema, heldMs);
     this.#listing = new ReminderListing(this.#connections, schema);
@@ -50,7 +55,7 @@ export class PostgresReminders implements Reminders {
     const self = randomUUID();
     this.#announcer = new Announcer(this.#connections, channel, self);
     this.#ears = new ReminderEars({
-      ...{ settings, channel, self },
+      ...{ settings, channel, self, holders },
       areDue: (namespace) => this.#listing.areDue(namespace, TOLD_AHEAD_MS),
       heard: ({ namespace, longAgo }) => {
         if (longAgo !== undefined) this.#lows.straggler(namespace, undefined, longAgo);
@@ -72,6 +77,10 @@ export class PostgresReminders implements Reminders {
 
   claim(request: ClaimRequest): Promise<Claim> {
     return this.#connections.during(() => this.#claims.claim(request));
+  }
+
+  tokenMark(): string {
+    return this.#holders?.mark ?? "";
   }
 
   settle(batch: readonly Settlement[]): Promise<boolean[]> {
@@ -156,6 +165,6 @@ export class PostgresReminders implements Reminders {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#ears?.close(), this.#connections.close()]);
+    await Promise.all([this.#holders?.close(), this.#ears?.close(), this.#connections.close()]);
   }
 }

@@ -1,0 +1,104 @@
+// Leases of dead processes: free soon after PostgreSQL has seen their connection end, and never while the process has a connection.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import pg from "pg";
+import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
+import { freshToken, HOUR, Place } from "../contract/reminders-shared.contract.ts";
+import { openPostgresStore } from "./postgres-store.ts";
+
+async function until(condition: () => boolean | Promise<boolean>, subject: string): Promise<void> {
+  for (let attempt = 0; attempt < 3_000; attempt++) {
+    if (await condition()) return;
+    await pause(20);
+  }
+  assert.fail(`never happened: ${subject}`);
+}
+
+describe("leases of reminders on PostgreSQL", { timeout: 120_000 }, () => {
+  let server: TestServer;
+  let url: string;
+
+  before(async () => {
+    server = await startPostgres();
+    url = await server.createDatabase();
+  });
+  after(async () => {
+    await server?.dispose();
+  });
+
+  /** A process that claims what is free, under a lease that no test waits for. */
+  async function openProcess(namespace?: string) {
+    const store = await openPostgresStore(url);
+    const place = new Place(store, namespace);
+    place.reminders.watch(place.namespace, () => undefined);
+    const mark = () => place.reminders.tokenMark!();
+    await until(() => mark() !== "", "the process holds its lock");
+    const claim = async (token = `${freshToken()}${mark()}`) => {
+      const request = {
+        namespace: place.namespace,
+        types: ["Cart", "Order"],
+        limit: 10,
+        aheadMs: 1_000,
+        leaseMs: HOUR,
+      };
+      return (await place.reminders.claim({ ...request, token })).reminders.map(({ key }) => key.name);
+    };
+    return { store, place, mark, claim };
+  }
+
+  test("a claim takes the rows of a dead process, and none of a process that lives or has no mark", async () => {
+    const living = await openProcess();
+    const { namespace } = living.place;
+    const [dead, nameless, survivor] = [
+      await openProcess(namespace),
+      await openProcess(namespace),
+      await openProcess(namespace),
+    ];
+    const { place } = living;
+    await place.set(place.key("of the living"));
+    assert.deepEqual(await living.claim(), ["of the living"]);
+    await place.set(place.key("without a mark"));
+    assert.deepEqual(await nameless.claim(freshToken()), ["without a mark"]);
+    await place.set(place.key("of the dead"));
+    assert.deepEqual(await dead.claim(), ["of the dead"]);
+    const leased = { token: `${freshToken()}${dead.mark()}`, leaseMs: HOUR };
+    await place.set(place.key("set by the dead", "alice", "Order"), { lease: leased });
+    // Nothing is given back: to the server this is the end of a killed process.
+    await dead.store.close();
+    await nameless.store.close();
+    // The living one loses its connection too, and makes a new one.
+    const admin = new pg.Client({ connectionString: url });
+    await admin.connect();
+    const number = Number.parseInt(living.mark().slice(1), 16);
+    const { rowCount } = await admin.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objid = $1::bigint::oid",
+      [number],
+    );
+    assert.equal(rowCount, 1);
+    await admin.end();
+    const taken: string[] = [];
+    await until(async () => taken.push(...(await survivor.claim())) > 1, "the rows of the dead are claimed");
+    assert.deepEqual(taken.sort(), ["of the dead", "set by the dead"]);
+    assert.deepEqual(await survivor.claim(), []);
+    await living.store.close();
+    await survivor.store.close();
+  });
+
+  test("a process that starts after a crash is told of the rows that the crash has left", async () => {
+    const dead = await openProcess();
+    const { place } = dead;
+    await place.set(place.key("left"));
+    assert.deepEqual(await dead.claim(), ["left"]);
+    await dead.store.close();
+    const next = await openProcess(place.namespace);
+    let isWoken = false;
+    next.place.reminders.watch(place.namespace, () => {
+      isWoken = true;
+    });
+    assert.deepEqual(await next.claim(), []);
+    await until(() => isWoken, "the process is woken");
+    assert.deepEqual(await next.claim(), ["left"]);
+    await next.store.close();
+  });
+});
