@@ -341,7 +341,7 @@ test("it is told, asked, woken and ended", async (t) => {
   workflows.answer = 12345678901234567890n;
   assert.equal((await run("o", "--query", "total", "--run", "r")).stdout, '"12345678901234567890"\n');
   workflows.answer = undefined;
-  assert.equal((await run("o", "--update", "pay", "--input", "5")).stdout, "null\n");
+  assert.equal((await run("o", "--update", "pay", "--input", "5")).stdout, "");
   assert.equal((await run("o", "--update", "pay", "--json")).stdout, "null\n");
   assert.match((await run("o", "--cancel", "--reason", "enough")).stdout, /^o is asked to end\./);
   assert.match((await run("o", "--terminate")).stdout, /^o is terminated\./);
