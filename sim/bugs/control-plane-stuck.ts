@@ -6,7 +6,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     name: "one-lost-host-silences-the-rest",
     family: "control plane stuck",
     story:
-      "Orders go to one host after another until one of them has no stream; the hosts behind it hear nothing, and orders are not repeated. Types stay locked, and hosts that did nothing wrong are evicted for not following orders they never got.",
+      "Orders go to one host after another until one of them has no stream; the hosts after it get nothing, and orders are not repeated. Types stay locked, and the leader evicts hosts for orders they never got.",
     knownFrom: "Dapr #7031",
     changes: [
       {

@@ -129,7 +129,7 @@ export const REJECTED_LEASES: readonly Bug[] = [
     name: "leader-renews-after-its-own-lease",
     family: "rejected design",
     story:
-      "A leader whose own lease is over still answers hosts that renew theirs. The next leader waits for the leases that it knows of, and gives actors away that such a host still runs.",
+      "A leader whose own lease is over still answers hosts that renew theirs. The next leader waits only for the leases it knows, and reassigns actors that such a host still runs.",
     knownFrom: "a mutation that no unit test noticed",
     changes: [
       {

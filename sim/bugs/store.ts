@@ -65,7 +65,7 @@ export const STORE: readonly Bug[] = [
     name: "epochs-start-again",
     family: "store",
     story:
-      "Epochs count the takes of a row, so that a new row begins at 1. When the database is restored from an earlier point it assigns the same rows again, with the same epochs, and a process that goes on commits one actor's state into another actor's row.",
+      "Epochs count the takes of a row, so a new row begins at 1. A database that is restored from an earlier point assigns the same rows and epochs again. A process that goes on then commits one actor's state into another actor's row.",
     knownFrom: "ourselves",
     changes: [
       {
@@ -209,7 +209,7 @@ export const STORE: readonly Bug[] = [
     name: "fenced-member-gets-the-first-outcome",
     family: "store",
     story:
-      "A commit that is fenced in a batch with others gets the outcome of the first of them. Its caller hears that it is stored, and it is lost.",
+      "A commit that is fenced in a batch with others gets the outcome of the first of them. Its caller gets a success, and the commit is lost.",
     knownFrom: "a mutation that no unit test noticed",
     changes: [
       {

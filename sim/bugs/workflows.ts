@@ -325,7 +325,7 @@ export const WORKFLOWS: readonly Bug[] = [
     name: "workflow-refused-after-silence",
     family: "workflows",
     story:
-      "A start that the store refuses counts as refused for good, although the store never answered an earlier attempt at it. That attempt is applied when the run in its way is over.",
+      "A start that the store refuses counts as refused for good, although the store never answered an earlier attempt. The store applies that attempt after the open run has ended.",
     knownFrom: "ourselves",
     changes: [
       {

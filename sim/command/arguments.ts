@@ -66,7 +66,7 @@ and both runs must agree.
 \`npm run sim -- 7\` is short for --seed 7, and \`npm run sim -- 1 100\` for --from 1 --seeds 100.
 Progress goes to standard error. Ctrl-C ends after the seeds that are running and sums up; twice ends at once.
 Exit code 0: everything held; 1: something did not; 2: wrong options; 3: nothing failed, but some seeds did not
-come to an end within 120 s of real time; 130: interrupted.
+end within 120 s of real time; 130: interrupted.
 `;
 
 const OPTIONS = {

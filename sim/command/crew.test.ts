@@ -40,7 +40,7 @@ describe("a crew", () => {
   it("gives up a job that takes too long, and says so apart from violations", async () => {
     const { violations, overran } = await withCrew({ jobs: 1, mostMs: 1 }, (crew) => crew.perform(job));
     assert.deepEqual(violations, []);
-    assert.match(overran!, /did not come to an end within 0.001 s of real time/);
+    assert.match(overran!, /did not end within 0.001 s of real time/);
   });
 
   it("works with a bug put back", async () => {

@@ -64,7 +64,7 @@ export class Crew implements Worker {
       const { job, done } = this.#waiting.shift()!;
       const mostMs = this.#options.mostMs ?? MOST_MS;
       const timer = setTimeout(() => {
-        this.#end(member, { overran: `it did not come to an end within ${mostMs / 1_000} s of real time` });
+        this.#end(member, { overran: `it did not end within ${mostMs / 1_000} s of real time` });
         member.child.kill("SIGKILL");
       }, mostMs);
       member.job = { job, done, timer };

@@ -56,7 +56,7 @@ class ManySeeds {
       while (next < this.#from + count && !interrupt.isAsked && performance.now() < endsAt) {
         const report = await worker.perform(this.#job(next++));
         this.#figures.add(report);
-        if (report.overran !== undefined) say(`seed ${report.seed} was given up: ${report.overran}`);
+        if (report.overran !== undefined) say(`seed ${report.seed} was stopped: ${report.overran}`);
         if (report.violations.length === 0) continue;
         progress.clear();
         this.#note(report, say);

@@ -44,7 +44,7 @@ async function shrinkPlan(
 ): Promise<number> {
   const { violations: found, overran } = await worker.perform({ seed: plan.seed, plan });
   if (overran !== undefined) {
-    terminal.errLine(`seed ${plan.seed} cannot be made small: ${overran}`);
+    terminal.errLine(`seed ${plan.seed} cannot be shrunk: ${overran}`);
     return 1;
   }
   const [violation] = found;

@@ -43,7 +43,7 @@ describe("the sum of many seeds", () => {
     figures.add({ seed: 77, ...nothing, marks: [], told: [], overran: "it did not come to an end" });
     const text = summaryOf(figures, [], false, plain);
     assert.match(text, /^not finished in real time, nothing found: 77$/m);
-    assert.match(text, /^everything that came to its end held$/m);
+    assert.match(text, /^every run that ended held$/m);
     const { failed, overran } = jsonOf(figures, 1, [], {}, { commit: "", node: "" });
     assert.deepEqual([failed, overran], [0, [77]]);
   });

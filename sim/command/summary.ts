@@ -32,7 +32,7 @@ export function summaryOf(figures: Figures, failed: readonly Report[], isInterru
     ...(isInterrupted ? [paint("yellow", "interrupted")] : []),
     ...(figures.overran.length === 0 ? [] : [paint("yellow", overranText(figures.overran))]),
     ...(failed.length === 0
-      ? [paint("green", figures.overran.length === 0 ? "everything held" : "everything that came to its end held")]
+      ? [paint("green", figures.overran.length === 0 ? "everything held" : "every run that ended held")]
       : broken(figures, failed).map((line) => paint("red", line))),
   ].join("\n");
 }

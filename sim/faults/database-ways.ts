@@ -43,7 +43,7 @@ export const lateQuestions = brokenWay(
 
 export const silentDatabase = fault<{ how: DatabaseWay["how"]; ms: number }>({
   name: "silent database",
-  says: "the database accepts connections and answers no host, until it answers all of them again",
+  says: "the database accepts connections and answers no host for a while",
   draw(chance, plan) {
     const ms = lengths(chance, 100, 40_000);
     const hows = ["questions", "answers", "late"] as const;
@@ -65,7 +65,7 @@ const LEASED: ReadonlySet<Question> = new Set<Question>(["campaign", "claim", "r
 
 export const slowAnswers = fault<{ host: string; share: number; lateMs: number; isAll: boolean; ms: number }>({
   name: "slow answers",
-  says: "the database does in time what one host asks, and its answers take long, yet arrive",
+  says: "the database applies the requests of one host in time, but its answers arrive late",
   draw(chance, plan) {
     // Nobody waits longer than five seconds for an answer.
     const [ms, lateMs, share] = [lengths(chance, 1_000, 40_000), lengths(chance, 100, 4_900), severity(chance, 0.1, 1)];

@@ -9,7 +9,7 @@ const LONGEST_MS = 120_000;
 
 export const failingStart = fault<{ host: string; downMs: number }>({
   name: "failing start",
-  says: "a process joins the cluster, and then cannot reach the database before it is up: its start fails, and the process goes on",
+  says: "a process joins the cluster, then loses the database before its start is complete: the start fails, and the process goes on",
   draw(chance, plan) {
     // Only a worker asks the database something between joining and being up.
     const workers = Object.keys(plan.workflows?.workers ?? {});

@@ -91,7 +91,7 @@ function goDown(stage: Stage, ms: number): void {
 
 export const restored = fault<{ afterMs: number; downMs: number }>({
   name: RESTORED,
-  says: "the database is restored from an earlier point while everybody goes on: it forgets what came after, and assigns the same numbers again",
+  says: "the database is restored from an earlier point while all processes go on: it loses later work, and assigns the same numbers again",
   draw(chance, plan) {
     // Hosts do not notice yet that the store has forgotten the home of a shard: see Restores in docs/stores.md.
     if (plan.sharded !== undefined) return [];

@@ -174,7 +174,7 @@ const IN_THE_WAY: readonly ScriptStep[] = [{ do: "sleep", ms: 7_000 }];
 
 export const overtakenStart = fault<HeldStart>({
   name: "start overtaken",
-  says: "the first attempt at a start is held up, the second is refused because of an open run, and the first arrives when that is over",
+  says: "the first attempt at a start is delayed, an open run refuses the second, and the first arrives after that run has ended",
   draw(chance, plan) {
     if (plan.workflows === undefined) return [];
     return times(chance, plan, 2, () => {

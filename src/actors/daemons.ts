@@ -36,7 +36,7 @@ function alwaysRunning<A extends AnyActor>(
   most: number,
   called: string,
 ): ActorClass<A> {
-  if (!isActorClass(type)) throw invalid(`${called} takes a class of actors: write class … extends Actor`);
+  if (!isActorClass(type)) throw invalid(`${called} needs a class that extends Actor`);
   const own = placementOf(type, called);
   const { shards = most } = own;
   const placement = Object.freeze({
@@ -57,7 +57,7 @@ const SET_HERE = ["shardOf", "version", "messageId", "maxActive"] as const;
 function placementOf(type: ActorClass, called: string): ShardedOptions {
   const { placement } = type.options ?? {};
   if (placement === undefined || placement === "hash") return {};
-  if (!isSharded(placement)) throw invalid(`${called}: the class must be sharded() or say nothing of its placement`);
+  if (!isSharded(placement)) throw invalid(`${called}: the class must have the placement sharded(), or none`);
   for (const key of [...SET_HERE, "remember"] as const) {
     const isNeeded = key === "remember" && placement.remember === true;
     if (placement[key] !== undefined && !isNeeded)

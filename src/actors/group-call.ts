@@ -267,7 +267,7 @@ export class GroupCall<Request, Answer> {
 }
 
 function nothingChanged(why: string): LimpetError {
-  return new LimpetError("STORE_UNAVAILABLE", `the store did not do its part in time; nothing was changed (${why})`);
+  return new LimpetError("STORE_UNAVAILABLE", `the store did not answer in time; nothing was changed (${why})`);
 }
 
 function unknownOutcome(why: string): LimpetError {

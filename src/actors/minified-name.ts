@@ -12,4 +12,4 @@ export function looksMinified(actorClass: {
 }
 
 export const MINIFIED_ADVICE =
-  "a bundler seems to have renamed the class, and its actors in the store with it: give it a name with static options = { name: … }";
+  "a bundler seems to have renamed the class, and so its actors in the store; set static options = { name: … }";

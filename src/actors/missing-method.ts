@@ -98,6 +98,6 @@ function asking(heard: (hasIt: boolean) => void): RemoteCaller {
 }
 
 function elsewhere(turn: Turn, host: string, missing: MissingMethod): LimpetError {
-  const what = `the code of the host on which ${turn.type.name}/${turn.id} lives has no method "${turn.method}", that of ${host} has it`;
+  const what = `the host of ${turn.type.name}/${turn.id} has no method "${turn.method}", but ${host} has it`;
   return new LimpetError("METHOD_ELSEWHERE", `${what}; try again when all hosts run the same code`, { cause: missing });
 }

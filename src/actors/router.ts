@@ -106,7 +106,7 @@ export class Router implements Routes, Dispatcher, LinkService {
     const cure = "try again later, or raise sharding.bufferSize";
     return new LimpetError(
       "BUFFER_FULL",
-      `${sharding.bufferSize} calls already wait here until it is clear where shards of ${type} live; ${cure}`,
+      `${sharding.bufferSize} calls already wait here for the homes of shards of ${type}; ${cure}`,
     );
   }
 

@@ -150,7 +150,7 @@ function hintFor(errorCode: string, { token }: Target): string | undefined {
     case "NO_HOST":
       return "Nothing happened. limpet ps shows the hosts and their types; upper and lower case count. If one is starting, try again.";
     case "METHOD_ELSEWHERE":
-      return "Nothing happened. A new version is being rolled out; limpet ps shows the hosts.";
+      return "Nothing happened. Hosts run different versions of the code; limpet ps shows them. Try again when the rollout is done.";
     case "LEASE_LOST":
     case "NOT_SETTLED":
     case "LINK_FULL":

@@ -141,7 +141,7 @@ export const CLUSTER_OPTIONS: { readonly [K in keyof ClusterValues]: Option } = 
     placeholder: "secret",
     help: "A secret all processes of the cluster share: it encrypts what passes between them, and both sides prove they know it. Several may be valid; the first is used for connecting.",
     breaks:
-      "With none, processes on loopback prove that they can read the store; processes without a key in common cannot talk. Flags show in process lists.",
+      "With none, processes on loopback prove that they can read the store; processes without a common key cannot connect. Flags show in process lists.",
     secret: true,
     problem: keyProblem,
   },

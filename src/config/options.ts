@@ -35,7 +35,7 @@ export interface Settings extends ClusterValues, ShardingValues, ReminderValues,
   readonly logLevel: LogLevel;
 }
 
-/** What an actor's call does that fails while nothing waits for it. */
+/** The effect of an actor's call that fails and that nothing awaits. */
 export type UnhandledCallsRule = (typeof UNHANDLED_CALLS)[number];
 const UNHANDLED_CALLS = ["log", "crash"] as const;
 
@@ -63,14 +63,14 @@ export interface LimpetSettings {
   readonly storeTimeout?: Duration | undefined;
   /** Connections that this process opens to PostgreSQL, at most. */
   readonly storeConnections?: number | undefined;
-  /** When a call of an actor fails and nothing waits for it: `"log"` it and go on, or `"crash"` the process, as Node does. */
+  /** When a call by an actor fails and nothing awaits it: `"log"` it and go on, or `"crash"` the process, as Node does. */
   readonly unhandledCalls?: UnhandledCallsRule | undefined;
   readonly logLevel?: LogLevel | undefined;
   /** Whether this process joins others on the same store: `true`, `false`, or how. */
   readonly cluster?: boolean | ClusterSettings | undefined;
   /** Dedicated schedulers, as `host:port`. Without them, one is found through the store. */
   readonly schedulers?: readonly string[] | undefined;
-  /** What holds for sharded types whose class says nothing else. */
+  /** Defaults for sharded types; an option of the class outweighs them. */
   readonly sharding?: ShardingSettings | undefined;
   /** Whether this process delivers reminders: `true`, `false`, or how. */
   readonly reminders?: boolean | ReminderProcessing | undefined;
@@ -222,7 +222,7 @@ export const OPTIONS: { readonly [K in SettingKey]: Option } = {
     env: "LIMPET_STORE_TIMEOUT",
     flag: "store-timeout",
     placeholder: "duration",
-    help: "How long the store may be silent before a caller gets an error; connecting, statements and retries fit into it.",
+    help: "How long the store may be silent before a caller gets an error; it covers connecting, statements and retries.",
     breaks: "Too low: a short restart of the database fails calls. Too high: callers learn late that it is down.",
     min: 1,
   },
@@ -246,7 +246,7 @@ export const OPTIONS: { readonly [K in SettingKey]: Option } = {
     env: "LIMPET_UNHANDLED_CALLS",
     flag: "unhandled-calls",
     placeholder: "rule",
-    help: "When a call of an actor fails and nothing waits for it: log and count it, or end the process.",
+    help: "What happens when a call by an actor fails and nothing awaits it: log and count it, or end the process.",
     breaks:
       "log: a forgotten await shows in the log and in limpet_unhandled_calls_total only. crash: one ends every actor of the host.",
     choices: UNHANDLED_CALLS,

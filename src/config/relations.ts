@@ -119,12 +119,12 @@ export function weaknessesOf({ httpHost, httpTokens, clusterHost, clusterKeys }:
     all.map(({ length }) => length).find((length) => length < least);
   const token = isLoopback(httpHost) ? undefined : short(httpTokens, TOKEN_LENGTH);
   if (token !== undefined) {
-    const why = `a token of ${token} characters can be guessed by others; use ${TOKEN_LENGTH} random ones or more`;
+    const why = `a token of ${token} characters can be guessed; use ${TOKEN_LENGTH} random ones or more`;
     found.push({ option: OPTIONS.httpTokens.path, why });
   }
   const key = isLoopback(clusterHost) ? undefined : short(clusterKeys, STRONG_KEY_LENGTH);
   if (key !== undefined) {
-    const why = `a key of ${key} characters may be found by trying; use ${STRONG_KEY_LENGTH} random ones, such as openssl rand -hex 32`;
+    const why = `a key of ${key} characters can be guessed; use ${STRONG_KEY_LENGTH} random ones, such as openssl rand -hex 32`;
     found.push({ option: OPTIONS.clusterKeys.path, why });
   }
   return found;

@@ -1,5 +1,5 @@
-// The settings that hold for every sharded type of which the class says nothing else. All of them nest under `sharding` in code and in
-// limpet.yaml. Nothing here reads anything.
+// Defaults for all sharded types; an option of a class outweighs them. All of them nest under `sharding` in code and in limpet.yaml.
+// This file only declares them.
 
 import type { Duration } from "../kernel/durations.ts";
 import { SHARDING } from "../kernel/sharded-rule.ts";
@@ -15,15 +15,15 @@ export interface ShardingValues {
   readonly shardingMinHosts: number;
 }
 
-/** What may be set in code under `sharding`. A class may set the same in `sharded({ … })`, and then its own value counts. */
+/** Settings in code under `sharding`. A class may set the same in `sharded({ … })`, and then its own value counts. */
 export interface ShardingSettings {
-  /** Shards move for balance when one host has more than so many shards more than another. */
+  /** Shards move for balance when the difference between two hosts exceeds this number of shards. */
   readonly rebalanceThreshold?: number | undefined;
-  /** Calls of one type that a process keeps while it is not clear where their shards live. */
+  /** Calls of one type that a process keeps while their shards move or have no home. */
   readonly bufferSize?: number | undefined;
-  /** How often a call that waits for a shard's home looks again, and the leader is asked again. */
+  /** How often a call that waits for a shard's home checks again, and a request to the leader is repeated. */
   readonly retryInterval?: Duration | undefined;
-  /** How long a host may take to confirm that it is the home of a shard; then the leader tells it again. */
+  /** How long a host may take to confirm that it is the home of a shard; then the leader notifies it again. */
   readonly startTimeout?: Duration | undefined;
   /** Hosts of a type that must have joined before its first shard gets a home. */
   readonly minHosts?: number | undefined;
@@ -37,9 +37,9 @@ export const SHARDING_OPTIONS: { readonly [K in keyof ShardingValues]: Option } 
     env: "LIMPET_SHARDING_REBALANCE_THRESHOLD",
     flag: "sharding-rebalance-threshold",
     placeholder: "number",
-    help: 'Shards of a type with the strategy "least" move when one host has more than so many shards more than another.',
+    help: 'Shards of a type with the strategy "least" move when the difference between two hosts exceeds this number of shards.',
     breaks:
-      "Too low costs nothing but moves after small changes. Too high: a new host gets no shards, and others carry the load.",
+      "Too low: shards move after small changes. Too high: a new host gets no shards, and other hosts carry the load.",
     min: 1,
     max: MOST_SHARDS,
   },
@@ -62,7 +62,7 @@ export const SHARDING_OPTIONS: { readonly [K in keyof ShardingValues]: Option } 
     env: "LIMPET_SHARDING_RETRY_INTERVAL",
     flag: "sharding-retry-interval",
     placeholder: "duration",
-    help: "How often a call that waits for the home of its shard looks again, and a question to the leader is repeated.",
+    help: "How often a call that waits for the home of its shard checks again, and a request to the leader is repeated.",
     breaks:
       "Too low: many waiting calls keep the process and the leader busy. Too high: calls wait longer than they have to.",
     min: 10,
@@ -74,9 +74,9 @@ export const SHARDING_OPTIONS: { readonly [K in keyof ShardingValues]: Option } 
     env: "LIMPET_SHARDING_START_TIMEOUT",
     flag: "sharding-start-timeout",
     placeholder: "duration",
-    help: "How long a host may take to confirm that it is the home of a shard; then the leader tells it again.",
+    help: "How long a host may take to confirm that it is the home of a shard; then the leader notifies it again.",
     breaks:
-      "Too low: a host that is only slow is told again and again. Too high: remembered actors start that late when the first word was lost.",
+      "Too low: a slow host gets many notifications. Too high: remembered actors start that late after a lost notification.",
     min: 100,
   },
   shardingMinHosts: {

@@ -259,9 +259,9 @@ export const WORKER_OPTIONS = {
     env: "LIMPET_WORKER_MAX_LOST_ATTEMPTS",
     flag: "worker-max-lost-attempts",
     placeholder: "number",
-    help: "Attempts in a row at a task of a workflow that may end with the death of their process, or with a lease that ran out. Then the run is parked until somebody wakes it.",
+    help: "How many attempts in a row at a workflow task may end with their process or with an expired lease. Then the run is parked until an operator wakes it.",
     breaks:
-      "Too low: a few crashes or a slow process park runs that are well. Too high: a run that ends its process ends so many of them.",
+      "Too low: a few crashes or a slow process park healthy runs. Too high: a run that ends its process ends this many of them.",
     min: 1,
     max: 1_000_000,
   },

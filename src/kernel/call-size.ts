@@ -26,5 +26,5 @@ export function checkCallSize(value: unknown, what: string, code: ErrorCode): vo
 export const tooLarge = (what: string, code: ErrorCode): LimpetError =>
   new LimpetError(
     code,
-    `${what} of a call must be at most ${LIMITS.callBytes} bytes, encoded; keep more in a store of its own`,
+    `${what} of a call must be at most ${LIMITS.callBytes} bytes, encoded; keep larger values in a store and pass a reference`,
   );

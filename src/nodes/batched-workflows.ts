@@ -45,7 +45,7 @@ export function batchActivities(
 }
 
 const rewrittenMaybe = (): LimpetError =>
-  new LimpetError("COMMIT_UNKNOWN", "an answer of the store was lost; the activity may have been changed or not");
+  new LimpetError("COMMIT_UNKNOWN", "an answer of the store was lost; the store may have changed the activity");
 
 type Batched = Pick<Workflows, "start" | "arrive" | "append">;
 

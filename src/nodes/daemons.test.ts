@@ -138,10 +138,10 @@ describe("daemons", () => {
     class Own extends Actor {
       static options = { placement: sharded({ shardOf: (id) => id, version: "1" }) } satisfies ActorOptions;
     }
-    refused(() => daemons(Sticky, 2), /the class must be sharded\(\)/);
+    refused(() => daemons(Sticky, 2), /the class must have the placement sharded\(\), or none/);
     refused(() => daemons(Own, 2), /sharded\(\{ shardOf \}\) cannot be set as well/);
     for (const count of [-1, 1.5, Number.NaN, 1e9]) refused(() => daemons(Poller, count), /whole number from 0 to/);
-    refused(() => singleton({} as never), /takes a class of actors/);
+    refused(() => singleton({} as never), /needs a class that extends Actor/);
   });
 });
 

@@ -455,6 +455,6 @@ const notLeading = (): LimpetError => new LimpetError("NOT_LEADER", "this schedu
 
 /** The write may be in the store, or on its way to it. */
 const notedMaybe = (): LimpetError =>
-  new LimpetError("COMMIT_UNKNOWN", "this scheduler does not lead any more; what was asked for may have been noted");
+  new LimpetError("COMMIT_UNKNOWN", "this scheduler does not lead any more; the store may have applied the request");
 
 const isShardReport = (message: HostMessage): message is ShardReport => message.kind.startsWith("shard");

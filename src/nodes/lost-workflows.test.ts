@@ -62,7 +62,7 @@ describe("a run whose processes die", () => {
       /^parked: attempts lost: 3 attempts in a row .*worker\.maxLostAttempts is 3.* --wake/,
     );
     const { summary } = await site.app.host.workflows.look({ workflowId: "k" }, 0);
-    assert.match(summary, /is parked: 3 attempts in a row ended with their process; it goes on when it is woken/);
+    assert.match(summary, /is parked: 3 attempts in a row ended with their process; it continues after a wake/);
     assert.equal(ran, 0);
     await site.app.host.workflows.wake({ workflowId: "k" });
     await site.app.advance("1s");

@@ -55,7 +55,7 @@ describe("a method that only the code of another host has", () => {
       assert.deepEqual([error.code, error.retry], ["METHOD_ELSEWHERE", "later"], `called by ${host.name}`);
       assert.match(
         error.message,
-        /lives has no method "close", that of .* has it; try again when all hosts run the same/,
+        /the host of .* has no method "close", but .* has it; try again when all hosts run the same/,
       );
     }
     assert.equal(await world.host("old").actor(OldAuction, id).bid(), 1);

@@ -31,7 +31,7 @@ function onException(thrown: unknown): void {
   catchNext();
   runOutside(() => {
     where.blame?.(thrown);
-    warn(where, "has thrown in a callback that nothing waits for", thrown);
+    warn(where, "threw an exception in a callback that nothing awaits", thrown);
   });
 }
 
@@ -50,7 +50,7 @@ function onRejection(reason: unknown): boolean {
   if (where === undefined) return false;
   runOutside(() => {
     if (isLimpetError(reason, "WORKFLOW_MISUSED")) where.blame?.(reason);
-    warn(where, "does not wait for a promise that has failed", reason);
+    warn(where, "does not await a promise that was rejected", reason);
   });
   return true;
 }

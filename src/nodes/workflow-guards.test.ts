@@ -158,7 +158,7 @@ describe("a promise that failed and that nobody waits for", () => {
       await app.advance("1h");
       console.log(await handle.result());`);
     assert.deepEqual([status, stdout], [0, "went on\n"], stderr);
-    assert.match(stderr, /workflow floating .* does not wait for a promise that has failed: as it must/);
+    assert.match(stderr, /workflow floating .* does not await a promise that was rejected: as it must/);
   });
 
   it("of other code ends the process, as always", () => {

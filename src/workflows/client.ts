@@ -297,7 +297,7 @@ function payload(value: unknown, what: string): unknown {
 export const maybeDone = (refusal: string): LimpetError =>
   new LimpetError(
     "COMMIT_UNKNOWN",
-    `an answer of the store was lost, and then: ${refusal}; it may have been done or not`,
+    `the store did not answer the first attempt and refused the second (${refusal}); the first may still be applied`,
   );
 
 export const closed = (workflowId: string, status: RunStatus | undefined): LimpetError =>

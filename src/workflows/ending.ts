@@ -46,7 +46,7 @@ export async function endFromOutside(
     const missed = new Map([...children].filter(([n]) => !told.has(n)));
     if (missed.size > 0) await store.arrive(toChildren(namespace, run, missed));
   } catch (cause) {
-    const what = `workflow ${workflowId} is over (${status}); its latest children may not know (${cause})`;
+    const what = `workflow ${workflowId} is over (${status}); its latest children may not have been notified (${cause})`;
     throw new LimpetError("COMMIT_UNKNOWN", what, { cause });
   }
   return true;

@@ -159,7 +159,7 @@ export function summaryOf(facts: RunFacts, waitsFor: readonly AwaitedThing[]): s
     if (isParked(task.problem))
       return `${name} is parked: its history has no room for more; it is tried again ${pause}`;
     if (isParkedByLosses(task.problem)) {
-      return `${name} is parked: ${task.lost} attempts in a row ended with their process; it goes on when it is woken`;
+      return `${name} is parked: ${task.lost} attempts in a row ended with their process; it continues after a wake`;
     }
     return `${name} is blocked: its code could not go on, tried ${tries}, and it is tried again ${pause}`;
   }

@@ -17,7 +17,7 @@ export const isParkedByLosses = (problem: string | undefined): boolean => proble
 export function checkAttempts({ workflowId, lost }: ClaimedTask, maxLost: number): void {
   if (lost < maxLost) return;
   const why = `${lost} attempts in a row ended without an answer, because their process died or lost its lease`;
-  const what = `find out what ends them; "limpet workflows ${workflowId} --wake" hands it on again`;
+  const what = `find the cause, then run "limpet workflows ${workflowId} --wake" to hand the run out again`;
   throw new LimpetError("WORKFLOW_ATTEMPTS_LOST", `${PARKED}${why} (worker.maxLostAttempts is ${maxLost}); ${what}`);
 }
 

@@ -82,7 +82,7 @@ async function checkPooler(first: pg.ClientBase, driver: SessionDriver, location
     throw new StoreFault(
       "OPTION_INVALID",
       "settings",
-      `PostgreSQL at ${location}: the pooler in front of it did not keep two sessions side by side: ${text}. ${ADVICE}`,
+      `PostgreSQL at ${location}: the pooler in front of it did not open two sessions at once: ${text}. ${ADVICE}`,
     );
   } finally {
     await second.end().catch(() => undefined);
@@ -96,7 +96,7 @@ const lendsOut = (location: string): StoreFault =>
   new StoreFault(
     "OPTION_INVALID",
     "settings",
-    `PostgreSQL at ${location}: the pooler in front of it lends sessions out by transaction, and Limpet needs them for itself. ${ADVICE}`,
+    `PostgreSQL at ${location}: the pooler in front of it shares sessions by transaction, and Limpet needs sessions of its own. ${ADVICE}`,
   );
 
 async function backendOf(client: pg.ClientBase): Promise<number> {

@@ -121,7 +121,7 @@ describe("a session on PostgreSQL", () => {
     }
   });
 
-  it("PgBouncer that lends sessions out by transaction is refused at the start, with advice that works", {
+  it("PgBouncer with transaction pooling is refused at the start, with advice that works", {
     skip,
   }, async () => {
     const name = database(await server.createDatabase());
@@ -138,7 +138,7 @@ describe("a session on PostgreSQL", () => {
     const name = database(await server.createDatabase());
     await using pooler = await startPgBouncer(server.port, { pool_mode: "transaction" });
     const entrance = await enter(postgresSettings(pooler.url(name)));
-    await assert.rejects(checkEntrance(entrance), /lends sessions out by transaction/);
+    await assert.rejects(checkEntrance(entrance), /shares sessions by transaction/);
     await entrance.client.end();
   });
 });

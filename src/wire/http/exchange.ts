@@ -63,7 +63,7 @@ export class Exchange {
   /** What a body becomes when it is parsed is held until the exchange is over. */
   #charge(bytes: number): void {
     if (this.#taken + bytes > this.#budget.size) {
-      const why = `the values of the body would take about ${this.#taken + bytes} bytes of memory, which is too much`;
+      const why = `the values of the body need about ${this.#taken + bytes} bytes of memory, more than is allowed`;
       throw new LimpetError("BODY_TOO_LARGE", why);
     }
     if (!this.#budget.take(bytes)) throw new LimpetError("HOST_FULL", "too many large requests are under way");
@@ -126,7 +126,7 @@ export class Exchange {
 
 /** The call was run, so that its caller cannot be told that nothing happened. */
 function tooMuch(bytes: number): [Answer, number] {
-  const why = `the answer of ${bytes} bytes does not fit beside those that clients have not taken yet`;
+  const why = `no memory for the answer of ${bytes} bytes beside answers that clients have not read yet`;
   const answer = errorAnswer(new LimpetError("ANSWER_LOST", why));
   return [answer, Buffer.byteLength(answer.body ?? "")];
 }

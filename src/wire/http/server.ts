@@ -189,7 +189,7 @@ class Door {
 const isAboutUs = ({ kind }: Routed): boolean => PROBES.has(kind) || kind === "metrics";
 
 const noRoom = () =>
-  new LimpetError("HOST_FULL", "too many large requests are under way, or answers that clients have not taken");
+  new LimpetError("HOST_FULL", "too many large requests are in progress, or answers that clients have not read");
 
 async function within(ms: number, work: Promise<void>): Promise<void> {
   const { promise: tooLong, resolve: stopWaiting } = Promise.withResolvers<void>();

@@ -50,10 +50,10 @@ export function openSocket(
   return { socket, stop };
 }
 
-const NO_PROOF = "hung up instead of proving that it knows the secret of this process's store";
+const NO_PROOF = "closed the connection and did not prove that it knows the secret of this process's store";
 
 const unproven = (address: string, problem: string, cause?: unknown): LimpetError => {
-  const advice = "is it of another store, or of an earlier release, or does one of the two have a cluster key?";
+  const advice = "check that both processes use the same store, the same release and the same cluster keys";
   return new LimpetError("UNAUTHENTICATED", `${address} ${problem}; ${advice}`, { cause });
 };
 

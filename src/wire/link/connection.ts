@@ -164,7 +164,7 @@ export class Connection implements FrameSink {
       this.#frames.push(piece, this);
     } catch (error) {
       // Whatever the values in it made our own code throw; what it says may quote them.
-      this.fail(isLimpetError(error, "PROTOCOL") ? error : broken("it sent a value that is none"));
+      this.fail(isLimpetError(error, "PROTOCOL") ? error : broken("it sent bytes that are not a value"));
       return;
     }
     if (this.#state !== "open") return;

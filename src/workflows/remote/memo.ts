@@ -15,7 +15,7 @@ export function checkMemo(memo: Readonly<Record<string, unknown>>, changes: Wire
     throw invalid("must be a map");
   }
   const entries = Object.entries(changes);
-  if (entries.length === 0) throw invalid("must have an entry at least");
+  if (entries.length === 0) throw invalid("must have at least one entry");
   for (const [key, value] of entries) {
     if (!isMemoKey(key)) throw invalid(`key ${JSON.stringify(key.slice(0, 80))} must match ${KEY.source}`);
     const bytes = bytesOf(value);
@@ -26,7 +26,7 @@ export function checkMemo(memo: Readonly<Record<string, unknown>>, changes: Wire
   const readable = readableMemo(merged);
   const count = Object.keys(readable).length;
   if (count > MEMO_LIMITS.entries || entries.length > MEMO_LIMITS.entries) {
-    throw invalid(`there can be ${MEMO_LIMITS.entries} entries at most`);
+    throw invalid(`can have ${MEMO_LIMITS.entries} entries at most`);
   }
   const total = bytesOf(readable);
   if (total > MEMO_LIMITS.totalBytes)

@@ -77,7 +77,7 @@ export class RemoteWorkers {
     const rows = await this.rows();
     const before = rows.find(({ worker }) => worker === told.id);
     if (before === undefined && rows.length >= LIMITS.workers) {
-      const why = `${rows.length} workers are registered, which is the most; remove some, or wait a day for those that are gone`;
+      const why = `${rows.length} workers are registered, which is the limit; remove some, or wait a day until dead workers are removed`;
       throw new Refused(429, "too_many_workers", why);
     }
     const old = before === undefined ? undefined : readWorker(before);
@@ -163,7 +163,7 @@ export class RemoteWorkers {
     const told = untold === undefined ? worker : { ...worker, isCounted, cache: { ...worker.cache, ...untold } };
     const row = workerRow(namespace, told, isSticky);
     if (row.about.length > LIMITS.workerBytes) {
-      const why = `worker ${worker.id} tells more than ${LIMITS.workerBytes} characters of itself`;
+      const why = `the description of worker ${worker.id} has more than ${LIMITS.workerBytes} characters`;
       throw new Refused(413, "worker_description_too_large", why);
     }
     await store.seen(row);
@@ -235,7 +235,7 @@ export class RemoteWorkers {
       throw new Refused(
         429,
         "too_many_drained_builds",
-        `${MOST_DRAINED} builds are drained; resume those that are gone`,
+        `${MOST_DRAINED} builds are drained, which is the limit; resume builds that no longer exist`,
       );
     }
     const nothing = { isSticky: false, isDraining: true, about: JSON.stringify({ types: [], fingerprints: {} }) };

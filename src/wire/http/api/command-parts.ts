@@ -68,7 +68,7 @@ function pathOf(fields: Fields): unknown[] | undefined {
   if (path === undefined && modeOf(fields) !== undefined) throw invalidField("parallel_group_path", "is required");
   const [outermost] = entries as Fields[];
   if (outermost !== undefined && modeOf(outermost) === SELECT_MODE && readSelection(outermost) === undefined) {
-    throw invalidField("parallel_group_path", "describes no member of a selection");
+    throw invalidField("parallel_group_path", "must describe a member of a selection");
   }
   return path;
 }
@@ -76,7 +76,7 @@ function pathOf(fields: Fields): unknown[] | undefined {
 function checkMode(mode: unknown, depth: number): void {
   if (mode === undefined) return;
   if (mode !== SELECT_MODE) throw refused(`parallel_group_mode ${JSON.stringify(mode).slice(0, 80)}`);
-  if (depth > 0) throw refused("a selection inside of a group");
+  if (depth > 0) throw refused("a selection inside a group");
 }
 
 /** The member of a selection that is to be cancelled, as its worker knows it. */
