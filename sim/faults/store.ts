@@ -93,8 +93,6 @@ export const restored = fault<{ afterMs: number; downMs: number }>({
   name: RESTORED,
   says: "the database is restored from an earlier point while all processes go on: it loses later work, and assigns the same numbers again",
   draw(chance, plan) {
-    // Hosts do not notice yet that the store has forgotten the home of a shard: see Restores in docs/stores.md.
-    if (plan.sharded !== undefined) return [];
     // The backup is taken early, so that rows are made after it.
     const at = Math.floor(chance.between(0, plan.chaosMs / 3));
     const afterMs = Math.floor(chance.between(plan.chaosMs / 6, plan.chaosMs / 2));

@@ -102,3 +102,26 @@ test("a leader of which a host has seen a newer term begins a term above it", as
   assert.ok(scheduler.leader!.term > newer);
   await scheduler.stop();
 });
+
+test("a scheduler that a restored store has as the leader of an old term leads in a new term only", async () => {
+  const clock = new VirtualClock();
+  let store = new MemoryStore(() => clock.now());
+  const terms = new Set<number>();
+  const coordination = new Proxy({} as Coordination, {
+    get: (_, name: keyof Coordination) => (store.coordination[name] as () => unknown).bind(store.coordination),
+  });
+  const scheduler = new SchedulerNode(SETTINGS, world(clock, coordination));
+  await scheduler.start();
+  scheduler.sawTerm(scheduler.leader!.term + 1_000);
+  await clock.advance("10s");
+  const newest = scheduler.leader!.term;
+  const backup = new MemoryStore(() => clock.now());
+  await backup.coordination.campaign({ ...NOBODY, incarnation: scheduler.incarnation, leaseMs: 3_000 });
+  store = backup;
+  scheduler.onChange = () => terms.add(scheduler.leader?.term ?? Number.POSITIVE_INFINITY);
+  await clock.advance("10s");
+  assert.equal(scheduler.leads, true);
+  assert.ok(scheduler.leader!.term > newest);
+  assert.ok([...terms].every((term) => term > newest));
+  await scheduler.stop();
+});

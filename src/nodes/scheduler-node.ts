@@ -173,7 +173,11 @@ export class SchedulerNode implements ControlService, LeaderSource {
         this.#failures = 0;
         this.#silentSince = undefined;
         this.#standing = standing;
-        this.#heardTerm(standing.term);
+        if (this.#isBefore(standing.term) && standing.leading) {
+          // The restored store has this scheduler as the leader of an old term. Hosts would reject it, so it begins a new one.
+          this.#resign("the store was restored");
+          continue;
+        }
         if (standing.leading) {
           this.#lease.renewed(sequence);
           await this.#lead(standing);
@@ -195,9 +199,13 @@ export class SchedulerNode implements ControlService, LeaderSource {
   }
 
   /** A term below one that was seen before: the store was restored from an earlier point. The next term of this process is above both. */
-  #heardTerm(term: number): void {
-    if (term < this.#seenTerm) this.#world.log.warn("store.restored", { term, seenTerm: this.#seenTerm });
-    else this.#seenTerm = term;
+  #isBefore(term: number): boolean {
+    if (term < this.#seenTerm) {
+      this.#world.log.warn("store.restored", { term, seenTerm: this.#seenTerm });
+      return true;
+    }
+    this.#seenTerm = term;
+    return false;
   }
 
   /** A host here has seen a newer term than the leader's. If that leader is this scheduler, it gives up and begins another term. */
@@ -305,7 +313,10 @@ export class SchedulerNode implements ControlService, LeaderSource {
    * ordered last is forgotten here, and would be ordered again with other contents under the same numbers.
    */
   #giveUp(why: string): void {
-    if (this.#leading === undefined) return;
+    if (this.#leading !== undefined) this.#resign(why);
+  }
+
+  #resign(why: string): void {
     this.#former = this.incarnation;
     this.incarnation = this.#world.random.id();
     this.#stepDown(why);

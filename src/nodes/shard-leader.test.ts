@@ -32,6 +32,7 @@ function host(incarnation: string, stream: number, types: readonly string[]): Ho
 
 function lead(hosts: readonly HostRecord[]) {
   const sent: string[] = [];
+  const noted: string[] = [];
   const mayHost = hosts.filter(({ types }) => types.has("Cart"));
   const leader = new ShardLeader(
     {
@@ -45,12 +46,15 @@ function lead(hosts: readonly HostRecord[]) {
         const isToConfirm = message.kind === "shardHomes" && message.confirm;
         sent.push(`${message.kind}${isToConfirm ? " to confirm" : ""} → ${streams}`);
       },
-      note: (_change, written) => written(),
+      note: ({ type, shard, incarnation }, written) => {
+        noted.push(`${type} ${shard} ${incarnation}`);
+        written();
+      },
     },
     [{ namespace: "default", type: "Cart", shard: 3, incarnation: "b" }],
   );
   leader.look(0);
-  return { leader, sent };
+  return { leader, sent, noted };
 }
 
 describe("a leader that follows another one", () => {
@@ -76,5 +80,31 @@ describe("a leader that follows another one", () => {
     const { leader, sent } = lead([host("a", 1, ["Cart"]), host("b", 2, ["Cart"])]);
     assert.deepEqual(sent, []);
     assert.equal(leader.types.get("Cart")!.shards.homeOf(3), "b");
+  });
+});
+
+describe("a leader after a restore of the store", () => {
+  const [a, b] = [host("a", 1, ["Cart"]), host("b", 2, ["Cart"])];
+
+  it("a host that is the home of a shard stays its home, and the home is noted again", () => {
+    const { leader, sent, noted } = lead([a, b]);
+    leader.heard(a, { kind: "shardAsk", type: "Cart", shards: [5, 6], held: [5, 6] }, 0);
+    assert.deepEqual(noted, ["Cart 5 a", "Cart 6 a"]);
+    assert.deepEqual(sent, ["shardHomes → 1"]);
+    assert.equal(leader.types.get("Cart")!.shards.homeOf(5), "a");
+  });
+
+  it("a host that leaves hands over the shards that the store has forgotten", () => {
+    const { leader, sent } = lead([a, b]);
+    leader.heard(a, { kind: "shardLeave", types: ["Cart"] }, 0);
+    leader.heard(a, { kind: "shardAsk", type: "Cart", shards: [5], held: [5] }, 0);
+    assert.deepEqual(sent, ["shardGather → 1,2"]);
+  });
+
+  it("a shard of a type that no host has named yet stays where it is held", () => {
+    const { leader, noted } = lead([a, b]);
+    leader.heard(a, { kind: "shardAsk", type: "Box", shards: [5], held: [5] }, 0);
+    assert.deepEqual(noted, ["Box 5 a"]);
+    assert.equal(leader.isHome("a", "Box"), true);
   });
 });

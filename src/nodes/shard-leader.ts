@@ -205,6 +205,7 @@ export class ShardLeader {
     if (known === undefined) {
       // Nobody who was heard of hosts it.
       const asked = message.kind === "shardAsk" ? message.shards : [];
+      if (message.kind === "shardAsk") this.#keepLeft(type, message.held ?? [], incarnation);
       const homes = asked.map((shard) => ({ shard, host: undefined }));
       if (stream !== undefined && homes.length > 0) this.#world.send([stream], { kind: "shardHomes", type, homes });
       return;
@@ -222,6 +223,7 @@ export class ShardLeader {
     switch (message.kind) {
       case "shardAsk":
         this.#world.instruments.shardsAsked(this.#world.namespace, message.type, message.shards.length);
+        this.#keep(message.type, known, message.held ?? [], host, now);
         return message.shards.flatMap((shard) => shards.asked(shard, host, now));
       case "shardStarted":
         for (const shard of message.shards) shards.confirmed(shard, host);
@@ -239,6 +241,29 @@ export class ShardLeader {
           now,
         );
       }
+    }
+  }
+
+  /** A host names the shards whose home it is. A home that the store has forgotten, because it was restored, is noted again. */
+  #keep(type: string, { shards }: ShardedType, held: readonly number[], host: string, now: number): void {
+    const effects = held.flatMap((shard) => shards.held(shard, host));
+    if (effects.length === 0) return;
+    this.#world.log.warn("shard.home_restored", { namespace: this.#world.namespace, type, host, shards: held.length });
+    this.perform(type, effects, now);
+    // A host that leaves has to hand over these as well.
+    this.look(now);
+  }
+
+  /** The same for a type that no host has named yet: the host has given up the type, and still has to hand over its shards. */
+  #keepLeft(type: string, held: readonly number[], incarnation: string): void {
+    if (held.length === 0) return;
+    const left = this.#left.get(type) ?? { homes: new Map(), told: new Map(), isPaused: false };
+    this.#left.set(type, left);
+    const { namespace, note } = this.#world;
+    for (const shard of held) {
+      if (left.homes.has(shard)) continue;
+      left.homes.set(shard, incarnation);
+      note({ namespace, type, shard, incarnation }, () => {});
     }
   }
 

@@ -176,7 +176,9 @@ export class ShardMember {
     for (const [type, { region }] of this.#ways) {
       const { asks, stopped } = region.joined(this.#world.clock.monotonic());
       for (const step of stopped) stream.send({ kind: "shardStopped", type, ...step, wasForced: false });
-      if (asks.length > 0) stream.send({ kind: "shardAsk", type, shards: asks });
+      if (asks.length === 0) continue;
+      const held = asks.filter((shard) => region.held.has(shard));
+      stream.send({ kind: "shardAsk", type, shards: asks, ...(held.length > 0 ? { held } : {}) });
     }
   }
 
@@ -284,8 +286,23 @@ export class ShardMember {
     region.lives(shard, host);
     if (!isHeld && region.held.has(shard))
       this.#world.gained?.(type, shard, move === undefined ? undefined : this.#nameOf(move));
+    if (isHeld && host.incarnation !== this.#world.incarnation() && !region.held.has(shard)) this.#lost(type, shard);
     const elsewhere = region.belief(shard);
     if (elsewhere !== undefined) this.#world.moved?.(type, shard, elsewhere.address);
+  }
+
+  /**
+   * The leader names another home although this host was never asked to let go: the store was restored, and has forgotten that the shard
+   * lives here. The leader's word counts, so its actors leave memory. Calls that wait find their way to the other home.
+   */
+  #lost(type: string, shard: number): void {
+    const { catalog, log } = this.#world;
+    const known = catalog.types.get(type);
+    const sharded = known?.options.sharded;
+    log.warn("shard.lost", { type, shard });
+    this.#world.stopped();
+    if (known?.byShard === undefined || sharded === undefined) return;
+    void catalog.letGo(known.byShard.leavingWith(shard), sharded.rule.handOffMs);
   }
 
   /** Leaders count their moves, each from the beginning. */

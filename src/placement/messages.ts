@@ -155,7 +155,13 @@ export type HostMessage =
 
 /** What a host says about shards. */
 export type ShardReport =
-  | { readonly kind: "shardAsk"; readonly type: string; readonly shards: readonly number[] }
+  /** `held`: those of them whose home the host is; named on a new stream. */
+  | {
+      readonly kind: "shardAsk";
+      readonly type: string;
+      readonly shards: readonly number[];
+      readonly held?: readonly number[] | undefined;
+    }
   /** Calls for it are kept back. */
   | { readonly kind: "shardKept"; readonly type: string; readonly shard: number; readonly move: number }
   /** None of its actors is left there. */

@@ -204,3 +204,27 @@ describe("moves that people see", () => {
     assert.ok(shards.deadline > 1_000, "it would be looked at again and again");
   });
 });
+
+describe("a shard whose home the restored store has forgotten", () => {
+  it("the shard stays at the host that names it, also while another host is chosen or saved", () => {
+    for (const steps of ["nothing", "choosing", "saving"]) {
+      const shards = new TypeShards(SETTINGS, [], 0);
+      shards.setRegions([host("a"), host("b")], 0);
+      if (steps !== "nothing") shards.asked(3, "b", 0);
+      if (steps === "saving") shards.chosen(3, "b");
+      const answers = steps === "nothing" ? [] : [{ kind: "home", shard: 3, host: "a", to: ["b"] }];
+      assert.deepEqual(shards.held(3, "a"), [{ kind: "save", shard: 3, host: "a" }, ...answers], steps);
+      assert.deepEqual(shards.chosen(3, "b"), []);
+      assert.deepEqual(shards.saved(3, "b", 1), []);
+      assert.equal(shards.homeOf(3), "a");
+      assert.deepEqual(shards.asked(3, "b", 2), [{ kind: "home", shard: 3, host: "a", to: ["b"] }]);
+    }
+  });
+
+  it("the home that the leader has announced counts, and the other host is told of it", () => {
+    const shards = new TypeShards(SETTINGS, [[3, "b"]], 0);
+    shards.setRegions([host("a"), host("b")], 0);
+    assert.deepEqual(shards.held(3, "a"), []);
+    assert.deepEqual(shards.asked(3, "a", 0), [{ kind: "home", shard: 3, host: "b", to: ["a"] }]);
+  });
+});

@@ -221,6 +221,25 @@ export class TypeShards {
     return effects;
   }
 
+  /**
+   * A host says, on a new stream, that it is the home of this shard. The store forgets homes only when it is restored from an earlier point.
+   * If this leader has no home for the shard, and has announced none, the host stays its home. Otherwise the home that the leader has
+   * counts: the host hears of it as the answer to its question, and lets go.
+   */
+  held(shard: number, host: string): ShardEffect[] {
+    const busy = this.#busy.get(shard);
+    if (shard >= this.#settings.shards || this.#homes.has(shard) || busy?.move !== undefined) return [];
+    this.#busy.delete(shard);
+    this.#timed.delete(shard);
+    this.#lost.delete(shard);
+    this.#homes.set(shard, host);
+    this.#hasBegun = true;
+    const effects: ShardEffect[] = [{ kind: "save", shard, host }];
+    const askers = [...(busy?.askers ?? [])];
+    if (askers.length > 0) effects.push({ kind: "home", shard, host, to: askers });
+    return effects;
+  }
+
   #begin(shard: number, phase: Busy["phase"], askers: Set<string>): Busy {
     const busy: Busy = {
       phase,

@@ -31,6 +31,7 @@ const step = { type, shard, move: number };
 
 const report: fc.Arbitrary<ShardReport> = fc.oneof(
   record({ kind: fc.constant("shardAsk" as const), type, shards }),
+  record({ kind: fc.constant("shardAsk" as const), type, shards, held: fc.constant([3, 5]) }),
   record({ kind: fc.constant("shardStarted" as const), type, shards }),
   record({ kind: fc.constant("shardKept" as const), ...step }),
   record({ kind: fc.constant("shardStopped" as const), ...step, wasForced: fc.boolean() }),

@@ -144,8 +144,9 @@ function fewEnough<T>(list: readonly T[]): T[] {
 export function writeShardReport(message: ShardReport): Report {
   switch (message.kind) {
     case "shardAsk": {
-      const { type, shards } = message;
-      const value = create(proto.ShardQuestionsSchema, { actorType: type, shards: fewEnough(shards) });
+      const { type, shards, held = [] } = message;
+      const questions = { actorType: type, shards: fewEnough(shards), held: fewEnough(held) };
+      const value = create(proto.ShardQuestionsSchema, questions);
       return { case: "shardQuestions", value };
     }
     case "shardKept":
@@ -177,7 +178,9 @@ export function readShardReport(report: Report): ShardReport {
   switch (report.case) {
     case "shardQuestions": {
       const { actorType, shards } = report.value;
-      return { kind: "shardAsk", type: readWord(actorType, "actor type"), shards: readShards(shards) };
+      const held = readShards(report.value.held);
+      const asked = { type: readWord(actorType, "actor type"), shards: readShards(shards) };
+      return { kind: "shardAsk", ...asked, ...(held.length === 0 ? {} : { held }) };
     }
     case "shardKept":
       return { kind: "shardKept", ...readStep(report.value) };

@@ -469,6 +469,13 @@ export declare type ShardQuestions = Message<"limpet.control.v1.ShardQuestions">
    * @generated from field: repeated uint32 shards = 2;
    */
   shards: number[];
+
+  /**
+   * Those of them whose home the host is. A leader that has no home for one, because the store was restored, keeps it there.
+   *
+   * @generated from field: repeated uint32 held = 3;
+   */
+  held: number[];
 };
 
 /**
