@@ -8,6 +8,7 @@ import { type Duration, parseDuration } from "./kernel/durations.ts";
 import { LimpetError } from "./kernel/errors.ts";
 import { checkId, checkMethod, checkNamespace, checkType } from "./kernel/names.ts";
 import type { ClusterClient } from "./nodes/cluster-client.ts";
+import { checkRuntime } from "./nodes/runtime.ts";
 import { callOverHttp, type RemoteCall } from "./wire/http/remote-call.ts";
 import { ServerList } from "./wire/http/server-list.ts";
 
@@ -85,6 +86,7 @@ function httpTransport({ url, token }: HttpOptions): Transport {
 }
 
 function clusterTransport(options: ClusterOptions, timeoutMs: number | undefined): Transport {
+  checkRuntime();
   const { schedulers, namespace = "default", keys = [], store } = options;
   if (schedulers.length === 0) throw new LimpetError("OPTION_INVALID", "schedulers must name at least one scheduler");
   for (const address of schedulers) check("schedulers", addressProblem(address), address);

@@ -114,6 +114,16 @@ describe("the built package", { timeout: 3 * LIMIT_MS }, () => {
     }
     const library = await run(folder, node, "app.mjs", "memory:");
     assert.ok(library.stderr.includes(`LimpetError: ${sentence}`), library.stderr);
+    const uses = {
+      testLimpet: 'import { testLimpet } from "limpet/testing"; await testLimpet({ actors: [] });',
+      openWorld: 'import { openWorld } from "limpet/testing"; await openWorld({ actors: [] });',
+      connect: 'import { connect } from "limpet/client"; connect({ schedulers: ["127.0.0.1:1"] });',
+    };
+    for (const [name, code] of Object.entries(uses)) {
+      await writeFile(join(folder, "use.mjs"), code);
+      const { stderr } = await run(folder, node, "use.mjs");
+      assert.ok(stderr.includes(`LimpetError: ${sentence}`), `${name}: ${stderr}`);
+    }
     const command = await run(folder, node, "node_modules/limpet/bin/limpet.js", "ps");
     assert.deepEqual([command.code, command.stderr], [1, `${sentence}\n`]);
   });

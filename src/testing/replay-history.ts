@@ -1,6 +1,7 @@
 // Holds a history that was recorded against the code as it is now: whether runs that are under way in production would go on with it.
 // Nothing runs but the code of the workflow.
 import { LimpetError } from "../kernel/errors.ts";
+import { checkRuntime } from "../nodes/runtime.ts";
 import { systemSettle } from "../nodes/system.ts";
 import { processGuards } from "../nodes/workflow-guards.ts";
 import type { RunHistoryEvent } from "../workflows/client.ts";
@@ -43,6 +44,7 @@ export async function replayHistory(
   history: RecordedHistory,
   { activities = {}, namespace = "default", queue = "default" }: ReplayOptions = {},
 ): Promise<ReplayedRun> {
+  checkRuntime();
   const events = eventsOf(history);
   const [first] = events;
   if (first?.event.kind !== "WorkflowStarted") throw unreadable("it does not begin with WorkflowStarted");

@@ -4,6 +4,7 @@ import type { ActorClass, CallSettings } from "../actors/remote.ts";
 import { type LimpetSettings, resolveSettings } from "../config/settings.ts";
 import type { Duration } from "../kernel/durations.ts";
 import type { App, Definitions } from "../nodes/app.ts";
+import { checkRuntime } from "../nodes/runtime.ts";
 import type { Log } from "../ports/log.ts";
 import { silentLog } from "../ports/log.ts";
 import type { Store } from "../ports/store.ts";
@@ -75,6 +76,7 @@ const UNHURRIED = {
 export async function testLimpet<const A extends Activities = Record<never, never>>(
   options: TestOptions<A>,
 ): Promise<TestApp<A>> {
+  checkRuntime();
   const { actors, workflows, activities, checksReplay = true, clock = new VirtualClock(), ...rest } = options;
   const { stateStore: store = new MemoryStore(() => clock.now()), log = silentLog, ...code } = rest;
   const settings = resolveSettings({ code: { ...UNHURRIED, ...code }, file: false, env: {} });

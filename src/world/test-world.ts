@@ -5,6 +5,7 @@ import type { ActorClass } from "../actors/remote.ts";
 import { type Duration, formatDuration, parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import type { Prng } from "../kernel/prng.ts";
+import { checkRuntime } from "../nodes/runtime.ts";
 import { Chaos, type ChaosOptions } from "./chaos.ts";
 import { BEGINNING } from "./local-clock.ts";
 import type { Process } from "./process.ts";
@@ -22,6 +23,7 @@ export type HostRef = TestHost | string | number;
 
 /** Opens a world; its hosts are up and know each other. */
 export async function openWorld(options: TestWorldOptions): Promise<TestWorld> {
+  checkRuntime();
   const world = new TestWorld(options);
   await world.begin();
   return world;
