@@ -25,6 +25,16 @@ test("a line is one JSON object with level, time, event and the given fields", (
   assert.ok(!Number.isNaN(Date.parse(time as string)));
 });
 
+test("a list of texts is shown without secrets and up to a limit; any other object is not shown", () => {
+  const { log, records } = capture();
+  const many = Array.from({ length: 200 }, (_, i) => `${i}`);
+  log.warn("loop.blocked", { turns: ["Cart/a.add", "Bearer s1"], many, payload: [{ card: "4111" }], mixed: ["a", 1] });
+  const { turns, many: shown, payload, mixed } = records()[0]!;
+  assert.deepEqual(turns, ["Cart/a.add", "Bearer [redacted]"]);
+  assert.deepEqual(shown, many.slice(0, 100));
+  assert.deepEqual([payload, mixed], ["(object)", "(object)"]);
+});
+
 test("lines below the level are not written", () => {
   const { log, records } = capture("warn");
   log.debug("a");

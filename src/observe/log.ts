@@ -13,6 +13,8 @@ export interface LogSettings {
 
 /** Lines that wait for a blocked stderr. */
 const BACKLOG_BYTES = 8 * 1024 * 1024;
+/** Of a list of texts in one field. */
+const MOST_TEXTS = 100;
 
 export function createLog({ level, destination }: LogSettings): Log {
   const logger = pino(
@@ -34,6 +36,10 @@ export function createLog({ level, destination }: LogSettings): Log {
   return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
 }
 
+/** A list of names, such as types or turns. Other objects may be payloads. */
+const isTexts = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((item) => typeof item === "string");
+
 function shape(event: string, fields: LogFields | undefined): Record<string, unknown> {
   const out: Record<string, unknown> = { event };
   for (const [name, value] of Object.entries(fields ?? {}) as [string, unknown][]) {
@@ -43,6 +49,7 @@ function shape(event: string, fields: LogFields | undefined): Record<string, unk
     else if (name === "err") out.err = describeError(value);
     else if (typeof value === "string") out[name] = scrub(value);
     else if (typeof value === "number" || typeof value === "boolean") out[name] = value;
+    else if (isTexts(value)) out[name] = value.slice(0, MOST_TEXTS).map(scrub);
     else out[name] = `(${typeof value})`;
   }
   return out;
