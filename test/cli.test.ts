@@ -255,7 +255,7 @@ test("a scheduler says that it is ready, answers over HTTP, and stops cleanly", 
   await scheduler.until("stdout", /Ctrl-C/);
   assert.match(
     scheduler.stdout,
-    /limpet scheduler \S+ is ready[\s\S]* Hosts +127\.0\.0\.1:\d+\n +Leads +yes, term 1\n/,
+    /limpet scheduler \S+ is ready[\s\S]* Hosts +127\.0\.0\.1:\d+\n +Leads +yes, term \d+\n/,
   );
   assert.match(scheduler.stdout, /\n {2}(?:npx )?limpet dev app\.ts --schedulers 127\.0\.0\.1:\d+\n/);
   assert.equal((await fetch(`${url}/v1.0/metadata`)).status, 200);

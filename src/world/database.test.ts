@@ -190,7 +190,7 @@ describe("a question to the database", () => {
     }
     const again = await it.now(it.store.take(keys));
     assert.ok(again.includes(undefined));
-    assert.ok(again.some((one) => one?.epoch === 2));
+    assert.ok(again.some((one, i) => one !== undefined && one.epoch > held[i]!.epoch));
   });
 
   test("of a process that has ended meanwhile is done all the same, and answered to nobody", async () => {
@@ -260,12 +260,12 @@ test("who watches is told of every question and what became of it", async () => 
   const held = await it.taken();
   await it.now(it.other.take([{ ...actor("ada", "n"), owner: "o" }]));
   await it.now(it.store.commit([commitOf(held, whole("x"))]));
-  await it.now(it.store.coordination.campaign(newCandidate()));
+  const { term } = await it.now(it.store.coordination.campaign(newCandidate()));
   assert.deepEqual(seen, [
-    ...["1 asks take", "1 took ada epoch 1", "1 done take"],
-    ...["2 asks take", "2 took ada epoch 2", "2 done take"],
+    ...["1 asks take", `1 took ada epoch ${held.epoch}`, "1 done take"],
+    ...["2 asks take", `2 took ada epoch ${held.epoch + 1}`, "2 done take"],
     ...["1 asks commit", "1 fenced ada", "1 done commit"],
-    ...["1 asks campaign", "1 term 1 true", "1 done campaign"],
+    ...["1 asks campaign", `1 term ${term} true`, "1 done campaign"],
   ]);
   assert.deepEqual(it.database.keyOf(held.ref), actor("ada", "n"));
 });

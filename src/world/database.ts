@@ -21,6 +21,7 @@ import {
 import type { Workflows } from "../ports/workflows.ts";
 import { newsOf } from "../stores/memory/memory-reminders.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
+import { OwnTakes } from "../stores/own-takes.ts";
 import { CoordinationClient } from "./database-coordination.ts";
 import { Journal } from "./database-journal.ts";
 import { type DatabaseWatcher, failure, type Question, WRITES } from "./database-questions.ts";
@@ -226,6 +227,7 @@ class Client implements Store {
   readonly #database: Database;
   readonly #station: Station;
   readonly #underWay = new Set<Promise<unknown>>();
+  readonly #own = new OwnTakes();
   #isClosed = false;
 
   constructor(database: Database, station: Station) {
@@ -264,6 +266,7 @@ class Client implements Store {
   async take(batch: readonly TakeRequest[]): Promise<(Taken | Held)[]> {
     return this.#ask("take", async () => {
       const free = this.#free(batch);
+      for (const { owner } of free) this.#own.add(owner);
       const answers = await this.#database.truth.take(free);
       for (const [i, request] of free.entries()) {
         const taken = answers[i]!;
@@ -278,7 +281,7 @@ class Client implements Store {
     return this.#ask("commit", async () => {
       const free = this.#free(batch);
       const { truth } = this.#database;
-      const asked = truth.commit(free);
+      const asked = truth.commit(free, this.#own.owners);
       const news = truth.workflows.takeNews();
       const outcomes = await asked;
       for (const [i, commit] of free.entries()) {

@@ -77,9 +77,10 @@ export class MemoryStore implements Store {
     });
   }
 
-  async commit(batch: readonly Commit[]): Promise<CommitOutcome[]> {
+  /** `owners`: those of the process that commits, where processes share this store. */
+  async commit(batch: readonly Commit[], owners?: readonly string[]): Promise<CommitOutcome[]> {
     this.#checkOpen();
-    return batch.map((commit) => this.#commit(commit));
+    return batch.map((commit) => this.#commit(commit, owners));
   }
 
   async list({ namespace, type, prefix = "", after, limit }: ActorQuery): Promise<StoredActor[]> {
@@ -140,11 +141,15 @@ export class MemoryStore implements Store {
     return row;
   }
 
-  #commit({ ref, epoch, version, id, write, settle, reminders, starts, arrivals }: Commit): CommitOutcome {
+  #commit(
+    { ref, epoch, version, id, write, settle, reminders, starts, arrivals }: Commit,
+    owners?: readonly string[],
+  ): CommitOutcome {
     const row = this.#rows[ref - 1];
     if (row === undefined) return "fenced";
     if (row.commitId === id) return "committed";
     if (row.epoch !== epoch || row.version !== version) return "fenced";
+    if (owners?.includes(row.owner) === false) return "fenced";
     if (settle !== undefined && !this.#reminders.wouldCount(settle)) return "void";
     if (write.kind === "change") {
       invariant(row.whole !== undefined, "a change is committed on top of a whole state");

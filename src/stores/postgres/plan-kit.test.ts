@@ -46,15 +46,15 @@ export class PlanServer implements AsyncDisposable {
 
   /** Its rows are found by such an index alone, or by none where `index` is undefined. The scans, to be looked at further. */
   async scansOf({ name, text }: Statement, index: RegExp | undefined): Promise<Plan[]> {
-    await this.client.query(`PREPARE ${name} AS ${text}`);
+    await this.client.query(`PREPARE "${name}" AS ${text}`);
     const { rows } = await this.client.query<{ types: string[] }>(
       "SELECT parameter_types::text[] AS types FROM pg_prepared_statements WHERE name = $1",
       [name],
     );
     const values = rows[0]!.types.map((type) => (type.endsWith("[]") ? `'{}'` : "'1'")).join(", ");
     const given = values === "" ? "" : `(${values})`;
-    const { rows: plans } = await this.client.query(`EXPLAIN (FORMAT JSON) EXECUTE ${name} ${given}`);
-    await this.client.query(`DEALLOCATE ${name}`);
+    const { rows: plans } = await this.client.query(`EXPLAIN (FORMAT JSON) EXECUTE "${name}" ${given}`);
+    await this.client.query(`DEALLOCATE "${name}"`);
     const nodes = nodesOf(plans[0]["QUERY PLAN"][0].Plan as Plan);
     for (const node of nodes) {
       assert.doesNotMatch(node["Node Type"], /Seq Scan|Bitmap|Hash Join|Merge Join/, name);

@@ -135,7 +135,7 @@ export function listRuns(
   const text = isCount
     ? `SELECT count(*) FROM (SELECT ${source}.ref FROM ${rows}) f`
     : `SELECT ${COLUMNS} FROM ${rows}`;
-  return { statement: { name: preparedName(isCount ? "count_runs" : "list_runs", text), text }, values };
+  return { statement: { name: preparedName(`${isCount ? "count" : "list"}_runs_${from}`, text), text }, values };
 }
 
 function sourceOf(schema: string, from: "runs" | "tasks" | "ends"): string {
