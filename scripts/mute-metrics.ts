@@ -1,5 +1,6 @@
-// Shows that each metric has a test: mutes one metric at a time and runs the tests that name it, until one fails. Prints the metrics whose
-// tests all pass although the metric counts nothing. Takes long: `node scripts/mute-metrics.ts [name…]`.
+// Shows that each metric has a test: mutes one metric at a time and runs the tests that name it, until one
+// fails. Prints the metrics whose tests all pass although the metric counts nothing. Takes long: `node
+// scripts/mute-metrics.ts [name…]`.
 import { spawnSync } from "node:child_process";
 import { globSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
-// Runs the tests on a machine that has far too much to do: `npm run test:loaded -- [--burners 20] [files]`. It starts processes that only
-// burn CPU time, and ends them by their process ids when the tests are over. A burner also ends when this process is gone, and after two
-// hours at the latest.
+// Runs the tests on an overloaded machine: `npm run test:loaded -- [--burners 20] [files]`. It starts
+// processes ("burners") that only use CPU time, and ends them by their process ids after the tests. A burner
+// also ends when this process is gone, and after two hours at the latest.
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { availableParallelism, loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
@@ -10,7 +10,7 @@ import { parseArgs } from "node:util";
 const PER_CORE = 10;
 const LONGEST_MS = 2 * 3_600_000;
 const LOOK_MS = 5_000;
-/** A burner looks this often whether it is to end. */
+/** How often a burner checks whether it must end. */
 const BURN_MS = 50;
 
 if (process.env.LIMPET_BURNER === "1") burn();

@@ -1,6 +1,7 @@
-// Installs the programs from outside npm that some tests drive: `npm run tools`. A test whose program is missing skips with that reason, so
-// this command installs what it can, names what is missing, and always exits 0. It runs before `npm install`, on any Node from 20, so it is
-// plain JavaScript and imports nothing but Node.
+// Installs the programs from outside npm that some tests drive: `npm run tools`. A test whose program is
+// missing skips with that reason, so this command installs what it can, names what is missing, and always
+// exits 0. It runs before `npm install`, on any Node from 20, so it is plain JavaScript and imports nothing
+// but Node.
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
@@ -33,13 +34,13 @@ const PROGRAMS = [
 ];
 
 /**
- * Python packages, in a virtual environment of their own. SDKs are installed without their dependencies, which are listed apart: one of
- * them asks for a release of `certifi` that not every mirror has, and its certificates play no part on loopback.
+ * Python packages, in a virtual environment of their own. SDKs are installed without their dependencies,
+ * which are listed apart: one SDK needs a very new `certifi`, whose certificates are not used on loopback.
  */
 const PYTHON_SDKS = ["durable-workflow==2.12.*"];
 const PYTHON_PACKAGES = ["httpx>=0.27", "fastavro>=1.12.2,<2", "certifi", "pytest>=8", "pytest-asyncio>=0.23"];
 
-/** Other runtimes and bundlers, in a folder of their own: too large for everybody's npm install. */
+/** Other runtimes and bundlers, in a folder of their own: too large for every npm install. */
 const NPM_PACKAGES = ["bun@1", "deno@2", "esbuild@0.27"];
 
 function findProgram(names) {
@@ -81,7 +82,7 @@ function installPrograms() {
   run("apt-get", ["update", "-qq"], SYSTEM_LIMIT_MS);
   const install = ["install", "-y", "-qq", "--no-install-recommends"];
   if (run("apt-get", [...install, ...packages], SYSTEM_LIMIT_MS) || packages.length === 1) return;
-  // One package that is not to be had must not keep the others away.
+  // A package that cannot be installed must not prevent the others.
   for (const name of packages) run("apt-get", [...install, name], SYSTEM_LIMIT_MS);
 }
 

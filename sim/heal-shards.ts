@@ -60,8 +60,8 @@ const ACTORS = 6;
 const PATIENCE_MS = 10_000;
 
 /**
- * How long a caller waits in peace. A shard has no home while the application's own strategy thinks about it, which it may do when its host
- * leaves and when that comes back. Calls that were kept back meanwhile are served one after the other, a commit each.
+ * How long a caller waits in calm times. A shard has no home while the application's own strategy decides, which it may do when the host
+ * leaves and when it comes back. Calls that were buffered meanwhile are served one after the other, a commit each.
  */
 function patienceOf({ plan: { sharded, latency } }: Stage, type: string): number {
   const { strategy } = sharded![type]!;

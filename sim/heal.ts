@@ -39,7 +39,7 @@ export async function demand(stage: Stage, checkers: readonly Checker[], until: 
   await demandRemembered(stage, until);
   await probe(stage, until);
   await answers(stage, until);
-  // What is asked from here on is asked once: a connection that died unnoticed in the chaos would swallow it.
+  // Requests from here on are sent once: a connection that died unnoticed would lose them.
   await until(Math.max(stage.now, between(stage.world).noticedAt));
   await agreement(stage, until);
   await demandShards(stage, until);

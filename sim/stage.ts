@@ -50,7 +50,7 @@ export type TrapEvent =
 export const RESTORED = "restored";
 
 /**
- * Rules that hold although acknowledged work was lost. All others compare the store with what was acknowledged before the restore, or
+ * Rules that hold although acknowledged work was lost. All others compare the store with acknowledged work from before the restore, or
  * rely on leases that the store has forgotten.
  */
 const HOLDS_AFTER_RESTORE: ReadonlySet<string> = new Set([

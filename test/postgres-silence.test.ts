@@ -1,5 +1,6 @@
-// A database that is silent, and not down: it accepts connections and never answers. Every user of the store gets an error with the right
-// verdict about as soon as storeTimeout says, and everything works again when the database does.
+// A database that is silent, and not down: it accepts connections and never answers. Every user of the store
+// gets an error with the right verdict about as soon as storeTimeout says, and everything works again when
+// the database does.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { Actor, type App, isLimpetError, limpet, workflow } from "limpet";
@@ -21,7 +22,10 @@ class Counter extends Actor<{ n: number }> {
 const flow = workflow("flow", async (ctx) => ctx.sleep("1h"));
 const LEASES = { lease: "3s", leaderLease: "900ms", roundTimeout: "2500ms", moveTimeout: "1s" } as const;
 const STORE_TIMEOUT_MS = 2_000;
-/** Far below the 19 s that the limits of one statement and of retries took together, far above a busy machine's delays. */
+/**
+ * Far below the 19 s that the limits of one statement and of retries took together, far above a busy
+ * machine's delays.
+ */
 const SOON_MS = 10_000;
 
 async function outcome(what: string, asked: Promise<unknown>): Promise<string> {

@@ -1,5 +1,6 @@
-// A store is restored from a backup under hosts that keep running. The restored store assigns the same rows to other actors. A host
-// that still has an actor in memory whose row is gone must not commit into the row of another actor.
+// A store is restored from a backup under hosts that keep running. The restored store assigns the same rows
+// to other actors. A host that still has an actor in memory whose row is gone must not commit into the row of
+// another actor.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { Actor, isLimpetError, limpet } from "../src/index.ts";

@@ -1,4 +1,5 @@
-// Other runtimes, bundles, and Nodes that are too old, with the built package: one small app that uses every part once.
+// Other runtimes, bundles, and Nodes that are too old, with the built package: one small app that uses every
+// part once.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";

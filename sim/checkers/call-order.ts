@@ -1,6 +1,6 @@
-// Calls that one host makes to one actor begin in the order in which they were made. Those to an actor of a shard do so also if its shard
-// moves meanwhile; others only while the actor stays on its host. Only when a connection or a host is lost may one that was under way find
-// another way, and come later than the next.
+// Calls that one host makes to one actor begin in the order in which they were made. Calls to an actor of a shard keep it while the shard
+// moves; other calls only while the actor stays on its host. Only after the loss of a connection or a host may a call in flight be routed
+// again and begin after the next one.
 import type { Process } from "../../src/world/process.ts";
 import { Calm } from "./calm.ts";
 import type { CheckerKind } from "./checker.ts";

@@ -1,8 +1,9 @@
-// A start that fails leaves nothing behind, also when its process goes on: no lease, no timer, no connection that still says something.
+// A start that fails leaves nothing behind, also when its process goes on: no lease, no timer, no connection
+// that still sends.
 import type { Process } from "../../src/world/process.ts";
 import type { CheckerKind } from "./checker.ts";
 
-/** What was on its way when the start failed. */
+/** Allows for messages that were in flight when the start failed. */
 const ON_ITS_WAY_MS = 1_000;
 
 export const failedStarts: CheckerKind = {

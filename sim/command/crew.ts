@@ -107,7 +107,7 @@ export class Crew implements Worker {
     this.#assign();
   }
 
-  /** The worker says nothing more about its job. */
+  /** The worker sends nothing more about its job. */
   #end(member: Member, report: Partial<Report>): void {
     const { job } = member;
     if (job === undefined) return;

@@ -7,7 +7,7 @@ export class Figures {
   seeds = 0;
   runs = 0;
   failed = 0;
-  /** Seeds that were given up for want of real time. */
+  /** Seeds that were stopped because they took too much real time. */
   readonly overran: number[] = [];
   steps = 0;
   simulatedMs = 0;

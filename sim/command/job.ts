@@ -17,7 +17,7 @@ export interface Job {
 export interface Report {
   readonly seed: number;
   readonly violations: readonly Violation[];
-  /** The run was given up after so much real time. That says something about the machine, and nothing about the rules. */
+  /** The run was stopped after this much real time. The machine was slow; no rule was broken. */
   readonly overran?: string | undefined;
   readonly trace: string;
   readonly runs: number;

@@ -37,7 +37,7 @@ export function summaryOf(figures: Figures, failed: readonly Report[], isInterru
   ].join("\n");
 }
 
-/** Apart from what failed: nothing is known of these. */
+/** Listed apart from failures: the outcome of these seeds is unknown. */
 function overranText(seeds: readonly number[]): string {
   const shown = seeds.slice(0, MOST_SEEDS).join(" ");
   return `not finished in real time, nothing found: ${shown}${seeds.length > MOST_SEEDS ? " …" : ""}`;

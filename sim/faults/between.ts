@@ -32,9 +32,9 @@ export interface Between {
   readonly unheard: Set<(question: Question) => boolean>;
   /** Says for how long a question is on its way, if that is longer than usual. */
   readonly heldUp: Set<(question: Question) => number | undefined>;
-  /** Says for how long an answer is on its way, if that is longer than usual. The question is done in time. */
+  /** The delay of an answer, if it is longer than usual. The request itself is applied in time. */
   readonly slowAnswers: Set<(station: Station, question: Question) => number | undefined>;
-  /** Says which questions fail before anything is done. */
+  /** Whether a request fails before anything is applied. */
   readonly failing: Set<(station: Station, question: Question) => boolean>;
 }
 

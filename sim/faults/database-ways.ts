@@ -1,4 +1,4 @@
-// What happens on the way between hosts and the database: between one host and it, while all others reach it, or between all of them and it.
+// Faults between hosts and the database: between one host and it, while all others reach it, or between all hosts and it.
 import type { Question } from "../../src/world/database.ts";
 import type { Station } from "../../src/world/network.ts";
 import { between, type DatabaseWay, reopenDatabaseWay } from "./between.ts";
@@ -60,14 +60,14 @@ export const silentDatabase = fault<{ how: DatabaseWay["how"]; ms: number }>({
   },
 });
 
-/** What a process asks for a lease; the lease runs from the question, whatever the answer takes. */
+/** Requests for a lease; the lease runs from the request, however late the answer is. */
 const LEASED: ReadonlySet<Question> = new Set<Question>(["campaign", "claim", "renew", "poll", "extend"]);
 
 export const slowAnswers = fault<{ host: string; share: number; lateMs: number; isAll: boolean; ms: number }>({
   name: "slow answers",
   says: "the database applies the requests of one host in time, but its answers arrive late",
   draw(chance, plan) {
-    // Nobody waits longer than five seconds for an answer.
+    // No request waits longer than five seconds for an answer.
     const [ms, lateMs, share] = [lengths(chance, 1_000, 40_000), lengths(chance, 100, 4_900), severity(chance, 0.1, 1)];
     return times(chance, plan, 3, () => {
       const host = chance.pick(hostNames(plan));

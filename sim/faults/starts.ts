@@ -2,7 +2,7 @@
 import { between } from "./between.ts";
 import { fault, lengths, times } from "./fault.ts";
 
-/** So long a process whose start has failed goes on, as one does whose code catches the error. */
+/** How long a process goes on after its start has failed, as a process does whose code catches the error. */
 const LINGER_MS = 20_000;
 /** The start is given up long before. */
 const LONGEST_MS = 120_000;

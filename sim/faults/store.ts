@@ -102,7 +102,7 @@ export const restored = fault<{ afterMs: number; downMs: number }>({
     const { database } = stage.world;
     const restore = database.backUp();
     stage.later(afterMs, () => {
-      // Terms and epochs follow the store's clock: a restore together with a clock that was set back is not promised to go well at once.
+      // Terms and epochs follow the store's clock: after a restore with a clock that was set back, recovery may take time.
       if (database.offsetMs !== 0 || [...stage.faults.keys()].some((name) => name.startsWith("database clock"))) return;
       strike("", { backMs: afterMs, downMs });
       stage.restoredAt = stage.now;

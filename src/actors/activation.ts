@@ -136,8 +136,8 @@ export class Activation implements Place {
   }
 
   /**
-   * A reminder whose handler never began has not failed: the deliverer must not count it as an attempt. Undefined: it began, or it waits
-   * behind an earlier attempt of its own that never ends, or it is a call, whose caller only knows that its time ran out.
+   * A reminder whose handler never began has not failed, so the deliverer must not count it as an attempt. Undefined: the handler began,
+   * an earlier attempt at the same reminder blocks it, or this is a call, which simply times out.
    */
   late(turn: Turn): LimpetError | undefined {
     if (turn.method !== REMIND || turn.phase !== "queued" || this.#isHandling(turn)) return undefined;

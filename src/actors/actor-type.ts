@@ -50,7 +50,7 @@ export class ActorType {
     refuseHidden(this.name, prototype);
   }
 
-  /** A tick would reach no code of the user. Throws REMINDER_INVALID. */
+  /** Throws REMINDER_INVALID when the class has no handler for ticks. */
   checkReminders(): void {
     checkReminders(this.name, this.actorClass);
   }
@@ -85,12 +85,12 @@ export function checkReminders(type: string, actorClass: ActorClass): void {
   if (onReminder === Actor.prototype.onReminder && !mentions(actorClass, "onReminder")) throw noHandler(type);
 }
 
-/** A class may give these a meaning of its own, which callers may call. */
+/** A class may define these methods itself; callers may then call them. */
 const OVERRIDABLE: ReadonlySet<string> = new Set<OwnMethod>(["clear", "deactivate", "passivate"]);
 
 const isCallable = (name: string): boolean => !RESERVED.has(name) && !name.startsWith("_");
 
-/** A function in a field is not there before an instance is. */
+/** A function in a field exists only on an instance. */
 function mentions(actorClass: ActorClass, name: string): boolean {
   for (let at: unknown = actorClass; at !== Actor && typeof at === "function"; at = Object.getPrototypeOf(at)) {
     if (Function.prototype.toString.call(at).includes(name)) return true;

@@ -143,8 +143,8 @@ export abstract class Actor<State extends object = Record<never, never>> {
 }
 
 /**
- * Methods whose names a class may use for methods of its own: `clear()` of a cart is natural. Theirs declare `this`, by which types know
- * them from those of the user.
+ * Methods whose names a class may use for its own methods: `clear()` of a cart is natural. The methods of Actor declare `this`, so
+ * types can tell them apart from the user's.
  */
 export type OwnMethod = "clear" | "deactivate" | "passivate";
 

@@ -1,4 +1,5 @@
-// The settings of a call, checked when they are given: a misspelt one would not count, and no one would notice before it is needed.
+// Checks the settings of a call when the caller passes them: a misspelt setting would have no effect, and go
+// unnoticed.
 import { parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { didYouMean } from "../kernel/nearest.ts";

@@ -1,5 +1,6 @@
-// Actors that always run: a fixed number of one class, or a single one. Both are sharded, remembered actors whose ids are given by the class
-// instead of by the first call: the host that becomes the home of their shard starts them. Checked when the class is wrapped.
+// Declares actors that always run: a fixed number of one class, or a single one. Both are sharded, remembered
+// actors. Their ids come from the declaration instead of a first call, and the home of their shard starts
+// them. Options are checked when the class is wrapped.
 import { LimpetError } from "../kernel/errors.ts";
 import { DEFAULT_SHARDS } from "../kernel/shards.ts";
 import { isActorClass } from "./actor-type.ts";
@@ -10,9 +11,9 @@ import { isSharded, type ShardedOptions, sharded } from "./sharded-options.ts";
 export const MOST_DAEMONS = 100_000;
 
 /**
- * For `limpet({ actors: [daemons(Poller, 8)] })`: the actors `"0"` to `"7"` of the class always run, spread over the hosts, each on one host
- * at a time. A function says how many there are to be now; it is asked again every half minute. An actor that stops is started again after
- * `restartAfter`; one that is not among them any more is stopped.
+ * For `limpet({ actors: [daemons(Poller, 8)] })`: the actors `"0"` to `"7"` of the class always run, spread
+ * over the hosts, each on one host at a time. A function in place of the number is called every half minute.
+ * An actor that stops is started again after `restartAfter`; an actor beyond the number is stopped.
  */
 export function daemons<A extends AnyActor>(type: ActorClass<A>, count: number | (() => number)): ActorClass<A> {
   const called = `daemons(${nameOf(type)}, …)`;
@@ -22,7 +23,10 @@ export function daemons<A extends AnyActor>(type: ActorClass<A>, count: number |
   return alwaysRunning(type, typeof count === "function" ? count : () => count, DEFAULT_SHARDS, called);
 }
 
-/** For `limpet({ actors: [singleton(Clock)] })`: one actor of the class always runs, on one host of the cluster. Its id is `"0"`. */
+/**
+ * For `limpet({ actors: [singleton(Clock)] })`: one actor of the class always runs, on one host of the
+ * cluster. Its id is `"0"`.
+ */
 export function singleton<A extends AnyActor>(type: ActorClass<A>): ActorClass<A> {
   return alwaysRunning(type, () => 1, 1, `singleton(${nameOf(type)})`);
 }
@@ -53,7 +57,7 @@ function alwaysRunning<A extends AnyActor>(
 
 const SET_HERE = ["shardOf", "version", "messageId", "maxActive"] as const;
 
-/** What the class says of how its shards are spread. Where its actors are and that they run is decided here. */
+/** The sharding options of the class. The shard of each actor, and that it runs, are decided here. */
 function placementOf(type: ActorClass, called: string): ShardedOptions {
   const { placement } = type.options ?? {};
   if (placement === undefined || placement === "hash") return {};

@@ -22,8 +22,8 @@ export interface LifetimeOptions {
   /** How long after one has stopped, or could not be started, it is started again. Too low: what is broken keeps the host busy. 10 s unless given. */
   readonly restartAfter?: Duration | undefined;
   /**
-   * The longest wait of one that keeps failing: it waits for `restartAfter` after its first failure, and twice as long after each further
-   * one. Too low: what is broken keeps the host busy. Too high: what was repaired is started late. 5 min unless given.
+   * The longest pause of an actor that keeps failing: it waits for `restartAfter` after its first failure, and twice as long after each
+   * further one. Too low: broken actors keep the host busy. Too high: a repaired actor starts late. 5 min unless given.
    */
   readonly restartAtMost?: Duration | undefined;
 }
@@ -34,7 +34,7 @@ export interface RememberedRule {
   readonly restartAfterMs: number;
   /** Not less than restartAfterMs. */
   readonly restartAtMostMs: number;
-  /** How many actors always run, with the ids "0", "1" and so on. Left out: those run that have come to life once. */
+  /** How many actors always run, with the ids "0", "1" and so on. Left out: actors run after their first call. */
   readonly daemons?: (() => number) | undefined;
 }
 

@@ -1,7 +1,10 @@
-// Whether a class seems to have got its name from a bundler. The name of a class is the name of its type in the store: under another name
-// its actors begin anew, and the old ones are never found. Pure.
+// Whether a class seems to have got its name from a bundler. The name of a class is the name of its type in
+// the store: under another name its actors begin anew, and the old ones are never found. Pure.
 
-/** One or two characters; or three, with a digit or a sign among them; or a leading underscore, which bundlers put before a name. */
+/**
+ * One or two characters; or three, with a digit or a sign among them; or a leading underscore, which bundlers
+ * put before a name.
+ */
 const MINIFIED = /^(?:[\p{L}_$][\p{L}\p{N}_$]?|(?=.*[\d_$])[\p{L}\p{N}_$]{3}|_\p{Lu}.*)$/u;
 
 export function looksMinified(actorClass: {

@@ -1,5 +1,5 @@
-// A call of a method that the code of this host does not have. While a new version is rolled out, the code of another host may have it:
-// then the call fails for now, and not for good. The other hosts of the type are asked over the links, and only after a failure.
+// A call to a method that this host does not have. During a rollout another host may have it: then the caller
+// may retry later. This host asks the other hosts of the type over the links, and only after a failure.
 import { LimpetError } from "../kernel/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Links, RemoteCall, RemoteCaller } from "../ports/links.ts";
@@ -8,7 +8,10 @@ import type { Turn } from "./turn.ts";
 /** The name under which a host asks another one whether its code has a method. No caller can use it. */
 export const HAS_METHOD = "$has";
 
-/** The method is missing in the class itself: nothing of the call has run. Errors that a method lets through are plain. */
+/**
+ * The method is missing in the class itself: nothing of the call has run. Errors that a method lets through
+ * are plain.
+ */
 export class MissingMethod extends LimpetError {
   constructor(type: string, method: string, known: Iterable<string>) {
     const names = [...known].join(", ") || "none";
@@ -26,9 +29,11 @@ export interface MethodQuestions {
 
 /** Other hosts answer within this, or count as hosts without the method. */
 const ANSWER_MS = 1_000;
-/** Hosts that are asked. A version that is rolled out is soon on many. */
+/** The most hosts to ask. A new version is soon on many hosts. */
 const MOST_HOSTS = 16;
-/** An answer holds for this long, so that a caller that repeats a mistake does not keep the links busy. */
+/**
+ * An answer is cached for this long, so that a caller that repeats a mistake does not keep the links busy.
+ */
 const KEPT_MS = 5_000;
 const MOST_KEPT = 1_000;
 
@@ -65,7 +70,8 @@ export class MissingMethods {
   #ask(type: string, id: string, method: string): Promise<string | undefined> {
     const { namespace, clock, links, hostsOf } = this.#questions;
     const hosts = hostsOf(type).slice(0, MOST_HOSTS);
-    // The actor lives here. A host of an earlier release takes the question for a call, and answers that it is not the owner.
+    // The actor lives here. A host of an earlier release takes the question for a call, and answers that it
+    // is not the owner.
     const call: RemoteCall = {
       ...{ namespace, type, id, method: HAS_METHOD, args: [method], timeoutMs: ANSWER_MS },
       ...{ hops: 0, passOn: false, causes: [] },
@@ -91,7 +97,7 @@ export class MissingMethods {
   }
 }
 
-/** Everything but a clear yes is a no. */
+/** Any answer other than yes counts as no. */
 function asking(heard: (hasIt: boolean) => void): RemoteCaller {
   const no = (): void => heard(false);
   return { value: (result) => heard(result === true), error: no, notOwner: no, unsent: no, lost: no };

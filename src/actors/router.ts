@@ -246,7 +246,7 @@ export class Router implements Routes, Dispatcher, LinkService {
     else this.#room.add(turn);
   }
 
-  /** It waits for a lease that no leader can give: its caller learns that as soon as that of a commit. */
+  /** The call waits for a lease that no leader can grant: it fails as soon as a commit would. */
   #isStoreSilent({ queuedAt }: Turn): boolean {
     const now = this.#clock.monotonic();
     const silentMs = this.#placement.silentFor?.(now) ?? 0;

@@ -42,7 +42,7 @@ export interface ShardedOptions extends LifetimeOptions {
   readonly absoluteLimit?: number | undefined;
   readonly relativeLimit?: number | undefined;
   /**
-   * For `"least"`: shards move for balance when one host has more than so many shards more than another. Too high: a new host gets none.
+   * For `"least"`: shards move for balance when the difference between two hosts exceeds this number. Too high: a new host gets none.
    * Unless given, the setting `sharding.rebalanceThreshold`, which is 1.
    */
   readonly rebalanceThreshold?: number | undefined;
@@ -52,12 +52,12 @@ export interface ShardedOptions extends LifetimeOptions {
    */
   readonly bufferSize?: number | undefined;
   /**
-   * How often a call that waits for the home of its shard looks again, and a question to the leader is repeated. Unless given, the setting
+   * How often a call that waits for the home of its shard checks again, and a request to the leader is repeated. Unless given, the setting
    * `sharding.retryInterval`, which is 1 s.
    */
   readonly retryInterval?: Duration | undefined;
   /**
-   * How long a host may take to confirm that it is the home of a shard; then the leader tells it again. Unless given, the setting
+   * How long a host may take to confirm that it is the home of a shard; then the leader notifies it again. Unless given, the setting
    * `sharding.startTimeout`, which is 10 s.
    */
   readonly startTimeout?: Duration | undefined;
@@ -81,7 +81,7 @@ export interface ShardedPlacement extends ShardedOptions {
   readonly daemons?: () => number;
 }
 
-/** The host's answers where a class says nothing. */
+/** The host's defaults for options that a class leaves out. */
 export interface ShardingDefaults {
   readonly rebalanceThreshold: number;
   readonly bufferSize: number;

@@ -1,5 +1,6 @@
-// Calls that actors made and that failed, for as long as their rejection may turn out to be unhandled. Noted only when a call fails.
-// A rejection is recognised by its promise, or by its error when code of the actor passed that on in a promise of its own.
+// Remembers failed calls of actors while their rejection may still be unhandled. It does nothing for calls
+// that succeed. A rejection is recognised by its promise, or by its error when actor code rethrew it in
+// another promise.
 import type { Turn } from "./turn.ts";
 
 /** The actor whose code made the call. */

@@ -54,7 +54,7 @@ export function resolveTarget({ flags, env, cwd }: Pick<Context, "flags" | "env"
   const host = httpHost === "0.0.0.0" ? "127.0.0.1" : httpHost === "::" ? "::1" : httpHost;
   const url = new URL(`http://${hostInUrl(host)}:${httpPort === 0 ? OPTIONS.httpPort.default : httpPort}`);
   if (isLoopback(host)) return { url, token: token ?? httpTokens[0], ...rest };
-  // A file in the current folder may be anybody's. It must not name the machine that receives a token from elsewhere.
+  // A file in the current folder is not trusted: it must not choose the machine that receives the user's token.
   const named = origins.httpHost.source;
   if (token !== undefined && named === "file") {
     const why = `${describeOrigin(origins.httpHost)} names ${host}, and the token was not given for that address`;

@@ -23,7 +23,7 @@ export function nestedEntries(
     // Absent and `name:` without a value both mean: not set here.
     if (value === undefined || value === null) continue;
     if (PARENTS.has(name) && isPlainObject(value)) {
-      // `sharding` is only a place for others: there is nothing to say yes to.
+      // `sharding` only groups settings: it has no switch of its own.
       if (BY_PATH.has(name)) entries.push({ key: keyOf([name]), value: true, origin: originOf([name]) });
       for (const [inner, innerValue] of Object.entries(value)) {
         if (innerValue === undefined || innerValue === null) continue;

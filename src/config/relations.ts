@@ -104,7 +104,7 @@ function secretProblem(settings: Settings, origins: Origins): string | undefined
 
 /** Shorter ones can be guessed. */
 const TOKEN_LENGTH = 16;
-/** A key of random letters of this length cannot be found by trying, even by somebody who has recorded a connection. */
+/** A random key of this length cannot be guessed, even with a recorded connection. */
 const STRONG_KEY_LENGTH = 32;
 
 export interface Weakness {
@@ -112,7 +112,7 @@ export interface Weakness {
   readonly why: string;
 }
 
-/** What is allowed and deserves a warning. Values are not repeated: they are secrets. */
+/** Warnings about weak but allowed settings. They do not repeat the values, which are secrets. */
 export function weaknessesOf({ httpHost, httpTokens, clusterHost, clusterKeys }: Settings): Weakness[] {
   const found: Weakness[] = [];
   const short = (all: readonly string[], least: number): number | undefined =>

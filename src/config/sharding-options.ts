@@ -1,5 +1,5 @@
-// Defaults for all sharded types; an option of a class outweighs them. All of them nest under `sharding` in code and in limpet.yaml.
-// This file only declares them.
+// Defaults for all sharded types; an option of a class outweighs them. All of them nest under `sharding` in
+// code and in limpet.yaml. This file only declares them.
 
 import type { Duration } from "../kernel/durations.ts";
 import { SHARDING } from "../kernel/sharded-rule.ts";
@@ -15,7 +15,10 @@ export interface ShardingValues {
   readonly shardingMinHosts: number;
 }
 
-/** Settings in code under `sharding`. A class may set the same in `sharded({ … })`, and then its own value counts. */
+/**
+ * Settings in code under `sharding`. A class may set the same in `sharded({ … })`, and then its own value
+ * counts.
+ */
 export interface ShardingSettings {
   /** Shards move for balance when the difference between two hosts exceeds this number of shards. */
   readonly rebalanceThreshold?: number | undefined;
@@ -23,7 +26,9 @@ export interface ShardingSettings {
   readonly bufferSize?: number | undefined;
   /** How often a call that waits for a shard's home checks again, and a request to the leader is repeated. */
   readonly retryInterval?: Duration | undefined;
-  /** How long a host may take to confirm that it is the home of a shard; then the leader notifies it again. */
+  /**
+   * How long a host may take to confirm that it is the home of a shard; then the leader notifies it again.
+   */
   readonly startTimeout?: Duration | undefined;
   /** Hosts of a type that must have joined before its first shard gets a home. */
   readonly minHosts?: number | undefined;

@@ -1,4 +1,5 @@
-// The block by which a published format switches sticky execution of workflows. limpet.yaml may hold it besides our own settings:
+// Reads the block of a published format that switches sticky execution of workflows. limpet.yaml may hold it
+// besides our own settings:
 //
 //   workflows: { v2: { sticky_execution: { enabled: true, ttl_seconds: 300 } } }
 //
@@ -14,7 +15,7 @@ type Values = Readonly<Record<string, unknown>>;
 const PATH = ["workflows", "v2", "sticky_execution"] as const;
 const NAMES = ["enabled", "ttl_seconds"] as const;
 
-/** What a misspelt name at the top may have meant. */
+/** Suggestions for a misspelt name at the top level. */
 export const STICKY_EXECUTION_NAMES: readonly string[] = [PATH[0], PATH.join(".")];
 
 /** The block by itself, and everything else. */
@@ -22,7 +23,7 @@ export function splitStickyExecution({ workflows, ...rest }: Values): [workflows
   return [workflows, rest];
 }
 
-/** The settings that the block amounts to. */
+/** The settings equal to the block. */
 export function stickyExecutionEntries(workflows: unknown, originOf: OriginOf): Entry[] {
   let at: unknown = workflows;
   for (const depth of [1, 2]) {

@@ -1,13 +1,16 @@
-// The size of what a call carries, held to one limit before it is clear which way it goes. Pure. Most values are small, and that is
-// clear from a weight that copying them gives away; only heavy ones are encoded to be measured.
+// Checks the size of arguments and results against one limit, before a call is routed. Copying a value yields
+// its weight. A light value fits for certain; only heavy values are encoded and measured. Pure.
 import { type ErrorCode, LimpetError } from "./errors.ts";
 import { LIMITS } from "./limits.ts";
 import { encodeValue } from "./values.ts";
 
-/** A unit of weight takes at most so many bytes: a character may be escaped as \u0000, and a number has up to 25 digits for five units. */
+/**
+ * The most bytes of one unit of weight: a character may be escaped as \u0000, and a number has up to 25
+ * digits for five units.
+ */
 const BYTES_PER_WEIGHT = 6;
 
-/** What is lighter fits. */
+/** A lighter value fits for certain. */
 export const LIGHT = LIMITS.callBytes / BYTES_PER_WEIGHT;
 
 /** Throws with `code` when the value is too large to travel. `what`: "the arguments", "the result". */

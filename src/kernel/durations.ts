@@ -9,7 +9,7 @@ const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000
 const PART = /(\d+(?:\.\d+)?)(?: ?(millisecond|second|minute|hour|day)s?|(ms|s|m|h|d)) */y;
 const NAMES: Record<string, string> = { millisecond: "ms", second: "s", minute: "m", hour: "h", day: "d" };
 const MAX_MS = Number.MAX_SAFE_INTEGER;
-/** A longer text was not written by a person, and is not looked at. */
+/** Longer texts are refused before they are parsed. */
 const MAX_TEXT = 200;
 const SHOWN_CHARS = 60;
 

@@ -70,7 +70,7 @@ export const LIMITS = {
   schedulers: 10_000,
   /** Workers of workflows that may be registered in one namespace: each poll looks at all of them. */
   workers: 5_000,
-  /** What one worker may tell of itself, as JSON. */
+  /** The description of one worker, as JSON. */
   workerBytes: 256 * KiB,
   /** Fields of its slots or of its process that are kept of a worker's heartbeats. */
   workerFields: 64,

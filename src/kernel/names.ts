@@ -14,7 +14,7 @@ export interface ActorKey {
 /** What the type of a job begins with, and that of no actor; behind it is the job's own name. */
 export const JOB_MARK = "$";
 
-/** What the types of Limpet's own reminders begin with: timers and activities of workflows. No caller may name one. */
+/** The prefix of internal types: timers and activities of workflows. Callers must not use it. */
 const INTERNAL_MARK = "$$";
 
 type TypeAndId = Pick<ActorKey, "type" | "id">;

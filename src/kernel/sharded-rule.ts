@@ -5,7 +5,7 @@ export type StrategyRule =
       readonly kind: "least";
       readonly absoluteLimit: number;
       readonly relativeLimit: number;
-      /** Shards move when one host has more than so many shards more than another. */
+      /** Shards move when the difference between two hosts exceeds this number of shards. */
       readonly threshold: number;
     }
   | { readonly kind: "hashed" }
@@ -25,13 +25,13 @@ export interface ShardedRule {
   readonly handOffMs: number;
   /** Hosts that must be there before the first shard gets a home. */
   readonly minHosts: number;
-  /** How long a host may take to confirm that it is the home of a shard; then it is told again. */
+  /** How long a host may take to confirm that it is the home of a shard; then the leader notifies it again. */
   readonly startMs: number;
 }
 
 export type ShardedRules = ReadonlyMap<string, ShardedRule>;
 
-/** What holds where neither a class nor a setting says anything, and for hosts of a release that does not know the option. */
+/** Values where neither a class nor a setting gives one, and for hosts of a release without the option. */
 export const SHARDING = {
   rebalanceThreshold: 1,
   bufferSize: 10_000,

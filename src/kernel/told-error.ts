@@ -39,7 +39,7 @@ export function tellError(thrown: unknown): ToldError {
   return { errorCode: "ACTOR_FAILED", message: messageOf(thrown), retry, ...detailsOf(thrown), error };
 }
 
-/** The error that a caller in this process gets: that of any other caller, and its stack. */
+/** The error for a caller in this process: the same copy that any other caller gets, with its stack. */
 export function copyError(thrown: unknown): unknown {
   const isPlain = isLimpetError(thrown) && thrown.cause === undefined && !("details" in thrown);
   if (isPlain) return thrown;
@@ -75,7 +75,7 @@ function newError(name: string, message: string, cause: ToldCause | undefined, d
   return new (CLASSES.get(name) ?? Error)(message, rebuildCause(cause, depth));
 }
 
-/** What cannot be read is left out: the error itself matters more. */
+/** Leaves out properties that cannot be read: the error itself matters more. */
 function withDetails(error: Error, wire: unknown): Error {
   if (wire === undefined) return error;
   try {

@@ -183,7 +183,7 @@ async function open(
   parts.reminders = reminders;
   catalog.reminders = reminders.book;
   meter.collect(() => reminders.measure());
-  // Before it joins: its first actors may be called, and start workflows, while others still wait to be let in.
+  // Before it joins: its first actors may get calls and start workflows while other types still wait for their tables.
   const flows = new WorkflowNode(
     { workflows, activities, standIn: extras.standIn },
     { ...workflowSettings(settings, random), isChecked: extras.checksReplay },
@@ -221,7 +221,7 @@ async function open(
     reminders.start();
     if (settings.worker) await flows.start(startPatienceMs);
   }
-  // What comes to life without a call finds everything in its place.
+  // Actors that start without a call find every component ready.
   catalog.remembering?.start();
   parts.door = settings.http ? await openDoor(host, flows.remote, settings, meter, log) : undefined;
   // An app keeps its process until it stops. One that is in a cluster does so by its sockets; a test's own clock stands still.

@@ -1,5 +1,5 @@
 // What many runs ask of the store at the same time travels together: starts, arrivals and steps are gathered into batches, and tried
-// again when the store does not answer. A refusal that follows an unanswered attempt is marked as in doubt: the store may have applied that
+// again when the store does not answer. A refusal after an unanswered attempt is ambiguous (`isInDoubt`): the store may have applied that
 // attempt, or may still apply it.
 import { LimpetError } from "../kernel/errors.ts";
 import type { Clock } from "../ports/clock.ts";

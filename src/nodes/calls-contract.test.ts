@@ -1,5 +1,5 @@
-// One contract for calls: the same cases to an actor of the same process, of another host, and over HTTP. Code that works with an actor here
-// works with one that lives elsewhere.
+// One contract for calls: the same cases to an actor of the same process, of another host, and over HTTP.
+// Code that works with an actor here works with one that lives elsewhere.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { connect } from "../client.ts";

@@ -1,4 +1,5 @@
-// Actors that always run: a single one of a class, or a number of them, through crashes, restarts and changes of their number.
+// Actors that always run: a single one of a class, or a number of them, through crashes, restarts and changes
+// of their number.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor, type ActorOptions, daemons, sharded, singleton, sticky } from "../index.ts";

@@ -1,4 +1,5 @@
-// Which actors of a type always run, as its class says (actors/daemons.ts). How many there are may change while the process runs.
+// Lists the actors of a type that always run, as its class declares (actors/daemons.ts). Their number may
+// change while the process runs.
 import { isCount } from "../actors/daemons.ts";
 import type { Log } from "../ports/log.ts";
 
@@ -17,7 +18,7 @@ export class DeclaredDaemons {
     this.look();
   }
 
-  /** Asks how many there are to be. While the application cannot say, those before go on. */
+  /** Reads the number of daemons. While the application's function fails, the last number holds. */
   look(): void {
     try {
       const count: unknown = this.#count();
@@ -33,7 +34,7 @@ export class DeclaredDaemons {
     return Number.isInteger(number) && number >= 0 && number < this.#last && String(number) === id;
   }
 
-  /** Their shards, each with those in it. */
+  /** Their shards, each with its daemons. */
   byShard(): Map<number, string[]> {
     return Map.groupBy(
       Array.from({ length: this.#last }, (_, i) => String(i)),

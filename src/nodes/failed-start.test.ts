@@ -1,4 +1,5 @@
-// A start that fails at any step leaves nothing behind, and a start that meets a store which is silent for a moment goes on.
+// A start that fails at any step leaves nothing behind, and a start that meets a store which is silent for a
+// moment goes on.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isDeepStrictEqual } from "node:util";

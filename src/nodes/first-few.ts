@@ -1,11 +1,12 @@
-// The first few of many items, in order, without sorting all of them: most items come behind those that are kept, and cost one comparison.
+// Keeps the first few of many items, in order, without sorting all of them: an item behind the kept ones
+// costs one comparison.
 
 export class FirstFew<T> {
   readonly #count: number;
   readonly #compare: (a: T, b: T) => number;
   /** At most twice as many as are wanted. */
   #items: T[] = [];
-  /** The last one of those wanted, as far as that is known: items behind it are not kept. */
+  /** The last wanted item, as far as it is known: items behind it are not kept. */
   #last: T | undefined;
 
   constructor(count: number, compare: (a: T, b: T) => number) {

@@ -24,7 +24,7 @@ export interface LeaderSource {
   readonly leader: Leader | undefined;
   /** Why there is no leader, and what to do about it. */
   readonly problem: string;
-  /** Since when the store has not said who leads, on the monotonic clock; undefined: it does, or nobody asks it. */
+  /** Since when the store has not answered which scheduler leads, on the monotonic clock; undefined: it answers, or is not asked. */
   readonly silentSince?: number | undefined;
   /** Called whenever `leader` has changed. One listener. */
   onChange: (() => void) | undefined;

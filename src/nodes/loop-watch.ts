@@ -1,5 +1,5 @@
-// Measures how late the event loop runs its timers, and names the turns that may have blocked it. While it is blocked nothing else of this
-// process runs: no call, no renewal of a lease, no answer of the store.
+// Measures how late the event loop runs its timers, and names the turns that may have blocked it. A blocked
+// loop stops everything else in this process: calls, renewals of the lease, answers of the store.
 import { SECONDS } from "../actors/instruments.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
@@ -9,7 +9,9 @@ export interface LoopWatchDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly meter: Meter;
-  /** Turns that had begun at `since` and had not ended at `until`, on the monotonic clock; the latest first. */
+  /**
+   * Turns that had begun at `since` and had not ended at `until`, on the monotonic clock; the latest first.
+   */
   turnsAcross(since: number, until: number): readonly string[];
 }
 

@@ -1,4 +1,5 @@
-// Runs whose attempts end with their process: they are counted in the store, and parked before they end more processes.
+// Runs whose attempts end with their process: they are counted in the store, and parked before they end more
+// processes.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { openApi } from "../wire/http/api/api-kit.test.ts";

@@ -4,8 +4,8 @@
 // together with order-follower.ts. It has one rule for every trouble: as long as the lease lasts, actors go on, whatever
 // happens to the stream or the leader. When the lease is over everything is dropped, and the host comes back as a new
 // incarnation. A host that slept through the end of its lease, because its event loop was blocked or its machine was suspended, first asks
-// the leader: nothing begins and nothing is committed until a renewal sent after the sleep is answered. Only leaders give actors away, and a
-// leader answers no incarnation that it has removed; so an answer proves that everything here is still this host's.
+// the leader: nothing begins and nothing is committed until a renewal sent after the sleep is answered. Only leaders reassign actors, and a
+// leader does not answer an incarnation that it has removed; so an answer proves that this host still owns its actors.
 import type { Activation } from "../actors/activation.ts";
 import type { ActorType } from "../actors/actor-type.ts";
 import type { Catalog } from "../actors/catalog.ts";
@@ -63,9 +63,9 @@ export interface MembershipWorld {
 
 const FIRST_PAUSE_MS = 10;
 const LONGEST_PAUSE_MS = 1_000;
-/** Of the time between renewals: a loop that nothing was seen of for longer has slept. */
+/** As a share of the time between renewals: a loop that did not run for longer has slept. */
 const SLEEP_FACTOR = 1.5;
-/** Of a lease: so long a host that slept waits for the leader's answer. */
+/** As a share of the lease: how long a host that slept waits for the leader's answer. */
 const CONFIRM_SHARE = 0.5;
 /** A leader that has not said welcome within this is no leader. */
 const WELCOME_MS = 3_000;
@@ -450,7 +450,7 @@ export class Membership implements Placement {
 
   #renewed(sequence: number): void {
     const { clock } = this.#world;
-    // An answer that was read late is as good as its question is old. If that is too old, everything must go first, or be asked for again.
+    // An answer counts from when its request was sent. If that is too long ago, the host must drop everything or ask again.
     if (this.#lease.held && !this.#lease.lasts(clock.monotonic(), clock.now())) {
       if (!this.#confirm()) {
         this.#loseLease();
@@ -484,7 +484,7 @@ export class Membership implements Placement {
     );
   }
 
-  /** The lease is over. True: the host slept through its end, and the leader is asked, or has been, whether it may go on. */
+  /** The lease is over. True: the host slept through its end and asks the leader, or has asked, whether it may go on. */
   #confirm(): boolean {
     if (this.#confirming !== undefined) return true;
     const { clock, log } = this.#world;

@@ -1,4 +1,5 @@
-// Runs whose reminders are gone, as after a row was deleted by hand: waking a run puts back what it waits for, and nothing else.
+// Runs whose reminders are gone, as after a row was deleted by hand: waking a run puts back what it waits
+// for, and nothing else.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { MemoryStore, type TestApp, testLimpet, VirtualClock } from "../testing.ts";

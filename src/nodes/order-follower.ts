@@ -29,7 +29,7 @@ export class OrderFollower {
   readonly #settings: FollowerSettings;
   readonly #world: FollowerWorld;
   readonly #lockedAt = new Map<string, number>();
-  /** What is being let go, by type: an order that is sent again for the same round does not begin that again. */
+  /** Drains in progress, by type: a repeated order of the same round does not start another one. */
   readonly #draining = new Map<string, { readonly round: number; readonly stream: ControlStream<HostMessage> }>();
 
   constructor(tables: HostTables, sticky: StickyMember, settings: FollowerSettings, world: FollowerWorld) {

@@ -1,4 +1,5 @@
-// Refusals that follow an unanswered attempt. The store may apply that attempt later, so such a refusal must not say that nothing happened.
+// Refusals that follow an unanswered attempt. The store may apply that attempt later, so such a refusal must
+// not say that nothing happened.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LimpetError } from "../kernel/errors.ts";
@@ -15,7 +16,10 @@ const waits = workflow("waits", async (ctx, input: string) => {
   return input;
 });
 
-/** A store that gives no answer to the requests for which `isLost` holds. The test applies them later with `late`. */
+/**
+ * A store that gives no answer to the requests for which `isLost` holds. The test applies them later with
+ * `late`.
+ */
 class Doubtful {
   readonly clock = new VirtualClock();
   readonly late: (() => Promise<unknown>)[] = [];

@@ -29,7 +29,7 @@ export interface StarterWorld {
   readonly shards: Shards;
   readonly instruments: RememberedInstruments;
   standing(type: string, shard: number): Standing;
-  /** Actors that always run. Undefined: those run that are remembered in the store. */
+  /** Actors that always run. Undefined: the actors remembered in the store run. */
   readonly daemons?: DeclaredDaemons | undefined;
   /** It is remembered, but is no daemon of the type any more. */
   dismiss?(id: string): void;
@@ -253,7 +253,7 @@ export class RememberedStarter {
     }
   }
 
-  /** Those of the shard that were not remembered yet: the number of daemons is higher than it was. */
+  /** Daemons of the shard that the store does not remember yet, because their number has grown. */
   async #startDaemons(scan: Scan, after: string | undefined): Promise<void> {
     for (const id of this.#world.daemons?.in(scan.shard) ?? []) {
       const isClear = this.#isRunning(id, scan.tenure) ? "now" : await this.#startOne(id, scan, false);

@@ -1,11 +1,12 @@
-// The runtime that this process is, and whether it will do. bin/limpet.js has the same sentence: it must run where this file may not.
+// Checks whether Limpet supports the runtime of this process. bin/limpet.js repeats the message, because it
+// must run on runtimes that cannot load this file.
 import { LimpetError } from "../kernel/errors.ts";
 
 const OLDEST_NODE = 24;
 
 type Versions = Readonly<Record<string, string | undefined>>;
 
-/** Why it will not do; undefined: it will. Bun and Deno count their own versions. */
+/** Why the runtime is not supported; undefined: it is. Bun and Deno have version numbers of their own. */
 export function runtimeProblem(versions: Versions): string | undefined {
   const { node = "", bun, deno } = versions;
   if (bun !== undefined || deno !== undefined || Number.parseInt(node, 10) >= OLDEST_NODE) return undefined;

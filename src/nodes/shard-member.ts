@@ -252,7 +252,7 @@ export class ShardMember {
     }
   }
 
-  /** That it knows what it is the home of. */
+  /** Confirms the shards that this host is the home of. */
   #confirm({ type, homes }: Extract<ShardOrder, { kind: "shardHomes" }>, region: ShardRegion): void {
     const own = homes.filter(({ host }) => host?.incarnation === this.#world.incarnation());
     const shards = own.map(({ shard }) => shard).filter((shard) => region.held.has(shard));

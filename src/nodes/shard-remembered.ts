@@ -51,7 +51,7 @@ const AGAIN_MS = 2_000;
 const COMES_BACK: ReadonlySet<EndReason | undefined> = new Set<EndReason>([
   ...(["explicit", "idle", "memory", "failed", "fenced", "store"] as const),
 ]);
-/** Those of them after which it waits longer and longer. */
+/** Those of them that count as failures, after which the pause doubles. */
 const FAILED: ReadonlySet<EndReason | undefined> = new Set<EndReason>(["failed", "fenced", "store"]);
 /** Those come back where their shards live next, which may be here. */
 const COMES_BACK_SOMEWHERE: ReadonlySet<EndReason | undefined> = new Set<EndReason>(["moved", "lease", "fenced"]);
@@ -176,7 +176,7 @@ export class RememberedActors implements Remembering {
     return daemons;
   }
 
-  /** Asks how many there are to be, and stops those that are not among them. Gives their shards. */
+  /** Reads the number of daemons, stops actors beyond it, and returns the shards of the daemons. */
   #lookAtDaemons(name: string): Map<number, string[]> | undefined {
     const type = this.#world.catalog.types.get(name);
     const daemons = type && this.#daemonsOf(type);

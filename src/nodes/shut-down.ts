@@ -1,4 +1,5 @@
-// Closes the parts of a process. A part that fails to close is logged, and the other parts close all the same.
+// Closes the parts of a process. A part that fails to close is logged, and the other parts close all the
+// same.
 import type { Log } from "../ports/log.ts";
 
 export class ShutDown {

@@ -1,5 +1,5 @@
-// Sticky execution in the metrics: the same figures of the cluster that operators see over HTTP. The store is asked for them now and then
-// while somebody reads the metrics; each reading shows the answer to the question before.
+// Exports sticky execution as metrics: the same cluster-wide figures that operators see over HTTP. A read of
+// the metrics queries the store, at most every ten seconds, and shows the result of the query before.
 import type { Clock } from "../ports/clock.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { StickyFigures } from "../workflows/sticky-figures.ts";
@@ -11,7 +11,7 @@ export interface StickyGaugesNeeds {
   figures(): Promise<StickyFigures>;
 }
 
-/** How often the store is asked at most. */
+/** The shortest time between two queries. */
 const ASK_MS = 10_000;
 
 export class StickyGauges {
@@ -41,7 +41,7 @@ export class StickyGauges {
         meter.gauge("limpet_sticky_execution_workers", "Caches of workers.", { namespace, figure }).set(value);
       }
     } catch {
-      // The figures stay as they are; the log says why the store does not answer.
+      // The figures stay as they are; the log has the store's failure.
     }
   }
 }

@@ -1,5 +1,6 @@
-// The one listener of this process for promises that rejected without a handler. Parts of Limpet claim the rejections that are theirs. A
-// rejection without a claim keeps Node's behaviour: another listener of the program gets it, or it ends the process.
+// The one listener of this process for promises that rejected without a handler. Parts of Limpet claim the
+// rejections that are theirs. A rejection without a claim keeps Node's behaviour: another listener of the
+// program gets it, or it ends the process.
 
 /** Returns true for a rejection that it has dealt with. */
 export type Claim = (reason: unknown, promise: Promise<unknown>) => boolean;

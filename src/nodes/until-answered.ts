@@ -1,11 +1,15 @@
-// Repeats a question of the start while the store does not answer it, as later heartbeats do. The question must be safe to ask twice.
+// Repeats a request of the start while the store does not answer it, as later heartbeats do. The request must
+// be safe to repeat.
 import { isLimpetError } from "../kernel/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
 
-/** Rejects with the last failure when the store has not answered within `patienceMs`, and at once with any other error. */
+/**
+ * Rejects with the last failure when the store has not answered within `patienceMs`, and at once with any
+ * other error.
+ */
 export async function untilAnswered<T>(clock: Clock, patienceMs: number, ask: () => Promise<T>): Promise<T> {
   const until = clock.monotonic() + patienceMs;
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {

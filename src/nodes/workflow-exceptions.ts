@@ -1,6 +1,6 @@
-// Failures of workflow code that nothing catches: an exception in a callback, or a rejected promise that nothing awaits. Each of them ends
-// a process, and every process that goes on with the run would end in turn. Here they break the run instead, and its process lives.
-// Failures of all other code are left as they are.
+// Catches failures of workflow code that nothing else catches: an exception in a callback, or a rejected
+// promise that nothing awaits. Each would end the process, and then every other process that takes the run.
+// Here such a failure blocks the run, and the process goes on. Failures of all other code are not touched.
 import { isLimpetError } from "../kernel/errors.ts";
 import { type Inside, inside, runOutside } from "../workflows/inside.ts";
 import { claimRejections } from "./unhandled-rejections.ts";
@@ -24,7 +24,7 @@ export function watchExceptions(): () => void {
   };
 }
 
-/** Called before the process decides what becomes of the exception. The context is that of the code which has thrown it. */
+/** Called before the process handles the exception, in the async context of the code that threw it. */
 function onException(thrown: unknown): void {
   const where = inside();
   if (where === undefined || process.hasUncaughtExceptionCaptureCallback()) return;
@@ -35,7 +35,7 @@ function onException(thrown: unknown): void {
   });
 }
 
-/** The exception is as good as caught: the listeners of the process, which mostly end it, do not hear of it. */
+/** The exception counts as caught: the listeners of the process, which mostly end it, are not called. */
 function catchNext(): void {
   const listeners = process.rawListeners("uncaughtException") as NodeJS.UncaughtExceptionListener[];
   process.removeAllListeners("uncaughtException");
@@ -44,7 +44,7 @@ function catchNext(): void {
   });
 }
 
-/** A workflow may leave a promise alone, and its failure with it. A guard that has refused something must be heard. */
+/** A workflow may ignore a promise and its rejection, but not the error of a guard. */
 function onRejection(reason: unknown): boolean {
   const where = inside();
   if (where === undefined) return false;

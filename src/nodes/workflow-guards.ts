@@ -1,9 +1,9 @@
-// Inside a workflow the clock, the dice, timers and the network of the process are out of bounds: their results are not in the history,
-// so a replay would go another way. These guards refuse them where they are used.
+// Refuses the clock, random numbers, timers and the network of the process inside a workflow: their results are not in the history, so
+// a replay would diverge.
 //
-// While code of workflows is in memory, each guarded property of the process is an accessor. It gives code of a workflow a stand-in that
-// refuses, and all other code, side effects included, the very value that was there. When the last of that code has left memory, each
-// property is again what it was.
+// While code of workflows is in memory, each guarded property of the process is an accessor. It returns a stand-in that throws to workflow
+// code, and the original value to all other code, side effects included. When the last workflow code has left memory, each property is
+// restored.
 import { LimpetError } from "../kernel/errors.ts";
 import type { CodeGuards } from "../ports/code-guards.ts";
 import { type Inside, inside } from "../workflows/inside.ts";
@@ -22,7 +22,7 @@ function refuse(what: string, instead: string): void {
   throw new LimpetError("WORKFLOW_MISUSED", `${what} inside of workflow ${where.workflow}: ${instead}`);
 }
 
-/** It looks again who asks: the code may have kept it, and use it in a side effect. */
+/** Checks its caller at each call: workflow code may have kept it, and use it in a side effect. */
 function refusing(original: Fn, what: string, instead: string): Fn {
   const standIn = function (this: unknown, ...args: unknown[]): unknown {
     refuse(what, instead);
@@ -57,7 +57,7 @@ function refusingDate(original: Fn): Fn {
   return standIn;
 }
 
-/** One property of the process, and what code of workflows sees in its place. */
+/** One property of the process, and its stand-in for workflow code. */
 class Guard {
   readonly #target: object;
   readonly #name: string;
@@ -97,7 +97,7 @@ class Guard {
   disarm(): void {
     const before = this.#before;
     const now = Object.getOwnPropertyDescriptor(this.#target, this.#name);
-    // What others have defined in its place is theirs.
+    // A value that other code has defined meanwhile stays.
     if (!this.#isThere || now?.get !== this.#get) return;
     this.#isThere = false;
     delete (this.#target as Record<string, unknown>)[this.#name];
@@ -113,7 +113,7 @@ function guardsOfProcess(): Guard[] {
     names.map((name) => new Guard(target, name, (original) => refusing(original, `${of}${name}()`, instead)));
   return [
     new Guard(globalThis, "Date", refusingDate),
-    // So that to a workflow, too, a date is made by what it knows as Date.
+    // Inside a workflow, too, the constructor of a date is its Date.
     new Guard(Date.prototype, "constructor", refusingDate),
     ...on(Math, ["random"], "Math.", "use ctx.random()"),
     ...on(performance, ["now"], "performance.", CLOCK),

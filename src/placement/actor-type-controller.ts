@@ -148,8 +148,8 @@ export class ActorTypeController {
   }
 
   /**
-   * Begins a round if there is a reason, and none under way. `number` is for it. `isNew`: the host has no table yet. A round whose members
-   * are all new is over at once: nobody holds anything, and each of them finds the table in its snapshot.
+   * Begins round `number` if there is a reason and no other round. `isNew`: the host has no table yet. A round whose members are all new is
+   * over at once: no host holds an actor, and each host finds the table in its snapshot.
    */
   begin(number: number, now: number, isNew: (incarnation: string) => boolean = () => false): TypeWish[] {
     if (this.#closed || this.#round !== undefined || this.#dirtySince === undefined) return [];

@@ -24,7 +24,7 @@ export interface HostRecord {
   readonly pid: number;
   state: HostState;
   stream: number | undefined;
-  /** It has its snapshot on this stream. Until then it hears no orders, knows no table and holds nothing. */
+  /** The host has its snapshot on this stream. Until then it gets no orders, knows no table and holds nothing. */
   isInformed: boolean;
   /** It never had a snapshot, on any stream: it holds nothing for sure. */
   isFresh: boolean;
@@ -93,7 +93,7 @@ export class ConnectionController {
     return this.#byStream.get(stream);
   }
 
-  /** Every stream of the namespace that has its snapshot: all of them hear all orders. */
+  /** Every stream of the namespace that has its snapshot: all of them get all orders. */
   streams(): number[] {
     return [...this.#byStream].filter(([, { isInformed }]) => isInformed).map(([stream]) => stream);
   }

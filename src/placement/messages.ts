@@ -10,7 +10,7 @@
 //
 // Of sharded types (sharding/type-shards.ts) a host asks where a shard lives with `shardAsk`, and hears `shardHomes`. When one moves everybody
 // hears `shardGather` and says `shardKept`; its home hears `shardStop` and says `shardStopped`; then `shardHomes` tells of the new one.
-// The new home says `shardStarted`; until then it is told again.
+// The new home sends `shardStarted`; until then the leader repeats the notification.
 // A strategy that is code of the application runs on hosts: the leader asks one of them with `shardAdvise`. For people it asks all of them
 // how many actors each shard has, with `shardCount`.
 import type { LostRule } from "../kernel/lost-rule.ts";
@@ -52,7 +52,7 @@ export interface TypeTable {
   readonly shards?: number | undefined;
   /** Only who has the class can say which shard an actor is in. */
   readonly ownShards?: boolean | undefined;
-  /** For figures. A leader of the release before does not send it. */
+  /** For metrics. A leader of the previous release does not send it. */
   readonly reason?: ChangeReason | undefined;
 }
 
@@ -172,7 +172,7 @@ export type ShardReport =
       readonly move: number;
       readonly wasForced: boolean;
     }
-  /** It knows that it is the home of these. Said only when a leader asks for it. */
+  /** The host confirms that it is the home of these shards. Sent only when a leader asks for it. */
   | { readonly kind: "shardStarted"; readonly type: string; readonly shards: readonly number[] }
   /** It is to be the home of none of these any more, as soon as others can be. */
   | { readonly kind: "shardLeave"; readonly types: readonly string[] }
@@ -212,7 +212,7 @@ export type ShardOrder =
       readonly kind: "shardHomes";
       readonly type: string;
       readonly homes: readonly { readonly shard: number; readonly host: TableHost | undefined }[];
-      /** The host is to confirm those of them that it is the home of, with `shardStarted`. Left out: it is not. */
+      /** The host must confirm its own shards among them with `shardStarted`. Left out: it need not. */
       readonly confirm?: boolean | undefined;
     }
   | { readonly kind: "shardGather"; readonly type: string; readonly shard: number; readonly move: number }

@@ -142,8 +142,8 @@ export class NamespaceController {
     for (const type of host.types) this.#rounds.of(type);
     this.#rounds.welcome(stream, effects);
     this.#note(host, effects);
-    // A new host whose types are being noted gets its snapshot afterwards, so that it holds the rings that name the host. A host that
-    // comes back may hold actors, and must hear of every round at once.
+    // A new host gets its snapshot after its types are persisted, so that the snapshot has the rings that name the host. A host that
+    // comes back may hold actors, and must get every round at once.
     if (host.saving === undefined || !host.isFresh) this.#rounds.inform(host, effects);
     else this.#uninformed.add(host.incarnation);
     this.#changed(new Set([...host.types, ...host.held]), "join", now);
@@ -410,7 +410,7 @@ export class NamespaceController {
     return effects;
   }
 
-  /** Its types are noted, and the rounds that follow from that have begun: it gets its snapshot, if it still listens and has none. */
+  /** The host's types are persisted, and the rounds that follow have begun: sends its snapshot, if its stream is open and has none. */
   #inform(incarnation: string, effects: Effect[]): void {
     const host = this.#connections.host(incarnation);
     if (host !== undefined && host.stream !== undefined && !host.isInformed && host.state !== "evicted") {

@@ -165,8 +165,8 @@ export class TypeRounds {
   }
 
   /**
-   * Time has passed. Hosts that have not acknowledged are sent the same orders once more; `late` gets those that have let a round wait for
-   * too long. A host without a stream hears of the round on its next one.
+   * Time has passed. Repeats orders to hosts that have not acknowledged them; `late` gets hosts that have delayed a round for too long.
+   * A host without a stream gets the round on its next one.
    */
   tick(now: number, late: (incarnations: readonly string[]) => void, effects: Effect[]): void {
     const again = new Map<string, ActorTypeController[]>();

@@ -1,4 +1,4 @@
-// Guards around the code of workflows: in place while it may run, and nowhere else.
+// Guards around the code of workflows: in place only while that code may run.
 
 export interface CodeGuards {
   /** The code of a workflow may run from now on. */

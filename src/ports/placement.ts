@@ -61,6 +61,6 @@ export interface Placement {
   mayBegin(now: number): boolean;
   /** May a turn that has run be committed? The store fences all the same; this is manners. */
   mayCommit(now: number): boolean;
-  /** It may not: calls back with whether this host slept through its lease and has it all the same, once that is known. */
+  /** The lease is not confirmed now: calls back later with whether this host slept through its lease and still has it. */
   confirmLease?(settled: (isKept: boolean) => void): void;
 }

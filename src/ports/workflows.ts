@@ -88,7 +88,7 @@ export interface Arrival extends WorkflowKey {
 
 export type ArrivalOutcome =
   | { readonly kind: "arrived"; readonly ref: number; readonly runId: string; readonly number: number }
-  /** There is no such run, or it is over. `isInDoubt`: as of a start; an earlier attempt may have arrived, or may still arrive. */
+  /** There is no such run, or it is over. `isInDoubt`: as with a start, the store may have applied an earlier attempt, or may still do so. */
   | { readonly kind: "closed"; readonly status: RunStatus | undefined; readonly isInDoubt?: boolean | undefined };
 
 /** What becomes of the task after a step. */
@@ -313,7 +313,7 @@ export interface StickyCounts {
   readonly runs: number;
   readonly ready: number;
   readonly leased: number;
-  /** Those of them, ready or leased, whose owner is among the workers that were asked for. */
+  /** Tasks among them, ready or leased, whose owner is one of the given workers. */
   readonly owned: number;
 }
 

@@ -35,8 +35,8 @@ export interface BatcherNeeds<Request, Answer> {
   /** Requests in one batch, at most. Default: 1,000. */
   readonly largest?: number | undefined;
   /**
-   * The error of a request whose time ends while an attempt is under way: it may have been done, or nothing can have happened. Left out:
-   * the request waits for the end of the attempt.
+   * The error of a request whose time ends during an attempt: either ambiguous, or nothing can have happened. Left out: the request waits
+   * for the end of the attempt.
    */
   readonly late?: "COMMIT_UNKNOWN" | "STORE_UNAVAILABLE" | undefined;
   /** What is answered when an earlier attempt had no answer, and may have been done. */
@@ -117,7 +117,7 @@ export class Batcher<Request, Answer> {
           if (!waiting.isOver) waiting.resolve(this.#toldTo(waiting, answers[i]!));
         }
       } catch (error) {
-        // Its attempt is over: a request whose time ends during the pause is not in doubt.
+        // The attempt is over: a request whose time ends during the pause is not ambiguous.
         this.#sent.delete(batch);
         if (this.#failed(batch, error)) await this.#pause(failures++);
       } finally {

@@ -14,7 +14,7 @@ const NANOSECONDS: Record<string, bigint> = {
 };
 const PART = /(\d*)(?:\.(\d*))?(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/y;
 
-/** Nanoseconds; undefined: it is not one, or it is negative. Longer texts are not looked at: big numbers of millions of digits take seconds. */
+/** Nanoseconds; undefined: not a duration, or negative. Longer texts are refused: parsing millions of digits takes seconds. */
 export function parseGoDuration(text: string): bigint | undefined {
   if (text.length > MAX_TEXT) return undefined;
   const unsigned = text.startsWith("+") ? text.slice(1) : text;

@@ -8,7 +8,7 @@ export interface LeastShardsOptions {
   readonly absoluteLimit?: number | undefined;
   /** The same as a share of all shards that have a home. The smaller of the two counts; it is never less than one. */
   readonly relativeLimit?: number | undefined;
-  /** Shards move when one host has more than so many shards more than another. */
+  /** Shards move when the difference between two hosts exceeds this number of shards. */
   readonly threshold?: number | undefined;
 }
 

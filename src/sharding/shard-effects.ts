@@ -70,6 +70,6 @@ export interface ShardSettings {
   readonly chooseMs: number;
   /** Hosts that must be there before the first shard gets a home. */
   readonly minHosts: number;
-  /** How long a host may take to confirm that it is a home; then it is told again. */
+  /** How long a host may take to confirm that it is a home; then the leader notifies it again. */
   readonly startMs: number;
 }

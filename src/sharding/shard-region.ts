@@ -104,7 +104,7 @@ export class ShardRegion {
     this.#asked.set(shard, now);
   }
 
-  /** The leader was asked, and has not answered for so long. */
+  /** The leader has not answered a request for this long. */
   isUnanswered(shard: number, now: number, ms: number): boolean {
     const at = this.#asked.get(shard);
     return at !== undefined && now - at >= ms;

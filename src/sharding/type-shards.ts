@@ -10,7 +10,7 @@
 //
 // A home counts until it has let go, has left, or is lost and its lease is over. So nobody is told of a new one while the one before may
 // run actors. What is not answered, because a leader is gone, is asked of the next; it knows the homes and begins moves anew.
-// A home confirms that it is one; until then it is told again (unconfirmed-homes.ts).
+// A home confirms its shards; until then the leader repeats the notification (unconfirmed-homes.ts).
 // Pure. A driver tells hosts, asks the strategy and writes.
 import { Balancing } from "./balancing.ts";
 import type { MoveReason, MoveUnderWay, ShardEffect, ShardHost, ShardPhase, ShardSettings } from "./shard-effects.ts";
@@ -64,7 +64,7 @@ export class TypeShards {
     this.#settings = settings;
     for (const [shard, host] of homes) {
       this.#homes.set(shard, host);
-      // A host that knows of it asks for it on its new stream. The leader before may have died before it told the host.
+      // A host that knows it is the home asks for the shard on its new stream. The previous leader may have died before it notified the host.
       this.#unconfirmed.announced(shard, host, now + settings.startMs);
     }
     this.#hasBegun = this.#homes.size > 0;
@@ -167,25 +167,25 @@ export class TypeShards {
     return effects;
   }
 
-  /** It has a new stream: a home of which it was told on the one before may not have reached it. */
+  /** The host has a new stream: a notification on the old one may be lost. */
   returned(incarnation: string, now: number): ShardEffect[] {
     return this.#unconfirmed.of(incarnation).flatMap((shard) => this.#announceAgain(shard, incarnation, now));
   }
 
-  /** It says that it is the home of this shard. */
+  /** The host confirms that it is the home of this shard. */
   confirmed(shard: number, host: string): void {
     this.#unconfirmed.confirmed(shard, host);
   }
 
   #announceAgain(shard: number, host: string, now: number): ShardEffect[] {
     const region = this.#regions.get(host);
-    // It does not confirm, or it leaves: it is told where the shard lives when it asks.
+    // The host does not support confirmation, or it leaves: it gets the home when it asks.
     if (region !== undefined && !region.confirms) {
       this.#unconfirmed.drop(shard);
       return [];
     }
     this.#unconfirmed.announced(shard, host, now + this.#settings.startMs);
-    // While it moves its home hears other things.
+    // While the shard moves, its home gets hand-off messages instead.
     return this.#busy.has(shard) ? [] : [{ kind: "home", shard, host, to: [host] }];
   }
 

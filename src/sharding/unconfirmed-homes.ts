@@ -1,8 +1,9 @@
-// Homes that have been announced to the host that is the home, and that the host has not confirmed.
+// Tracks homes that the leader has announced to their host and that the host has not confirmed.
 //
-// An announcement can be lost with the stream that carried it. Calls do not need it: a host that is called for a shard it does not know
-// asks the leader. Remembered actors do: nobody calls them, so a home that does not know that it is one never starts them. The leader
-// therefore announces a home again, when the host comes back and every time the limit has passed, until the host confirms it. Pure.
+// An announcement can be lost with the stream that carried it. Calls do not need it: a host that gets a call
+// for a shard it does not know asks the leader. Remembered actors do: they get no calls, so a host that
+// missed the announcement never starts them. The leader therefore repeats it when the host reconnects and
+// whenever the limit has passed, until the host confirms. Pure.
 
 interface Announced {
   readonly host: string;
@@ -19,7 +20,7 @@ export class UnconfirmedHomes {
     return first?.until ?? Number.POSITIVE_INFINITY;
   }
 
-  /** The host has been told, or is about to be, and has so long to confirm. */
+  /** The leader notifies the host, which has this long to confirm. */
   announced(shard: number, host: string, until: number): void {
     this.#homes.delete(shard);
     this.#homes.set(shard, { host, until });
@@ -39,7 +40,7 @@ export class UnconfirmedHomes {
     return [...this.#homes].filter(([, announced]) => announced.host === host).map(([shard]) => shard);
   }
 
-  /** Those whose limit has passed. */
+  /** The homes whose limit has passed. */
   due(now: number): [shard: number, host: string][] {
     const due: [number, string][] = [];
     for (const [shard, { host, until }] of this.#homes) {

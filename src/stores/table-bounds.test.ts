@@ -1,4 +1,5 @@
-// Every table of a store has a bound on its rows, and this file names it. A new table without one fails the test: think of what removes its rows.
+// Every table of a store has a bound on its rows, and this file names it. A new table without one fails the
+// test: think of what removes its rows.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

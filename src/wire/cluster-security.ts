@@ -22,7 +22,7 @@ export function keysOrSecret({ keys, secret }: ClusterSecurity): ClusterSecurity
   return { keys: keys.length > 0 || secret === undefined ? keys : [secret] };
 }
 
-/** What a link must prove, if anything: a key takes its place. */
+/** The secret that a link must prove; undefined with a cluster key, which replaces it. */
 export const secretToProve = ({ keys, secret }: ClusterSecurity): string | undefined =>
   keys.length > 0 ? undefined : secret;
 

@@ -1,5 +1,5 @@
-// Logs refused connections without letting a stranger fill the log: one line at once, then at most one in ten seconds, with the number of
-// those that were left out.
+// Logs refused connections at a bounded rate: one line at once, then at most one in ten seconds with the
+// number of omitted lines.
 import type { Log, LogFields } from "../ports/log.ts";
 
 const PAUSE_MS = 10_000;

@@ -15,11 +15,11 @@ export interface BlockedWorld extends EndingWorld, Pick<TaskWorld, "written"> {
 
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 5 * 60_000;
-/** A run whose history is full waits for people, and for a worker that allows it more; one whose attempts were lost, for people. */
+/** A run with a full history waits for an operator or for a worker with a higher limit; a run with lost attempts waits for an operator. */
 export const PARKED_MS = 3_600_000;
 const PARKING: readonly ErrorCode[] = ["WORKFLOW_TOO_LARGE", "WORKFLOW_ATTEMPTS_LOST"];
 
-/** How long nobody has it. */
+/** How long no worker gets it. */
 export const pauseAfter = (error: unknown, attempt: number): number =>
   error instanceof Stray || PARKING.some((code) => isLimpetError(error, code))
     ? PARKED_MS

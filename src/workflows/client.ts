@@ -93,7 +93,7 @@ export class WorkflowClient {
     return this.#handle(workflowId, runId, ref);
   }
 
-  /** `terminates`: a run in its way is ended first. The outcome is in doubt when that of any attempt was. */
+  /** `terminates`: an open run is ended first. The outcome is ambiguous if that of any attempt was. */
   async #unlessRunning(
     workflowId: string,
     terminates: boolean,

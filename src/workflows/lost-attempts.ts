@@ -1,8 +1,10 @@
-// Tasks whose earlier attempts ended with their lease, mostly because their process died. After a few of them the run is parked: a worker
-// that claims it does not run its code any more. Until then such a task is a suspect: it may be what ends the processes.
+// Handles tasks whose earlier attempts ended with their lease, mostly because their process died. After a few
+// such attempts the run is parked: a worker that claims it does not run its code. Until then such a task is a
+// suspect: it may be the one that ends processes.
 //
-// A process that dies loses all of its tasks, and only one of them may be to blame. So a worker begins one suspect at a time, and gives
-// the others back before it does: a task that only stood beside the bad one is not counted twice.
+// A process that dies loses all of its tasks, and perhaps only one of them is to blame. So a worker begins
+// one suspect at a time, and returns the others first: a task that only shared a process with the bad one is
+// not counted twice.
 import { LimpetError } from "../kernel/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
@@ -21,7 +23,9 @@ export function checkAttempts({ workflowId, lost }: ClaimedTask, maxLost: number
   throw new LimpetError("WORKFLOW_ATTEMPTS_LOST", `${PARKED}${why} (worker.maxLostAttempts is ${maxLost}); ${what}`);
 }
 
-/** Throws WORKFLOW_ATTEMPTS_LOST for a parked run: a query replays the code, which may end this process too. */
+/**
+ * Throws WORKFLOW_ATTEMPTS_LOST for a parked run: a query replays the code, which may end this process too.
+ */
 export function checkQueryable({ workflowId, task }: StoredRun): void {
   if (!isParkedByLosses(task?.problem)) return;
   throw new LimpetError(
@@ -30,7 +34,7 @@ export function checkQueryable({ workflowId, task }: StoredRun): void {
   );
 }
 
-/** A suspect that has neither ended its process nor written anything for so long does not keep the others waiting. */
+/** After this long without a crash or a write, a suspect no longer delays the others. */
 const SUSPECT_MS = 5_000;
 /** Between the moments at which suspects that were given back are ready again. */
 const APART_MS = 50;
@@ -57,7 +61,7 @@ export class Suspects {
     // Nearly always. One that is to be parked is harmless: its code does not run.
     if (tasks.every((task) => !this.#isSuspect(task))) return tasks;
     const suspects = tasks.filter((task) => this.#isSuspect(task)).sort((a, b) => a.lost - b.lost);
-    // One that is back was lost once more, with whatever worked on it.
+    // A suspect that is claimed again was lost once more.
     for (const { ref } of suspects) this.passed(worker, ref);
     const first = this.#isBusy(worker) ? undefined : suspects[0];
     if (first !== undefined) this.#begun.set(worker, { ref: first.ref, since: this.#world.clock.monotonic() });

@@ -1,6 +1,6 @@
-// Puts back the reminders that an open run waits for and that are gone: its timers, its activities in queues, its time limits. What is
-// missing follows from the history. A timer that goes off twice, or a result that comes twice, counts once, so nothing breaks when a
-// reminder was only on its way; an activity whose row was lost is tried from the beginning.
+// Restores reminders that an open run waits for and that are missing: its timers, its queued activities, its
+// time limits. The history shows which are missing. A second tick or result is ignored, so restoring a
+// reminder that was only in flight is harmless. An activity whose row was lost is tried from the beginning.
 import type { ReminderBook } from "../ports/reminder-book.ts";
 import type { Reminders, ReminderWrite } from "../ports/reminders.ts";
 import type { StoredRun, Workflows } from "../ports/workflows.ts";
@@ -36,7 +36,7 @@ export async function mend(stored: StoredRun, world: MendingWorld): Promise<numb
   }
   if (missing.length === 0) return 0;
   const arriving = await arrivingFor(stored.ref, store);
-  // What is over by now has been taken into the history since it was read.
+  // Steps that have ended meanwhile are in the newer history.
   const { events } = (await store.find(stored)) ?? stored;
   if (events !== run.last) return 0;
   const lost = missing.filter(({ key }) => !arriving.has(key.name));

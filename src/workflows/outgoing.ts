@@ -179,7 +179,7 @@ export class Dispatcher {
     return this.#set(this.#key(WATCH_TYPE, watch.runId, watch.n), at, watch);
   }
 
-  /** Nobody need look after an activity whose end is recorded, and nobody begins it again. A cleanup has a deadline. */
+  /** An activity whose end is recorded needs no timeout and is not started again. A cleanup has a deadline. */
   after(run: DecidingRun, news: HistoryEvent): ReminderWrite[] {
     if (news.kind === "CleanupRequested") {
       const { workflowId, runId } = run;

@@ -1,5 +1,6 @@
-// Reads the arguments of `workflows.get`: the id of a workflow, and perhaps one run of it. Two texts are refused unless the second one
-// can be a run id: a caller that writes them mostly means the type of a workflow and its id. Pure.
+// Reads the arguments of `workflows.get`: the id of a workflow, and perhaps one run of it. Two texts are
+// refused unless the second one can be a run id: most callers that pass two texts mean the type of a workflow
+// and its id. Pure.
 import { LimpetError } from "../kernel/errors.ts";
 import { textProblem } from "../kernel/names.ts";
 import { type AnyWorkflow, checkWorkflowId } from "./definition.ts";

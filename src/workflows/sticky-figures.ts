@@ -1,5 +1,5 @@
-// What operators see of sticky execution, for the whole cluster: how many runs are kept for a worker, how well they were found in memory
-// within the last minute, and how full the memories are.
+// Figures of sticky execution for operators, for the whole cluster: runs with an affinity, hits and misses of
+// the last minute, and how full the caches are.
 import type { MinuteOfClaims } from "../ports/workflow-door.ts";
 import type { StoredWorker, Workflows } from "../ports/workflows.ts";
 import { lastMinuteOf } from "./minute-counts.ts";
@@ -21,8 +21,9 @@ export interface FiguresWorld {
 }
 
 /**
- * A miss is a task that had an affinity and was replayed cold: another worker got it, or its own did not have it in memory any more. Tasks
- * that had no affinity are neither hits nor misses. A worker may count misses that were none of those, so they are no more than the tasks.
+ * A miss is a task that had an affinity and was replayed cold: another worker got it, or its owner did not
+ * have it in memory any more. Tasks without an affinity are neither hits nor misses. A worker may report more
+ * misses than that, so misses are capped at the tasks.
  */
 export function hitsAndMisses(minute: MinuteOfClaims): { readonly hits: number; readonly misses: number } {
   const { sticky_hit_expected: expected, forced_cold_replay: forced } = minute;

@@ -1,5 +1,5 @@
-// A failure of a run's code in a callback that nothing awaits. Its timing is random, so a retry soon does not help: the run is parked
-// until its code is repaired.
+// A failure of a run's code in a callback that nothing awaits. Its timing is random, so a retry soon does not
+// help: the run is parked until its code is repaired.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 
 export class Stray extends LimpetError {

@@ -57,7 +57,7 @@ export interface WorkerSettings {
   readonly stickyMs: number;
   readonly drainMs: number;
   readonly historyLimit: HistoryLimit;
-  /** A run whose attempts were lost so often in a row is parked. */
+  /** A run is parked after this many lost attempts in a row. */
   readonly maxLostAttempts: number;
   /** Every step is replayed before it is written, and a run whose code does not do the same again fails. For tests. */
   readonly isChecked?: boolean | undefined;
@@ -316,7 +316,7 @@ export class Worker {
     }
   }
 
-  /** Its code has failed outside of its turn. Whoever has its task may write that down: this worker, if the run is still in its memory. */
+  /** Its code has failed outside of its turn. This worker records that if the run is still in its memory. */
   #strayed(run: HeldRun): void {
     const { namespace } = this.#settings;
     const { ref, workflowId } = run;

@@ -1,6 +1,6 @@
-// A backup of a virtual database. Everything that was asked of the memory store is kept in a journal, with the moment at which it was
-// asked. What a memory store decides follows from the questions and their moments alone. So a new store that is asked the first part of
-// the journal again is the store as it was at that point.
+// A backup of a virtual database: a journal of all requests to the memory store, with their times. The state
+// of a memory store depends on its requests and their times alone. So a new store that replays the first part
+// of the journal is the store as it was at that point.
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 
 interface Entry {

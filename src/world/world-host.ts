@@ -36,7 +36,7 @@ export class WorldHost {
   readonly #chance: Prng;
   #options: HostOptions;
   #process: Process | undefined;
-  /** So long a process goes on whose start has failed. None unless it is set: it ends at once. */
+  /** How long a process goes on after its start has failed. Not set: it ends at once. */
   lingerMs = 0;
 
   constructor(world: World, place: number, options: HostOptions) {

@@ -1,5 +1,6 @@
-// The released Python SDK, as it is, runs workflows against a host: selections, memos, local activities, cancellation with a cleanup, and
-// what the control plane answers. Each scenario is a function of sdk_features.py, which prints what came of it.
+// The released Python SDK, as it is, runs workflows against a host: selections, memos, local activities,
+// cancellation with a cleanup, and what the control plane answers. Each scenario is a function of
+// sdk_features.py, which prints what came of it.
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";

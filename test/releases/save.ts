@@ -1,6 +1,7 @@
-// Saves the stores of a release, under test/releases/<version>: a SQLite file and the SQL text that makes a PostgreSQL database. Run it once
-// before a release, with the code of that release: `node --conditions=limpet-source test/releases/save.ts`. The copy is made while the
-// application runs, so that leases, members and unfinished work are in it as after a crash.
+// Saves the stores of a release, under test/releases/<version>: a SQLite file and the SQL text that makes a
+// PostgreSQL database. Run it once before a release, with the code of that release: `node
+// --conditions=limpet-source test/releases/save.ts`. The copy is made while the application runs, so that
+// leases, members and unfinished work are in it as after a crash.
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";

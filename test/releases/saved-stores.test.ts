@@ -1,4 +1,5 @@
-// Stores that earlier releases wrote, opened with the code of today: nothing that was acknowledged then is lost by an upgrade.
+// Stores that earlier releases wrote, opened with the code of today: nothing that was acknowledged then is
+// lost by an upgrade.
 import assert from "node:assert/strict";
 import { copyFile, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// Finds the Python that `npm run tools` has prepared with the released SDK of worker processes. A test without it skips with that reason.
+// Finds the Python that `npm run tools` has prepared with the released SDK of worker processes. A test
+// without it skips with that reason.
 import { execFile } from "node:child_process";
 import { homedir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// Backups of a real store, and restores of it under processes that keep running: what an operator does who has lost data.
+// Backups of a real store, and restores of it under processes that keep running: what an operator does who
+// has lost data.
 import { copyFile } from "node:fs/promises";
 import { backup, DatabaseSync } from "node:sqlite";
 import pg from "pg";
@@ -21,7 +22,10 @@ async function backUpSqlite(file: string): Promise<() => Promise<void>> {
   };
 }
 
-/** A copy of all rows beside the tables. A restore puts them back, and the sequences to where they were, as a dump does. */
+/**
+ * A copy of all rows beside the tables. A restore puts them back, and the sequences to where they were, as a
+ * dump does.
+ */
 async function backUpPostgres(url: string): Promise<() => Promise<void>> {
   const tables = (await rows(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'limpet'")).map(([name]) => name);
   const sequences = await rows(url, "SELECT sequencename, last_value FROM pg_sequences WHERE schemaname = 'limpet'");

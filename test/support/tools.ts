@@ -1,4 +1,5 @@
-// Finds programs that `npm install` does not bring, and that `npm run tools` installs: in PATH, in node_modules, or in its folder.
+// Finds programs that `npm install` does not bring, and that `npm run tools` installs: in PATH, in
+// node_modules, or in its folder.
 import { accessSync, constants } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";

@@ -1,4 +1,5 @@
-// Real processes that a workflow ends, one after the other: after three of them the run is parked, and the next process lives.
+// Real processes that a workflow ends, one after the other: after three of them the run is parked, and the
+// next process lives.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { tempPlace } from "../support/two-stores.ts";

@@ -121,7 +121,7 @@ export class StateBuffer {
   #describe(journal: Journal): StateWrite {
     if (!this.#small) {
       const data = encodeChanges(journal);
-      // Near the limit it is written whole, because nobody knows by how much a change makes it larger.
+      // Near the limit the state is written whole, because the growth by one change is not known.
       const isShort = data !== undefined && this.#appended + data.length + CHANGE_OVERHEAD <= this.#whole;
       if (isShort && this.#bytes + bytesOf(data) <= LIMITS.stateBytes) return { kind: "change", data };
     }

@@ -1,4 +1,5 @@
-// Is the host that runs here ready, and if not, why? Asks its health. Where no host runs there is nothing to find out.
+// Checks whether the local host is ready, and if not, why: requests its health. Without a running host it
+// reports nothing.
 
 import type { Settings } from "../../config/options.ts";
 import { ask } from "../ask.ts";

@@ -1,4 +1,5 @@
-// The secret of a cluster: written once, by the first process that offers one, and the same for every process after it.
+// The secret of a cluster: written once, by the first process that offers one, and the same for every process
+// after it.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { CoordinationHarness } from "./coordination-shared.contract.ts";

@@ -1,5 +1,5 @@
-// Attempts that end with their lease: the store counts each of them in the step that hands the task out again, so that no process can
-// end before it is counted.
+// Attempts that end with their lease: the store counts each in the step that hands the task out again, so no
+// crash hides an attempt.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {

@@ -66,7 +66,7 @@ export type OpenRun = Run & { task: Task };
 
 export const isOpen = (run: Run | undefined): run is OpenRun => run?.task !== undefined;
 
-/** Lost attempts, that of a lease which has run out included. A task that came to an end since has none. */
+/** Lost attempts, including the attempt of an expired lease. A task that was completed since has none. */
 export const lostSoFar = ({ state, lost, attempt }: Task): number =>
   state === "leased" ? Math.min(lost, attempt - 1) + 1 : Math.min(lost, attempt);
 

@@ -167,7 +167,7 @@ export function generationsOf(
   return generations;
 }
 
-/** `$7` to `$36`. Whoever calls has put commits that touch the same reminder into different rounds. */
+/** `$7` to `$36`. The caller has put commits that touch the same reminder into different rounds. */
 export function reminderValues(commits: readonly Commit[]): Buffer[] {
   const ends = commits.flatMap(({ ref, settle }) => (settle ?? []).map((end) => ({ ref, end })));
   ends.sort((a, b) => a.end.generation - b.end.generation);

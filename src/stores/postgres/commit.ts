@@ -57,7 +57,7 @@ export const commitSmall = (schema: string): Statement => ({
     SELECT count(*), CASE WHEN count(*) < cardinality($1::bigint[]) THEN array_agg(ref)::text[] END FROM done`,
 });
 
-/** Locks the heads that are ours and that nobody else holds. `owners`: the number of the parameter with this process's incarnations. */
+/** Locks the heads that are ours and not locked elsewhere. `owners`: the number of the parameter with this process's incarnations. */
 const lockMine = (schema: string, owners: number) => `
       SELECT i.ref, i.version + 1 AS version, i.data, i.kind, a.base
       FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $5::text[], $6::bigint[]) AS i (ref, epoch, version, data, kind)

@@ -1,4 +1,5 @@
-// How the connections of one process are shared out: each kind of work has its own, so that none waits for another.
+// How the connections of one process are shared out: each kind of work has its own, so that none waits for
+// another.
 
 /** With fewer, two writes of shards in progress would leave no connection for a read. */
 export const FEWEST_CONNECTIONS = 8;
@@ -7,7 +8,10 @@ export const DEFAULT_CONNECTIONS = 17;
 export interface ConnectionShares {
   /** Takes, commits and reads of actors. */
   readonly actors: number;
-  /** Batches of takes and commits that may be in progress at once. Two connections are left for reads where there are enough. */
+  /**
+   * Batches of takes and commits that may be in progress at once. Two connections are left for reads where
+   * there are enough.
+   */
   readonly lanes: number;
   readonly workflows: number;
   /** Claims, settlements and writes of reminders. */

@@ -1,11 +1,12 @@
-// What a pooler between us and the server does with our sessions. One that keeps a session for each connection serves us; one that lends
-// the server's sessions out by transaction or statement loses settings, prepared statements, locks and notifications, and is refused.
+// Detects how a pooler between us and the server handles sessions. A pooler that keeps a session for each
+// connection is accepted. Pooling by transaction or statement loses settings, prepared statements, locks and
+// notifications, and is refused.
 import pg from "pg";
 import { faultOf, StoreFault } from "./faults.ts";
 import { holdSession, type SessionDriver } from "./session.ts";
 import type { PostgresSettings } from "./settings.ts";
 
-/** How often the question is put: a pooler may happen to lend out another session. */
+/** How often the check is repeated: a pooler may happen to use another session. */
 const PROBES = 3;
 const STARTUP_REFUSED = "08P01";
 
@@ -15,17 +16,20 @@ function withoutStartupOptions(driver: SessionDriver): SessionDriver {
   return rest;
 }
 
-/** A pooler says this of startup parameters that it does not know; PostgreSQL never says it of ours. */
+/** The error of a pooler for startup parameters that it does not know; PostgreSQL never sends it for ours. */
 const refusedStartup = (error: unknown): boolean =>
   (error as { code?: unknown } | null | undefined)?.code === STARTUP_REFUSED;
 
 export interface Entrance {
   readonly client: pg.Client;
-  /** Those by which every later connection gets in. */
+  /** The settings for every later connection. */
   readonly settings: PostgresSettings;
 }
 
-/** Connects once; again without the startup parameter when a pooler refuses it. Rejects with the driver's error. */
+/**
+ * Connects once; again without the startup parameter when a pooler refuses it. Rejects with the driver's
+ * error.
+ */
 export async function enter(settings: PostgresSettings, queryTimeoutMs?: number): Promise<Entrance> {
   const { driver, leadershipDriver, openTimeoutMs } = settings;
   const client = new pg.Client({
@@ -58,8 +62,9 @@ export async function checkEntrance({ client, settings }: Entrance): Promise<voi
 }
 
 /**
- * Rejects with a StoreFault when two connections meet the same session of the server. While the second is in a transaction, a pooler that
- * keeps sessions cannot give it the first one's; a pooler that lends them out gives it the one that was free last.
+ * Rejects with a StoreFault when two connections get the same session of the server. While the second is in a
+ * transaction, a pooler in session mode cannot give it the first one's session; a pooler in transaction mode
+ * gives it the session that was free last.
  */
 async function checkPooler(first: pg.ClientBase, driver: SessionDriver, location: string): Promise<void> {
   const second = new pg.Client(driver);
@@ -77,7 +82,7 @@ async function checkPooler(first: pg.ClientBase, driver: SessionDriver, location
     await holdSession(second, driver, location);
   } catch (error) {
     if (error instanceof StoreFault) throw error;
-    // A pooler that has one session only, or lends out by statement and refuses BEGIN.
+    // A pooler that has one session only, or that pools by statement and refuses BEGIN.
     const { text } = faultOf(error, "statement");
     throw new StoreFault(
       "OPTION_INVALID",

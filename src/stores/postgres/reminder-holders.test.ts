@@ -1,4 +1,5 @@
-// Leases of dead processes: free soon after PostgreSQL has seen their connection end, and never while the process has a connection.
+// Leases of dead processes: free soon after PostgreSQL has seen their connection end, and never while the
+// process has a connection.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";

@@ -1,12 +1,16 @@
 // Notices processes that have died with reminders leased to them, long before those leases end.
 //
-// - Each process holds an advisory lock on the connection on which it listens (reminder-ears.ts). PostgreSQL releases the lock when the
-//   connection ends, so when the process is killed. While the lock is held, tokens of leases end with its *mark*.
-// - Each process looks every second at the leases in front of it: a mark whose lock is missing for GRACE_MS belongs to a dead process,
-//   and claims take its rows. The grace is for a living process that has lost its connection and makes a new one.
-// - A lock is read after the rows in the same statement. A process takes its lock before it uses the mark, so a row with the mark of a
-//   living process never counts as free. A mark that comes back is alive again at once: claims check the locks once more.
-// - A process without a lock, or of an earlier release, has tokens without a mark: only the end of its lease frees its rows.
+// - Each process holds an advisory lock on the connection on which it listens (reminder-ears.ts). PostgreSQL
+//   releases the lock when the connection ends, so when the process is killed. While the lock is held, tokens
+//   of leases end with its *mark*.
+// - Each process looks every second at the leases in front of it: a mark whose lock is missing for GRACE_MS
+//   belongs to a dead process, and claims take its rows. The grace is for a living process that has lost its
+//   connection and makes a new one.
+// - A lock is read after the rows in the same statement. A process takes its lock before it uses the mark, so
+//   a row with the mark of a living process never counts as free. A mark that comes back is alive again at
+//   once: claims check the locks once more.
+// - A process without a lock, or of an earlier release, has tokens without a mark: only the end of its lease
+//   frees its rows.
 import { randomInt } from "node:crypto";
 import type { ClaimRequest } from "../../ports/reminders.ts";
 import { bigints, texts } from "./arrays.ts";
@@ -21,7 +25,10 @@ const MARK_LENGTH = 9;
 /** Leased rows of each type that one look reads, the earliest first. */
 const ROWS_SEEN = 256;
 const LOOK_MS = 1_000;
-/** A process that has lost its connection has this long to make a new one. Not a multiple of LOOK_MS, so that jitter costs no extra look. */
+/**
+ * A process that has lost its connection has this long to make a new one. Not a multiple of LOOK_MS, so that
+ * jitter costs no extra look.
+ */
 const GRACE_MS = 2_500;
 
 const markOf = (number: number): string => `~${number.toString(16).padStart(8, "0")}`;

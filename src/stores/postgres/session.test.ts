@@ -1,4 +1,5 @@
-// Sessions as they really are, directly and behind a real PgBouncer: every connection of ours has the settings, or is refused.
+// Sessions as they really are, directly and behind a real PgBouncer: every connection of ours has the
+// settings, or is refused.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import pg from "pg";

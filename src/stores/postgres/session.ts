@@ -1,6 +1,6 @@
-// The session settings that our statements were written for, and the check that each connection has them. They travel with the connection
-// request, so that no statement can run without them. A pooler may drop them there without an error: so each new connection is asked once
-// which values it has, gets those that differ by SET, and is refused when they do not hold.
+// Session settings that our statements need, and the check that each connection has them. They travel with
+// the connection request, so that no statement runs without them. A pooler may drop them there without an
+// error. So each new connection is checked once, corrected by SET, and refused if the settings still differ.
 import type pg from "pg";
 import { StoreFault } from "./faults.ts";
 
@@ -9,7 +9,7 @@ export type SessionValues = Readonly<Record<string, string>>;
 
 export interface Session {
   readonly values: SessionValues;
-  /** What the URL or PGOPTIONS sets on top, in the form of the server's command line. It outweighs `values`. */
+  /** Settings of the URL or PGOPTIONS, in the form of the server's command line. They outweigh `values`. */
   readonly extra: string;
 }
 
@@ -23,14 +23,16 @@ export function sessionValues(statementTimeoutMs: number, lockTimeoutMs: number)
     statement_timeout: `${statementTimeoutMs}`,
     lock_timeout: `${lockTimeoutMs}`,
     idle_in_transaction_session_timeout: `${statementTimeoutMs}`,
-    // A process that was stopped while an answer was on its way would hold its row locks for as long as it sleeps.
+    // A process that was stopped while an answer was on its way would hold its row locks for as long as it
+    // sleeps.
     tcp_user_timeout: `${statementTimeoutMs}`,
     // What is acknowledged is on disk, whatever the server's default is.
     synchronous_commit: "on",
     // The statements are written for it; a stricter default would make neighbours fail instead of wait.
     default_transaction_isolation: "read committed",
-    // Each statement finds its rows by key. Statistics of a young or a fast-growing table talk the planner into reading
-    // all of it (a hundred times slower), so the other ways are closed, and one plan per connection is enough.
+    // Each statement finds its rows by key. Statistics of a young or a fast-growing table talk the planner
+    // into reading all of it (a hundred times slower), so the other ways are closed, and one plan per
+    // connection is enough.
     enable_seqscan: "off",
     enable_hashjoin: "off",
     enable_mergejoin: "off",
@@ -64,11 +66,17 @@ export function optionsIn(extra: string): [name: string, value: string][] {
 }
 
 export interface Held {
-  /** A pooler stands between this connection and the server: the server's process is not the one that greeted us. */
+  /**
+   * A pooler stands between this connection and the server: the server's process is not the one that greeted
+   * us.
+   */
   readonly isPooled: boolean;
 }
 
-/** Makes sure that the session has our settings. Rejects with a StoreFault when they do not hold, and with the driver's error. */
+/**
+ * Makes sure that the session has our settings. Rejects with a StoreFault when they do not hold, and with the
+ * driver's error.
+ */
 export async function holdSession(client: pg.ClientBase, driver: SessionDriver, location: string): Promise<Held> {
   const { session, connectionTimeoutMillis: limitMs } = driver;
   const overrides = optionsIn(session.extra);
@@ -77,7 +85,7 @@ export async function holdSession(client: pg.ClientBase, driver: SessionDriver, 
   const first = await readSession(client, wanted, limitMs);
   const isPooled = first.pid !== (client as { readonly processID?: unknown }).processID;
   if (first.different.length === 0) return { isPooled };
-  // One that differs means that the startup parameter was dropped, and what the URL sets with it.
+  // A difference means that the startup parameter was dropped, and the settings of the URL with it.
   await client.query(limited(setting([...wanted, ...overrides]), limitMs));
   const { different } = await readSession(client, wanted, limitMs);
   const [lost] = different.filter(({ name }) => !MAY_DIFFER.has(name));
@@ -98,7 +106,10 @@ interface Different {
 
 const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
-/** The driver waits for an answer no longer than for the connection itself: these questions are part of connecting. */
+/**
+ * The driver waits for an answer no longer than for the connection itself: these questions are part of
+ * connecting.
+ */
 const limited = (text: string, limitMs: number | undefined): pg.QueryConfig =>
   ({ text, query_timeout: limitMs }) as pg.QueryConfig;
 

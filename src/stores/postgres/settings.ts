@@ -43,7 +43,7 @@ export interface PostgresOptions {
 export interface PostgresSettings {
   /** The URL without password and parameters. */
   readonly location: string;
-  /** It is on another machine, and what passes can be read on the way: states, passwords and the secret of the cluster. */
+  /** The server is on another machine without TLS: states, passwords and the secret of the cluster can be read on the way. */
   readonly isUnencrypted: boolean;
   readonly schema: string;
   readonly shares: ConnectionShares;
@@ -158,7 +158,7 @@ function locationOf(driver: pg.ClientConfig): string {
   }
 }
 
-/** A server that is asked for TLS and has none is refused by the driver. */
+/** The driver refuses a server without TLS when the URL asks for TLS. */
 function isUnencrypted(driver: pg.ClientConfig): boolean {
   const { host, ssl } = new pg.Client(driver);
   return !ssl && !isLoopback(host) && !host.startsWith("/");

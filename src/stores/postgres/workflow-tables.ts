@@ -131,8 +131,8 @@ export const LEASED = 2;
 export const STATES = ["idle", "ready", "leased"] as const;
 
 /**
- * Lost attempts at task `t`: that of a lease which has run out is one of them. A task that came to an end since has none, which its
- * attempts say, so that a step need not write it.
+ * Lost attempts at task `t`, including the attempt of an expired lease. A task that was completed since has none. The count of attempts
+ * shows that, so a step need not write it.
  */
 export const LOST_SO_FAR = `CASE WHEN t.state = ${LEASED} THEN least(t.lost, t.attempt - 1) + 1 ELSE least(t.lost, t.attempt) END`;
 

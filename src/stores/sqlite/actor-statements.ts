@@ -136,7 +136,7 @@ export class ActorStatements {
     for (const [data] of this.#changesOf.all(ref) as unknown as [string][]) into.push(data);
   }
 
-  /** `owners`: the incarnations of this process, the newest last. `isVoid`: what the commit at this place settles would not count, so it must not either. */
+  /** `owners`: the incarnations of this process, the newest last. `isVoid`: the commit at this index settles nothing valid, so it must not count. */
   commit(
     numbers: readonly number[],
     strings: readonly string[],

@@ -1,8 +1,10 @@
-// Keeps the SQLite file to its owner: state, arguments and the secret of the cluster are in it. A new file is made with mode 0600, a new folder
-// with 0700, whatever the umask. SQLite gives the files beside it (-wal, -shm) the mode of the file itself.
+// Restricts the SQLite file to its owner: it holds state, arguments and the secret of the cluster. A new file
+// gets mode 0600, a new folder 0700, whatever the umask. SQLite gives the files beside it (-wal, -shm) the
+// mode of the file itself.
 //
-// A file that others may read, as earlier releases made it, is closed to them. Its group keeps access only if it may write, because a group
-// that shares a store on purpose needs that; a folder that was there is left as it is.
+// An existing file loses read access for other users, which earlier releases gave. Its group keeps access
+// only if it may write, because a group that shares a store on purpose needs that. An existing folder is not
+// changed.
 import { chmod, mkdir, open, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { LimpetError } from "../../kernel/errors.ts";

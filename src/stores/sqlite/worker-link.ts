@@ -28,7 +28,7 @@ export interface LinkOptions extends WorkerStart {
 
 /** It needs none of the flags and loaders of the process around it. */
 export function spawnWorker(start: WorkerStart): Worker {
-  // A bundler does not take it along by itself.
+  // A bundler does not include the file by itself.
   if (!existsSync(SCRIPT)) throw noWorker(fileURLToPath(SCRIPT));
   // Deno refuses flags of Node for a thread.
   const execArgv = process.versions.deno === undefined ? ["--disable-warning=ExperimentalWarning"] : [];

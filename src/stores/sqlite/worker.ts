@@ -303,7 +303,7 @@ try {
   say({ error: failure(error), fatal: true });
 }
 
-/** One that has arrived already. In Deno it cannot be taken from the port of a thread: there each question comes by itself. */
+/** The next request that has already arrived. Deno cannot read it from the port of a thread: there each request is its own event. */
 function nextQuestion(): Question | undefined {
   return process.versions.deno === undefined
     ? (receiveMessageOnPort(port)?.message as Question | undefined)

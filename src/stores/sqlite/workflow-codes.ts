@@ -14,8 +14,8 @@ export const READY = 1;
 export const LEASED = 2;
 
 /**
- * Lost attempts at a task, as SQL: that of a lease which has run out is one of them. A task that came to an end since has none, which
- * its attempts say, so that a step need not write it.
+ * Lost attempts at a task, as SQL, including the attempt of an expired lease. A task that was completed since has none. The count of
+ * attempts shows that, so a step need not write it.
  */
 export const LOST_SO_FAR = `min(lost, attempt - (state = ${LEASED})) + (state = ${LEASED})`;
 

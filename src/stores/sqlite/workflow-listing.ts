@@ -2,7 +2,7 @@
 // transaction around it. There is one index for all that is listed often, of kind and status: a namespace, a type, a queue, a status, or
 // any of them together are some ranges of it, each in the order of refs, and a page is the highest of all of them. So a start writes one
 // entry and an end moves one, instead of an index for every filter. A workflow has its index of names; the few runs with a problem have
-// theirs. What no index knows (attributes, when it started) is looked at run by run, and not too many at a time; and so is everything when
+// theirs. Filters without an index (attributes, start time) are checked run by run, a limited number at a time. So are all filters when
 // there are very many kinds, because every range costs a seek in the thread that also commits.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RunQuery, StoredRun } from "../../ports/workflows.ts";
@@ -17,7 +17,7 @@ import { STORED, type StoredRow, storedOf } from "./workflow-stored.ts";
 const LOOK = 2_000;
 /** Runs whose ids begin alike are sorted when there are no more than these; otherwise all are looked at, the latest first. */
 const FEW = 5_000;
-/** Ranges are looked at one by one when they are of no more kinds than these; otherwise runs are. */
+/** Up to this many kinds are read range by range; with more, runs are scanned. */
 const MOST_KINDS = 64;
 /** A page of a query that looks at all of it is found in portions of so many. */
 const PORTION = 500;
@@ -180,7 +180,7 @@ export class WorkflowListing {
     return kinds?.filter((kind) => (type ?? kind.type) === kind.type).map(({ ref }) => ref);
   }
 
-  /** Whether a kind is of the namespace, the type and the queue that are asked for. Remembers those it has looked at. */
+  /** Whether a kind has the requested namespace, type and queue. Caches its results. */
   #kindMatch({ namespace, type, queue }: RunQuery): (kind: number) => boolean {
     const known = new Map<number, boolean>();
     return (ref) => {

@@ -1,4 +1,5 @@
-// An application with a queue for each tenant: very many kinds of runs. A list must not visit every kind in the thread that commits.
+// An application with a queue for each tenant: very many kinds of runs. A list must not visit every kind in
+// the thread that commits.
 import assert from "node:assert/strict";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { after, before, describe, test } from "node:test";
@@ -48,7 +49,10 @@ describe("lists of workflows with very many queues", () => {
   });
   after(() => db.close());
 
-  /** All answers of a query that is asked again until it has its end, and the most statements that one of them took. */
+  /**
+   * All answers of a query that is asked again until it has its end, and the most statements that one of them
+   * took.
+   */
   function page(query: Partial<RunQuery>): { ids: string[]; most: number } {
     const ids: string[] = [];
     let most = 0;

@@ -133,7 +133,7 @@ export class WorkflowTasks {
     this.#wake.run(now, ref);
   }
 
-  /** Attempts that were lost do not count any more. */
+  /** Resets the count of lost attempts. */
   forgive(ref: number): void {
     this.#forgive.run(ref);
   }

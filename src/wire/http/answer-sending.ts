@@ -1,7 +1,8 @@
-// Sends an answer as fast as its client takes it, and knows for how long the client has taken nothing. A large answer goes out in pieces, because
-// of one large write nobody can see how much is taken.
+// Sends an answer as fast as its client reads it, and counts for how long the client has read nothing. A
+// large answer goes out in pieces, because the progress of one large write is not visible.
 //
-// Time is counted in looks (`waited`), not by a clock: a process that was suspended does not take its clients for slow.
+// Time is counted by calls of `waited`, not by a clock, so that a suspended process does not mistake its
+// clients for slow ones.
 import type { ServerResponse } from "node:http";
 import type { DoorLimits } from "./limits.ts";
 
@@ -10,7 +11,7 @@ const PIECE_BYTES = 64 * 1024;
 export class AnswerSending {
   readonly #response: ServerResponse;
   readonly #bytes: number;
-  /** Since the client took something, and since the sending began. */
+  /** Since the client last read something, and since the sending began. */
   #quietMs = 0;
   #totalMs = 0;
 
@@ -48,7 +49,10 @@ export class AnswerSending {
     else if (piece !== undefined) this.#response.write(piece);
   }
 
-  /** So much time has passed. True: the client is too slow. An answer that waits behind another one on its connection is not looked at. */
+  /**
+   * This much time has passed. True: the client is too slow. An answer that waits behind another one on its
+   * connection is not checked.
+   */
   waited(ms: number, { answerTimeoutMs, answerBytesPerSecond }: DoorLimits): boolean {
     if (this.#response.socket === null) return false;
     this.#quietMs += ms;

@@ -41,7 +41,7 @@ export function errorAnswer(error: LimpetError, headers: Readonly<Record<string,
  */
 export const NOT_DELIVERED = { "limpet-delivered": "no" } as const;
 
-/** Their cause is an error of the user's code. Causes of others are for the log: they may name machines and statements. */
+/** Codes whose cause is an error of the user's code. Other causes go to the log only: they may name machines and statements. */
 const CAUSED_BY_USERS: ReadonlySet<ErrorCode> = new Set([
   ...(["ACTOR_FAILED", "ACTIVITY_FAILED", "WORKFLOW_FAILED"] as const),
   ...(["QUERY_FAILED", "UPDATE_FAILED", "UPDATE_REJECTED"] as const),

@@ -1,5 +1,6 @@
-// The memory that the values of a JSON body take beyond its bytes, estimated before anything is parsed. Three bytes of `{},` become more than a
-// hundred when they are parsed and copied for an actor, so bodies are charged by this weight and not by their length alone. Pure.
+// The memory that the values of a JSON body take beyond its bytes, estimated before anything is parsed. Three
+// bytes of `{},` become more than a hundred when they are parsed and copied for an actor, so bodies are
+// charged by this weight and not by their length alone. Pure.
 
 /** An empty object or array, parsed and copied. */
 const CONTAINER_BYTES = 112;

@@ -40,7 +40,7 @@ export class Connections {
     });
   }
 
-  /** So much time has passed for every answer that its client has not taken. */
+  /** This much time has passed for every answer that its client has not read. */
   waited(ms: number): void {
     for (const exchanges of this.#exchanges.values()) for (const exchange of exchanges) exchange.waited(ms);
   }

@@ -60,7 +60,7 @@ export class Exchange {
     return body;
   }
 
-  /** What a body becomes when it is parsed is held until the exchange is over. */
+  /** The memory of the parsed body stays charged until the exchange is over. */
   #charge(bytes: number): void {
     if (this.#taken + bytes > this.#budget.size) {
       const why = `the values of the body need about ${this.#taken + bytes} bytes of memory, more than is allowed`;
@@ -70,7 +70,7 @@ export class Exchange {
     this.#taken += bytes;
   }
 
-  /** New requests are refused before what is held becomes too much, so that a call is not run in vain. */
+  /** Refuses new requests before the budget is used up, so that no call runs whose answer cannot be sent. */
   get hasRoom(): boolean {
     return this.#budget.left >= this.#budget.size / ROOM;
   }
@@ -104,7 +104,7 @@ export class Exchange {
     this.#sending.send(answer.body, !this.#isEndless);
   }
 
-  /** So much time has passed. A client that does not take its answer must not hold it in memory for ever. */
+  /** This much time has passed. A client that does not read its answer must not keep it in memory for ever. */
   waited(ms: number): void {
     if (this.#sending?.waited(ms, this.limits) === true) this.request.socket.destroy();
   }
@@ -124,7 +124,7 @@ export class Exchange {
   }
 }
 
-/** The call was run, so that its caller cannot be told that nothing happened. */
+/** The call has run, so the error must not claim that nothing happened. */
 function tooMuch(bytes: number): [Answer, number] {
   const why = `no memory for the answer of ${bytes} bytes beside answers that clients have not read yet`;
   const answer = errorAnswer(new LimpetError("ANSWER_LOST", why));

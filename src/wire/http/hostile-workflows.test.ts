@@ -1,4 +1,5 @@
-// Requests about workflows that nobody sends by accident: moments beyond all dates, updates that nobody does, reasons that objects inherit.
+// Requests about workflows that nobody sends by accident: moments beyond all dates, updates that nobody does,
+// reasons that objects inherit.
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { workflow } from "../../index.ts";

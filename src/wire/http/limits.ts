@@ -14,7 +14,7 @@ export const DOOR_LIMITS = {
   requestTimeoutMs: 60_000,
   /** For a client to take the next piece of an answer. */
   answerTimeoutMs: 30_000,
-  /** A client that takes a large answer more slowly than this is cut off as well. */
+  /** A client that reads a large answer more slowly than this is disconnected too. */
   answerBytesPerSecond: 16 * 1024,
   /** A quiet connection stays open longer than the usual minute of load balancers, so that they close it, not we. */
   keepAliveMs: 65_000,
@@ -23,7 +23,7 @@ export const DOOR_LIMITS = {
   connections: 10_000,
   /** Requests under way on one connection. */
   pipelined: 64,
-  /** The values of all bodies of requests in progress, and all answers that clients have not taken yet. */
+  /** The values of all bodies of requests in progress, and all answers that clients have not read yet. */
   heldBytes: Math.min(256 * MiB, getHeapStatistics().heap_size_limit / 2),
   /** Answers up to this size are sent however much is held. */
   smallAnswerBytes: 4 * 1024,

@@ -1,5 +1,5 @@
-// What a request says about a reminder. Fields that are not known are ignored, as Dapr does: its SDKs send more than is read, such as
-// `reminderName`. Inside of `failure_policy` they are refused. Whether the texts make sense as a schedule is decided behind the door. Pure.
+// Reads the body of a request to set a reminder. Unknown fields are ignored, as in Dapr: its SDKs send more, such as `reminderName`. Inside
+// `failure_policy` they are refused. The schedule itself is checked later, by the reminders. Pure.
 import { LimpetError } from "../../kernel/errors.ts";
 import type { ReminderWish } from "../../ports/reminder-door.ts";
 import type { FailureOptions } from "../../ports/reminder-options.ts";

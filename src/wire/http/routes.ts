@@ -9,7 +9,7 @@ export type Route =
   | { readonly kind: "call"; readonly type: string; readonly id: string; readonly method: string }
   /** Its body says which actor it is for. */
   | { readonly kind: "message"; readonly type: string; readonly method: string }
-  /** `hasBody`: those who ask read the answer as JSON. */
+  /** `hasBody`: the client reads the answer as JSON. */
   | { readonly kind: "health"; readonly hasBody?: true }
   /** The process answers, whatever its host can do. */
   | { readonly kind: "live" }
@@ -121,7 +121,7 @@ function match(verb: string, parts: readonly string[], query: string): Route | u
   return undefined;
 }
 
-/** Paths outside of a version: those that tools look for. */
+/** Paths without a version, which common tools expect. */
 function matchTop(name: string): Route | undefined {
   if (name === "metrics") return { kind: "metrics" };
   if (name === "livez") return { kind: "live" };

@@ -82,7 +82,7 @@ function browserProblem({ headers }: IncomingMessage): LimpetError | undefined {
   const foreignSite = site !== undefined && site !== "same-origin" && site !== "none";
   const foreignOrigin =
     origin !== undefined && origin.replace(/^https?:\/\//i, "").toLowerCase() !== host.toLowerCase();
-  // Browsers before 2023 send no sec-fetch-site; what they send is the page.
+  // Browsers before 2023 send no sec-fetch-site, but they send the page as referer.
   const foreignPage =
     site === undefined && headers.referer !== undefined && hostOfPage(headers.referer) !== host.toLowerCase();
   if (!foreignSite && !foreignOrigin && !foreignPage) return undefined;

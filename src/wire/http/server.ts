@@ -164,7 +164,7 @@ class Door {
     if (expect !== undefined && expect.toLowerCase() !== "100-continue") {
       return new LimpetError("REQUEST_INVALID", "header expect can only be 100-continue");
     }
-    // A process that stops is alive: to be killed for it would cut off the turns that it lets end.
+    // A stopping process is alive: a restart by an orchestrator would cut off the turns that it drains.
     if (this.#closed !== undefined && kind !== "live") return new LimpetError("STOPPING", "this host is stopping");
     if (onConnection <= limits.pipelined) return undefined;
     return new LimpetError("HOST_FULL", `more than ${limits.pipelined} requests are under way on this connection`);
@@ -185,7 +185,7 @@ class Door {
   }
 }
 
-/** Small answers for the people and programs that watch this host: wanted most when it is full. */
+/** Small answers for monitoring, which needs them most when the host is full. */
 const isAboutUs = ({ kind }: Routed): boolean => PROBES.has(kind) || kind === "metrics";
 
 const noRoom = () =>
@@ -198,7 +198,7 @@ async function within(ms: number, work: Promise<void>): Promise<void> {
   clearTimeout(timer);
 }
 
-/** Bun's HTTP server is not a server of node:net inside: there its own close() has to do. */
+/** Bun's HTTP server is not a node:net server, so there its own close() is used. */
 function stopListening(server: Server, done: () => void): void {
   if (process.versions.bun === undefined) NetServer.prototype.close.call(server, done);
   else server.close(done);

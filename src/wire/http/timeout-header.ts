@@ -1,4 +1,4 @@
-// How long a caller waits at most, as it says in a header. Pure.
+// Reads the longest wait of a caller from a header. Pure.
 import { parseDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 

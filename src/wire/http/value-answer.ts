@@ -10,7 +10,7 @@ export interface Encoding {
   encode(value: unknown): string | undefined;
 }
 
-/** SDKs of Dapr parse every answer as JSON, so that nothing is `null` and not an empty body. */
+/** SDKs of Dapr parse every answer as JSON, so `undefined` becomes `null` and not an empty body. */
 const PLAIN: Encoding = {
   type: "application/json; charset=utf-8",
   encode: (value) => (value === undefined ? undefined : plainJson(value)) ?? "null",

@@ -1,5 +1,5 @@
-// Opens the socket of a link, with TLS when the cluster has a key and with a proof when the store has a secret, and reports once that it stands,
-// or why it does not.
+// Opens the socket of a link, with TLS when the cluster has a key and with a proof when the store has a secret. Reports its success or
+// failure once.
 import { connect as connectPlain, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { LimpetError } from "../../kernel/errors.ts";

@@ -1,8 +1,10 @@
-// The proof that opens a link on loopback where no cluster key is set. Both sides prove that they know the secret of the store, and then speak
-// without encryption: other users of a machine cannot read its loopback traffic, and TLS would halve the throughput of large calls.
+// The handshake of a link on loopback without a cluster key. Both sides prove that they know the secret of
+// the store. After that the link is not encrypted: other users of a machine cannot read its loopback traffic,
+// and TLS would halve the throughput of large calls.
 //
-// The client sends a mark and a nonce; the server answers with its own nonce and its proof; the client sends its proof. A proof is an HMAC
-// over both nonces and both ends of the TCP connection, so a process that relays the bytes between two others convinces neither.
+// The client sends a mark and a nonce; the server answers with its own nonce and its proof; the client sends
+// its proof. A proof is an HMAC over both nonces and both ends of the TCP connection, so a relayed connection
+// fails on both sides.
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Socket } from "node:net";
 
@@ -20,7 +22,10 @@ interface Exchange {
   readonly ends: string;
 }
 
-/** `done` is called at most once, and never after the returned function was called. It is not called when the socket closes before. */
+/**
+ * `done` is called at most once, and never after the returned function was called. It is not called when the
+ * socket closes before.
+ */
 export function proveAsClient(socket: Socket, secret: string, done: ProofOutcome): () => void {
   const nonce = randomBytes(NONCE_BYTES);
   socket.write(Buffer.concat([MARK, nonce]));

@@ -60,7 +60,7 @@ export function takeArrivals(run: RemoteRun, arrivals: readonly StoredArrival[],
   return { events, taken, at, end };
 }
 
-/** A worker that cannot clean up is told nothing of it: it would never go on with the run. */
+/** A worker that cannot clean up does not get the request: it would never continue the run. */
 function inReach(message: Message, { cleansUp }: Able): Message {
   if (message.kind !== "CleanupRequested" || cleansUp) return message;
   return { kind: "CancelRequested", reason: message.reason };

@@ -1,5 +1,6 @@
-// How tasks came to workers in other languages within the last minute, at all hosts that hand them out. Each host keeps its counts by the
-// second, and writes them into the store soon after they change, so that every host can tell those of the cluster.
+// Counts how workers in other languages got their tasks within the last minute, at all hosts. Each host keeps
+// its counts by the second, and writes them into the store soon after they change, so that every host can
+// report those of the cluster.
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { MinuteOfClaims } from "../../ports/workflow-door.ts";
@@ -17,9 +18,9 @@ export interface ClaimCountsWorld {
   now(): number;
 }
 
-/** Counts are written so late at most. */
+/** The longest delay before counts are written. */
 const WRITE_MS = 1_000;
-/** The row of a host that has been silent for so long says nothing any more. */
+/** The row of a host that was not written for this long is ignored. */
 const OLD_MS = 180_000;
 
 export class ClaimCounts {
@@ -53,7 +54,7 @@ export class ClaimCounts {
     return sums;
   }
 
-  /** Others tell of what was counted here for as long as it counts. */
+  /** Other hosts report these counts for as long as they are recent. */
   async stop(): Promise<void> {
     if (this.#timer !== undefined) await this.#write();
   }

@@ -1,9 +1,12 @@
-// Cancellation with a cleanup: a run whose code is elsewhere is asked to end, and its code gets time to clean up. Pure.
+// Cancellation with a cleanup: a run of a worker in another language is asked to end, and its code gets time
+// to clean up. Pure.
 //
 // 1. The request is recorded with its deadline, and wakes the worker.
-// 2. The worker replays to the call where its code waits, and says which call that is: the delivery. The steps of that call end there, and
-//    the code gets an exception in place of their results. A delivery is recorded once, and never changes.
-// 3. The code cleans up with further steps, and ends. After the deadline the run is closed as cancelled, whatever its code does.
+// 2. The worker replays to the call where its code waits, and names that call: the delivery. The steps of
+//    that call end there, and the code gets an exception in place of their results. A delivery is recorded
+//    once, and never changes.
+// 3. The code cleans up with further steps, and ends. After the deadline the run is closed as cancelled,
+//    whatever its code does.
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Decision, HistoryEvent } from "../events.ts";
 import type { RemoteRun, StepDecision } from "./run.ts";
@@ -11,7 +14,7 @@ import type { RemoteRun, StepDecision } from "./run.ts";
 export type CleanupRequest = Extract<HistoryEvent, { kind: "CleanupRequested" }>;
 export type Delivery = Omit<Extract<Decision, { kind: "CancellationDelivered" }>, "kind" | "n">;
 
-/** What a worker must have registered to be asked to clean up. */
+/** The capability that a worker must register to be asked to clean up. */
 export const CLEANUP_CAPABILITY = "cooperative_cancellation";
 export const CLEANUP_SECONDS = { least: 1, usual: 60, most: 3_600 } as const;
 /** The name of the exception with which the code of a worker ends when it has cleaned up. */
@@ -40,7 +43,7 @@ export function isDelivered(run: RemoteRun, delivery: Delivery): boolean {
   throw new LimpetError("WORKFLOW_INVALID", `the cancellation of run ${run.runId} is delivered at another call`);
 }
 
-/** What stops the steps that are open in the call. */
+/** Events that stop the open steps of the call. */
 export function stopsOf(run: RemoteRun, delivery: Delivery): Decision[] {
   const { from, to } = interrupted(delivery);
   const open = [...run.open].filter((n) => n >= from && n < to);
@@ -51,13 +54,16 @@ export function stopsOf(run: RemoteRun, delivery: Delivery): Decision[] {
   ];
 }
 
-/** A child goes on without its parent, as its own worker may be unable to clean up; and so does an activity that asks for it. */
+/**
+ * A child goes on without its parent, as its own worker may be unable to clean up; and so does an activity
+ * that asks for it.
+ */
 function isStopped(step: StepDecision): boolean {
   if (step.kind === "ChildWorkflowScheduled") return false;
   return step.kind !== "ActivityScheduled" || step.options?.onCancel !== "abandon";
 }
 
-/** What ends a step that nobody waits for any more. */
+/** The event that ends a step that the code no longer waits for. */
 export function stopOf(n: number, step: StepDecision): Decision {
   if (step.kind === "ActivityScheduled") return { kind: "ActivityCancelRequested", n: 0, of: n };
   if (step.kind === "TimerScheduled") return { kind: "TimerCancelled", n: 0, of: n };

@@ -1,4 +1,5 @@
-// What a worker elsewhere may tell when it is through with a task, as the engine takes it. Values stand in their JSON-ready form.
+// Commands of a worker in another language when it completes a task, as the engine takes them. Values are in
+// their JSON-ready form.
 import type { ToldError } from "../../kernel/told-error.ts";
 import type { ActivityOptionsTold, ParallelGroup, ParentClosePolicy, Wire } from "../events.ts";
 import type { SelectionMember } from "./selection.ts";
@@ -46,7 +47,7 @@ export type Command =
     }
   | { readonly kind: "upsert_search_attributes"; readonly attributes: Wire }
   | { readonly kind: "upsert_memo"; readonly entries: Wire }
-  /** An activity that the worker has run within its task, and what came of it. */
+  /** An activity that the worker has run within its task, with its outcome. */
   | {
       readonly kind: "record_local_activity";
       readonly name: string;

@@ -150,7 +150,7 @@ export class RemoteControl {
     return run;
   }
 
-  /** Its worker is to clean up within that time. However often it is asked, the first request counts: `isNew` says which one it was. */
+  /** Asks the worker to clean up within that time. Only the first request counts: `isNew` is true for it. */
   async requestCleanup(
     name: RunName,
     reason: string,
@@ -172,7 +172,7 @@ export class RemoteControl {
     const { namespace } = this.#world;
     const { workflowId, runId } = run;
     await this.#world.arrive(arrivalOf({ namespace, workflowId, runId, key: CLEANUP_KEY }, asked, { notBefore: at }));
-    // Somebody else may have asked in that moment, and been first.
+    // Another client may have sent its request first.
     const request = (await this.#cleanupOf(run)) ?? asked;
     return { run, request, isNew: request.id === asked.id };
   }
@@ -296,7 +296,7 @@ const notActive = ({ workflowId, runId, status }: StoredRun): Refused =>
     run_status: status,
   });
 
-/** The request was done; only what it is answered with could not be read. */
+/** The request was applied; only its answer could not be read. */
 function wasDone(error: unknown): never {
   throw isLimpetError(error, "STORE_UNAVAILABLE") ? maybeDone(error.message) : error;
 }

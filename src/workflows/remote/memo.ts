@@ -1,4 +1,5 @@
-// Bounds of a memo that a workflow elsewhere changes. The memo as a whole is told with each change, so the whole has bounds as well. Pure.
+// Bounds of a memo that a worker in another language changes. Each change carries the whole memo, so the
+// whole has bounds as well. Pure.
 import { LimpetError } from "../../kernel/errors.ts";
 import { encodeAvro } from "../avro-value.ts";
 import type { Wire } from "../events.ts";
@@ -34,7 +35,9 @@ export function checkMemo(memo: Readonly<Record<string, unknown>>, changes: Wire
   return merged;
 }
 
-/** The part of a memo that workers elsewhere can read. Whoever started the run may have chosen other keys. */
+/**
+ * The part of a memo that such workers can read. The client that started the run may have chosen other keys.
+ */
 export const readableMemo = (memo: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(memo).filter(([key]) => isMemoKey(key)));
 

@@ -1,8 +1,10 @@
-// Durable selections: groups of steps of which the first that ends decides how the code goes on. A worker describes a selection in the path
-// of a step's parallel group; this file reads it, finds the winner, and finds the steps of a member. Pure.
+// Durable selections: groups of steps of which the first that ends decides how the code goes on. A worker
+// describes a selection in the path of a step's parallel group; this file reads it, finds the winner, and
+// finds the steps of a member. Pure.
 //
-// Always true: a selection has one winner. A member is one step, or an ordinary group of steps. A single step ends with its first terminal
-// event. A group fails with its first failed step, and completes when all of its steps are complete.
+// Always true: a selection has one winner. A member is one step, or an ordinary group of steps. A single step
+// ends with its first terminal event. A group fails with its first failed step, and completes when all of its
+// steps are complete.
 import type { ParallelGroup } from "../events.ts";
 import type { RemoteRun } from "./run.ts";
 
@@ -25,7 +27,10 @@ export const SELECT_MODE = "select";
 /** A selection has at most as many steps as a task has commands. */
 const MOST_STEPS = 1_000;
 
-/** The selection that a step belongs to; undefined: the step is no member of one, or its description makes no sense. */
+/**
+ * The selection that a step belongs to; undefined: the step is no member of one, or its description makes no
+ * sense.
+ */
 export function selectionOf(group: ParallelGroup | undefined): Selection | undefined {
   if (!Array.isArray(group?.path)) return undefined;
   const entry = group.path.find((each: unknown) => modeOf(each) === SELECT_MODE) as Record<string, unknown> | undefined;

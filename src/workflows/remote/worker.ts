@@ -36,7 +36,7 @@ export interface RemoteWorker {
   /** Since when this process has been at work with this code: of runs that rest for longer it has nothing in memory. */
   readonly since: number;
   readonly cache: CacheNumbers;
-  /** It has told of its counters since it registered. They count from when it was at work, which may be long before. */
+  /** It has sent its counters since it registered. They begin with its process, which may be much older. */
   readonly isCounted?: boolean | undefined;
   /** Of the process, so that one that was replaced is known. */
   readonly process: Readonly<Record<string, unknown>>;
@@ -51,7 +51,7 @@ export const remoteCode = ({ build, fingerprints }: Pick<RemoteWorker, "build" |
   ...{ build, compatible: [], definitions: fingerprints },
 });
 
-/** What handlers a type of workflow has. Types come from outside, and may be called as anything an object inherits. */
+/** The handlers of a workflow type. Type names come from outside, and may equal inherited property names. */
 export const contractOf = ({ contracts }: RemoteWorker, type: string): CommandContract | undefined =>
   Object.hasOwn(contracts, type) ? contracts[type] : undefined;
 

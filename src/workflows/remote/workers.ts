@@ -26,7 +26,7 @@ export const STALE_SECONDS = 30;
 const STALE_MS = STALE_SECONDS * 1_000;
 /** What is known here of a worker or of drained builds may be so old. */
 const FRESH_MS = 5_000;
-/** A worker that was not heard of for so long is removed. */
+/** A worker without a heartbeat for this long is removed. */
 const KEPT_MS = 24 * 3_600_000;
 const TIDY_MS = 3_600_000;
 /** Builds that may be drained at the same time. */
@@ -61,7 +61,7 @@ export class RemoteWorkers {
       TIDY_MS,
       () => {
         this.keepTidy();
-        // Whatever is wrong with the store, the next time is early enough.
+        // If the store fails, the next sweep is early enough.
         this.rows().catch(() => {});
       },
       "background",
@@ -141,8 +141,8 @@ export class RemoteWorkers {
   }
 
   /**
-   * What a worker says of its cache; it is written with whatever is written of it next. How many misses are new: the first that it tells
-   * were counted since its process began, and numbers below those that are known come late. Neither counts.
+   * Records the cache counters of a worker; the next write of the worker persists them. Returns the number of new misses. The first counters
+   * after a registration cover the whole process, and lower counters than the known ones are late. Neither counts.
    */
   note({ id, cache: before, isCounted }: RemoteWorker, cache: Partial<CacheNumbers>): number {
     if (Object.keys(cache).length === 0) return 0;
@@ -240,7 +240,7 @@ export class RemoteWorkers {
     }
     const nothing = { isSticky: false, isDraining: true, about: JSON.stringify({ types: [], fingerprints: {} }) };
     await store.seen({ namespace, worker: drainName(queue, build), queue, build, ...nothing });
-    // Its runs are for others at once, and not only when it hears of it.
+    // Other workers may take its runs at once, before it learns of the drain.
     for (const { seenAt, ...row } of await this.rows()) {
       const isMeant = row.queue === queue && row.build === build && !row.isDraining;
       if (isMeant && seenAt + STALE_MS > this.#world.now()) await store.seen({ ...row, isDraining: true });
@@ -273,7 +273,7 @@ export class RemoteWorkers {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What was told last stays; names that come and go must not make the row longer and longer. */
+/** Keeps the latest fields; changing names must not make the row grow without end. */
 function mergedFields(before: Fields, told: Fields): Fields {
   const all = { ...before, ...told };
   const names = [...new Set([...Object.keys(told), ...Object.keys(before)])].slice(0, LIMITS.workerFields);

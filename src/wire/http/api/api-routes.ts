@@ -55,8 +55,8 @@ import {
 } from "./workflow-task-handlers.ts";
 
 /**
- * Which version a request has to speak: that of workers, that of the control plane, or none. A bundle is asked for as the rest of the
- * control plane is, and its body is nothing but the bundle: whoever verifies it reads all of it.
+ * The version a request has to name: that of workers, that of the control plane, or none. A bundle is requested like the rest of the
+ * control plane, and its body is nothing but the bundle, because a verifier reads all of it.
  */
 export type ApiPlane = "worker" | "control" | "bundle" | "open";
 

@@ -1,4 +1,5 @@
-// Cancellation with a cleanup, as plain requests: who is asked to clean up, where the cancellation is delivered, and what ends.
+// Cancellation with a cleanup, as plain requests: who is asked to clean up, where the cancellation is
+// delivered, and what ends.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type Api, envelope, eventTypes, eventually, type Json, openApi, type Told } from "./api-kit.test.ts";

@@ -1,4 +1,5 @@
-// Cancellation with a cleanup, as workers in other languages know it: the request, its delivery, and what their history says of both. Pure.
+// Cancellation with a cleanup, in the protocol of workers in other languages: the request, its delivery, and
+// their events. Pure.
 import { isoMoment as iso } from "../../../kernel/end-of-time.ts";
 import { CALL_KINDS, type CleanupRequest, type Delivery } from "../../../workflows/remote/cleanup.ts";
 import { invalidField } from "../../../workflows/remote/refusal.ts";
@@ -13,7 +14,7 @@ const MOST_SPAN = 1_000;
 const FIRST_PAGE = Buffer.from("0").toString("base64");
 const CONTEXT = "durable-workflow.cancellation-context/v1";
 
-/** The request as workers and those who asked for it see it. */
+/** The request as workers and clients see it. */
 export const tellRequest = ({ id, at, deadline }: CleanupRequest): Payload => ({
   request_id: id,
   requested_at: iso(at),

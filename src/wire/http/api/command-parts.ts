@@ -1,5 +1,6 @@
-// Parts that several commands of a worker elsewhere have in common: groups and selections, results of local activities, and fields that ask
-// for something this system does not do. Such a field is refused by name, so that no run depends on it. Pure.
+// Reads parts that several commands of a worker in another language share: groups and selections, results of
+// local activities, and unsupported fields. Such a field is refused by name, so that no run depends on it.
+// Pure.
 import type { ToldError } from "../../../kernel/told-error.ts";
 import { failureElsewhere, lastNews } from "../../../workflows/activity-failure.ts";
 import type { ParallelGroup } from "../../../workflows/events.ts";
@@ -9,7 +10,7 @@ import { modeOf, readSelection, SELECT_MODE } from "../../../workflows/remote/se
 import { type Fields, isFields, list, oneOf, optionalText, text, whole, words } from "./fields.ts";
 import { readPayload } from "./payloads.ts";
 
-/** Fields that change the meaning of a command, and that nothing here heeds. */
+/** Fields that change the meaning of a command and are not supported. */
 export const REFUSED_FIELDS = [
   "worker_session",
   "cancellation_scope_id",
@@ -25,11 +26,11 @@ export const refused = (what: string): Refused => new Refused(409, "unsupported_
 export function refuseUnsupported(fields: Fields): void {
   for (const name of REFUSED_FIELDS) if (fields[name] != null) throw refused(name);
   if (fields.type !== "open_condition_wait" || fields.parallel_group_id == null) return;
-  // Nobody evaluates it: a worker that replays a selection does not call the predicates of its members.
+  // A worker that replays a selection does not evaluate the predicates of its members.
   throw refused("a condition in a group");
 }
 
-/** What becomes of a step when its run is cancelled while it waits for it; undefined: what is usual. */
+/** The effect of a cancellation on a step that the run waits for; undefined: the default. */
 export function policyOf<Policy extends string>(
   { cancellation_policy: policy }: Fields,
   usual: string,

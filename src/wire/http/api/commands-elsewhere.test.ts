@@ -1,4 +1,5 @@
-// Selections, memos and local activities of a worker elsewhere, as plain requests; and what is refused by name before it is recorded.
+// Selections, memos and local activities of a worker elsewhere, as plain requests; and what is refused by
+// name before it is recorded.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type Api, blob, envelope, eventTypes, eventually, type Json, openApi } from "./api-kit.test.ts";

@@ -84,7 +84,7 @@ function unknownCommand(i: number, type: unknown): Refused {
   return unsupported(i, String(type), `command ${shown} is not supported`);
 }
 
-/** The reason and `unsupported` name what a worker must do without; docs/worker-protocol.md lists all of it. */
+/** The reason and `unsupported` name the unsupported command or field; docs/worker-protocol.md lists all of them. */
 const unsupported = (i: number, command: string, problem: string): Refused =>
   new Refused(409, "unsupported_command", `commands[${i}]: ${problem}`, {
     ...{ unsupported: command, supported_workflow_task_commands: COMMANDS },

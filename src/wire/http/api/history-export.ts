@@ -1,5 +1,6 @@
-// A run as a bundle that can be kept and replayed elsewhere: what it is, its whole history, and a checksum over all of it. Verifiers read
-// the bundle with its keys in order and text in ASCII, so the checksum is taken of that form.
+// Exports a run as a bundle that can be kept and replayed elsewhere: its description, its whole history, and
+// a checksum over both. Verifiers serialize the bundle with sorted keys and ASCII text, so the checksum
+// covers that form.
 import { createHash } from "node:crypto";
 import type { StoredRun } from "../../../ports/workflows.ts";
 import type { RemoteRun } from "../../../workflows/remote/run.ts";
@@ -73,7 +74,8 @@ export const canonical = (value: unknown): string =>
 function sorted(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(sorted).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  // Texts are compared by their code units here, by code points elsewhere; they differ for no key that there is.
+  // Texts are compared by their code units here, by code points elsewhere; they differ for no key that there
+  // is.
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
   return `{${entries.map(([key, each]) => `${JSON.stringify(key)}:${sorted(each)}`).join(",")}}`;
 }

@@ -93,7 +93,7 @@ export function completeQuery(call: ApiCall): ApiAnswer {
   return ok({ query_task_id: holder.id, query_task_attempt: holder.attempt, outcome: "completed" });
 }
 
-/** Reasons that a worker may give, and what each is for the caller. Any other one is a rejection like others. */
+/** Reasons that a worker may give, with the caller's error for each. Any other reason is a plain rejection. */
 const QUERY_STATUS: ReadonlyMap<string, number> = new Map([
   ["rejected_unknown_query", 404],
   ["invalid_query_arguments", 422],

@@ -119,7 +119,7 @@ export async function listWorkflows({ plane, query }: ApiCall): Promise<ApiAnswe
   });
 }
 
-/** A filter in words; what it compares must not be given by another parameter as well. */
+/** Reads the `query` filter; a field in it must not be given by another parameter as well. */
 function filterOf(query: URLSearchParams): Partial<RunQuery> {
   const filter = parseVisibility(query.get("query") ?? "");
   const given = { type: "workflow_type", status: "status", queue: "task_queue" } as const;

@@ -119,7 +119,7 @@ function refuseStreams(fields: Fields): void {
   }
 }
 
-/** What it keeps would be of use to no one: it gets no more tasks. */
+/** Its cache is useless: it gets no more tasks. */
 const isDraining = async (plane: RemotePlane, { isDraining: isKnown, queue, build }: RemoteWorker): Promise<boolean> =>
   isKnown || plane.workers.isDrained(queue, build);
 

@@ -411,7 +411,7 @@ export declare type ShardedRule = Message<"limpet.control.v1.ShardedRule"> & {
   minHosts: number;
 
   /**
-   * How long a host may take to confirm that it is a home, until it is told again; 0: ten seconds.
+   * How long a host may take to confirm that it is a home, until it is notified again; 0: ten seconds.
    *
    * @generated from field: uint64 start_timeout_ms = 11;
    */
