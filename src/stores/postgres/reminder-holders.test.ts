@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
-import { freshToken, HOUR, Place } from "../contract/reminders-shared.contract.ts";
+import { freshToken, HOUR, Place, setOf } from "../contract/reminders-shared.contract.ts";
 import { openPostgresStore } from "./postgres-store.ts";
 
 async function until(condition: () => boolean | Promise<boolean>, subject: string): Promise<void> {
@@ -101,5 +101,39 @@ describe("leases of reminders on PostgreSQL", { timeout: 120_000 }, () => {
     await until(() => isWoken, "the process is woken");
     assert.deepEqual(await next.claim(), ["left"]);
     await next.store.close();
+  });
+
+  test("a claim takes the rows of a dead process behind many leases of a living process, and the old token counts no more", async () => {
+    const living = await openProcess();
+    const { place } = living;
+    const [dead, survivor] = [await openProcess(place.namespace), await openProcess(place.namespace)];
+    const earlier = Array.from({ length: 1_000 }, (_, i) =>
+      setOf(place.key(`${i}`), { at: Date.now() - 2 * HOUR + i }),
+    );
+    await place.reminders.write(earlier);
+    const token = `${freshToken()}${living.mark()}`;
+    assert.equal((await place.claim({ token })).reminders.length, 1_000);
+    const generation = await place.set(place.key("of the dead"));
+    const lost = `${freshToken()}${dead.mark()}`;
+    assert.deepEqual(await dead.claim(lost), ["of the dead"]);
+    await dead.store.close();
+    const taken: string[] = [];
+    await until(async () => taken.push(...(await survivor.claim())) > 0, "the row of the dead process is claimed");
+    assert.deepEqual(taken, ["of the dead"]);
+    // A process that was only cut off comes back with the token of its claim.
+    assert.equal(await place.settle({ kind: "done", generation, token: lost }), false);
+    assert.deepEqual(await place.reminders.renew([{ generation, token: lost }], HOUR), [generation]);
+    await living.store.close();
+    await survivor.store.close();
+  });
+
+  test("a store without notifications holds no lock, and its tokens have no mark", async () => {
+    const store = await openPostgresStore(url, { notify: false });
+    assert.equal(
+      store.reminders.watch("n", () => undefined),
+      undefined,
+    );
+    assert.equal(store.reminders.tokenMark?.(), "");
+    await store.close();
   });
 });

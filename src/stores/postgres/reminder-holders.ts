@@ -22,8 +22,11 @@ import { MILLIS } from "./reminder-tables.ts";
 /** The first half of the key of these locks; the second half is the number of the process. */
 const LOCK_CLASS = 1_818_848_621;
 const MARK_LENGTH = 9;
-/** Leased rows of each type that one look reads, the earliest first. */
-const ROWS_SEEN = 256;
+/**
+ * Rows of each type that one look reads, the earliest first, leased or not. So the cost of a look has a limit when the backlog has none.
+ * Several processes with full hands lease fewer rows than this. Rows behind come into view when the earlier ones are done.
+ */
+const ROWS_SEEN = 5_000;
 const LOOK_MS = 1_000;
 /**
  * A process that has lost its connection has this long to make a new one. Not a multiple of LOOK_MS, so that
@@ -59,11 +62,10 @@ export const findLostMarks = (schema: string): Statement => ({
       SELECT a.* FROM ${askedOf("$2", "$3", "$4", "$6")}
     ), held AS MATERIALIZED (
       SELECT DISTINCT l.mark FROM asked a CROSS JOIN LATERAL (
-        SELECT ${markOfRow} AS mark FROM ${schema}.reminders r
+        SELECT ${markOfRow} AS mark, r.leased_until FROM ${schema}.reminders r
         WHERE ${inQueue("$1", "a")} AND ${atOrBehind("a")} AND r.at <= (SELECT now FROM clock) + $5
-          AND r.leased_until > (SELECT now FROM clock)
         ORDER BY ${IN_ORDER} LIMIT ${ROWS_SEEN}) l
-      WHERE l.mark LIKE '~________'
+      WHERE l.leased_until > (SELECT now FROM clock) AND l.mark LIKE '~________'
     )
     SELECT h.mark FROM held h WHERE NOT ${isAlive("h.mark")}`,
 });

@@ -153,6 +153,18 @@ describe("statements of reminders", () => {
     for (const i of [0, 1]) assert.ok(among[i]! < alone[i]! + 60, `${among} pages instead of ${alone}`);
   });
 
+  test("a look for dead processes does not read a whole backlog", async () => {
+    await client.query("TRUNCATE limpet.reminders");
+    await fill("T", 30_000, "i");
+    const { text } = findLostMarks(SCHEMA);
+    const values = ["'n'", "'{T}'", `'{${queueOf("n", "T")}}'`, `'{${BEGINNING.at}}'`, "1000", "'{0}'"];
+    const filled = text.replace(/\$(\d+)/g, (_, n) => values[Number(n) - 1]!);
+    const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${filled}`);
+    const plan = rows[0]["QUERY PLAN"][0].Plan as Plan;
+    const pages = (plan["Shared Hit Blocks"] ?? 0) + (plan["Shared Read Blocks"] ?? 0);
+    assert.ok(pages < 500, `${pages} pages`);
+  });
+
   for (const [what, apartMs] of [
     ["what is gone and cannot be removed yet", 1],
     ["what is gone of the very millisecond at which others are due", 0],
