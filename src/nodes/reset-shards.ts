@@ -12,12 +12,14 @@ export async function resetShards(
   type: string,
   hasEnded: (process: ProcessIdentity) => boolean,
 ): Promise<void> {
-  const hosts = (await coordination.members()).filter(
-    (member) => member.namespace === namespace && member.types.includes(type) && !hasEnded(member),
-  );
-  if (hosts.length > 0) {
+  const ended = (await coordination.members()).filter(hasEnded).map(({ incarnation }) => incarnation);
+  for (const name of namesOf(type)) {
+    // The store checks its members again in the transaction that forgets: a host may have joined since.
+    if (await shards.reset(namespace, name, ended)) continue;
+    const hosts = (await coordination.members()).filter(
+      (member) => member.namespace === namespace && member.types.includes(type) && !ended.includes(member.incarnation),
+    );
     const addresses = hosts.map(({ address }) => address).join(", ");
     throw new LimpetError("NOT_READY", `${type} has hosts, or had until a moment ago: ${addresses}; stop them first`);
   }
-  for (const name of namesOf(type)) await shards.reset(namespace, name);
 }

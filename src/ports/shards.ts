@@ -39,15 +39,17 @@ export interface RememberedChange extends ShardKey {
   readonly isKept: boolean;
 }
 
-/** Rejections are STORE_UNAVAILABLE; whether the step was taken is then unknown, and all of them may be repeated. */
+/** Rejections are STORE_UNAVAILABLE, or COMMIT_UNKNOWN of a reset; whether the step was taken is then unknown, and all may be repeated. */
 export interface Shards {
   /** Gives the rule that is settled: this one, if there was none. */
   settle(rule: ShardRule): Promise<ShardRule>;
   /**
-   * Forgets the rule, homes and remembered actors of a type, so that it can be settled anew. Only while nobody hosts the type. There may be
-   * a lot to forget, so it is not one step: one that failed may have forgotten a part, and the rule goes last.
+   * Forgets the rule, homes and remembered actors of a type, so that it can be settled anew. False: a member hosts the type, other than
+   * those in `ended`, which are incarnations of processes that have ended. There may be a lot to forget, so it takes several steps, and each
+   * of them checks the members and forgets in one transaction. The last step forgets the homes and the rule. A reset that failed, or
+   * answered false because a host joined meanwhile, may have forgotten remembered actors.
    */
-  reset(namespace: string, type: string): Promise<void>;
+  reset(namespace: string, type: string, ended?: readonly string[]): Promise<boolean>;
   /** Of all types, in order of namespace, type and shard. */
   homes(): Promise<ShardHomeRow[]>;
   /**

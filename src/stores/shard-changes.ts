@@ -1,5 +1,24 @@
 // Changes about shards as sets: for a store that writes all of them at once and may touch no row twice.
+import type { Member } from "../ports/coordination.ts";
 import type { RememberedChange, ShardHomeChange, ShardKey } from "../ports/shards.ts";
+
+/**
+ * A member hosts the type, other than those that have ended. Rows that operators have written about a type are kept under its name, a slash,
+ * and a word (sharding/steering-rows.ts).
+ */
+export function isHosted(
+  members: Iterable<Pick<Member, "namespace" | "incarnation" | "types">>,
+  namespace: string,
+  name: string,
+  ended: readonly string[],
+): boolean {
+  const [type] = name.split("/") as [string];
+  for (const member of members) {
+    if (member.namespace === namespace && member.types.includes(type) && !ended.includes(member.incarnation))
+      return true;
+  }
+  return false;
+}
 
 /** One change for each shard, the last one, in an order that is the same for all who write. */
 export const lastOfShards = (changes: readonly ShardHomeChange[]): ShardHomeChange[] => lastOf(changes, byShard);

@@ -26,8 +26,8 @@ export class ShardsClient implements Shards {
     });
   }
 
-  async reset(namespace: string, type: string): Promise<void> {
-    return this.#ask("rule", (truth) => truth.reset(namespace, type));
+  async reset(namespace: string, type: string, ended?: readonly string[]): Promise<boolean> {
+    return this.#ask("rule", (truth) => truth.reset(namespace, type, ended));
   }
 
   async homes(): Promise<ShardHomeRow[]> {

@@ -79,7 +79,8 @@ class Story {
         for (const all of [this.#homes, this.#kept]) {
           for (const key of [...all.keys()]) if (JSON.parse(key)[0] === step.type) all.delete(key);
         }
-        return it.shards.reset(it.namespace, step.type);
+        await it.shards.reset(it.namespace, step.type);
+        return;
       case "term":
         return this.begin();
       case "note": {

@@ -1,7 +1,8 @@
 // How ids become shards is settled once, by whoever says it first; and can be taken back.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { Ground, ODD_NAMES, type ShardsHarness, withSecond } from "./shards-shared.contract.ts";
+import { Ground, newTerm, ODD_NAMES, type ShardsHarness, withSecond } from "./shards-shared.contract.ts";
+import { freshNamespace } from "./shared.contract.ts";
 
 export function shardRulesContract(harness: ShardsHarness): void {
   const ground = () => new Ground(harness.opened().store);
@@ -86,6 +87,29 @@ export function shardRulesContract(harness: ShardsHarness): void {
       await it.shards.reset(it.namespace, "Cart");
       await it.shards.reset(it.namespace, "Cart");
       assert.deepEqual(await it.shards.settle(it.rule(4)), it.rule(4));
+    });
+
+    test("a reset forgets nothing while a member hosts the type, unless that member has ended", async () => {
+      const it = ground();
+      const names = ["Cart", "Cart/told"];
+      for (const name of names) await it.note(it.home(1, "h", name));
+      await it.shards.settle(it.rule(3));
+      await it.remember(it.keep("a", 1));
+      const term = await newTerm(it.store);
+      const incarnation = freshNamespace();
+      const where = { namespace: it.namespace, address: "10.0.0.1:1", machine: "m", pid: 1 };
+      const member = { ...where, incarnation, types: ["Order", "Cart"] };
+      assert.ok(await it.store.coordination.note(term, [{ kind: "save", member, isKnown: false }]));
+      for (const name of names) assert.equal(await it.shards.reset(it.namespace, name, ["another"]), false);
+      assert.deepEqual(await it.shards.settle(it.rule(4)), it.rule(3));
+      assert.deepEqual(await it.ids(1), ["a"]);
+      assert.equal((await it.homes()).length, 2);
+      assert.equal(await it.shards.reset(it.namespace, "Car"), true);
+      for (const name of names) assert.equal(await it.shards.reset(it.namespace, name, [incarnation]), true);
+      assert.deepEqual(await it.homes(), []);
+      assert.deepEqual(await it.shards.settle(it.rule(4)), it.rule(4));
+      await it.store.coordination.leave([incarnation]);
+      assert.equal(await it.shards.reset(it.namespace, "Cart"), true);
     });
 
     test("forgets everything, however much is remembered", async () => {

@@ -24,6 +24,11 @@ export class MemoryCoordination implements Coordination {
     return this.#roll.leadership.term;
   }
 
+  /** The members as they are now, in no order. */
+  get present(): Iterable<Member> {
+    return this.#members.values();
+  }
+
   async campaign(candidate: Candidate, dead: readonly string[] = []): Promise<Standing> {
     this.#checkOpen();
     this.#roll = campaigned(this.#roll, candidate, dead, this.#now());

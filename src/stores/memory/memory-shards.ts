@@ -1,5 +1,6 @@
 // Shards within one process: apps that share a MemoryStore share them. Each step runs to its end before anything else does, so all of them
 // are atomic.
+import type { Member } from "../../ports/coordination.ts";
 import type {
   RememberedChange,
   ShardHomeChange,
@@ -8,6 +9,7 @@ import type {
   ShardRule,
   Shards,
 } from "../../ports/shards.ts";
+import { isHosted } from "../shard-changes.ts";
 import { byCodePoint } from "./code-points.ts";
 import { IdOrder } from "./id-order.ts";
 
@@ -22,11 +24,13 @@ export class MemoryShards implements Shards {
   /** Namespace, then type: words are never joined. */
   readonly #namespaces = new Map<string, Map<string, Kept>>();
   readonly #term: () => number;
+  readonly #members: () => Iterable<Member>;
   readonly #checkOpen: () => void;
 
-  /** `term` is that of the leadership as it is now; `checkOpen` throws once the store is closed. */
-  constructor(term: () => number, checkOpen: () => void) {
+  /** `term` and `members` are those of the coordination as it is now; `checkOpen` throws once the store is closed. */
+  constructor(term: () => number, members: () => Iterable<Member>, checkOpen: () => void) {
     this.#term = term;
+    this.#members = members;
     this.#checkOpen = checkOpen;
   }
 
@@ -37,11 +41,13 @@ export class MemoryShards implements Shards {
     return kept.rule;
   }
 
-  async reset(namespace: string, type: string): Promise<void> {
+  async reset(namespace: string, type: string, ended: readonly string[] = []): Promise<boolean> {
     this.#checkOpen();
+    if (isHosted(this.#members(), namespace, type, ended)) return false;
     const types = this.#namespaces.get(namespace);
     types?.delete(type);
     if (types?.size === 0) this.#namespaces.delete(namespace);
+    return true;
   }
 
   async homes(): Promise<ShardHomeRow[]> {

@@ -58,6 +58,7 @@ export class MemoryStore implements Store {
     this.workflows = new MemoryWorkflows(this.#reminders, now, () => this.#checkOpen());
     this.shards = new MemoryShards(
       () => this.coordination.term,
+      () => this.coordination.present,
       () => this.#checkOpen(),
     );
   }

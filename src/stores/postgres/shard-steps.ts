@@ -139,3 +139,13 @@ export const dropRule = (schema: string): Statement => ({
     )
     DELETE FROM ${schema}.shard_rules r WHERE r.namespace = $1 AND r.type = $2`,
 });
+
+export const lockLeadership = (schema: string): Statement => ({
+  name: "limpet_lock_leadership",
+  text: `SELECT one FROM ${schema}.leadership WHERE one FOR UPDATE`,
+});
+
+export const readHosting = (schema: string): Statement => ({
+  name: "limpet_hosting",
+  text: `SELECT incarnation, types FROM ${schema}.members WHERE namespace = $1`,
+});

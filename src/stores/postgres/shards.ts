@@ -9,14 +9,16 @@ import type {
   ShardRule,
   Shards,
 } from "../../ports/shards.ts";
-import { lastOfActors, lastOfShards } from "../shard-changes.ts";
+import { isHosted, lastOfActors, lastOfShards } from "../shard-changes.ts";
 import { bigints, texts } from "./arrays.ts";
-import type { Connections, Row, Statement } from "./connections.ts";
+import type { Connections, Row, Runner, Statement } from "./connections.ts";
 import {
   dropRule,
   forgetSome,
+  lockLeadership,
   noteHomes,
   readHomes,
+  readHosting,
   readRemembered,
   readRememberedShards,
   readRule,
@@ -49,6 +51,8 @@ export class PostgresShards implements Shards {
       readRemembered: readRemembered(schema),
       readRememberedShards: readRememberedShards(schema),
       forgetSome: forgetSome(schema),
+      lockLeadership: lockLeadership(schema),
+      readHosting: readHosting(schema),
     };
   }
 
@@ -63,14 +67,46 @@ export class PostgresShards implements Shards {
     });
   }
 
-  reset(namespace: string, type: string): Promise<void> {
+  reset(namespace: string, type: string, ended: readonly string[] = []): Promise<boolean> {
     const { forgetSome, dropRule } = this.#statements;
+    const unhosted = (work: (runner: Runner) => Promise<void>) => this.#unlessHosted(namespace, type, ended, work);
     return this.#connections.during(async () => {
       for (let count = RESET_ROWS; count === RESET_ROWS; ) {
-        [count] = only(await this.#run(forgetSome, [namespace, type, RESET_ROWS])) as [number];
+        const isDone = await unhosted(async (runner) => {
+          const rows = await runner.run(forgetSome, [namespace, type, RESET_ROWS], "harmless");
+          [count] = only(rows) as [number];
+        });
+        if (!isDone) return false;
       }
-      await this.#run(dropRule, [namespace, type]);
+      return unhosted(async (runner) => {
+        await runner.run(dropRule, [namespace, type], "harmless");
+      });
     });
+  }
+
+  /**
+   * Runs `work` in one transaction with the check that no member hosts the type. Whoever writes members or homes locks the row of
+   * leadership first, so none is written between the check and the end. The members are read after the lock, and therefore as they are.
+   */
+  #unlessHosted(
+    namespace: string,
+    type: string,
+    ended: readonly string[],
+    work: (runner: Runner) => Promise<void>,
+  ): Promise<boolean> {
+    const { lockLeadership, readHosting } = this.#statements;
+    return whileHeld(this.#heldMs, () =>
+      this.#connections.transaction(async (runner) => {
+        await runner.run(lockLeadership, [], "harmless");
+        const rows = (await runner.run(readHosting, [namespace], "harmless")) as unknown as [string, string][];
+        const members = rows.map(([incarnation, types]) => {
+          return { namespace, incarnation, types: JSON.parse(types) as string[] };
+        });
+        if (isHosted(members, namespace, type, ended)) return false;
+        await work(runner);
+        return true;
+      }),
+    );
   }
 
   async homes(): Promise<ShardHomeRow[]> {

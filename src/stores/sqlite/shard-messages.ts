@@ -9,8 +9,14 @@ export type ShardHomesWrite = { readonly kind: "note-homes"; readonly term: numb
 
 export type ShardWrite =
   | { readonly kind: "settle-rule"; readonly rule: ShardRule }
-  /** Forgets so many actors at most; the rest when there are none left. */
-  | { readonly kind: "reset-shards"; readonly namespace: string; readonly type: string; readonly limit: number }
+  /** Forgets so many actors at most; the rest when there are none left. Nothing while a member hosts the type that is not among `ended`. */
+  | {
+      readonly kind: "reset-shards";
+      readonly namespace: string;
+      readonly type: string;
+      readonly ended: readonly string[];
+      readonly limit: number;
+    }
   | ({ readonly kind: "remember"; readonly home: string | undefined } & Packed);
 
 export type ShardLook =
@@ -24,6 +30,7 @@ export type ShardLook =
 
 export interface ResetAnswer {
   readonly forgotten: number;
+  readonly isHosted: boolean;
   readonly isDone: boolean;
 }
 

@@ -73,17 +73,17 @@ export class ShardStatements {
     return rule;
   }
 
-  /** In portions, so that nobody waits long for the file. */
+  /** In portions, so that nobody waits long for the file. The caller has checked in the same transaction that no member hosts the type. */
   reset(namespace: string, type: string, limit: number): ResetAnswer {
     const last = this.#place.get(namespace, type, limit - 1) as unknown as [number, string] | undefined;
     if (last !== undefined) {
       this.#forgetTo.run(namespace, type, ...last);
-      return { forgotten: limit, isDone: false };
+      return { forgotten: limit, isDone: false, isHosted: false };
     }
     const { changes } = this.#forgetAll.run(namespace, type);
     this.#dropHomes.run(namespace, type);
     this.#dropRule.run(namespace, type);
-    return { forgotten: Number(changes), isDone: true };
+    return { forgotten: Number(changes), isDone: true, isHosted: false };
   }
 
   homes(): TypeHomes[] {

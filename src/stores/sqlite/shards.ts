@@ -29,10 +29,11 @@ export class SqliteShards implements Shards {
     })) as ShardRule;
   }
 
-  async reset(namespace: string, type: string): Promise<void> {
+  async reset(namespace: string, type: string, ended: readonly string[] = []): Promise<boolean> {
     for (;;) {
-      const answer = await this.#link.ask({ kind: "reset-shards", namespace, type, limit: RESET_ROWS });
-      if ((answer as ResetAnswer).isDone) return;
+      const question = { kind: "reset-shards", namespace, type, ended: [...ended], limit: RESET_ROWS } as const;
+      const { isDone, isHosted } = (await this.#link.ask(question)) as ResetAnswer;
+      if (isHosted || isDone) return !isHosted;
     }
   }
 

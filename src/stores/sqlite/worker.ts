@@ -7,6 +7,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
+import { isHosted } from "../shard-changes.ts";
 import { ActorStatements } from "./actor-statements.ts";
 import { CoordinationStatements } from "./coordination-statements.ts";
 import { openDatabase } from "./database.ts";
@@ -196,8 +197,12 @@ class Desk {
       }
       case "settle-rule":
         return this.#shards.settle(question.rule);
-      case "reset-shards":
-        return this.#shards.reset(question.namespace, question.type, question.limit);
+      case "reset-shards": {
+        const { namespace, type, ended, limit } = question;
+        if (isHosted(this.#coordination.members(), namespace, type, ended))
+          return { forgotten: 0, isDone: false, isHosted: true } satisfies ResetAnswer;
+        return this.#shards.reset(namespace, type, limit);
+      }
       case "remember":
         return this.#shards.remember(question.home, unpackRemembered(question));
       case "remind":
