@@ -106,7 +106,7 @@ describe("the built package", { timeout: 3 * LIMIT_MS }, () => {
     }
   });
 
-  it("says one sentence on a Node that is too old, as a library and as a command", async (t) => {
+  it("the library and the command print the same message on a Node that is too old", async (t) => {
     const node = systemNode();
     const version = node === undefined ? "" : await versionOf(node);
     const sentence = runtimeProblem({ node: version });

@@ -7,7 +7,7 @@ import { tempPlace } from "./support/two-stores.ts";
 
 const script = join(import.meta.dirname, "..", "scripts", "tools.js");
 
-it("the tools command names what is missing and exits 0 where it can install nothing", async () => {
+it("the tools command lists missing programs and exits 0 where it can install nothing", async () => {
   await using place = await tempPlace();
   const env = { PATH: place.folder, LIMPET_TOOLS: join(place.folder, "tools") };
   const { status, stdout } = spawnSync(process.execPath, [script], { env, encoding: "utf8" });

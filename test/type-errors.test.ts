@@ -54,7 +54,7 @@ describe("a call with a mistake", () => {
   after(() => rm(folder, { recursive: true }));
 
   for (const [index, [code, expected]] of MISTAKES.entries()) {
-    it(`is reported as what it is: ${code}`, () => {
+    it(`the compiler reports the actual mistake: ${code}`, () => {
       const line = HEAD.split("\n").length + index;
       const found = report
         .split("\n")

@@ -236,7 +236,7 @@ describe("epoch order", () => {
     await clean(scene);
   });
 
-  it("reports an epoch that does not grow, a term with two leaders, and orders of somebody else's term", async () => {
+  it("reports an epoch that does not grow, a term with two leaders, and orders of another leader's term", async () => {
     const scene = new Scene("epoch order");
     const [one, two] = [scene.process(), scene.process()];
     scene.take(one, 2);

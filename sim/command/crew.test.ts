@@ -37,7 +37,7 @@ describe("a crew", () => {
     });
   });
 
-  it("gives up a job that takes too long, and says so apart from violations", async () => {
+  it("the crew stops a job that takes too long, and reports it apart from violations", async () => {
     const { violations, overran } = await withCrew({ jobs: 1, mostMs: 1 }, (crew) => crew.perform(job));
     assert.deepEqual(violations, []);
     assert.match(overran!, /did not end within 0.001 s of real time/);

@@ -5,7 +5,7 @@ import type { Log } from "../ports/log.ts";
 import { testLimpet } from "../testing.ts";
 import { looksMinified } from "./minified-name.ts";
 
-test("names as bundlers make them are told from names as people write them", () => {
+test("minified class names are recognised, and names that people write are not", () => {
   for (const name of ["a", "t", "Z", "aB", "e1", "$", "_", "$t", "a1b", "_Cart", "n_1"]) {
     assert.ok(looksMinified({ name }), name);
   }
@@ -14,7 +14,7 @@ test("names as bundlers make them are told from names as people write them", () 
   }
 });
 
-test("a class that says its name may be called anything by a bundler", () => {
+test("a class with a name option may have any minified class name", () => {
   assert.ok(!looksMinified({ name: "a", options: { name: "Cart" } }));
   assert.ok(looksMinified({ name: "a", options: {} }));
 });

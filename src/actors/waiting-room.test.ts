@@ -226,7 +226,7 @@ test("each in a line has a try, also behind one that comes right back, and the o
   assert.equal(room.size, 0);
 });
 
-test("as many calls of a type wait as its capacity says, and each looks again as often as the type says", () => {
+test("the waiting calls of a type are limited by its capacity, and each retries at the interval of the type", () => {
   const clock = new StandingClock();
   const left: Turn[] = [];
   const room = new WaitingRoom(clock, {

@@ -172,7 +172,7 @@ for (const [way, open] of Object.entries(WAYS)) {
     });
 
     for (const how of Object.keys(THROWN)) {
-      it(`gets a copy of what the method throws: ${how}`, async () => {
+      it(`the caller gets a copy of the error that the method throws: ${how}`, async () => {
         assert.deepEqual(shown(await thrownBy(chosen.shop().fail(how))), EXPECTED[how]);
       });
     }
@@ -190,7 +190,7 @@ for (const [way, open] of Object.entries(WAYS)) {
       }
     });
 
-    it("refuses what is no value", async () => {
+    it("a call refuses an argument that is not a value", async () => {
       assert.ok(isLimpetError(await thrownBy(chosen.shop().echo(() => {})), "ARGUMENT_INVALID"));
       assert.ok(isLimpetError(await thrownBy(chosen.shop().odd()), "RESULT_INVALID"));
     });

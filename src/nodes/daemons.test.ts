@@ -92,7 +92,7 @@ describe("daemons", () => {
     await untilRun(world, "Poller", numbers(2));
   });
 
-  it("the number of daemons changes while they run when a function says how many there are to be", async () => {
+  it("the number of daemons changes while they run when a function returns another number", async () => {
     let count = 2;
     await using world = await openWorld({ actors: [daemons(Poller, () => count)], hosts: 2 });
     await untilRun(world, "Poller", numbers(2));
@@ -131,7 +131,7 @@ describe("daemons", () => {
     }
   });
 
-  it("what cannot be a daemon is refused with what to do", () => {
+  it("a class that cannot be a daemon is refused with advice", () => {
     const refused = (make: () => unknown, message: RegExp) => assert.throws(make, { code: "OPTION_INVALID", message });
     class Sticky extends Actor {
       static options = { placement: sticky() } satisfies ActorOptions;

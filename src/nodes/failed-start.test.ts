@@ -114,7 +114,7 @@ const fails = (failing: string) => (name: string) => {
 
 describe("a start that fails", () => {
   for (const dedicated of [false, true]) {
-    it(`leaves no member, socket or timer, whatever fails (${dedicated ? "scheduler" : "host"})`, async () => {
+    it(`a failed start leaves no member, socket or timer, whichever step fails (${dedicated ? "scheduler" : "host"})`, async () => {
       const before = process.getActiveResourcesInfo().sort();
       const good = await start(() => {}, BRIEF, dedicated);
       assert.ok(!(good.outcome instanceof Error), String(good.outcome));

@@ -181,7 +181,7 @@ test("a leader whose term ends does not claim that an unanswered pause of shards
   await assert.rejects(late, { code: "NOT_LEADER" });
 });
 
-test("a leader whose own lease is over answers no renewal, whoever asks first", async () => {
+test("a leader whose own lease is over answers no renewal, whichever host asks first", async () => {
   for (const last of ["renewal", "hello", "goodbye"] as const) {
     const setting = await Setting.begin();
     const sent: SchedulerMessage[] = [];

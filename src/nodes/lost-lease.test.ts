@@ -95,7 +95,7 @@ async function sleepThrough(method: "read" | "refuse" | "outer", ms: number): Pr
 
 describe("a host that slept through its lease", () => {
   for (const method of ["read", "refuse", "outer"] as const) {
-    it(`answers nobody whose turn ran then, when a leader has given its actors away (${method})`, async () => {
+    it(`the host answers no caller of a turn that ran then, when a leader has reassigned its actors (${method})`, async () => {
       const outcome = String(await sleepThrough(method, 60_000));
       assert.ok(["LEASE_LOST", "ANSWER_LOST"].includes(outcome), outcome);
     });

@@ -52,7 +52,7 @@ describe("a run whose processes die", () => {
     assert.deepEqual([ran > 0, (await handle.describe()).blocked], [true, undefined]);
   });
 
-  it("is parked with the reason, its code does not run, and whoever wakes it hands it on", async () => {
+  it("the run is parked with the reason, its code does not run, and a wake hands it out again", async () => {
     await using sites = new StickySites();
     const { site, handle } = await leftBehind(sites, 3);
     await handle.signal(go, 5);

@@ -75,7 +75,7 @@ test("types that change between hello and welcome are told", () => {
   membership.goodbye();
 });
 
-test("a host that rejects the leader of an older term says so in its log and in its status, and passes the newer term on", () => {
+test("a host that rejects the leader of an older term reports it in its log and its status, and passes the newer term on", () => {
   const leader = new PlayedLeader();
   const logged: [string, object | undefined][] = [];
   const log = { ...silentLog, warn: (event: string, fields?: object) => void logged.push([event, fields]) };

@@ -63,7 +63,7 @@ describe("a run that is woken", () => {
     assert.equal((await handle.describe()).status, "timed out");
   });
 
-  it("gets back nothing that is over or cancelled, and keeps what is there", async () => {
+  it("a wake restores no step that is over or cancelled, and keeps existing reminders", async () => {
     const { app, store } = await open();
     await using _ = app;
     const handle = await app.workflows.start(selective, { id: "p", input: undefined });

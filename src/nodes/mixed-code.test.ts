@@ -47,7 +47,7 @@ async function refusal(call: Promise<unknown>): Promise<LimpetError> {
 }
 
 describe("a method that only the code of another host has", () => {
-  it("is worth another try later, whoever calls it", async () => {
+  it("a call to it may be retried later, from every host", async () => {
     await using world = await open();
     const id = await livingOn(world, world.host("old"));
     for (const host of world.hosts) {

@@ -123,7 +123,7 @@ describe("a message to a workflow that is over", () => {
 });
 
 describe("a workflow that was terminated", () => {
-  it("is not reported as untouched when what follows from its end fails", async () => {
+  it("the run is not reported as untouched when the notification of its children fails", async () => {
     const doubtful = new Doubtful();
     await using app = await doubtful.open();
     const handle = await app.workflows.start(waits, { id: "x", input: "first" });

@@ -64,7 +64,7 @@ describe("a leader that follows another one", () => {
     assert.deepEqual([...leader.types.get("Cart")!.shards.moving], [3]);
   });
 
-  it("a host that can confirm is asked to confirm its homes, and is told of them again until it does", () => {
+  it("a host that can confirm is asked to confirm its homes, and is notified again until it does", () => {
     const hosts = [host("a", 1, ["Cart"]), host("b", 2, ["Cart"])];
     const { leader, sent } = lead(hosts);
     for (const asker of hosts) leader.heard(asker, { kind: "shardAsk", type: "Cart", shards: [3] }, 0);

@@ -310,7 +310,7 @@ describe("a worker that is draining", () => {
   });
   const options = { workflows: [sums, waits], activities: { slow: () => slow.promise }, drainTimeout: "1h" } as const;
 
-  it("has no claim to its runs any more, and takes no new one with what it completes", async () => {
+  it("a draining worker loses the affinity of its runs, and gets none for tasks that it completes", async () => {
     await using sites = new StickySites();
     const owner = await sites.open(options);
     await owner.app.workflows.start(sums, { id: "s", input: undefined });

@@ -86,7 +86,7 @@ test("activities are unserved when they have been due for long and nobody has th
   );
 });
 
-test("the last minute is what workers told, and what workers elsewhere have claimed", () => {
+test("the last minute covers the reports of workers and the claims of workers in other languages", () => {
   const told = row({ minute: { sticky_hit_expected: 3, miss: 1 } });
   const here = { sticky_hit_expected: 10, cold_replay: 20, forced_cold_replay: 0, miss: 0 };
   assert.deepEqual(lastMinuteOf([told, told, row({})], here), {

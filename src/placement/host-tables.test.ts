@@ -330,7 +330,7 @@ describe("a round on a host", () => {
     assert.equal(stage.tables.route("cart", "x"), WAIT);
   });
 
-  it("an order that is sent again on the same stream is acknowledged again, and does not lock what is unlocked", () => {
+  it("an order that is sent again on the same stream is acknowledged again, and does not lock unlocked types", () => {
     const stage = new Stage();
     stage.snapshot([tableOf("cart", v(1), [A, B])]);
     const table = tableOf("cart", v(2), [A, B, C], v(1));

@@ -126,13 +126,13 @@ describe("a home that is announced", () => {
     assert.deepEqual(shards.tick(startMs + 5), [toA]);
   });
 
-  it("a host of the release before, which does not confirm, is not told again", () => {
+  it("a host of the previous release, which does not confirm, is not notified again", () => {
     const shards = announce([host("a"), host("b")]);
     assert.deepEqual(shards.tick(startMs), []);
     assert.deepEqual(shards.returned("a", 0), []);
   });
 
-  it("a home that the leader before wrote, and perhaps announced to nobody, is announced when its host does not confirm it", () => {
+  it("a home that the previous leader wrote, and may not have announced, is announced when its host does not confirm it", () => {
     const shards = new TypeShards(SETTINGS, [[7, "a"]], 0);
     shards.pause(true, 0);
     shards.setRegions([confirming("a")], 0);

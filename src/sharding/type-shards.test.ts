@@ -142,7 +142,7 @@ describe("a move", () => {
     assert.deepEqual(shards.stopped(7, 3, "a", false, 0), [{ kind: "home", shard: 7, host: "a", to: ["a"] }]);
   });
 
-  it("a move is not ended by what the same host said of an earlier move of the shard", () => {
+  it("a move is not ended by a message of the same host about an earlier move of the shard", () => {
     const shards = shardsOf(["a", "b"], [[7, "a"]]);
     const move = (to: string): number => {
       const effects = shards.moveByHand(7, to, 0)!;

@@ -128,7 +128,7 @@ describe("the metrics of the cluster", () => {
     assert.equal(sum(world, "scheduler_sticky_releases_total", { type: "Stuck" }), 1);
   });
 
-  it("limpet_scheduler_sticky_claims_total counts what hosts claim from a new leader", async () => {
+  it("limpet_scheduler_sticky_claims_total counts claims of hosts at a new leader", async () => {
     await using world = await openWorld({ actors: [Stuck], hosts: 3 });
     for (let i = 0; i < 12; i++) await world.hosts[0].actor(Stuck, `a-${i}`).add();
     const first = leaderOf(world);
@@ -164,7 +164,7 @@ describe("the metrics of the cluster", () => {
     }
   });
 
-  it("limpet_host_shards_waited_for, limpet_host_shard_calls_waiting and limpet_scheduler_shards_moving count what a move holds up", async () => {
+  it("limpet_host_shards_waited_for, limpet_host_shard_calls_waiting and limpet_scheduler_shards_moving count shards and calls that wait for a move", async () => {
     await using world = await openWorld({ actors: [Room], hosts: 2 });
     await world.hosts[0].actor(Room, "a").add();
     const home = (await world.where(Room, "a"))!;
@@ -201,7 +201,7 @@ describe("the metrics of the cluster", () => {
     assert.ok(read(world.hosts[0], "store_retries_total")! >= 1);
   });
 
-  it("limpet_host_sticky_granted_total, _released_total and _cache_total count what happens to sticky actors", async () => {
+  it("limpet_host_sticky_granted_total, _released_total and _cache_total count grants, releases and cache hits of sticky actors", async () => {
     await using world = await openWorld({ actors: [Stuck], hosts: 2 });
     for (const id of ["a", "b", "c"]) for (const host of world.hosts) await host.actor(Stuck, id).add();
     assert.equal(sum(world, "host_sticky_granted_total", { type: "Stuck" }), 3);

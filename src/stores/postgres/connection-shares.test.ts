@@ -8,7 +8,7 @@ describe("connection shares", () => {
     assert.deepEqual(connectionShares(DEFAULT_CONNECTIONS), { actors: 6, lanes: 4, workflows: 6, reminders: 3 });
   });
 
-  it("every kind of work has a connection, and together they use exactly what is allowed", () => {
+  it("every kind of work has a connection, and together they use exactly the allowed number", () => {
     fc.assert(
       fc.property(fc.integer({ min: FEWEST_CONNECTIONS, max: 1_000 }), (connections) => {
         const { actors, lanes, workflows, reminders } = connectionShares(connections);

@@ -86,7 +86,7 @@ describe("leases of reminders on PostgreSQL", { timeout: 120_000 }, () => {
     await survivor.store.close();
   });
 
-  test("a process that starts after a crash is told of the rows that the crash has left", async () => {
+  test("a process that starts after a crash is notified of the rows that the crash has left", async () => {
     const dead = await openProcess();
     const { place } = dead;
     await place.set(place.key("left"));

@@ -69,7 +69,7 @@ test("an answer that waits behind another one on its connection is not taken for
   for (let s = 0; s < 100; s++) assert.equal(sending.waited(1_000, DOOR_LIMITS), false);
 });
 
-test("the weight of a body covers what parsing and copying make of it, and texts weigh nothing more", () => {
+test("the weight of a body covers its parsed and copied values, and texts add nothing", () => {
   const times = (text: string): number => {
     const json = Buffer.from(`[${`${text},`.repeat(1_000)}0]`);
     return 1 + weighBody(json) / json.length;

@@ -54,7 +54,7 @@ describe("a moment beyond all dates", () => {
   });
 });
 
-describe("an update that nobody does", () => {
+describe("an update that no worker handles", () => {
   it("is answered in time, as one that may still be done", async (t: TestContext) => {
     const api = await openApi(t, {}, { store: "memory:", callTimeout: "1s", storeTimeout: "1s" });
     await api.start("o");
@@ -85,7 +85,7 @@ describe("a query that its worker fails for a reason that objects inherit", () =
     assert.doesNotMatch(metrics, /native code/);
   });
 
-  it("has a workflow type that objects inherit, and its handlers are those that its worker told", async (t: TestContext) => {
+  it("a workflow type may be named like an inherited property, and has the handlers that its worker registered", async (t: TestContext) => {
     const api = await openApi(t);
     const contract = { constructor: { queries: ["state"], signals: ["go"] } };
     await api.worker("w1", { supported_workflow_types: ["constructor"], workflow_command_contracts: contract });

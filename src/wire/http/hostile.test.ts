@@ -159,7 +159,7 @@ test("bodies of all requests together have a limit, and what ended frees its sha
   assert.equal((await fetch(`${path}/echo`, init)).status, 200);
 });
 
-test("bodies are charged by what parsing makes of them, not by their bytes alone", async (t) => {
+test("bodies are charged by the memory of their parsed values, not by their bytes alone", async (t) => {
   const { promise: release, resolve } = Promise.withResolvers<void>();
   const host = new FakeHost({ hold: () => release });
   const { url } = await openDoor(t, host, { limits: { heldBytes: 1_000_000 } });

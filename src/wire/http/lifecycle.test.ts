@@ -91,7 +91,7 @@ test("a request on an open connection while the door closes is told so and does 
   await closed;
 });
 
-test("a process that stops says that it lives", async (t) => {
+test("a process that stops still answers its liveness probe", async (t) => {
   const { host, release, started } = holding();
   const { port, close } = await openDoor(t, host, { limits: { drainMs: 600_000 } });
   const probe = dial(t, port);

@@ -62,7 +62,7 @@ test("a process that relays the proof between two others convinces neither", asy
   assert.equal(pair.service.served.length, 0);
 });
 
-test("a peer that says hello as earlier releases do, or nothing, is cut off", async () => {
+test("a peer that sends the hello of an earlier release, or nothing, is disconnected", async () => {
   await using pair = await Pair.open(echo(), { security: SECRET, limits: { helloMs: 50 } });
   using old = await RawPeer.connect(pair.door.address);
   using silent = await RawPeer.connect(pair.door.address);

@@ -31,7 +31,7 @@ const told = (id: string, more: Partial<ToldWorker> = {}): ToldWorker => ({
   ...more,
 });
 
-test("a worker that was not heard of for a day is removed, and marks of drained builds stay", async () => {
+test("a worker without a heartbeat for a day is removed, and marks of drained builds stay", async () => {
   const { clock, store, workers } = open();
   await workers.register(told("gone"));
   await workers.drain("q", "bad-build");

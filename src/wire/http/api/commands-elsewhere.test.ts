@@ -109,7 +109,7 @@ describe("a task whose worker waits for steps that it has decided before", () =>
 });
 
 describe("a memo that a workflow elsewhere changes", () => {
-  it("is merged, described, and told with its change and as a whole", async (t) => {
+  it("a memo is merged, described, and sent to workers with its change and as a whole", async (t) => {
     const api = await openApi(t);
     await api.worker("w1");
     await api.start("o", [], { memo: { by: "ada", "not a key": 1 } });
@@ -143,7 +143,7 @@ describe("a local activity", () => {
     ...{ attempts: [{}, {}], ...more },
   });
 
-  it("stands in the history with its result, and nobody is given it to do", async (t) => {
+  it("a local activity is in the history with its result, and no worker gets it as a task", async (t) => {
     const { api, task } = await begin(t);
     const failed = local({ outcome: "failed", message: "no money", exception_type: "Broke" });
     const commands = [local({ outcome: "completed", result: envelope(7) }), failed, timer({ delay_seconds: 0 })];
@@ -157,7 +157,7 @@ describe("a local activity", () => {
   });
 });
 
-describe("what is not supported", () => {
+describe("commands that are not supported", () => {
   for (const [what, command, unsupported] of [
     ["a service operation", { type: "start_service_operation" }, "start_service_operation"],
     ["a prepared local activity", { type: "prepare_local_activity" }, "prepare_local_activity"],

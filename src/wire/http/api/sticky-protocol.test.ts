@@ -192,7 +192,7 @@ describe("tasks of workers elsewhere", () => {
     });
   }
 
-  it("are free at once when the build of their owner is drained, before it hears of it", async () => {
+  it("the affinity of runs ends at once when the build of their owner is drained, before its next heartbeat", async () => {
     await using api = await Elsewhere.open();
     await api.rests();
     await api.worker("w2", { ...OWN, build_id: "b2" });
@@ -345,7 +345,7 @@ describe("operator metrics", () => {
       assert.equal(later[`${name}_last_minute`], 0, name);
   });
 
-  it("sticky_execution_workers tells of caches near or above their capacity", async () => {
+  it("sticky_execution_workers counts caches near or above their capacity", async () => {
     await using api = await Elsewhere.open();
     const cache = (size: number): Json => ({
       ...{ enabled: true, capacity: 100, size, hit_count: 940, miss_count: 31 },
