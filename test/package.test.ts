@@ -151,13 +151,11 @@ describe("the packed package, installed into an empty folder", { timeout: 240_00
 
   test("names files that are there", async () => {
     const { exports, bin } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
-    assert.deepEqual(Object.keys(exports), [".", "./client", "./testing", "./package.json"]);
+    assert.deepEqual(Object.keys(exports), [".", "./client", "./testing", "./sqlite-worker", "./package.json"]);
     assert.deepEqual(Object.keys(bin), ["limpet"]);
     const entries = [exports["."], exports["./client"], exports["./testing"]];
-    for (const { types, default: code } of entries) {
-      await readFile(join(installed, types));
-      await readFile(join(installed, code));
-    }
+    for (const { types } of entries) await readFile(join(installed, types));
+    for (const { default: code } of [...entries, exports["./sqlite-worker"]]) await readFile(join(installed, code));
     await readFile(join(installed, bin.limpet));
   });
 

@@ -132,7 +132,9 @@ for (const { store, open } of GROUNDS) {
 
     test("more data than there may be is refused, by the door and behind it", async () => {
       const data = "x".repeat(LIMITS.reminderBytes);
-      assert.equal((await post({ dueTime: "1h", data }, "refused")).status, 413);
+      assert.equal((await post({ dueTime: "1h", data }, "refused")).status, 400);
+      const body = "x".repeat(LIMITS.httpBodyBytes);
+      assert.equal((await post({ dueTime: "1h", data: body }, "refused")).status, 413);
       await assert.rejects(app.reminders.set(Note, "a", "refused", { due: "1h", data }), { code: "REMINDER_INVALID" });
       assert.equal(await app.reminders.get(Note, "a", "refused"), undefined);
     });
