@@ -2,10 +2,14 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { Actor } from "../actors/actor.ts";
+import { resolveSettings } from "../config/settings.ts";
 import { LimpetError } from "../kernel/errors.ts";
+import { silentLog } from "../ports/log.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { testLimpet } from "../testing.ts";
+import { DOOR_LIMITS } from "../wire/http/limits.ts";
 import { workflow } from "../workflows/definition.ts";
+import { openApp } from "./app.ts";
 import { eventually, LEASES, SHORT_LEASES, settled, Tally, TestApps } from "./cluster-kit.test.ts";
 
 it("a call that waits for a lease ends when its process stops", async () => {
@@ -80,4 +84,25 @@ it("a process that has stopped does not ask for actors any more, though the stor
   const before = takes;
   await app.advance("1m");
   assert.equal(takes, before);
+});
+
+it("an HTTP caller gets the result of a turn that a stop waits for longer than the server's own limit", async () => {
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+  const turnMs = DOOR_LIMITS.drainMs + 1_000;
+  class Slow extends Actor {
+    async go() {
+      begin();
+      await new Promise((resolve) => setTimeout(resolve, turnMs));
+      return "answered";
+    }
+  }
+  const code = { store: "memory:", cluster: false, http: { port: 0 }, drainTimeout: "60s" } as const;
+  const app = await openApp({ actors: [Slow] }, resolveSettings({ code, file: false, env: {} }), { log: silentLog });
+  const answer = fetch(`${app.url}/v1.0/actors/Slow/a/method/go`, { method: "POST" }).then((response) =>
+    response.json(),
+  );
+  answer.catch(() => {});
+  await begun;
+  await app.stop();
+  assert.equal(await answer, "answered");
 });
