@@ -175,7 +175,7 @@ export class Catalog implements Surroundings {
     this.remembering?.added();
   }
 
-  /** How calls to a sharded type wait here: as its class says, or as the settings say where this host has not the class. */
+  /** The limits of waiting calls to a sharded type: those of its class, or the settings if this host does not have the class. */
   sharding(type: string): Pick<ShardingDefaults, "bufferSize" | "retryMs"> {
     return this.types.get(type)?.options.sharded ?? this.#settings.sharding ?? SHARDING_DEFAULTS;
   }

@@ -93,7 +93,7 @@ export class RememberedRestarts {
     if (failing !== undefined) failing.startedAt = this.#clock.monotonic();
   }
 
-  /** It has run for as long as it had to wait; or it has not been heard of for so long that a call must have started it. */
+  /** The actor has run for as long as its last pause; or it is unknown for so long that a call must have started it. */
   #hasRecovered({ at, waitMs, startedAt }: Failing, now: number): boolean {
     return now - (startedAt ?? at + 2 * this.#times.restartAtMostMs) >= waitMs;
   }

@@ -218,7 +218,7 @@ export interface WorkflowDoor {
   start(wish: StartWish): Promise<{ readonly workflowId: string; readonly runId: string }>;
   signal(name: RunName, signal: string, input: unknown): Promise<void>;
   query(name: RunName, query: string, input: unknown): Promise<unknown>;
-  /** Rejects with CALL_TIMEOUT when there is no answer in time; the update may still be done. `gone`: nobody waits for the answer any more. */
+  /** Rejects with CALL_TIMEOUT when there is no answer in time; the update may still be done. `gone`: the caller no longer waits. */
   update(
     name: RunName,
     update: string,

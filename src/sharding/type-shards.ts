@@ -222,9 +222,9 @@ export class TypeShards {
   }
 
   /**
-   * A host says, on a new stream, that it is the home of this shard. The store forgets homes only when it is restored from an earlier point.
+   * A host reports on a new stream that it is the home of this shard. The store forgets homes only when it is restored from an earlier point.
    * If this leader has no home for the shard, and has announced none, the host stays its home. Otherwise the home that the leader has
-   * counts: the host hears of it as the answer to its question, and lets go.
+   * counts: the host gets it as the answer to its request, and lets go.
    */
   held(shard: number, host: string): ShardEffect[] {
     const busy = this.#busy.get(shard);

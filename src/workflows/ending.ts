@@ -41,7 +41,7 @@ export async function endFromOutside(
   const closing = { namespace, workflowId, runId, status, page, result: writeError(error), reminders, arrivals };
   if (!(await store.close(closing))) return false;
   try {
-    // Its worker may have gone on while it was read. Now nobody adds anything to it any more.
+    // Its worker may have gone on while it was read. From now on no worker adds to it.
     const { children } = (await runs.get(ref, undefined)) ?? known;
     const missed = new Map([...children].filter(([n]) => !told.has(n)));
     if (missed.size > 0) await store.arrive(toChildren(namespace, run, missed));

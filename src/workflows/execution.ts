@@ -241,7 +241,7 @@ export class Execution {
     return { workflow: this.#name, isShielded: false, blame: this.#blame, ...how };
   }
 
-  /** Within a turn, whoever waits for its end hears of it. */
+  /** Within a turn, the code that awaits the end of the turn gets the failure. */
   readonly #blame = (thrown: unknown): void => {
     if (this.#broken !== undefined || this.#end !== undefined) return;
     this.#break(new Stray(this.#name, thrown));

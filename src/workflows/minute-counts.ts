@@ -73,7 +73,7 @@ export function addCounts<Name extends string>(
 
 export const NO_CLAIMS: MinuteOfClaims = { sticky_hit_expected: 0, cold_replay: 0, forced_cold_replay: 0, miss: 0 };
 
-/** Our own workers tell it with their heartbeats; what workers elsewhere claimed is counted by the hosts that they asked. */
+/** Our own workers report it with their heartbeats; hosts count the claims of workers in other languages. */
 export function lastMinuteOf(live: readonly StoredWorker[], elsewhere: MinuteOfClaims): MinuteOfClaims {
   const sums = { ...elsewhere };
   for (const { about } of live) {

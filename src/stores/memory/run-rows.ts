@@ -22,7 +22,7 @@ export interface Task {
   token: string | undefined;
   worker: string | undefined;
   attempt: number;
-  /** As it was when the task was claimed last; `lostSoFar` says what of it counts. */
+  /** The count at the last claim of the task; `lostSoFar` returns the part that is valid. */
   lost: number;
   problem: string | undefined;
   mode: ReplayMode | undefined;

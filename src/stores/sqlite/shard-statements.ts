@@ -73,7 +73,7 @@ export class ShardStatements {
     return rule;
   }
 
-  /** In portions, so that nobody waits long for the file. The caller has checked in the same transaction that no member hosts the type. */
+  /** In portions, so that other writers do not wait long for the file. The caller has checked in the same transaction that no member hosts the type. */
   reset(namespace: string, type: string, limit: number): ResetAnswer {
     const last = this.#place.get(namespace, type, limit - 1) as unknown as [number, string] | undefined;
     if (last !== undefined) {

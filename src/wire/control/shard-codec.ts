@@ -67,7 +67,7 @@ function readRule({
     ...{ shards, ownShards, movesAtOnce, strategy: readStrategy(strategy) },
     rebalanceMs: readWhole(rebalanceMs, "a pause"),
     handOffMs: readWhole(handOffMs, "a limit"),
-    // A host of the release before says neither.
+    // A host of the previous release sends neither.
     minHosts: minHosts || SHARDING.minHosts,
     startMs: readWhole(startTimeoutMs, "a limit") || START_MS,
   };

@@ -28,7 +28,7 @@ export class Exchange {
   readonly #gone = new AbortController();
   #taken = 0;
   #sending: AnswerSending | undefined;
-  /** More of the request comes than anybody reads. */
+  /** The request has more bytes than the handler reads. */
   #isEndless = false;
 
   constructor(request: IncomingMessage, response: ServerResponse, shares: DoorShares, expectsContinue: boolean) {

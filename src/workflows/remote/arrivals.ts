@@ -22,7 +22,7 @@ export interface Taken {
   readonly end: EndFromOutside | undefined;
 }
 
-/** What a run's worker can do, as far as it told when it registered. */
+/** The capabilities that a run's worker registered. */
 export interface Able {
   /** The run has an update of that name. */
   hasUpdate(name: string): boolean;

@@ -183,7 +183,7 @@ class Making {
     if (before !== undefined) this.#isWaitTold = true;
   }
 
-  /** It is over when it is recorded: nobody is given it to do. */
+  /** It is over when it is recorded: no worker gets it as a task. */
   #local({ name, input, outcome }: Extract<Command, { kind: "record_local_activity" }>): void {
     const n = this.#next++;
     this.#push({ kind: "ActivityScheduled", n, name, input, local: true });
@@ -237,7 +237,7 @@ class Making {
   }
 }
 
-/** The code of a run that is cancelled, and has cleaned up, ends with the exception that told it so. */
+/** The code of a run that is cancelled, and has cleaned up, ends with the exception that cancelled it. */
 function endOf(run: RemoteRun, n: number, error: ToldError): End {
   if (run.delivered === undefined || error.error?.name !== CANCELLED_NAME) return { kind: "WorkflowFailed", n, error };
   const reason = run.cleanup?.reason || error.message;

@@ -132,7 +132,7 @@ export class RemoteTasks {
       if (stored === undefined || run === undefined) return undefined;
       run.bound = task.bound;
       if (!(await this.#takeArrivals(task, stored, run, worker))) return undefined;
-      // Whoever asks it to end was heard, which takes no code.
+      // A request to end the run was applied, which needs no code.
       checkAttempts(task, this.#world.maxLostAttempts);
       const mode = modeFor(worker, task.mode, run);
       this.#world.claimed(mode);
