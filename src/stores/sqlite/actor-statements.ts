@@ -28,6 +28,9 @@ interface Writing {
   readonly owner: string;
 }
 
+/** Safe between quotes in a statement. */
+const PLAIN_WORD = /^[\w-]{1,100}$/;
+
 export class ActorStatements {
   readonly #head: StatementSync;
   readonly #insert: StatementSync;
@@ -35,7 +38,9 @@ export class ActorStatements {
   readonly #raise: StatementSync;
   readonly #wholeOf: StatementSync;
   readonly #changesOf: StatementSync;
-  readonly #commitInline: StatementSync;
+  readonly #prepareInline: (owner: string) => StatementSync;
+  #commitInline: StatementSync | undefined;
+  #inlineOwner: string | undefined;
   readonly #commitWhole: StatementSync;
   readonly #commitChange: StatementSync;
   readonly #commitKeep: StatementSync;
@@ -68,10 +73,11 @@ export class ActorStatements {
 
     // Commit of a small state, or of none: the statement that matters. One seek, one row rewritten in place, no index
     // touched. `pieces = 0` promises that there is nothing apart to remove.
-    this.#commitInline = db.prepare(
-      `UPDATE actors SET version = version + 1, commit_id = ?, committed_at = ?, state = ?
-       WHERE ref = ? AND epoch = ? AND version = ? AND pieces = 0 AND owner = ?`,
-    );
+    this.#prepareInline = (owner) =>
+      db.prepare(
+        `UPDATE actors SET version = version + 1, commit_id = ?, committed_at = ?, state = ?
+         WHERE ref = ? AND epoch = ? AND version = ? AND pieces = 0 AND owner = '${owner}'`,
+      );
     // Commit of a whole state that is large, or follows one that was: the pieces are then put and dropped by ref.
     this.#commitWhole = db.prepare(
       `UPDATE actors SET version = version + 1, commit_id = ?, committed_at = ?, state = ?, pieces = ?, piece_bytes = ?
@@ -163,7 +169,8 @@ export class ActorStatements {
         continue;
       }
       if ((kind === WRITE_KIND.whole || kind === WRITE_KIND.clear) && fitsInline(data)) {
-        if (this.#commitInline.run(id, now, data, ref, epoch, version, current).changes === 1) continue;
+        const inline = this.#inlineOf(current);
+        if (inline?.run(id, now, data, ref, epoch, version).changes === 1) continue;
       }
       const writing: Writing = { ref, epoch, version, id, data, now, owner: this.#ownerOf(ref, owners) };
       if (this.#write(kind, writing)) continue;
@@ -172,6 +179,18 @@ export class ActorStatements {
       committed[this.#happened(ref, id) ? "repeated" : "fenced"].push(i);
     }
     return committed;
+  }
+
+  /**
+   * The owner is part of the statement, because binding a text costs a tenth of such a commit. A process gets a new incarnation only when it
+   * loses its lease, so the statement is prepared rarely. An owner that is no plain word has none: its commits take the general statement.
+   */
+  #inlineOf(owner: string): StatementSync | undefined {
+    if (owner !== this.#inlineOwner) {
+      this.#inlineOwner = owner;
+      this.#commitInline = PLAIN_WORD.test(owner) ? this.#prepareInline(owner) : undefined;
+    }
+    return this.#commitInline;
   }
 
   #write(kind: number, writing: Writing): boolean {

@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { ActorStatements } from "./actor-statements.ts";
 import { openDatabase } from "./database.ts";
 import { ListingStatements } from "./listing-statements.ts";
+import { WRITE_KIND } from "./messages.ts";
 import { ReminderClaims } from "./reminder-claims.ts";
 import { ReminderListing } from "./reminder-listing.ts";
 import { ReminderStatements } from "./reminder-statements.ts";
@@ -32,7 +33,9 @@ test("every statement finds its rows by a key: none scans a table or sorts", () 
       return db.prepare(sql);
     },
   } as unknown as DatabaseSync;
-  new ActorStatements(listening);
+  // The statement of small commits is prepared for its owner.
+  new ActorStatements(listening).commit([1, 1, 0, WRITE_KIND.clear], ["commit", ""], ["owner"], 0);
+  assert.ok(statements.some((sql) => sql.includes("owner = 'owner'")));
   new ListingStatements(listening);
   new ReminderStatements(listening);
   new ReminderClaims(listening);
