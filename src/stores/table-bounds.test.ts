@@ -38,7 +38,8 @@ const BOUNDS: Readonly<Record<string, string>> = {
   workflow_pages: PER_RUN,
   workflow_ends: PER_RUN,
   workflow_tasks: "open runs: removed when they end",
-  workflow_inbox: "arrivals that open runs have not taken: removed when the run ends, and with it by prune()",
+  workflow_inbox:
+    "arrivals that open runs have not taken: removed when the run ends; one that commits in that moment, right after or by prune()",
   workflow_workers: "LIMITS.workers in a namespace, and removed a day after they were heard of last",
   shard_rules: "sharded types",
   shard_homes: "shards of sharded types, as many as their rule has",

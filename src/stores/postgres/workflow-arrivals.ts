@@ -99,6 +99,14 @@ export const takeAlong = (schema: string): Statement => ({
     WHERE g.goes_along AND g.number > ${own("$2", "bigint", "g")} ORDER BY g.ref, g.number`,
 });
 
+/** Deletes the arrivals of ended runs. */
+export const emptyInboxes = (schema: string): Statement => ({
+  name: "limpet_empty_inboxes",
+  text: `
+    DELETE FROM ${schema}.workflow_inbox b WHERE b.ref = ANY (ARRAY(
+      SELECT e.ref FROM ${schema}.workflow_ends e WHERE e.ref = ANY ($1::bigint[])))`,
+});
+
 /** Which runs arrivals are for; those for none are left out. */
 export const aimAtRuns = (schema: string): Statement => ({
   name: "limpet_aim_at_runs",
@@ -133,6 +141,7 @@ export class WorkflowArrivals {
   readonly #aim: Statement;
   readonly #along: Statement;
   readonly #wake: Statement;
+  readonly #empty: Statement;
 
   /** `heldMs`: how long rows that others hold are tried again. */
   constructor(connections: Connections, schema: string, heldMs: number, deeds: () => Deeds) {
@@ -143,6 +152,7 @@ export class WorkflowArrivals {
     this.#aim = aimAtRuns(schema);
     this.#along = takeAlong(schema);
     this.#wake = wakeTasks(schema);
+    this.#empty = emptyInboxes(schema);
   }
 
   async arrive(batch: readonly Arrival[]): Promise<ArrivalOutcome[]> {
@@ -174,6 +184,14 @@ export class WorkflowArrivals {
     return (rows as unknown as [string, string, string, string][]).map(([namespace, workflowId, key, data]) => {
       return { namespace, workflowId, runId: undefined, key, data, goesAlong: true };
     });
+  }
+
+  /**
+   * A statement that ends a run does not see an arrival that commits while the statement waits for the row of the task. A second statement
+   * does. When it fails, prune() deletes the arrival together with the run.
+   */
+  async emptyEnded(refs: readonly number[]): Promise<void> {
+    await this.#connections.run(this.#empty, [bigints(refs)], "harmless").catch(() => undefined);
   }
 
   /** The runs they are for. */

@@ -66,7 +66,7 @@ export const closeRun = (schema: string): Statement => ({
        WHERE r.run_id = $3 AND r.namespace IS NOT DISTINCT FROM $1 AND r.workflow_id IS NOT DISTINCT FROM $2 LIMIT 1)
     ), gone AS (
       DELETE FROM ${schema}.workflow_tasks t WHERE t.ref = ANY (ARRAY(SELECT f.ref FROM found f))
-      RETURNING t.ref, t.last, t.bytes, t.is_watched, t.namespace
+      RETURNING t.ref, t.last, t.bytes, t.is_watched, t.namespace, t.arrived > t.taken AS has_arrivals
     ), paged AS (
       INSERT INTO ${schema}.workflow_pages (ref, first, count, data)
       SELECT g.ref, g.last + 1, $4::bigint, $5 FROM gone g WHERE $4::bigint > 0
@@ -77,7 +77,7 @@ export const closeRun = (schema: string): Statement => ({
     ), emptied AS (
       DELETE FROM ${schema}.workflow_inbox b WHERE b.ref = ANY (ARRAY(SELECT g.ref FROM gone g))
     )
-    SELECT g.is_watched FROM gone g`,
+    SELECT g.is_watched, g.ref, g.has_arrivals FROM gone g`,
 });
 
 /** Whether there is an open run. */
@@ -178,6 +178,8 @@ export class WorkflowLeases {
     const { namespace, workflowId, runId } = closing;
     const close = () => whileHeld(this.#heldMs, () => this.#closeOnce(closing));
     const rows = await (runId === undefined ? this.#openOf(namespace, workflowId, close) : close());
+    const late = rows.filter(([, , hasArrivals]) => hasArrivals === true).map(([, ref]) => ref as number);
+    if (late.length > 0) await this.#arrivals.emptyEnded(late);
     return rows.length > 0;
   }
 

@@ -8,7 +8,7 @@ import type { Statement } from "./connections.ts";
 import { nodesOf, type Plan, PlanServer } from "./plan-kit.test.ts";
 import { appendOne } from "./workflow-append-one.ts";
 import { appendPages, findPages, readSteps, rewriteRuns } from "./workflow-appends.ts";
-import { aimAtRuns, arriveAtRuns, takeAlong, wakeTasks } from "./workflow-arrivals.ts";
+import { aimAtRuns, arriveAtRuns, emptyInboxes, takeAlong, wakeTasks } from "./workflow-arrivals.ts";
 import { bindRuns, claimTasks } from "./workflow-claims.ts";
 import { readInbox, readPages } from "./workflow-history.ts";
 import { closeRun, isOpen, renewTasks, returnTasks, wakeTask, watchTasks } from "./workflow-leases.ts";
@@ -73,6 +73,7 @@ const ours = (): [Statement, RegExp | undefined][] => [
   [arriveAtRuns(SCHEMA), RUNS],
   [aimAtRuns(SCHEMA), RUNS],
   [takeAlong(SCHEMA), /^workflow_(inbox_pkey|inbox_ref_key_key|runs_pkey)$/],
+  [emptyInboxes(SCHEMA), /^workflow_(inbox_pkey|inbox_ref_key_key|ends_pkey)$/],
   [claimTasks(SCHEMA), /^workflow_(tasks_due|tasks_pkey|runs_pkey|workers_pkey)$/],
   [bindRuns(SCHEMA), REF],
   [renewTasks(SCHEMA), REF],

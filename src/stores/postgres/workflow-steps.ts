@@ -64,6 +64,13 @@ export class WorkflowSteps {
   }
 
   async append(batch: readonly Append[]): Promise<AppendOutcome[]> {
+    const outcomes = await this.#appendAll(batch);
+    const late = batch.filter((step, i) => isEndWithArrivals(step, outcomes[i]!));
+    if (late.length > 0) await this.#options.arrivals.emptyEnded(late.map(({ ref }) => ref));
+    return outcomes;
+  }
+
+  async #appendAll(batch: readonly Append[]): Promise<AppendOutcome[]> {
     const [first] = batch;
     if (batch.length === 1 && isPlain(first!)) {
       const outcome = await this.#alone(first!);
@@ -284,6 +291,10 @@ export const lockTasks = (schema: string): Statement => ({
 });
 
 const isContinued = ({ fate }: Append): boolean => fate.kind === "close" && fate.status === "continued";
+
+/** Whether a run ended with arrivals that it had not taken. A run that is continued hands them on. */
+const isEndWithArrivals = (step: Append, outcome: AppendOutcome): boolean =>
+  step.fate.kind === "close" && !isContinued(step) && outcome.kind === "done" && outcome.arrived > step.taken;
 
 const isPlain = (step: Append): boolean =>
   !isContinued(step) &&
