@@ -10,6 +10,8 @@ export const LIMITS = {
   idBytes: 512,
   /** Nesting of a value in state, arguments or results. Deeper is nearly always a cycle. */
   valueDepth: 200,
+  /** Arguments of one call over HTTP. With a hundred thousand the engine's stack is too small to call a method. */
+  httpArguments: 65_535,
   /** The whole encoded state of one actor. */
   stateBytes: 16 * MiB,
   /** State up to this size is rewritten whole at each commit; above it, a commit appends what changed. */

@@ -85,7 +85,10 @@ export function parseBody(bytes: Buffer, exact: boolean): unknown {
 export function parseArguments(bytes: Buffer, exact: boolean): readonly unknown[] {
   if (bytes.length === 0) return [];
   const value = parseBody(bytes, exact);
-  return Array.isArray(value) ? value : [value];
+  if (!Array.isArray(value)) return [value];
+  if (value.length <= LIMITS.httpArguments) return value;
+  const advice = `a call has at most ${LIMITS.httpArguments}; send a long list as one argument: [[…]]`;
+  throw new LimpetError("BODY_INVALID", `the body is a list of ${value.length} arguments; ${advice}`);
 }
 
 /** `{"host": "…"}`: the host that shall hand over its actors, by address or name. */

@@ -58,6 +58,18 @@ for (const [what, bytes] of Object.entries({
   });
 }
 
+test("a list of more arguments than a method can be called with is refused with the body to send instead", async (t) => {
+  const host = new FakeHost();
+  const { port } = await openDoor(t, host);
+  const list = (length: number) => JSON.stringify(Array(length).fill(0));
+  const [refused] = await send(t, port, post(list(LIMITS.httpArguments + 1)));
+  assert.deepEqual([refused?.status, errorCode(refused!.body)], [400, "BODY_INVALID"]);
+  assert.match(JSON.stringify(refused!.body), /send a long list as one argument: \[\[…\]\]/);
+  assert.deepEqual(host.calls, []);
+  assert.equal((await send(t, port, post(list(LIMITS.httpArguments))))[0]?.status, 200);
+  assert.equal((await send(t, port, post(`[${list(LIMITS.httpArguments + 1)}]`)))[0]?.status, 200);
+});
+
 test("verbs that are not served get 405 with those that are", async (t) => {
   const { port } = await openDoor(t);
   for (const verb of ["OPTIONS", "PATCH", "TRACE", "PROPFIND"]) {
