@@ -316,7 +316,7 @@ export const REMINDERS: readonly Bug[] = [
     changes: [
       {
         file: CLAIMER,
-        before: 'const token = `${this.#world.random.id()}${store.tokenMark?.() ?? ""}`;',
+        before: `const token = \`\${this.#world.random.id()}\${store.tokenMark?.() ?? ""}\`;`,
         after:
           "const self = this as { oneToken?: string };\n      self.oneToken ??= this.#world.random.id();\n      const token = self.oneToken;",
       },
