@@ -5,11 +5,10 @@ import { once } from "node:events";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { findProgram } from "./find-program.ts";
 import { DATABASE_PORTS, freePort } from "./free-port.ts";
 import { TEST_PASSWORD, TEST_USER, unprivileged } from "./postgres.ts";
+import { findTool } from "./tools.ts";
 
-export const PGBOUNCER = findProgram("pgbouncer");
 const START_TIMEOUT_MS = 30_000;
 
 export interface Pooler extends AsyncDisposable {
@@ -19,7 +18,8 @@ export interface Pooler extends AsyncDisposable {
 
 /** `settings` go to the section [pgbouncer]. */
 export async function startPgBouncer(serverPort: number, settings: Readonly<Record<string, string>>): Promise<Pooler> {
-  assert.ok(PGBOUNCER);
+  const program = findTool("pgbouncer");
+  assert.ok(program);
   await using stack = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), "limpet-pgbouncer-"));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
@@ -31,7 +31,7 @@ export async function startPgBouncer(serverPort: number, settings: Readonly<Reco
   const lines = Object.entries(all).map(([name, value]) => `${name} = ${value}`);
   const file = join(folder, "pgbouncer.ini");
   await writeFile(file, `[databases]\n* = ${target}\n[pgbouncer]\n${lines.join("\n")}\n`);
-  const child = spawn(PGBOUNCER, [file], { ...unprivileged(), cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
+  const child = spawn(program, [file], { ...unprivileged(), cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
   stack.defer(async () => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     const ended = once(child, "exit");

@@ -1,15 +1,14 @@
 // Finds the Python that `npm run tools` has prepared with the released SDK of worker processes. A test
 // without it skips with that reason.
 import { execFile } from "node:child_process";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { TOOLS } from "./tools.ts";
 
 const SDK = "durable-workflow";
 /** The release that the protocol is tested against. */
 const RELEASE = /^2\.12\./;
-const HOME = process.env.LIMPET_TOOLS ?? join(homedir(), ".cache", "limpet-tools");
-const PYTHON = join(HOME, "python", "bin", "python");
+const PYTHON = join(TOOLS, "python", "bin", "python");
 const VERSION = `import importlib.metadata, durable_workflow; print(importlib.metadata.version("${SDK}"))`;
 
 export type FoundPython = { readonly python: string } | { readonly missing: string };

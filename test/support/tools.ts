@@ -1,20 +1,27 @@
-// Finds programs that `npm install` does not bring, and that `npm run tools` installs: in PATH, in
-// node_modules, or in its folder.
+// Finds programs that `npm install` does not bring, and that `npm run tools` installs: in PATH, where Debian keeps
+// servers, in node_modules, or in the folder of the tools.
 import { accessSync, constants } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const TOOLS = process.env.LIMPET_TOOLS ?? join(homedir(), ".cache", "limpet-tools");
+/** Where `npm run tools` puts what is not a package of the system. */
+export const TOOLS = process.env.LIMPET_TOOLS ?? join(homedir(), ".cache", "limpet-tools");
+const MORE_FOLDERS = [
+  join(ROOT, "node_modules", ".bin"),
+  join(TOOLS, "npm", "node_modules", ".bin"),
+  "/usr/sbin",
+  "/usr/local/go/bin",
+];
 
-/** Its path; undefined: it is not here. */
+/** The path of the program; undefined: it is not installed. */
 export function findTool(name: string): string | undefined {
-  const npm = [join(ROOT, "node_modules", ".bin"), join(TOOLS, "npm", "node_modules", ".bin")];
-  return [...(process.env.PATH ?? "").split(delimiter), ...npm].map((folder) => join(folder, name)).find(isExecutable);
+  const folders = [...(process.env.PATH ?? "").split(delimiter), ...MORE_FOLDERS];
+  return folders.map((folder) => join(folder, name)).find(isExecutable);
 }
 
-/** Why a test that needs it is skipped; undefined: it is here. */
+/** Why a test that needs the program is skipped; undefined: the program is installed. */
 export function missing(name: string): string | undefined {
   return findTool(name) === undefined ? `${name} is not installed; npm run tools installs it` : undefined;
 }

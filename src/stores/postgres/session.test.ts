@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import pg from "pg";
-import { unlessFound } from "../../../test/support/find-program.ts";
-import { PGBOUNCER, startPgBouncer } from "../../../test/support/pgbouncer.ts";
+import { startPgBouncer } from "../../../test/support/pgbouncer.ts";
 import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
+import { missing } from "../../../test/support/tools.ts";
 import { isLimpetError } from "../../kernel/errors.ts";
 import type { Log } from "../../ports/log.ts";
 import { silentLog } from "../../ports/log.ts";
@@ -35,7 +35,7 @@ async function shownBy(settings: PostgresSettings, driver = settings.driver): Pr
 
 describe("a session on PostgreSQL", () => {
   let server: TestServer;
-  const skip = unlessFound(PGBOUNCER, "PgBouncer");
+  const skip = missing("pgbouncer") ?? false;
 
   before(async () => {
     // The opposite of what we need: each value that is not ours shows.
