@@ -1,6 +1,7 @@
 // What somebody is told of a workflow is true: its result is what its history ends with, an update that was done is in it, and an error
 // is one that can happen to what was asked.
 import { type ErrorCode, LimpetError } from "../../src/kernel/errors.ts";
+import { isParkedByLosses } from "../../src/workflows/lost-attempts.ts";
 import type { DeedOperation } from "../observer.ts";
 import { SCRIPT_TYPES } from "../scripts.ts";
 import type { CheckerKind } from "./checker.ts";
@@ -28,6 +29,14 @@ export const workflowAnswers: CheckerKind = {
   make(stage, report) {
     if (stage.plan.workflows === undefined) return {};
     const runs = runsOf(stage);
+    /** Until when each run was parked for lost attempts, by its ref. Infinity: it still is. */
+    const parkedUntil = new Map<number, number>();
+    runs.watchers.push({
+      moved({ ref, stored }) {
+        if (isParkedByLosses(stored.task?.problem)) parkedUntil.set(ref, Number.POSITIVE_INFINITY);
+        else if (parkedUntil.get(ref) === Number.POSITIVE_INFINITY) parkedUntil.set(ref, stage.now);
+      },
+    });
     const ofDeed = ({ namespace, planned }: DeedOperation): readonly SeenRun[] => runs.of(namespace, planned.workflow);
 
     const hasCode = ({ planned }: DeedOperation): boolean => {
@@ -75,6 +84,10 @@ export const workflowAnswers: CheckerKind = {
       if (code === "QUERY_UNKNOWN" && deed.kind === "query") return undefined;
       // Whoever has the code answers; others say so.
       if (code === "WORKFLOW_TYPE_UNKNOWN" && deed.kind === "query" && !hasCode(operation)) return undefined;
+      if (code === "WORKFLOW_ATTEMPTS_LOST" && deed.kind === "query") {
+        const wasParked = ofDeed(operation).some(({ ref }) => (parkedUntil.get(ref) ?? -1) >= operation.beganAt);
+        return wasParked ? undefined : "is the answer of a run that was not parked";
+      }
       // What the code of an update waited for was cancelled or came to nothing.
       if (deed.kind === "update" && (code === "WORKFLOW_CANCELLED" || code === "ACTIVITY_FAILED")) return undefined;
       return "is not what can happen to such a deed";

@@ -501,4 +501,33 @@ describe("the rule of answers", () => {
     assert.match(scene.found.join("\n"), /which is not how it ended/);
     assert.match(scene.found.join("\n"), /which is not of the catalogue/);
   });
+
+  it("a query may be refused for lost attempts only while its run is parked", async () => {
+    const scene = new Scene("workflow answers");
+    const { ref } = await scene.start("a");
+    const refused = (token: string, kind: "query" | "result"): Promise<void> => {
+      const outcome = { error: new LimpetError("WORKFLOW_ATTEMPTS_LOST", "parked") };
+      return scene.tell((one) => one.didDeed?.(scene.deed(token, { kind }, { outcome, beganAt: scene.now })));
+    };
+    await refused("before", "query");
+    assert.match(
+      scene.found.join("\n"),
+      /^before, query of flow, .* which is the answer of a run that was not parked$/,
+    );
+    await scene.claim("t");
+    const back = [{ ref, token: "t", pauseMs: LEASE_MS, problem: "parked: attempts lost: 3 attempts" }];
+    const counted = await scene.truth.workflows.giveBack(back);
+    await scene.tell((one) => one.gaveBack?.(scene.process(), back, counted));
+    scene.now += 1_000;
+    await refused("parked", "query");
+    assert.equal(scene.found.length, 1);
+    await refused("other", "result");
+    assert.match(scene.found[1] ?? "", /^other, result of flow, .* which is not what can happen to such a deed$/);
+    await scene.truth.workflows.wake(FLOW, true);
+    await scene.claim("u");
+    await scene.append(scene.step(ref, "u", 1, [scheduled(1)]));
+    scene.now += 1_000;
+    await refused("after", "query");
+    assert.match(scene.found[2] ?? "", /^after, query of flow, .* which is the answer of a run that was not parked$/);
+  });
 });
