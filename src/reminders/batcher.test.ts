@@ -43,6 +43,23 @@ describe("a batcher", () => {
     assert.deepEqual([answers, desk.sent], [["a", "b", "c"], [["a", "b", "c"]]]);
   });
 
+  it("a batcher that ends rejects requests whose attempt failed, and sends each of the others once", async () => {
+    const desk = new Desk(undefined, { largest: 1 });
+    const attempt = Promise.withResolvers<void>();
+    desk.answer = async () => {
+      attempt.resolve();
+      throw unavailable();
+    };
+    const [tried, untried] = [desk.ask("a", 60_000), desk.ask("b", 60_000)];
+    await attempt.promise;
+    await desk.clock.advance(0);
+    desk.batcher.end();
+    await assert.rejects(tried, (error) => isLimpetError(error, "STORE_UNAVAILABLE"));
+    await assert.rejects(untried, (error) => isLimpetError(error, "STORE_UNAVAILABLE"));
+    await desk.clock.advance(60_000);
+    assert.deepEqual(desk.sent, [["a"], ["b"]]);
+  });
+
   it("answers every request of a silent store when its time ends, and goes on when the store answers", async () => {
     const desk = new Desk(undefined, { late: "COMMIT_UNKNOWN" });
     const silence = Promise.withResolvers<readonly string[]>();

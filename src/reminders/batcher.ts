@@ -21,6 +21,8 @@ interface Waiting<Request, Answer> {
   isAlone: boolean;
   /** An attempt at it had no answer, and may have been done. */
   isInDoubt: boolean;
+  /** Why the latest attempt failed; undefined before the first attempt. */
+  failure: { readonly error: unknown } | undefined;
   /** It has its answer. */
   isOver: boolean;
 }
@@ -59,6 +61,9 @@ export class Batcher<Request, Answer> {
   #isWatching = false;
   /** Of what is under way: the next of the same key waits until it is known. */
   readonly #keys = new Set<string>();
+  /** Ends the pause of each batch that waits for its next attempt. */
+  readonly #pauses = new Set<() => void>();
+  #isEnding = false;
 
   constructor(needs: BatcherNeeds<Request, Answer>) {
     this.#needs = needs;
@@ -72,10 +77,28 @@ export class Batcher<Request, Answer> {
       return Promise.reject(new LimpetError("STORE_UNAVAILABLE", `${MOST} changes of reminders wait for the store`));
     }
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    this.#waiting.push({ request, until, resolve, reject, isAlone: false, isInDoubt: false, isOver: false });
+    const fresh = { isAlone: false, isInDoubt: false, isOver: false, failure: undefined };
+    this.#waiting.push({ request, until, resolve, reject, ...fresh });
     if (!this.#isWatching && this.#needs.late !== undefined) this.#watch(until);
     this.#open();
     return promise;
+  }
+
+  /**
+   * Ends all retries. Requests whose latest attempt failed are rejected, and each of the others gets one attempt. Their process stops: it
+   * must not use the store for as long as a request is worth it.
+   */
+  end(): void {
+    this.#isEnding = true;
+    const isTried = ({ failure, isAlone }: Waiting<Request, Answer>): boolean => failure !== undefined && !isAlone;
+    const tried = this.#waiting.filter(isTried);
+    this.#waiting = this.#waiting.filter((one) => !isTried(one));
+    for (const one of tried) this.#reject(one, one.failure?.error);
+    for (const goOn of this.#pauses) goOn();
+  }
+
+  #reject({ reject, isInDoubt }: Waiting<Request, Answer>, error: unknown): void {
+    reject(isInDoubt && !isLimpetError(error, "COMMIT_UNKNOWN") ? unknownOutcome(error) : error);
   }
 
   /** The first batch is sent whatever is in it, others when they are whole. */
@@ -195,10 +218,11 @@ export class Batcher<Request, Answer> {
     for (const waiting of batch) {
       if (waiting.isOver) continue;
       waiting.isInDoubt ||= isUnknown;
-      const isTriedAgain = isHopeless ? batch.length > 1 : now < waiting.until;
+      waiting.failure = { error };
+      const isTriedAgain = isHopeless ? batch.length > 1 : now < waiting.until && !this.#isEnding;
       if (isHopeless) waiting.isAlone = true;
       if (isTriedAgain) again.push(waiting);
-      else waiting.reject(waiting.isInDoubt && !isUnknown ? unknownOutcome(error) : error);
+      else this.#reject(waiting, error);
     }
     this.#waiting = [...again, ...this.#waiting];
     return again.length > 0 && !isHopeless;
@@ -206,7 +230,15 @@ export class Batcher<Request, Answer> {
 
   #pause(failures: number): Promise<void> {
     const ms = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS);
-    return new Promise<void>((resolve) => this.#needs.clock.after(ms, resolve));
+    return new Promise<void>((resolve) => {
+      const goOn = (): void => {
+        timer.cancel();
+        this.#pauses.delete(goOn);
+        resolve();
+      };
+      const timer = this.#needs.clock.after(ms, goOn);
+      this.#pauses.add(goOn);
+    });
   }
 }
 

@@ -26,6 +26,11 @@ export class Leases {
     return this.#checking.ask(held, held.leaseUntil);
   }
 
+  /** Ends the retries of all checks. */
+  end(): void {
+    this.#checking.end();
+  }
+
   /** Until when each is ours, on the monotonic clock; undefined: it is not any more. */
   async renew(batch: readonly Held[]): Promise<(number | undefined)[]> {
     const { clock, store } = this.#world;

@@ -414,6 +414,23 @@ describe("a lease", () => {
     assert.equal(told, 1);
   });
 
+  it("a settlement that the store does not confirm is not sent again after its process has stopped", async () => {
+    const bench = new Bench();
+    const one = bench.open();
+    let sent = 0;
+    one.store.settle = async () => {
+      sent++;
+      throw new LimpetError("STORE_UNAVAILABLE", "the connection was refused");
+    };
+    await bench.during(one.set("tea", { due: 0 }));
+    await bench.advance(100);
+    await bench.during(one.processor.stop(1_000));
+    const before = sent;
+    assert.ok(before > 1);
+    await bench.advance(60_000);
+    assert.equal(sent, before);
+  });
+
   it("of what is written while its process stops is given back", async () => {
     const bench = new Bench({ tells: false });
     const [one, two] = [bench.open(), bench.open()];

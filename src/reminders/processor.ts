@@ -523,6 +523,8 @@ export class Processor {
     const timer = clock.after(ms, late.resolve);
     await Promise.race([late.promise, this.#empty()]);
     this.#isOver = true;
+    this.#settling.end();
+    this.#leases.end();
     timer.cancel();
     this.#renewal?.cancel();
     this.#renewal = undefined;
