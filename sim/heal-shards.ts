@@ -199,7 +199,7 @@ function neverForgotten(stage: Stage, namespace: string, type: string): string[]
 interface Look {
   readonly problem: string;
   readonly rows: ShardHomeRow[];
-  /** A call to an actor of a shard that has no home. */
+  /** A call to an actor of a shard that has no home, or one that is gone. */
   readonly homeless?: Operation | undefined;
 }
 
@@ -215,7 +215,9 @@ async function look(stage: Stage): Promise<Look> {
     const key = shardKey(namespace, call.type, shardIn(rule, call.id));
     const home = known.get(key);
     if (home === undefined) return { problem: `${key} has no home`, rows, homeless: operation };
-    if (!there.includes(home)) return { problem: `${key} lives at ${home}, which is not there`, rows };
+    // A leader that never met this home leaves its row until somebody asks for the shard.
+    if (!there.includes(home))
+      return { problem: `${key} lives at ${home}, which is not there`, rows, homeless: operation };
   }
   const unsettled = await led(stage);
   if (unsettled !== "") return { problem: unsettled, rows };

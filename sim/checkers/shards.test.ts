@@ -347,6 +347,13 @@ describe("shards at rest", () => {
     assert.match(await pretending(strange), /shards at rest: .* lives at nobody, which is not there/);
   });
 
+  it("may have a row of a host that is gone until somebody calls", async () => {
+    const isCalled = ({ operations }: Stage): boolean => operations.some(({ token }) => token.includes(":homeless-"));
+    const late = (stage: Stage): void =>
+      changing((rows) => (isCalled(stage) ? rows : rows.map((row) => ({ ...row, incarnation: "nobody" }))))(stage);
+    assert.equal(await pretending(late), "");
+  });
+
   it("are reported when they are out of balance", async () => {
     const all = changing((rows) => rows.map((row) => ({ ...row, incarnation: rows[0]!.incarnation })));
     assert.match(await pretending(all), /shards at rest: default\/Crate is out of balance/);
