@@ -65,11 +65,8 @@ const FIRST_PAUSE_MS = 10;
 const LONGEST_PAUSE_MS = 1_000;
 /** As a share of the time between renewals: a loop that did not run for longer has slept. */
 const SLEEP_FACTOR = 1.5;
-/**
- * As a share of the lease: how long a host that slept waits for the leader's answer. As short as the time between renewals: if the leader
- * cannot be reached it may reassign the actors meanwhile, while turns that wait for something still run here.
- */
-const CONFIRM_SHARE = 0.2;
+/** As a share of the lease: how long a host that slept waits for the leader's answer. */
+const CONFIRM_SHARE = 0.5;
 /** A leader that has not said welcome within this is no leader. */
 const WELCOME_MS = 3_000;
 
