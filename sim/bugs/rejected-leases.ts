@@ -24,7 +24,7 @@ export const REJECTED_LEASES: readonly Bug[] = [
       {
         file: "src/nodes/membership.ts",
         before: `if (this.#lease.lasts(clock.monotonic(), clock.now())) this.#watchEnd();
-        else if (!this.#confirm()) this.#loseLease();`,
+        else this.#loseLease();`,
         after: "",
       },
     ],

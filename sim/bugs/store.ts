@@ -51,8 +51,8 @@ export const STORE: readonly Bug[] = [
       { file: "src/stores/memory/memory-store.ts", before: FENCE, after: "" },
       {
         file: "src/actors/incarnation.ts",
-        before: "if (this.#over || this.#around.mayCommit()) {",
-        after: "if (this.#over || !this.#over) {",
+        before: "if (this.#over || this.#around.mayCommit()) return true;",
+        after: "return true;",
       },
       {
         file: "src/actors/incarnation.ts",

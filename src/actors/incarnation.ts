@@ -280,21 +280,20 @@ export class Incarnation implements ActorContext {
       return;
     }
     promise.then(
-      (value) => this.#ifLasting(() => this.#returned(turn, value)),
-      (error: unknown) => this.#ifLasting(() => this.#threw(turn, error)),
+      (value) => {
+        if (this.#lasted()) this.#returned(turn, value);
+      },
+      (error: unknown) => {
+        if (this.#lasted()) this.#threw(turn, error);
+      },
     );
   }
 
-  /** A turn that took its time may have slept through the lease of its host: then what it found out may be out of date. */
-  #ifLasting(goOn: () => void): void {
-    if (this.#over || this.#around.mayCommit()) {
-      goOn();
-      return;
-    }
-    this.#around.confirmLease((isKept) => {
-      if (isKept) goOn();
-      else if (!this.#over) this.#activation.cutOff("lease", lostLease);
-    });
+  /** A turn that took its time may have slept through the lease of its host: then what it found out is out of date. */
+  #lasted(): boolean {
+    if (this.#over || this.#around.mayCommit()) return true;
+    this.#activation.cutOff("lease", lostLease);
+    return false;
   }
 
   #execute(turn: Turn): unknown {
@@ -392,11 +391,7 @@ export class Incarnation implements ActorContext {
 
   #commit(turn: Turn, write: StateWrite, outgoing: Outgoing | undefined, reply: unknown): void {
     if (!this.#around.mayCommit()) {
-      this.#around.confirmLease((isKept) => {
-        if (this.#over) return;
-        if (isKept) this.#commit(turn, write, outgoing, reply);
-        else this.lost(turn, "lease", lostLease(turn));
-      });
+      this.lost(turn, "lease", lostLease(turn));
       return;
     }
     turn.phase = "committing";

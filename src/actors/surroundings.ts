@@ -44,9 +44,7 @@ export interface Surroundings {
   mayBegin(now: number): boolean;
   /** May what a turn did be committed? */
   mayCommit(): boolean;
-  /** The lease is not confirmed now: calls back later with whether the host still has it. */
-  confirmLease(settled: (isKept: boolean) => void): void;
-  /** True: the turn fails after other hosts have answered whether they have its method. */
+  /** True: the turn fails once other hosts have said whether their code has its method. */
   askElsewhere(turn: Turn, missing: MissingMethod): boolean;
   /** A call that has not begun must find its way again. */
   reroute(turn: Turn): void;

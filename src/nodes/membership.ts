@@ -3,9 +3,7 @@
 // The rooms decide: host-tables.ts what may come to life here, host-lease.ts how long anything may live. This drives them,
 // together with order-follower.ts. It has one rule for every trouble: as long as the lease lasts, actors go on, whatever
 // happens to the stream or the leader. When the lease is over everything is dropped, and the host comes back as a new
-// incarnation. A host that slept through the end of its lease, because its event loop was blocked or its machine was suspended, first asks
-// the leader: nothing begins and nothing is committed until a renewal sent after the sleep is answered. Only leaders reassign actors, and a
-// leader does not answer an incarnation that it has removed; so an answer proves that this host still owns its actors.
+// incarnation.
 import type { Activation } from "../actors/activation.ts";
 import type { ActorType } from "../actors/actor-type.ts";
 import type { Catalog } from "../actors/catalog.ts";
@@ -63,10 +61,6 @@ export interface MembershipWorld {
 
 const FIRST_PAUSE_MS = 10;
 const LONGEST_PAUSE_MS = 1_000;
-/** As a share of the time between renewals: a loop that did not run for longer has slept. */
-const SLEEP_FACTOR = 1.5;
-/** As a share of the lease: how long a host that slept waits for the leader's answer. */
-const CONFIRM_SHARE = 0.5;
 /** A leader that has not said welcome within this is no leader. */
 const WELCOME_MS = 3_000;
 
@@ -88,12 +82,6 @@ export class Membership implements Placement {
   readonly #orders: OrderFollower;
   readonly #sticky: StickyMember;
   readonly #shards: ShardMember;
-  /** When the event loop was last seen to run. */
-  #seen = { mono: Number.NEGATIVE_INFINITY, wall: Number.NEGATIVE_INFINITY };
-  /** The host slept through the end of its lease and asks for it: renewals after this number count. */
-  #confirming: { readonly after: number } | undefined;
-  /** Turns that wait for the answer. */
-  #sleepers: ((isKept: boolean) => void)[] = [];
   /** Called whenever something has changed that somebody might wait for. */
   #watchers = new Set<() => void>();
   #refusal: string | undefined;
@@ -248,12 +236,6 @@ export class Membership implements Placement {
 
   mayCommit(now: number): boolean {
     return this.#lease.lasts(now, this.#world.clock.now());
-  }
-
-  confirmLease(settled: (isKept: boolean) => void): void {
-    if (this.mayCommit(this.#world.clock.monotonic())) settled(true);
-    else if (!this.#lease.held || this.#stopped || !this.#confirm()) settled(false);
-    else this.#sleepers.push(settled);
   }
 
   get tables(): HostTables {
@@ -450,20 +432,16 @@ export class Membership implements Placement {
 
   #renewed(sequence: number): void {
     const { clock } = this.#world;
-    // An answer counts from when its request was sent. If that is too long ago, the host must drop everything or ask again.
+    // An answer that was read late is as good as its question is old. If that is too old, everything must go first.
     if (this.#lease.held && !this.#lease.lasts(clock.monotonic(), clock.now())) {
-      if (!this.#confirm()) {
-        this.#loseLease();
-        return;
-      }
-      if (sequence <= this.#confirming!.after) return;
+      this.#loseLease();
+      return;
     }
     const waited = !this.#lease.held || !this.mayBegin(clock.monotonic());
     // Only now it is sure that this stream is of use.
     this.#failures = 0;
     this.#lease.renewed(sequence);
     this.#watchEnd();
-    this.#confirmed();
     if (waited) this.#world.changed([]);
   }
 
@@ -471,46 +449,16 @@ export class Membership implements Placement {
   #watchEnd(): void {
     this.#ending?.cancel();
     const { clock } = this.#world;
-    this.#seen = { mono: clock.monotonic(), wall: clock.now() };
     const ms = Math.min(Math.max(this.#lease.endsAt - clock.monotonic(), 0), this.#lease.renewEveryMs);
     this.#ending = clock.after(
       ms,
       () => {
         if (!this.#lease.held) return;
         if (this.#lease.lasts(clock.monotonic(), clock.now())) this.#watchEnd();
-        else if (!this.#confirm()) this.#loseLease();
+        else this.#loseLease();
       },
       "background",
     );
-  }
-
-  /** The lease is over. True: the host slept through its end and asks the leader, or has asked, whether it may go on. */
-  #confirm(): boolean {
-    if (this.#confirming !== undefined) return true;
-    const { clock, log } = this.#world;
-    const { mono, wall } = this.#seen;
-    const sleptMs = Math.max(clock.monotonic() - mono, clock.now() - wall);
-    const { renewEveryMs, leaseMs, lastSequence } = this.#lease;
-    if (sleptMs <= renewEveryMs * SLEEP_FACTOR) return false;
-    log.warn("lease.overslept", { ms: Math.round(sleptMs) });
-    this.#confirming = { after: lastSequence };
-    this.#ending?.cancel();
-    this.#ending = clock.after(leaseMs * CONFIRM_SHARE, () => this.#loseLease(), "background");
-    if (this.#stream !== undefined && this.#welcome) this.#renew(this.#stream);
-    return true;
-  }
-
-  #confirmed(): void {
-    if (this.#confirming === undefined) return;
-    this.#confirming = undefined;
-    this.#world.log.info("lease.confirmed");
-    this.#wakeSleepers(true);
-  }
-
-  #wakeSleepers(isKept: boolean): void {
-    const sleepers = this.#sleepers;
-    this.#sleepers = [];
-    for (const settled of sleepers) settled(isKept);
   }
 
   #loseLease(): void {
@@ -523,7 +471,6 @@ export class Membership implements Placement {
   #startOver(): void {
     const { catalog, instruments, random } = this.#world;
     this.#lease.lost();
-    this.#confirming = undefined;
     this.#ending?.cancel();
     this.#tables.clear();
     this.#orders.clear();
@@ -533,7 +480,6 @@ export class Membership implements Placement {
       if (activations.size > 0) instruments.drained(name, activations.size, "lease");
     }
     catalog.dropAll();
-    this.#wakeSleepers(false);
     this.#replaces = this.#incarnation;
     this.#incarnation = random.id();
     const stream = this.#stream;
@@ -617,7 +563,6 @@ export class Membership implements Placement {
     this.#retry?.cancel();
     this.#renewal?.cancel();
     this.#ending?.cancel();
-    this.#wakeSleepers(false);
   }
 }
 

@@ -33,15 +33,6 @@ export class HostLease {
   #endMono = Number.NEGATIVE_INFINITY;
   #endWall = Number.NEGATIVE_INFINITY;
 
-  get leaseMs(): number {
-    return this.#leaseMs;
-  }
-
-  /** Of the latest renewal that was sent. */
-  get lastSequence(): number {
-    return this.#lastSequence;
-  }
-
   get renewEveryMs(): number {
     return this.#leaseMs / RENEWALS;
   }

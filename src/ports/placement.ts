@@ -61,6 +61,4 @@ export interface Placement {
   mayBegin(now: number): boolean;
   /** May a turn that has run be committed? The store fences all the same; this is manners. */
   mayCommit(now: number): boolean;
-  /** The lease is not confirmed now: calls back later with whether this host slept through its lease and still has it. */
-  confirmLease?(settled: (isKept: boolean) => void): void;
 }
