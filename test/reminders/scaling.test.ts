@@ -82,7 +82,7 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
       for (const { at, bell } of passedOn) assert.ok(at < leases.get(bell.split("/")[1]!)!);
     });
 
-    test("leave what they hold alone when they are killed, until its lease is over", async (t) => {
+    test("another process delivers the reminders of a killed process, as first attempts", async (t) => {
       await using place = await grounds.place();
       const short = { pollInterval: "100ms", fetchAhead: "1500ms", lease: "4500ms" } as const;
       await using belfry = await Belfry.open(t, place, short);
@@ -90,17 +90,13 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
       await belfry.settled(2);
       const expected = await held(belfry, one, "1400ms");
       await belfry.kill(one);
-      // Nobody can renew them any more.
       const rows = await belfry.rows();
       assert.ok(rows.length > 0, "they were all over before it was killed");
       await belfry.done();
       const again = await belfry.check(expected);
       const begun = (await belfry.begun()).filter(({ process }) => process === "two");
-      for (const { key, leasedUntil } of rows) {
-        const taken = begun.find(({ bell }) => bell === `Bell/${key.id}`)!;
-        assert.ok(taken.at >= leasedUntil!, `taken on ${leasedUntil! - taken.at} ms before the lease was over`);
-        assert.equal(taken.attempt, 1);
-      }
+      // The database notices the end of the process, or the lease ends: kills.test.ts tells the two apart.
+      for (const { key } of rows) assert.equal(begun.find(({ bell }) => bell === `Bell/${key.id}`)?.attempt, 1);
       t.diagnostic(`${rows.length} had a lease when it was killed, ${again.length} had begun`);
     });
   });
