@@ -215,7 +215,7 @@ async function look(stage: Stage): Promise<Look> {
     const key = shardKey(namespace, call.type, shardIn(rule, call.id));
     const home = known.get(key);
     if (home === undefined) return { problem: `${key} has no home`, rows, homeless: operation };
-    // A leader that never met this home leaves its row until somebody asks for the shard.
+    // A leader that never met this home keeps the row until a call asks for the shard.
     if (!there.includes(home))
       return { problem: `${key} lives at ${home}, which is not there`, rows, homeless: operation };
   }

@@ -204,7 +204,7 @@ describe("a new cluster", () => {
     stage.writesNotes = false;
     assert.deepEqual(stage.hello(1, "a", ["cart"]), ["a joined", "welcome → 1", "save a cart"]);
     assert.deepEqual(stage.wait(), []);
-    // Its first snapshot holds its own rings: nobody else can hold anything, so nothing has to be acknowledged.
+    // The first snapshot of a new host holds its own rings. No other host holds anything, so no acknowledgement is needed.
     assert.deepEqual(stage.saved("a", "cart").at(-1), "snapshot cart 1 {a} → 1");
     assert.equal(stage.phase("cart"), "settled");
     assert.deepEqual(stage.wait(), []);
@@ -403,7 +403,7 @@ describe("a silent host", () => {
     stage.wait();
     stage.ack([1, 3], "update", 3, "cart");
     stage.renew(1, 2, 3);
-    // Before it loses its stream it is sent the orders again, and nobody else is.
+    // The leader repeats the orders to this host alone before it closes the stream.
     assert.deepEqual(stage.wait(ROUND_MS / 2), ["lock 3 cart → 2", "update 3 cart 3/2 {abc} → 2"]);
     assert.deepEqual(stage.wait(ROUND_MS / 2 - 1), []);
     assert.deepEqual(stage.wait(1), ["b evicted", "close 2 NOT_READY"]);

@@ -5,7 +5,7 @@ import { AnswerSending } from "./answer-sending.ts";
 import { weighBody } from "./body-weight.ts";
 import { DOOR_LIMITS } from "./limits.ts";
 
-/** A client that takes a piece when it is told to. */
+/** A client that reads one piece at each call. */
 class FakeResponse {
   socket: object | null = {};
   taken = 0;
