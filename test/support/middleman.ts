@@ -8,6 +8,7 @@ export class Middleman implements AsyncDisposable {
   readonly #sockets = new Set<Socket>();
   losesAnswers = false;
   isSilent = false;
+  #trigger: string | undefined;
 
   private constructor(to: number) {
     this.#server = createServer((near) => {
@@ -19,6 +20,7 @@ export class Middleman implements AsyncDisposable {
       this.#join(near, far);
       this.#join(far, near);
       near.on("data", (chunk) => {
+        this.#look(chunk);
         if (!this.isSilent) far.write(chunk);
       });
       far.on("data", (chunk) => {
@@ -38,6 +40,21 @@ export class Middleman implements AsyncDisposable {
 
   get port(): number {
     return (this.#server.address() as { port: number }).port;
+  }
+
+  /**
+   * Loses answers from the first request that contains `text`, such as the name of a statement. Requests before
+   * it are answered: a process polls its database at any time, and a poll without an answer costs the process the
+   * connection that the request needs.
+   */
+  loseAnswersFrom(text: string): void {
+    this.#trigger = text;
+  }
+
+  #look(request: Buffer): void {
+    if (this.#trigger === undefined || !request.includes(this.#trigger)) return;
+    this.#trigger = undefined;
+    this.losesAnswers = true;
   }
 
   #join(socket: Socket, other: Socket): void {
