@@ -13,7 +13,7 @@ const ACTORS = 200;
 const LANES = 100;
 
 for (const { name, open } of STORES) {
-  describe(`a process that is killed under load, on ${name}`, { timeout: 120_000 }, () => {
+  describe(`a process that is killed under load, on ${name}`, { timeout: 600_000 }, () => {
     let place: Place;
     before(async () => {
       place = await open();

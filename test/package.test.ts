@@ -98,7 +98,7 @@ export class Visits extends Actor<{ n: number }> {
 }
 `;
 
-describe("the packed package, installed into an empty folder", { timeout: 240_000 }, () => {
+describe("the packed package, installed into an empty folder", { timeout: 600_000 }, () => {
   let place: string;
   let folder: string;
   let installed: string;

@@ -41,7 +41,7 @@ async function outcome(what: string, asked: Promise<unknown>): Promise<string> {
   }
 }
 
-describe("when PostgreSQL is silent", { timeout: 120_000 }, () => {
+describe("when PostgreSQL is silent", { timeout: 600_000 }, () => {
   let server: TestServer;
   let middleman: Middleman;
   let app: App;

@@ -41,7 +41,7 @@ async function addUntilDone(app: App, id: string, line: string): Promise<readonl
 }
 
 for (const { name, open: openPlace } of STORES) {
-  describe(`a restore of ${name} under running hosts`, { timeout: 120_000 }, () => {
+  describe(`a restore of ${name} under running hosts`, { timeout: 600_000 }, () => {
     let place: Place;
     before(async () => {
       place = await openPlace();

@@ -12,7 +12,7 @@ import { runtimeProblem } from "../src/nodes/runtime.ts";
 import { findTool, missing } from "./support/tools.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-const LIMIT_MS = 120_000;
+const LIMIT_MS = 300_000;
 const ANSWER = { sum: 3, http: 7, reminded: 107, flow: 42 };
 const BANNER = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
 

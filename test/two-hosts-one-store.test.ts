@@ -14,7 +14,7 @@ const ACTORS = 40;
 const LANES = 30;
 
 for (const { name, open } of STORES) {
-  describe(`two processes on ${name}`, { timeout: 120_000 }, () => {
+  describe(`two processes on ${name}`, { timeout: 600_000 }, () => {
     let place: Place;
     before(async () => {
       place = await open();

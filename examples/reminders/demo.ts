@@ -4,7 +4,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Fired } from "./app.ts";
 
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 300_000;
 const urls = process.argv.length > 2 ? process.argv.slice(2) : ["http://127.0.0.1:3000", "http://127.0.0.1:3001"];
 /** Names of this run: what was fired before it is not counted. */
 const run = `run-${process.pid}`;

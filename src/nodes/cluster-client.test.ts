@@ -62,7 +62,7 @@ describe("a client of a cluster", () => {
       connect({ schedulers: [process.argv[1]] });
     `;
     const options = ["--conditions=limpet-source", "--input-type=module", "-e", program, schedulerOf(scheduler)];
-    await promisify(execFile)(process.execPath, options, { timeout: 240_000 });
+    await promisify(execFile)(process.execPath, options, { timeout: 600_000 });
   });
 
   it("stays while a call waits, and says why it waited in vain", async () => {
@@ -73,7 +73,7 @@ describe("a client of a cluster", () => {
       await client.close();
     `;
     const options = ["--conditions=limpet-source", "--input-type=module", "-e", program];
-    const { stdout } = await promisify(execFile)(process.execPath, options, { timeout: 240_000 });
+    const { stdout } = await promisify(execFile)(process.execPath, options, { timeout: 600_000 });
     assert.match(stdout, /^NOT_READY .*no scheduler answers at/);
   });
 });

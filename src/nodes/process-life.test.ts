@@ -15,7 +15,7 @@ export async function runCode(code: string): Promise<{ stdout: string; stderr: s
     "--disable-warning=ExperimentalWarning",
   ];
   const source = `import { Actor, limpet } from ${JSON.stringify(ENTRY)};\n${code}`;
-  return run(process.execPath, [...flags, "--eval", source], { timeout: 60_000 });
+  return run(process.execPath, [...flags, "--eval", source], { timeout: 600_000 });
 }
 
 it("a process stays while a call is pending, also without a cluster and with its store in memory, and ends after stop", async () => {

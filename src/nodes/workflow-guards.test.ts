@@ -209,7 +209,7 @@ describe("code of a workflow that fails in a callback", () => {
       console.log(JSON.stringify({ reasons, result, listeners: process.listenerCount("uncaughtException") }));
       await app.stop();`;
     const args = ["--conditions=limpet-source", "--input-type=module-typescript", "-e", script];
-    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8", timeout: 120_000 });
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8", timeout: 600_000 });
     assert.equal(status, 0, stderr);
     const { reasons, result, listeners } = JSON.parse(stdout) as {
       readonly reasons: Record<string, string>;

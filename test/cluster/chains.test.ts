@@ -10,7 +10,7 @@ import { type ClusterProcess, Thrown } from "../support/cluster-process.ts";
 const TYPES = ["Tally", "Strict", "Lenient"] as const;
 
 for (const { store, open } of groundsFor("SQLite")) {
-  describe(`chains of calls through a cluster on ${store}`, { timeout: 180_000 }, () => {
+  describe(`chains of calls through a cluster on ${store}`, { timeout: 600_000 }, () => {
     let grounds: Grounds;
     before(async () => {
       grounds = await open();

@@ -9,7 +9,7 @@ import { type Grounds, groundsFor } from "../support/cluster-places.ts";
 const LOST = ["DIED", "ANSWER_LOST"];
 
 for (const { store, open } of groundsFor("PostgreSQL")) {
-  describe(`a cluster on ${store} in which processes are killed`, { timeout: 180_000 }, () => {
+  describe(`a cluster on ${store} in which processes are killed`, { timeout: 600_000 }, () => {
     let grounds: Grounds;
     before(async () => {
       grounds = await open();

@@ -16,7 +16,7 @@ const CUTS: readonly { readonly title: string; readonly directions: readonly Dir
 ];
 
 for (const { store, open } of groundsFor("SQLite")) {
-  describe(`a cluster on ${store} with a cut cable`, { timeout: 90_000 }, () => {
+  describe(`a cluster on ${store} with a cut cable`, { timeout: 600_000 }, () => {
     let grounds: Grounds;
     before(async () => {
       grounds = await open();

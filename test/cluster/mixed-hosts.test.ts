@@ -5,7 +5,7 @@ import { TestCluster } from "../support/cluster.ts";
 import { type Grounds, groundsFor } from "../support/cluster-places.ts";
 
 for (const { store, open } of groundsFor("SQLite")) {
-  describe(`a cluster on ${store} whose hosts differ`, { timeout: 180_000 }, () => {
+  describe(`a cluster on ${store} whose hosts differ`, { timeout: 600_000 }, () => {
     let grounds: Grounds;
     before(async () => {
       grounds = await open();

@@ -11,7 +11,7 @@ import type { ClusterProcess } from "../support/cluster-process.ts";
 const CUT_SHORT = ["LEASE_LOST", "FENCED", "COMMIT_UNKNOWN", "ANSWER_LOST"];
 
 for (const { store, open } of groundsFor("PostgreSQL")) {
-  describe(`a cluster on ${store} in which a process stands still`, { timeout: 180_000 }, () => {
+  describe(`a cluster on ${store} in which a process stands still`, { timeout: 600_000 }, () => {
     let grounds: Grounds;
     before(async () => {
       grounds = await open();

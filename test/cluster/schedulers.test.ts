@@ -8,7 +8,7 @@ import type { ClusterProcess } from "../support/cluster-process.ts";
 import { freePort } from "../support/free-port.ts";
 
 for (const { store, open } of groundsFor("SQLite")) {
-  describe(`a cluster on ${store} with dedicated schedulers`, { timeout: 180_000 }, () => {
+  describe(`a cluster on ${store} with dedicated schedulers`, { timeout: 600_000 }, () => {
     let grounds: Grounds;
     before(async () => {
       grounds = await open();

@@ -12,7 +12,7 @@ const AWAY = ["STORE_UNAVAILABLE", "COMMIT_UNKNOWN", "LEASE_LOST", "NOT_READY", 
 const OUTAGES_MS = [1_500, 4_000];
 
 for (const { store, open } of GROUNDS) {
-  describe(`a cluster whose ${store} is away for a while`, { timeout: 180_000 }, () => {
+  describe(`a cluster whose ${store} is away for a while`, { timeout: 600_000 }, () => {
     let grounds: Grounds;
     before(async () => {
       grounds = await open();

@@ -56,7 +56,7 @@ async function runScenarios(python: string): Promise<ReadonlyMap<string, Told>> 
   return new Map(told.map((each) => [each.name, each]));
 }
 
-describe("the released Python SDK", { timeout: 120_000 }, async () => {
+describe("the released Python SDK", { timeout: 600_000 }, async () => {
   const found = await findPython();
   const told = "python" in found ? runScenarios(found.python) : undefined;
   told?.catch(() => {});

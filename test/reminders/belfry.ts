@@ -20,7 +20,7 @@ import type { Place } from "../support/two-stores.ts";
 /** Long enough to start on a busy machine. Nobody waits for a lease of a process that is known to be dead. */
 const CALM = { lease: "15s", leaderLease: "3s", roundTimeout: "8s", moveTimeout: "2s" } satisfies ClusterSettings;
 /** Far more than it takes, also on a busy machine. */
-const PATIENCE_MS = 100_000;
+const PATIENCE_MS = 300_000;
 const LIST_LIMIT = 100_000;
 
 /** Of one tick: that its handler began, or has ended. Times are milliseconds since 1970. */

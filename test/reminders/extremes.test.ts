@@ -56,7 +56,7 @@ const AWKWARD = [
 ];
 
 async function until(condition: () => boolean, what: string): Promise<void> {
-  for (let attempt = 0; attempt < 3_000; attempt++) {
+  for (let attempt = 0; attempt < 30_000; attempt++) {
     if (condition()) return;
     await pause(10);
   }
@@ -66,7 +66,7 @@ async function until(condition: () => boolean, what: string): Promise<void> {
 const from = (type: string): Heard[] => heard.filter((one) => one.type === type);
 
 for (const { store, open } of GROUNDS) {
-  describe(`extreme reminders on ${store}`, { timeout: 180_000 }, () => {
+  describe(`extreme reminders on ${store}`, { timeout: 600_000 }, () => {
     let grounds: Grounds;
     let place: Awaited<ReturnType<Grounds["place"]>>;
     let app: App;

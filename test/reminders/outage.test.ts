@@ -14,7 +14,7 @@ const HEADSTART_MS = 500;
 /** Longer than a lease of reminders. */
 const OUTAGE_MS = 2_500;
 
-describe("reminders while PostgreSQL is restarted", { timeout: 300_000 }, () => {
+describe("reminders while PostgreSQL is restarted", { timeout: 600_000 }, () => {
   let server: TestServer;
   before(async () => {
     server = await startPostgres();

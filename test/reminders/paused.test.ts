@@ -16,7 +16,7 @@ const CALMER = { lease: "5s", leaderLease: "2s", roundTimeout: "4s", moveTimeout
 const UNSAID = "the store was not told what became of a reminder";
 
 for (const { store, open } of groundsFor("PostgreSQL")) {
-  describe(`a process on ${store} that stands still while it handles a reminder`, { timeout: 300_000 }, () => {
+  describe(`a process on ${store} that stands still while it handles a reminder`, { timeout: 600_000 }, () => {
     let grounds: Grounds;
     before(async () => {
       grounds = await open();

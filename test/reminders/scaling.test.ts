@@ -9,7 +9,7 @@ import { Belfry, tickOf } from "./belfry.ts";
 const FIRED = "limpet_reminders_fired_total";
 
 for (const { store, open } of groundsFor("PostgreSQL")) {
-  describe(`processes that deliver reminders on ${store}, coming and going`, { timeout: 300_000 }, () => {
+  describe(`processes that deliver reminders on ${store}, coming and going`, { timeout: 600_000 }, () => {
     let grounds: Grounds;
     before(async () => {
       grounds = await open();

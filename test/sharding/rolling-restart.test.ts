@@ -6,7 +6,7 @@ import { type Grounds, groundsFor } from "../support/cluster-places.ts";
 const SHARDED = { types: ["ShardedTally"] } as const;
 
 for (const { store, open } of groundsFor("PostgreSQL")) {
-  describe(`sharded actors on ${store}`, { timeout: 240_000 }, () => {
+  describe(`sharded actors on ${store}`, { timeout: 600_000 }, () => {
     let grounds: Grounds;
     before(async () => {
       grounds = await open();

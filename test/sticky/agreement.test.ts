@@ -62,7 +62,7 @@ async function stickyTypes(process: CliProcess): Promise<string[]> {
   return types.map(({ type }) => type);
 }
 
-describe("hosts that differ about a sticky type", { timeout: 180_000 }, () => {
+describe("hosts that differ about a sticky type", { timeout: 600_000 }, () => {
   for (const { first, second, why } of CASES) {
     test(`cannot form a cluster: ${why}`, async () => {
       using folder = tempFolder();
@@ -110,7 +110,7 @@ const BLOCKS = [
   { block: "{ enabled: false }", sticky: [] },
 ] as const;
 
-describe("limpet.yaml", { timeout: 180_000 }, () => {
+describe("limpet.yaml", { timeout: 600_000 }, () => {
   for (const { block, sticky } of BLOCKS) {
     test(`with stickiness: ${block} outweighs the classes`, async () => {
       using folder = tempFolder();

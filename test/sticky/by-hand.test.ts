@@ -7,7 +7,7 @@ import { type Place, tempPlace } from "../support/two-stores.ts";
 import { until } from "./callers.ts";
 import { HandHost, HandScheduler } from "./hand-host.ts";
 
-describe("a scheduler, of hosts that ask for sticky actors", { timeout: 180_000 }, () => {
+describe("a scheduler, of hosts that ask for sticky actors", { timeout: 600_000 }, () => {
   let place: Place;
   let scheduler: HandScheduler;
   before(async () => {

@@ -10,7 +10,7 @@ const LANES = 4;
 /** One in so many takes longer than the others. */
 const SLOW = 8;
 const LONGEST_PAUSE_MS = 12;
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 300_000;
 
 export class Callers {
   readonly ledger = new Ledger();

@@ -10,7 +10,7 @@ import { livingAt, StickyCluster, someIds } from "./sticky-cluster.ts";
 
 const COUNT = 60;
 
-describe("an operator of a cluster with sticky actors", { timeout: 180_000 }, () => {
+describe("an operator of a cluster with sticky actors", { timeout: 600_000 }, () => {
   test("sees who holds what and since when, has one placed anew, and finds it all in the figures", async (t) => {
     await using place = await tempPlace();
     await using cluster = new StickyCluster(t, place, { lease: "20s", leaderLease: "3s" });

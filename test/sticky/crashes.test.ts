@@ -16,7 +16,7 @@ const CASES = [
 ] as const;
 
 for (const { store, open } of groundsFor("PostgreSQL")) {
-  describe(`sticky actors on ${store} when processes die`, { timeout: 180_000 }, () => {
+  describe(`sticky actors on ${store} when processes die`, { timeout: 600_000 }, () => {
     let grounds: Grounds;
     before(async () => {
       grounds = await open();

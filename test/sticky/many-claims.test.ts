@@ -73,7 +73,7 @@ async function heldBy(scheduler: HandScheduler, name: string): Promise<number | 
   return holders.find((holder) => holder.name === name)?.actors;
 }
 
-describe("a scheduler and a host with very many sticky actors", { timeout: 90_000 }, () => {
+describe("a scheduler and a host with very many sticky actors", { timeout: 600_000 }, () => {
   test("a million are taken, twice, and renewals and questions of others are answered in between", async (t) => {
     await using scene = await setUp();
     const { scheduler, neighbour } = scene;

@@ -9,7 +9,7 @@ import { HandHost, HandScheduler } from "./hand-host.ts";
 /** Leases that a test can wait for. */
 const BRIEF = ["--lease", "3s", "--leader-lease", "1s", "--round-timeout", "2s", "--move-timeout", "1s"];
 
-describe("a scheduler that takes over", { timeout: 180_000 }, () => {
+describe("a scheduler that takes over", { timeout: 600_000 }, () => {
   test("grants nothing of a type before everybody who may hold some of it has said what it holds", async () => {
     await using place = await tempPlace();
     await using stack = new AsyncDisposableStack();

@@ -9,7 +9,7 @@ import { livingAt, StickyCluster, someIds } from "./sticky-cluster.ts";
 const CUT_SHORT = ["LEASE_LOST", "FENCED", "COMMIT_UNKNOWN", "ANSWER_LOST"];
 
 for (const { store, open } of groundsFor("SQLite")) {
-  describe(`sticky actors on ${store} whose host stands still`, { timeout: 180_000 }, () => {
+  describe(`sticky actors on ${store} whose host stands still`, { timeout: 600_000 }, () => {
     let grounds: Grounds;
     before(async () => {
       grounds = await open();

@@ -16,7 +16,7 @@ const FRESH = 2_000;
 /** First calls that are under way at a time. */
 const AT_ONCE = 60;
 
-describe("sticky actors of a cluster on PostgreSQL with dedicated schedulers", { timeout: 180_000 }, () => {
+describe("sticky actors of a cluster on PostgreSQL with dedicated schedulers", { timeout: 600_000 }, () => {
   let server: TestServer;
   before(async () => {
     server = await startPostgres();

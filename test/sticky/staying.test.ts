@@ -8,7 +8,7 @@ import { livingAt, StickyCluster, someIds } from "./sticky-cluster.ts";
 const CALM = { lease: "20s" };
 
 for (const { store, open } of groundsFor("PostgreSQL")) {
-  describe(`sticky actors of a cluster on ${store}`, { timeout: 180_000 }, () => {
+  describe(`sticky actors of a cluster on ${store}`, { timeout: 600_000 }, () => {
     let grounds: Grounds;
     before(async () => {
       grounds = await open();

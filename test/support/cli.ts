@@ -53,7 +53,7 @@ export function tempFolder(): Disposable & { readonly path: string; write(name: 
 }
 
 const BIN = join(import.meta.dirname, "../../src/cli/bin.ts");
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 300_000;
 
 /** A child process of the command line. Disposing of it ends it, whatever it is doing. */
 export class CliProcess implements AsyncDisposable {

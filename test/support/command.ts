@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { delimiter, dirname } from "node:path";
 
-const PATIENCE_MS = 100_000;
+const PATIENCE_MS = 500_000;
 
 /** This machine's environment without what a test runner or a running npm script added, and with this Node first. */
 export function plainEnvironment(): Record<string, string> {

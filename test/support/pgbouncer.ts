@@ -9,7 +9,7 @@ import { DATABASE_PORTS, freePort } from "./free-port.ts";
 import { TEST_PASSWORD, TEST_USER, unprivileged } from "./postgres.ts";
 import { findTool } from "./tools.ts";
 
-const START_TIMEOUT_MS = 30_000;
+const START_TIMEOUT_MS = 300_000;
 
 export interface Pooler extends AsyncDisposable {
   /** The same database, through the pooler. */

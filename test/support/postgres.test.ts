@@ -19,7 +19,7 @@ async function query(url: string, text: string): Promise<pg.QueryResultRow[]> {
 }
 
 async function until(condition: () => Promise<boolean>, what: string): Promise<void> {
-  for (let attempt = 0; attempt < 600; attempt++) {
+  for (let attempt = 0; attempt < 6_000; attempt++) {
     if (await condition()) return;
     await pause(50);
   }

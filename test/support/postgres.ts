@@ -42,7 +42,7 @@ export interface Account {
 }
 
 const SIGNALS = { fast: "SIGINT", immediate: "SIGQUIT" } as const;
-const START_TIMEOUT_MS = 60_000;
+const START_TIMEOUT_MS = 300_000;
 const LOG_CHARACTERS = 50_000;
 
 /** `settings` are server settings such as `{ max_connections: "10" }`. */

@@ -13,7 +13,7 @@ const planOf = (id: string): Plan => KEYS.flatMap((key) => [{ do: "activity", ke
 
 for (const { store, open } of groundsFor("SQLite")) {
   test(`runs on ${store} stay with their worker while it lives, and go on without it when it does not`, {
-    timeout: 300_000,
+    timeout: 600_000,
   }, async (t) => {
     await using grounds = await open();
     await using place = await grounds.place();

@@ -9,7 +9,7 @@ import { Workshop } from "./workshop.ts";
 const MANY = 50;
 
 for (const { store, open } of groundsFor("SQLite")) {
-  describe(`a process without workers, on ${store}`, { timeout: 300_000 }, () => {
+  describe(`a process without workers, on ${store}`, { timeout: 600_000 }, () => {
     let grounds: Grounds;
     before(async () => {
       grounds = await open();

@@ -12,7 +12,7 @@ const MOST_LOST = 3;
 const MANY = 8;
 
 test("a workflow that calls process.exit ends three processes and is parked; the fourth lives and refuses queries", {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async (t) => {
   await using place = await tempPlace();
   await using shop = await Workshop.open(t, place, { lease: "500ms", pollInterval: "100ms" });

@@ -18,7 +18,7 @@ const HOARD = 26_000;
 const isTooLarge = (error: unknown): boolean => isLimpetError(error, "BODY_TOO_LARGE") && error.retry === "never";
 
 for (const { store, open } of groundsFor("PostgreSQL")) {
-  describe(`workflows on ${store}`, { timeout: 300_000 }, () => {
+  describe(`workflows on ${store}`, { timeout: 600_000 }, () => {
     let grounds: Grounds;
     before(async () => {
       grounds = await open();
@@ -49,7 +49,7 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
   });
 }
 
-test("workflows refuse a value that is too long where it is given, and go on", { timeout: 300_000 }, async (t) => {
+test("workflows refuse a value that is too long where it is given, and go on", { timeout: 600_000 }, async (t) => {
   await using place = await tempPlace();
   await using shop = await Workshop.open(t, place, { lease: "5s", pollInterval: "100ms" });
   await shop.start("one", { module: MODULE, cluster: false });
@@ -73,7 +73,7 @@ test("workflows refuse a value that is too long where it is given, and go on", {
 });
 
 test("workflows are parked with a reason when their history is full; others go on, and they can be ended", {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async (t) => {
   await using place = await tempPlace();
   await using shop = await Workshop.open(t, place, { lease: "5s", pollInterval: "100ms" });

@@ -31,7 +31,7 @@ const ENDS = {
 };
 
 for (const { name, open } of STORES) {
-  describe(`histories at their limit, with ${name}`, { timeout: 180_000 }, () => {
+  describe(`histories at their limit, with ${name}`, { timeout: 600_000 }, () => {
     test("parks a run with the reason, lets it be ended, and lets it go on where more is allowed", async () => {
       await using place = await open();
       const start = (historyEvents: number): Promise<App> =>

@@ -13,7 +13,7 @@ const NOTHING = import.meta.resolve("./nothing.ts");
 const RUNS = 20;
 
 test("a worker over HTTP is killed with a task in its hands, and then the host it talks to: all runs end", {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async (t) => {
   await using place = await tempPlace();
   await using shop = await Workshop.open(t, place, {});

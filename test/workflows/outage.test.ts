@@ -13,7 +13,7 @@ const COUNT = 100;
 /** Longer than a lease. */
 const OUTAGE_MS = 1_500;
 
-describe("workflows while PostgreSQL is restarted", { timeout: 300_000 }, () => {
+describe("workflows while PostgreSQL is restarted", { timeout: 600_000 }, () => {
   let server: TestServer;
   before(async () => {
     server = await startPostgres();

@@ -12,7 +12,7 @@ const RUNS = 4;
 const WORDS = ["one", "two", "three"];
 
 for (const { store, open } of groundsFor("PostgreSQL")) {
-  describe(`a worker on ${store} that stands still`, { timeout: 300_000 }, () => {
+  describe(`a worker on ${store} that stands still`, { timeout: 600_000 }, () => {
     let grounds: Grounds;
     before(async () => {
       grounds = await open();

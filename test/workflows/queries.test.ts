@@ -13,7 +13,7 @@ const counts = workflow("counts", async (ctx): Promise<number> => {
 });
 
 for (const { name, open } of STORES) {
-  describe(`a process without the code of a workflow, with ${name}`, { timeout: 120_000 }, () => {
+  describe(`a process without the code of a workflow, with ${name}`, { timeout: 600_000 }, () => {
     test("gets answers from one that has it, while the run rests, goes on and is over", async () => {
       await using place = await open();
       const common = { store: place.store, cluster: false, logLevel: "error" } as const;

@@ -31,7 +31,7 @@ const planOf = (id: string): Plan => [
 ];
 
 for (const { store, open } of groundsFor("PostgreSQL")) {
-  test(`workers on ${store} are replaced one by one, and nothing is begun twice`, { timeout: 300_000 }, async (t) => {
+  test(`workers on ${store} are replaced one by one, and nothing is begun twice`, { timeout: 600_000 }, async (t) => {
     await using grounds = await open();
     await using place = await grounds.place();
     await using shop = await Workshop.open(t, place, { lease: "10s", pollInterval: "100ms" });
@@ -76,7 +76,7 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
 }
 
 test("what a run decides while its worker leaves is begun by the next one, however the rest of it ends", {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async (t) => {
   await using place = await tempPlace();
   await using shop = await Workshop.open(t, place, { lease: "2s", pollInterval: "100ms" });

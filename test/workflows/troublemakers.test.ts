@@ -31,7 +31,7 @@ async function seeThrough(shop: Workshop, ids: readonly string[]): Promise<void>
 }
 
 test("a worker that takes tasks and dies, again and again, holds nobody up for good", {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async (t) => {
   await using place = await tempPlace();
   await using shop = await Workshop.open(t, place, { lease: "1s", pollInterval: "100ms" });
@@ -52,7 +52,7 @@ test("a worker that takes tasks and dies, again and again, holds nobody up for g
 });
 
 test("workflows that do something else each time are blocked, those beside them go on, and they can be ended", {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async (t) => {
   await using place = await tempPlace();
   // Nothing stays in memory, so that every task is a replay.

@@ -25,7 +25,7 @@ import { checkHistory } from "./history-check.ts";
 const CALM = { lease: "15s", leaderLease: "3s", roundTimeout: "8s", moveTimeout: "2s" } satisfies ClusterSettings;
 const PROMPT = { pollInterval: "200ms", fetchAhead: "1s", lease: "4s" } satisfies ReminderProcessing;
 /** Far more than it takes, also on a busy machine. */
-const PATIENCE_MS = Number(process.env.PATIENCE_S ?? 100) * 1_000;
+const PATIENCE_MS = Number(process.env.PATIENCE_S ?? 300) * 1_000;
 const NAMESPACE = "default";
 
 export const ERRANDS = import.meta.resolve("./errands.ts");

@@ -70,7 +70,7 @@ coordinationContract(
 
 /** Repeats `work` while the store says that it is away. */
 async function persist<T>(work: () => Promise<T>): Promise<T> {
-  for (let attempt = 0; attempt < 2_000; attempt++) {
+  for (let attempt = 0; attempt < 30_000; attempt++) {
     try {
       return await work();
     } catch (error) {
@@ -81,7 +81,7 @@ async function persist<T>(work: () => Promise<T>): Promise<T> {
   assert.fail("the store did not come back");
 }
 
-describe("coordination on PostgreSQL", { timeout: 120_000 }, () => {
+describe("coordination on PostgreSQL", { timeout: 600_000 }, () => {
   let url: string;
   let store: Store;
   let somebody: pg.Client;
@@ -99,7 +99,7 @@ describe("coordination on PostgreSQL", { timeout: 120_000 }, () => {
   /** So many sessions of ours wait for a lock. */
   async function waiting(count: number): Promise<void> {
     const text = "SELECT DISTINCT pid FROM pg_locks WHERE NOT granted";
-    for (let attempt = 0; attempt < 5_000; attempt++) if ((await somebody.query(text)).rowCount === count) return;
+    for (let attempt = 0; attempt < 30_000; attempt++) if ((await somebody.query(text)).rowCount === count) return;
     assert.fail("nobody waits");
   }
 
@@ -285,7 +285,7 @@ describe("coordination on PostgreSQL", { timeout: 120_000 }, () => {
       for (let attempt = 0; ; attempt++) {
         const { rows } = await somebody.query("SELECT term, incarnation FROM limpet.leadership");
         if (rows[0].incarnation === me.incarnation) break;
-        assert.ok(attempt < 5_000, "the step never arrived");
+        assert.ok(attempt < 30_000, "the step never arrived");
       }
       const again = await persist(() => far.coordination.campaign(me));
       assert.deepEqual([again.term > term, again.leading], [true, true]);

@@ -122,7 +122,7 @@ describe("opening", () => {
     // The step queues for the table, and behind it everybody; once it has given up, the table can be used again.
     const waits = async (expected: boolean) => {
       const text = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'limpet.actors'::regclass";
-      for (let attempt = 0; attempt < 5_000; attempt++) if ((await query(url, text)).length > 0 === expected) return;
+      for (let attempt = 0; attempt < 30_000; attempt++) if ((await query(url, text)).length > 0 === expected) return;
       assert.fail(expected ? "the step never waited" : "the step never gave up");
     };
     for (const expected of [true, false, true, false]) await waits(expected);

@@ -11,7 +11,7 @@ import { openPostgresStore } from "./postgres-store.ts";
 
 /** Repeats `work` while the store says that it did not answer; returns how often that was, by code. */
 async function persist<T>(work: () => Promise<T>, refusals?: Map<string, number>): Promise<T> {
-  for (let attempt = 0; attempt < 2_000; attempt++) {
+  for (let attempt = 0; attempt < 30_000; attempt++) {
     try {
       return await work();
     } catch (error) {
@@ -24,7 +24,7 @@ async function persist<T>(work: () => Promise<T>, refusals?: Map<string, number>
 }
 
 async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  for (let attempt = 0; attempt < 3_000; attempt++) {
+  for (let attempt = 0; attempt < 30_000; attempt++) {
     if (await condition()) return;
     await pause(5);
   }

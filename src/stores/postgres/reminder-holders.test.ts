@@ -9,14 +9,14 @@ import { freshToken, HOUR, Place, setOf } from "../contract/reminders-shared.con
 import { openPostgresStore } from "./postgres-store.ts";
 
 async function until(condition: () => boolean | Promise<boolean>, subject: string): Promise<void> {
-  for (let attempt = 0; attempt < 3_000; attempt++) {
+  for (let attempt = 0; attempt < 30_000; attempt++) {
     if (await condition()) return;
     await pause(20);
   }
   assert.fail(`never happened: ${subject}`);
 }
 
-describe("leases of reminders on PostgreSQL", { timeout: 120_000 }, () => {
+describe("leases of reminders on PostgreSQL", { timeout: 600_000 }, () => {
   let server: TestServer;
   let url: string;
 

@@ -12,7 +12,7 @@ import { openPostgresStore } from "./postgres-store.ts";
 import { newsOf } from "./reminder-news.ts";
 
 async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  for (let attempt = 0; attempt < 6_000; attempt++) {
+  for (let attempt = 0; attempt < 30_000; attempt++) {
     if (await condition()) return;
     await pause(5);
   }

@@ -15,7 +15,7 @@ const ROWS = 4_000;
 const CLAIMERS = 4;
 
 async function until(condition: () => boolean, what: string): Promise<void> {
-  for (let attempt = 0; attempt < 6_000; attempt++) {
+  for (let attempt = 0; attempt < 30_000; attempt++) {
     if (condition()) return;
     await pause(5);
   }
@@ -34,7 +34,7 @@ describe("when the server goes away while reminders are delivered", () => {
 
   /** Repeats `work` while the store says that it did not answer. */
   async function persist<T>(work: () => Promise<T>, refusals?: Map<string, number>): Promise<T> {
-    for (let attempt = 0; attempt < 3_000; attempt++) {
+    for (let attempt = 0; attempt < 30_000; attempt++) {
       try {
         return await work();
       } catch (error) {

@@ -30,7 +30,7 @@ shardsContract(
   { modelRuns: 30 },
 );
 
-describe("shards on PostgreSQL", { timeout: 120_000 }, () => {
+describe("shards on PostgreSQL", { timeout: 600_000 }, () => {
   let url: string;
   let store: Store;
   let somebody: pg.Client;
@@ -55,13 +55,13 @@ describe("shards on PostgreSQL", { timeout: 120_000 }, () => {
   /** So many sessions of ours wait for a lock. */
   async function waiting(count: number): Promise<void> {
     const text = "SELECT DISTINCT pid FROM pg_locks WHERE NOT granted";
-    for (let attempt = 0; attempt < 5_000; attempt++) if ((await somebody.query(text)).rowCount === count) return;
+    for (let attempt = 0; attempt < 30_000; attempt++) if ((await somebody.query(text)).rowCount === count) return;
     assert.fail("nobody waits");
   }
 
   /** Repeats `work` while the store says that it is away. */
   async function persist<T>(work: () => Promise<T>): Promise<T> {
-    for (let attempt = 0; attempt < 2_000; attempt++) {
+    for (let attempt = 0; attempt < 30_000; attempt++) {
       try {
         return await work();
       } catch (error) {
@@ -208,7 +208,7 @@ describe("shards on PostgreSQL", { timeout: 120_000 }, () => {
         middleman.losesAnswers = true;
         await assert.rejects(send(), { code: "STORE_UNAVAILABLE" });
         middleman.losesAnswers = false;
-        for (let attempt = 0; (await look()) !== seen; attempt++) assert.ok(attempt < 5_000, "it never arrived");
+        for (let attempt = 0; (await look()) !== seen; attempt++) assert.ok(attempt < 30_000, "it never arrived");
         await persist(send);
         assert.equal(await look(), seen);
       }

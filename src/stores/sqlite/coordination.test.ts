@@ -60,7 +60,7 @@ async function open(): Promise<OpenedCoordination> {
 
 coordinationContract("SQLite", open);
 
-describe("a step of coordination on a busy SQLite file", { timeout: 60_000 }, () => {
+describe("a step of coordination on a busy SQLite file", { timeout: 600_000 }, () => {
   let file: string;
   let store: SqliteStore;
   let other: DatabaseSync;

@@ -5,7 +5,7 @@ import { take } from "../contract/shared.contract.ts";
 import { ALICE, freshFile, next, run } from "./process-kit.test.ts";
 import { openSqliteStore } from "./sqlite-store.ts";
 
-describe("processes on one SQLite file", { timeout: 120_000 }, () => {
+describe("processes on one SQLite file", { timeout: 600_000 }, () => {
   test("many that open the same new file at once all succeed", async () => {
     for (let round = 0; round < 3; round++) {
       const file = freshFile();

@@ -49,7 +49,7 @@ async function open(): Promise<OpenedReminders> {
 
 remindersContract("SQLite", open);
 
-describe("reminders on a busy SQLite file", { timeout: 60_000 }, () => {
+describe("reminders on a busy SQLite file", { timeout: 600_000 }, () => {
   let file: string;
   let store: Store;
   let other: DatabaseSync;

@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 import { freshFile, next, run } from "./process-kit.test.ts";
 import { openSqliteStore } from "./sqlite-store.ts";
 
-describe("processes that share shards in one SQLite file", { timeout: 120_000 }, () => {
+describe("processes that share shards in one SQLite file", { timeout: 600_000 }, () => {
   test("many that settle the rule of a type at once are all told the same one", async () => {
     const file = freshFile();
     const all = Array.from({ length: 6 }, (_, i) =>

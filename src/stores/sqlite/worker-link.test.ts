@@ -43,7 +43,7 @@ function openStore(options: Partial<LinkOptions> = {}) {
 
 const silentWorker = () => new Worker("setInterval(() => {}, 1000)", { eval: true });
 
-describe("the worker thread of an SQLite store", { timeout: 60_000 }, () => {
+describe("the worker thread of an SQLite store", { timeout: 600_000 }, () => {
   test("that is killed leaves commits unknown and others unavailable, and a new one goes on", async () => {
     const { store, file, workers, logged } = openStore();
     const alice = await take(store, actor("alice"));

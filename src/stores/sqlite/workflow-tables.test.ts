@@ -25,7 +25,7 @@ import {
 import { openSqliteStore, SqliteStore } from "./sqlite-store.ts";
 import { spawnWorker, WorkerLink } from "./worker-link.ts";
 
-describe("workflows in a SQLite file", { timeout: 60_000 }, () => {
+describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
   let folder: string;
   let file: string;
   let store: Store;

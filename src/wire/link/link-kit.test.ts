@@ -167,7 +167,7 @@ export async function openDoor(
 export const portOf = (address: string): number => Number(address.split(":").at(-1));
 
 export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  const end = performance.now() + 20_000;
+  const end = performance.now() + 300_000;
   while (!(await condition())) {
     if (performance.now() > end) throw new Error(`waited in vain until ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 2));

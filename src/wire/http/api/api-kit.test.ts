@@ -243,9 +243,12 @@ function isServerThere(error: unknown): false {
   throw error;
 }
 
+/** For a busy machine. */
+const PATIENCE_MS = 300_000;
+
 /** Asks until it holds. */
 export async function eventually<T>(look: () => Promise<T | undefined | false>): Promise<T> {
-  for (let i = 0; i < 1_000; i++) {
+  for (const end = performance.now() + PATIENCE_MS; performance.now() < end; ) {
     const found = await look();
     if (found !== undefined && found !== false) return found;
     await new Promise((resolve) => setTimeout(resolve, 10));
