@@ -19,22 +19,34 @@ async function serve(url: string): Promise<void> {
   const api = new Api({ url } as App);
   const process_metrics = { process_id: process.pid, process_started_at: new Date().toISOString() };
   const { status } = await api.worker(id, { process_metrics, sticky_cache_enabled: true, sticky_cache_capacity: 100 });
+  if (status >= 300) throw new Error(`registering was answered with ${status}`);
   console.log(`${id} is registered at ${url}: ${status}`);
   if (how === "hold") {
     for (;;) {
       const { body } = await api.poll(id);
-      if (body.task === null || body.task === undefined) continue;
+      if (body.task === null || body.task === undefined) {
+        await pause(50);
+        continue;
+      }
       const { workflow_id, workflow_task_attempt } = body.task as Record<string, unknown>;
       console.log(`${id} holds ${workflow_id} at attempt ${workflow_task_attempt}`);
       await pause(1_000_000);
     }
   }
   const worker = new ScriptedWorker(api, id, { order }).begin({ charge: (name, n) => `${name} paid ${n}` });
+  let isOver = false;
+  const ended = worker.ended.finally(() => {
+    isOver = true;
+  });
+  ended.catch(() => {});
   try {
-    for (;;) {
-      await api.post("/worker/heartbeat", { worker_id: id });
+    // A worker whose polls have ended, or that its host does not know, is registered again.
+    while (!isOver) {
+      const beat = await api.post("/worker/heartbeat", { worker_id: id });
+      if (beat.status >= 400 && beat.status < 500) throw new Error(`a heartbeat was answered with ${beat.status}`);
       await pause(200);
     }
+    await ended;
   } finally {
     await worker.stop();
   }

@@ -160,6 +160,8 @@ export function replay({ run, signals = {}, updates = {} }: Scripted, input: unk
   return { state, commands: [...commands, { type: "complete_workflow", result: envelope(step.value ?? null) }] };
 }
 
+const AFTER_FAULT_MS = 50;
+
 /** Does workflow tasks, one after the other, until there are none. */
 export class ScriptedWorker {
   readonly modes: string[] = [];
@@ -182,6 +184,11 @@ export class ScriptedWorker {
     return this;
   }
 
+  /** Resolves or rejects when the first of its polls has ended. */
+  get ended(): Promise<void> {
+    return Promise.race(this.#loops);
+  }
+
   async stop(): Promise<void> {
     this.#stop.abort();
     await Promise.allSettled(this.#loops);
@@ -191,8 +198,11 @@ export class ScriptedWorker {
     const body = { worker_id: this.#id, task_queue: "orders", timeout_seconds: 5 };
     while (!this.#stop.signal.aborted) {
       const told = await this.#api.post(`/worker/${kind}-tasks/poll`, body, this.#stop.signal).catch(() => undefined);
-      if (told === undefined || told.status !== 200) return;
-      if (told.body.task != null && !(await work(told.body.task as Json).then(() => true, isServerThere))) return;
+      if (told === undefined) return;
+      // The store of a busy machine does not answer in time now and then, and such a poll is repeated.
+      if (told.status >= 500) await new Promise((resolve) => setTimeout(resolve, AFTER_FAULT_MS));
+      else if (told.status !== 200) return;
+      else if (told.body.task != null && !(await work(told.body.task as Json).then(() => true, isServerThere))) return;
     }
   }
 
