@@ -1,16 +1,16 @@
 // Rules of the house that are executed: who may import whom, what a pure room may not do, how errors are raised.
 import assert from "node:assert/strict";
-import { globSync, readFileSync } from "node:fs";
-import { dirname, join, normalize } from "node:path";
+import { globSync } from "node:fs";
 import { describe, it } from "node:test";
+import { ModuleGraph, moduleOf, ROOT as root, slashed } from "../scripts/module-graph.ts";
 
-const root = join(import.meta.dirname, "..");
+const graph = new ModuleGraph();
 // What is generated follows the rules of its generator.
 const sources = globSync("src/**/*.ts", { cwd: root })
-  .map((path) => path.replaceAll("\\", "/"))
+  .map(slashed)
   .filter((path) => !path.startsWith("src/wire/proto/gen/"));
 const shipped = sources.filter((path) => !/\.(test|contract)\.ts$/.test(path) && !path.includes("/contract/"));
-const textOf = (path: string): string => readFileSync(join(root, path), "utf8");
+const textOf = (path: string): string => graph.textOf(path);
 
 /** Code only: comments and the contents of strings would be false alarms. */
 function codeOf(path: string): string {
@@ -40,13 +40,6 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   cli: [...INNER, ...ROOMS, ...OUTER, "nodes", "entry"],
 };
 
-const roomOf = (path: string): string => /^src\/([^/]+)\//.exec(path)?.[1] ?? "entry";
-
-function importsOf(path: string): string[] {
-  const specifiers = textOf(path).matchAll(/(?:from|import)\s*\(?\s*"(\.{1,2}\/[^"]+)"/g);
-  return [...specifiers].map(([, specifier]) => normalize(join(dirname(path), specifier!)).replaceAll("\\", "/"));
-}
-
 /** Pure code gets time and chance as arguments and never waits. */
 const IMPURE = [
   /\bDate\.now\b/,
@@ -69,7 +62,7 @@ const offences = (paths: readonly string[], patterns: readonly RegExp[]): string
 describe("the house", () => {
   it("has only rooms that are known here", () => {
     assert.deepEqual(
-      [...new Set(shipped.map(roomOf))].filter((room) => !(room in MAY_IMPORT)),
+      [...new Set(shipped.map(moduleOf))].filter((room) => !(room in MAY_IMPORT)),
       [],
     );
   });
@@ -77,9 +70,9 @@ describe("the house", () => {
   it("imports in one direction", () => {
     const wrong: string[] = [];
     for (const path of shipped) {
-      const from = roomOf(path);
-      for (const imported of importsOf(path)) {
-        const to = roomOf(imported);
+      const from = moduleOf(path);
+      for (const imported of graph.importsOf(path)) {
+        const to = moduleOf(imported);
         if (to !== from && !MAY_IMPORT[from]!.includes(to)) wrong.push(`${path} imports ${imported}`);
       }
     }
@@ -87,17 +80,17 @@ describe("the house", () => {
   });
 
   it("keeps clocks, timers, chance and waiting out of the pure rooms", () => {
-    const pure = shipped.filter((path) => ["kernel", "ports", "placement", "sharding"].includes(roomOf(path)));
+    const pure = shipped.filter((path) => ["kernel", "ports", "placement", "sharding"].includes(moduleOf(path)));
     assert.deepEqual(offences(pure, IMPURE), []);
   });
 
   it("keeps clocks, timers and chance out of the other rooms, which get them through ports", () => {
-    const rooms = shipped.filter((path) => ["actors", "reminders", "workflows"].includes(roomOf(path)));
+    const rooms = shipped.filter((path) => ["actors", "reminders", "workflows"].includes(moduleOf(path)));
     assert.deepEqual(offences(rooms, WORLDLY), []);
   });
 
   it("keeps databases, sockets and files out of the rooms", () => {
-    const rooms = shipped.filter((path) => [...INNER, ...ROOMS].includes(roomOf(path)));
+    const rooms = shipped.filter((path) => [...INNER, ...ROOMS].includes(moduleOf(path)));
     const doors =
       /from "(?:node:(?:fs|net|http|https|child_process|worker_threads|sqlite|dgram|tls)[^"]*|pg|pino|yaml)"/;
     assert.deepEqual(
