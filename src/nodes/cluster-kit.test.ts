@@ -5,9 +5,11 @@ import { Actor } from "../actors/actor.ts";
 import type { ActorClass } from "../actors/remote.ts";
 import type { LimpetSettings } from "../config/settings.ts";
 import { resolveSettings } from "../config/settings.ts";
+import type { Clock } from "../ports/clock.ts";
 import { silentLog } from "../ports/log.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { type App, type Extras, openApp } from "./app.ts";
+import { systemClock } from "./system.ts";
 
 export class Tally extends Actor<{ count: number }> {
   initial() {
@@ -49,19 +51,35 @@ export const SHORT_LEASES = isBusy
   : ({ lease: "2s", leaderLease: "600ms", roundTimeout: "1500ms", moveTimeout: "500ms" } as const);
 const PATIENCE_MS = 120_000;
 
+/** For the apps, time passes more slowly than for the machine. So no limit of theirs ends while they wait for the CPU. */
+export function slowed(times: number): Clock {
+  const [wall, start] = [Date.now(), performance.now()];
+  const passed = (): number => (performance.now() - start) / times;
+  return {
+    now: () => wall + Math.floor(passed()),
+    monotonic: passed,
+    after: (ms, fn, background) => systemClock.after(ms * times, fn, background),
+    soon: systemClock.soon,
+  };
+}
+
 export class TestApps implements AsyncDisposable {
-  readonly store = new MemoryStore();
+  readonly store: MemoryStore;
   readonly #apps: App[] = [];
   readonly #cluster: LimpetSettings["cluster"];
+  readonly #clock: Clock;
 
-  /** Settings of the cluster that all of them have. */
-  constructor(cluster: Exclude<LimpetSettings["cluster"], boolean | undefined> = {}) {
+  /** Settings of the cluster that all of them have, and their clock, which is the clock of the store too. */
+  constructor(cluster: Exclude<LimpetSettings["cluster"], boolean | undefined> = {}, clock: Clock = systemClock) {
     this.#cluster = { ...LEASES, ...cluster };
+    this.#clock = clock;
+    this.store = new MemoryStore(() => clock.now());
   }
 
   async open(actors: readonly ActorClass[], code: LimpetSettings = {}, extras: Extras = {}): Promise<App> {
     const settings = resolveSettings({ code: { cluster: this.#cluster, ...code }, file: false, env: {} });
-    const app = await openApp({ actors }, settings, { store: this.store, clustered: true, log: silentLog, ...extras });
+    const world = { store: this.store, clock: this.#clock, clustered: true, log: silentLog };
+    const app = await openApp({ actors }, settings, { ...world, ...extras });
     this.#apps.push(app);
     return app;
   }

@@ -4,7 +4,7 @@ import type { ActorClass } from "../actors/remote.ts";
 import { type ShardedOptions, sharded } from "../actors/sharded-options.ts";
 import type { ShardsView } from "../ports/shard-door.ts";
 import type { App } from "./app.ts";
-import { eventually, isBusy } from "./cluster-kit.test.ts";
+import { eventually, isBusy, slowed, TestApps } from "./cluster-kit.test.ts";
 
 export const SHARDS = 12;
 
@@ -28,11 +28,14 @@ export function counting(options: ShardedOptions | undefined, name = "Counting")
 
 export const ids = Array.from({ length: 100 }, (_, i) => `id-${i}`);
 
+const QUIET = { lease: "8s", leaderLease: "3s", roundTimeout: "4s", moveTimeout: "1s" } as const;
 /** Times in which a busy machine does not lose its lease. */
-const CALM = isBusy
-  ? ({ lease: "30s", leaderLease: "10s", roundTimeout: "20s", moveTimeout: "1s" } as const)
-  : ({ lease: "8s", leaderLease: "3s", roundTimeout: "4s", moveTimeout: "1s" } as const);
+const CALM = isBusy ? ({ ...QUIET, lease: "30s", leaderLease: "10s", roundTimeout: "20s" } as const) : QUIET;
 export const named = (name: string) => ({ cluster: { name, ...CALM } });
+
+/** Apps for tests of limits that are no settings. On a busy machine their time passes slowly. Names: `slowlyNamed`. */
+export const slowApps = (): TestApps => new TestApps({}, isBusy ? slowed(6) : undefined);
+export const slowlyNamed = (name: string) => ({ cluster: { name, ...QUIET } });
 
 export const callAll = (app: App): Promise<unknown> =>
   Promise.all(ids.map((id) => app.actor<Counting>("Counting", id, { timeout: "30s" }).add()));

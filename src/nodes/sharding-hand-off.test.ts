@@ -5,13 +5,13 @@ import { Actor } from "../actors/actor.ts";
 import { sharded } from "../actors/sharded-options.ts";
 import type { App } from "./app.ts";
 import { eventually, TestApps } from "./cluster-kit.test.ts";
-import { named } from "./shard-kit.test.ts";
+import { named, slowApps, slowlyNamed } from "./shard-kit.test.ts";
 
 /** What goes on inside actors, where a test can hold it up. */
 const inside = { begun: 0, ended: 0, goOn: () => {} };
 
 class Slow extends Actor<{ count: number }> {
-  static options = { placement: sharded({ shards: 4, strategy: "told", handOff: "700ms" }) };
+  static options: object = { placement: sharded({ shards: 4, strategy: "told", handOff: "5m" }) };
   initial() {
     return { count: 0 };
   }
@@ -27,6 +27,10 @@ class Slow extends Actor<{ count: number }> {
     inside.ended++;
     return this.state.count;
   }
+}
+
+class Hasty extends Slow {
+  static override options = { placement: sharded({ shards: 4, strategy: "told", handOff: "700ms" }) };
 }
 
 class Clinging extends Actor<{ count: number }> {
@@ -45,11 +49,11 @@ class Clinging extends Actor<{ count: number }> {
 const activeOn = (app: App, type: string): number => app.host.types().find((one) => one.type === type)?.active ?? 0;
 
 /** Two hosts, of which the first is the home of every shard. */
-async function open(apps: TestApps, type: typeof Slow | typeof Clinging): Promise<[App, App]> {
-  const one = await apps.open([type], named("one"));
+async function open(apps: TestApps, type: typeof Slow | typeof Clinging, as = named): Promise<[App, App]> {
+  const one = await apps.open([type], as("one"));
   await one.shards(type).allocate({ 0: "one", 1: "one", 2: "one", 3: "one" });
   await one.actor<Slow>(type.name, "a").add();
-  return [one, await apps.open([type], named("two"))];
+  return [one, await apps.open([type], as("two"))];
 }
 
 const moveTo = async (app: App, type: typeof Slow | typeof Clinging, host: string): Promise<void> => {
@@ -61,8 +65,8 @@ const isKept = (app: App, type: typeof Slow) => async () => (await app.shards(ty
 
 describe("a shard that moves", () => {
   it("has actors that were used lately in memory at its new home, before somebody calls them", async () => {
-    await using apps = new TestApps();
-    const [one, two] = await open(apps, Slow);
+    await using apps = slowApps();
+    const [one, two] = await open(apps, Slow, slowlyNamed);
     const ids = Array.from({ length: 50 }, (_, i) => `id-${i}`);
     await Promise.all(ids.map((id) => one.actor(Slow, id).add()));
     await one.shards(Slow).allocate({ 0: "two", 1: "two", 2: "two", 3: "two" });
@@ -72,8 +76,8 @@ describe("a shard that moves", () => {
   });
 
   it("has them taken by its new home, once, while that is still being noted", async () => {
-    await using apps = new TestApps();
-    const [one, two] = await open(apps, Slow);
+    await using apps = slowApps();
+    const [one, two] = await open(apps, Slow, slowlyNamed);
     await one.actor(Slow, "a").add();
     const { store } = apps;
     const taken: string[] = [];
@@ -115,21 +119,21 @@ describe("a shard that moves", () => {
 
   it("does not wait for ever: a turn that takes too long is cut off, and nothing of it is kept", async () => {
     await using apps = new TestApps();
-    const [one, two] = await open(apps, Slow);
+    const [one, two] = await open(apps, Hasty);
     const { begun, ended } = inside;
-    const slow = one.actor(Slow, "a").addSlowly();
+    const slow = one.actor(Hasty, "a").addSlowly();
     slow.catch(() => {});
     await eventually(async () => inside.begun > begun, "it runs");
-    await moveTo(one, Slow, "two");
+    await moveTo(one, Hasty, "two");
     await assert.rejects(slow, { code: "CALL_CANCELLED" });
-    assert.equal(await one.actor(Slow, "a").add(), 2);
-    assert.equal(await two.actor(Slow, "a").add(), 3);
+    assert.equal(await one.actor(Hasty, "a").add(), 2);
+    assert.equal(await two.actor(Hasty, "a").add(), 3);
     // Its code still runs at the former home. What it does there counts for nothing.
     inside.goOn();
     await eventually(async () => inside.ended > ended, "it has ended");
-    assert.equal(await one.actor(Slow, "a").add(), 4);
-    assert.deepEqual([activeOn(one, "Slow"), activeOn(two, "Slow")], [0, 1]);
-    const { moved } = await one.shards(Slow).view();
+    assert.equal(await one.actor(Hasty, "a").add(), 4);
+    assert.deepEqual([activeOn(one, "Hasty"), activeOn(two, "Hasty")], [0, 1]);
+    const { moved } = await one.shards(Hasty).view();
     assert.ok(moved.some(({ forced }) => forced));
   });
 
