@@ -198,16 +198,22 @@ describe("roles", () => {
     const [Before, After] = [as("old"), as("new")];
     await using apps = new TestApps();
     const one = await apps.open([Before], { cluster: { ...LEASES, roles: ["old"] } });
-    const all = (app: App) => Promise.all(ids.map((id) => app.actor<Counting>("Backend", id).add()));
+    const all = (app: App) => {
+      return Promise.all(ids.map((id) => app.actor<Counting>("Backend", id, { timeout: "5m" }).add()));
+    };
     await all(one);
     const two = await apps.open([After], { cluster: { ...LEASES, roles: ["new"] } });
     const three = await apps.open([After], { cluster: { ...LEASES, roles: ["old"] } });
-    await eventually(async () => activeOn(two, "Backend") > 0, "those of the next version get their share");
-    assert.ok(activeOn(one, "Backend") > 0);
+    await eventually(async () => {
+      const homes = await apps.store.shards.homes();
+      return new Set(homes.map(({ incarnation }) => incarnation)).size === 2;
+    }, "those of the next version get their share");
+    assert.deepEqual(new Set(await all(one)), new Set([2]));
+    assert.ok(activeOn(one, "Backend") > 0 && activeOn(two, "Backend") > 0);
     // It stays, and takes up the class of the next version, whose role it has not.
     await one.remove(Before);
     await one.add(After);
-    assert.deepEqual(new Set(await all(one)), new Set([2]));
+    assert.deepEqual(new Set(await all(one)), new Set([3]));
     assert.deepEqual(
       [one, two, three].map((app) => activeOn(app, "Backend")),
       [0, ids.length, 0],
