@@ -31,7 +31,7 @@ test("every command explains itself, in two ways and for programs, and agrees wi
 
 test("help options lists every setting with its flag, its variable and what breaks", async () => {
   const { stdout } = await runCli(["help", "options"]);
-  for (const word of ["http.port", "--port", "LIMPET_HTTP_PORT", "Too low: short bursts are refused."]) {
+  for (const word of ["http.port", "--port", "LIMPET_HTTP_PORT", "Too low: short bursts fail."]) {
     assert.ok(stdout.includes(word), word);
   }
   assert.ok(JSON.parse((await runCli(["help", "options", "--json"])).stdout).settings.length > 10);

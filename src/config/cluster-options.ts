@@ -72,7 +72,7 @@ export const CLUSTER_OPTIONS: { readonly [K in keyof ClusterValues]: Option } = 
     flag: "cluster",
     help: "Processes that share the store form a cluster.",
     breaks:
-      "Without it, processes on one store snatch actors from each other: no state is lost, but calls fail and wait.",
+      "Without it, processes on one store take actors from each other: no state is lost, but calls fail and wait.",
   },
   clusterName: {
     kind: "text",
@@ -81,8 +81,8 @@ export const CLUSTER_OPTIONS: { readonly [K in keyof ClusterValues]: Option } = 
     env: "LIMPET_CLUSTER_NAME",
     flag: "name",
     placeholder: "name",
-    help: "What people call this host; the name of the machine unless set.",
-    breaks: "Hosts of the same name can be told apart by their addresses only.",
+    help: "The name of this host; the name of the machine by default.",
+    breaks: "Only their addresses distinguish hosts of the same name.",
     problem: nameOfHostProblem,
   },
   clusterRoles: {
@@ -92,8 +92,8 @@ export const CLUSTER_OPTIONS: { readonly [K in keyof ClusterValues]: Option } = 
     env: "LIMPET_CLUSTER_ROLES",
     flag: "role",
     placeholder: "name",
-    help: "What this host is there for. A sharded type that asks for a role lives only on hosts that have it; others send calls there.",
-    breaks: "When no host has the role of a type, nobody can be called: callers get NO_HOST.",
+    help: "The roles of this host. A sharded type with a role lives only on hosts that have it; others forward calls to them.",
+    breaks: "When no host has the role of a type, calls fail with NO_HOST.",
     problem: (text) => nameProblem(text, LIMITS.wordBytes),
   },
   clusterHost: {
@@ -105,7 +105,7 @@ export const CLUSTER_OPTIONS: { readonly [K in keyof ClusterValues]: Option } = 
     placeholder: "address",
     help: "The address at which other hosts and the scheduler reach this process; it listens there.",
     breaks:
-      "With loopback, only processes of this machine form a cluster; anything else needs a key, because others can reach it.",
+      "With loopback, only processes of this machine form a cluster; any other address needs a key, because other machines can reach it.",
     problem: reachableProblem,
   },
   linkPort: {
@@ -115,8 +115,8 @@ export const CLUSTER_OPTIONS: { readonly [K in keyof ClusterValues]: Option } = 
     env: "LIMPET_CLUSTER_PORT",
     flag: "cluster-port",
     placeholder: "number",
-    help: "The port at which other hosts call this one; 0 takes any free one.",
-    breaks: "A firewall between hosts needs a fixed one; two processes of one machine cannot share it.",
+    help: "The port at which other hosts call this host; 0 takes any free one.",
+    breaks: "A firewall between hosts needs a fixed port; two processes of one machine cannot share it.",
     min: 0,
     max: 65_535,
   },
@@ -128,7 +128,7 @@ export const CLUSTER_OPTIONS: { readonly [K in keyof ClusterValues]: Option } = 
     flag: "scheduler-port",
     placeholder: "number",
     help: "The port at which hosts reach the scheduler of this process; 0 takes any free one. `limpet scheduler` starts with 7400.",
-    breaks: "With 0 nobody knows the port beforehand; two processes of one machine cannot share it.",
+    breaks: "With 0 the port is not known in advance; two processes of one machine cannot share it.",
     min: 0,
     max: 65_535,
   },
@@ -139,7 +139,7 @@ export const CLUSTER_OPTIONS: { readonly [K in keyof ClusterValues]: Option } = 
     env: "LIMPET_CLUSTER_KEYS",
     flag: "cluster-key",
     placeholder: "secret",
-    help: "A secret all processes of the cluster share: it encrypts what passes between them, and both sides prove they know it. Several may be valid; the first is used for connecting.",
+    help: "A secret that all processes of the cluster share. It encrypts their traffic, and both sides prove that they know it. Several may be valid; the process connects with the first.",
     breaks:
       "With none, processes on loopback prove that they can read the store; processes without a common key cannot connect. Flags show in process lists.",
     secret: true,
@@ -152,8 +152,8 @@ export const CLUSTER_OPTIONS: { readonly [K in keyof ClusterValues]: Option } = 
     env: "LIMPET_SCHEDULERS",
     flag: "schedulers",
     placeholder: "host:port",
-    help: "Dedicated schedulers to use, instead of finding one through the store.",
-    breaks: "While none of them can be reached, hosts cannot join, and those that have joined lose their lease.",
+    help: "The dedicated schedulers to use, instead of finding one through the store.",
+    breaks: "While all of them are unreachable, no host can join, and hosts that have joined lose their lease.",
     problem: addressProblem,
   },
   lease: {
@@ -163,9 +163,9 @@ export const CLUSTER_OPTIONS: { readonly [K in keyof ClusterValues]: Option } = 
     env: "LIMPET_CLUSTER_LEASE",
     flag: "lease",
     placeholder: "duration",
-    help: "How long a host may be silent before its actors move to others.",
+    help: "How long a host may be silent before its actors move to other hosts.",
     breaks:
-      "Too low: a short pause of a process or of the network moves its actors. Too high: actors of a host that died are out of reach that long.",
+      "Too low: a short pause of a process or of the network moves its actors. Too high: actors of a dead host are unavailable for that long.",
     min: SECOND,
     max: 5 * MINUTE,
   },
@@ -176,9 +176,9 @@ export const CLUSTER_OPTIONS: { readonly [K in keyof ClusterValues]: Option } = 
     env: "LIMPET_CLUSTER_LEADER_LEASE",
     flag: "leader-lease",
     placeholder: "duration",
-    help: "How long the leading scheduler may be silent before another one leads.",
+    help: "How long the leader may be silent before another scheduler leads.",
     breaks:
-      "Too low: the lead changes with every hiccup of the store. Too high: hosts lose their lease before somebody leads again.",
+      "Too low: the leader changes with every short delay of the store. Too high: hosts lose their lease before a scheduler leads again.",
     min: 300 * MILLISECOND,
   },
   roundTimeout: {
@@ -188,8 +188,8 @@ export const CLUSTER_OPTIONS: { readonly [K in keyof ClusterValues]: Option } = 
     env: "LIMPET_CLUSTER_ROUND_TIMEOUT",
     flag: "round-timeout",
     placeholder: "duration",
-    help: "How long a host may take to confirm a change of where actors live.",
-    breaks: "Too low: a host that is only slow is cut off. Too high: a host that hangs holds up the change that long.",
+    help: "How long a host may take to confirm a change of a type's hosts.",
+    breaks: "Too low: the leader excludes a slow host. Too high: a host that hangs delays the change for that long.",
     min: MILLISECOND,
   },
   coalesce: {
@@ -199,9 +199,9 @@ export const CLUSTER_OPTIONS: { readonly [K in keyof ClusterValues]: Option } = 
     env: "LIMPET_CLUSTER_COALESCE",
     flag: "coalesce",
     placeholder: "duration",
-    help: "How long joins and leaves are gathered before actors move.",
+    help: "How long the leader collects joins and leaves before actors move.",
     breaks:
-      "Too low: hosts that start one after another move actors each time. Too high: a new host waits that long for its actors.",
+      "Too low: hosts that start one after another move actors each time. Too high: a new host waits for its actors for that long.",
     min: 0,
   },
   replicationFactor: {
@@ -211,7 +211,7 @@ export const CLUSTER_OPTIONS: { readonly [K in keyof ClusterValues]: Option } = 
     env: "LIMPET_CLUSTER_REPLICATION_FACTOR",
     flag: "replication-factor",
     placeholder: "number",
-    help: "Places that each host has on the ring of a type; what the leading scheduler says counts.",
+    help: "Points of each host on the ring of a type; the value of the leader applies.",
     breaks:
       "Too low: some hosts get many more actors than others. Too high: every change of hosts costs more time and memory.",
     min: 1,
@@ -224,9 +224,9 @@ export const CLUSTER_OPTIONS: { readonly [K in keyof ClusterValues]: Option } = 
     env: "LIMPET_CLUSTER_MOVE_TIMEOUT",
     flag: "move-timeout",
     placeholder: "duration",
-    help: "How long a turn may go on when its actor moves to another host.",
+    help: "How long a turn may continue when its actor moves to another host.",
     breaks:
-      "Too low: long turns are cut off and their callers see an error. Too high: calls to actors that move wait that long.",
+      "Too low: moves cut long turns off, and their callers get an error. Too high: calls to moving actors wait for that long.",
     min: MILLISECOND,
   },
   failover: {
@@ -236,9 +236,9 @@ export const CLUSTER_OPTIONS: { readonly [K in keyof ClusterValues]: Option } = 
     env: "LIMPET_CLUSTER_FAILOVER",
     flag: "failover",
     placeholder: "when",
-    help: "When the actors of a host that is gone move. auto: once its lease is over, or at once when its process is known to have ended. lease: always after the lease. fast: as soon as its connection is closed.",
+    help: "When the actors of a lost host move. auto: when its lease ends, or at once if its process is known to have ended. lease: always after the lease. fast: as soon as its connection closes.",
     breaks:
-      "auto and lease: a host that cannot be reached costs up to the whole lease. fast: a connection that breaks moves actors whose turns still run; none of those can commit, but what they do elsewhere happens.",
+      "auto and lease: an unreachable host costs up to the whole lease. fast: a broken connection moves actors with running turns; these turns cannot commit, but their effects outside the store happen.",
     choices: FAILOVERS,
   },
 };

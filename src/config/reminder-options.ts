@@ -38,8 +38,8 @@ export const REMINDER_OPTIONS = {
     path: "reminders",
     env: "LIMPET_REMINDERS",
     flag: "reminders",
-    help: "Deliver reminders of the types of this process. They can be set either way.",
-    breaks: "Off everywhere: reminders are kept and never fire.",
+    help: "Deliver reminders of the types of this process. It can set reminders in both cases.",
+    breaks: "Off everywhere: reminders stay in the store and never fire.",
   },
   reminderPollInterval: {
     kind: "duration",
@@ -48,9 +48,9 @@ export const REMINDER_OPTIONS = {
     env: "LIMPET_REMINDERS_POLL_INTERVAL",
     flag: "reminders-poll-interval",
     placeholder: "duration",
-    help: "How often the store is asked for reminders that are due soon, at least.",
+    help: "The longest time between two looks for reminders that are due soon.",
     breaks:
-      "Too low: many processes keep the store busy with asking. Too high: reminders that another process set for now are late, where the store cannot tell.",
+      "Too low: many processes keep the store busy with queries. Too high: reminders that another process set for now are late, if the store cannot notify.",
     min: 10,
   },
   reminderFetchAhead: {
@@ -60,9 +60,9 @@ export const REMINDER_OPTIONS = {
     env: "LIMPET_REMINDERS_FETCH_AHEAD",
     flag: "reminders-fetch-ahead",
     placeholder: "duration",
-    help: "Reminders due within this are taken into memory, so that they fire on the millisecond.",
+    help: "The process claims reminders that are due within this time, so that they fire on the millisecond.",
     breaks:
-      "Too low: they are late by a poll. Too high: much is held in memory, and waits for a lease when the process dies.",
+      "Too low: reminders are late by a poll. Too high: claimed reminders fill memory, and wait for the lease when the process dies.",
     min: 10,
   },
   reminderBatchSize: {
@@ -72,8 +72,8 @@ export const REMINDER_OPTIONS = {
     env: "LIMPET_REMINDERS_BATCH_SIZE",
     flag: "reminders-batch-size",
     placeholder: "number",
-    help: "How many reminders are taken at a time; four times as many are held at most.",
-    breaks: "Too low: a backlog is worked off slowly. Too high: one process takes what others could share.",
+    help: "Reminders per claim; a process holds at most four times as many.",
+    breaks: "Too low: a backlog shrinks slowly. Too high: one process claims reminders that others could share.",
     min: 1,
     max: 10_000,
   },
@@ -84,9 +84,9 @@ export const REMINDER_OPTIONS = {
     env: "LIMPET_REMINDERS_LEASE",
     flag: "reminders-lease",
     placeholder: "duration",
-    help: "How long a reminder that was taken is waited for when its process dies. Renewed while it lives.",
+    help: "How long other processes wait for a claimed reminder when its process dies. A live process renews it.",
     breaks:
-      "Too low: a slow process loses what it has taken, and it fires twice. Too high: what a dead one had is late by this.",
+      "Too low: a slow process loses its reminders, and they fire twice. Too high: reminders of a dead process are late by this.",
     min: 100,
   },
   reminderConcurrency: {
@@ -96,8 +96,8 @@ export const REMINDER_OPTIONS = {
     env: "LIMPET_REMINDERS_CONCURRENCY",
     flag: "reminders-concurrency",
     placeholder: "number",
-    help: "Deliveries of reminders under way at once.",
-    breaks: "Too low: slow handlers hold up the others. Too high: a backlog floods the actors.",
+    help: "Deliveries of reminders in progress at once.",
+    breaks: "Too low: slow handlers delay the others. Too high: a backlog floods the actors.",
     min: 1,
     max: 100_000,
   },
@@ -107,8 +107,8 @@ export const REMINDER_OPTIONS = {
     path: "reminders.direct",
     env: "LIMPET_REMINDERS_DIRECT",
     flag: "reminders-direct",
-    help: "A reminder that is due soon is delivered by the process in which it was set, without asking the store again.",
+    help: "The process that sets a reminder which is due soon also delivers it, without another query.",
     breaks:
-      "On: work stays where it is made, so it may be spread less evenly. Off: what is due at once takes a round trip more.",
+      "On: work stays in the process that creates it, so it may be spread less evenly. Off: reminders that are due at once take one more round trip.",
   },
 } as const satisfies Record<keyof ReminderValues, Option>;

@@ -15,9 +15,9 @@ export const STICKY_OPTION: Option = {
   env: "LIMPET_STICKY",
   flag: "sticky",
   placeholder: "types",
-  help: "Which types are sticky: their actors stay on the host on which they came to life. by class: those whose class says so. Anything else outweighs the classes: all, none, or exactly the types that are named.",
+  help: "Which types are sticky: their actors stay on the host that first activated them. by class: the classes decide. all, none or a list of types overrides the classes.",
   breaks:
-    "Hosts of a type that differ in whether it is sticky cannot form a cluster. Sticky actors stay in memory, and a host that joins takes none of them over.",
+    "Hosts that disagree on whether a type is sticky cannot form a cluster. Sticky actors stay in memory, and a joining host takes none of them over.",
   choices: STICKY_WORDS,
   problem: typeProblem,
   whenEmpty: 'names no type; write "none" if no type is to be sticky',
