@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { globSync } from "node:fs";
 import { describe, it } from "node:test";
 import { ModuleGraph, moduleOf, ROOT as root, slashed } from "../scripts/module-graph.ts";
+import { excess } from "./tidy/limits.ts";
+import { sourceFiles } from "./tidy/rules.ts";
 
 const graph = new ModuleGraph();
 // What is generated follows the rules of its generator.
@@ -113,6 +115,10 @@ describe("the house", () => {
 
   it("uses only syntax that can be erased", () => {
     assert.deepEqual(offences(shipped, [/^\s*(?:export )?(?:const )?enum /m, /^\s*(?:export )?namespace /m]), []);
+  });
+
+  it("the code keeps to the style, rule by rule, within the limits of each folder", () => {
+    assert.deepEqual(excess(sourceFiles()), []);
   });
 
   it("skips and focuses no test", () => {
