@@ -20,7 +20,8 @@ export type Family =
   | "sticky actors"
   | "reminders"
   | "workflows"
-  | "shards";
+  | "shards"
+  | "late messages";
 
 export interface Change {
   /** Relative to the project. */

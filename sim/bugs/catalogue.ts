@@ -2,6 +2,7 @@
 import type { Bug } from "./bug.ts";
 import { CALLS } from "./calls.ts";
 import { CONTROL_PLANE_STUCK } from "./control-plane-stuck.ts";
+import { LATE_MESSAGES } from "./late-messages.ts";
 import { OWNERSHIP_OVERLAP } from "./ownership-overlap.ts";
 import { REJECTED_DESIGNS } from "./rejected-designs.ts";
 import { REJECTED_LEASES } from "./rejected-leases.ts";
@@ -24,6 +25,7 @@ export const BUGS: readonly Bug[] = [
   ...WORKFLOWS,
   ...SHARDS,
   ...SHARD_CODE,
+  ...LATE_MESSAGES,
 ];
 
 export const bugNamed = (name: string): Bug | undefined => BUGS.find((bug) => bug.name === name);

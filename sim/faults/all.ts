@@ -4,6 +4,8 @@ import * as clocks from "./clocks.ts";
 import * as controlPlane from "./control-plane.ts";
 import * as databaseWays from "./database-ways.ts";
 import type { Fault } from "./fault.ts";
+import * as lateMessages from "./late-messages.ts";
+import * as lateMoves from "./late-moves.ts";
 import * as lines from "./lines.ts";
 import * as operators from "./operators.ts";
 import * as partitions from "./partitions.ts";
@@ -22,6 +24,7 @@ const FAMILIES: readonly object[] = [
   ...[processes, awkwardMoments, starts, operators, types, userCode],
   ...[lines, partitions, streams],
   ...[clocks, store, databaseWays, controlPlane, sticky, reminders, workflows, shards],
+  ...[lateMessages, lateMoves],
 ];
 
 /** A family exports its faults, and perhaps what others need of it. */

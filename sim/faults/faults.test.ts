@@ -8,6 +8,7 @@ import type { Plan, PlannedCall, PlannedDeed, PlannedHost } from "../plan.ts";
 import { type Outcome, run } from "../run.ts";
 import { FAULTS } from "./all.ts";
 import { type Fault, hostNames, severity, times } from "./fault.ts";
+import * as lateMoveFamily from "./late-moves.ts";
 import * as reminderFamily from "./reminders.ts";
 import * as shardFamily from "./shards.ts";
 import * as startFamily from "./starts.ts";
@@ -98,7 +99,8 @@ function planWithShards(fault: Fault, seed: number): Plan {
 }
 
 function planOf(fault: Fault, seed: number): Plan {
-  if (familyOf(shardFamily).includes(fault)) return planWithShards(fault, seed);
+  if ([shardFamily, lateMoveFamily].some((family) => familyOf(family).includes(fault)))
+    return planWithShards(fault, seed);
   if (familyOf(workflowFamily).includes(fault)) return planWithWorkflows(seed);
   if (familyOf(startFamily).includes(fault)) return planWithWorkflows(seed);
   return familyOf(reminderFamily).includes(fault) ? planWithReminders(seed) : quietPlan(seed);

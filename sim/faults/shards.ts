@@ -15,7 +15,7 @@ import { atMoment, isWorking, stopAndRestart } from "./players.ts";
 import { breakBoth, waysToLeader } from "./streams.ts";
 import { atWord, hostSays, leaderSays, whoHears, whoSays } from "./words.ts";
 
-type Target = Pick<PlannedCall, "from" | "type" | "id">;
+export type Target = Pick<PlannedCall, "from" | "type" | "id">;
 
 interface AtShard extends AtWork {
   /** Actors that are called, so that their shards are asked for. */
@@ -30,7 +30,7 @@ const BACK_MS = 100;
 const LATER_MS = 10;
 
 /** Who may be the home of shards, and of which types. */
-function homesOf(plan: Plan): { readonly names: readonly string[]; readonly types: readonly string[] } {
+export function homesOf(plan: Plan): { readonly names: readonly string[]; readonly types: readonly string[] } {
   const { hosts, sharded = {} } = plan;
   const isHome = (host: PlannedHost, type: string): boolean => host.types.includes(type) && hasRole(plan, host, type);
   const homes = hosts.filter((host) => Object.keys(sharded).some((type) => isHome(host, type)));
@@ -38,10 +38,10 @@ function homesOf(plan: Plan): { readonly names: readonly string[]; readonly type
   return { names: hostNames({ ...plan, hosts: homes }), types };
 }
 
-const callersOf = (plan: Plan): string[] =>
+export const callersOf = (plan: Plan): string[] =>
   hostNames({ ...plan, hosts: plan.hosts.filter(({ dedicated }) => !dedicated) });
 
-function drawTargets(chance: Prng, plan: Plan, most: number): Target[] {
+export function drawTargets(chance: Prng, plan: Plan, most: number): Target[] {
   const { types } = homesOf(plan);
   const callers = callersOf(plan);
   return Array.from({ length: 1 + chance.below(most) }, () => {
@@ -49,7 +49,7 @@ function drawTargets(chance: Prng, plan: Plan, most: number): Target[] {
   });
 }
 
-function call(
+export function callShards(
   stage: Stage,
   targets: readonly Target[],
   name: string,
@@ -85,7 +85,7 @@ function atShard(
     happen(stage, planned, strike) {
       const { targets, leaver, leaveMs, at } = planned;
       arm(stage, planned, (player) => hit(stage, player, planned, strike));
-      call(stage, targets, `${name}-${at}`);
+      callShards(stage, targets, `${name}-${at}`);
       stage.later(leaveMs, () => stopAndRestart(stage, stage.player(leaver), BACK_MS));
     },
   });
@@ -377,7 +377,7 @@ export const endlessTurn = fault<{ targets: Target[]; leaver: string; leaveMs: n
   },
   happen(stage, { targets, leaver, leaveMs, ms, at }, strike) {
     strike("", { calls: targets.length, ms });
-    call(stage, targets, `turn-without-end-${at}`, { slowMs: ms }, ms + CALL_MS);
+    callShards(stage, targets, `turn-without-end-${at}`, { slowMs: ms }, ms + CALL_MS);
     stage.later(leaveMs, () => stopAndRestart(stage, stage.player(leaver), BACK_MS));
   },
 });
@@ -441,7 +441,7 @@ export const busyShard = fault<{ targets: Target[]; leaver: string; spreadMs: nu
     strike("", { calls: targets.length, spreadMs });
     for (const [i, target] of targets.entries()) {
       const how = i % 7 === 3 ? { slowMs: 40 } : {};
-      stage.later((spreadMs * i) / targets.length, () => call(stage, [target], `busy-${at}-${i}`, how));
+      stage.later((spreadMs * i) / targets.length, () => callShards(stage, [target], `busy-${at}-${i}`, how));
     }
     stage.later(spreadMs / 2, () => stopAndRestart(stage, stage.player(leaver), BACK_MS));
   },
@@ -490,7 +490,7 @@ function drawSteering(chance: Prng, plan: Plan, types: readonly string[]): Steer
 }
 
 /** An operator is told when it cannot be done, and may try again. */
-async function steer(stage: Stage, from: string, type: string, how: ShardSteering): Promise<boolean> {
+export async function steer(stage: Stage, from: string, type: string, how: ShardSteering): Promise<boolean> {
   const player = stage.player(from);
   if (!isWorking(player)) return false;
   return player.host.app.host.steerShards(type, how).then(

@@ -24,15 +24,20 @@ export const typesLeave = fault<{ hosts: string[]; all: boolean; ms: number }>({
       if (!isWorking(player) || player.types.length === 0) continue;
       const going = all ? player.types : player.types.slice(0, 1);
       strike(host, { types: going.join() });
-      player.types = player.types.filter((type) => !going.includes(type));
-      const leaving = leave(stage, player, going);
-      stage.undoAfter(ms, () => {
-        player.types = player.planned.types;
-        bringBack(stage, player, leaving);
-      });
+      takeAway(stage, player, going, ms);
     }
   },
 });
+
+/** The host removes these types, and adds them again after `ms`. */
+export function takeAway(stage: Stage, player: Player, types: readonly string[], ms: number): void {
+  player.types = player.types.filter((type) => !types.includes(type));
+  const leaving = leave(stage, player, types);
+  stage.undoAfter(ms, () => {
+    player.types = player.planned.types;
+    bringBack(stage, player, leaving);
+  });
+}
 
 interface Leaving {
   readonly process: Process;
