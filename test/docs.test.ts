@@ -1,0 +1,75 @@
+// Rules for the documents: links lead somewhere, and each decision has a number, a place in the index and four sections.
+import assert from "node:assert/strict";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { test } from "node:test";
+import { ROOT, slashed } from "../scripts/module-graph.ts";
+
+const pages = globSync(["*.md", "docs/**/*.md", ".github/**/*.md"], { cwd: ROOT }).map(slashed);
+const textOf = (path: string): string => readFileSync(join(ROOT, path), "utf8");
+/** Without code, which may hold brackets and lines that begin with `#`. */
+const proseOf = (path: string): string => textOf(path).replace(/^```[\s\S]*?^```/gm, "");
+
+/** The anchor that GitHub makes of a heading. */
+function anchorOf(heading: string): string {
+  const shown = heading.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").toLowerCase();
+  return shown.replace(/[^\p{L}\p{N}\p{M} _-]/gu, "").replaceAll(" ", "-");
+}
+
+function anchorsOf(path: string): ReadonlySet<string> {
+  const anchors = new Set<string>();
+  for (const [, heading] of proseOf(path).matchAll(/^#{1,6} +(.+?) *$/gm)) {
+    const anchor = anchorOf(heading!);
+    let unique = anchor;
+    for (let again = 1; anchors.has(unique); again++) unique = `${anchor}-${again}`;
+    anchors.add(unique);
+  }
+  return anchors;
+}
+
+function problemOf(page: string, link: string): string | undefined {
+  const [file, anchor] = link.split("#");
+  const path = file === "" ? page : slashed(normalize(join(dirname(page), file!)));
+  if (!existsSync(join(ROOT, path))) return `${page}: there is no ${link}`;
+  if (anchor === undefined || !path.endsWith(".md") || anchorsOf(path).has(anchor)) return undefined;
+  return `${page}: ${path} has no heading #${anchor}`;
+}
+
+test("every relative link of a document leads to a file, and its anchor to a heading", () => {
+  assert.ok(pages.length > 15, "the documents were not found");
+  const problems = pages.flatMap((page) => {
+    const links = [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link!);
+    return links.filter((link) => !/^[a-z]+:/.test(link)).flatMap((link) => problemOf(page, link) ?? []);
+  });
+  assert.deepEqual(problems, []);
+});
+
+test("every page of docs/ is linked from the README or from another page", () => {
+  const linked = new Set(
+    pages.flatMap((page) =>
+      [...proseOf(page).matchAll(/\]\(([^)#\s]+)/g)].map(([, link]) => slashed(normalize(join(dirname(page), link!)))),
+    ),
+  );
+  assert.deepEqual(
+    pages.filter((page) => page.startsWith("docs/") && !linked.has(page)),
+    [],
+  );
+});
+
+test("every decision has the next number, its row in the index, and four sections", () => {
+  const folder = "docs/decisions";
+  const decisions = pages.filter((page) => /^docs\/decisions\/\d/.test(page)).sort();
+  const index = textOf(`${folder}/README.md`).match(/^\| \d{4} \| .*$/gm);
+  const expected = decisions.map((page, at) => {
+    const number = String(at + 1).padStart(4, "0");
+    const [, title] = /^# \d+\. (.+)$/m.exec(textOf(page)) ?? [];
+    return `| ${number} | [${title}](${page.slice(folder.length + 1)}) |`;
+  });
+  assert.deepEqual(index, expected);
+  for (const [at, page] of decisions.entries()) {
+    assert.match(page, new RegExp(`/${String(at + 1).padStart(4, "0")}-[a-z-]+\\.md$`));
+    assert.ok(textOf(page).startsWith(`# ${at + 1}. `), `${page} begins with another number`);
+    const sections = [...textOf(page).matchAll(/^## (.+)$/gm)].map(([, section]) => section);
+    assert.deepEqual(sections, ["Context", "Decision", "Alternatives", "Consequences"], page);
+  }
+});
