@@ -73,3 +73,14 @@ test("every decision has the next number, its row in the index, and four section
     assert.deepEqual(sections, ["Context", "Decision", "Alternatives", "Consequences"], page);
   }
 });
+
+test("every npm script that a document or the CI workflow names exists", () => {
+  const { scripts } = JSON.parse(textOf("package.json")) as { scripts: Readonly<Record<string, string>> };
+  const files = [...pages, ...globSync(".github/workflows/*.yml", { cwd: ROOT }).map(slashed)];
+  const missing = files.flatMap((file) =>
+    [...textOf(file).matchAll(/npm run (?:--silent )?([a-z][a-z:-]*)/g)]
+      .filter(([, name]) => !(name! in scripts))
+      .map(([, name]) => `${file}: npm run ${name}`),
+  );
+  assert.deepEqual(missing, []);
+});

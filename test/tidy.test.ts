@@ -138,7 +138,8 @@ describe("the house", () => {
       cwd: root,
       exclude: ["**/node_modules/**"],
     });
-    files.push("package.json", "package-lock.json", ...globSync("*.md", { cwd: root }));
+    files.push("package.json", "package-lock.json", ".gitmessage");
+    files.push(...globSync(["*.md", ".github/**/*.{md,yml}"], { cwd: root }));
     const foreign = new RegExp(["/wo", "rk/|/ro", "ot/|regis", "try\\.np", "mjs"].join(""));
     assert.deepEqual(
       files.filter((path) => foreign.test(textOf(path))),
