@@ -1,5 +1,6 @@
-// Draws the modules of src/ and their imports as a Mermaid flowchart: `npm run deps [-- --all] [-- --out FILE]`. An arrow
-// points from a module to a module that it imports, with the number of imports. Tests and contract suites are left out.
+// Draws the modules of src/ and their imports as a Mermaid flowchart: `npm run deps [-- --all] [-- --out
+// FILE]`. An arrow points from a module to a module that it imports, with the number of imports. Tests and
+// contract suites are left out.
 import { globSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { ModuleGraph, moduleOf, ROOT, slashed } from "./module-graph.ts";

@@ -1,5 +1,6 @@
-// Reads the import statements of the repository. The repository rules (test/tidy.test.ts), the picture of the modules
-// (deps.ts) and the choice of unit tests (unit-tests.ts) share it. It reads files and never runs them.
+// Reads the import statements of the repository. The repository rules (test/tidy.test.ts), the picture of the
+// modules (deps.ts) and the choice of unit tests (unit-tests.ts) share it. It reads files and never runs
+// them.
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 

@@ -1,5 +1,6 @@
-// Runs the tests: all of them, the unit tests (`--unit`), or the files that are named. Several files at a time, and at
-// least four even on a small machine: many tests mostly wait for processes, and the machine would wait with them.
+// Runs the tests: all of them, the unit tests (`--unit`), or the files that are named. Several files at a
+// time, and at least four even on a small machine: many tests mostly wait for processes, and the machine
+// would wait with them.
 import { spawnSync } from "node:child_process";
 import { globSync } from "node:fs";
 import { availableParallelism } from "node:os";

@@ -1,5 +1,5 @@
-// Chooses the unit tests: tests that start no process, no thread and no database. The imports of a test decide, those of
-// its helpers included, so no list has to be kept. Contract suites are a level of their own.
+// Chooses the unit tests: tests that start no process, no thread and no database. The imports of a test
+// decide, those of its helpers included, so no list has to be kept. Contract suites are a level of their own.
 import type { ModuleGraph } from "./module-graph.ts";
 
 /** An app with the SQLite store starts a thread, so tests of whole apps and clusters are no unit tests. */

@@ -1,4 +1,5 @@
-// Rules for the documents: links lead somewhere, and each decision has a number, a place in the index and four sections.
+// Checks the documents: links lead to files and headings, and each decision has a number, a row in the index
+// and four sections.
 import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
