@@ -166,7 +166,7 @@ export const reminderCases: readonly BenchCase[] = [
   drainStrangers,
   ...registers,
   dueNow("", "now"),
-  dueNow(", by who has no actors", "nowFromOutside"),
+  dueNow(", set by a process without actors", "nowFromOutside"),
   dueLater,
   sustained,
   ...burdens,
