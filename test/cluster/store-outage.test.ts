@@ -3,13 +3,16 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
+import { stretchedMs } from "../support/busy.ts";
 import { TestCluster } from "../support/cluster.ts";
 import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
 import { lockSqlite } from "../support/sqlite-lock.ts";
 
 const AWAY = ["STORE_UNAVAILABLE", "COMMIT_UNKNOWN", "LEASE_LOST", "NOT_READY", "FENCED"];
 /** Longer than the lease of a leader, shorter than the time for which a store is waited for; and the other way round. */
-const OUTAGES_MS = [1_500, 4_000];
+const OUTAGES_MS = [stretchedMs(1_500), stretchedMs(4_000)];
+/** Everybody in the cluster wants the lock of the file, and nobody is first in line for it. */
+const LOCK_PATIENCE_MS = 60_000;
 
 for (const { store, open } of GROUNDS) {
   describe(`a cluster whose ${store} is away for a while`, { timeout: 600_000 }, () => {
@@ -23,7 +26,7 @@ for (const { store, open } of GROUNDS) {
     async function takeAway(file: string): Promise<() => Promise<void>> {
       const { server } = grounds;
       if (server === undefined) {
-        const release = lockSqlite(file, 5_000);
+        const release = lockSqlite(file, LOCK_PATIENCE_MS);
         return async () => release();
       }
       await server.stop("immediate");

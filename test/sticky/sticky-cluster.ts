@@ -11,6 +11,7 @@ import { clusterSecret } from "../../src/nodes/open-store.ts";
 import type { StickyQuery } from "../../src/ports/host.ts";
 import { silentLog } from "../../src/ports/log.ts";
 import { type ControlClient, controlClient } from "../../src/wire/control/client.ts";
+import { stretched, stretchedCluster } from "../support/busy.ts";
 import { BRISK } from "../support/cluster.ts";
 import { type TraceLine, traceClock } from "../support/cluster-actors.ts";
 import { ClusterProcess } from "../support/cluster-process.ts";
@@ -50,7 +51,7 @@ export class StickyCluster implements AsyncDisposable {
     this.#test = test;
     this.#place = place;
     this.#folder = join(place.folder, "cluster");
-    this.#settings = { ...BRISK, ...settings };
+    this.#settings = stretchedCluster({ ...BRISK, ...settings });
     this.#chance = dice(test);
   }
 
@@ -68,12 +69,12 @@ export class StickyCluster implements AsyncDisposable {
       detours: {},
       settings: {
         store: this.#place.store,
-        storeTimeout: "5s",
-        callTimeout: "20s",
+        storeTimeout: stretched("5s"),
+        callTimeout: stretched("20s"),
         sticky: ["Tally"],
         schedulers,
         logLevel: "info",
-        cluster: { ...this.#settings, ...cluster, name },
+        cluster: { ...this.#settings, ...stretchedCluster(cluster ?? {}), name },
         ...(httpPort === undefined ? {} : { http: { port: httpPort } }),
       },
     });

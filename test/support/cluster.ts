@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import type { ClusterSettings } from "../../src/config/settings.ts";
 import { limpet } from "../../src/index.ts";
+import { stretched, stretchedCluster } from "./busy.ts";
 import { type ActorTypeName, type Stop, traceClock } from "./cluster-actors.ts";
 import { ClusterLoad } from "./cluster-load.ts";
 import { ClusterProcess } from "./cluster-process.ts";
@@ -15,7 +16,10 @@ import { standStill } from "./stand-still.ts";
 import { Tally } from "./tally.ts";
 import type { Place } from "./two-stores.ts";
 
-/** Short, so that a test need not wait long, and all in the proportions of the defaults. */
+/**
+ * Short, so that a test need not wait long, and all in the proportions of the defaults. `TestCluster` stretches them
+ * on a busy machine.
+ */
 export const BRISK = {
   lease: "2s",
   leaderLease: "600ms",
@@ -48,7 +52,7 @@ export class TestCluster implements AsyncDisposable {
     this.#test = test;
     this.#place = place;
     this.#folder = join(place.folder, `cluster ${process.hrtime.bigint()}`);
-    this.#settings = { ...BRISK, ...settings };
+    this.#settings = stretchedCluster({ ...BRISK, ...settings });
     this.load = new ClusterLoad(dice(test));
   }
 
@@ -71,11 +75,11 @@ export class TestCluster implements AsyncDisposable {
       detours: options.detours ?? {},
       settings: {
         store: this.#place.store,
-        storeTimeout,
-        callTimeout,
+        storeTimeout: stretched(storeTimeout),
+        callTimeout: stretched(callTimeout),
         schedulers,
         logLevel: "info",
-        cluster: { ...this.#settings, ...options.cluster, name },
+        cluster: { ...this.#settings, ...stretchedCluster(options.cluster ?? {}), name },
       },
     });
     this.#processes.push(one);

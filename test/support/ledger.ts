@@ -5,7 +5,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { CallFailed, ProcessDied } from "./host-process.ts";
 import type { TallyReport } from "./tally.ts";
 
-const MOST_TRIES = 2_000;
+/** Far more than an outage lasts, with a pause after each. */
+const MOST_TRIES = 50_000;
 
 /** Through which increments are made. */
 export interface TallyCaller {
