@@ -11,7 +11,7 @@ import { lockSqlite } from "../support/sqlite-lock.ts";
 const AWAY = ["STORE_UNAVAILABLE", "COMMIT_UNKNOWN", "LEASE_LOST", "NOT_READY", "FENCED"];
 /** Longer than the lease of a leader, shorter than the time for which a store is waited for; and the other way round. */
 const OUTAGES_MS = [stretchedMs(1_500), stretchedMs(4_000)];
-/** Everybody in the cluster wants the lock of the file, and nobody is first in line for it. */
+/** All processes of the cluster compete for the lock of the file, and SQLite keeps no queue. */
 const LOCK_PATIENCE_MS = 60_000;
 
 for (const { store, open } of GROUNDS) {

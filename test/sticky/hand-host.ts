@@ -68,6 +68,7 @@ export class HandHost implements ControlListener<SchedulerMessage> {
   #correlation = 0;
   #part = 0;
   #sequence = 0;
+  #news = Promise.withResolvers<void>();
   /** The last of each that was answered. */
   noted = 0;
   renewed = 0;
@@ -113,6 +114,7 @@ export class HandHost implements ControlListener<SchedulerMessage> {
         break;
       case "renewed":
         this.renewed = message.sequence;
+        this.#tellNews();
         break;
       default:
         this.heard.push(message);
@@ -122,6 +124,12 @@ export class HandHost implements ControlListener<SchedulerMessage> {
   closed(error: Error | undefined): void {
     this.isOver = true;
     this.error = error as LimpetError | undefined;
+    this.#tellNews();
+  }
+
+  #tellNews(): void {
+    this.#news.resolve();
+    this.#news = Promise.withResolvers();
   }
 
   send(message: HostMessage): void {
@@ -197,10 +205,13 @@ export class HandHost implements ControlListener<SchedulerMessage> {
     return { [Symbol.dispose]: () => clearInterval(timer) };
   }
 
-  /** Resolves when a renewal of its lease is answered. */
+  /** Resolves in the moment in which a renewal of its lease is answered. */
   async renew(): Promise<void> {
     const sequence = this.#renew();
-    await until(() => this.renewed >= sequence, `renewal ${sequence} is answered`);
+    while (this.renewed < sequence) {
+      assert.ok(!this.isOver, `the stream of ${this.hello.name} has ended: ${this.error?.message}`);
+      await this.#news.promise;
+    }
   }
 
   #renew(): number {

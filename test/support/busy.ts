@@ -1,5 +1,5 @@
-// Times for tests with real processes. On a busy machine a process may wait for the CPU for seconds: there, leases
-// and limits that must hold are longer, all by the same factor, so that their proportions stay.
+// Times for tests with real processes. On a busy machine a process may wait for the CPU for seconds. There,
+// leases and limits that must hold are longer, all by the same factor, so that their proportions stay.
 import { availableParallelism, loadavg } from "node:os";
 import type { ClusterSettings } from "../../src/config/settings.ts";
 import { type Duration, parseDuration } from "../../src/kernel/durations.ts";

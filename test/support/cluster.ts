@@ -17,8 +17,8 @@ import { Tally } from "./tally.ts";
 import type { Place } from "./two-stores.ts";
 
 /**
- * Short, so that a test need not wait long, and all in the proportions of the defaults. `TestCluster` stretches them
- * on a busy machine.
+ * Short, so that a test need not wait long, and all in the proportions of the defaults. `TestCluster` stretches
+ * them on a busy machine.
  */
 export const BRISK = {
   lease: "2s",

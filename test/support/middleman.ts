@@ -43,9 +43,9 @@ export class Middleman implements AsyncDisposable {
   }
 
   /**
-   * Loses answers from the first request that contains `text`, such as the name of a statement. Requests before
-   * it are answered: a process polls its database at any time, and a poll without an answer costs the process the
-   * connection that the request needs.
+   * Loses answers from the first request that contains `text`, such as the name of a statement. Requests
+   * before it are answered: a process polls its database at any time, and a poll without an answer costs the
+   * process the connection that the request needs.
    */
   loseAnswersFrom(text: string): void {
     this.#trigger = text;
