@@ -5,7 +5,7 @@ import { checkCallSize, LIGHT } from "../kernel/call-size.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { checkId, checkType } from "../kernel/names.ts";
 import { didYouMean } from "../kernel/nearest.ts";
-import { copiedWeight, copyValue, isPlainPrimitive } from "../kernel/values.ts";
+import { copiedWeight, copyValue, isPlainPrimitive, isWeightless } from "../kernel/values.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
@@ -252,16 +252,11 @@ export class Catalog implements Surroundings {
         throw new LimpetError("METHOD_UNKNOWN", `${type.name} has no method "${method}"`);
       if (parent?.cancelled !== undefined) throw parent.cancelled;
       if (options?.signal?.aborted) throw cancelled(`${type.name}/${id}.${method}`, options.signal.reason);
-      let weight = 0;
       for (let i = 0; i < args.length; i++) {
-        const arg = args[i];
-        if (typeof arg === "string") weight += arg.length;
-        else if (!isPlainPrimitive(arg)) {
-          args[i] = copyValue(arg, `argument ${i + 1}`, "ARGUMENT_INVALID");
-          weight += copiedWeight();
-        }
+        if (isWeightless(args[i])) continue;
+        copyArguments(args, i);
+        break;
       }
-      if (weight > LIGHT) checkCallSize(args, "the arguments", "ARGUMENT_INVALID");
       const timeoutMs = options?.timeoutMs ?? type.options.callTimeoutMs;
       const turn = new Turn(
         type,
@@ -274,7 +269,7 @@ export class Catalog implements Surroundings {
         this.deadlines,
         undefined,
       );
-      if (parent === undefined) turn.caller = caller;
+      if (caller !== undefined && parent === undefined) turn.caller = caller;
       this.deliver(turn);
       return turn.promise(options?.signal);
     } catch (error) {
@@ -577,6 +572,20 @@ export class Catalog implements Surroundings {
   *#all(): Generator<Activation> {
     for (const type of this.types.values()) yield* type.activations.values();
   }
+}
+
+/** Replaces each argument by a copy, from the first one that has a weight. Throws ARGUMENT_INVALID. */
+function copyArguments(args: unknown[], first: number): void {
+  let weight = 0;
+  for (let i = first; i < args.length; i++) {
+    const arg = args[i];
+    if (typeof arg === "string") weight += arg.length;
+    else if (!isPlainPrimitive(arg)) {
+      args[i] = copyValue(arg, `argument ${i + 1}`, "ARGUMENT_INVALID");
+      weight += copiedWeight();
+    }
+  }
+  if (weight > LIGHT) checkCallSize(args, "the arguments", "ARGUMENT_INVALID");
 }
 
 function weightOf({ write, reminders, starts, arrivals }: Commit): number {

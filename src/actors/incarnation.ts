@@ -7,7 +7,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { checkCallSize, LIGHT } from "../kernel/call-size.ts";
 import { invariant, LimpetError } from "../kernel/errors.ts";
-import { copiedWeight, copyValue, isPlainPrimitive } from "../kernel/values.ts";
+import { copiedWeight, copyValue, isPlainPrimitive, isWeightless } from "../kernel/values.ts";
 import type { CommitVerdict, StateWrite } from "../ports/store.ts";
 import type { Activation, EndReason } from "./activation.ts";
 import { Actor, type ActorContext, construct, type DeactivationReason } from "./actor.ts";
@@ -269,16 +269,23 @@ export class Incarnation implements ActorContext {
     let result: unknown;
     let promise: Promise<unknown> | undefined;
     try {
-      result = type.options.reentrant ? codeOf.run(turn, () => this.#execute(turn)) : this.#execute(turn);
+      result = type.options.reentrant ? this.#executeInside(turn) : this.#execute(turn);
       promise = promiseOf(result);
     } catch (error) {
       this.#threw(turn, error);
       return;
     }
-    if (promise === undefined) {
-      this.#returned(turn, result);
-      return;
-    }
+    if (promise === undefined) this.#returned(turn, result);
+    else this.#await(turn, promise);
+  }
+
+  // Closures have methods of their own here: a function that makes one allocates for it in every call.
+
+  #executeInside(turn: Turn): unknown {
+    return codeOf.run(turn, () => this.#execute(turn));
+  }
+
+  #await(turn: Turn, promise: Promise<unknown>): void {
     promise.then(
       (value) => {
         if (this.#lasted()) this.#returned(turn, value);
@@ -312,8 +319,18 @@ export class Incarnation implements ActorContext {
     return result instanceof Promise ? result.then(() => undefined) : undefined;
   }
 
+  /** A turn whose code has ended while turns inside it still run waits for them. */
+  #returnLater(turn: Turn, value: unknown): void {
+    turn.ended = () => this.#returned(turn, value);
+  }
+
+  /** In a life that is over nothing counts. */
   #returned(turn: Turn, value: unknown): void {
-    if (this.#mustWait(turn, () => this.#returned(turn, value))) return;
+    if (this.#over) return;
+    if (this.running !== turn) {
+      this.#returnLater(turn, value);
+      return;
+    }
     if (turn.doomed !== undefined) {
       this.#threw(turn, turn.doomed);
       return;
@@ -321,7 +338,7 @@ export class Incarnation implements ActorContext {
     let reply: unknown;
     let write: StateWrite | undefined;
     try {
-      reply = replyOf(turn, value);
+      reply = isWeightless(value) ? value : replyOf(turn, value);
       if (turn.outer === undefined) write = this.#buffer?.prepare();
     } catch (error) {
       this.#threw(turn, error);
@@ -347,8 +364,9 @@ export class Incarnation implements ActorContext {
   }
 
   #threw(turn: Turn, error: unknown): void {
-    if (this.#mustWait(turn, () => this.#threw(turn, error))) return;
-    this.#failed(turn, turn.method === REMIND ? ownError(error) : error);
+    if (this.#over) return;
+    if (this.running === turn) this.#failed(turn, turn.method === REMIND ? ownError(error) : error);
+    else turn.ended = () => this.#threw(turn, error);
   }
 
   #failed(turn: Turn, error: unknown): void {
@@ -378,14 +396,6 @@ export class Incarnation implements ActorContext {
       if (turn.outer === undefined) return false;
       turn.outer.doomed = error;
     }
-    return true;
-  }
-
-  /** A turn whose code has ended while turns inside it still run waits for them. In a life that is over nothing counts. */
-  #mustWait(turn: Turn, finish: () => void): boolean {
-    if (this.#over) return true;
-    if (this.running === turn) return false;
-    turn.ended = finish;
     return true;
   }
 

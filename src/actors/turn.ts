@@ -142,6 +142,10 @@ export class Turn implements Cause {
       this.#noteFailure(rejected);
       return rejected;
     }
+    return this.#pendingPromise(signal);
+  }
+
+  #pendingPromise(signal: AbortSignal | undefined): Promise<unknown> {
     this.#arm();
     this.#promise = new Promise((resolve, reject) => {
       this.#resolve = resolve;

@@ -23,6 +23,11 @@ export function isPlainPrimitive(value: unknown): boolean {
   return value === null || (typeof value !== "object" && typeof value !== "function" && typeof value !== "symbol");
 }
 
+/** A primitive that is always small: it needs no copy, no check and no count. */
+export function isWeightless(value: unknown): boolean {
+  return typeof value === "number" || typeof value === "boolean" || value === undefined || value === null;
+}
+
 /** JSON has it as it is. */
 export function isJsonPrimitive(value: unknown): boolean {
   if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);

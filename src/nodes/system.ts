@@ -1,5 +1,7 @@
 // The real world behind the ports: this machine's clock and chance.
 import { randomFillSync } from "node:crypto";
+// The global `performance` is a getter, which every call of an actor would run twice.
+import { performance } from "node:perf_hooks";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { Settle } from "../ports/settle.ts";
