@@ -26,12 +26,23 @@ const later = workflow("later", async (ctx): Promise<string> => {
 });
 
 describe("a workflow that calls another function than the activity of that name", () => {
-  it("is not started, and whoever starts it hears why", async () => {
+  it("the start of such a workflow is rejected with the reason, and its run is terminated", async () => {
     await using app = await testLimpet({ workflows: [atOnce], activities: { charge: wrapped } });
-    await assert.rejects(
-      app.workflows.start(atOnce, { id: "a", input: undefined }),
-      hasCode("ACTIVITY_UNKNOWN", another),
+    const start = () => app.workflows.start(atOnce, { id: "a", input: undefined, timeout: "1h" });
+    await assert.rejects(start(), hasCode("ACTIVITY_UNKNOWN", another));
+    assert.equal((await app.workflows.get("a").describe()).status, "terminated");
+    await assert.rejects(app.workflows.get("a").result(), hasCode("WORKFLOW_TERMINATED", another));
+    await assert.rejects(start(), hasCode("ACTIVITY_UNKNOWN", another), "the id is free for another start");
+  });
+
+  it("nothing is stored of such a start where the workflow has already come to a first wait", async () => {
+    const either = workflow(
+      "either",
+      async (ctx, calls: boolean): Promise<unknown> => (calls ? ctx.activity(charge, 5) : ctx.signal("go")),
     );
+    await using app = await testLimpet({ workflows: [either], activities: { charge: wrapped } });
+    await app.workflows.start(either, { id: "waits", input: false });
+    await assert.rejects(app.workflows.start(either, { id: "a", input: true }), hasCode("ACTIVITY_UNKNOWN", another));
     await assert.rejects(app.workflows.get("a").describe(), hasCode("WORKFLOW_UNKNOWN"));
   });
 

@@ -318,7 +318,7 @@ describe("a worker that is draining", () => {
     await owner.app.advance("1s");
     assert.deepEqual(
       [(await sites.run("s")).stickyWorker, (await sites.run("w")).stickyWorker],
-      [owner.worker, undefined],
+      [owner.worker, owner.worker],
     );
     const other = await sites.open(options);
     other.counts();

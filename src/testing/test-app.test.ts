@@ -265,7 +265,7 @@ describe("a crash at every point", () => {
       }),
       (error) =>
         error instanceof CrashFailed &&
-        /crash before step 2, o: ActivityCompleted, WorkflowCompleted/.test(error.message) &&
+        /crash before step 3, o: ActivityCompleted, WorkflowCompleted/.test(error.message) &&
         error.cause instanceof assert.AssertionError,
     );
   });

@@ -1,9 +1,9 @@
 // A task that its worker cannot bring to an end: because its code does not fit the history, its history is full, or something else is
 // wrong with it. The run is blocked: somebody may have it again after a while, longer each time; and it can be asked to end all the same.
-import { type ErrorCode, isLimpetError } from "../kernel/errors.ts";
+import { type ErrorCode, isLimpetError, type LimpetError } from "../kernel/errors.ts";
 import type { Log } from "../ports/log.ts";
-import type { ClaimedTask } from "../ports/workflows.ts";
-import { type EndingWorld, endOfBroken } from "./ending.ts";
+import type { Append, ClaimedTask } from "../ports/workflows.ts";
+import { type EndingWorld, endOfBroken, endOfRefused } from "./ending.ts";
 import type { WorkflowInstruments } from "./instruments.ts";
 import { Stray } from "./stray.ts";
 import type { TaskWorld } from "./task.ts";
@@ -49,8 +49,21 @@ async function wakeIfAsked(task: ClaimedTask, world: BlockedWorld): Promise<void
 
 async function endIfAsked(task: ClaimedTask, world: BlockedWorld): Promise<boolean> {
   const end = await endOfBroken(task, world);
-  if (end === undefined) return false;
+  return end !== undefined && (await writeEnd(task, end, world));
+}
+
+async function writeEnd(task: ClaimedTask, end: Append, world: BlockedWorld): Promise<boolean> {
   const [outcome] = await world.store.append([end]);
   if (outcome!.kind === "done") world.written(end, outcome!, task.runId);
   return outcome!.kind === "done";
+}
+
+/** Terminates a run whose start is refused after it was stored. If the store does not answer, the run is blocked later. */
+export async function endRefused(task: ClaimedTask, error: LimpetError, world: BlockedWorld): Promise<void> {
+  try {
+    const end = await endOfRefused(task, error, world);
+    if (end !== undefined) await writeEnd(task, end, world);
+  } catch (err) {
+    world.log.warn("workflow.return.failed", { err });
+  }
 }

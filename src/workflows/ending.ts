@@ -58,7 +58,7 @@ function follows(run: RemoteRun, error: ToldError, dispatcher: Dispatcher, at: n
 
 /** The end of a run whose code cannot go on, if somebody has asked for it; whoever has its task may write it. */
 export async function endOfBroken(task: ClaimedTask, world: EndingWorld): Promise<Append | undefined> {
-  const { store, dispatcher, now } = world;
+  const { store } = world;
   const requests = await endRequests(task, store);
   if (requests.length === 0) return undefined;
   const run = await new RemoteRuns(store, 0).get(task.ref, task.last);
@@ -68,13 +68,45 @@ export async function endOfBroken(task: ClaimedTask, world: EndingWorld): Promis
   const isCancel = message.kind === "CancelRequested";
   const error = tellError(new LimpetError(isCancel ? "WORKFLOW_CANCELLED" : "WORKFLOW_TERMINATED", message.reason));
   const last = { kind: "WorkflowTerminated", reason: message.reason } as const;
-  const events: HistoryEvent[] = isCancel ? [message, last] : [last];
-  const at = Math.max(run!.at, now());
+  const end = {
+    events: isCancel ? [message, last] : [last],
+    status: isCancel ? "cancelled" : "terminated",
+    error,
+  } as const;
+  return endingStep({ ...task, taken: number }, run!, end, world);
+}
+
+/** The end of a run whose start is refused. */
+export async function endOfRefused(
+  task: ClaimedTask,
+  refusal: LimpetError,
+  world: EndingWorld,
+): Promise<Append | undefined> {
+  const run = await new RemoteRuns(world.store, 0).get(task.ref, task.last);
+  if (run === undefined) return undefined;
+  const error = tellError(new LimpetError("WORKFLOW_TERMINATED", refusal.message));
+  const events = [{ kind: "WorkflowTerminated", reason: refusal.message }] as const;
+  return endingStep(task, run, { events, status: "terminated", error }, world);
+}
+
+interface EndingStep {
+  readonly events: readonly HistoryEvent[];
+  readonly status: "cancelled" | "terminated";
+  readonly error: ToldError;
+}
+
+function endingStep(
+  { ref, token, last, taken }: ClaimedTask,
+  run: RemoteRun,
+  { events, status, error }: EndingStep,
+  { dispatcher, now }: EndingWorld,
+): Append {
+  const at = Math.max(run.at, now());
   return {
-    ...{ ref: task.ref, token: task.token, last: task.last, taken: number, page: writePage({ at, events }) },
-    fate: { kind: "close", status: isCancel ? "cancelled" : "terminated", result: writeError(error) },
+    ...{ ref, token, last, taken, page: writePage({ at, events }) },
+    fate: { kind: "close", status, result: writeError(error) },
     ...{ affinity: undefined, attributes: undefined, memo: undefined },
-    ...follows(run!, error, dispatcher, at),
+    ...follows(run, error, dispatcher, at),
   };
 }
 

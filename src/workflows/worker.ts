@@ -22,7 +22,7 @@ import type {
   WorkerRow,
 } from "../ports/workflows.ts";
 import { fits, type Pinning, readBinding, typeClaim, type WorkerCode } from "./bindings.ts";
-import { returnBlocked } from "./blocked-task.ts";
+import { endRefused, returnBlocked } from "./blocked-task.ts";
 import type { AnyWorkflow } from "./definition.ts";
 import { fingerprintOf } from "./definition.ts";
 import type { Started, Step } from "./events.ts";
@@ -96,6 +96,8 @@ export class Worker {
   readonly #held: HeldRuns;
   readonly #presence: WorkerPresence;
   readonly #suspects: Suspects;
+  /** Types whose code has come to its first wait in this process, and not ended it. */
+  readonly #proven = new Set<string>();
   readonly #working = new Set<Promise<void>>();
   #isOpen = false;
   #isClaiming = false;
@@ -278,17 +280,19 @@ export class Worker {
 
   // ——— Working on them.
 
-  async #workOn(task: ClaimedTask): Promise<void> {
-    let run: HeldRun | undefined;
+  /** `begun`: the run, if its code has run here up to the last event. */
+  async #workOn(task: ClaimedTask, begun?: HeldRun): Promise<void> {
+    let run = begun;
     try {
       checkAttempts(task, this.#settings.maxLostAttempts);
-      run = await this.#runOf(task);
+      run ??= await this.#runOf(task);
       run.token = task.token;
       run.attempt = task.attempt;
       run.bound = task.bound;
       await this.#hold(run, task.arrived);
     } catch (error) {
-      await returnBlocked(task, error, this.#world);
+      const { last, taken } = run ?? task;
+      await returnBlocked({ ...task, last, taken }, error, this.#world);
     } finally {
       this.#suspects.passed(this.#settings.workerId, task.ref);
     }
@@ -340,16 +344,24 @@ export class Worker {
       this.#minute.add("miss");
     }
     if (task.mode === "forced_cold_replay") this.cache.forced++;
-    return this.replayer.replay(task);
+    return this.#replay(task);
   }
 
-  /** Starts a run and its first task in one step, here. Undefined: there is no room, or this worker does not know it. */
+  async #replay(task: ClaimedTask): Promise<HeldRun> {
+    const run = await this.replayer.replay(task);
+    this.#proven.add(task.type);
+    return run;
+  }
+
+  /** Starts a run and its first task here. Undefined: there is no room, or this worker does not know it. */
   async startHere(start: RunStart, started: Started, at: number): Promise<StartOutcome | undefined> {
     const binding = this.#bindingOf(start);
     if (binding === undefined || !this.hasRoom) return undefined;
     this.#starting++;
     this.#guard();
     try {
+      // A first step that ends the process leaves no trace if the start is not in the store.
+      if (!this.#proven.has(start.type)) return await this.#startStored(start, binding);
       return await this.#startBound(start, started, at, binding);
     } finally {
       this.#starting--;
@@ -357,6 +369,26 @@ export class Worker {
     }
   }
 
+  /** Stores the start with a lease before the code runs: the store counts an attempt that ends the process. */
+  async #startStored(start: RunStart, binding: ClaimedBinding): Promise<StartOutcome> {
+    const lease = this.#lease();
+    const [outcome] = await this.#world.store.start([{ ...start, lease, bound: binding.binds }]);
+    if (!isBegunBy(start, outcome!)) return outcome!;
+    const task = startedTask(start, outcome!.ref, start.first.count, lease.token, binding.binds);
+    try {
+      const run = await this.#replay(task);
+      this.#begin(this.#workOn(task, run));
+    } catch (error) {
+      if (isLimpetError(error, "ACTIVITY_UNKNOWN")) {
+        await endRefused(task, error, this.#world);
+        throw error;
+      }
+      await returnBlocked(task, error, this.#world);
+    }
+    return outcome!;
+  }
+
+  /** In one step with its start. */
   async #startBound(
     start: RunStart,
     started: Started,
@@ -380,13 +412,15 @@ export class Worker {
     if (!isSimple) return undefined;
     const lease = this.#lease();
     const bound = binding.binds;
-    run.bound = bound;
     const [outcome] = await store.start([
       { ...start, first: page, lease, bound, reminders: [...start.reminders, ...reminders] },
     ]);
     this.#world.reminded(reminders);
-    if (outcome!.isNew && outcome!.runId === start.runId && outcome!.status === "running") {
-      this.#begin(this.#goOnHere(run.as(outcome!.ref, page.count), lease.token, page.data.length, start));
+    if (isBegunBy(start, outcome!)) {
+      run.as(outcome!.ref, page.count);
+      run.execution.events = run.last;
+      run.execution.bytes = page.data.length;
+      this.#begin(this.#workOn(startedTask(start, run.ref, run.last, lease.token, bound), run));
     }
     return outcome!;
   }
@@ -401,26 +435,20 @@ export class Worker {
   hasCodeOf({ type, queue, bound }: Pick<StoredRun, "type" | "queue" | "bound">): boolean {
     return this.has(type) && queue === this.#settings.queue && fits(readBinding(bound), type, this.#code);
   }
-
-  async #goOnHere(
-    run: HeldRun,
-    token: string,
-    bytes: number,
-    { namespace, workflowId, runId, type }: RunStart,
-  ): Promise<void> {
-    run.token = token;
-    run.execution.events = run.last;
-    run.execution.bytes = bytes;
-    try {
-      await this.#hold(run, 0);
-    } catch (error) {
-      const { ref, bound, last, taken } = run;
-      const nothing = { attempt: 1, lost: 0, mode: "cold_replay", arrived: taken } as const;
-      await returnBlocked(
-        { namespace, workflowId, runId, type, ref, token, bound, last, taken, ...nothing },
-        error,
-        this.#world,
-      );
-    }
-  }
 }
+
+/** By this start, or by an earlier attempt at it; and the run is not over. */
+const isBegunBy = ({ runId }: RunStart, outcome: StartOutcome): boolean =>
+  outcome.isNew && outcome.runId === runId && outcome.status === "running";
+
+/** The task of a run that this process has started and holds. */
+const startedTask = (
+  { namespace, workflowId, runId, type }: RunStart,
+  ref: number,
+  last: number,
+  token: string,
+  bound: string | undefined,
+): ClaimedTask => ({
+  ...{ namespace, workflowId, runId, type, ref, token, bound, last },
+  ...{ taken: 0, arrived: 0, attempt: 1, lost: 0, mode: "cold_replay" },
+});
