@@ -40,7 +40,7 @@ export const CATALOGUE = {
   ACTOR_FAILED: { retry: "never", status: 500 },
   RESULT_INVALID: { retry: "never", status: 500 },
   STATE_INVALID: { retry: "never", status: 500 },
-  STATE_TOO_LARGE: { retry: "never", status: 500 },
+  STATE_TOO_LARGE: { retry: "never", status: 413 },
   STATE_MISSING: { retry: "never", status: 500 },
   STATE_OUTSIDE_TURN: { retry: "never", status: 500 },
   TIMER_INVALID: { retry: "never", status: 500 },

@@ -34,6 +34,10 @@ export const LIMITS = {
   errorDetailsBytes: 16 * KiB,
   /** As large as the arguments of a call. */
   httpBodyBytes: 15 * MiB,
+  /** Objects, lists and properties of one body. At about 1 µs each, the event loop stands still for about a second. */
+  httpBodyParts: 1_000_000,
+  /** Different names of properties in one body. Each costs about 5 µs. */
+  httpBodyNames: 100_000,
   httpHeaderBytes: 16 * KiB,
   httpHeaderTimeoutMs: 5_000,
   /** Hosts that may turn a call away before its caller is told NOT_SETTLED. */

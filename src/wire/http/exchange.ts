@@ -5,7 +5,7 @@ import type { ByteBudget } from "../byte-budget.ts";
 import { AnswerSending } from "./answer-sending.ts";
 import { type Answer, COMMON_HEADERS, errorAnswer } from "./answers.ts";
 import { checkBodyHeaders, hasBody, readBody } from "./body.ts";
-import { weighBody } from "./body-weight.ts";
+import { checkBodyParts, measureBody } from "./body-weight.ts";
 import type { DoorLimits } from "./limits.ts";
 
 export interface DoorShares {
@@ -56,7 +56,9 @@ export class Exchange {
       },
       expectsContinue: this.#expectsContinue,
     });
-    this.#charge(weighBody(body));
+    const measure = measureBody(body);
+    checkBodyParts(measure);
+    this.#charge(measure.weight);
     return body;
   }
 

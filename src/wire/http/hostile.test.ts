@@ -70,6 +70,18 @@ test("a list of more arguments than a method can be called with is refused with 
   assert.equal((await send(t, port, post(`[${list(LIMITS.httpArguments + 1)}]`)))[0]?.status, 200);
 });
 
+test("a body with too many different property names is refused before it is parsed", async (t) => {
+  const host = new FakeHost();
+  const { port } = await openDoor(t, host);
+  const map = (length: number) => `{${Array.from({ length }, (_, i) => `"n${i}":0`)}}`;
+  // The count may be slightly too low, but not by half.
+  const [refused] = await send(t, port, post(map(2 * LIMITS.httpBodyNames)));
+  assert.deepEqual([refused?.status, errorCode(refused!.body)], [413, "BODY_TOO_LARGE"]);
+  assert.match(JSON.stringify(refused!.body), /different names of properties.*list of pairs/);
+  assert.deepEqual(host.calls, []);
+  assert.equal((await send(t, port, post(map(LIMITS.httpBodyNames / 10))))[0]?.status, 200);
+});
+
 test("verbs that are not served get 405 with those that are", async (t) => {
   const { port } = await openDoor(t);
   for (const verb of ["OPTIONS", "PATCH", "TRACE", "PROPFIND"]) {

@@ -125,6 +125,19 @@ test("errors of Limpet have their code, their status, their verdict and no stack
   assert.equal(((await fenced.json()) as Json).retry, "now");
 });
 
+test("a state that outgrows its limit is a 413, as a body is", async (t) => {
+  const host = new FakeHost({ grow: () => Promise.reject(new LimpetError("STATE_TOO_LARGE", "state is too large")) });
+  const { url } = await openDoor(t, host);
+  const { status, ...answer } = await fetch(`${url}/v1.0/actors/Cart/alice/method/grow`).then(async (response) => ({
+    status: response.status,
+    ...((await response.json()) as Json),
+  }));
+  assert.deepEqual(
+    [status, answer],
+    [413, { errorCode: "STATE_TOO_LARGE", message: "state is too large", retry: "never" }],
+  );
+});
+
 test("what an actor threw is 500 ACTOR_FAILED with its name, code and message, whatever it was", async (t) => {
   const thrown: unknown[] = [
     Object.assign(new RangeError("out of tea"), { code: "E_TEA" }),
