@@ -20,16 +20,37 @@ const MISTAKES: readonly (readonly [code: string, report: RegExp])[] = [
   ["ctx.activity(charge);", /TS2554: Expected 2-3 arguments, but got 1/],
   ["ctx.activity(charge, { id: 2 });", /TS2322: Type 'number' is not assignable to type 'string'/],
   ["actor.workflows.start(double);", /TS2554: Expected 2 arguments, but got 1/],
+  ["await handle.signal(told);", /TS2554: Expected 2 arguments, but got 1/],
+  ["await handle.signal(told, 5);", /TS2345: Argument of type 'number' is not .* parameter of type 'string'/],
+  ["await handle.query(lengthOf);", /TS2554: Expected 2 arguments, but got 1/],
+  ["await handle.query(lengthOf, 5);", /TS2345: Argument of type 'number' is not .* parameter of type 'string'/],
+  ["await handle.query(told);", /TS2345: .*'SignalName<string>' is not assignable/],
+  ["await handle.update(add);", /TS2554: Expected 2-3 arguments, but got 1/],
+  ['await handle.update(add, { by: "1" });', /TS2322: Type 'string' is not assignable to type 'number'/],
+  ["await handle.update(add, { by: 1 }, { di: 1 });", /TS2353: .*'di' does not exist/],
+  ['await ctx.signal(told, { within: "1s", at: 1 });', /TS2353: .*'at' does not exist/],
+  ["ctx.workflow('w').signal(told, 5);", /TS2345: Argument of type 'number' is not .* parameter of type 'string'/],
+  [
+    "ctx.onSignal(told, (n: number) => n);",
+    /TS2345: Argument of type '\(n: number\) => number' is not .* '\(input: string\) => unknown'/,
+  ],
+  ["ctx.onQuery(lengthOf, () => 'x');", /TS2322: Type 'string' is not assignable to type 'number'/],
+  ["ctx.onUpdate(add, ({ by }) => by.length);", /TS2339: Property 'length' does not exist on type 'number'/],
+  ["actor.workflows.signal('w', told, 5);", /TS2345: Argument of type 'number' is not .* parameter of type 'string'/],
 ];
 
 const HEAD = `
-import type { Actor, App, WorkflowContext } from ${JSON.stringify(join(ROOT, "src/index.ts"))};
-import { workflow } from ${JSON.stringify(join(ROOT, "src/index.ts"))};
+import type { Actor, App, WorkflowContext, WorkflowHandle } from ${JSON.stringify(join(ROOT, "src/index.ts"))};
+import { query, signal, update, workflow } from ${JSON.stringify(join(ROOT, "src/index.ts"))};
 declare const app: App;
 declare const ctx: WorkflowContext;
 declare const actor: Actor;
+declare const handle: WorkflowHandle<number>;
 declare const charge: (order: { id: string }) => Promise<number>;
 const double = workflow("double", async (_ctx, n: number) => n * 2);
+const told = signal<string>("told");
+const lengthOf = query<number, string>("length");
+const add = update<number, { by: number }>("add");
 export {};
 `;
 

@@ -90,6 +90,15 @@ export async function inside(ctx: WorkflowContext): Promise<void> {
   expectType<Equal<typeof both, [number, Awaited<ReturnType<typeof plain.run>>, string]>>();
   const late = await ctx.signal(told, { within: "1s" });
   expectType<Equal<typeof late, string | undefined>>();
+  const namedSignals = [await ctx.signal<string>("told"), await ctx.signal<boolean>("b", { within: "1s" })] as const;
+  expectType<Equal<typeof namedSignals, readonly [string, boolean | undefined]>>();
+  const unnamed = [await ctx.signal("told"), await ctx.signal("told", { within: "1s" })];
+  expectType<Equal<typeof unnamed, unknown[]>>();
+  ctx.onSignal("told", (n: number) => n + 1);
+  ctx.onSignal<number>("told", (n) => n + 1);
+  ctx.onQuery("length", (text: string) => text.length);
+  ctx.onQuery<number, string>(lengthOf, (text) => text.length);
+  ctx.onUpdate("add", async (by: number) => by, { validate: (by: number) => void by.toFixed() });
   const at = ctx.sideEffect(() => new Date(0));
   expectType<Equal<typeof at, Date>>();
   ctx.onQuery(lengthOf, (text) => text.length);
@@ -107,6 +116,8 @@ export async function inside(ctx: WorkflowContext): Promise<void> {
   ctx.child(double);
   // @ts-expect-error There is no such method.
   await ctx.actor(Cart, "a").remove();
+  // @ts-expect-error A text is told, not a number.
+  ctx.onSignal(told, (n: number) => n);
   // @ts-expect-error A number is the answer.
   ctx.onQuery(count, () => "many");
   // @ts-expect-error A number is the answer.
@@ -147,6 +158,16 @@ export async function starting(workflows: WorkflowClient): Promise<void> {
 export async function outside(handle: WorkflowHandle<number>): Promise<void> {
   const answers = [await handle.query(count), await handle.query(lengthOf, "x"), await handle.update(add, { by: 1 })];
   expectType<Equal<typeof answers, number[]>>();
+  const named = [await handle.query<boolean>("b"), await handle.update<boolean>("b", 1, { id: "once" })];
+  expectType<Equal<typeof named, boolean[]>>();
+  const unnamed = [await handle.query("b", 1), await handle.update("b")];
+  expectType<Equal<typeof unnamed, unknown[]>>();
+  const both = [
+    await handle.query<number, string>(lengthOf, "x"),
+    await handle.update<number, { by: number }>(add, { by: 1 }),
+  ];
+  expectType<Equal<typeof both, number[]>>();
+  await handle.signal<string>(told, "x");
   await handle.update(reset);
   await handle.update(add, { by: 1 }, { id: "once" });
   await handle.signal(done);

@@ -12,14 +12,26 @@ type WorkflowOf<Input> = { readonly name: string; readonly run: (ctx: any, input
 type AnyStart = WorkflowOf<any> | string;
 type StartArguments<W> =
   W extends WorkflowOf<infer Input> ? InputOptions<Input, Omit<TurnStart, "input">> : [options?: TurnStart];
-type NameOf<Input> = { readonly signal: string; readonly input?: Input };
+interface NameOf<Input> {
+  readonly signal: string;
+  readonly input?: Input;
+}
+/** The type argument that a caller wrote counts for names only. */
+type SignalInput<Explicit, Given> = [Given] extends [NameOf<infer Input>]
+  ? InputArgument<Input>
+  : unknown extends Explicit
+    ? [input?: unknown]
+    : InputArgument<Explicit>;
 
 export interface ActorWorkflows {
   /** Starts a workflow when this turn commits, unless one of that id runs already. Gives its id. */
   start<W extends AnyStart>(workflow: W, ...options: StartArguments<W>): Promise<string>;
   /** Signals the open run of a workflow when this turn commits. If none is open, nobody hears it. */
-  signal<Input>(workflowId: string, name: NameOf<Input>, ...input: InputArgument<Input>): Promise<void>;
-  signal(workflowId: string, name: string, input?: unknown): Promise<void>;
+  signal<Input = unknown, Name extends NameOf<unknown> | string = NameOf<Input> | string>(
+    workflowId: string,
+    name: Name,
+    ...input: SignalInput<Input, Name>
+  ): Promise<void>;
   /** Asks a workflow to end when this turn commits. */
   cancel(workflowId: string, reason?: string): Promise<void>;
 }

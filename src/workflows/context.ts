@@ -1,8 +1,18 @@
 // What the code of a workflow gets: everything it may wait for, and the only clock and dice it may use.
 import type { Duration } from "../kernel/durations.ts";
-import type { Chosen, InputArgument, InputField } from "../kernel/input-types.ts";
+import type { Chosen, InputField } from "../kernel/input-types.ts";
 import type { AnyWorkflow, QueryName, SignalName, UpdateName } from "./definition.ts";
 import type { ParentClosePolicy } from "./events.ts";
+import type {
+  AnyQuery,
+  AnySignal,
+  AnyUpdate,
+  QueryHandler,
+  SignalInput,
+  SignalValue,
+  UpdateHandler,
+  UpdateValidator,
+} from "./message-types.ts";
 import type { OptionsFor, ResultFor } from "./workflow-handle.ts";
 
 export interface RetryOptions {
@@ -81,8 +91,10 @@ export interface ChildSettings {
 
 /** Another workflow, from inside one. */
 export interface OtherWorkflow {
-  signal<Input>(name: SignalName<Input>, ...input: InputArgument<Input>): void;
-  signal(name: string, input?: unknown): void;
+  signal<Input = unknown, Name extends AnySignal = SignalName<Input> | string>(
+    name: Name,
+    ...input: SignalInput<Input, Name>
+  ): void;
   cancel(): void;
 }
 
@@ -133,31 +145,34 @@ export interface WorkflowContext {
   until(moment: Date | number): Promise<void>;
 
   /** The next signal of this name, in the order in which they came. `within`: undefined when none came in time. */
-  signal<Input>(name: SignalName<Input>): Promise<Input>;
-  signal<Input>(name: SignalName<Input>, options: { readonly within: Duration }): Promise<Input | undefined>;
-  signal<Input = unknown>(name: string): Promise<Input>;
-  signal<Input = unknown>(name: string, options: { readonly within: Duration }): Promise<Input | undefined>;
+  signal<Input = unknown, Name extends AnySignal = SignalName<Input> | string>(
+    name: Name,
+  ): Promise<SignalValue<Input, Name>>;
+  // The number of arguments tells the two apart, so an error is always about the right one.
+  signal<Input = unknown, Name extends AnySignal = SignalName<Input> | string>(
+    name: Name,
+    options: { readonly within: Duration },
+  ): Promise<SignalValue<Input, Name> | undefined>;
   /** Handles every signal of this name, those that came before as well, instead of waiting for them one by one. */
-  onSignal<Input>(name: SignalName<Input>, handler: (input: Input) => unknown): void;
-  onSignal<Input = unknown>(name: string, handler: (input: Input) => unknown): void;
+  onSignal<Input = unknown, Name extends AnySignal = SignalName<Input> | string>(
+    name: Name,
+    handler: (input: SignalValue<Input, Name>) => unknown,
+  ): void;
 
   /** True when `test` is; it is looked at whenever something has happened to the run. `within`: false when it was not in time. */
   condition(test: () => boolean, options?: { readonly within?: Duration }): Promise<boolean>;
 
   /** Answers queries of this name. It must not change anything. */
-  onQuery<Result, Input>(name: QueryName<Result, Input>, handler: (input: Input) => Result): void;
-  onQuery(name: string, handler: (input: never) => unknown): void;
+  onQuery<Result = unknown, Input = unknown, Name extends AnyQuery = QueryName<Result, Input> | string>(
+    name: Name,
+    handler: QueryHandler<Result, Input, Name>,
+  ): void;
 
   /** Does updates of this name. `validate` may throw before it is accepted: then nothing of it is kept but the refusal. */
-  onUpdate<Result, Input>(
-    name: UpdateName<Result, Input>,
-    handler: (input: Input) => Promise<Result> | Result,
-    options?: { readonly validate?: (input: Input) => void },
-  ): void;
-  onUpdate(
-    name: string,
-    handler: (input: never) => unknown,
-    options?: { readonly validate?: (input: never) => void },
+  onUpdate<Result = unknown, Input = unknown, Name extends AnyUpdate = UpdateName<Result, Input> | string>(
+    name: Name,
+    handler: UpdateHandler<Result, Input, Name>,
+    options?: { readonly validate?: UpdateValidator<Input, Name> },
   ): void;
 
   /** Starts another workflow as a child of this run. */

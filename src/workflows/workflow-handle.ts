@@ -1,10 +1,20 @@
 // What the code around workflows gives when it starts them, and what it gets: types alone.
 import type { Duration } from "../kernel/durations.ts";
-import type { Chosen, InputArgument, InputField, InputOptions } from "../kernel/input-types.ts";
+import type { Chosen, InputField, InputOptions } from "../kernel/input-types.ts";
 import type { RunQuery, RunStatus } from "../ports/workflows.ts";
 import type { AttributeValue } from "./context.ts";
 import type { AnyWorkflow, InputOf, QueryName, ResultOf, SignalName, UpdateName } from "./definition.ts";
 import type { HistoryEvent } from "./events.ts";
+import type {
+  AnyQuery,
+  AnySignal,
+  AnyUpdate,
+  QueryAnswer,
+  QueryInput,
+  SignalInput,
+  UpdateAnswer,
+  UpdateArguments,
+} from "./message-types.ts";
 
 /** The options after a workflow, or after the name of one. */
 export type OptionsFor<Explicit, Given, Settings> = [Chosen<Explicit, Given, AnyWorkflow>] extends [
@@ -89,15 +99,18 @@ export interface WorkflowHandle<Result> {
   readonly runId: string | undefined;
   /** Waits for its end. Throws what it ended with. */
   result(options?: { readonly signal?: AbortSignal; readonly timeout?: Duration }): Promise<Result>;
-  signal<Input>(name: SignalName<Input>, ...input: InputArgument<Input>): Promise<void>;
-  signal(name: string, input?: unknown): Promise<void>;
-  query<Answer, Input>(name: QueryName<Answer, Input>, ...input: InputArgument<Input>): Promise<Answer>;
-  query<Answer = unknown>(name: string, input?: unknown): Promise<Answer>;
-  update<Answer, Input>(
-    name: UpdateName<Answer, Input>,
-    ...input: [...InputArgument<Input>, options?: UpdateOptions]
-  ): Promise<Answer>;
-  update<Answer = unknown>(name: string, input?: unknown, options?: UpdateOptions): Promise<Answer>;
+  signal<Input = unknown, Name extends AnySignal = SignalName<Input> | string>(
+    name: Name,
+    ...input: SignalInput<Input, Name>
+  ): Promise<void>;
+  query<Answer = unknown, Input = unknown, Name extends AnyQuery = QueryName<Answer, Input> | string>(
+    name: Name,
+    ...input: QueryInput<Input, Name>
+  ): Promise<QueryAnswer<Answer, Name>>;
+  update<Answer = unknown, Input = unknown, Name extends AnyUpdate = UpdateName<Answer, Input> | string>(
+    name: Name,
+    ...args: UpdateArguments<Input, Name, UpdateOptions>
+  ): Promise<UpdateAnswer<Answer, Name>>;
   /** Asks it to end. What it does about it is up to it. */
   cancel(reason?: string): Promise<void>;
   /** Ends it, now, whatever its code says. */
