@@ -116,7 +116,7 @@ export async function inside(ctx: WorkflowContext): Promise<void> {
   ctx.child(double);
   // @ts-expect-error There is no such method.
   await ctx.actor(Cart, "a").remove();
-  // @ts-expect-error A text is told, not a number.
+  // @ts-expect-error The input is a text, not a number.
   ctx.onSignal(told, (n: number) => n);
   // @ts-expect-error A number is the answer.
   ctx.onQuery(count, () => "many");

@@ -34,7 +34,7 @@ export const LIMITS = {
   errorDetailsBytes: 16 * KiB,
   /** As large as the arguments of a call. */
   httpBodyBytes: 15 * MiB,
-  /** Objects, lists and properties of one body. At about 1 µs each, the event loop stands still for about a second. */
+  /** Objects, lists and properties of one body. Each blocks the event loop for about 1 µs. */
   httpBodyParts: 1_000_000,
   /** Different names of properties in one body. Each costs about 5 µs. */
   httpBodyNames: 100_000,

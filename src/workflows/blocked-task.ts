@@ -58,7 +58,10 @@ async function writeEnd(task: ClaimedTask, end: Append, world: BlockedWorld): Pr
   return outcome!.kind === "done";
 }
 
-/** Terminates a run whose start is refused after it was stored. If the store does not answer, the run is blocked later. */
+/**
+ * Terminates a stored run after its start was refused. If the store does not answer, the run is
+ * blocked later.
+ */
 export async function endRefused(task: ClaimedTask, error: LimpetError, world: BlockedWorld): Promise<void> {
   try {
     const end = await endOfRefused(task, error, world);

@@ -7,10 +7,10 @@ import type {
   AnyQuery,
   AnySignal,
   AnyUpdate,
-  QueryHandler,
+  QueryFunction,
   SignalInput,
   SignalValue,
-  UpdateHandler,
+  UpdateFunction,
   UpdateValidator,
 } from "./message-types.ts";
 import type { OptionsFor, ResultFor } from "./workflow-handle.ts";
@@ -148,7 +148,7 @@ export interface WorkflowContext {
   signal<Input = unknown, Name extends AnySignal = SignalName<Input> | string>(
     name: Name,
   ): Promise<SignalValue<Input, Name>>;
-  // The number of arguments tells the two apart, so an error is always about the right one.
+  // The two differ in their number of arguments, so an error is always about the right one.
   signal<Input = unknown, Name extends AnySignal = SignalName<Input> | string>(
     name: Name,
     options: { readonly within: Duration },
@@ -165,13 +165,13 @@ export interface WorkflowContext {
   /** Answers queries of this name. It must not change anything. */
   onQuery<Result = unknown, Input = unknown, Name extends AnyQuery = QueryName<Result, Input> | string>(
     name: Name,
-    handler: QueryHandler<Result, Input, Name>,
+    handler: QueryFunction<Result, Input, Name>,
   ): void;
 
   /** Does updates of this name. `validate` may throw before it is accepted: then nothing of it is kept but the refusal. */
   onUpdate<Result = unknown, Input = unknown, Name extends AnyUpdate = UpdateName<Result, Input> | string>(
     name: Name,
-    handler: UpdateHandler<Result, Input, Name>,
+    handler: UpdateFunction<Result, Input, Name>,
     options?: { readonly validate?: UpdateValidator<Input, Name> },
   ): void;
 

@@ -76,7 +76,7 @@ export async function endOfBroken(task: ClaimedTask, world: EndingWorld): Promis
   return endingStep({ ...task, taken: number }, run!, end, world);
 }
 
-/** The end of a run whose start is refused. */
+/** The end of a stored run after its start was refused. */
 export async function endOfRefused(
   task: ClaimedTask,
   refusal: LimpetError,
@@ -103,9 +103,15 @@ function endingStep(
 ): Append {
   const at = Math.max(run.at, now());
   return {
-    ...{ ref, token, last, taken, page: writePage({ at, events }) },
+    ref,
+    token,
+    last,
+    taken,
+    page: writePage({ at, events }),
     fate: { kind: "close", status, result: writeError(error) },
-    ...{ affinity: undefined, attributes: undefined, memo: undefined },
+    affinity: undefined,
+    attributes: undefined,
+    memo: undefined,
     ...follows(run, error, dispatcher, at),
   };
 }

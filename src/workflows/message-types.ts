@@ -1,8 +1,8 @@
-// The types of signals, queries and updates, by a definition or by a name alone. Each call has one signature: an
-// overload for names would hide the errors of a call with a definition. Types alone.
+// The types of signals, queries and updates, by a definition or by a name alone. Each call has one
+// signature: an overload for names would hide the errors of a call with a definition. Types alone.
 //
-// `Given`: the type of the first argument. The other parameters are the type arguments that a caller wrote, or
-// that follow from a handler; they count for names only.
+// `Given`: the type of the first argument. The other parameters are the type arguments that a caller
+// wrote, or that follow from a handler; they count for names only.
 import type { InputArgument } from "../kernel/input-types.ts";
 import type { QueryName, SignalName, UpdateName } from "./definition.ts";
 
@@ -41,11 +41,11 @@ type WithOptions<Input, Options> = undefined extends Input
 
 export type UpdateAnswer<Answer, Given> = [Given] extends [UpdateName<infer Known, infer _Input>] ? Known : Answer;
 
-export type QueryHandler<Answer, Input, Given> = [Given] extends [QueryName<infer Known, infer Asked>]
+export type QueryFunction<Answer, Input, Given> = [Given] extends [QueryName<infer Known, infer Asked>]
   ? (input: Asked) => Known
   : (input: Input) => Answer;
 
-export type UpdateHandler<Answer, Input, Given> = [Given] extends [UpdateName<infer Known, infer Asked>]
+export type UpdateFunction<Answer, Input, Given> = [Given] extends [UpdateName<infer Known, infer Asked>]
   ? (input: Asked) => Promise<Known> | Known
   : (input: Input) => Promise<Answer> | Answer;
 

@@ -96,7 +96,7 @@ export class Worker {
   readonly #held: HeldRuns;
   readonly #presence: WorkerPresence;
   readonly #suspects: Suspects;
-  /** Types whose code has come to its first wait in this process, and not ended it. */
+  /** Types with code that has come to its first wait in this process, and not ended it. */
   readonly #proven = new Set<string>();
   readonly #working = new Set<Promise<void>>();
   #isOpen = false;
@@ -449,6 +449,17 @@ const startedTask = (
   token: string,
   bound: string | undefined,
 ): ClaimedTask => ({
-  ...{ namespace, workflowId, runId, type, ref, token, bound, last },
-  ...{ taken: 0, arrived: 0, attempt: 1, lost: 0, mode: "cold_replay" },
+  namespace,
+  workflowId,
+  runId,
+  type,
+  ref,
+  token,
+  bound,
+  last,
+  taken: 0,
+  arrived: 0,
+  attempt: 1,
+  lost: 0,
+  mode: "cold_replay",
 });

@@ -42,7 +42,7 @@ test("a workflow that calls process.exit ends three processes and is parked; the
   shop.finish();
 });
 
-/** Starts the workflow in a process with its code. The process prints the reason once the run is parked, or dies. */
+/** Starts the workflow in a process with its code. The process dies, or prints the reason of a parked run. */
 function startInProcess(store: string) {
   const code = `
     import { limpet } from ${JSON.stringify(import.meta.resolve("../../src/index.ts"))};

@@ -1,11 +1,11 @@
 // Measures a JSON body in one pass before anything is parsed. Pure.
 //
-// Memory: three bytes of `{},` become more than a hundred when they are parsed and copied for an actor, so the
-// budget charges bodies by this weight and not by their length alone.
+// Memory: three bytes of `{},` become more than a hundred when they are parsed and copied for an actor, so
+// the budget charges bodies by this weight and not by their length alone.
 //
-// Time: the event loop stands still while a body is parsed, copied and encoded again. Items of lists cost little.
-// Objects, lists and properties cost about 1 µs each, properties with a new name several times as much: each new
-// name needs another layout, or a hash table. So both are counted, and a body with too many is refused.
+// Time: the event loop stands still while a body is parsed, copied and encoded again. Items of lists cost
+// little. Objects, lists and properties cost about 1 µs each, and properties with a new name several times
+// as much: each new name needs another layout, or a hash table. A body with too many of them is refused.
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 
@@ -19,7 +19,7 @@ export interface BodyMeasure {
   readonly weight: number;
   /** Objects, lists and properties. */
   readonly parts: number;
-  /** Different names of properties. Two names with the same hash count once, so it may be slightly too low. */
+  /** Different names of properties, or slightly fewer: two names with the same hash count once. */
   readonly names: number;
 }
 
