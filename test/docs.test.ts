@@ -85,3 +85,18 @@ test("every npm script that a document or the CI workflow names exists", () => {
   );
   assert.deepEqual(missing, []);
 });
+
+test("every entry of the change log has a problem, an impact, a root cause and a solution", () => {
+  // The first release lists features, without titles.
+  const entries = textOf("CHANGELOG.md").split(/^(?=- |#)/m);
+  const titled = entries.filter((entry) => entry.startsWith("- **"));
+  assert.notEqual(titled.length, 0, "the change log has no entry with a title");
+  const incomplete = titled.filter((entry) => {
+    const labels = [...entry.matchAll(/(Problem|Impact|Root cause|Solution): /g)].map(([, label]) => label);
+    return labels.join() !== "Problem,Impact,Root cause,Solution";
+  });
+  assert.deepEqual(
+    incomplete.map((entry) => entry.split("\n")[0]),
+    [],
+  );
+});
