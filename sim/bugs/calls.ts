@@ -68,8 +68,8 @@ export const CALLS: readonly Bug[] = [
       {
         file: "src/actors/activation.ts",
         before: `if (this.waiting > 0) void this.#activate();
-    else this.#around.gone(this, reason);`,
-        after: "this.#around.gone(this, reason);",
+    else this.#deps.gone(this, reason);`,
+        after: "this.#deps.gone(this, reason);",
       },
     ],
   },

@@ -49,9 +49,9 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     changes: [
       {
         file: "src/nodes/membership.ts",
-        before: `this.#world.source.doubt();
+        before: `this.#deps.source.doubt();
     this.#later();`,
-        after: `this.#world.source.doubt();
+        after: `this.#deps.source.doubt();
     if (error === undefined) this.#later();`,
       },
     ],
@@ -99,7 +99,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     changes: [
       {
         file: "src/nodes/scheduler-node.ts",
-        before: "this.#later(RETRY_MS * (1 + this.#world.random.number()));",
+        before: "this.#later(RETRY_MS * (1 + this.#deps.random.number()));",
         after: "",
       },
       {
@@ -118,7 +118,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     changes: [
       {
         file: "src/nodes/member-notes.ts",
-        before: `await new Promise<void>((resolve) => this.#world.clock.after(NOTE_RETRY_MS, resolve, "background"));`,
+        before: `await new Promise<void>((resolve) => this.#deps.clock.after(NOTE_RETRY_MS, resolve, "background"));`,
         after: "this.#notes.splice(0, notes.length);",
       },
     ],
@@ -160,9 +160,9 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     changes: [
       {
         file: "src/nodes/membership.ts",
-        before: `this.#world.source.doubt();
+        before: `this.#deps.source.doubt();
     this.#later();`,
-        after: `this.#world.source.doubt();
+        after: `this.#deps.source.doubt();
     if (this.#lease.held) this.#startOver();
     else this.#later();`,
       },

@@ -135,8 +135,8 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
       },
       {
         file: "src/placement/type-rounds.ts",
-        before: "const holders = this.#world.connections.holdersOf(controller.type);",
-        after: `const holders = this.#world.connections.holdersOf(controller.type).filter(({ state }) => state !== "expected");`,
+        before: "const holders = this.#deps.connections.holdersOf(controller.type);",
+        after: `const holders = this.#deps.connections.holdersOf(controller.type).filter(({ state }) => state !== "expected");`,
       },
     ],
   },
@@ -163,9 +163,9 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     changes: [
       {
         file: "src/nodes/member-notes.ts",
-        before: `const isCurrent = await this.#world.coordination.note(this.term, changes);
-        if (!isCurrent) return this.#world.over("another scheduler leads by now");`,
-        after: "const noting = this.#world.coordination.note(this.term, changes);",
+        before: `const isCurrent = await this.#deps.coordination.note(this.term, changes);
+        if (!isCurrent) return this.#deps.over("another scheduler leads by now");`,
+        after: "const noting = this.#deps.coordination.note(this.term, changes);",
       },
       {
         file: "src/nodes/member-notes.ts",
@@ -177,7 +177,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
       },
       {
         file: "src/nodes/member-notes.ts",
-        before: `await new Promise<void>((resolve) => this.#world.clock.after(NOTE_RETRY_MS, resolve, "background"));`,
+        before: `await new Promise<void>((resolve) => this.#deps.clock.after(NOTE_RETRY_MS, resolve, "background"));`,
         after: "",
       },
     ],
@@ -232,12 +232,12 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     changes: [
       {
         file: "src/nodes/membership.ts",
-        before: "return this.#lease.mayBegin(now, this.#world.clock.now());",
+        before: "return this.#lease.mayBegin(now, this.#deps.clock.now());",
         after: "return this.#lease.held;",
       },
       {
         file: "src/nodes/membership.ts",
-        before: "return this.#lease.lasts(now, this.#world.clock.now());",
+        before: "return this.#lease.lasts(now, this.#deps.clock.now());",
         after: "return this.#lease.held;",
       },
     ],

@@ -112,7 +112,7 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
       {
         file: "src/nodes/scheduler-node.ts",
         before: `this.#former = this.incarnation;
-    this.incarnation = this.#world.random.id();`,
+    this.incarnation = this.#deps.random.id();`,
         after: "",
       },
       {

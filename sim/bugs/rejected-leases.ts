@@ -13,12 +13,12 @@ export const REJECTED_LEASES: readonly Bug[] = [
     changes: [
       {
         file: "src/nodes/membership.ts",
-        before: "return this.#lease.mayBegin(now, this.#world.clock.now());",
+        before: "return this.#lease.mayBegin(now, this.#deps.clock.now());",
         after: "return this.#lease.held;",
       },
       {
         file: "src/nodes/membership.ts",
-        before: "return this.#lease.lasts(now, this.#world.clock.now());",
+        before: "return this.#lease.lasts(now, this.#deps.clock.now());",
         after: "return this.#lease.held;",
       },
       {
@@ -85,8 +85,8 @@ export const REJECTED_LEASES: readonly Bug[] = [
     changes: [
       {
         file: "src/nodes/leading.ts",
-        before: "const until = world.clock.monotonic() + waitMs;",
-        after: "const until = world.clock.monotonic();",
+        before: "const until = deps.clock.monotonic() + waitMs;",
+        after: "const until = deps.clock.monotonic();",
       },
     ],
   },
@@ -136,7 +136,7 @@ export const REJECTED_LEASES: readonly Bug[] = [
         file: "src/nodes/leading.ts",
         before: `  #feed(namespace: string, input: (now: number) => Effect[]): void {
     if (this.#over) return;
-    if (!this.#world.lasts()) {`,
+    if (!this.#deps.lasts()) {`,
         after: `  #feed(namespace: string, input: (now: number) => Effect[]): void {
     if (this.#over) return;
     if (false as boolean) {`,

@@ -243,7 +243,7 @@ export const REMINDERS: readonly Bug[] = [
       {
         file: PROCESSOR,
         before:
-          'if (!this.#world.delivers(held.reminder.key.type)) this.#settle(held, { kind: "release" });\n    else if',
+          'if (!this.#deps.delivers(held.reminder.key.type)) this.#settle(held, { kind: "release" });\n    else if',
         after: "if",
       },
     ],
@@ -316,9 +316,9 @@ export const REMINDERS: readonly Bug[] = [
     changes: [
       {
         file: CLAIMER,
-        before: `const token = \`\${this.#world.random.id()}\${store.tokenMark?.() ?? ""}\`;`,
+        before: `const token = \`\${this.#deps.random.id()}\${store.tokenMark?.() ?? ""}\`;`,
         after:
-          "const self = this as { oneToken?: string };\n      self.oneToken ??= this.#world.random.id();\n      const token = self.oneToken;",
+          "const self = this as { oneToken?: string };\n      self.oneToken ??= this.#deps.random.id();\n      const token = self.oneToken;",
       },
     ],
   },

@@ -165,7 +165,7 @@ export const SHARDS: readonly Bug[] = [
     changes: [
       {
         file: "src/nodes/shard-leader.ts",
-        before: "const homes = [...(left?.homes ?? [])].filter(([, host]) => this.#world.host(host) !== undefined);",
+        before: "const homes = [...(left?.homes ?? [])].filter(([, host]) => this.#deps.host(host) !== undefined);",
         after: "const homes: [number, string][] = [];",
       },
     ],

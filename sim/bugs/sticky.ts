@@ -170,7 +170,7 @@ export const STICKY: readonly Bug[] = [
         file: "src/nodes/sticky-member.ts",
         before: "    this.#unheard = 0;\n    this.#claimMore();",
         after:
-          "    this.#unheard = 0;\n    this.#wishes = this.#holdings.unanswered(this.#world.clock.monotonic());\n    this.flush();\n    this.#claimMore();",
+          "    this.#unheard = 0;\n    this.#wishes = this.#holdings.unanswered(this.#deps.clock.monotonic());\n    this.flush();\n    this.#claimMore();",
       },
     ],
   },

@@ -51,13 +51,13 @@ export const STORE: readonly Bug[] = [
       { file: "src/stores/memory/memory-store.ts", before: FENCE, after: "" },
       {
         file: "src/actors/incarnation.ts",
-        before: "if (this.#over || this.#around.mayCommit()) return true;",
+        before: "if (this.#over || this.#deps.mayCommit()) return true;",
         after: "return true;",
       },
       {
         file: "src/actors/incarnation.ts",
-        before: "if (!this.#around.mayCommit()) {",
-        after: "if (this.#over && !this.#around.mayCommit()) {",
+        before: "if (!this.#deps.mayCommit()) {",
+        after: "if (this.#over && !this.#deps.mayCommit()) {",
       },
     ],
   },
@@ -147,16 +147,16 @@ export const STORE: readonly Bug[] = [
       {
         file: "src/actors/incarnation.ts",
         before: `turn.fail(error);
-    if (!this.#over) this.#activation.end(reason, this.#around.clock.monotonic() - turn.startedAt);`,
+    if (!this.#over) this.#activation.end(reason, this.#deps.clock.monotonic() - turn.startedAt);`,
         after: `const isUnknown = error instanceof LimpetError && error.code === "COMMIT_UNKNOWN";
     const again = isUnknown && turn.work === undefined && turn.cancelled === undefined;
     if (!again) turn.fail(error);
-    if (!this.#over) this.#activation.end(reason, this.#around.clock.monotonic() - turn.startedAt);
+    if (!this.#over) this.#activation.end(reason, this.#deps.clock.monotonic() - turn.startedAt);
     if (!again) return;
     turn.phase = "queued";
     turn.activation = undefined;
     turn.place = undefined;
-    this.#around.reroute(turn);`,
+    this.#deps.reroute(turn);`,
       },
     ],
   },

@@ -1,6 +1,6 @@
 // The history is all there is: code that is told it again, from the beginning, decides the same again, to the last word.
 import { type Decision, isDecision, readPage, type Step } from "../../src/workflows/events.ts";
-import { Execution, type ExecutionNeeds, type NewDecision } from "../../src/workflows/execution.ts";
+import { Execution, type ExecutionDeps, type NewDecision } from "../../src/workflows/execution.ts";
 import { SCRIPTS } from "../scripts.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOfRun, runsOf, type SeenRun } from "./workflow-runs.ts";
@@ -34,7 +34,7 @@ export const workflowReplay: CheckerKind = {
   make(stage, report) {
     if (stage.plan.workflows === undefined) return {};
     const runs = runsOf(stage);
-    const needs: ExecutionNeeds = {
+    const needs: ExecutionDeps = {
       settle: () => new Promise<void>((resolve) => process.nextTick(resolve)),
       ...{ namespace: "", queue: "default", nameOf: () => undefined },
     };

@@ -16,7 +16,7 @@ import { Incarnation, lostLease } from "./incarnation.ts";
 import { Mailbox } from "./mailbox.ts";
 import { type Admission, admit } from "./reentry.ts";
 import { REMIND } from "./remind.ts";
-import type { Surroundings } from "./surroundings.ts";
+import type { ActivationDeps } from "./surroundings.ts";
 import { type Place, Turn, type Work } from "./turn.ts";
 
 export type ActivationPhase = "cold" | "activating" | "active" | "deactivating" | "fenced";
@@ -34,7 +34,7 @@ const NOT_HOME_MS = 200;
 export class Activation implements Place {
   readonly type: ActorType;
   readonly id: string;
-  readonly #around: Surroundings;
+  readonly #deps: ActivationDeps;
   phase: ActivationPhase = "cold";
   life: Incarnation | undefined;
   /** On the monotonic clock. */
@@ -51,10 +51,10 @@ export class Activation implements Place {
   /** Called when it is gone from memory. */
   onGone: (() => void) | undefined;
 
-  constructor(type: ActorType, id: string, around: Surroundings) {
+  constructor(type: ActorType, id: string, deps: ActivationDeps) {
     this.type = type;
     this.id = id;
-    this.#around = around;
+    this.#deps = deps;
   }
 
   /** For people: `Cart/alice`. */
@@ -82,7 +82,7 @@ export class Activation implements Place {
 
   /** Something the actor itself has to do: a hook, the tick of a timer. */
   ownTurn(name: string, timeoutMs: number, work: Work): Turn {
-    const { clock, deadlines } = this.#around;
+    const { clock, deadlines } = this.#deps;
     const turn = new Turn(this.type, this.id, name, [], undefined, timeoutMs, clock.monotonic(), deadlines, work);
     turn.activation = this;
     return turn;
@@ -99,8 +99,8 @@ export class Activation implements Place {
       }
     }
     if (this.phase === "active" && this.#mailbox === undefined && this.life!.running === undefined) {
-      const now = turn.waited ? this.#around.clock.monotonic() : turn.queuedAt;
-      if (this.#around.mayBegin(now)) this.life!.run(turn, now);
+      const now = turn.waited ? this.#deps.clock.monotonic() : turn.queuedAt;
+      if (this.#deps.mayBegin(now)) this.life!.run(turn, now);
       else this.#handBack(turn);
       return;
     }
@@ -127,7 +127,7 @@ export class Activation implements Place {
   /** A call that never got in must not leave an empty place behind. */
   #refuse(turn: Turn, error: LimpetError): void {
     turn.fail(error);
-    if (this.phase === "cold" && this.waiting === 0) this.#around.gone(this, undefined);
+    if (this.phase === "cold" && this.waiting === 0) this.#deps.gone(this, undefined);
   }
 
   /** Takes a turn that has not begun out of wherever it waits. */
@@ -188,7 +188,7 @@ export class Activation implements Place {
   #handBack(turn: Turn): void {
     turn.activation = undefined;
     turn.place = undefined;
-    if (turn.work === undefined) this.#around.reroute(turn);
+    if (turn.work === undefined) this.#deps.reroute(turn);
     else turn.fail(new LimpetError("LEASE_LOST", `${this.label} does not run here at the moment`));
   }
 
@@ -199,9 +199,9 @@ export class Activation implements Place {
     const { type } = this;
     let life: Incarnation | undefined;
     try {
-      life = new Incarnation(this, this.#around);
+      life = new Incarnation(this, this.#deps);
       this.life = life;
-      const begun = this.#around.clock.monotonic();
+      const begun = this.#deps.clock.monotonic();
       const kept = type.isRemembered ? this.#remember() : undefined;
       const taken = type.stateful ? life.take() : undefined;
       if (kept !== undefined) await Promise.allSettled([kept, taken]);
@@ -213,20 +213,20 @@ export class Activation implements Place {
         this.end("fenced", NOT_HOME_MS);
         return;
       }
-      this.activeSince = this.#around.clock.monotonic();
+      this.activeSince = this.#deps.clock.monotonic();
       this.lastUsed = this.activeSince;
       type.instruments.activations.add(1);
       if (type.options.sticky !== undefined) type.instruments.stickyActivations.add(1);
       if (type.hasOnActivate) {
         // The store may have taken longer than the lease of this host lasts.
-        if (!this.#around.mayBegin(this.activeSince)) {
+        if (!this.#deps.mayBegin(this.activeSince)) {
           this.cutOff("lease", lostLease);
           return;
         }
         await life.runHook("onActivate", type.options.callTimeoutMs);
       }
       if (this.life !== life) return;
-      type.instruments.activationSeconds.observe((this.#around.clock.monotonic() - begun) / 1_000);
+      type.instruments.activationSeconds.observe((this.#deps.clock.monotonic() - begun) / 1_000);
     } catch (error) {
       // A hook that was fenced or whose commit got lost has already ended this life, and the next may have begun.
       if (this.life === life) this.#failActivation(error);
@@ -239,7 +239,7 @@ export class Activation implements Place {
   /** Before anything of it runs. Undefined: it is remembered already. */
   #remember(): Promise<boolean> | undefined {
     if (this.isRemembered) return undefined;
-    return this.#around.remembering?.keep(this.type, this.id).then((isKept) => {
+    return this.#deps.remembering?.keep(this.type, this.id).then((isKept) => {
       this.isRemembered = isKept;
       return isKept;
     });
@@ -249,7 +249,7 @@ export class Activation implements Place {
   forget(): Promise<void> | undefined {
     if (!this.isRemembered) return undefined;
     this.isRemembered = false;
-    return this.#around.remembering?.forget(this.type, this.id);
+    return this.#deps.remembering?.forget(this.type, this.id);
   }
 
   /** Everybody who waited is told why; the next call tries again. */
@@ -266,9 +266,9 @@ export class Activation implements Place {
     this.phase = "deactivating";
     if (this.type.hasOnDeactivate) {
       try {
-        await life!.runHook("onDeactivate", this.#around.hookTimeoutMs, reason);
+        await life!.runHook("onDeactivate", this.#deps.hookTimeoutMs, reason);
       } catch (err) {
-        this.#around.log.warn("onDeactivate failed", { type: this.type.name, id: this.id, err });
+        this.#deps.log.warn("onDeactivate failed", { type: this.type.name, id: this.id, err });
       }
     }
     if (this.life === life) this.end(reason);
@@ -285,7 +285,7 @@ export class Activation implements Place {
 
   #standBack(lostMs: number): void {
     this.phase = "fenced";
-    const { clock, random } = this.#around;
+    const { clock, random } = this.#deps;
     const spread = Math.min(Math.max(lostMs, SHORTEST_SPREAD_MS), LONGEST_SPREAD_MS);
     this.#standingBack = clock.after(SHORTEST_STAND_BACK_MS + random.number() * spread, () => this.#rest("fenced"));
   }
@@ -294,7 +294,7 @@ export class Activation implements Place {
     this.phase = "cold";
     this.#leaving = undefined;
     if (this.waiting > 0) void this.#activate();
-    else this.#around.gone(this, reason);
+    else this.#deps.gone(this, reason);
   }
 
   // ——— What its incarnation tells it.
@@ -337,8 +337,8 @@ export class Activation implements Place {
         this.#mailbox = undefined;
         break;
       }
-      const now = this.#around.clock.monotonic();
-      if (this.#around.mayBegin(now)) this.life!.run(turn, now);
+      const now = this.#deps.clock.monotonic();
+      if (this.#deps.mayBegin(now)) this.life!.run(turn, now);
       else this.#handBack(turn);
     }
     this.#looping = false;
@@ -349,7 +349,7 @@ export class Activation implements Place {
    * served no one while somebody waits, or it could come and go for ever.
    */
   #mayLeave(): boolean {
-    if (this.#around.stopping) this.#leaving ??= "stop";
+    if (this.#deps.stopping) this.#leaving ??= "stop";
     if (this.#leaving === undefined || this.waiting === 0) return this.#leaving !== undefined;
     return this.#leaving !== "stop" && this.life!.served;
   }

@@ -20,7 +20,7 @@ export interface ActorReminders {
   cancel(name: string): Promise<void>;
 }
 
-export interface ReminderSurroundings {
+export interface ActorReminderDeps {
   readonly namespace: string;
   readonly typeName: string;
   readonly id: string;
@@ -32,46 +32,46 @@ export interface ReminderSurroundings {
 }
 
 export class TurnReminders implements ActorReminders {
-  readonly #around: ReminderSurroundings;
+  readonly #deps: ActorReminderDeps;
 
-  constructor(around: ReminderSurroundings) {
-    this.#around = around;
+  constructor(deps: ActorReminderDeps) {
+    this.#deps = deps;
   }
 
   #book(): ReminderBook {
-    const { book } = this.#around;
+    const { book } = this.#deps;
     if (book !== undefined) return book;
     throw new LimpetError("NOT_READY", "this process does not know reminders");
   }
 
   #key(name: string): ReminderKey {
     checkReminderName(name);
-    const { namespace, typeName, id } = this.#around;
+    const { namespace, typeName, id } = this.#deps;
     return { namespace, type: typeName, id, name };
   }
 
   async set(name: string, options: ReminderOptions): Promise<void> {
     const write = this.#book().set(this.#key(name), options);
-    const outbox = this.#around.outbox();
-    if (!this.#around.hasHandler) throw noHandler(this.#around.typeName);
+    const outbox = this.#deps.outbox();
+    if (!this.#deps.hasHandler) throw noHandler(this.#deps.typeName);
     outbox.add(write);
   }
 
   async cancel(name: string): Promise<void> {
     this.#book();
-    this.#around.outbox().add({ kind: "cancel", key: this.#key(name) });
+    this.#deps.outbox().add({ kind: "cancel", key: this.#key(name) });
   }
 
   async get(name: string): Promise<ReminderInfo | undefined> {
     const key = this.#key(name);
-    const write = this.#around.outbox().find(name);
+    const write = this.#deps.outbox().find(name);
     if (write?.kind === "cancel") return undefined;
     return write === undefined ? this.#book().get(key) : this.#book().shown(write);
   }
 
   async list(): Promise<ReminderInfo[]> {
-    const outbox = this.#around.outbox();
-    const { namespace, typeName, id } = this.#around;
+    const outbox = this.#deps.outbox();
+    const { namespace, typeName, id } = this.#deps;
     const book = this.#book();
     const stored = await book.list({ namespace, type: typeName, id });
     const own = outbox.reminders();

@@ -32,7 +32,7 @@ import type { Remembering } from "./remembering.ts";
 import { REMIND, type RemindArguments } from "./remind.ts";
 import type { ActorClass, CallSettings } from "./remote.ts";
 import { SHARDING_DEFAULTS, type ShardingDefaults } from "./sharded-options.ts";
-import type { Surroundings } from "./surroundings.ts";
+import type { ActivationDeps } from "./surroundings.ts";
 import { cancelled, Turn } from "./turn.ts";
 import { UnhandledCalls } from "./unhandled-calls.ts";
 
@@ -80,7 +80,7 @@ const BUSY_FACTOR = 2;
 /** And for those that are on their way out. */
 const LEAVING_FACTOR = 4;
 
-export class Catalog implements Surroundings {
+export class Catalog implements ActivationDeps {
   readonly namespace: string;
   readonly incarnation: string;
   readonly clock: Clock;

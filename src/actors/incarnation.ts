@@ -30,7 +30,7 @@ import {
 } from "./remind.ts";
 import type { ActorClass, AnyActor, CallSettings } from "./remote.ts";
 import { StateBuffer } from "./state/state-buffer.ts";
-import type { Surroundings } from "./surroundings.ts";
+import type { ActivationDeps } from "./surroundings.ts";
 import { ActivationTimers } from "./timers.ts";
 import { cancelled, type Turn } from "./turn.ts";
 import { type Outgoing, TurnOutbox } from "./turn-outbox.ts";
@@ -65,7 +65,7 @@ export const lostLease = (turn: Turn): LimpetError =>
 
 export class Incarnation implements ActorContext {
   readonly #activation: Activation;
-  readonly #around: Surroundings;
+  readonly #deps: ActivationDeps;
   readonly #instance: AnyActor;
   /** The innermost running turn. */
   running: Turn | undefined;
@@ -88,15 +88,15 @@ export class Incarnation implements ActorContext {
   #parting: Turn | undefined;
   #over = false;
 
-  constructor(activation: Activation, around: Surroundings) {
+  constructor(activation: Activation, deps: ActivationDeps) {
     this.#activation = activation;
-    this.#around = around;
+    this.#deps = deps;
     this.#instance = construct(activation.type.actorClass, this);
   }
 
   async take(): Promise<void> {
     const { type, id } = this.#activation;
-    const taken = await this.#around.take(type.name, id);
+    const taken = await this.#deps.take(type.name, id);
     this.#ref = taken.ref;
     this.#epoch = taken.epoch;
     this.#version = taken.version;
@@ -134,8 +134,8 @@ export class Incarnation implements ActorContext {
   }
 
   #noteLong(turn: Turn): void {
-    const now = this.#around.clock.monotonic();
-    if (now - turn.startedAt >= LONG_MS) this.#around.longTurns.ended(turn.label, turn.startedAt, now);
+    const now = this.#deps.clock.monotonic();
+    if (now - turn.startedAt >= LONG_MS) this.#deps.longTurns.ended(turn.label, turn.startedAt, now);
   }
 
   // ——— What the actor may ask.
@@ -149,7 +149,7 @@ export class Incarnation implements ActorContext {
   }
 
   get namespace(): string {
-    return this.#around.namespace;
+    return this.#deps.namespace;
   }
 
   get state(): object {
@@ -183,19 +183,19 @@ export class Incarnation implements ActorContext {
   get deadline(): number | undefined {
     const turn = this.current;
     if (turn === undefined) return undefined;
-    const { clock } = this.#around;
+    const { clock } = this.#deps;
     return Math.round(clock.now() + turn.deadlineAt - clock.monotonic());
   }
 
   get timers(): ActivationTimers {
     if (this.#over) throw new LimpetError("STATE_OUTSIDE_TURN", `this life of ${this.#activation.label} is over`);
-    this.#timers ??= new ActivationTimers(this.#around.clock, (name, tick) => this.#tick(name, tick));
+    this.#timers ??= new ActivationTimers(this.#deps.clock, (name, tick) => this.#tick(name, tick));
     return this.#timers;
   }
 
   get reminders(): ActorReminders {
     const { namespace, typeName, id } = this;
-    const book = this.#around.reminders;
+    const book = this.#deps.reminders;
     this.#reminders ??= new TurnReminders({
       namespace,
       typeName,
@@ -208,7 +208,7 @@ export class Incarnation implements ActorContext {
   }
 
   get workflows(): ActorWorkflows {
-    this.#workflows ??= new TurnWorkflows(this.#around.workflows, () => this.#turnOutbox("workflows"));
+    this.#workflows ??= new TurnWorkflows(this.#deps.workflows, () => this.#turnOutbox("workflows"));
     return this.#workflows;
   }
 
@@ -229,7 +229,7 @@ export class Incarnation implements ActorContext {
     try {
       await turn.promise(undefined);
     } catch (err) {
-      if (!this.#over) this.#around.log.warn("timer failed", { type: type.name, id, timer: name, err });
+      if (!this.#over) this.#deps.log.warn("timer failed", { type: type.name, id, timer: name, err });
     } finally {
       this.#ticks.delete(turn);
     }
@@ -248,7 +248,7 @@ export class Incarnation implements ActorContext {
   }
 
   handle(type: ActorClass | string, id: string, settings: CallSettings | undefined): object {
-    return this.#around.handle(type, id, settings, this);
+    return this.#deps.handle(type, id, settings, this);
   }
 
   /** The turn whose code runs at this moment. */
@@ -298,7 +298,7 @@ export class Incarnation implements ActorContext {
 
   /** A turn that took its time may have slept through the lease of its host: then what it found out is out of date. */
   #lasted(): boolean {
-    if (this.#over || this.#around.mayCommit()) return true;
+    if (this.#over || this.#deps.mayCommit()) return true;
     this.#activation.cutOff("lease", lostLease);
     return false;
   }
@@ -354,7 +354,7 @@ export class Incarnation implements ActorContext {
   /** Without state there is nothing to be fenced by: what the turn sets off is written on its own. */
   #write(turn: Turn, { reminders = [], starts = [], arrivals = [] }: Outgoing, reply: unknown): void {
     turn.phase = "committing";
-    const { reminders: book, workflows } = this.#around;
+    const { reminders: book, workflows } = this.#deps;
     const written: Promise<unknown>[] = reminders.map((write) => book!.write(write));
     if (starts.length > 0 || arrivals.length > 0) written.push(workflows!.write(starts, arrivals));
     Promise.all(written).then(
@@ -373,9 +373,9 @@ export class Incarnation implements ActorContext {
     const { type, id, phase } = this.#activation;
     if (this.#parting === turn) this.#parting = undefined;
     type.instruments.failed.add(1);
-    this.#around.log.debug("turn failed", { type: type.name, id, method: turn.method, err: error });
+    this.#deps.log.debug("turn failed", { type: type.name, id, method: turn.method, err: error });
     const restored = this.#takeBack(turn, error);
-    if (!(error instanceof MissingMethod) || !this.#around.askElsewhere(turn, error)) turn.fail(error);
+    if (!(error instanceof MissingMethod) || !this.#deps.askElsewhere(turn, error)) turn.fail(error);
     // A hook that failed ends this life anyway.
     if (restored || phase !== "active") {
       this.#turnOver(turn);
@@ -392,7 +392,7 @@ export class Incarnation implements ActorContext {
       if (turn.outer === undefined) return this.#buffer?.abandon() ?? true;
       if (this.#buffer?.rollback(turn.mark) === false) turn.outer.doomed = error;
     } catch (err) {
-      this.#around.log.error("rollback failed", { type: this.typeName, id: this.id, err });
+      this.#deps.log.error("rollback failed", { type: this.typeName, id: this.id, err });
       if (turn.outer === undefined) return false;
       turn.outer.doomed = error;
     }
@@ -400,18 +400,18 @@ export class Incarnation implements ActorContext {
   }
 
   #commit(turn: Turn, write: StateWrite, outgoing: Outgoing | undefined, reply: unknown): void {
-    if (!this.#around.mayCommit()) {
+    if (!this.#deps.mayCommit()) {
       this.lost(turn, "lease", lostLease(turn));
       return;
     }
     turn.phase = "committing";
     // A reminder that has been handled is settled together with what its handler changed.
     const settle = turn.method === REMIND ? [settlementOf(turn.args as RemindArguments)] : undefined;
-    const sent = outgoing?.reminders && this.#around.reminders!.send(outgoing.reminders);
+    const sent = outgoing?.reminders && this.#deps.reminders!.send(outgoing.reminders);
     const extras =
       settle === undefined && outgoing === undefined ? undefined : { settle, ...outgoing, reminders: sent?.writes };
     const caller = new Committing(this, turn, settle === undefined ? reply : SETTLED, outgoing, sent);
-    this.#around.commit(this.#ref, this.#epoch, this.#version, write, extras, caller);
+    this.#deps.commit(this.#ref, this.#epoch, this.#version, write, extras, caller);
   }
 
   committed(turn: Turn, outcome: CommitVerdict, reply: unknown, outgoing: Outgoing | undefined): void {
@@ -428,7 +428,7 @@ export class Incarnation implements ActorContext {
     }
     this.#version++;
     this.#buffer!.committed();
-    if (outgoing?.starts !== undefined || outgoing?.arrivals !== undefined) this.#around.workflows!.written();
+    if (outgoing?.starts !== undefined || outgoing?.arrivals !== undefined) this.#deps.workflows!.written();
     this.#succeeded(turn, reply);
   }
 
@@ -445,7 +445,7 @@ export class Incarnation implements ActorContext {
   lost(turn: Turn, reason: EndReason, error: unknown): void {
     this.#activation.type.instruments.failed.add(1);
     turn.fail(error);
-    if (!this.#over) this.#activation.end(reason, this.#around.clock.monotonic() - turn.startedAt);
+    if (!this.#over) this.#activation.end(reason, this.#deps.clock.monotonic() - turn.startedAt);
   }
 
   #succeeded(turn: Turn, reply: unknown): void {
@@ -480,10 +480,10 @@ export class Incarnation implements ActorContext {
   }
 
   #turnOver(turn: Turn): void {
-    const now = this.#around.clock.monotonic();
+    const now = this.#deps.clock.monotonic();
     const tookMs = now - turn.startedAt;
     this.#activation.type.instruments.turnSeconds.observe(tookMs / 1_000);
-    if (tookMs >= LONG_MS) this.#around.longTurns.ended(turn.label, turn.startedAt, now);
+    if (tookMs >= LONG_MS) this.#deps.longTurns.ended(turn.label, turn.startedAt, now);
     this.running = turn.outer;
     if (turn.work === undefined) this.served = true;
     if (turn.outer === undefined) this.#activation.turnOver(turn, now);
@@ -497,7 +497,7 @@ export class Incarnation implements ActorContext {
     turn.outer = this.running;
     turn.mark = this.#buffer?.mark() ?? 0;
     turn.outboxMark = this.#outbox?.mark() ?? 0;
-    this.run(turn, this.#around.clock.monotonic());
+    this.run(turn, this.#deps.clock.monotonic());
   }
 
   waitInside(turn: Turn): void {

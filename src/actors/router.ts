@@ -32,7 +32,7 @@ const LOOK_MS = 10;
 const ANSWER_MS = 1_000;
 /** A host that cannot be reached is either back soon or soon in no table any more. */
 const UNREACHABLE_PAUSE_MS = 50;
-export interface RouterWorld {
+export interface RouterDeps {
   readonly placement: Placement;
   readonly links: Links;
   readonly clock: Clock;
@@ -59,7 +59,7 @@ export class Router implements Routes, Dispatcher, LinkService {
   /** Calls that are on other hosts. */
   #departed = 0;
 
-  constructor(catalog: Catalog, { placement, links, clock, refused, storeTimeoutMs }: RouterWorld) {
+  constructor(catalog: Catalog, { placement, links, clock, refused, storeTimeoutMs }: RouterDeps) {
     this.#storeTimeoutMs = storeTimeoutMs ?? Number.POSITIVE_INFINITY;
     this.#catalog = catalog;
     this.#placement = placement;

@@ -15,7 +15,7 @@ import type { Remembering } from "./remembering.ts";
 import type { ActorClass, CallSettings } from "./remote.ts";
 import type { Turn } from "./turn.ts";
 
-export interface Surroundings {
+export interface ActivationDeps {
   readonly namespace: string;
   readonly clock: Clock;
   readonly random: Random;

@@ -8,7 +8,7 @@ import { asFailure, EXIT, type Failure, wrongUsage } from "./failure.ts";
 import { COMMANDS } from "./registry.ts";
 import { type Env, type Stream, safe, Terminal } from "./terminal.ts";
 
-export interface Surroundings {
+export interface CliEnvironment {
   readonly stdout: Stream;
   readonly stderr: Stream;
   readonly env: Env;
@@ -16,7 +16,7 @@ export interface Surroundings {
 }
 
 /** Resolves with the exit code; never rejects. */
-export async function main(argv: readonly string[], surroundings: Partial<Surroundings> = {}): Promise<number> {
+export async function main(argv: readonly string[], surroundings: Partial<CliEnvironment> = {}): Promise<number> {
   const { stdout = process.stdout, stderr = process.stderr, env = process.env, cwd = process.cwd() } = surroundings;
   const terminal = new Terminal(stdout, stderr, env);
   let exitCode: number;

@@ -5,7 +5,7 @@ import { type Log, silentLog } from "../ports/log.ts";
 import type { Store } from "../ports/store.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { Life, mortalClock } from "../testing/life.ts";
-import { MortalStore, type MortalWorld } from "../testing/mortal-store.ts";
+import { MortalStore, type MortalStoreDeps } from "../testing/mortal-store.ts";
 import type { ActivityFunction } from "../workflows/context.ts";
 import type { AnyWorkflow } from "../workflows/definition.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
@@ -42,7 +42,7 @@ export class TestProcesses implements AsyncDisposable {
     checksReplay = true,
   }: TestProcessOptions): Promise<App> {
     const life = new Life();
-    const world: MortalWorld = { store: this.#reached(), life, step: () => "writes", end: () => {} };
+    const world: MortalStoreDeps = { store: this.#reached(), life, step: () => "writes", end: () => {} };
     const settings = resolveSettings({
       code: {
         reminders: { pollInterval: "10s", fetchAhead: "10s", lease: "30s" },

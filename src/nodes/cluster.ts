@@ -31,7 +31,7 @@ import { ShutDown } from "./shut-down.ts";
 import { untilAnswered } from "./until-answered.ts";
 import { WatchedSchedulers } from "./watched-schedulers.ts";
 
-export interface ClusterWorld {
+export interface ClusterDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -53,9 +53,9 @@ const GET_READY_MS = 200;
 /** When it takes this long to join, somebody may wonder. */
 const WORTH_SAYING_MS = 2_000;
 
-export async function openCluster(settings: Settings, world: ClusterWorld, dedicated: boolean): Promise<Cluster> {
-  const { clock, catalog, wire, startPatienceMs } = world;
-  await agreeOnShards(settings.namespace, world);
+export async function openCluster(settings: Settings, deps: ClusterDeps, dedicated: boolean): Promise<Cluster> {
+  const { clock, catalog, wire, startPatienceMs } = deps;
+  await agreeOnShards(settings.namespace, deps);
   let parts: Assembled | undefined;
   const service: LinkService = {
     serve: (call, answer, line) =>
@@ -65,8 +65,8 @@ export async function openCluster(settings: Settings, world: ClusterWorld, dedic
   const door = await untilAnswered(clock, startPatienceMs, () => wire.openLinkDoor(service));
   let cluster: Cluster | undefined;
   try {
-    parts = assemble(settings, world, door, dedicated);
-    cluster = new Cluster(settings, world, parts);
+    parts = assemble(settings, deps, door, dedicated);
+    cluster = new Cluster(settings, deps, parts);
     await cluster.start();
     return cluster;
   } catch (error) {
@@ -82,11 +82,11 @@ interface Assembled extends Parts {
 }
 
 /** Nothing of it runs yet. */
-function assemble(settings: Settings, world: ClusterWorld, door: OpenDoor, dedicated: boolean): Assembled {
+function assemble(settings: Settings, deps: ClusterDeps, door: OpenDoor, dedicated: boolean): Assembled {
   const { namespace } = settings;
-  const { clock, meter, catalog, wire } = world;
+  const { clock, meter, catalog, wire } = deps;
   const links = wire.openLinks(door.address);
-  const source = openSource(settings, world, dedicated);
+  const source = openSource(settings, deps, dedicated);
   const membership = new Membership(
     {
       namespace,
@@ -97,7 +97,7 @@ function assemble(settings: Settings, world: ClusterWorld, door: OpenDoor, dedic
       moveTimeoutMs: settings.moveTimeout,
     },
     {
-      ...world,
+      ...deps,
       identity: wire.identity,
       instruments: new HostInstruments(meter, namespace),
       source,
@@ -122,7 +122,7 @@ function assemble(settings: Settings, world: ClusterWorld, door: OpenDoor, dedic
   const expects = (type: string, shard: number, move: string): boolean =>
     membership.hasLease && membership.shards.expects(type, shard, move);
   const companions = new ShardCompanions({ clock, catalog, links, standing, expects });
-  const remembered = openTogether(settings.storeTimeout, world, membership);
+  const remembered = openTogether(settings.storeTimeout, deps, membership);
   catalog.remembering = remembered;
   const refused = (type: string): void => countRefused(type, namespace, meter);
   const router = new Router(catalog, {
@@ -140,7 +140,7 @@ const wayOf = (version: string): string =>
 /** How ids become shards is settled for all hosts: who would do it otherwise would run actors that run elsewhere. */
 export async function agreeOnShards(
   namespace: string,
-  { clock, catalog, shards, startPatienceMs }: Pick<ClusterWorld, "clock" | "catalog" | "shards" | "startPatienceMs">,
+  { clock, catalog, shards, startPatienceMs }: Pick<ClusterDeps, "clock" | "catalog" | "shards" | "startPatienceMs">,
 ): Promise<void> {
   for (const { name: type, options } of catalog.types.values()) {
     const { sharded } = options;
@@ -155,9 +155,9 @@ export async function agreeOnShards(
 }
 
 /** Schedulers that were named, or one in this process that finds the others through the store. */
-function openSource(settings: Settings, world: ClusterWorld, dedicated: boolean): SchedulerNode | WatchedSchedulers {
+function openSource(settings: Settings, deps: ClusterDeps, dedicated: boolean): SchedulerNode | WatchedSchedulers {
   const { schedulers } = settings;
-  const { clock, random, log, meter, coordination, shards, wire } = world;
+  const { clock, random, log, meter, coordination, shards, wire } = deps;
   const connect: ClusterWire["connect"] = (address, term) => wire.connect(address, term);
   if (schedulers.length > 0) return new WatchedSchedulers(schedulers, { clock, random, log, connect });
   return new SchedulerNode(
@@ -197,12 +197,12 @@ interface Parts {
 
 export class Cluster {
   readonly #settings: Settings;
-  readonly #world: ClusterWorld;
+  readonly #deps: ClusterDeps;
   readonly #parts: Parts;
 
-  constructor(settings: Settings, world: ClusterWorld, parts: Parts) {
+  constructor(settings: Settings, deps: ClusterDeps, parts: Parts) {
     this.#settings = settings;
-    this.#world = world;
+    this.#deps = deps;
     this.#parts = parts;
   }
 
@@ -226,7 +226,7 @@ export class Cluster {
 
   async start(): Promise<void> {
     const { source, membership } = this.#parts;
-    const { clock, log, wire } = this.#world;
+    const { clock, log, wire } = this.#deps;
     await source.start();
     membership.start();
     const { lease, leaderLease, roundTimeout } = this.#settings;
@@ -311,7 +311,7 @@ export class Cluster {
   measure(): void {
     const { source } = this.#parts;
     if (source instanceof SchedulerNode) source.measure();
-    const { catalog, meter } = this.#world;
+    const { catalog, meter } = this.#deps;
     const { membership, router } = this.#parts;
     const calls = (type: string): number => router.buffered(type);
     measureShards(membership.shards, calls, catalog, this.#settings.namespace, meter);
@@ -353,7 +353,7 @@ export class Cluster {
     const owner = tables.owner(type, id);
     const { version, since, locked } = tables.view(type);
     const hosts = tables.hosts(type);
-    const activeHere = this.#world.catalog.types.get(type)?.activations.has(id) ?? false;
+    const activeHere = this.#deps.catalog.types.get(type)?.activations.has(id) ?? false;
     const where = {
       type,
       id,
@@ -375,9 +375,9 @@ export class Cluster {
   /** The types of this host have changed, or are about to, by one that goes. Resolves when its tables say so. */
   async rehost(without?: string): Promise<void> {
     const { membership } = this.#parts;
-    if (without === undefined) await agreeOnShards(this.#settings.namespace, this.#world);
+    if (without === undefined) await agreeOnShards(this.#settings.namespace, this.#deps);
     const { tables, address } = membership;
-    const hosted = hostedTypes(this.#world.catalog.types.values(), this.#settings.clusterRoles);
+    const hosted = hostedTypes(this.#deps.catalog.types.values(), this.#settings.clusterRoles);
     const types = hosted.filter((type) => type !== without);
     membership.report(types);
     const isThere = (type: string): boolean => tables.hosts(type).some((host) => host.address === address);
@@ -404,9 +404,9 @@ export class Cluster {
 
   /** Hands over what other hosts can take, lets the rest end, and leaves the cluster, whatever fails on the way. */
   async shutDown(): Promise<ShutDown> {
-    const shut = new ShutDown(this.#world.log);
+    const shut = new ShutDown(this.#deps.log);
     await shut.close({ handover: () => this.#leave() });
-    await shut.close({ actors: () => this.#world.catalog.stop() });
+    await shut.close({ actors: () => this.#deps.catalog.stop() });
     await this.#stop(shut);
     return shut;
   }
@@ -427,10 +427,10 @@ export class Cluster {
     router.close();
     membership.goodbye();
     // It must have been heard before the leader, which may be this process, stops.
-    await new Promise<void>((resolve) => this.#world.clock.soon(() => this.#world.clock.soon(resolve)));
+    await new Promise<void>((resolve) => this.#deps.clock.soon(() => this.#deps.clock.soon(resolve)));
     // The leader may be leaving at this very moment, and its successor has to know all the same.
-    const noted = this.#world.coordination.leave(membership.names).catch((err: unknown) => {
-      this.#world.log.debug("the store could not note that this host has left", { err });
+    const noted = this.#deps.coordination.leave(membership.names).catch((err: unknown) => {
+      this.#deps.log.debug("the store could not note that this host has left", { err });
     });
     await shut.close({ "link server": () => door.close(), scheduler: () => source.stop(), membership: () => noted });
     await shut.close({ links: () => links.close() });

@@ -29,7 +29,7 @@ export interface LeadingSettings {
   readonly failover: "auto" | "lease" | "fast";
 }
 
-export interface LeadingWorld {
+export interface LeaderTermDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly coordination: Coordination;
@@ -51,7 +51,7 @@ const RINGS = 10_000;
 export class Leading {
   readonly term: number;
   readonly #settings: LeadingSettings;
-  readonly #world: LeadingWorld;
+  readonly #deps: LeaderTermDeps;
   readonly #namespaces = new Map<string, NamespaceController>();
   readonly #shards = new Map<string, ShardLeader>();
   readonly #homes: readonly ShardHomeRow[];
@@ -78,15 +78,15 @@ export class Leading {
     homes: readonly ShardHomeRow[],
     waitMs: number,
     settings: LeadingSettings,
-    world: LeadingWorld,
+    deps: LeaderTermDeps,
   ) {
     this.term = term;
     this.#settings = settings;
-    this.#world = world;
+    this.#deps = deps;
     this.#homes = homes;
-    this.#memberNotes = new MemberNotes(term, world);
-    this.#homeNotes = new ShardNotes(term, world);
-    const until = world.clock.monotonic() + waitMs;
+    this.#memberNotes = new MemberNotes(term, deps);
+    this.#homeNotes = new ShardNotes(term, deps);
+    const until = deps.clock.monotonic() + waitMs;
     for (const [namespace, known] of Map.groupBy(members, (member) => member.namespace)) {
       this.#namespaces.set(namespace, this.#newNamespace(namespace, known, until));
     }
@@ -110,7 +110,7 @@ export class Leading {
 
   #newShards(namespace: string, room: NamespaceController): ShardLeader {
     const homes = this.#homes.filter((row) => row.namespace === namespace);
-    const { clock, log, instruments } = this.#world;
+    const { clock, log, instruments } = this.#deps;
     return new ShardLeader(
       {
         ...{ namespace, clock, log, instruments, table: (type) => room.table(type), hosts: () => room.hosts },
@@ -130,7 +130,7 @@ export class Leading {
   report(stream: ControlStream<SchedulerMessage>): ControlListener<HostMessage> {
     const number = ++this.#lastStream;
     this.#streams.set(number, { stream, namespace: undefined });
-    this.#world.instruments.streams(this.#streams.size);
+    this.#deps.instruments.streams(this.#streams.size);
     return {
       message: (message) => this.#heard(number, message),
       closed: () => this.#closed(number),
@@ -159,12 +159,12 @@ export class Leading {
   /** The same for what is decided about shards. */
   #lead(namespace: string, input: (shards: ShardLeader, now: number) => void): void {
     if (this.#over) return;
-    if (!this.#world.lasts()) {
-      this.#world.over("it could not be kept up");
+    if (!this.#deps.lasts()) {
+      this.#deps.over("it could not be kept up");
       return;
     }
     const shards = this.#shards.get(namespace)!;
-    input(shards, this.#world.clock.monotonic());
+    input(shards, this.#deps.clock.monotonic());
     const room = this.#namespaces.get(namespace);
     for (const host of shards.takeRelieved()) this.#feed(namespace, (now) => room?.handedOver(host, now) ?? []);
     this.#arm();
@@ -194,7 +194,7 @@ export class Leading {
   #closed(number: number): void {
     const open = this.#streams.get(number);
     this.#streams.delete(number);
-    this.#world.instruments.streams(this.#streams.size);
+    this.#deps.instruments.streams(this.#streams.size);
     if (open?.namespace === undefined) return;
     const room = this.#namespaces.get(open.namespace)!;
     const speaker = room.speaker(number);
@@ -207,18 +207,18 @@ export class Leading {
 
   #feed(namespace: string, input: (now: number) => Effect[]): void {
     if (this.#over) return;
-    if (!this.#world.lasts()) {
-      this.#world.over("it could not be kept up");
+    if (!this.#deps.lasts()) {
+      this.#deps.over("it could not be kept up");
       return;
     }
-    const effects = input(this.#world.clock.monotonic());
+    const effects = input(this.#deps.clock.monotonic());
     for (const effect of effects) this.#perform(namespace, effect);
     this.#lookAtShards(namespace, effects);
     this.#arm();
   }
 
   #perform(namespace: string, effect: Effect): void {
-    const { instruments, log } = this.#world;
+    const { instruments, log } = this.#deps;
     switch (effect.kind) {
       case "send":
         if (effect.message.kind === "order") {
@@ -247,7 +247,7 @@ export class Leading {
         break;
       case "began": {
         const { type, version, hosts } = effect.table;
-        const before = this.#world.clock.monotonic();
+        const before = this.#deps.clock.monotonic();
         this.#rebuild(
           namespace,
           type,
@@ -258,7 +258,7 @@ export class Leading {
           type,
           version.number,
           effect.reason,
-          (this.#world.clock.monotonic() - before) / 1_000,
+          (this.#deps.clock.monotonic() - before) / 1_000,
         );
         break;
       }
@@ -285,7 +285,7 @@ export class Leading {
   #lookAtShards(namespace: string, effects: readonly Effect[]): void {
     if (!effects.some(({ kind }) => kind === "host" || kind === "began" || kind === "settled")) return;
     const shards = this.#shards.get(namespace);
-    const now = this.#world.clock.monotonic();
+    const now = this.#deps.clock.monotonic();
     for (const effect of effects) {
       if (effect.kind === "host" && effect.event === "removed") shards?.gone(effect.host.incarnation, now);
     }
@@ -310,8 +310,8 @@ export class Leading {
     this.#timer?.cancel();
     this.#timerAt = first;
     if (this.#over || first === Number.POSITIVE_INFINITY) return;
-    const ms = Math.max(first - this.#world.clock.monotonic(), 0);
-    this.#timer = this.#world.clock.after(ms, () => this.#tick(), "background");
+    const ms = Math.max(first - this.#deps.clock.monotonic(), 0);
+    this.#timer = this.#deps.clock.after(ms, () => this.#tick(), "background");
   }
 
   #tick(): void {
@@ -329,7 +329,7 @@ export class Leading {
       this.bury();
       this.#lookAgain(attempt + 1);
     };
-    this.#looking = this.#world.clock.after(ms, look, "background");
+    this.#looking = this.#deps.clock.after(ms, look, "background");
   }
 
   /** Looks whether hosts that are silent are known to have ended. */
@@ -337,7 +337,7 @@ export class Leading {
     if (this.#over || this.#settings.failover === "lease") return;
     for (const [namespace, room] of this.#namespaces) {
       for (const host of room.view().hosts) {
-        if (host.state === "member" || host.state === "joining" || !this.#world.hasEnded(host)) continue;
+        if (host.state === "member" || host.state === "joining" || !this.#deps.hasEnded(host)) continue;
         this.#feed(namespace, (now) => room.dead(host.incarnation, now));
       }
     }
@@ -346,11 +346,11 @@ export class Leading {
   // ——— For people.
 
   view(): LeaderView {
-    return viewOf(this.#namespaces, this.term, this.#world.clock.monotonic());
+    return viewOf(this.#namespaces, this.term, this.#deps.clock.monotonic());
   }
 
   sticky(namespace: string, query: StickyQuery): StickyPage {
-    return stickyPage(this.#namespaces.get(namespace), query, this.#world.clock.monotonic());
+    return stickyPage(this.#namespaces.get(namespace), query, this.#deps.clock.monotonic());
   }
 
   // ——— Shards, for people.
@@ -376,7 +376,7 @@ export class Leading {
       throw new LimpetError("NOT_SHARDED", `nobody hosts actors of ${type} that live in shards`);
     }
     const desk = new ShardDesk(leader, {
-      ...{ namespace, clock: this.#world.clock, host: (incarnation) => room.host(incarnation) },
+      ...{ namespace, clock: this.#deps.clock, host: (incarnation) => room.host(incarnation) },
       hosts: () => room.hosts,
       ask: (hosts, of, question) => {
         const streams = hosts.flatMap((incarnation) => room.host(incarnation)?.stream ?? []);
@@ -410,7 +410,7 @@ export class Leading {
 
   release(namespace: string, type: string, id: string): void {
     const desk = this.#namespaces.get(namespace)?.sticky;
-    const effects = desk?.release(type, id, this.#world.clock.monotonic());
+    const effects = desk?.release(type, id, this.#deps.clock.monotonic());
     if (effects === undefined) throw new LimpetError("NOT_STICKY", `no host holds ${type}/${id} as a sticky actor`);
     if (effects === "silent") throw new LimpetError("NOT_READY", `the host of ${type}/${id} cannot be told now`);
     this.#feed(namespace, () => effects);
@@ -447,7 +447,7 @@ export class Leading {
     this.freeze();
     for (const { stream } of this.#streams.values()) stream.close({ code: "NOT_LEADER", message: why });
     this.#streams.clear();
-    this.#world.instruments.streams(0);
+    this.#deps.instruments.streams(0);
   }
 }
 

@@ -6,7 +6,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Coordination, MemberChange } from "../ports/coordination.ts";
 import type { Log } from "../ports/log.ts";
 
-export interface MemberNoteWorld {
+export interface MemberWritesDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly coordination: Coordination;
@@ -24,14 +24,14 @@ const NOTE_RETRY_MS = 200;
 
 export class MemberNotes {
   readonly term: number;
-  readonly #world: MemberNoteWorld;
+  readonly #deps: MemberWritesDeps;
   readonly #notes: Note[] = [];
   #noting: Promise<void> | undefined;
   #over = false;
 
-  constructor(term: number, world: MemberNoteWorld) {
+  constructor(term: number, deps: MemberWritesDeps) {
     this.term = term;
-    this.#world = world;
+    this.#deps = deps;
   }
 
   /** Calls back when it is durable. */
@@ -56,16 +56,16 @@ export class MemberNotes {
       const notes = this.#notes.slice(0, LIMITS.memberChanges);
       const changes = notes.map(({ change }) => change);
       try {
-        const isCurrent = await this.#world.coordination.note(this.term, changes);
-        if (!isCurrent) return this.#world.over("another scheduler leads by now");
+        const isCurrent = await this.#deps.coordination.note(this.term, changes);
+        if (!isCurrent) return this.#deps.over("another scheduler leads by now");
         for (const { written } of notes) {
           // One by one: if a room fails over one of them, the rest is written again.
           this.#notes.shift();
           written();
         }
       } catch (err) {
-        if (!isLimpetError(err, "STORE_UNAVAILABLE")) this.#world.log.error("a note about a member failed", { err });
-        await new Promise<void>((resolve) => this.#world.clock.after(NOTE_RETRY_MS, resolve, "background"));
+        if (!isLimpetError(err, "STORE_UNAVAILABLE")) this.#deps.log.error("a note about a member failed", { err });
+        await new Promise<void>((resolve) => this.#deps.clock.after(NOTE_RETRY_MS, resolve, "background"));
       }
     }
     this.#noting = undefined;

@@ -37,7 +37,7 @@ export interface MembershipSettings {
   readonly moveTimeoutMs: number;
 }
 
-export interface MembershipWorld {
+export interface MembershipDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -67,7 +67,7 @@ const WELCOME_MS = 3_000;
 export class Membership implements Placement {
   readonly address: string;
   readonly #settings: MembershipSettings;
-  readonly #world: MembershipWorld;
+  readonly #deps: MembershipDeps;
   readonly #tables: HostTables;
   readonly #lease = new HostLease();
   #incarnation: string;
@@ -90,25 +90,25 @@ export class Membership implements Placement {
   #draining = false;
   #stopped = false;
 
-  constructor(settings: MembershipSettings, world: MembershipWorld) {
+  constructor(settings: MembershipSettings, deps: MembershipDeps) {
     this.#settings = settings;
-    this.#world = world;
+    this.#deps = deps;
     this.address = settings.address;
     this.#tables = new HostTables(settings.address);
-    this.#sticky = new StickyMember(settings, this.#tables, { ...world, wants: (type) => this.#types.includes(type) });
+    this.#sticky = new StickyMember(settings, this.#tables, { ...deps, wants: (type) => this.#types.includes(type) });
     this.#shards = new ShardMember({
-      ...{ ...world, tables: this.#tables, lease: this.#lease, roles: settings.roles ?? [] },
+      ...{ ...deps, tables: this.#tables, lease: this.#lease, roles: settings.roles ?? [] },
       incarnation: () => this.#incarnation,
       outside: (type, id) => this.#outsideShards(type, id),
       stopped: () => this.#notify(),
     });
-    this.#orders = new OrderFollower(this.#tables, this.#sticky, settings, world);
-    this.#incarnation = world.random.id();
-    this.#types = hostedTypes(world.catalog.types.values(), settings.roles ?? []);
+    this.#orders = new OrderFollower(this.#tables, this.#sticky, settings, deps);
+    this.#incarnation = deps.random.id();
+    this.#types = hostedTypes(deps.catalog.types.values(), settings.roles ?? []);
   }
 
   start(): void {
-    this.#world.source.onChange = () => this.#leaderChanged();
+    this.#deps.source.onChange = () => this.#leaderChanged();
     this.#connect();
   }
 
@@ -226,16 +226,16 @@ export class Membership implements Placement {
   }
 
   silentFor(now: number): number {
-    const { silentSince } = this.#world.source;
+    const { silentSince } = this.#deps.source;
     return silentSince === undefined || this.mayBegin(now) ? 0 : now - silentSince;
   }
 
   mayBegin(now: number): boolean {
-    return this.#lease.mayBegin(now, this.#world.clock.now());
+    return this.#lease.mayBegin(now, this.#deps.clock.now());
   }
 
   mayCommit(now: number): boolean {
-    return this.#lease.lasts(now, this.#world.clock.now());
+    return this.#lease.lasts(now, this.#deps.clock.now());
   }
 
   get tables(): HostTables {
@@ -254,7 +254,7 @@ export class Membership implements Placement {
   /** Why it cannot do its part; undefined when it can. */
   get problem(): string | undefined {
     if (this.#refusal !== undefined) return this.#refusal;
-    if (this.#world.source.leader === undefined) return this.#world.source.problem;
+    if (this.#deps.source.leader === undefined) return this.#deps.source.problem;
     if (!this.#lease.held) return "it has no lease yet";
     if (!this.#tables.informed || !this.#tables.hasAll(this.#types))
       return "it waits for a table of every type it hosts";
@@ -273,7 +273,7 @@ export class Membership implements Placement {
       const look = (): void => {
         if (condition()) done(true);
       };
-      const timer = this.#world.clock.after(ms, () => done(condition()));
+      const timer = this.#deps.clock.after(ms, () => done(condition()));
       this.#watchers.add(look);
     });
   }
@@ -293,7 +293,7 @@ export class Membership implements Placement {
 
   #connect(): void {
     this.#retry?.cancel();
-    const { leader } = this.#world.source;
+    const { leader } = this.#deps.source;
     if (this.#stopped || this.#stream !== undefined || leader === undefined) return;
     const listener = new StreamEnd(
       (message) => this.#heard(stream, message),
@@ -315,9 +315,9 @@ export class Membership implements Placement {
       build: this.#settings.build || undefined,
       confirmsHomes: true,
       unlocked: this.#tables.unlocked(),
-      ...this.#world.identity,
+      ...this.#deps.identity,
     });
-    this.#retry = this.#world.clock.after(
+    this.#retry = this.#deps.clock.after(
       WELCOME_MS,
       () => {
         if (!this.#welcome) this.#leave(stream, "it did not say welcome in time");
@@ -336,11 +336,11 @@ export class Membership implements Placement {
     if (error !== undefined && !isLimpetError(error, "NOT_LEADER")) {
       // While nobody leads it is tried again and again; once is enough to know.
       const level = this.#failures === 0 ? "warn" : "debug";
-      this.#world.log[level]("the stream to the leader ended", { err: error });
+      this.#deps.log[level]("the stream to the leader ended", { err: error });
     }
     this.#isAtOdds = isLimpetError(error, "OPTION_INVALID");
     this.#refusal = this.#isAtOdds || isLimpetError(error, "ADDRESS_IN_USE") ? error!.message : undefined;
-    this.#world.source.doubt();
+    this.#deps.source.doubt();
     this.#later();
     this.#notify();
   }
@@ -348,9 +348,9 @@ export class Membership implements Placement {
   /** Everybody comes back when a leader does, so nobody comes back at the same moment. */
   #later(): void {
     const longest = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, LONGEST_PAUSE_MS);
-    const ms = longest * (0.5 + this.#world.random.number());
+    const ms = longest * (0.5 + this.#deps.random.number());
     this.#retry?.cancel();
-    this.#retry = this.#world.clock.after(ms, () => this.#connect(), "background");
+    this.#retry = this.#deps.clock.after(ms, () => this.#connect(), "background");
   }
 
   #leave(stream: ControlStream<HostMessage>, why: string): void {
@@ -375,11 +375,11 @@ export class Membership implements Placement {
         this.#renewed(message.sequence);
         break;
       case "removed":
-        this.#world.log.warn("this host was removed from the cluster", { why: message.reason });
+        this.#deps.log.warn("this host was removed from the cluster", { why: message.reason });
         this.#startOver();
         break;
       case "drain":
-        this.#world.log.info("asked to hand over its actors");
+        this.#deps.log.info("asked to hand over its actors");
         this.#draining = true;
         this.#handOver();
         break;
@@ -414,7 +414,7 @@ export class Membership implements Placement {
   /** Terms grow, also when the store was restored: see stores/leadership.ts. So this leader is an old one, or the store's clock is wrong. */
   #refuse(stream: ControlStream<HostMessage>, term: number): void {
     const newest = this.#tables.term;
-    const { log, source } = this.#world;
+    const { log, source } = this.#deps;
     log[this.#failures === 0 ? "warn" : "debug"]("leader.rejected", { term, newest });
     source.sawTerm?.(newest);
     this.#leave(stream, `it leads in term ${term}, and there is a newer one`);
@@ -424,14 +424,14 @@ export class Membership implements Placement {
   #renew(stream: ControlStream<HostMessage>): void {
     this.#renewal?.cancel();
     if (this.#stream !== stream || this.#stopped) return;
-    const { clock, catalog } = this.#world;
+    const { clock, catalog } = this.#deps;
     const sequence = this.#lease.renewing(clock.monotonic(), clock.now());
     stream.send({ kind: "renew", sequence, actors: catalog.resident });
     this.#renewal = clock.after(this.#lease.renewEveryMs, () => this.#renew(stream), "background");
   }
 
   #renewed(sequence: number): void {
-    const { clock } = this.#world;
+    const { clock } = this.#deps;
     // An answer that was read late is as good as its question is old. If that is too old, everything must go first.
     if (this.#lease.held && !this.#lease.lasts(clock.monotonic(), clock.now())) {
       this.#loseLease();
@@ -442,13 +442,13 @@ export class Membership implements Placement {
     this.#failures = 0;
     this.#lease.renewed(sequence);
     this.#watchEnd();
-    if (waited) this.#world.changed([]);
+    if (waited) this.#deps.changed([]);
   }
 
   /** Looked at as often as it is renewed, also when nobody can be asked: a clock that stood still rings as late as it slept. */
   #watchEnd(): void {
     this.#ending?.cancel();
-    const { clock } = this.#world;
+    const { clock } = this.#deps;
     const ms = Math.min(Math.max(this.#lease.endsAt - clock.monotonic(), 0), this.#lease.renewEveryMs);
     this.#ending = clock.after(
       ms,
@@ -462,14 +462,14 @@ export class Membership implements Placement {
   }
 
   #loseLease(): void {
-    this.#world.log.warn("the lease is over; every actor here is let go");
-    this.#world.instruments.leaseLost();
+    this.#deps.log.warn("the lease is over; every actor here is let go");
+    this.#deps.instruments.leaseLost();
     this.#startOver();
   }
 
   /** Nothing of this incarnation is left. The next one says so. */
   #startOver(): void {
-    const { catalog, instruments, random } = this.#world;
+    const { catalog, instruments, random } = this.#deps;
     this.#lease.lost();
     this.#ending?.cancel();
     this.#tables.clear();
@@ -488,7 +488,7 @@ export class Membership implements Placement {
     stream?.close();
     if (!this.#stopped) this.#later();
     // Calls of other hosts that wait here have to find another one.
-    this.#world.changed([]);
+    this.#deps.changed([]);
     this.#notify();
   }
 
@@ -521,7 +521,7 @@ export class Membership implements Placement {
     const kept = this.#types.filter((type) => this.#isAlone(type));
     if (kept.length === this.#types.length) return;
     this.#tell(kept);
-    if (kept.length > 0) this.#world.log.warn("no other host has these types, so they stay", { types: kept });
+    if (kept.length > 0) this.#deps.log.warn("no other host has these types, so they stay", { types: kept });
   }
 
   /** Resolves when a leader listens, or the time is up. */

@@ -15,7 +15,7 @@ export interface FollowerSettings {
   readonly moveTimeoutMs: number;
 }
 
-export interface FollowerWorld {
+export interface OrderFollowerDeps {
   readonly clock: Clock;
   readonly catalog: Catalog;
   readonly instruments: HostInstruments;
@@ -27,16 +27,16 @@ export class OrderFollower {
   readonly #tables: HostTables;
   readonly #sticky: StickyMember;
   readonly #settings: FollowerSettings;
-  readonly #world: FollowerWorld;
+  readonly #deps: OrderFollowerDeps;
   readonly #lockedAt = new Map<string, number>();
   /** Drains in progress, by type: a repeated order of the same round does not start another one. */
   readonly #draining = new Map<string, { readonly round: number; readonly stream: ControlStream<HostMessage> }>();
 
-  constructor(tables: HostTables, sticky: StickyMember, settings: FollowerSettings, world: FollowerWorld) {
+  constructor(tables: HostTables, sticky: StickyMember, settings: FollowerSettings, deps: OrderFollowerDeps) {
     this.#tables = tables;
     this.#sticky = sticky;
     this.#settings = settings;
-    this.#world = world;
+    this.#deps = deps;
   }
 
   clear(): void {
@@ -46,7 +46,7 @@ export class OrderFollower {
 
   /** `isCurrent`: the stream on which the order came is still the one there is. */
   follow(order: PlacementOrder, stream: ControlStream<HostMessage>, isCurrent: () => boolean): void {
-    const { clock, instruments, changed } = this.#world;
+    const { clock, instruments, changed } = this.#deps;
     const before = clock.monotonic();
     const effects = this.#tables.order(order, clock.now());
     const took = (clock.monotonic() - before) / 1_000;
@@ -60,7 +60,7 @@ export class OrderFollower {
   }
 
   #count({ operation, type }: Extract<TablesEffect, { kind: "applied" }>, now: number, seconds: number): void {
-    const { instruments } = this.#world;
+    const { instruments } = this.#deps;
     instruments.ordered(type, operation);
     if (operation === "lock") this.#lockedAt.set(type, now);
     if (operation === "update") instruments.applied(type, seconds);
@@ -74,7 +74,7 @@ export class OrderFollower {
     stream: ControlStream<HostMessage>,
     isCurrent: () => boolean,
   ): void {
-    const { catalog, instruments } = this.#world;
+    const { catalog, instruments } = this.#deps;
     const reasons = new Map(order.tables.map(({ type, reason }) => [type, reason]));
     const { moveTimeoutMs } = this.#settings;
     const done = (drained: readonly string[]): void => {

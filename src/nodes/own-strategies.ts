@@ -10,7 +10,7 @@ import { checkedHome, checkedMoves, compareBuilds, type Region } from "../shardi
 import type { SchedulerInstruments } from "./scheduler-instruments.ts";
 import type { ShardedType } from "./sharded-type.ts";
 
-export interface OwnStrategyWorld {
+export interface StrategyClientDeps {
   readonly namespace: string;
   readonly log: Log;
   readonly instruments: SchedulerInstruments;
@@ -22,10 +22,10 @@ export interface OwnStrategyWorld {
 const FALLBACK = leastShards();
 
 export class OwnStrategies {
-  readonly #world: OwnStrategyWorld;
+  readonly #deps: StrategyClientDeps;
 
-  constructor(world: OwnStrategyWorld) {
-    this.#world = world;
+  constructor(deps: StrategyClientDeps) {
+    this.#deps = deps;
   }
 
   /** Asks what is wanted by now. What follows at once is given back: nobody may be there to be asked. */
@@ -35,7 +35,7 @@ export class OwnStrategies {
 
   /** Those that bring it, the newest build first. */
   #advisers(type: string): string[] {
-    return [...this.#world.hosts()]
+    return [...this.#deps.hosts()]
       .filter(({ stream, sharded }) => stream !== undefined && sharded.get(type)?.strategy.kind === "own")
       .sort((a, b) => compareBuilds(b.build, a.build))
       .map(({ incarnation }) => incarnation);
@@ -47,7 +47,7 @@ export class OwnStrategies {
 
   #one(type: string, known: ShardedType, effect: AdviceEffect, now: number): ShardEffect[] {
     const { shards } = known;
-    const { namespace, send, log, instruments, host } = this.#world;
+    const { namespace, send, log, instruments, host } = this.#deps;
     switch (effect.kind) {
       case "ask": {
         const { question, wanted } = effect;

@@ -7,7 +7,7 @@ import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
 import type { RememberedChange, Shards } from "../ports/shards.ts";
 
-export interface BookWorld {
+export interface RememberedWriterDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly meter: Meter;
@@ -24,7 +24,7 @@ export class RememberedBook {
   readonly #calls: GroupCall<Request, boolean>;
   readonly #shards: Shards;
 
-  constructor(patienceMs: number, { clock, random, meter, shards }: BookWorld) {
+  constructor(patienceMs: number, { clock, random, meter, shards }: RememberedWriterDeps) {
     this.#shards = shards;
     this.#calls = new GroupCall({
       ...{ clock, random, patienceMs, lanes: 1, eager: Number.POSITIVE_INFINITY },

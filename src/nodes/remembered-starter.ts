@@ -22,7 +22,7 @@ import { RememberedRestarts } from "./remembered-restarts.ts";
 import type { Standing } from "./shard-remembered.ts";
 import { StartPace } from "./start-pace.ts";
 
-export interface StarterWorld {
+export interface StarterDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly catalog: Catalog;
@@ -57,7 +57,7 @@ interface Scan {
 export class RememberedStarter {
   readonly #type: ActorType;
   readonly #rule: RememberedRule;
-  readonly #world: StarterWorld;
+  readonly #deps: StarterDeps;
   /** Shards to go through, each with the id behind which to begin. */
   readonly #line = new Map<number, string | undefined>();
   /** Shards that were gone through, or are about to be. */
@@ -74,12 +74,12 @@ export class RememberedStarter {
   #isOver = false;
   #lastWarning = Number.NEGATIVE_INFINITY;
 
-  constructor(type: ActorType, rule: RememberedRule, world: StarterWorld) {
+  constructor(type: ActorType, rule: RememberedRule, deps: StarterDeps) {
     this.#type = type;
     this.#rule = rule;
-    this.#world = world;
-    this.#pace = new StartPace(rule.startsPerSecond, world.clock);
-    this.#restarts = new RememberedRestarts(rule, world.clock, () => this.#work());
+    this.#deps = deps;
+    this.#pace = new StartPace(rule.startsPerSecond, deps.clock);
+    this.#restarts = new RememberedRestarts(rule, deps.clock, () => this.#work());
   }
 
   /** Shards to go through and actors to start again. */
@@ -89,7 +89,7 @@ export class RememberedStarter {
 
   /** Brings the gauges up to date; called when somebody looks. */
   measure(): void {
-    const { instruments } = this.#world;
+    const { instruments } = this.#deps;
     instruments.shards.set(this.waiting.shards);
     instruments.restarts.set(this.waiting.restarts);
   }
@@ -136,8 +136,8 @@ export class RememberedStarter {
     const restart = this.#restarts.get(id);
     const shard = this.#foundShard(id);
     if (restart === undefined || shard === undefined || restart.tenure !== this.#tenures.get(shard)) return undefined;
-    if (this.#world.standing(this.#type.name, shard) === "elsewhere") return undefined;
-    return Math.max(restart.at - this.#world.clock.monotonic(), 0);
+    if (this.#deps.standing(this.#type.name, shard) === "elsewhere") return undefined;
+    return Math.max(restart.at - this.#deps.clock.monotonic(), 0);
   }
 
   /** It is about to be forgotten; the function is called when that is over, whatever became of it. */
@@ -225,7 +225,7 @@ export class RememberedStarter {
     this.#restarts.delete(id);
     this.#warn(id, err);
     if (this.#isOver || shard === undefined || this.#tenures.get(shard) !== tenure) return;
-    if (this.#world.standing(this.#type.name, shard) !== "elsewhere") this.#restarts.add(id, tenure, shard, true);
+    if (this.#deps.standing(this.#type.name, shard) !== "elsewhere") this.#restarts.add(id, tenure, shard, true);
   }
 
   /** A shard that is about to move goes to the end of the line, with what is left of it. */
@@ -255,7 +255,7 @@ export class RememberedStarter {
 
   /** Daemons of the shard that the store does not remember yet, because their number has grown. */
   async #startDaemons(scan: Scan, after: string | undefined): Promise<void> {
-    for (const id of this.#world.daemons?.in(scan.shard) ?? []) {
+    for (const id of this.#deps.daemons?.in(scan.shard) ?? []) {
       const isClear = this.#isRunning(id, scan.tenure) ? "now" : await this.#startOne(id, scan, false);
       if (isClear === "never") return;
       if (isClear === "wait") return await this.#putBack(scan.shard, after);
@@ -263,7 +263,7 @@ export class RememberedStarter {
   }
 
   #isDismissed(id: string): boolean {
-    const { daemons, dismiss } = this.#world;
+    const { daemons, dismiss } = this.#deps;
     if (daemons === undefined || daemons.has(id)) return false;
     dismiss?.(id);
     return true;
@@ -286,7 +286,7 @@ export class RememberedStarter {
   /** The shard lives elsewhere; or it did, and is gone through anew since it is back. */
   #isGivenUp({ shard, tenure }: Scan): boolean {
     if (this.#tenures.get(shard) !== tenure) return true;
-    if (this.#world.standing(this.#type.name, shard) !== "elsewhere") return false;
+    if (this.#deps.standing(this.#type.name, shard) !== "elsewhere") return false;
     this.#known.delete(shard);
     return true;
   }
@@ -318,7 +318,7 @@ export class RememberedStarter {
 
   /** Undefined: the store does not answer. */
   async #read(scan: Scan, after: string | undefined): Promise<string[] | undefined | "never"> {
-    const { shards, catalog, log } = this.#world;
+    const { shards, catalog, log } = this.#deps;
     const type = this.#type.name;
     const { shard } = scan;
     if (this.#isGivenUp(scan)) return "never";
@@ -333,7 +333,7 @@ export class RememberedStarter {
 
   /** May one of that shard be started at this very moment? A number: it is to be looked again after that, or when somebody is there. */
   #isClear(shard: number): "now" | "wait" | "never" | number {
-    const { clock, catalog, standing } = this.#world;
+    const { clock, catalog, standing } = this.#deps;
     const where = standing(this.#type.name, shard);
     if (this.#isOver || where === "elsewhere") return "never";
     if (where === "wait" || !catalog.mayBegin(clock.monotonic())) return "wait";
@@ -342,7 +342,7 @@ export class RememberedStarter {
   }
 
   #start(id: string, isKnown: boolean): void {
-    const { catalog, instruments } = this.#world;
+    const { catalog, instruments } = this.#deps;
     const isOver = this.#pace.begin();
     this.#restarts.delete(id);
     void catalog
@@ -363,10 +363,10 @@ export class RememberedStarter {
 
   /** When many fail, one stands for all of them. */
   #warn(id: string, err: unknown): void {
-    const now = this.#world.clock.monotonic();
+    const now = this.#deps.clock.monotonic();
     const isNews = now - this.#lastWarning >= this.#rule.restartAfterMs;
     if (isNews) this.#lastWarning = now;
     const what = "a remembered actor could not be started";
-    this.#world.log[isNews ? "warn" : "debug"](what, { type: this.#type.name, id, err });
+    this.#deps.log[isNews ? "warn" : "debug"](what, { type: this.#type.name, id, err });
   }
 }

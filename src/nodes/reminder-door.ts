@@ -29,7 +29,7 @@ import { showSchedule, UNREADABLE } from "../reminders/book.ts";
 import { decodePlan, encodePlan } from "../reminders/plan.ts";
 import { scheduleFromWire, scheduleToWire } from "../reminders/wire-formats.ts";
 
-export interface DoorBehind {
+export interface ReminderAdminDeps {
   readonly namespace: string;
   readonly store: Reminders;
   readonly book: ReminderBook;
@@ -40,17 +40,17 @@ export interface DoorBehind {
 type SetWrite = Extract<ReminderWrite, { kind: "set" }>;
 
 export class StoredReminders implements ReminderDoor {
-  readonly #behind: DoorBehind;
+  readonly #deps: ReminderAdminDeps;
 
-  constructor(behind: DoorBehind) {
-    this.#behind = behind;
+  constructor(deps: ReminderAdminDeps) {
+    this.#deps = deps;
   }
 
   async set(name: ReminderName, { data, onFailure, isNew, ...texts }: ReminderWish): Promise<boolean> {
     const key = this.#keyOf(name);
     checkNoJob(key.type);
     this.#checkHosted(key.type);
-    const { book } = this.#behind;
+    const { book } = this.#deps;
     // The book checks what a reminder carries; only its moments come in another format. What is due at once says what time it is.
     const now = book.set(key, { due: 0, data, onFailure }, isNew) as SetWrite;
     const plan = decodePlan(now.content.schedule);
@@ -61,7 +61,7 @@ export class StoredReminders implements ReminderDoor {
 
   #checkHosted(type: string): void {
     try {
-      this.#behind.checkHosted(type);
+      this.#deps.checkHosted(type);
     } catch (error) {
       if (!isLimpetError(error, "ACTOR_TYPE_UNKNOWN")) throw error;
       throw new LimpetError("REMINDER_NOT_HOSTED", `nobody would ever get this reminder: ${error.message}`);
@@ -69,7 +69,7 @@ export class StoredReminders implements ReminderDoor {
   }
 
   async get(name: ReminderName): Promise<ReminderFound | undefined> {
-    const stored = await this.#behind.store.get(this.#keyOf(name));
+    const stored = await this.#deps.store.get(this.#keyOf(name));
     if (stored === undefined) return undefined;
     const { dueTime, ...rest } = scheduleToWire(
       decodePlan(stored.schedule).schedule,
@@ -80,26 +80,26 @@ export class StoredReminders implements ReminderDoor {
   }
 
   async cancel(name: ReminderName): Promise<void> {
-    await this.#behind.book.write({ kind: "cancel", key: this.#keyOf(name) });
+    await this.#deps.book.write({ kind: "cancel", key: this.#keyOf(name) });
   }
 
   async list(query: ReminderPageQuery): Promise<ReminderPage<ReminderSummary>> {
-    const { rows, next } = await this.#page(query, (asked) => this.#behind.store.list(asked));
+    const { rows, next } = await this.#page(query, (asked) => this.#deps.store.list(asked));
     const now = this.#now();
     return { now, reminders: rows.map((row) => summaryOf(row, now)), next };
   }
 
   async listDead(query: ReminderPageQuery): Promise<ReminderPage<DeadReminderSummary>> {
-    const { rows, next } = await this.#page(query, (asked) => this.#behind.store.listDead(asked));
+    const { rows, next } = await this.#page(query, (asked) => this.#deps.store.listDead(asked));
     return { now: this.#now(), reminders: rows.map(deadSummaryOf), next };
   }
 
   count(): Promise<ReminderCounts> {
-    return this.#behind.store.count(this.#behind.namespace, MOST_COUNTED);
+    return this.#deps.store.count(this.#deps.namespace, MOST_COUNTED);
   }
 
   async retry(name: ReminderName): Promise<boolean> {
-    const { store, book } = this.#behind;
+    const { store, book } = this.#deps;
     const key = this.#keyOf(name);
     const isRevived = await store.revive(key);
     // It is due at once, and if this process has its type it need not wait to be looked for.
@@ -108,20 +108,20 @@ export class StoredReminders implements ReminderDoor {
   }
 
   drop(name: ReminderName): Promise<boolean> {
-    return this.#behind.store.forget(this.#keyOf(name));
+    return this.#deps.store.forget(this.#keyOf(name));
   }
 
   #keyOf({ type, id, name }: ReminderName): ReminderKey {
     checkType(type);
     checkId(id);
     checkReminderName(name);
-    return { namespace: this.#behind.namespace, type, id, name };
+    return { namespace: this.#deps.namespace, type, id, name };
   }
 
   /** The store's time, as far as the book knows it. */
   #now(): number {
-    const anybody = { namespace: this.#behind.namespace, type: "any", id: "any", name: "any" };
-    return (this.#behind.book.set(anybody, { due: 0 }) as SetWrite).tick.due;
+    const anybody = { namespace: this.#deps.namespace, type: "any", id: "any", name: "any" };
+    return (this.#deps.book.set(anybody, { due: 0 }) as SetWrite).tick.due;
   }
 
   /** One more is asked for than is shown, to know whether there are more. */
@@ -130,7 +130,7 @@ export class StoredReminders implements ReminderDoor {
     ask: (query: ReminderQuery) => Promise<readonly Row[]>,
   ): Promise<{ readonly rows: readonly Row[]; readonly next: ReminderName | undefined }> {
     const most = Math.min(limit, LIMITS.listPage);
-    const found = await ask({ namespace: this.#behind.namespace, type, id, after, limit: most + 1, isBrief: true });
+    const found = await ask({ namespace: this.#deps.namespace, type, id, after, limit: most + 1, isBrief: true });
     const rows = found.slice(0, most);
     const last = rows.at(-1);
     return { rows, next: found.length > most && last !== undefined ? nameOf(last.key) : undefined };

@@ -4,7 +4,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Gauge, Meter } from "../ports/meter.ts";
 import type { Reminders } from "../ports/reminders.ts";
 
-export interface GaugeNeeds {
+export interface ReminderGaugesDeps {
   readonly clock: Clock;
   readonly meter: Meter;
   readonly store: Reminders;
@@ -18,34 +18,34 @@ const ASK_MS = 10_000;
 const MOST = 10_000;
 
 export class ReminderGauges {
-  readonly #needs: GaugeNeeds;
+  readonly #deps: ReminderGaugesDeps;
   readonly #namespace: string;
   readonly #held: Gauge;
   readonly #running: Gauge;
   #askedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(namespace: string, needs: GaugeNeeds) {
-    this.#needs = needs;
+  constructor(namespace: string, deps: ReminderGaugesDeps) {
+    this.#deps = deps;
     this.#namespace = namespace;
     const labels = { namespace };
-    const { meter } = needs;
+    const { meter } = deps;
     this.#held = meter.gauge("limpet_reminders_held", "Reminders this process holds until their moment.", labels);
     this.#running = meter.gauge("limpet_reminders_running", "Reminders whose handlers run.", labels);
   }
 
   /** Brings the gauges up to date; called when somebody looks. */
   measure(): void {
-    const { held, running } = this.#needs.size();
+    const { held, running } = this.#deps.size();
     this.#held.set(held);
     this.#running.set(running);
-    const now = this.#needs.clock.monotonic();
+    const now = this.#deps.clock.monotonic();
     if (now < this.#askedAt + ASK_MS) return;
     this.#askedAt = now;
     void this.#ask();
   }
 
   async #ask(): Promise<void> {
-    const { store, meter } = this.#needs;
+    const { store, meter } = this.#deps;
     try {
       const { overdue, dead } = await store.count(this.#namespace, MOST);
       const labels = { namespace: this.#namespace };

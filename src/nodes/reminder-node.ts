@@ -32,7 +32,7 @@ export interface ReminderSettings {
   readonly drainMs: number;
 }
 
-export interface ReminderWorld {
+export interface ReminderNodeDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -52,17 +52,17 @@ const RUN = { id: "job", name: "run" };
 export class ReminderNode {
   readonly book: Book;
   readonly #settings: ReminderSettings;
-  readonly #world: ReminderWorld;
+  readonly #deps: ReminderNodeDeps;
   readonly #storeClock: StoreClock;
   readonly #processor: Processor;
   readonly #gauges: ReminderGauges;
   readonly #jobs = new Map<string, JobHandler>();
   #isStarted = false;
 
-  constructor(settings: ReminderSettings, world: ReminderWorld) {
+  constructor(settings: ReminderSettings, deps: ReminderNodeDeps) {
     this.#settings = settings;
-    this.#world = world;
-    const { clock, random, log, meter, store } = world;
+    this.#deps = deps;
+    const { clock, random, log, meter, store } = deps;
     const storeClock = new StoreClock(clock);
     this.#storeClock = storeClock;
     this.#processor = new Processor(settings, {
@@ -117,17 +117,17 @@ export class ReminderNode {
 
   /** A host without a lease reaches nobody, though it may reach the store: what it would take on others can deliver. */
   #reachesActors(): boolean {
-    return this.#world.catalog.mayBegin(this.#world.clock.monotonic());
+    return this.#deps.catalog.mayBegin(this.#deps.clock.monotonic());
   }
 
   #types(): string[] {
-    const types = this.#reachesActors() ? this.#world.catalog.types.keys() : [];
+    const types = this.#reachesActors() ? this.#deps.catalog.types.keys() : [];
     return [...types, ...[...this.#jobs.keys()].map((name) => JOB_MARK + name)];
   }
 
   #delivers(type: string): boolean {
     if (type.startsWith(JOB_MARK)) return this.#jobs.has(type.slice(JOB_MARK.length));
-    return this.#reachesActors() && this.#world.catalog.reaches(type);
+    return this.#reachesActors() && this.#deps.catalog.reaches(type);
   }
 
   /**
@@ -136,7 +136,7 @@ export class ReminderNode {
    */
   #ownLease(type: string, at: number): OwnLease | undefined {
     if (!this.#settings.direct || !this.#isStarted || !this.#delivers(type)) return undefined;
-    const isOurs = type.startsWith(JOB_MARK) || this.#world.catalog.types.has(type);
+    const isOurs = type.startsWith(JOB_MARK) || this.#deps.catalog.types.has(type);
     if (!isOurs && at > this.#storeClock.now() + NOW_MS) return undefined;
     return this.#processor.ownLease(type, at);
   }
@@ -145,7 +145,7 @@ export class ReminderNode {
     const { reminder, tick, settlement } = delivery;
     const { type, id, name } = reminder.key;
     if (type.startsWith(JOB_MARK)) return this.#run(delivery);
-    return this.#world.catalog.remind(type, id, remindArguments(name, reminder.data, tick, settlement));
+    return this.#deps.catalog.remind(type, id, remindArguments(name, reminder.data, tick, settlement));
   }
 
   async #run({ reminder, tick }: Delivery): Promise<boolean> {
@@ -191,7 +191,7 @@ export class ReminderNode {
     }
     // Every process that has the job says when it runs: one that says the same must not begin it anew, nor one in the same moment.
     for (;;) {
-      const stored = await this.#world.store.get(key);
+      const stored = await this.#deps.store.get(key);
       if (stored !== undefined && isSame(stored, write.content, options, this.#storeClock.now())) {
         this.#processor.wrote(stored.tick.at);
         return;

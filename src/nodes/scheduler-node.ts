@@ -27,7 +27,7 @@ export interface SchedulerSettings extends LeadingSettings {
   readonly leaderLeaseMs: number;
 }
 
-export interface SchedulerWorld {
+export interface SchedulerDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -58,7 +58,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
   /** The one before, until the store knows that it has ended. */
   #former: string | undefined;
   readonly #settings: SchedulerSettings;
-  readonly #world: SchedulerWorld;
+  readonly #deps: SchedulerDeps;
   readonly #instruments: SchedulerInstruments;
   readonly #lease = new HostLease();
   /** Each with the list it was sent last, as text: an unchanged list is not sent again. */
@@ -78,11 +78,11 @@ export class SchedulerNode implements ControlService, LeaderSource {
   #stopped = false;
   onChange: (() => void) | undefined;
 
-  constructor(settings: SchedulerSettings, world: SchedulerWorld) {
+  constructor(settings: SchedulerSettings, deps: SchedulerDeps) {
     this.#settings = settings;
-    this.#world = world;
-    this.incarnation = world.random.id();
-    this.#instruments = new SchedulerInstruments(world.meter);
+    this.#deps = deps;
+    this.incarnation = deps.random.id();
+    this.#instruments = new SchedulerInstruments(deps.meter);
     this.#lease.length(settings.leaderLeaseMs);
   }
 
@@ -125,7 +125,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
     return {
       address: this.address ?? "this process",
       term: leading.term,
-      report: (listener) => localStream(this.#world.clock, listener, (stream) => this.report(stream)),
+      report: (listener) => localStream(this.#deps.clock, listener, (stream) => this.report(stream)),
       describe: () => this.describe(),
       drain: (host) => this.drain(host),
       sticky: (namespace, query) => this.sticky(namespace, query),
@@ -136,12 +136,12 @@ export class SchedulerNode implements ControlService, LeaderSource {
   }
 
   doubt(): void {
-    if (!this.#stopped) this.#later(DOUBT_MS * (1 + this.#world.random.number()));
+    if (!this.#stopped) this.#later(DOUBT_MS * (1 + this.#deps.random.number()));
   }
 
   #later(ms: number): void {
     this.#next?.cancel();
-    this.#next = this.#world.clock.after(ms, () => void this.#campaign(), "background");
+    this.#next = this.#deps.clock.after(ms, () => void this.#campaign(), "background");
   }
 
   /** One at a time; whoever asks meanwhile waits for the one under way. */
@@ -153,7 +153,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
   }
 
   async #campaignOnce(): Promise<void> {
-    const { clock, coordination } = this.#world;
+    const { clock, coordination } = this.#deps;
     const askedAt = clock.monotonic();
     try {
       // Twice at most: the first answer may name a leader that is known to have ended.
@@ -193,15 +193,15 @@ export class SchedulerNode implements ControlService, LeaderSource {
       this.#tellWatchers();
     } catch (err) {
       this.#silentSince ??= askedAt;
-      this.#world.log[this.#failures++ === 0 ? "warn" : "debug"]("the store cannot be asked who leads", { err });
-      this.#later(RETRY_MS * (1 + this.#world.random.number()));
+      this.#deps.log[this.#failures++ === 0 ? "warn" : "debug"]("the store cannot be asked who leads", { err });
+      this.#later(RETRY_MS * (1 + this.#deps.random.number()));
     }
   }
 
   /** A term below one that was seen before: the store was restored from an earlier point. The next term of this process is above both. */
   #isBefore(term: number): boolean {
     if (term < this.#seenTerm) {
-      this.#world.log.warn("store.restored", { term, seenTerm: this.#seenTerm });
+      this.#deps.log.warn("store.restored", { term, seenTerm: this.#seenTerm });
       return true;
     }
     this.#seenTerm = term;
@@ -224,13 +224,13 @@ export class SchedulerNode implements ControlService, LeaderSource {
   }
 
   #isDead(scheduler: SchedulerEntry): boolean {
-    return this.#settings.failover !== "lease" && this.#world.hasEnded(scheduler);
+    return this.#settings.failover !== "lease" && this.#deps.hasEnded(scheduler);
   }
 
   #candidate() {
     const { dedicated, leaderLeaseMs, leaseMs } = this.#settings;
     return {
-      ...this.#world.identity,
+      ...this.#deps.identity,
       incarnation: this.incarnation,
       address: this.#door?.address ?? "",
       dedicated,
@@ -253,7 +253,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
     if (this.#takingOver) return;
     this.#takingOver = true;
     try {
-      const { clock, log, coordination, shards, hasEnded } = this.#world;
+      const { clock, log, coordination, shards, hasEnded } = this.#deps;
       const [members, homes] = await Promise.all([coordination.members(), shards.homes()]);
       if (this.#stopped || !this.#lasts()) return;
       const waitMs = Math.max(hostLeaseMs, this.#settings.leaseMs) + this.#overlapMs();
@@ -276,7 +276,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
     this.#forgetRemote();
     this.#watchEnd();
     this.#instruments.leading(term);
-    this.#world.log.info("leading", { term });
+    this.#deps.log.info("leading", { term });
     this.onChange?.();
   }
 
@@ -289,15 +289,15 @@ export class SchedulerNode implements ControlService, LeaderSource {
   }
 
   #lasts(): boolean {
-    const { clock } = this.#world;
+    const { clock } = this.#deps;
     return this.#lease.lasts(clock.monotonic(), clock.now());
   }
 
   /** Leadership ends on this process's own clock, whether or not the store can be asked. */
   #watchEnd(): void {
     this.#end?.cancel();
-    const ms = Math.max(this.#lease.endsAt - this.#world.clock.monotonic(), 0);
-    this.#end = this.#world.clock.after(
+    const ms = Math.max(this.#lease.endsAt - this.#deps.clock.monotonic(), 0);
+    this.#end = this.#deps.clock.after(
       ms,
       () => {
         if (this.#leading === undefined) return;
@@ -318,7 +318,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
 
   #resign(why: string): void {
     this.#former = this.incarnation;
-    this.incarnation = this.#world.random.id();
+    this.incarnation = this.#deps.random.id();
     this.#stepDown(why);
   }
 
@@ -328,7 +328,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
     this.#leading = undefined;
     this.#end?.cancel();
     this.#instruments.leading(0);
-    this.#world.log.info("not leading any more", { term: leading.term, why });
+    this.#deps.log.info("not leading any more", { term: leading.term, why });
     leading.end(`this scheduler does not lead any more: ${why}`);
     this.onChange?.();
   }
@@ -340,7 +340,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
     if (this.#remote?.address === address && this.#remote?.term === term) return;
     if (address === undefined && this.#remote === undefined) return;
     this.#forgetRemote();
-    if (address !== undefined) this.#remote = this.#world.connect(address, term);
+    if (address !== undefined) this.#remote = this.#deps.connect(address, term);
     this.onChange?.();
   }
 
@@ -355,12 +355,12 @@ export class SchedulerNode implements ControlService, LeaderSource {
     if (this.#door !== undefined || this.#opening !== undefined) return;
     void this.#openDoor().then(
       () => this.doubt(),
-      (err: LimpetError) => this.#world.log.error("the door for other hosts cannot be opened", { err }),
+      (err: LimpetError) => this.#deps.log.error("the door for other hosts cannot be opened", { err }),
     );
   }
 
   #openDoor(): Promise<void> {
-    this.#opening ??= this.#world
+    this.#opening ??= this.#deps
       .openDoor(this)
       .then(async (door) => {
         if (this.#stopped) await door.close();
@@ -457,9 +457,9 @@ export class SchedulerNode implements ControlService, LeaderSource {
     this.#leading = undefined;
     this.#forgetRemote();
     // First the store, so that whoever is told to look for another leader can be it.
-    const resigning = [this.incarnation].concat(this.#former ?? []).map((one) => this.#world.coordination.resign(one));
+    const resigning = [this.incarnation].concat(this.#former ?? []).map((one) => this.#deps.coordination.resign(one));
     await Promise.all(resigning).catch((err: unknown) => {
-      this.#world.log.warn("leadership could not be handed on; it runs out by itself", { err });
+      this.#deps.log.warn("leadership could not be handed on; it runs out by itself", { err });
     });
     leading?.end("this scheduler stops");
     await this.#opening?.catch(() => {});
@@ -469,7 +469,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
   async #within(ms: number, work: Promise<void>): Promise<void> {
     let timer: Timer | undefined;
     const late = new Promise<void>((resolve) => {
-      timer = this.#world.clock.after(ms, resolve);
+      timer = this.#deps.clock.after(ms, resolve);
     });
     await Promise.race([work, late]);
     timer?.cancel();

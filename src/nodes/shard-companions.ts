@@ -14,7 +14,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Links, RemoteAnswer, RemoteCall, RemoteCaller } from "../ports/links.ts";
 import { TakenAhead } from "./taken-ahead.ts";
 
-export interface CompanionWorld {
+export interface PrewarmDeps {
   readonly clock: Clock;
   readonly catalog: Catalog;
   readonly links: Links;
@@ -40,7 +40,7 @@ const AHEAD = 256;
 const LONGEST_LINE = 20_000;
 
 export class ShardCompanions {
-  readonly #world: CompanionWorld;
+  readonly #deps: PrewarmDeps;
   /** By shard: who left with it, until it is known where it lives; and who came, until this host is its home. */
   readonly #left = new Map<string, readonly string[]>();
   readonly #came = new Map<string, readonly string[]>();
@@ -50,9 +50,9 @@ export class ShardCompanions {
   readonly #line = new Line();
   #starting = 0;
 
-  constructor(world: CompanionWorld) {
-    this.#world = world;
-    const { clock, catalog } = world;
+  constructor(deps: PrewarmDeps) {
+    this.#deps = deps;
+    const { clock, catalog } = deps;
     this.#ahead = new TakenAhead({ clock, take: (type, id) => catalog.takeAhead(type, id) });
     catalog.takenAhead = this.#ahead;
   }
@@ -62,7 +62,7 @@ export class ShardCompanions {
   /** These are about to be stopped. Remembered ones are brought to life anyway. */
   leaving({ name, isRemembered }: ActorType, shard: number, actors: readonly Activation[]): void {
     if (isRemembered) return;
-    const since = this.#world.clock.monotonic() - LATELY_MS;
+    const since = this.#deps.clock.monotonic() - LATELY_MS;
     const used = actors.filter(({ phase, lastUsed }) => phase === "active" && lastUsed > since);
     used.sort((a, b) => b.lastUsed - a.lastUsed);
     this.#keep(this.#left, name, shard, fewEnough(used));
@@ -84,7 +84,7 @@ export class ShardCompanions {
   }
 
   #send(address: string, type: string, args: unknown[]): void {
-    const { catalog, links } = this.#world;
+    const { catalog, links } = this.#deps;
     links.call(
       address,
       {
@@ -101,7 +101,7 @@ export class ShardCompanions {
   serve({ namespace, type, id, method, args }: RemoteCall, answer: RemoteAnswer): boolean {
     if (id !== NOBODY || method !== METHOD) return false;
     const [shard, ids, move] = args;
-    if (namespace === this.#world.catalog.namespace && isShard(shard) && isList(ids)) {
+    if (namespace === this.#deps.catalog.namespace && isShard(shard) && isList(ids)) {
       this.#keep(this.#came, type, shard, ids);
       if (typeof move === "string") this.#takeAhead(type, shard, move, ids);
       this.gained(type, shard, undefined);
@@ -111,7 +111,7 @@ export class ShardCompanions {
   }
 
   #takeAhead(type: string, shard: number, move: string, ids: readonly string[]): void {
-    const { catalog, expects } = this.#world;
+    const { catalog, expects } = this.#deps;
     const known = catalog.types.get(type);
     if (known?.stateful !== true || !expects(type, shard, move)) return;
     const some = ids.slice(0, AHEAD).filter((id) => belongs(known, shard, id) && !known.activations.has(id));
@@ -120,7 +120,7 @@ export class ShardCompanions {
 
   /** This host may have become its home. */
   gained(type: string, shard: number, move: string | undefined): void {
-    const { catalog, standing } = this.#world;
+    const { catalog, standing } = this.#deps;
     const ids = this.#came.get(keyOf(type, shard));
     const known = catalog.types.get(type);
     if (ids === undefined || known === undefined || standing(type, shard) !== "here") return;
@@ -132,7 +132,7 @@ export class ShardCompanions {
   }
 
   #work(): void {
-    const { catalog, standing } = this.#world;
+    const { catalog, standing } = this.#deps;
     while (this.#starting < AT_ONCE) {
       const next = this.#line.shift();
       if (next === undefined) return;
@@ -152,7 +152,7 @@ export class ShardCompanions {
     if (ids.length === 0) return;
     const key = keyOf(type, shard);
     where.set(key, ids);
-    this.#world.clock.after(KEEP_MS, () => where.get(key) === ids && where.delete(key), "background");
+    this.#deps.clock.after(KEEP_MS, () => where.get(key) === ids && where.delete(key), "background");
   }
 }
 

@@ -11,7 +11,7 @@ import type { Counted } from "./shard-census.ts";
 import type { ShardLeader } from "./shard-leader.ts";
 import type { ShardedType } from "./sharded-type.ts";
 
-export interface ShardDeskWorld {
+export interface ShardOperationsDeps {
   readonly namespace: string;
   readonly clock: Clock;
   host(incarnation: string): HostRecord | undefined;
@@ -23,17 +23,17 @@ export interface ShardDeskWorld {
 
 export class ShardDesk {
   readonly #leader: ShardLeader;
-  readonly #world: ShardDeskWorld;
+  readonly #deps: ShardOperationsDeps;
 
-  constructor(leader: ShardLeader, world: ShardDeskWorld) {
+  constructor(leader: ShardLeader, deps: ShardOperationsDeps) {
     this.#leader = leader;
-    this.#world = world;
+    this.#deps = deps;
   }
 
   #known(type: string): ShardedType {
     const known = this.#leader.types.get(type);
     if (known !== undefined) return known;
-    const hosts = [...this.#world.hosts()].filter(({ types, held }) => types.has(type) || held.has(type));
+    const hosts = [...this.#deps.hosts()].filter(({ types, held }) => types.has(type) || held.has(type));
     if (hosts.length > 0 && hosts.every(({ stream }) => stream === undefined)) {
       throw new LimpetError("NOT_READY", `no host of ${type} has been heard of since another scheduler leads`);
     }
@@ -44,8 +44,8 @@ export class ShardDesk {
 
   async view(type: string, now: number): Promise<ShardsView> {
     const known = this.#known(type);
-    const asked = [...this.#homes(known).keys()].filter((host) => this.#world.host(host)?.stream !== undefined);
-    const census = this.#leader.census.begin(type, asked, now, (question) => this.#world.ask(asked, type, question));
+    const asked = [...this.#homes(known).keys()].filter((host) => this.#deps.host(host)?.stream !== undefined);
+    const census = this.#leader.census.begin(type, asked, now, (question) => this.#deps.ask(asked, type, question));
     return this.#view(type, known, await census);
   }
 
@@ -62,11 +62,11 @@ export class ShardDesk {
 
   #view(type: string, known: ShardedType, counts: ReadonlyMap<string, Counted>): ShardsView {
     const { rule, shards, told, moves, faults } = known;
-    const now = this.#world.clock.monotonic();
+    const now = this.#deps.clock.monotonic();
     const mayBe = new Set(shards.regions().map(({ incarnation }) => incarnation));
-    const addressOf = (host: string): string => this.#world.host(host)?.address ?? host;
+    const addressOf = (host: string): string => this.#deps.host(host)?.address ?? host;
     const hosts = [...this.#homes(known)].map(([host, held]): ShardsOfHost => {
-      const { name = "", build = "" } = this.#world.host(host) ?? {};
+      const { name = "", build = "" } = this.#deps.host(host) ?? {};
       held.sort((a, b) => a - b);
       const counted = counts.get(host);
       const actors = counted && held.map((shard) => counted.get(shard) ?? 0);
@@ -137,11 +137,11 @@ export class ShardDesk {
       if (host === undefined) known.told.delete(shard);
       else known.told.set(shard, host);
     }
-    known.shards.lookSoon(this.#world.clock.monotonic());
+    known.shards.lookSoon(this.#deps.clock.monotonic());
   }
 
   async #noted(rows: readonly Omit<ShardHomeChange, "namespace">[]): Promise<void> {
-    const { namespace, note } = this.#world;
+    const { namespace, note } = this.#deps;
     await Promise.all(rows.map((row) => new Promise<void>((done) => note({ namespace, ...row }, done))));
   }
 }

@@ -18,7 +18,7 @@ import type { SchedulerInstruments } from "./scheduler-instruments.ts";
 import { ShardCensus } from "./shard-census.ts";
 import { type MoveRecord, type ShardedType, strategyOf } from "./sharded-type.ts";
 
-export interface ShardLeaderWorld {
+export interface ShardLeaderDeps {
   readonly namespace: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -43,7 +43,7 @@ const ADDRESSES = 1_000;
 const FALLBACK = leastShards();
 
 export class ShardLeader {
-  readonly #world: ShardLeaderWorld;
+  readonly #deps: ShardLeaderDeps;
   readonly #relieved = new Set<string>();
   readonly #types = new Map<string, ShardedType>();
   /** What the leader before left behind, of types that nobody has spoken of yet. */
@@ -53,10 +53,10 @@ export class ShardLeader {
   /** Of those that went last, for people. */
   readonly #addresses = new Map<string, string>();
 
-  constructor(world: ShardLeaderWorld, homes: readonly ShardHomeRow[]) {
-    this.#world = world;
+  constructor(deps: ShardLeaderDeps, homes: readonly ShardHomeRow[]) {
+    this.#deps = deps;
     this.#left = readLeft(homes);
-    this.#own = new OwnStrategies(world);
+    this.#own = new OwnStrategies(deps);
   }
 
   get types(): ReadonlyMap<string, ShardedType> {
@@ -86,11 +86,11 @@ export class ShardLeader {
 
   /** Something about hosts or tables has changed. */
   look(now: number): void {
-    for (const { incarnation, address } of this.#world.hosts()) this.#addresses.set(incarnation, address);
+    for (const { incarnation, address } of this.#deps.hosts()) this.#addresses.set(incarnation, address);
     for (const [type, rule] of this.#rules()) this.#learn(type, rule, now);
     for (const [type, known] of this.#types) {
-      const hosts = (this.#world.table(type)?.hosts ?? [])
-        .filter(({ incarnation }) => !known.leaving.has(incarnation) && this.#world.host(incarnation) !== undefined)
+      const hosts = (this.#deps.table(type)?.hosts ?? [])
+        .filter(({ incarnation }) => !known.leaving.has(incarnation) && this.#deps.host(incarnation) !== undefined)
         .map((host) => this.#shardHost(host));
       this.perform(type, known.shards.setRegions(hosts, now, this.#leavers(type, known.leaving)), now);
     }
@@ -99,14 +99,14 @@ export class ShardLeader {
   /** Those that leave, and those that have not the type: one of them may have given it up under the leader before, with shards to hand over. */
   #leavers(type: string, leaving: Iterable<string>): Set<string> {
     const leavers = new Set(leaving);
-    for (const { incarnation, types } of this.#world.hosts()) if (!types.has(type)) leavers.add(incarnation);
+    for (const { incarnation, types } of this.#deps.hosts()) if (!types.has(type)) leavers.add(incarnation);
     return leavers;
   }
 
   /** As the hosts of the newest build say, because the others are about to be replaced by such. */
   #rules(): Map<string, ShardedRule> {
     const found = new Map<string, { readonly rule: ShardedRule; readonly build: string }>();
-    for (const { sharded, build } of this.#world.hosts()) {
+    for (const { sharded, build } of this.#deps.hosts()) {
       for (const [type, rule] of sharded) {
         const known = found.get(type);
         if (known === undefined || compareBuilds(build, known.build) > 0) found.set(type, { rule, build });
@@ -134,7 +134,7 @@ export class ShardLeader {
     const left = this.#left.get(type);
     this.#left.delete(type);
     // Whoever was a home and is not even waited for is gone.
-    const homes = [...(left?.homes ?? [])].filter(([, host]) => this.#world.host(host) !== undefined);
+    const homes = [...(left?.homes ?? [])].filter(([, host]) => this.#deps.host(host) !== undefined);
     const told = left?.told ?? new Map<number, string>();
     this.#types.set(type, {
       ...{ rule, told, strategy: strategyOf(rule.strategy, told), leaving: new Set(), moves: [], faults: 0 },
@@ -150,7 +150,7 @@ export class ShardLeader {
   }
 
   #shardHost({ incarnation, address, name }: TableHost): ShardHost {
-    const { build = "", confirmsHomes: confirms = false } = this.#world.host(incarnation) ?? {};
+    const { build = "", confirmsHomes: confirms = false } = this.#deps.host(incarnation) ?? {};
     return { incarnation, address, name, build, confirms };
   }
 
@@ -167,7 +167,7 @@ export class ShardLeader {
   #forgetSome(): void {
     for (const incarnation of this.#addresses.keys()) {
       if (this.#addresses.size <= ADDRESSES) return;
-      if (this.#world.host(incarnation) === undefined) this.#addresses.delete(incarnation);
+      if (this.#deps.host(incarnation) === undefined) this.#addresses.delete(incarnation);
     }
   }
 
@@ -207,7 +207,7 @@ export class ShardLeader {
       const asked = message.kind === "shardAsk" ? message.shards : [];
       if (message.kind === "shardAsk") this.#keepLeft(type, message.held ?? [], incarnation);
       const homes = asked.map((shard) => ({ shard, host: undefined }));
-      if (stream !== undefined && homes.length > 0) this.#world.send([stream], { kind: "shardHomes", type, homes });
+      if (stream !== undefined && homes.length > 0) this.#deps.send([stream], { kind: "shardHomes", type, homes });
       return;
     }
     this.perform(type, this.#effectsOf(known, incarnation, message, now), now);
@@ -222,7 +222,7 @@ export class ShardLeader {
     const { shards, advice } = known;
     switch (message.kind) {
       case "shardAsk":
-        this.#world.instruments.shardsAsked(this.#world.namespace, message.type, message.shards.length);
+        this.#deps.instruments.shardsAsked(this.#deps.namespace, message.type, message.shards.length);
         this.#keep(message.type, known, message.held ?? [], host, now);
         return message.shards.flatMap((shard) => shards.asked(shard, host, now));
       case "shardStarted":
@@ -248,7 +248,7 @@ export class ShardLeader {
   #keep(type: string, { shards }: ShardedType, held: readonly number[], host: string, now: number): void {
     const effects = held.flatMap((shard) => shards.held(shard, host));
     if (effects.length === 0) return;
-    this.#world.log.warn("shard.home_restored", { namespace: this.#world.namespace, type, host, shards: held.length });
+    this.#deps.log.warn("shard.home_restored", { namespace: this.#deps.namespace, type, host, shards: held.length });
     this.perform(type, effects, now);
     // A host that leaves has to hand over these as well.
     this.look(now);
@@ -259,7 +259,7 @@ export class ShardLeader {
     if (held.length === 0) return;
     const left = this.#left.get(type) ?? { homes: new Map(), told: new Map(), isPaused: false };
     this.#left.set(type, left);
-    const { namespace, note } = this.#world;
+    const { namespace, note } = this.#deps;
     for (const shard of held) {
       if (left.homes.has(shard)) continue;
       left.homes.set(shard, incarnation);
@@ -280,7 +280,7 @@ export class ShardLeader {
   perform(type: string, effects: readonly ShardEffect[], now: number): void {
     const known = this.#types.get(type)!;
     const queue = [...effects];
-    const { send, speaker } = this.#world;
+    const { send, speaker } = this.#deps;
     const telling = new HomesToTell(type, send, (stream) => speaker(stream)?.confirmsHomes === true);
     // Many may be chosen one after the other: who has how many is counted once, and then kept up.
     let regions: Region[] | undefined;
@@ -314,7 +314,7 @@ export class ShardLeader {
 
   #one(type: string, known: ShardedType, effect: ShardEffect, telling: HomesToTell, now: number): ShardEffect[] {
     const { shards } = known;
-    const { namespace, send, note } = this.#world;
+    const { namespace, send, note } = this.#deps;
     switch (effect.kind) {
       case "home":
       case "nobody": {
@@ -324,7 +324,7 @@ export class ShardLeader {
       }
       case "gather": {
         telling.flush();
-        const everybody = [...this.#world.hosts()].filter(({ stream }) => stream !== undefined);
+        const everybody = [...this.#deps.hosts()].filter(({ stream }) => stream !== undefined);
         const { shard, move } = effect;
         const streams = everybody.map(({ stream }) => stream!);
         send(streams, { kind: "shardGather", type, shard, move });
@@ -367,37 +367,37 @@ export class ShardLeader {
   #moved(type: string, moves: MoveRecord[], effect: Extract<ShardEffect, { kind: "moved" }>): void {
     const { shard, from, to, reason, tookMs, wasForced } = effect;
     const [left, came] = [from, to].map((host) => host && this.#addressOf(host));
-    moves.push({ shard, from: left!, to: came, reason, tookMs, forced: wasForced, at: this.#world.clock.now() });
+    moves.push({ shard, from: left!, to: came, reason, tookMs, forced: wasForced, at: this.#deps.clock.now() });
     if (moves.length > HISTORY) moves.shift();
     const result = to === undefined ? "nowhere" : wasForced ? "forced" : "moved";
-    this.#world.instruments.shardMoved(this.#world.namespace, type, reason, result, tookMs / 1_000);
+    this.#deps.instruments.shardMoved(this.#deps.namespace, type, reason, result, tookMs / 1_000);
   }
 
   /** Also of one that is gone. */
   #addressOf(incarnation: string): string {
-    return this.#world.host(incarnation)?.address ?? this.#addresses.get(incarnation) ?? incarnation;
+    return this.#deps.host(incarnation)?.address ?? this.#addresses.get(incarnation) ?? incarnation;
   }
 
   #saved(type: string, shard: number, host: string | undefined): void {
     const known = this.#types.get(type);
-    const now = this.#world.clock.monotonic();
+    const now = this.#deps.clock.monotonic();
     if (known !== undefined) this.perform(type, known.shards.saved(shard, host, now), now);
   }
 
   // ——— Names.
 
   tableHost(incarnation: string): TableHost | undefined {
-    const host = this.#world.host(incarnation);
+    const host = this.#deps.host(incarnation);
     return host && { incarnation, address: host.address, name: host.name };
   }
 
   #streamsOf(incarnations: readonly string[]): number[] {
-    return incarnations.flatMap((incarnation) => this.#world.host(incarnation)?.stream ?? []);
+    return incarnations.flatMap((incarnation) => this.#deps.host(incarnation)?.stream ?? []);
   }
 
   /** Brings figures up to date. */
   measure(): void {
-    const { namespace, instruments } = this.#world;
+    const { namespace, instruments } = this.#deps;
     for (const [type, { shards }] of this.#types) {
       const counts = new Map(shards.regions().map(({ address, shards }) => [address, shards.length]));
       instruments.shards(namespace, type, counts, shards.moving.size);

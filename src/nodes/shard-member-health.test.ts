@@ -7,7 +7,7 @@ import { silentLog } from "../ports/log.ts";
 import { WAIT } from "../ports/placement.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
 import { ID, joined } from "./remembered-homes-kit.test.ts";
-import { ShardMember, type ShardMemberWorld } from "./shard-member.ts";
+import { ShardMember, type ShardMemberDeps } from "./shard-member.ts";
 
 test("a host is not well while calls have waited for a home for too long, and is again when it hears of one", async () => {
   const clock = new VirtualClock();
@@ -18,7 +18,7 @@ test("a host is not well while calls have waited for a home for too long, and is
     catalog: { types: new Map(), edition: 1, sharding: () => ({ retryMs: 3_000, bufferSize: 1 }) },
     lease: { held: true },
     tables: { newest: () => table, shards: () => table.shards, hostAt: () => home },
-  } as unknown as ShardMemberWorld);
+  } as unknown as ShardMemberDeps);
   const route = () => member.way("Cart").route("alice", member.shardOf("Cart", "alice"));
   const said: HostMessage[] = [];
   const stream: ControlStream<HostMessage> = { send: (message) => void said.push(message), close() {} };

@@ -15,14 +15,14 @@ import { type ShardHome, ShardRegion } from "../sharding/shard-region.ts";
 import { ShardWaits } from "../sharding/shard-waits.ts";
 import { mayHost } from "./roles.ts";
 import { advise, countActors } from "./shard-adviser.ts";
-import { ShardWay, type ShardWayWorld } from "./shard-way.ts";
+import { type ShardRouterDeps, ShardWay } from "./shard-way.ts";
 
-export interface ShardMemberWorld {
+export interface ShardMemberDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly catalog: Catalog;
   readonly tables: HostTables;
-  readonly lease: ShardWayWorld["lease"];
+  readonly lease: ShardRouterDeps["lease"];
   incarnation(): string;
   /** The way to an actor of which no shard, or no host, is known. */
   outside(type: string, id: string): Route;
@@ -44,7 +44,7 @@ export interface ShardMemberWorld {
 const STUCK_MS = 20_000;
 
 export class ShardMember {
-  readonly #world: ShardMemberWorld;
+  readonly #deps: ShardMemberDeps;
   readonly #ways = new Map<string, ShardWay>();
   /** To the type that was called last, which is often that of the next call as well. */
   #latest: ShardWay | undefined;
@@ -54,14 +54,14 @@ export class ShardMember {
   #leaving: readonly string[] = [];
   readonly #waits = new ShardWaits();
 
-  constructor(world: ShardMemberWorld) {
-    this.#world = world;
+  constructor(deps: ShardMemberDeps) {
+    this.#deps = deps;
   }
 
   /** Of the types of this host. */
   rules(): ShardedRules {
     const rules = new Map();
-    const { catalog, roles } = this.#world;
+    const { catalog, roles } = this.#deps;
     for (const type of catalog.types.values()) {
       const { sharded } = type.options;
       if (sharded !== undefined && mayHost(type, roles)) rules.set(type.name, sharded.rule);
@@ -72,26 +72,26 @@ export class ShardMember {
   // ——— Finding the way.
 
   /** To actors of that type, from what is known at this moment. `table`: its newest one. */
-  way(type: string, table = this.#world.tables.newest(type)): ShardWay {
-    const { edition } = this.#world.catalog;
+  way(type: string, table = this.#deps.tables.newest(type)): ShardWay {
+    const { edition } = this.#deps.catalog;
     let way = this.#latest;
     if (way === undefined || way.type !== type) {
       way = this.#ways.get(type) ?? this.#newWay(type);
       this.#latest = way;
     }
-    if (!way.isFor(table, edition)) way.renew(table, edition, this.#world.catalog.types.get(type));
+    if (!way.isFor(table, edition)) way.renew(table, edition, this.#deps.catalog.types.get(type));
     return way;
   }
 
   #newWay(type: string): ShardWay {
-    const { tables, incarnation, lease, clock, catalog } = this.#world;
+    const { tables, incarnation, lease, clock, catalog } = this.#deps;
     const region = new ShardRegion(incarnation, (home) => {
       const host = tables.hostAt(type, home.address);
       return host?.incarnation === home.incarnation ? host : undefined;
     });
     const way = new ShardWay(type, region, {
       lease,
-      outside: (id) => this.#world.outside(type, id),
+      outside: (id) => this.#deps.outside(type, id),
       waits: (shard, ask) => {
         const now = clock.monotonic();
         if (ask || region.isUnanswered(shard, now, catalog.sharding(type).retryMs)) this.#ask(type, shard);
@@ -108,7 +108,7 @@ export class ShardMember {
 
   /** Undefined when this host cannot say, and when the application's own rule fails: whoever calls such an actor has been told so. */
   shardOf(type: string, id: string): number | undefined {
-    const { tables, catalog } = this.#world;
+    const { tables, catalog } = this.#deps;
     if (tables.shards(type) === undefined && catalog.types.get(type)?.options.sharded === undefined) return undefined;
     try {
       return this.way(type).shardOf(id);
@@ -151,12 +151,12 @@ export class ShardMember {
   }
 
   #ask(type: string, shard: number): void {
-    this.#region(type).asked(shard, this.#world.clock.monotonic());
+    this.#region(type).asked(shard, this.#deps.clock.monotonic());
     const asks = this.#asks.get(type) ?? new Set();
     this.#asks.set(type, asks.add(shard));
     if (this.#isFlushing || this.#stream === undefined) return;
     this.#isFlushing = true;
-    this.#world.clock.soon(() => {
+    this.#deps.clock.soon(() => {
       this.#isFlushing = false;
       this.#flush();
     });
@@ -174,7 +174,7 @@ export class ShardMember {
     this.#asks.clear();
     this.#tellLeaving();
     for (const [type, { region }] of this.#ways) {
-      const { asks, stopped } = region.joined(this.#world.clock.monotonic());
+      const { asks, stopped } = region.joined(this.#deps.clock.monotonic());
       for (const step of stopped) stream.send({ kind: "shardStopped", type, ...step, wasForced: false });
       if (asks.length === 0) continue;
       const held = asks.filter((shard) => region.held.has(shard));
@@ -224,7 +224,7 @@ export class ShardMember {
         if (message.confirm) this.#confirm(message, region);
         // What lives nowhere, or with a host that no table here knows yet, is asked for again in a while or with the next table. Whoever
         // were woken now would ask at once, and hear the same.
-        this.#world.opened?.(
+        this.#deps.opened?.(
           type,
           message.homes.map(({ shard }) => shard).filter((shard) => region.isClear(shard)),
         );
@@ -235,12 +235,12 @@ export class ShardMember {
         break;
       case "shardAdvise": {
         const stream = this.#stream;
-        const strategy = this.#world.catalog.types.get(type)?.options.sharded?.strategy;
+        const strategy = this.#deps.catalog.types.get(type)?.options.sharded?.strategy;
         void advise(message, strategy).then((advice) => stream?.send(advice));
         break;
       }
       case "shardCount": {
-        const counts = countActors(this.#world.catalog.types.get(type), region.held);
+        const counts = countActors(this.#deps.catalog.types.get(type), region.held);
         const [shards, actors] = [[...counts.keys()], [...counts.values()]];
         this.#stream?.send({ kind: "shardCounts", question: message.question, type, shards, actors });
         break;
@@ -254,7 +254,7 @@ export class ShardMember {
 
   /** Confirms the shards that this host is the home of. */
   #confirm({ type, homes }: Extract<ShardOrder, { kind: "shardHomes" }>, region: ShardRegion): void {
-    const own = homes.filter(({ host }) => host?.incarnation === this.#world.incarnation());
+    const own = homes.filter(({ host }) => host?.incarnation === this.#deps.incarnation());
     const shards = own.map(({ shard }) => shard).filter((shard) => region.held.has(shard));
     if (shards.length > 0) this.#stream?.send({ kind: "shardStarted", type, shards });
   }
@@ -262,7 +262,7 @@ export class ShardMember {
   // ——— For people.
 
   here(type: string): ShardsHere {
-    const { catalog, clock } = this.#world;
+    const { catalog, clock } = this.#deps;
     const held = this.#ways.get(type)?.region.held ?? new Set<number>();
     const homes = countActors(catalog.types.get(type), held);
     return { type, homes, waiting: this.#waits.of(type, clock.monotonic()) };
@@ -270,7 +270,7 @@ export class ShardMember {
 
   /** Calls wait for a home for so long that it does not look as if there will be one. */
   get problem(): string | undefined {
-    const { catalog, clock } = this.#world;
+    const { catalog, clock } = this.#deps;
     const patience = (type: string): number => {
       return Math.max(STUCK_MS, 2 * (catalog.types.get(type)?.options.sharded?.rule.handOffMs ?? 0));
     };
@@ -285,10 +285,10 @@ export class ShardMember {
     const move = region.keptFor(shard);
     region.lives(shard, host);
     if (!isHeld && region.held.has(shard))
-      this.#world.gained?.(type, shard, move === undefined ? undefined : this.#nameOf(move));
-    if (isHeld && host.incarnation !== this.#world.incarnation() && !region.held.has(shard)) this.#lost(type, shard);
+      this.#deps.gained?.(type, shard, move === undefined ? undefined : this.#nameOf(move));
+    if (isHeld && host.incarnation !== this.#deps.incarnation() && !region.held.has(shard)) this.#lost(type, shard);
     const elsewhere = region.belief(shard);
-    if (elsewhere !== undefined) this.#world.moved?.(type, shard, elsewhere.address);
+    if (elsewhere !== undefined) this.#deps.moved?.(type, shard, elsewhere.address);
   }
 
   /**
@@ -296,18 +296,18 @@ export class ShardMember {
    * lives here. The leader's word counts, so its actors leave memory. Calls that wait find their way to the other home.
    */
   #lost(type: string, shard: number): void {
-    const { catalog, log } = this.#world;
+    const { catalog, log } = this.#deps;
     const known = catalog.types.get(type);
     const sharded = known?.options.sharded;
     log.warn("shard.lost", { type, shard });
-    this.#world.stopped();
+    this.#deps.stopped();
     if (known?.byShard === undefined || sharded === undefined) return;
     void catalog.letGo(known.byShard.leavingWith(shard), sharded.rule.handOffMs);
   }
 
   /** Leaders count their moves, each from the beginning. */
   #nameOf(move: number): string {
-    return `${this.#world.tables.term}.${move}`;
+    return `${this.#deps.tables.term}.${move}`;
   }
 
   /** Calls for it are kept back here because of that very move, and nobody has said yet where it lives. */
@@ -330,7 +330,7 @@ export class ShardMember {
   }
 
   async #stop(type: string, shard: number, region: ShardRegion, name: string, to: string | undefined): Promise<void> {
-    const { catalog, clock } = this.#world;
+    const { catalog, clock } = this.#deps;
     const stream = this.#stream;
     const known = catalog.types.get(type);
     const sharded = known?.options.sharded;
@@ -339,15 +339,15 @@ export class ShardMember {
       const { handOffMs } = sharded.rule;
       const begun = clock.monotonic();
       const actors = known.byShard.leavingWith(shard);
-      this.#world.leaving?.(known, shard, actors);
+      this.#deps.leaving?.(known, shard, actors);
       await catalog.letGo(actors, handOffMs);
       // A timer may be a hair early.
       wasForced = clock.monotonic() - begun >= handOffMs - 1;
     }
     const move = region.stopped(shard);
-    this.#world.stopped();
+    this.#deps.stopped();
     if (move === undefined || this.#ways.get(type)?.region !== region) return;
-    if (to !== undefined) this.#world.left?.(type, shard, name, to);
+    if (to !== undefined) this.#deps.left?.(type, shard, name, to);
     this.#stream?.send({ kind: "shardStopped", type, shard, move, wasForced });
     // Who is on a new stream is not told where it lives unless it asks.
     if (this.#stream !== stream) this.#ask(type, shard);

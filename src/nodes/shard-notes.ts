@@ -5,7 +5,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { ShardHomeChange, Shards } from "../ports/shards.ts";
 
-export interface NoteWorld {
+export interface HomeWritesDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly shards: Shards;
@@ -18,14 +18,14 @@ const RETRY_MS = 200;
 
 export class ShardNotes {
   readonly #term: number;
-  readonly #world: NoteWorld;
+  readonly #deps: HomeWritesDeps;
   readonly #waiting: { readonly change: ShardHomeChange; readonly written: () => void }[] = [];
   #isWriting = false;
   #isOver = false;
 
-  constructor(term: number, world: NoteWorld) {
+  constructor(term: number, deps: HomeWritesDeps) {
     this.#term = term;
-    this.#world = world;
+    this.#deps = deps;
   }
 
   /** Calls back when it is durable. */
@@ -43,7 +43,7 @@ export class ShardNotes {
   }
 
   async #writeAll(): Promise<void> {
-    const { clock, log, shards, over } = this.#world;
+    const { clock, log, shards, over } = this.#deps;
     while (!this.#isOver && this.#waiting.length > 0) {
       const some = this.#waiting.slice(0, AT_ONCE);
       const changes = some.map(({ change }) => change);

@@ -31,7 +31,7 @@ export interface ShardKnowledge {
   find(type: string, shards: readonly number[]): void;
 }
 
-export interface RememberedWorld {
+export interface RememberedDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -57,7 +57,7 @@ const FAILED: ReadonlySet<EndReason | undefined> = new Set<EndReason>(["failed",
 const COMES_BACK_SOMEWHERE: ReadonlySet<EndReason | undefined> = new Set<EndReason>(["moved", "lease", "fenced"]);
 
 export class RememberedActors implements Remembering {
-  readonly #world: RememberedWorld;
+  readonly #deps: RememberedDeps;
   readonly #patienceMs: number;
   #book: RememberedBook | undefined;
   readonly #starters = new Map<ActorType, RememberedStarter>();
@@ -70,8 +70,8 @@ export class RememberedActors implements Remembering {
   #early: [type: string, shard: number][] | undefined = [];
   #isOver = false;
 
-  constructor(patienceMs: number, world: RememberedWorld) {
-    this.#world = world;
+  constructor(patienceMs: number, deps: RememberedDeps) {
+    this.#deps = deps;
     this.#patienceMs = patienceMs;
   }
 
@@ -103,7 +103,7 @@ export class RememberedActors implements Remembering {
 
   added(): void {
     for (const [type, starter] of this.#starters) {
-      if (this.#world.catalog.types.get(type.name) === type) continue;
+      if (this.#deps.catalog.types.get(type.name) === type) continue;
       // It was given up before, and comes back as another.
       starter.stop();
       this.#starters.delete(type);
@@ -112,11 +112,11 @@ export class RememberedActors implements Remembering {
   }
 
   get #types(): ActorType[] {
-    return [...this.#world.catalog.types.values()].filter(({ isRemembered }) => isRemembered);
+    return [...this.#deps.catalog.types.values()].filter(({ isRemembered }) => isRemembered);
   }
 
   #lookIn(ms: number): void {
-    const { clock, catalog } = this.#world;
+    const { clock, catalog } = this.#deps;
     const at = clock.monotonic() + ms;
     if (this.#isOver || catalog.stopping || this.#early !== undefined) return;
     if (this.#nextMs !== undefined) {
@@ -131,7 +131,7 @@ export class RememberedActors implements Remembering {
   }
 
   async #look(): Promise<void> {
-    const { catalog, shards, log, known } = this.#world;
+    const { catalog, shards, log, known } = this.#deps;
     this.#nextMs = LOOK_MS;
     for (const { name } of this.#types) {
       try {
@@ -154,12 +154,12 @@ export class RememberedActors implements Remembering {
 
   /** Shards that are here and were not gone through: of a class that was taken up again, or given up half-way. */
   #goThrough(name: string, shards: readonly number[], daemons?: ReadonlyMap<number, readonly string[]>): void {
-    const type = this.#world.catalog.types.get(name);
+    const type = this.#deps.catalog.types.get(name);
     if (!type?.isRemembered) return;
     const starter = this.#starter(type);
     for (const shard of shards) {
       const isComplete = starter.knows(shard) && (daemons?.get(shard) ?? []).every((id) => starter.has(id));
-      if (!isComplete && this.#world.known.standing(name, shard) !== "elsewhere") starter.goThrough(shard);
+      if (!isComplete && this.#deps.known.standing(name, shard) !== "elsewhere") starter.goThrough(shard);
     }
   }
 
@@ -170,7 +170,7 @@ export class RememberedActors implements Remembering {
     if (sharded?.remembered?.daemons === undefined) return undefined;
     let daemons = this.#daemons.get(type);
     if (daemons === undefined) {
-      daemons = new DeclaredDaemons(type.name, sharded.remembered.daemons, sharded.shardOf, this.#world.log);
+      daemons = new DeclaredDaemons(type.name, sharded.remembered.daemons, sharded.shardOf, this.#deps.log);
       this.#daemons.set(type, daemons);
     }
     return daemons;
@@ -178,7 +178,7 @@ export class RememberedActors implements Remembering {
 
   /** Reads the number of daemons, stops actors beyond it, and returns the shards of the daemons. */
   #lookAtDaemons(name: string): Map<number, string[]> | undefined {
-    const type = this.#world.catalog.types.get(name);
+    const type = this.#deps.catalog.types.get(name);
     const daemons = type && this.#daemonsOf(type);
     if (daemons === undefined) return undefined;
     daemons.look();
@@ -197,7 +197,7 @@ export class RememberedActors implements Remembering {
       this.#early.push([type, shard]);
       return;
     }
-    const known = this.#world.catalog.types.get(type);
+    const known = this.#deps.catalog.types.get(type);
     if (known?.isRemembered && !this.#isOver) this.#starter(known).gained(shard);
   }
 
@@ -206,10 +206,10 @@ export class RememberedActors implements Remembering {
     if (starter === undefined) {
       const rule = type.options.sharded?.remembered;
       invariant(rule !== undefined, "only remembered actors are brought back to life");
-      const { meter, catalog, known } = this.#world;
+      const { meter, catalog, known } = this.#deps;
       const instruments = rememberedInstruments(meter, catalog.namespace, type.name);
       starter = new RememberedStarter(type, rule, {
-        ...{ ...this.#world, instruments, standing: known.standing, daemons: this.#daemonsOf(type) },
+        ...{ ...this.#deps, instruments, standing: known.standing, daemons: this.#daemonsOf(type) },
         dismiss: (id) => void this.#write(type, id, false).catch(() => {}),
       });
       if (this.#isOver) starter.stop();
@@ -221,8 +221,8 @@ export class RememberedActors implements Remembering {
   // ——— What actors say.
 
   async #write(type: ActorType, id: string, isKept: boolean): Promise<boolean> {
-    const { catalog, known } = this.#world;
-    this.#book ??= new RememberedBook(this.#patienceMs, this.#world);
+    const { catalog, known } = this.#deps;
+    this.#book ??= new RememberedBook(this.#patienceMs, this.#deps);
     const shard = type.options.sharded!.shardOf(id);
     return this.#book.write(known.home(), { namespace: catalog.namespace, type: type.name, shard, id, isKept });
   }
@@ -273,7 +273,7 @@ export class RememberedActors implements Remembering {
 
 export function openTogether(
   patienceMs: number,
-  world: Omit<RememberedWorld, "known">,
+  world: Omit<RememberedDeps, "known">,
   membership: Membership,
 ): RememberedActors {
   const known: ShardKnowledge = {
@@ -287,7 +287,7 @@ export function openTogether(
 }
 
 /** For a process that is in no cluster: it is the home of everything. */
-export function openAlone(patienceMs: number, world: Omit<RememberedWorld, "known">): RememberedActors {
+export function openAlone(patienceMs: number, world: Omit<RememberedDeps, "known">): RememberedActors {
   const { catalog } = world;
   // Which shards have any is all there is to know.
   const known: ShardKnowledge = {

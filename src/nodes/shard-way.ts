@@ -6,7 +6,7 @@ import type { KnownTable } from "../placement/host-tables.ts";
 import { HERE, type Route, type ShardedWay, WAIT } from "../ports/placement.ts";
 import type { ShardRegion } from "../sharding/shard-region.ts";
 
-export interface ShardWayWorld {
+export interface ShardRouterDeps {
   readonly lease: { readonly held: boolean };
   /** The way when nobody hosts the type, or this host cannot say which shard the actor is in. */
   outside(id: string): Route;
@@ -17,7 +17,7 @@ export interface ShardWayWorld {
 export class ShardWay implements ShardedWay {
   readonly type: string;
   readonly region: ShardRegion;
-  readonly #world: ShardWayWorld;
+  readonly #deps: ShardRouterDeps;
   #table: KnownTable | undefined;
   #edition = -1;
   #hasHosts = false;
@@ -26,10 +26,10 @@ export class ShardWay implements ShardedWay {
   /** The rule of the application, where there is one and this host has it. */
   #own: ((id: string) => number) | undefined;
 
-  constructor(type: string, region: ShardRegion, world: ShardWayWorld) {
+  constructor(type: string, region: ShardRegion, deps: ShardRouterDeps) {
     this.type = type;
     this.region = region;
-    this.#world = world;
+    this.#deps = deps;
   }
 
   /** It was worked out from this table and this edition of the types here. */
@@ -59,12 +59,12 @@ export class ShardWay implements ShardedWay {
   }
 
   route(id: string, shard: number | undefined): Route {
-    if (!this.#world.lease.held) return WAIT;
-    if (shard === undefined || !this.#hasHosts) return this.#world.outside(id);
+    if (!this.#deps.lease.held) return WAIT;
+    if (shard === undefined || !this.#hasHosts) return this.#deps.outside(id);
     const route = this.region.route(shard);
     if (route === "here") return HERE;
     if (typeof route === "object") return route.address;
-    this.#world.waits(shard, route === "ask");
+    this.#deps.waits(shard, route === "ask");
     return WAIT;
   }
 }

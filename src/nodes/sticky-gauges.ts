@@ -4,7 +4,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { StickyFigures } from "../workflows/sticky-figures.ts";
 
-export interface StickyGaugesNeeds {
+export interface StickyGaugesDeps {
   readonly clock: Clock;
   readonly meter: Meter;
   readonly namespace: string;
@@ -15,25 +15,25 @@ export interface StickyGaugesNeeds {
 const ASK_MS = 10_000;
 
 export class StickyGauges {
-  readonly #needs: StickyGaugesNeeds;
+  readonly #deps: StickyGaugesDeps;
   #askedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(needs: StickyGaugesNeeds) {
-    this.#needs = needs;
+  constructor(deps: StickyGaugesDeps) {
+    this.#deps = deps;
   }
 
   /** Called when the metrics are read. */
   measure(): void {
-    const now = this.#needs.clock.monotonic();
+    const now = this.#deps.clock.monotonic();
     if (now < this.#askedAt + ASK_MS) return;
     this.#askedAt = now;
     void this.#ask();
   }
 
   async #ask(): Promise<void> {
-    const { meter, namespace } = this.#needs;
+    const { meter, namespace } = this.#deps;
     try {
-      const { execution, workers } = await this.#needs.figures();
+      const { execution, workers } = await this.#deps.figures();
       for (const [figure, value] of Object.entries(execution)) {
         meter.gauge("limpet_sticky_execution", "Runs that are kept for a worker.", { namespace, figure }).set(value);
       }

@@ -26,7 +26,7 @@ export interface StickySettings {
   readonly moveTimeoutMs: number;
 }
 
-export interface StickyWorld {
+export interface StickyClientDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly catalog: Catalog;
@@ -49,7 +49,7 @@ const FOR_GOOD = new Set(["explicit", "moved", "failed"]);
 
 export class StickyMember {
   readonly #settings: StickySettings;
-  readonly #world: StickyWorld;
+  readonly #deps: StickyClientDeps;
   readonly #tables: HostTables;
   readonly #holdings: StickyHoldings;
   #stream: ControlStream<HostMessage> | undefined;
@@ -63,9 +63,9 @@ export class StickyMember {
   readonly #dismissed = new Map<string, Set<string>>();
   #flushing = false;
 
-  constructor(settings: StickySettings, tables: HostTables, world: StickyWorld) {
+  constructor(settings: StickySettings, tables: HostTables, deps: StickyClientDeps) {
     this.#settings = settings;
-    this.#world = world;
+    this.#deps = deps;
     this.#tables = tables;
     this.#holdings = new StickyHoldings(settings.address, tables);
   }
@@ -77,7 +77,7 @@ export class StickyMember {
   /** Of all types it has, also those that it is about to hand over. */
   rules(): StickyRules {
     const rules = new Map<string, ResolvedSticky["lost"]>();
-    for (const { name, options } of this.#world.catalog.types.values()) {
+    for (const { name, options } of this.#deps.catalog.types.values()) {
       if (options.sticky !== undefined) rules.set(name, options.sticky.lost);
     }
     return rules;
@@ -88,7 +88,7 @@ export class StickyMember {
   route(type: string, id: string, until: number): Route {
     const route = this.#holdings.route(type, id);
     if (route !== WAIT) return route;
-    const { clock, wants } = this.#world;
+    const { clock, wants } = this.#deps;
     // A host that hands the type over asks for nothing: the next table sends the call elsewhere.
     if (!wants(type)) return WAIT;
     // Its time is over and it is about to hear so. What nobody wants when it is granted would be asked for again at once.
@@ -156,7 +156,7 @@ export class StickyMember {
   }
 
   #tellReleased(type: string, id: string): void {
-    this.#world.instruments.stickyReleased(type);
+    this.#deps.instruments.stickyReleased(type);
     if (this.#stream === undefined) return;
     const ids = this.#released.get(type);
     if (ids === undefined) this.#released.set(type, [id]);
@@ -166,14 +166,14 @@ export class StickyMember {
 
   /** Everything of a type that is not in memory; what is goes one by one. */
   letGoOfAll(type: string): void {
-    const resident = this.#world.catalog.types.get(type)?.activations;
+    const resident = this.#deps.catalog.types.get(type)?.activations;
     for (const id of [...this.#holdings.heldOf(type)]) if (!resident?.has(id)) this.#letGo(type, id);
   }
 
   /** Nothing is held any more. `isLost`: because the lease is. */
   clear(isLost: boolean): void {
     const held = this.#holdings.clear();
-    if (held > 0 && isLost) this.#world.instruments.stickyCleared(held);
+    if (held > 0 && isLost) this.#deps.instruments.stickyCleared(held);
     this.#dismissed.clear();
     this.parted();
   }
@@ -203,7 +203,7 @@ export class StickyMember {
       if (next.done) {
         this.#claims = undefined;
         this.#stream!.send({ kind: "claimed" });
-        this.#wishes = this.#holdings.unanswered(this.#world.clock.monotonic());
+        this.#wishes = this.#holdings.unanswered(this.#deps.clock.monotonic());
         this.flush();
         return;
       }
@@ -215,7 +215,7 @@ export class StickyMember {
   #flushSoon(): void {
     if (this.#flushing || this.#stream === undefined) return;
     this.#flushing = true;
-    this.#world.clock.soon(() => {
+    this.#deps.clock.soon(() => {
       this.#flushing = false;
       this.flush();
     });
@@ -256,7 +256,7 @@ export class StickyMember {
   }
 
   #answered(answer: StickyAnswer): void {
-    const { clock, answered, wants } = this.#world;
+    const { clock, answered, wants } = this.#deps;
     const question = this.#holdings.answered(answer.correlation, clock.monotonic());
     if (question === undefined) return;
     const { type, id, isWanted } = question;
@@ -269,7 +269,7 @@ export class StickyMember {
   }
 
   #granted(type: string, id: string, isWanted: boolean): void {
-    const { answered } = this.#world;
+    const { answered } = this.#deps;
     let error: LimpetError | undefined;
     // It may have come unasked before: what is held is not given back because of an answer that comes late.
     if (!this.#holdings.holds(type, id)) error = this.#take(type, id, isWanted);
@@ -278,7 +278,7 @@ export class StickyMember {
 
   /** What is returned says why it cannot be had after all. */
   #take(type: string, id: string, isWanted: boolean): LimpetError | undefined {
-    const { clock, wants, instruments, catalog } = this.#world;
+    const { clock, wants, instruments, catalog } = this.#deps;
     const known = catalog.types.get(type);
     if (!isWanted || !wants(type) || known === undefined) {
       this.#tellReleased(type, id);
@@ -297,7 +297,7 @@ export class StickyMember {
 
   /** It is this host's again, as it was under its name before: there is room for those, whatever the limit says. */
   #inherited(type: string, id: string): void {
-    const { clock, wants, instruments, answered } = this.#world;
+    const { clock, wants, instruments, answered } = this.#deps;
     if (wants(type)) {
       this.#holdings.hold(type, id, clock.now());
       instruments.stickyGranted(type);
@@ -309,7 +309,7 @@ export class StickyMember {
 
   /** They belong to another host, or are to be placed anew. Turns that run may end. */
   #release(type: string, ids: ReadonlySet<string>): void {
-    const { catalog, log, instruments } = this.#world;
+    const { catalog, log, instruments } = this.#deps;
     log.info("asked to let go of sticky actors", { type, actors: ids.size });
     const known = catalog.types.get(type);
     for (const id of ids) if (!known?.activations.has(id)) this.#letGo(type, id);
@@ -344,7 +344,7 @@ export class StickyMember {
 
   /** Called when somebody looks. */
   measure(): void {
-    const { instruments, catalog } = this.#world;
+    const { instruments, catalog } = this.#deps;
     for (const { name, options } of catalog.types.values()) {
       if (options.sticky !== undefined) instruments.stickyHeld(name, this.#holdings.held(name));
     }

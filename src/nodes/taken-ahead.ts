@@ -7,7 +7,7 @@
 import type { Clock } from "../ports/clock.ts";
 import type { Taken } from "../ports/store.ts";
 
-export interface AheadWorld {
+export interface PrefetchedDeps {
   readonly clock: Clock;
   take(type: string, id: string): Promise<Taken>;
 }
@@ -22,22 +22,22 @@ const MOST = 2_000;
 const KEEP_MS = 5_000;
 
 export class TakenAhead {
-  readonly #world: AheadWorld;
+  readonly #deps: PrefetchedDeps;
   /** By type and shard. */
   readonly #waiting = new Map<string, Ahead>();
   #count = 0;
   /** By type, of the shards that are here since a moment ago. */
   readonly #open = new Map<string, Map<string, Promise<Taken>>>();
 
-  constructor(world: AheadWorld) {
-    this.#world = world;
+  constructor(deps: PrefetchedDeps) {
+    this.#deps = deps;
   }
 
   begin(type: string, shard: number, move: string, ids: readonly string[]): void {
     this.#drop(keyOf(type, shard));
     const actors = new Map<string, Promise<Taken>>();
     for (const id of ids.slice(0, MOST - this.#count)) {
-      const taken = this.#world.take(type, id);
+      const taken = this.#deps.take(type, id);
       // Whoever wants it hears why there is none.
       taken.catch(() => {});
       actors.set(id, taken);
@@ -47,7 +47,7 @@ export class TakenAhead {
     const ahead = { move, actors };
     const key = keyOf(type, shard);
     this.#waiting.set(key, ahead);
-    this.#world.clock.after(KEEP_MS, () => this.#waiting.get(key) === ahead && this.#drop(key), "background");
+    this.#deps.clock.after(KEEP_MS, () => this.#waiting.get(key) === ahead && this.#drop(key), "background");
   }
 
   /** This host has become the home by this move. In this moment those may be claimed that are given. */
@@ -55,7 +55,7 @@ export class TakenAhead {
     const ahead = this.#drop(keyOf(type, shard));
     if (ahead === undefined || ahead.move !== move) return [];
     const open = this.#open.get(type) ?? new Map();
-    if (this.#open.size === 0) this.#world.clock.soon(() => this.#open.clear());
+    if (this.#open.size === 0) this.#deps.clock.soon(() => this.#open.clear());
     this.#open.set(type, open);
     for (const [id, taken] of ahead.actors) open.set(id, taken);
     return ahead.actors.keys();

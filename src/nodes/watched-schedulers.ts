@@ -17,7 +17,7 @@ export interface SchedulerClient extends Leader {
   close(): void;
 }
 
-export interface WatchWorld {
+export interface WatchedSchedulersDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -35,7 +35,7 @@ interface Watch {
 
 export class WatchedSchedulers implements LeaderSource {
   readonly #named: readonly string[];
-  readonly #world: WatchWorld;
+  readonly #deps: WatchedSchedulersDeps;
   #known: readonly string[] = [];
   /** The stream that sent the newest list. */
   #watch: Watch | undefined;
@@ -50,11 +50,11 @@ export class WatchedSchedulers implements LeaderSource {
   #stopped = false;
   onChange: (() => void) | undefined;
 
-  constructor(addresses: readonly string[], world: WatchWorld) {
+  constructor(addresses: readonly string[], deps: WatchedSchedulersDeps) {
     this.#named = addresses;
-    this.#world = world;
+    this.#deps = deps;
     // Hosts spread over the schedulers.
-    this.#at = Math.floor(world.random.number() * addresses.length);
+    this.#at = Math.floor(deps.random.number() * addresses.length);
   }
 
   get leader(): Leader | undefined {
@@ -91,7 +91,7 @@ export class WatchedSchedulers implements LeaderSource {
   /** The client that is connected to that address already, or a new one. */
   #clientOf(address: string): SchedulerClient {
     const open = [this.#leader?.client, this.#watch?.client, this.#next?.client];
-    return open.find((client) => client?.address === address) ?? this.#world.connect(address, 0);
+    return open.find((client) => client?.address === address) ?? this.#deps.connect(address, 0);
   }
 
   #open(client: SchedulerClient): void {
@@ -119,7 +119,7 @@ export class WatchedSchedulers implements LeaderSource {
   #closed(watch: Watch, err: Error | undefined): void {
     if (this.#stopped || (watch !== this.#watch && watch !== this.#next)) return;
     const { address } = watch.client;
-    if (err !== undefined) this.#world.log.debug("a scheduler does not answer", { scheduler: address, err });
+    if (err !== undefined) this.#deps.log.debug("a scheduler does not answer", { scheduler: address, err });
     if (watch === this.#watch) this.#watch = undefined;
     else this.#next = undefined;
     this.#release(watch.client);
@@ -144,7 +144,7 @@ export class WatchedSchedulers implements LeaderSource {
       this.#retry = undefined;
       this.#ask();
     };
-    this.#retry = this.#world.clock.after(longest * (0.5 + this.#world.random.number()), again, "background");
+    this.#retry = this.#deps.clock.after(longest * (0.5 + this.#deps.random.number()), again, "background");
   }
 
   #told(by: SchedulerClient, list: SchedulerList): void {
@@ -174,7 +174,7 @@ export class WatchedSchedulers implements LeaderSource {
       const leader = this.#leader?.client;
       if (!this.#stopped && leader !== undefined && leader !== this.#watch?.client) this.#open(leader);
     };
-    this.#returning = this.#world.clock.after(LONGEST_PAUSE_MS, back, "background");
+    this.#returning = this.#deps.clock.after(LONGEST_PAUSE_MS, back, "background");
   }
 
   stop(): void {

@@ -8,14 +8,14 @@ import { codeOfSummary, STUCK_MS } from "../workflows/explain-run.ts";
 import { ACTIVITY_MARK, readActivityType } from "../workflows/messages.ts";
 import { lastMinuteOf } from "../workflows/minute-counts.ts";
 import { readCache, readWorker } from "../workflows/remote/worker.ts";
-import type { WorkflowsBehind } from "./workflow-door.ts";
+import type { WorkflowAdminDeps } from "./workflow-door.ts";
 
 /** Runs and queued activities that are looked at to find some that nobody has. */
 const LOOKED_AT = 1_000;
 
-export async function overviewOf(behind: WorkflowsBehind, counts: WorkflowCounts): Promise<WorkerOverview> {
-  const { store, reminders, namespace, plane, isSticky, stickyMs } = behind;
-  const now = behind.now();
+export async function overviewOf(deps: WorkflowAdminDeps, counts: WorkflowCounts): Promise<WorkerOverview> {
+  const { store, reminders, namespace, plane, isSticky, stickyMs } = deps;
+  const now = deps.now();
   const running = { namespace, status: "running", startedBefore: now - STUCK_MS, limit: LOOKED_AT } as const;
   // Activities that wait have types of their own, all of which begin with the same word.
   const after = { type: ACTIVITY_MARK, id: "", name: "" };

@@ -38,7 +38,7 @@ import type { RemotePlane } from "../workflows/remote/plane.ts";
 import { errorText, type PendingStep, Timeline } from "../workflows/timeline.ts";
 import { overviewOf, workerSummary } from "./worker-overview.ts";
 
-export interface WorkflowsBehind {
+export interface WorkflowAdminDeps {
   readonly namespace: string;
   readonly isSticky: boolean;
   readonly stickyMs: number;
@@ -66,14 +66,14 @@ const READ_BYTES = 1024 * 1024;
 const MOST_LOOKED_FOR = 50;
 
 export class StoredWorkflows implements WorkflowDoor {
-  readonly #behind: WorkflowsBehind;
+  readonly #deps: WorkflowAdminDeps;
 
-  constructor(behind: WorkflowsBehind) {
-    this.#behind = behind;
+  constructor(deps: WorkflowAdminDeps) {
+    this.#deps = deps;
   }
 
   async list(query: WorkflowPageQuery): Promise<WorkflowPage> {
-    const { store, namespace, now } = this.#behind;
+    const { store, namespace, now } = this.#deps;
     const limit = Math.min(query.limit, LIMITS.listPage);
     // One more than is shown, to know whether there are more.
     const found = await store.list({ ...query, namespace, limit: limit + 1 });
@@ -82,7 +82,7 @@ export class StoredWorkflows implements WorkflowDoor {
   }
 
   async count(): Promise<WorkflowCounts> {
-    const { store, namespace } = this.#behind;
+    const { store, namespace } = this.#deps;
     const query = { namespace, status: "running", limit: MOST_WORKFLOWS_COUNTED } as const;
     const [running, blocked] = await Promise.all([store.count(query), store.count({ ...query, isBlocked: true })]);
     return { running, blocked };
@@ -100,11 +100,11 @@ export class StoredWorkflows implements WorkflowDoor {
     const isOpen = run.status === "running";
     const [queued, code, rows] = await Promise.all([
       isOpen ? this.#queued(run, timeline.pending) : new Map<number, QueuedPlace>(),
-      isOpen && run.task?.problem === undefined ? this.#behind.waitsOf(run) : undefined,
-      this.#behind.plane.workers.rows(),
+      isOpen && run.task?.problem === undefined ? this.#deps.waitsOf(run) : undefined,
+      this.#deps.plane.workers.rows(),
     ]);
-    const workers = rows.map((row) => workerSummary(row, this.#behind.plane.workers.isLive(row)));
-    const now = this.#behind.now();
+    const workers = rows.map((row) => workerSummary(row, this.#deps.plane.workers.isLive(row)));
+    const now = this.#deps.now();
     const facts = { run, now, pending: timeline.pending, queued, code, workers };
     const waitsFor = awaitedBy(facts);
     const shown = timeline.steps.slice(-Math.max(1, steps));
@@ -128,7 +128,7 @@ export class StoredWorkflows implements WorkflowDoor {
   #budgetOf(run: StoredRun): HistoryBudget {
     return {
       suggested: { events: HISTORY_SUGGESTED_EVENTS, bytes: HISTORY_SUGGESTED_BYTES },
-      most: this.#behind.historyLimit,
+      most: this.#deps.historyLimit,
       isContinueSuggested: run.status === "running" && isContinueSuggested(run),
       isParked: isParked(run.task?.problem),
     };
@@ -156,7 +156,7 @@ export class StoredWorkflows implements WorkflowDoor {
     }) => boolean,
   ): Promise<void> {
     for (let last = after; last < events; ) {
-      const { pages } = await this.#behind.store.history(ref, last, READ_BYTES);
+      const { pages } = await this.#deps.store.history(ref, last, READ_BYTES);
       if (pages.length === 0) return;
       for (const { from, count, data } of pages) {
         const { at, events: page } = readPage(data);
@@ -170,7 +170,7 @@ export class StoredWorkflows implements WorkflowDoor {
   }
 
   async #queued(run: StoredRun, pending: readonly PendingStep[]): Promise<Map<number, QueuedPlace>> {
-    const { namespace, reminders } = this.#behind;
+    const { namespace, reminders } = this.#deps;
     const waiting = pending.filter(({ kind, isQueued }) => kind === "activity" && isQueued).slice(0, MOST_LOOKED_FOR);
     const places = await Promise.all(
       waiting.map(async ({ n, what, queue }): Promise<[number, QueuedPlace] | undefined> => {
@@ -185,14 +185,14 @@ export class StoredWorkflows implements WorkflowDoor {
   }
 
   async workers(): Promise<WorkerOverview> {
-    return overviewOf(this.#behind, await this.count());
+    return overviewOf(this.#deps, await this.count());
   }
 
   // ——— Steering.
 
   async start({ type, ...wish }: StartWish): Promise<{ readonly workflowId: string; readonly runId: string }> {
     const given = Object.fromEntries(Object.entries(wish).filter(([, value]) => value !== undefined));
-    const handle = await this.#behind.client.start(type, { ...given, input: wish.input });
+    const handle = await this.#deps.client.start(type, { ...given, input: wish.input });
     return { workflowId: handle.id, runId: handle.runId! };
   }
 
@@ -208,11 +208,11 @@ export class StoredWorkflows implements WorkflowDoor {
     name: RunName,
     update: string,
     input: unknown,
-    { timeoutMs = this.#behind.callTimeoutMs, gone }: { timeoutMs: number | undefined; gone: AbortSignal },
+    { timeoutMs = this.#deps.callTimeoutMs, gone }: { timeoutMs: number | undefined; gone: AbortSignal },
   ): Promise<unknown> {
     const deadline = new AbortController();
     const what = `update ${update} of workflow ${name.workflowId} was not done within ${formatDuration(timeoutMs)}; it may still be done`;
-    const timer = this.#behind.clock.after(timeoutMs, () => deadline.abort(new LimpetError("CALL_TIMEOUT", what)));
+    const timer = this.#deps.clock.after(timeoutMs, () => deadline.abort(new LimpetError("CALL_TIMEOUT", what)));
     try {
       return await this.#handle(name).update(update, input, { signal: AbortSignal.any([gone, deadline.signal]) });
     } finally {
@@ -229,10 +229,10 @@ export class StoredWorkflows implements WorkflowDoor {
   }
 
   async wake(name: RunName): Promise<void> {
-    const { namespace, store, woken } = this.#behind;
+    const { namespace, store, woken } = this.#deps;
     const run = await this.#find(name);
     const { workflowId, runId, status } = run;
-    if (status === "running") await this.#behind.mend(run);
+    if (status === "running") await this.#deps.mend(run);
     if (status !== "running" || !(await store.wake({ namespace, workflowId }, true))) {
       throw closed(workflowId, (await this.#find({ workflowId, runId })).status);
     }
@@ -240,12 +240,12 @@ export class StoredWorkflows implements WorkflowDoor {
   }
 
   #handle({ workflowId, runId }: RunName) {
-    return this.#behind.client.get(workflowId, { runId });
+    return this.#deps.client.get(workflowId, { runId });
   }
 
   async #find({ workflowId, runId }: RunName): Promise<StoredRun> {
     checkWorkflowId(workflowId);
-    const { namespace, store } = this.#behind;
+    const { namespace, store } = this.#deps;
     const run = await store.find({ namespace, workflowId, runId });
     if (run !== undefined) return run;
     const which = runId === undefined ? "" : ` with a run ${runId}`;

@@ -70,7 +70,7 @@ export interface WorkflowSettings extends WorkerSettings {
   readonly callTimeoutMs: number;
 }
 
-export interface WorkflowWorld {
+export interface WorkflowNodeDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -96,7 +96,7 @@ export class WorkflowNode {
   /** For people. */
   readonly door: WorkflowDoor;
   readonly #settings: WorkflowSettings;
-  readonly #world: WorkflowWorld;
+  readonly #deps: WorkflowNodeDeps;
   readonly #store: Workflows;
   readonly #dispatcher: Dispatcher;
   readonly #activities: ActivityRunner;
@@ -120,14 +120,14 @@ export class WorkflowNode {
   constructor(
     { workflows, activities, standIn }: WorkflowDefinitions,
     settings: WorkflowSettings,
-    world: WorkflowWorld,
+    deps: WorkflowNodeDeps,
   ) {
-    const { clock, random, log, settle, catalog, reminders } = world;
-    this.#instruments = workflowInstruments(world.meter, settings.namespace);
+    const { clock, random, log, settle, catalog, reminders } = deps;
+    this.#instruments = workflowInstruments(deps.meter, settings.namespace);
     const { namespace, queue, concurrency } = settings;
     this.#settings = settings;
-    this.#world = world;
-    this.#store = batchWorkflows(world.store, clock, settings.patienceMs);
+    this.#deps = deps;
+    this.#store = batchWorkflows(deps.store, clock, settings.patienceMs);
     const counted = (outcome: "completed" | "failed"): void => this.#instruments.activity(outcome);
     this.#activities = new ActivityRunner(clock, activities, counted, standIn, concurrency);
     const book = reminders.book;
@@ -135,7 +135,7 @@ export class WorkflowNode {
     this.#ends = new EndWatch(clock, this.#store, (ref) => this.worker.holds(ref));
     this.#updates = new UpdateWatch(clock);
     const now = this.#now;
-    const { reminderStore } = world;
+    const { reminderStore } = deps;
     this.#questions = new HostQuestions({ clock, random, store: reminderStore, book, namespace, now });
     const isOpen = (run: { readonly workflowId: string; readonly runId: string }) => this.#isOpen(run);
     this.#tasks = new ActivityTasks({
@@ -234,7 +234,7 @@ export class WorkflowNode {
       serve: () => this.#serveElsewhere(),
       claimed: (mode) => this.#instruments.claimed(mode),
     });
-    this.#gauges = new StickyGauges({ clock, meter: world.meter, namespace, figures: () => this.remote.figures() });
+    this.#gauges = new StickyGauges({ clock, meter: deps.meter, namespace, figures: () => this.remote.figures() });
     this.door = new StoredWorkflows({
       ...{ namespace, isSticky, stickyMs, historyLimit, now, client: this.client, plane: this.remote },
       ...{ store: this.#store, reminders: reminderStore, clock, callTimeoutMs: settings.callTimeoutMs },
@@ -267,7 +267,7 @@ export class WorkflowNode {
     };
   }
 
-  readonly #now = (): number => Math.floor(this.#world.reminders.storeNow());
+  readonly #now = (): number => Math.floor(this.#deps.reminders.storeNow());
 
   /** `patienceMs`: how long the store may be silent before the start fails. */
   async start(patienceMs: number): Promise<void> {
@@ -276,10 +276,10 @@ export class WorkflowNode {
     if (this.worker.types.length > 0) {
       this.#unwatchExceptions = watchExceptions();
       this.#serveTimers();
-      this.#world.reminders.serve(askType(this.#settings.workerId), (data) =>
+      this.#deps.reminders.serve(askType(this.#settings.workerId), (data) =>
         this.#questions.answer(data, (question) => this.#answer(question)),
       );
-      await untilAnswered(this.#world.clock, patienceMs, () => this.worker.start());
+      await untilAnswered(this.#deps.clock, patienceMs, () => this.worker.start());
     }
     if (this.#activities.names.length > 0) {
       this.#serveTimers();
@@ -305,7 +305,7 @@ export class WorkflowNode {
 
   /** Activities that others put into queues. */
   #hearOfReminders(): void {
-    const { reminderStore } = this.#world;
+    const { reminderStore } = this.#deps;
     this.#unwatchReminders ??= reminderStore.watch(this.#settings.namespace, () => {
       this.#activityWorker.nudge();
       this.remote.nudge();
@@ -321,7 +321,7 @@ export class WorkflowNode {
 
   /** These are durable, written here. */
   #reminded(writes: readonly ReminderWrite[]): void {
-    this.#world.reminders.book.written(writes);
+    this.#deps.reminders.book.written(writes);
     this.#activityWorker.written(writes);
   }
 
@@ -329,7 +329,7 @@ export class WorkflowNode {
   #serveTimers(): void {
     if (this.#servesTimers) return;
     this.#servesTimers = true;
-    const { reminders } = this.#world;
+    const { reminders } = this.#deps;
     reminders.serve(TIMER_TYPE, (data, tick) => this.#timerFired(data as RunTimer, tick));
     reminders.serve(TIMEOUT_TYPE, (data) => this.#timedOut(data as RunTimer));
     reminders.serve(WATCH_TYPE, (data) => this.#lookAfter(data as ActivityWatch));
@@ -424,7 +424,7 @@ export class WorkflowNode {
   /** An activity has limits that nobody else might notice. */
   async #lookAfter(watch: ActivityWatch): Promise<void> {
     const again = await this.#looking.run(() => this.#tasks.lookAfter(watch));
-    if (again !== undefined) await this.#world.reminders.book.write(this.#dispatcher.watch(watch, again));
+    if (again !== undefined) await this.#deps.reminders.book.write(this.#dispatcher.watch(watch, again));
   }
 
   #isOpen({ workflowId, runId }: { readonly workflowId: string; readonly runId: string }): Promise<boolean> {
@@ -462,7 +462,7 @@ export class WorkflowNode {
     const { workers } = this.remote;
     const { workerId: worker, leaseMs } = this.#settings;
     return answerQuery(run, name, input, {
-      ...{ clock: this.#world.clock, worker },
+      ...{ clock: this.#deps.clock, worker },
       hasType: (type) => this.worker.has(type),
       hasCodeOf: (of) => this.worker.hasCodeOf(of),
       here: async (...[of, what, asked]) => {

@@ -16,7 +16,7 @@ export type StickyEffect =
   | { readonly kind: "sticky"; readonly event: StickyEvent; readonly type: string; readonly count: number };
 
 /** What the desk may ask about its namespace. */
-export interface StickyNeighbours {
+export interface StickyCoordinatorDeps {
   host(incarnation: string): HostRecord | undefined;
   /** The newest table of a type that everybody was told. */
   table(type: string): TypeTable | undefined;
@@ -32,7 +32,7 @@ const NOBODY: ToldHosts = { lists: () => false, named: () => undefined };
 
 export class StickyDesk {
   readonly owners = new StickyOwners();
-  readonly #neighbours: StickyNeighbours;
+  readonly #deps: StickyCoordinatorDeps;
   /** By type and id. */
   readonly #waiting = new Map<string, Map<string, Waiting[]>>();
   #waitingCount = 0;
@@ -42,8 +42,8 @@ export class StickyDesk {
   readonly #answers = new Map<number, StickyAnswer[]>();
   readonly #events = new Map<string, Map<StickyEvent, number>>();
 
-  constructor(neighbours: StickyNeighbours) {
-    this.#neighbours = neighbours;
+  constructor(deps: StickyCoordinatorDeps) {
+    this.#deps = deps;
   }
 
   get waiting(): number {
@@ -132,7 +132,7 @@ export class StickyDesk {
         this.#answer(stream, { correlation, kind: "granted" });
         break;
       case "owner": {
-        const owner = outcome.isNews ? this.#neighbours.host(outcome.host.incarnation) : undefined;
+        const owner = outcome.isNews ? this.#deps.host(outcome.host.incarnation) : undefined;
         if (owner?.stream !== undefined) this.#news.push({ stream: owner.stream, type, id: wish.id });
         this.#answer(stream, { correlation, kind: "owner", host: outcome.host });
         break;
@@ -165,13 +165,13 @@ export class StickyDesk {
   }
 
   #hostsOf(type: string): ToldHosts {
-    const table = this.#neighbours.table(type);
+    const table = this.#deps.table(type);
     if (table === undefined) return NOBODY;
     let told = this.#tables.get(table);
     if (told === undefined) {
       const listed = new Set(table.hosts.map(({ incarnation }) => incarnation));
       // A table may still name one that is gone, until the next one is told; and one without a stream does not hear of it.
-      const isThere = ({ incarnation }: TableHost): boolean => this.#neighbours.host(incarnation)?.stream !== undefined;
+      const isThere = ({ incarnation }: TableHost): boolean => this.#deps.host(incarnation)?.stream !== undefined;
       told = {
         lists: (incarnation) => listed.has(incarnation),
         named: (name) => table.hosts.find((host) => host.name === name && isThere(host)),
@@ -263,7 +263,7 @@ export class StickyDesk {
       this.owners.giveUp(type, id);
       return [];
     }
-    const stream = this.#neighbours.host(found.host.incarnation)?.stream;
+    const stream = this.#deps.host(found.host.incarnation)?.stream;
     if (stream === undefined) return "silent";
     return [{ kind: "send", streams: [stream], message: { kind: "release", type, ids: [id] } }];
   }

@@ -13,7 +13,7 @@ export interface RoundSettings extends TypeSettings {
   readonly replicationFactor: number;
 }
 
-export interface RoundWorld {
+export interface RoundDeps {
   readonly connections: ConnectionController;
   /** A finished round has shown who holds nothing of the type any more. */
   settled(type: string, tookMs: number, effects: Effect[]): void;
@@ -32,13 +32,13 @@ interface TableWish {
 
 export class TypeRounds {
   readonly #settings: RoundSettings;
-  readonly #world: RoundWorld;
+  readonly #deps: RoundDeps;
   readonly #types = new Map<string, ActorTypeController>();
   #lastRound: number;
 
-  constructor(settings: RoundSettings, world: RoundWorld) {
+  constructor(settings: RoundSettings, deps: RoundDeps) {
     this.#settings = settings;
-    this.#world = world;
+    this.#deps = deps;
     this.#lastRound = settings.term * ROUNDS_OF_A_TERM;
   }
 
@@ -68,7 +68,7 @@ export class TypeRounds {
 
   /** Everybody who may hold actors of the type was heard of. */
   open(controller: ActorTypeController, now: number): void {
-    const holders = this.#world.connections.holdersOf(controller.type);
+    const holders = this.#deps.connections.holdersOf(controller.type);
     const versions = holders.map(({ unlocked }) => unlocked.get(controller.type));
     const [first] = versions;
     const agreed =
@@ -132,7 +132,7 @@ export class TypeRounds {
     const wishes: TableWish[] = [];
     const number = this.#lastRound + 1;
     const isNew = (incarnation: string): boolean => {
-      const host = this.#world.connections.host(incarnation);
+      const host = this.#deps.connections.host(incarnation);
       return host?.stream !== undefined && host.isFresh;
     };
     for (const [type, controller] of this.#types) {
@@ -145,7 +145,7 @@ export class TypeRounds {
 
   /** Wishes become orders: those of the same kind and round together. */
   #tell(wishes: readonly TableWish[], effects: Effect[]): void {
-    const streams = wishes.length > 0 ? this.#world.connections.streams() : [];
+    const streams = wishes.length > 0 ? this.#deps.connections.streams() : [];
     const begun = wishes.flatMap(({ wish }) => (wish.kind === "begin" ? [wish] : []));
     if (begun.length > 0) {
       const tables = begun.map(({ table }) => table);
@@ -161,7 +161,7 @@ export class TypeRounds {
     for (const [round, types] of unlocks) {
       effects.push({ kind: "send", streams, message: this.#order("unlock", round, types, []) });
     }
-    for (const { type, wish } of wishes) if (wish.kind === "settled") this.#world.settled(type, wish.tookMs, effects);
+    for (const { type, wish } of wishes) if (wish.kind === "settled") this.#deps.settled(type, wish.tookMs, effects);
   }
 
   /**
@@ -178,7 +178,7 @@ export class TypeRounds {
       }
     }
     for (const [incarnation, controllers] of again) {
-      const stream = this.#world.connections.host(incarnation)?.stream;
+      const stream = this.#deps.connections.host(incarnation)?.stream;
       if (stream !== undefined) this.#repeat(stream, controllers, effects);
     }
   }

@@ -27,7 +27,7 @@ interface Waiting<Request, Answer> {
   isOver: boolean;
 }
 
-export interface BatcherNeeds<Request, Answer> {
+export interface BatcherDeps<Request, Answer> {
   readonly clock: Clock;
   send(batch: readonly Request[]): Promise<readonly Answer[]>;
   /** Two of the same are never under way at once. */
@@ -46,7 +46,7 @@ export interface BatcherNeeds<Request, Answer> {
 }
 
 export class Batcher<Request, Answer> {
-  readonly #needs: BatcherNeeds<Request, Answer>;
+  readonly #deps: BatcherDeps<Request, Answer>;
   readonly #lanes: number;
   readonly #largest: number;
   #waiting: Waiting<Request, Answer>[] = [];
@@ -65,10 +65,10 @@ export class Batcher<Request, Answer> {
   readonly #pauses = new Set<() => void>();
   #isEnding = false;
 
-  constructor(needs: BatcherNeeds<Request, Answer>) {
-    this.#needs = needs;
-    this.#lanes = needs.lanes ?? 1;
-    this.#largest = needs.largest ?? LARGEST;
+  constructor(deps: BatcherDeps<Request, Answer>) {
+    this.#deps = deps;
+    this.#lanes = deps.lanes ?? 1;
+    this.#largest = deps.largest ?? LARGEST;
   }
 
   /** `until`: how long it is worth trying, on the monotonic clock. It is tried once at least. */
@@ -79,7 +79,7 @@ export class Batcher<Request, Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const fresh = { isAlone: false, isInDoubt: false, isOver: false, failure: undefined };
     this.#waiting.push({ request, until, resolve, reject, ...fresh });
-    if (!this.#isWatching && this.#needs.late !== undefined) this.#watch(until);
+    if (!this.#isWatching && this.#deps.late !== undefined) this.#watch(until);
     this.#open();
     return promise;
   }
@@ -112,7 +112,7 @@ export class Batcher<Request, Answer> {
     }
     this.#isOpening = true;
     // What comes in the same moment travels together.
-    this.#needs.clock.soon(() => {
+    this.#deps.clock.soon(() => {
       this.#isOpening = false;
       void this.#work();
     });
@@ -121,7 +121,7 @@ export class Batcher<Request, Answer> {
   /** One that follows itself, with nobody in between, is most likely alone: it does not wait for others. */
   #isFollowed(): boolean {
     if (this.#latest === undefined || this.#waiting.length > 1) return false;
-    return this.#needs.keyOf!(this.#waiting[0]!.request) === this.#latest;
+    return this.#deps.keyOf!(this.#waiting[0]!.request) === this.#latest;
   }
 
   async #work(): Promise<void> {
@@ -129,12 +129,12 @@ export class Batcher<Request, Answer> {
       const batch = this.#next();
       // Whoever has the others under way sends these, too.
       if (batch.length === 0) break;
-      this.#latest = batch.length === 1 ? this.#needs.keyOf?.(batch[0]!.request) : undefined;
+      this.#latest = batch.length === 1 ? this.#deps.keyOf?.(batch[0]!.request) : undefined;
       this.#open();
       const keys = this.#hold(batch);
-      if (this.#needs.late !== undefined) this.#sent.add(batch);
+      if (this.#deps.late !== undefined) this.#sent.add(batch);
       try {
-        const answers = await this.#needs.send(batch.map(({ request }) => request));
+        const answers = await this.#deps.send(batch.map(({ request }) => request));
         failures = 0;
         for (const [i, waiting] of batch.entries()) {
           if (!waiting.isOver) waiting.resolve(this.#toldTo(waiting, answers[i]!));
@@ -154,7 +154,7 @@ export class Batcher<Request, Answer> {
   /** One timer for all of them, which goes on while there are any. */
   #watch(until: number): void {
     this.#isWatching = true;
-    const { clock } = this.#needs;
+    const { clock } = this.#deps;
     const look = (): void => {
       this.#isWatching = false;
       const now = clock.monotonic();
@@ -171,12 +171,12 @@ export class Batcher<Request, Answer> {
     one.isOver = true;
     const isSent = [...this.#sent].some((batch) => batch.includes(one));
     const error = new LimpetError("STORE_UNAVAILABLE", "the store is silent; nothing was changed");
-    const isUnknown = one.isInDoubt || (isSent && this.#needs.late === "COMMIT_UNKNOWN");
+    const isUnknown = one.isInDoubt || (isSent && this.#deps.late === "COMMIT_UNKNOWN");
     one.reject(isUnknown ? unknownOutcome(error) : error);
   }
 
   #hold(batch: readonly Waiting<Request, Answer>[]): string[] {
-    const { keyOf } = this.#needs;
+    const { keyOf } = this.#deps;
     if (keyOf === undefined) return [];
     const keys = batch.map(({ request }) => keyOf(request));
     for (const key of keys) this.#keys.add(key);
@@ -184,12 +184,12 @@ export class Batcher<Request, Answer> {
   }
 
   #toldTo({ request, isInDoubt }: Waiting<Request, Answer>, answer: Answer): Answer | Promise<Answer> {
-    return isInDoubt ? (this.#needs.inDoubt?.(request, answer) ?? answer) : answer;
+    return isInDoubt ? (this.#deps.inDoubt?.(request, answer) ?? answer) : answer;
   }
 
   /** The oldest, each key once; or one that has to go alone. */
   #next(): Waiting<Request, Answer>[] {
-    const { keyOf } = this.#needs;
+    const { keyOf } = this.#deps;
     const isHeld = (request: Request) => keyOf !== undefined && this.#keys.has(keyOf(request));
     if (this.#waiting[0]!.isAlone && !isHeld(this.#waiting[0]!.request)) return this.#waiting.splice(0, 1);
     const keys = new Set<string>();
@@ -213,7 +213,7 @@ export class Batcher<Request, Answer> {
   #failed(batch: readonly Waiting<Request, Answer>[], error: unknown): boolean {
     const isUnknown = isLimpetError(error, "COMMIT_UNKNOWN");
     const isHopeless = !isUnknown && !isLimpetError(error, "STORE_UNAVAILABLE");
-    const now = this.#needs.clock.monotonic();
+    const now = this.#deps.clock.monotonic();
     const again: Waiting<Request, Answer>[] = [];
     for (const waiting of batch) {
       if (waiting.isOver) continue;
@@ -236,7 +236,7 @@ export class Batcher<Request, Answer> {
         this.#pauses.delete(goOn);
         resolve();
       };
-      const timer = this.#needs.clock.after(ms, goOn);
+      const timer = this.#deps.clock.after(ms, goOn);
       this.#pauses.add(goOn);
     });
   }

@@ -29,7 +29,7 @@ import { resolveSchedule, type Schedule } from "./schedule.ts";
 import { LeasedReminders } from "./sent-reminders.ts";
 import type { StoreClock } from "./store-clock.ts";
 
-export interface BookWorld {
+export interface ReminderWriterDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly store: Reminders;
@@ -53,13 +53,13 @@ const OPTIONS = ["due", "every", "cron", "timezone", "ttl", "until", "times", "m
 type SetWrite = Extract<ReminderWrite, { kind: "set" }>;
 
 export class Book implements ReminderBook {
-  readonly #world: BookWorld;
+  readonly #deps: ReminderWriterDeps;
   readonly #writing: Batcher<ReminderWrite, ReminderOutcome>;
   readonly #looking: Batcher<ReminderKey, StoredReminder | undefined>;
 
-  constructor(world: BookWorld) {
-    this.#world = world;
-    const { clock, store } = world;
+  constructor(deps: ReminderWriterDeps) {
+    this.#deps = deps;
+    const { clock, store } = deps;
     this.#writing = new Batcher({
       clock,
       send: (batch) => store.write(batch),
@@ -82,21 +82,21 @@ export class Book implements ReminderBook {
     for (const word of Object.keys(options ?? {})) {
       if (!OPTIONS.includes(word)) refuse("reminder", `there is no option "${word}"${didYouMean(word, OPTIONS)}`);
     }
-    const schedule = resolveSchedule(when, Math.round(this.#world.storeClock.now()));
+    const schedule = resolveSchedule(when, Math.round(this.#deps.storeClock.now()));
     const policy = resolvePolicy(onFailure);
     const text = data === undefined ? undefined : encodeValue(data, "data", "REMINDER_INVALID");
     const bytes = text === undefined ? 0 : Buffer.byteLength(text);
     if (bytes > LIMITS.reminderBytes) refuse("data", `is ${bytes} bytes; the limit is ${LIMITS.reminderBytes}`);
-    const mark = isNew ? this.#world.random.id() : undefined;
+    const mark = isNew ? this.#deps.random.id() : undefined;
     const tick = { at: schedule.first, due: schedule.first, number: 1, attempt: 0 };
     const content = { schedule: encodePlan({ schedule, policy, mark }), data: text };
     return { kind: "set", key, tick, content, lease: undefined, isNew };
   }
 
   async write(write: ReminderWrite): Promise<boolean> {
-    const { ownLease, answered, holds, wrote, changed } = this.#world;
+    const { ownLease, answered, holds, wrote, changed } = this.#deps;
     const lease = write.kind === "set" ? ownLease(write.key.type, write.tick.at) : undefined;
-    const askedAt = this.#world.clock.monotonic();
+    const askedAt = this.#deps.clock.monotonic();
     const outcome = await this.#ask(lease === undefined ? write : ({ ...write, lease } as SetWrite)).finally(() => {
       if (lease !== undefined) answered(write.key.type);
     });
@@ -111,34 +111,34 @@ export class Book implements ReminderBook {
   }
 
   #ask(write: ReminderWrite): Promise<ReminderOutcome> {
-    return this.#writing.ask(write, this.#world.clock.monotonic() + this.#world.patienceMs);
+    return this.#writing.ask(write, this.#deps.clock.monotonic() + this.#deps.patienceMs);
   }
 
   /** It was sent twice. If it is there, it may be we who set it the first time. */
   async #cleared(write: ReminderWrite, outcome: ReminderOutcome): Promise<ReminderOutcome> {
     if (write.kind !== "set" || outcome.kind !== "exists") return outcome;
-    const stored = await this.#world.store.get(write.key).catch(() => undefined);
+    const stored = await this.#deps.store.get(write.key).catch(() => undefined);
     if (stored?.schedule === write.content.schedule) return { kind: "set", generation: stored.generation };
     const why = "an answer of the store was lost, and there is another reminder of that name now";
     throw new LimpetError("COMMIT_UNKNOWN", `${why}; whether this one was set before it cannot be known`);
   }
 
   send(writes: readonly ReminderWrite[]): SentReminders {
-    const { clock, patienceMs } = this.#world;
-    return new LeasedReminders(writes, this.#world, (key) => this.#looking.ask(key, clock.monotonic() + patienceMs));
+    const { clock, patienceMs } = this.#deps;
+    return new LeasedReminders(writes, this.#deps, (key) => this.#looking.ask(key, clock.monotonic() + patienceMs));
   }
 
   written(writes: readonly ReminderWrite[]): void {
     let first = Number.POSITIVE_INFINITY;
     for (const write of writes) {
-      this.#world.changed(write.key);
+      this.#deps.changed(write.key);
       if (write.kind === "set") first = Math.min(first, write.tick.at);
     }
-    if (first < Number.POSITIVE_INFINITY) this.#world.wrote(first);
+    if (first < Number.POSITIVE_INFINITY) this.#deps.wrote(first);
   }
 
   async get(key: ReminderKey): Promise<ReminderInfo | undefined> {
-    const stored = await this.#world.store.get(key);
+    const stored = await this.#deps.store.get(key);
     return stored && infoOf(stored.key.name, stored.tick, stored);
   }
 
@@ -146,7 +146,7 @@ export class Book implements ReminderBook {
     const all: ReminderInfo[] = [];
     for (let after: ReminderKey | undefined; ; ) {
       const query: ReminderQuery = { ...actor, after, limit: LIMITS.listPage };
-      const rows = await this.#world.store.list(query);
+      const rows = await this.#deps.store.list(query);
       for (const row of rows) all.push(infoOf(row.key.name, row.tick, row));
       after = rows.at(-1)?.key;
       if (isLastPage(rows, query)) return all;

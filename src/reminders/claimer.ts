@@ -24,7 +24,7 @@ export interface ClaimerSettings {
   readonly leaseMs: number;
 }
 
-export interface ClaimerWorld {
+export interface ClaimerDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -51,7 +51,7 @@ const NONE: ReadonlySet<string> = new Set();
 
 export class Claimer {
   readonly #settings: ClaimerSettings;
-  readonly #world: ClaimerWorld;
+  readonly #deps: ClaimerDeps;
   #polling: Promise<void> | undefined;
   #again = false;
   #leftOut = NONE;
@@ -71,9 +71,9 @@ export class Claimer {
   #unwatch: (() => void) | undefined;
   #isRunning = false;
 
-  constructor(settings: ClaimerSettings, world: ClaimerWorld) {
+  constructor(settings: ClaimerSettings, deps: ClaimerDeps) {
     this.#settings = settings;
-    this.#world = world;
+    this.#deps = deps;
     this.#restMs = settings.pollMs;
   }
 
@@ -85,18 +85,18 @@ export class Claimer {
 
   /** There is only the room that is kept. */
   get #isNarrow(): boolean {
-    return this.#world.room.left <= this.#kept;
+    return this.#deps.room.left <= this.#kept;
   }
 
   /** So much of the room is kept. */
   get #kept(): number {
-    return Math.floor(this.#world.room.all * KEPT);
+    return Math.floor(this.#deps.room.all * KEPT);
   }
 
   start(): void {
     const { namespace, pollMs, aheadMs, leaseMs } = this.#settings;
     this.#isRunning = true;
-    this.#unwatch = this.#world.store.watch(namespace, () => this.#pollIn(0));
+    this.#unwatch = this.#deps.store.watch(namespace, () => this.#pollIn(0));
     // A store that tells is asked all the same, now and then: what it says may get lost, and what others take on themselves it does not
     // say. Who looks once within a lease knows in time when it ends.
     const restMs = Math.min((TOLD_AHEAD_MS - aheadMs) / 2, leaseMs);
@@ -114,7 +114,7 @@ export class Claimer {
 
   /** Something is due at that moment of the store's clock, and free to be claimed. */
   expect(at: number): void {
-    const ms = at - this.horizonMs - this.#world.storeClock.now();
+    const ms = at - this.horizonMs - this.#deps.storeClock.now();
     // What is farther away is found by the next look.
     if (ms <= this.#restMs) this.#pollIn(Math.max(ms, SOON_MS));
   }
@@ -124,15 +124,15 @@ export class Claimer {
     if (this.#leftOut.size === 0 && !this.#wasNear) return;
     const isAlone = this.#isAlone;
     // Not for every single one: a claim should be worth it.
-    const { all } = this.#world.room;
+    const { all } = this.#deps.room;
     const enough = Math.ceil(Math.min(this.#settings.batchSize, all / 4) / (isAlone ? 1 : 2));
-    if (this.#wasNear && this.#world.room.left >= this.#kept + enough) {
+    if (this.#wasNear && this.#deps.room.left >= this.#kept + enough) {
       this.#wasNear = false;
       this.#pollIn(0);
       return;
     }
     for (const type of this.#leftOut) {
-      if (this.#world.room.roomFor(type, isAlone) < enough) continue;
+      if (this.#deps.room.roomFor(type, isAlone) < enough) continue;
       this.#leftOut = NONE;
       this.#pollIn(0);
       return;
@@ -140,13 +140,13 @@ export class Claimer {
   }
 
   #pollIn(ms: number): void {
-    this.#askAt = Math.min(this.#askAt, this.#world.clock.monotonic() + ms);
+    this.#askAt = Math.min(this.#askAt, this.#deps.clock.monotonic() + ms);
     this.#arm();
   }
 
   /** Types come and go without a word, so they are looked at as often as a store is asked that does not tell. */
   #arm(): void {
-    const { clock } = this.#world;
+    const { clock } = this.#deps;
     const at = Math.min(this.#askAt, clock.monotonic() + this.#settings.pollMs);
     if (!this.#isRunning || at >= this.#timerAt) return;
     this.#timer?.cancel();
@@ -160,8 +160,8 @@ export class Claimer {
   #look(): void {
     if (!this.#isRunning) return;
     this.#timerAt = Number.POSITIVE_INFINITY;
-    const isTime = this.#world.clock.monotonic() >= this.#askAt;
-    if (!isTime && this.#world.types().join() === this.#asked) {
+    const isTime = this.#deps.clock.monotonic() >= this.#askAt;
+    if (!isTime && this.#deps.types().join() === this.#asked) {
       this.#arm();
       return;
     }
@@ -179,7 +179,7 @@ export class Claimer {
   }
 
   async #claimAll(): Promise<void> {
-    const { log, random } = this.#world;
+    const { log, random } = this.#deps;
     const { pollMs } = this.#settings;
     try {
       this.#pollIn(await this.#claimWhileFull());
@@ -194,7 +194,7 @@ export class Claimer {
   /** How long it takes until there may be more. */
   async #claimWhileFull(): Promise<number> {
     const { pollMs, batchSize, namespace, leaseMs } = this.#settings;
-    const { store, storeClock, clock, room, claimed } = this.#world;
+    const { store, storeClock, clock, room, claimed } = this.#deps;
     let filled = NONE;
     while (this.#isRunning) {
       const all = this.#hungry();
@@ -205,7 +205,7 @@ export class Claimer {
       this.#wasNear = this.#isNarrow;
       const limit = Math.min(batchSize, this.#wasNear ? room.left : room.left - this.#kept);
       // A new one each time: what was said of a row while it was ours before must not be taken for a word about this claim.
-      const token = `${this.#world.random.id()}${store.tokenMark?.() ?? ""}`;
+      const token = `${this.#deps.random.id()}${store.tokenMark?.() ?? ""}`;
       const askedAt = clock.monotonic();
       const { now, reminders, next } = await store.claim({ namespace, types, limit, aheadMs, leaseMs, token });
       storeClock.heard(now, askedAt);
@@ -222,7 +222,7 @@ export class Claimer {
   /** What is set where nothing can be delivered is due by the store's clock as well, whatever our own says. */
   async askTime(): Promise<number> {
     const { namespace, aheadMs, leaseMs } = this.#settings;
-    const { store, storeClock, clock, random } = this.#world;
+    const { store, storeClock, clock, random } = this.#deps;
     const askedAt = clock.monotonic();
     const nothing = { types: [], limit: 1, token: random.id() };
     const { now } = await store.claim({ namespace, aheadMs, leaseMs, ...nothing });
@@ -232,10 +232,10 @@ export class Claimer {
 
   /** Types of which there is not enough here yet. */
   #hungry(): readonly string[] {
-    const types = this.#world.types();
+    const types = this.#deps.types();
     this.#asked = types.join();
     this.#isAlone = types.length < 2;
-    const isHungry = (type: string): boolean => this.#world.room.roomFor(type, this.#isAlone) > 0;
+    const isHungry = (type: string): boolean => this.#deps.room.roomFor(type, this.#isAlone) > 0;
     const hungry = types.filter(isHungry);
     this.#leftOut = hungry.length < types.length ? new Set(types.filter((type) => !hungry.includes(type))) : NONE;
     return hungry;

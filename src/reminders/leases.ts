@@ -5,20 +5,20 @@ import type { Reminders } from "../ports/reminders.ts";
 import { Batcher } from "./batcher.ts";
 import type { Held } from "./held.ts";
 
-export interface LeaseWorld {
+export interface LeaseDeps {
   readonly clock: Clock;
   readonly store: Reminders;
 }
 
 export class Leases {
-  readonly #world: LeaseWorld;
+  readonly #deps: LeaseDeps;
   readonly #leaseMs: number;
   readonly #checking: Batcher<Held, number | undefined>;
 
-  constructor(leaseMs: number, world: LeaseWorld) {
+  constructor(leaseMs: number, deps: LeaseDeps) {
     this.#leaseMs = leaseMs;
-    this.#world = world;
-    this.#checking = new Batcher({ clock: world.clock, send: (batch) => this.renew(batch) });
+    this.#deps = deps;
+    this.#checking = new Batcher({ clock: deps.clock, send: (batch) => this.renew(batch) });
   }
 
   /** The same for one, together with others that are asked for in the same moment, and again while its lease lasts. */
@@ -33,7 +33,7 @@ export class Leases {
 
   /** Until when each is ours, on the monotonic clock; undefined: it is not any more. */
   async renew(batch: readonly Held[]): Promise<(number | undefined)[]> {
-    const { clock, store } = this.#world;
+    const { clock, store } = this.#deps;
     const until = clock.monotonic() + this.#leaseMs;
     const claims = batch.map(({ reminder, token }) => ({ generation: reminder.generation, token }));
     const lost = new Set(claims.length === 0 ? [] : await store.renew(claims, this.#leaseMs));

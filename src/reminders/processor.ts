@@ -37,7 +37,7 @@ export interface ProcessorSettings extends ClaimerSettings {
   readonly concurrency: number;
 }
 
-export interface ProcessorWorld {
+export interface ProcessorDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -80,7 +80,7 @@ const PASS_MS = 1_000;
 
 export class Processor {
   readonly #settings: ProcessorSettings;
-  readonly #world: ProcessorWorld;
+  readonly #deps: ProcessorDeps;
   readonly #claimer: Claimer;
   readonly #leases: Leases;
   readonly #settling: Batcher<Settlement, boolean>;
@@ -108,10 +108,10 @@ export class Processor {
   #isOver = false;
   #whenIdle: (() => void) | undefined;
 
-  constructor(settings: ProcessorSettings, world: ProcessorWorld) {
+  constructor(settings: ProcessorSettings, deps: ProcessorDeps) {
     this.#settings = settings;
-    this.#world = world;
-    const { clock, random, log, store, storeClock, instruments } = world;
+    this.#deps = deps;
+    const { clock, random, log, store, storeClock, instruments } = deps;
     this.#ownToken = random.id();
     this.#room = new Shares(Math.min(settings.batchSize * BATCHES, settings.concurrency * SPARE));
     this.#slots = new Shares(settings.concurrency);
@@ -158,11 +158,11 @@ export class Processor {
   /** A lease for one that is due then, if that is soon and there is room for it. Its place is kept until it is `answered`. */
   ownLease(type: string, at: number): OwnLease | undefined {
     const { leaseMs } = this.#settings;
-    const isSoon = at <= this.#world.storeClock.now() + this.#claimer.horizonMs;
+    const isSoon = at <= this.#deps.storeClock.now() + this.#claimer.horizonMs;
     const hasRoom = !this.#isStopped && this.#room.roomFor(type, this.#isAlone) > 0;
     if (!isSoon || !hasRoom) return undefined;
     this.#room.take(type);
-    const mark = this.#world.store.tokenMark?.() ?? "";
+    const mark = this.#deps.store.tokenMark?.() ?? "";
     return { token: `${this.#ownToken}.${(++this.#ownLeases).toString(36)}${mark}`, leaseMs };
   }
 
@@ -177,13 +177,13 @@ export class Processor {
     // The answer was so late that it was claimed since; or it was looked for, and found by who set it anew.
     // A restored store assigns generations again: then the one that is held is another reminder.
     if (this.#held.get(reminder.generation)?.text === keyText(reminder)) return;
-    this.#world.instruments.claimed(1);
+    this.#deps.instruments.claimed(1);
     const held = this.#hold({ reminder, token, leaseUntil: askedAt + leaseMs });
     if (this.#isStopped && held !== undefined) this.#settle(held, { kind: "release" });
   }
 
   #types(): readonly string[] {
-    const types = this.#world.types();
+    const types = this.#deps.types();
     this.#isAlone = types.length < 2;
     return types;
   }
@@ -238,13 +238,13 @@ export class Processor {
 
   /** The store has just said that it is there and ours. */
   #isOurs(held: Held): void {
-    const { clock, storeClock } = this.#world;
+    const { clock, storeClock } = this.#deps;
     const isSoon = storeClock.now() >= held.tick.at - CHECK_AHEAD_MS;
     held.sureUntil = isSoon ? clock.monotonic() + SURE_MS : Number.NEGATIVE_INFINITY;
   }
 
   #isSure({ sureUntil, leaseUntil }: Held): boolean {
-    return this.#world.clock.monotonic() <= Math.min(sureUntil, leaseUntil - this.#settings.leaseMs * MARGIN);
+    return this.#deps.clock.monotonic() <= Math.min(sureUntil, leaseUntil - this.#settings.leaseMs * MARGIN);
   }
 
   // ——— Waiting for their moment.
@@ -262,7 +262,7 @@ export class Processor {
   #ring(): void {
     // Nothing is sooner than at once, and with a backlog this is asked for each of them.
     if (this.#isAtOnce) return;
-    const { clock, storeClock } = this.#world;
+    const { clock, storeClock } = this.#deps;
     const first = this.#isStopped ? undefined : this.#queue.first(this.#mayBegin);
     if (first === undefined) return;
     const ms = Math.max(Math.ceil(first.wakeAt - storeClock.now()), 0);
@@ -279,7 +279,7 @@ export class Processor {
   #due(): void {
     this.#alarmAt = Number.POSITIVE_INFINITY;
     this.#isAtOnce = false;
-    const now = this.#world.storeClock.now();
+    const now = this.#deps.storeClock.now();
     for (let count = 0; count < BURST && !this.#isStopped; count++) {
       const first = this.#queue.first(this.#mayBegin);
       if (first === undefined || first.wakeAt > now) break;
@@ -290,13 +290,13 @@ export class Processor {
   }
 
   #wake(held: Held, now: number): void {
-    if (!this.#world.delivers(held.reminder.key.type)) this.#settle(held, { kind: "release" });
+    if (!this.#deps.delivers(held.reminder.key.type)) this.#settle(held, { kind: "release" });
     else if (!this.#isSure(held)) this.#check(held);
     else this.#begin(held, now);
   }
 
   #check(held: Held): void {
-    const { instruments, log } = this.#world;
+    const { instruments, log } = this.#deps;
     const { type } = held.reminder.key;
     const { doubts } = held;
     held.state = "checking";
@@ -329,7 +329,7 @@ export class Processor {
   // ——— Delivering.
 
   #begin(held: Held, now: number): void {
-    const { log, instruments } = this.#world;
+    const { log, instruments } = this.#deps;
     const { key } = held.reminder;
     let decided: Decision;
     try {
@@ -346,7 +346,7 @@ export class Processor {
   }
 
   #deliver(held: Held, { plan, tick, fate }: Extract<Decision, { kind: "deliver" }>, now: number): void {
-    const { instruments, deliver } = this.#world;
+    const { instruments, deliver } = this.#deps;
     const { reminder, token } = held;
     const { type } = reminder.key;
     held.state = "running";
@@ -382,7 +382,7 @@ export class Processor {
   }
 
   #failed(held: Held, plan: Plan, tick: Tick, error: unknown): void {
-    const { storeClock, random, instruments, log } = this.#world;
+    const { storeClock, random, instruments, log } = this.#deps;
     const { key } = held.reminder;
     if (isLimpetError(error, "REMINDER_VOID")) {
       // What its handler changed was refused. Whoever has it now, or has set it anew, goes on with it.
@@ -425,7 +425,7 @@ export class Processor {
 
   /** The next tick, or another try. If it is soon it stays here, unless it is for others as well. */
   #goOn(held: Held, tick: Tick, mayStay = true): void {
-    const { storeClock, clock } = this.#world;
+    const { storeClock, clock } = this.#deps;
     const { aheadMs, leaseMs } = this.#settings;
     // Where there is no room for another one of its type, those that tick often must not keep it for themselves: whoever is due first
     // gets it.
@@ -453,7 +453,7 @@ export class Processor {
   }
 
   #say(held: Held, fate: ReminderFate, then: (counted: boolean | undefined) => void): void {
-    const { clock, instruments, log } = this.#world;
+    const { clock, instruments, log } = this.#deps;
     const { generation, key } = held.reminder;
     held.state = "settling";
     const until = this.#isOver ? clock.monotonic() : held.leaseUntil;
@@ -473,11 +473,11 @@ export class Processor {
 
   #renewLater(): void {
     const { leaseMs } = this.#settings;
-    this.#renewal = this.#world.clock.after(leaseMs / RENEWALS, () => void this.#renew(), "background");
+    this.#renewal = this.#deps.clock.after(leaseMs / RENEWALS, () => void this.#renew(), "background");
   }
 
   async #renew(): Promise<void> {
-    const { clock, instruments, log } = this.#world;
+    const { clock, instruments, log } = this.#deps;
     const { leaseMs } = this.#settings;
     const soon = clock.monotonic() + leaseMs * (1 - 1 / RENEWALS);
     this.#giveBackLate();
@@ -504,7 +504,7 @@ export class Processor {
 
   /** Those whose moment came when leases were renewed the last time, or before that, and that could not begin since. */
   #giveBackLate(): void {
-    const since = this.#world.storeClock.now() - this.#settings.leaseMs / RENEWALS;
+    const since = this.#deps.storeClock.now() - this.#settings.leaseMs / RENEWALS;
     const late = [...this.#held.values()].filter(({ state, tick }) => state === "waiting" && tick.at < since);
     if (late.length > 0) this.#room.narrow(Math.max(this.#room.taken - late.length, this.#settings.concurrency));
     else this.#room.widen();
@@ -518,7 +518,7 @@ export class Processor {
     if (this.#isStopped) return;
     this.#isStopped = true;
     this.#alarm?.cancel();
-    const { clock } = this.#world;
+    const { clock } = this.#deps;
     const late = Promise.withResolvers<void>();
     const timer = clock.after(ms, late.resolve);
     await Promise.race([late.promise, this.#empty()]);

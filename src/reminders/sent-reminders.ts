@@ -4,7 +4,7 @@
 import { isLimpetError } from "../kernel/errors.ts";
 import type { SentReminders } from "../ports/reminder-book.ts";
 import type { OwnLease, ReminderKey, ReminderWrite, StoredReminder } from "../ports/reminders.ts";
-import type { BookWorld } from "./book.ts";
+import type { ReminderWriterDeps } from "./book.ts";
 
 type SetWrite = Extract<ReminderWrite, { kind: "set" }>;
 type LeasedWrite = SetWrite & { readonly lease: OwnLease };
@@ -14,22 +14,22 @@ export type LookUp = (key: ReminderKey) => Promise<StoredReminder | undefined>;
 
 export class LeasedReminders implements SentReminders {
   readonly writes: readonly ReminderWrite[];
-  readonly #world: BookWorld;
+  readonly #deps: ReminderWriterDeps;
   readonly #lookUp: LookUp;
   readonly #askedAt: number;
 
-  constructor(writes: readonly ReminderWrite[], world: BookWorld, lookUp: LookUp) {
-    this.#world = world;
+  constructor(writes: readonly ReminderWrite[], deps: ReminderWriterDeps, lookUp: LookUp) {
+    this.#deps = deps;
     this.#lookUp = lookUp;
-    this.#askedAt = world.clock.monotonic();
+    this.#askedAt = deps.clock.monotonic();
     this.writes = writes.map((write) => {
-      const lease = write.kind === "set" ? world.ownLease(write.key.type, write.tick.at) : undefined;
+      const lease = write.kind === "set" ? deps.ownLease(write.key.type, write.tick.at) : undefined;
       return lease === undefined ? write : ({ ...write, lease } as LeasedWrite);
     });
   }
 
   committed(generations: readonly (number | undefined)[] | undefined): void {
-    const { changed, wrote } = this.#world;
+    const { changed, wrote } = this.#deps;
     for (const [i, write] of this.writes.entries()) {
       changed(write.key);
       if (isLeased(write)) this.#leased(write, generations?.[i]);
@@ -43,8 +43,8 @@ export class LeasedReminders implements SentReminders {
       return;
     }
     const { key, tick, content, lease } = write;
-    this.#world.answered(key.type);
-    this.#world.holds({ generation, key, tick, ...content }, lease, this.#askedAt);
+    this.#deps.answered(key.type);
+    this.#deps.holds({ generation, key, tick, ...content }, lease, this.#askedAt);
   }
 
   failed(error?: unknown): void {
@@ -52,13 +52,13 @@ export class LeasedReminders implements SentReminders {
     for (const write of this.writes) {
       if (!isLeased(write)) continue;
       if (isInDoubt) void this.#find(write);
-      else this.#world.answered(write.key.type);
+      else this.#deps.answered(write.key.type);
     }
   }
 
   /** What cannot be looked at, or is stored only after that, is free for all when its lease is over. */
   async #find({ key, tick, lease }: LeasedWrite): Promise<void> {
-    const { answered, holds, changed, wrote } = this.#world;
+    const { answered, holds, changed, wrote } = this.#deps;
     const stored = await this.#lookUp(key).catch(() => undefined);
     answered(key.type);
     if (stored?.leasedUntil === undefined) {

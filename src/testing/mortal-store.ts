@@ -19,7 +19,7 @@ import { type Life, never } from "./life.ts";
 import { ProcessLeases } from "./process-leases.ts";
 import { appendText, arrivalText, closingText, reminderText, settlementText, startText } from "./step-text.ts";
 
-export interface MortalWorld {
+export interface MortalStoreDeps {
   readonly store: Store;
   readonly life: Life;
   step(text: string): AtStep;
@@ -35,25 +35,25 @@ type Ask<Args extends readonly unknown[], Answer> = {
 };
 
 export class MortalStore {
-  readonly #world: MortalWorld;
+  readonly #deps: MortalStoreDeps;
   readonly #leases = new ProcessLeases();
   /** For people: names of runs and actors by what the store calls them. */
   readonly #runs = new Map<number, string>();
   readonly #actors = new Map<number, string>();
   readonly #underWay = new Set<Promise<unknown>>();
 
-  constructor(world: MortalWorld) {
-    this.#world = world;
+  constructor(deps: MortalStoreDeps) {
+    this.#deps = deps;
   }
 
   /** What it had is given back, also what it was still to hear of when it ended. */
   async giveBack(): Promise<void> {
     await Promise.allSettled([...this.#underWay]);
-    await this.#leases.giveBack(this.#world.store);
+    await this.#leases.giveBack(this.#deps.store);
   }
 
   get view(): Store {
-    const { store } = this.#world;
+    const { store } = this.#deps;
     const views: Partial<Record<string | symbol, unknown>> = {
       workflows: this.#mortal(store.workflows, this.#ofWorkflows()),
       reminders: this.#mortal(store.reminders, this.#ofReminders()),
@@ -77,14 +77,14 @@ export class MortalStore {
   }
 
   #watch(method: Method, namespace: never, listener: () => void): unknown {
-    const { life } = this.#world;
+    const { life } = this.#deps;
     const unwatch = method(namespace, life.guard(listener) as never) as (() => void) | undefined;
     void life.over.then(() => unwatch?.());
     return unwatch;
   }
 
   async #ask(method: Method, args: never[], ask: Ask<never[], unknown> | undefined): Promise<unknown> {
-    const { life, step, end } = this.#world;
+    const { life, step, end } = this.#deps;
     if (life.isOver) return never();
     const text = ask?.tell?.(...args);
     const then = text === undefined ? "writes" : step(text);

@@ -3,7 +3,7 @@
 import { type Duration, parseDuration } from "../kernel/durations.ts";
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import type { Definitions } from "../nodes/app.ts";
-import { type Surroundings, TestProcess } from "./test-process.ts";
+import { TestProcess, type TestProcessDeps } from "./test-process.ts";
 
 /** What becomes of a question whose process ends before it has answered: it is asked again, or nobody knows. */
 type WhenLost = "ask again" | "reject";
@@ -12,15 +12,15 @@ type WhenLost = "ask again" | "reject";
 const MOMENTS = 10;
 
 export class TestMachine {
-  readonly #around: Surroundings;
+  readonly #deps: TestProcessDeps;
   #definitions: Definitions;
   #process: TestProcess;
   #starting: Promise<void> | undefined;
   #restarting: Promise<void> | undefined;
 
-  constructor(definitions: Definitions, around: Surroundings) {
+  constructor(definitions: Definitions, deps: TestProcessDeps) {
     this.#definitions = definitions;
-    this.#around = around;
+    this.#deps = deps;
     this.#process = this.#next();
   }
 
@@ -30,13 +30,13 @@ export class TestMachine {
   }
 
   #next(): TestProcess {
-    return new TestProcess(this.#around, (process) => this.#ended(process));
+    return new TestProcess(this.#deps, (process) => this.#ended(process));
   }
 
   async start(): Promise<void> {
     for (;;) {
       const process = this.#process;
-      await Promise.race([process.open(this.#definitions, this.#around), process.life.over]);
+      await Promise.race([process.open(this.#definitions, this.#deps), process.life.over]);
       if (!process.life.isOver) return;
       await process.giveBack();
       this.#process = this.#next();
@@ -74,7 +74,7 @@ export class TestMachine {
     if (this.#starting !== undefined) await this.#starting;
     // The last start failed, and has closed what it had opened.
     if (!this.#process.isOpen) return;
-    const { clock, settings } = this.#around;
+    const { clock, settings } = this.#deps;
     const { app, life } = this.#process;
     let isDone = false;
     const stopped = Promise.race([app.stop(), life.over]).finally(() => {
@@ -86,7 +86,7 @@ export class TestMachine {
   }
 
   async #startAgain(downMs: number): Promise<void> {
-    const { clock } = this.#around;
+    const { clock } = this.#deps;
     const started = this.#startAfter(downMs);
     this.#starting = started;
     // Time that passes while it is down is not time to wait for it.
@@ -100,7 +100,7 @@ export class TestMachine {
 
   async #startAfter(downMs: number): Promise<void> {
     await this.#process.giveBack();
-    if (downMs > 0) await this.#around.clock.advance(downMs);
+    if (downMs > 0) await this.#deps.clock.advance(downMs);
     this.#process = this.#next();
     await this.start();
   }

@@ -14,7 +14,7 @@ import { Life, mortalClock, never } from "./life.ts";
 import { MortalStore } from "./mortal-store.ts";
 
 /** What the processes of one test share: the world around them. */
-export interface Surroundings {
+export interface TestProcessDeps {
   readonly clock: VirtualClock;
   readonly store: Store;
   readonly log: Log;
@@ -35,15 +35,15 @@ export class TestProcess {
   #workflows: WorkflowNode | undefined;
 
   /** `ended`: it has ended at a step at which it was to. */
-  constructor({ store, steps }: Surroundings, ended: (process: TestProcess) => void) {
+  constructor({ store, steps }: TestProcessDeps, ended: (process: TestProcess) => void) {
     const { life } = this;
     this.#mortal = new MortalStore({ store, life, step: (text) => steps.next(text), end: () => ended(this) });
     this.store = this.#mortal.view;
   }
 
   /** Never resolves when it ends before it is open. */
-  async open(definitions: Definitions, around: Surroundings): Promise<void> {
-    const { clock, log, settings, checksReplay, mocks } = around;
+  async open(definitions: Definitions, deps: TestProcessDeps): Promise<void> {
+    const { clock, log, settings, checksReplay, mocks } = deps;
     const { life } = this;
     this.#app = await openApp(definitions, settings, {
       // Time stands still while it starts: a store that fails then fails the start.

@@ -11,7 +11,7 @@ import { afterFailure, lateness, lookAt, timedOut } from "./activity-limits.ts";
 import type { News, Wire } from "./events.ts";
 import { type ActivityWatch, type QueuedActivity, readActivity, writeActivity, writeMessage } from "./messages.ts";
 
-export interface ActivityTasksWorld {
+export interface ActivityTasksDeps {
   readonly store: Pick<Reminders, "claim" | "renew" | "get">;
   /** It is cancelled. */
   cancel(key: ReminderKey): Promise<unknown>;
@@ -62,15 +62,15 @@ const CLAIM_MS = 10_000;
 const MARGIN_MS = 2_000;
 
 export class ActivityTasks {
-  readonly #world: ActivityTasksWorld;
+  readonly #deps: ActivityTasksDeps;
 
-  constructor(world: ActivityTasksWorld) {
-    this.#world = world;
+  constructor(deps: ActivityTasksDeps) {
+    this.#deps = deps;
   }
 
   /** `nextMs`: when there may be more, from now; undefined: that is not known. */
   async claim(wish: ClaimWish): Promise<{ readonly held: HeldActivity[]; readonly nextMs: number | undefined }> {
-    const { store, namespace } = this.#world;
+    const { store, namespace } = this.#deps;
     const { types, limit, token } = wish;
     const request = { namespace, types, limit, aheadMs: 0, leaseMs: CLAIM_MS, token };
     const { now, reminders, next } = await store.claim(request);
@@ -88,7 +88,7 @@ export class ActivityTasks {
 
   /** Undefined: its time is over, or nobody waits for it. */
   async #begin(row: ClaimedReminder, wish: ClaimWish, now: number): Promise<HeldActivity | undefined> {
-    const { settle } = this.#world;
+    const { settle } = this.#deps;
     const { generation, key } = row;
     const { token } = wish;
     const activity = readActivity(row.data);
@@ -106,7 +106,7 @@ export class ActivityTasks {
     const tick = { ...row.tick, due: now, attempt: row.tick.attempt + 1 };
     const leaseMs = wish.leaseOf(activity, now);
     const [isOpen, isMine] = await Promise.all([
-      this.#world.isOpen(activity),
+      this.#deps.isOpen(activity),
       settle({ generation, token, kind: "next", tick, leaseMs }),
     ]);
     if (!isMine) return undefined;
@@ -123,7 +123,7 @@ export class ActivityTasks {
     const { at, number, attempt } = tick;
     const before = { at, due: at, number: number + 1, attempt: Math.max(attempt - 1, 0) };
     const settlement = { generation, token, kind: "next", tick: before, leaseMs: undefined } as const;
-    if (await this.#world.settle(settlement)) this.#world.freed(at);
+    if (await this.#deps.settle(settlement)) this.#deps.freed(at);
   }
 
   /** Throws LEASE_LOST when somebody else may have it, or nobody waits for it. */
@@ -135,7 +135,7 @@ export class ActivityTasks {
   /** It is tried again, after a pause, or its run is told. True: it is tried again. Throws LEASE_LOST. */
   async fail(held: HeldActivity, failure: ActivityFailure): Promise<boolean> {
     const { generation, token, tick, activity, attempt } = held;
-    const now = this.#world.now();
+    const now = this.#deps.now();
     const after = afterFailure(activity, attempt, failure, now);
     if ("news" in after) {
       await this.#end(held, after.news);
@@ -144,9 +144,9 @@ export class ActivityTasks {
     const at = Math.ceil(now + after.pauseMs);
     const next = { at, due: at, number: tick.number + 1, attempt: 0 };
     const data = writeActivity({ ...activity, attempts: attempt });
-    const isMine = await this.#world.rewrite({ generation, token, tick: next, leaseMs: undefined, data });
+    const isMine = await this.#deps.rewrite({ generation, token, tick: next, leaseMs: undefined, data });
     if (!isMine) throw lost();
-    this.#world.freed(at);
+    this.#deps.freed(at);
     return true;
   }
 
@@ -155,15 +155,15 @@ export class ActivityTasks {
     const { generation, token, tick } = held;
     const activity = { ...held.activity, heartbeat: details };
     const rewriting = { generation, token, tick, leaseMs, data: writeActivity(activity) };
-    const now = this.#world.now();
-    if (!(await this.#world.rewrite(rewriting))) throw lost();
+    const now = this.#deps.now();
+    if (!(await this.#deps.rewrite(rewriting))) throw lost();
     return { ...held, activity, leaseUntil: now + leaseMs };
   }
 
   async #end(held: HeldActivity, news: News): Promise<void> {
-    const { store, settle } = this.#world;
+    const { store, settle } = this.#deps;
     const { generation, token, activity, leaseUntil } = held;
-    const isSure = this.#world.now() < leaseUntil - MARGIN_MS;
+    const isSure = this.#deps.now() < leaseUntil - MARGIN_MS;
     if (!isSure && (await store.renew([{ generation, token }], CLAIM_MS)).length > 0) throw lost();
     await this.#tell(activity, news);
     // If this gets lost, the run itself takes the row away when it has heard of it.
@@ -171,20 +171,20 @@ export class ActivityTasks {
   }
 
   async #tell(activity: QueuedActivity, news: News): Promise<void> {
-    await this.#world.tell(activity, `activity ${activity.n}`, writeMessage(news));
+    await this.#deps.tell(activity, `activity ${activity.n}`, writeMessage(news));
   }
 
   /** The limits of one that has such, whether or not there are workers for it. When to look again; undefined: never. */
   async lookAfter({ workflowId, runId, n, type }: ActivityWatch): Promise<number | undefined> {
-    const { store, namespace } = this.#world;
+    const { store, namespace } = this.#deps;
     const key = { namespace, type, id: runId, name: String(n) };
     const row = await store.get(key);
     const activity = row && readActivity(row.data);
-    if (activity === undefined || !(await this.#world.isOpen({ workflowId, runId }))) return undefined;
-    const look = lookAt(activity, row!, this.#world.now());
+    if (activity === undefined || !(await this.#deps.isOpen({ workflowId, runId }))) return undefined;
+    const look = lookAt(activity, row!, this.#deps.now());
     if ("again" in look) return look.again;
     await this.#tell(activity, timedOut(activity, look.problem));
-    await this.#world.cancel(key);
+    await this.#deps.cancel(key);
     return undefined;
   }
 }

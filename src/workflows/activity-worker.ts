@@ -25,7 +25,7 @@ export interface ActivityWorkerSettings {
   readonly drainMs: number;
 }
 
-export interface ActivityWorkerWorld {
+export interface ActivityWorkerDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -52,7 +52,7 @@ const LONGEST_PAUSE_MS = 5_000;
 
 export class ActivityWorker {
   readonly #settings: ActivityWorkerSettings;
-  readonly #world: ActivityWorkerWorld;
+  readonly #deps: ActivityWorkerDeps;
   readonly #types: ReadonlySet<string>;
   readonly #running = new Map<number, RunningActivity>();
   readonly #working = new Set<Promise<void>>();
@@ -64,10 +64,10 @@ export class ActivityWorker {
   #renewal: Timer | undefined;
   #renewalAt = 0;
 
-  constructor(settings: ActivityWorkerSettings, world: ActivityWorkerWorld) {
+  constructor(settings: ActivityWorkerSettings, deps: ActivityWorkerDeps) {
     this.#settings = settings;
-    this.#world = world;
-    this.#types = new Set(world.runner.names.map((name) => activityType(settings.queue, name)));
+    this.#deps = deps;
+    this.#types = new Set(deps.runner.names.map((name) => activityType(settings.queue, name)));
   }
 
   start(): void {
@@ -82,7 +82,7 @@ export class ActivityWorker {
     this.#isOpen = false;
     this.#poll?.cancel();
     const late = Promise.withResolvers<void>();
-    const timer = this.#world.clock.after(this.#settings.drainMs, late.resolve);
+    const timer = this.#deps.clock.after(this.#settings.drainMs, late.resolve);
     await Promise.race([Promise.allSettled([...this.#working, this.#claiming]), late.promise]);
     timer.cancel();
     for (const one of this.#running.values()) one.stop.abort(new LimpetError("STOPPING", "the worker stops"));
@@ -115,9 +115,9 @@ export class ActivityWorker {
 
   /** Something of ours is due then. */
   expect(at: number): void {
-    const ms = at - this.#world.now();
+    const ms = at - this.#deps.now();
     if (ms <= 0) this.nudge();
-    else if (ms < this.#settings.pollMs && this.#isOpen) this.#world.clock.after(Math.ceil(ms), () => this.nudge());
+    else if (ms < this.#settings.pollMs && this.#isOpen) this.#deps.clock.after(Math.ceil(ms), () => this.nudge());
   }
 
   get #room(): number {
@@ -135,25 +135,25 @@ export class ActivityWorker {
       while (this.#isNudged && this.#isOpen && this.#room > 0) {
         this.#isNudged = false;
         const wish = { types: [...this.#types], limit: Math.min(this.#room, LARGEST_CLAIM) };
-        const { held, nextMs } = await this.#world.tasks.claim({
+        const { held, nextMs } = await this.#deps.tasks.claim({
           ...wish,
-          token: this.#world.random.id(),
+          token: this.#deps.random.id(),
           leaseOf: this.#leaseOf,
         });
         // What was on its way when it stopped is given back.
-        if (!this.#isOpen) await Promise.all(held.map((one) => this.#world.tasks.release(one)));
+        if (!this.#isOpen) await Promise.all(held.map((one) => this.#deps.tasks.release(one)));
         else for (const one of held) this.#begin(one);
         if (held.length > 0 || nextMs === 0) this.#isNudged = true;
         if (nextMs !== undefined) pauseMs = Math.max(0, Math.min(pauseMs, nextMs));
       }
     } catch (err) {
-      this.#world.log.warn("activity.claim.failed", { err });
+      this.#deps.log.warn("activity.claim.failed", { err });
     } finally {
       this.#isClaiming = false;
     }
     if (!this.#isOpen) return;
     // One that comes to its end says so itself.
-    this.#poll = this.#world.clock.after(Math.max(Math.ceil(pauseMs), 10), () => this.nudge());
+    this.#poll = this.#deps.clock.after(Math.max(Math.ceil(pauseMs), 10), () => this.nudge());
   }
 
   #begin(held: HeldActivity): void {
@@ -165,11 +165,11 @@ export class ActivityWorker {
       before.held = held;
       return;
     }
-    const one = new RunningActivity(held, this.#leaseOf(held.activity), this.#world.clock.monotonic());
+    const one = new RunningActivity(held, this.#leaseOf(held.activity), this.#deps.clock.monotonic());
     this.#running.set(held.generation, one);
     this.#renewBy(one.renewAt);
     const work = this.#run(one)
-      .catch((err) => this.#world.log.error("activity.lost", { ...held.key, err }))
+      .catch((err) => this.#deps.log.error("activity.lost", { ...held.key, err }))
       .finally(() => {
         if (this.#running.get(held.generation) === one) this.#running.delete(held.generation);
         this.#working.delete(work);
@@ -181,7 +181,7 @@ export class ActivityWorker {
   // ——— Running them.
 
   async #run(one: RunningActivity): Promise<void> {
-    const { tasks, runner, now } = this.#world;
+    const { tasks, runner, now } = this.#deps;
     const { activity, attempt } = one.held;
     let end: () => Promise<unknown>;
     try {
@@ -210,7 +210,7 @@ export class ActivityWorker {
   }
 
   async #tell(one: RunningActivity, end: () => Promise<unknown>): Promise<void> {
-    const { clock, log } = this.#world;
+    const { clock, log } = this.#deps;
     for (let failures = 0; !one.isLost; failures++) {
       try {
         await end();
@@ -236,7 +236,7 @@ export class ActivityWorker {
   }
 
   async #writeNote(one: RunningActivity): Promise<void> {
-    const { clock, tasks, log } = this.#world;
+    const { clock, tasks, log } = this.#deps;
     const { said } = one;
     const pause = new Promise<void>((resolve) => clock.after(NOTE_MS, resolve, "background"));
     try {
@@ -257,7 +257,7 @@ export class ActivityWorker {
   /** One timer, for the first of them. */
   #renewBy(at: number): void {
     if (this.#renewal !== undefined && this.#renewalAt <= at) return;
-    const { clock } = this.#world;
+    const { clock } = this.#deps;
     this.#renewal?.cancel();
     this.#renewalAt = at;
     this.#renewal = clock.after(Math.max(Math.ceil(at - clock.monotonic()), 1), () => {
@@ -271,7 +271,7 @@ export class ActivityWorker {
   }
 
   async #renew(): Promise<void> {
-    const { clock, log } = this.#world;
+    const { clock, log } = this.#deps;
     const now = clock.monotonic();
     const due = [...this.#running.values()].filter(({ renewAt, isLost }) => renewAt <= now && !isLost);
     for (const one of this.#running.values()) if (one.renewAt <= now) one.renewAt = now + one.leaseMs / RENEWALS;
@@ -284,8 +284,8 @@ export class ActivityWorker {
   }
 
   async #renewSome(some: readonly RunningActivity[], leaseMs: number): Promise<void> {
-    const leaseUntil = this.#world.now() + leaseMs;
-    const gone = new Set(await this.#world.renew(claimsOf(some), leaseMs));
+    const leaseUntil = this.#deps.now() + leaseMs;
+    const gone = new Set(await this.#deps.renew(claimsOf(some), leaseMs));
     for (const one of some) {
       if (gone.has(one.held.generation)) await this.#lost(one);
       else one.held = { ...one.held, leaseUntil };
@@ -295,14 +295,14 @@ export class ActivityWorker {
   /** One that was ended from outside takes nothing of its own away. */
   async #checkRuns(some: readonly RunningActivity[]): Promise<void> {
     for (const ones of Map.groupBy(some, ({ held }) => held.activity.runId).values()) {
-      if (await this.#world.isOpen(ones[0]!.held.activity)) continue;
+      if (await this.#deps.isOpen(ones[0]!.held.activity)) continue;
       for (const one of ones) one.lose(unwanted());
     }
   }
 
   async #lost(one: RunningActivity): Promise<void> {
     if (one.isLost || one.isEnding) return;
-    const isThere = await this.#world.isThere(one.held.key).catch(() => true);
+    const isThere = await this.#deps.isThere(one.held.key).catch(() => true);
     one.lose(isThere ? new LimpetError("LEASE_LOST", "somebody else may have the activity") : unwanted());
   }
 }

@@ -3,12 +3,12 @@
 import { type ErrorCode, isLimpetError, type LimpetError } from "../kernel/errors.ts";
 import type { Log } from "../ports/log.ts";
 import type { Append, ClaimedTask } from "../ports/workflows.ts";
-import { type EndingWorld, endOfBroken, endOfRefused } from "./ending.ts";
+import { type EndingDeps, endOfBroken, endOfRefused } from "./ending.ts";
 import type { WorkflowInstruments } from "./instruments.ts";
 import { Stray } from "./stray.ts";
-import type { TaskWorld } from "./task.ts";
+import type { TaskDeps } from "./task.ts";
 
-export interface BlockedWorld extends EndingWorld, Pick<TaskWorld, "written"> {
+export interface BlockedTaskDeps extends EndingDeps, Pick<TaskDeps, "written"> {
   readonly log: Log;
   readonly instruments: WorkflowInstruments;
 }
@@ -25,36 +25,36 @@ export const pauseAfter = (error: unknown, attempt: number): number =>
     ? PARKED_MS
     : Math.min(FIRST_PAUSE_MS * 2 ** Math.min(attempt - 1, 20), LONGEST_PAUSE_MS);
 
-export async function returnBlocked(task: ClaimedTask, error: unknown, world: BlockedWorld): Promise<void> {
+export async function returnBlocked(task: ClaimedTask, error: unknown, deps: BlockedTaskDeps): Promise<void> {
   // That the store is away says nothing about the run: its lease runs out.
   if (isLimpetError(error, "STORE_UNAVAILABLE") || isLimpetError(error, "COMMIT_UNKNOWN")) return;
-  const { store, log, instruments } = world;
+  const { store, log, instruments } = deps;
   const { ref, token, workflowId, type, attempt } = task;
   const problem = error instanceof Error ? error.message : String(error);
   instruments.blocked();
   log.warn("workflow.blocked", { workflow: workflowId, type, attempt, err: error });
   try {
-    if (await endIfAsked(task, world)) return;
+    if (await endIfAsked(task, deps)) return;
     await store.giveBack([{ ref, token, pauseMs: pauseAfter(error, attempt), problem }]);
-    await wakeIfAsked(task, world);
+    await wakeIfAsked(task, deps);
   } catch (err) {
     log.warn("workflow.return.failed", { err });
   }
 }
 
 /** Somebody may have asked it to end between the last look and the pause. Whoever asks from now on wakes it. */
-async function wakeIfAsked(task: ClaimedTask, world: BlockedWorld): Promise<void> {
-  if ((await endOfBroken(task, world)) !== undefined) await world.store.wake(task);
+async function wakeIfAsked(task: ClaimedTask, deps: BlockedTaskDeps): Promise<void> {
+  if ((await endOfBroken(task, deps)) !== undefined) await deps.store.wake(task);
 }
 
-async function endIfAsked(task: ClaimedTask, world: BlockedWorld): Promise<boolean> {
-  const end = await endOfBroken(task, world);
-  return end !== undefined && (await writeEnd(task, end, world));
+async function endIfAsked(task: ClaimedTask, deps: BlockedTaskDeps): Promise<boolean> {
+  const end = await endOfBroken(task, deps);
+  return end !== undefined && (await writeEnd(task, end, deps));
 }
 
-async function writeEnd(task: ClaimedTask, end: Append, world: BlockedWorld): Promise<boolean> {
-  const [outcome] = await world.store.append([end]);
-  if (outcome!.kind === "done") world.written(end, outcome!, task.runId);
+async function writeEnd(task: ClaimedTask, end: Append, deps: BlockedTaskDeps): Promise<boolean> {
+  const [outcome] = await deps.store.append([end]);
+  if (outcome!.kind === "done") deps.written(end, outcome!, task.runId);
   return outcome!.kind === "done";
 }
 
@@ -62,11 +62,11 @@ async function writeEnd(task: ClaimedTask, end: Append, world: BlockedWorld): Pr
  * Terminates a stored run after its start was refused. If the store does not answer, the run is
  * blocked later.
  */
-export async function endRefused(task: ClaimedTask, error: LimpetError, world: BlockedWorld): Promise<void> {
+export async function endRefused(task: ClaimedTask, error: LimpetError, deps: BlockedTaskDeps): Promise<void> {
   try {
-    const end = await endOfRefused(task, error, world);
-    if (end !== undefined) await writeEnd(task, end, world);
+    const end = await endOfRefused(task, error, deps);
+    if (end !== undefined) await writeEnd(task, end, deps);
   } catch (err) {
-    world.log.warn("workflow.return.failed", { err });
+    deps.log.warn("workflow.return.failed", { err });
   }
 }

@@ -38,7 +38,7 @@ import type {
 
 export type * from "./workflow-handle.ts";
 
-export interface ClientWorld {
+export interface WorkflowClientDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly store: Workflows;
@@ -66,12 +66,12 @@ const UPDATE_NAMES: Record<keyof UpdateOptions, true> = { id: true, signal: true
 const TERMINATIONS = 5;
 
 export class WorkflowClient {
-  readonly #world: ClientWorld;
+  readonly #deps: WorkflowClientDeps;
   readonly #reader: RunReader;
 
-  constructor(world: ClientWorld) {
-    this.#world = world;
-    this.#reader = new RunReader(world.store, world.namespace);
+  constructor(deps: WorkflowClientDeps) {
+    this.#deps = deps;
+    this.#reader = new RunReader(deps.store, deps.namespace);
   }
 
   /** Starts a workflow. Resolves when that is durable. */
@@ -83,7 +83,7 @@ export class WorkflowClient {
     const { start, started, at } = this.prepare(typeof of === "string" ? of : of?.name, options);
     const { ifRunning = "fail", ifEnded = "start" } = options;
     const { workflowId } = start;
-    const attempt = (): Promise<StartOutcome> => this.#world.start(start, started, at);
+    const attempt = (): Promise<StartOutcome> => this.#deps.start(start, started, at);
     const outcome = await this.#unlessRunning(workflowId, ifRunning === "terminate", attempt);
     const { ref, runId, isNew, status, isInDoubt } = outcome;
     if (!isNew && (status === "running" ? ifRunning : ifEnded) !== "existing") {
@@ -115,13 +115,13 @@ export class WorkflowClient {
 
   /** What is to be written to start one. */
   prepare(type: string, options: StartOptions<unknown>): { start: RunStart; started: Started; at: number } {
-    const { dispatcher, random } = this.#world;
+    const { dispatcher, random } = this.#deps;
     checked("workflow", type);
     checkStart(options);
     const workflowId = options.id ?? random.id();
     checkWorkflowId(workflowId);
     if (options.attributes !== undefined) checkAttributes(options.attributes);
-    const at = this.#world.now();
+    const at = this.#deps.now();
     const delayMs = options.delay === undefined ? 0 : parseDuration(options.delay, "delay");
     // Time counts from when it begins.
     const until = (value: Duration | undefined, what: string): number | undefined =>
@@ -140,7 +140,7 @@ export class WorkflowClient {
     };
     const { ifEnded = "start" } = options;
     const start = dispatcher.start(told, {
-      queue: checked("queue", options.queue ?? this.#world.queue),
+      queue: checked("queue", options.queue ?? this.#deps.queue),
       at,
       ifClosed: ifEnded === "fail" || ifEnded === "existing" ? "keep" : ifEnded,
       build: options.build,
@@ -152,7 +152,7 @@ export class WorkflowClient {
   /** What is sent to signal one. */
   signalTo(workflowId: string, runId: string | undefined, name: string, input: unknown): Arrival {
     checkWorkflowId(workflowId);
-    const id = this.#world.random.id();
+    const id = this.#deps.random.id();
     const message = {
       kind: "SignalReceived",
       id,
@@ -168,7 +168,7 @@ export class WorkflowClient {
   }
 
   #to(workflowId: string, runId: string | undefined, key: string, message: Message): Arrival {
-    return arrivalOf({ namespace: this.#world.namespace, workflowId, runId, key }, message);
+    return arrivalOf({ namespace: this.#deps.namespace, workflowId, runId, key }, message);
   }
 
   /** A workflow that a process of this store has started. */
@@ -184,14 +184,14 @@ export class WorkflowClient {
   async list(query: WorkflowQuery = {}): Promise<WorkflowList> {
     checkQuery(query);
     const limit = Math.min(query.limit ?? 100, LIMITS.listPage);
-    const { store, namespace } = this.#world;
+    const { store, namespace } = this.#deps;
     const runs = await store.list({ ...query, namespace, limit });
     return { runs: runs.map(describeRun), before: runs.length === limit ? runs.at(-1)!.ref : undefined };
   }
 
   async count(query: WorkflowQuery = {}): Promise<number> {
     checkQuery(query);
-    const { store, namespace } = this.#world;
+    const { store, namespace } = this.#deps;
     return store.count({ ...query, namespace, limit: query.limit ?? 1_000_000 });
   }
 
@@ -202,16 +202,16 @@ export class WorkflowClient {
       runId,
       result: (options) => this.#result({ id, runId, ref }, options),
       signal: async (name: string | { readonly signal: string }, input?: unknown) => {
-        await this.#world.arrive(this.signalTo(id, runId, typeof name === "string" ? name : name?.signal, input));
+        await this.#deps.arrive(this.signalTo(id, runId, typeof name === "string" ? name : name?.signal, input));
       },
       query: async (name: string | { readonly query: string }, input?: unknown) => {
         const run = await this.#reader.latest(id, runId);
-        return (await this.#world.query(run, typeof name === "string" ? name : name?.query, input)) as never;
+        return (await this.#deps.query(run, typeof name === "string" ? name : name?.query, input)) as never;
       },
       update: (name: string | { readonly update: string }, input?: unknown, options?: UpdateOptions) =>
         this.#update(id, runId, typeof name === "string" ? name : name?.update, input, options) as never,
       cancel: async (reason = "") => {
-        await this.#world.arrive(this.cancelTo(id, runId, reason));
+        await this.#deps.arrive(this.cancelTo(id, runId, reason));
       },
       terminate: (reason = "") => this.#terminate(id, runId, reason),
       describe: async () => describeRun(await this.#reader.find(id, runId)),
@@ -224,7 +224,7 @@ export class WorkflowClient {
     options: { readonly signal?: AbortSignal; readonly timeout?: Duration } = {},
   ): Promise<never> {
     checkHandleOptions("result", options, RESULT_NAMES);
-    const { clock, ends } = this.#world;
+    const { clock, ends } = this.#deps;
     const timeout = new AbortController();
     const timer =
       options.timeout === undefined
@@ -235,7 +235,7 @@ export class WorkflowClient {
     const signal = options.signal === undefined ? timeout.signal : AbortSignal.any([options.signal, timeout.signal]);
     try {
       // What is worked on here need not be looked for.
-      const isHere = ref !== undefined && this.#world.isHere(ref);
+      const isHere = ref !== undefined && this.#deps.isHere(ref);
       let end = isHere ? await ends.wait(ref, runId, signal) : await this.#end(id, runId, signal);
       while (end.status === "continued") end = await this.#end(id, JSON.parse(end.result).result as string, signal);
       return readEnd(id, end) as never;
@@ -246,7 +246,7 @@ export class WorkflowClient {
 
   async #end(workflowId: string, runId: string | undefined, signal: AbortSignal): Promise<RunEnd> {
     const { ref, runId: found, status, result } = await this.#reader.find(workflowId, runId);
-    return status === "running" ? this.#world.ends.wait(ref, found, signal) : { status, result: result ?? "{}" };
+    return status === "running" ? this.#deps.ends.wait(ref, found, signal) : { status, result: result ?? "{}" };
   }
 
   async #update(
@@ -259,12 +259,12 @@ export class WorkflowClient {
     checked("update", name);
     checkHandleOptions("update", options, UPDATE_NAMES);
     const { id, signal } = options;
-    const { store, random, updates } = this.#world;
+    const { store, random, updates } = this.#deps;
     const own = id ?? random.id();
     checkRequestId("update", own);
     const message = { kind: "UpdateRequested", id: own, name, input: payload(input, "the input") } as const;
     const before = await this.#reader.find(workflowId, runId);
-    const { ref, runId: at } = await this.#world.arrive(this.#to(workflowId, before.runId, updateKey(own), message));
+    const { ref, runId: at } = await this.#deps.arrive(this.#to(workflowId, before.runId, updateKey(own), message));
     // One that is sent again may have been answered long ago.
     const after = id === undefined && ref === before.ref ? before.events : 0;
     const world = { store, reader: this.#reader, updates };
@@ -275,10 +275,10 @@ export class WorkflowClient {
     const run = await this.#reader.latest(workflowId, runId);
     const said = reason === "" ? `workflow ${workflowId} was terminated` : keptReason(reason);
     const error = tellError(new LimpetError("WORKFLOW_TERMINATED", said));
-    if (!(await endFromOutside(run, "terminated", error, this.#world))) {
+    if (!(await endFromOutside(run, "terminated", error, this.#deps))) {
       throw closed(workflowId, (await this.#reader.find(workflowId, run.runId)).status);
     }
-    this.#world.ended(run.ref, run.runId, { status: "terminated", result: writeError(error) });
+    this.#deps.ended(run.ref, run.runId, { status: "terminated", result: writeError(error) });
   }
 }
 

@@ -8,7 +8,7 @@ import type { HeldRun, Item } from "./held-run.ts";
 import type { QueuedActivity } from "./messages.ts";
 import type { Dispatcher } from "./outgoing.ts";
 
-export interface EagerWorld {
+export interface EagerActivitiesDeps {
   readonly dispatcher: Dispatcher;
   readonly activities: ActivityRunner;
   readonly queue: string;
@@ -19,7 +19,7 @@ export interface EagerWorld {
 type Scheduled = Extract<Decision, { kind: "ActivityScheduled" }>;
 
 /** One that says how long it may be silent is expected to be long: in a queue it survives its worker, with what it has said of itself. */
-export const isEager = ({ name, options }: Scheduled, { queue, activities }: EagerWorld): boolean =>
+export const isEager = ({ name, options }: Scheduled, { queue, activities }: EagerActivitiesDeps): boolean =>
   (options?.queue === undefined || options.queue === queue) && options?.heartbeat === undefined && activities.has(name);
 
 /** What is to be recorded of its first attempt. It does not throw. */
@@ -27,49 +27,49 @@ export async function runEagerly(
   run: HeldRun,
   decision: Scheduled,
   signal: AbortSignal,
-  world: EagerWorld,
+  deps: EagerActivitiesDeps,
 ): Promise<Item> {
   const activity = activityOf(run, decision);
   const { n, options } = activity;
   let said: Wire | undefined;
   try {
-    const result = await world.activities.run({
+    const result = await deps.activities.run({
       ...{ ...activity, options, attempt: 1, lastHeartbeat: undefined, signal },
-      limitMs: () => attemptMs(activity, world.now()),
+      limitMs: () => attemptMs(activity, deps.now()),
       heartbeat: (details) => {
         said = details;
       },
     });
     return { news: { kind: "ActivityCompleted", of: n, result } };
   } catch (thrown) {
-    return failed({ ...activity, ...(said !== undefined && { heartbeat: said }) }, failureOf(thrown), world);
+    return failed({ ...activity, ...(said !== undefined && { heartbeat: said }) }, failureOf(thrown), deps);
   }
 }
 
 /** What becomes of one whose worker is gone, without its result. Undefined: it can run here. */
-export function takenOver(run: HeldRun, decision: Scheduled, world: EagerWorld): Item | undefined {
+export function takenOver(run: HeldRun, decision: Scheduled, deps: EagerActivitiesDeps): Item | undefined {
   const activity = activityOf(run, decision);
   const { n, name } = activity;
   const error = timeoutOf(notHeard(name));
   // Whoever had the task has begun it, and was not heard of again: if it was the activity that ended its process, it ends no other one.
   if (run.attempt > 1) {
     const names = ["LimpetError", error.errorCode];
-    return failed(activity, { kind: "timed out", names, isFinal: false, error }, world);
+    return failed(activity, { kind: "timed out", names, isFinal: false, error }, deps);
   }
-  if (world.activities.has(name)) return undefined;
+  if (deps.activities.has(name)) return undefined;
   // It was begun where it is known, and there somebody can begin it again.
   const news = { kind: "ActivityRetryScheduled", of: n, attempts: 0, pause: 0, error } as const;
-  return { news, reminders: world.dispatcher.queue(activity, undefined) };
+  return { news, reminders: deps.dispatcher.queue(activity, undefined) };
 }
 
-function failed(activity: QueuedActivity, failure: ReturnType<typeof failureOf>, world: EagerWorld): Item {
-  const now = world.now();
+function failed(activity: QueuedActivity, failure: ReturnType<typeof failureOf>, deps: EagerActivitiesDeps): Item {
+  const now = deps.now();
   const after = afterFailure(activity, 1, failure, now);
   if ("news" in after) return { news: after.news };
   const { pauseMs: pause } = after;
   const { n: of } = activity;
   const news = { kind: "ActivityRetryScheduled", of, attempts: 1, pause, error: failure.error } as const;
-  const reminders = world.dispatcher.queue({ ...activity, attempts: 1 }, now + pause);
+  const reminders = deps.dispatcher.queue({ ...activity, attempts: 1 }, now + pause);
   return { news, reminders };
 }
 

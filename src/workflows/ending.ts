@@ -11,7 +11,7 @@ import type { Dispatcher, Outgoing } from "./outgoing.ts";
 import type { RemoteRun } from "./remote/run.ts";
 import { RemoteRuns } from "./remote/runs.ts";
 
-export interface EndingWorld {
+export interface EndingDeps {
   readonly store: Workflows;
   readonly dispatcher: Dispatcher;
   /** The store's clock. */
@@ -26,7 +26,7 @@ export async function endFromOutside(
   run: Pick<StoredRun, "namespace" | "workflowId" | "runId" | "ref" | "queue">,
   status: Closing["status"],
   error: ToldError,
-  { store, dispatcher, now }: EndingWorld,
+  { store, dispatcher, now }: EndingDeps,
 ): Promise<boolean> {
   const { namespace, workflowId, runId, ref } = run;
   const runs = new RemoteRuns(store, Number.POSITIVE_INFINITY);
@@ -57,8 +57,8 @@ function follows(run: RemoteRun, error: ToldError, dispatcher: Dispatcher, at: n
 }
 
 /** The end of a run whose code cannot go on, if somebody has asked for it; whoever has its task may write it. */
-export async function endOfBroken(task: ClaimedTask, world: EndingWorld): Promise<Append | undefined> {
-  const { store } = world;
+export async function endOfBroken(task: ClaimedTask, deps: EndingDeps): Promise<Append | undefined> {
+  const { store } = deps;
   const requests = await endRequests(task, store);
   if (requests.length === 0) return undefined;
   const run = await new RemoteRuns(store, 0).get(task.ref, task.last);
@@ -73,20 +73,20 @@ export async function endOfBroken(task: ClaimedTask, world: EndingWorld): Promis
     status: isCancel ? "cancelled" : "terminated",
     error,
   } as const;
-  return endingStep({ ...task, taken: number }, run!, end, world);
+  return endingStep({ ...task, taken: number }, run!, end, deps);
 }
 
 /** The end of a stored run after its start was refused. */
 export async function endOfRefused(
   task: ClaimedTask,
   refusal: LimpetError,
-  world: EndingWorld,
+  deps: EndingDeps,
 ): Promise<Append | undefined> {
-  const run = await new RemoteRuns(world.store, 0).get(task.ref, task.last);
+  const run = await new RemoteRuns(deps.store, 0).get(task.ref, task.last);
   if (run === undefined) return undefined;
   const error = tellError(new LimpetError("WORKFLOW_TERMINATED", refusal.message));
   const events = [{ kind: "WorkflowTerminated", reason: refusal.message }] as const;
-  return endingStep(task, run, { events, status: "terminated", error }, world);
+  return endingStep(task, run, { events, status: "terminated", error }, deps);
 }
 
 interface EndingStep {
@@ -99,7 +99,7 @@ function endingStep(
   { ref, token, last, taken }: ClaimedTask,
   run: RemoteRun,
   { events, status, error }: EndingStep,
-  { dispatcher, now }: EndingWorld,
+  { dispatcher, now }: EndingDeps,
 ): Append {
   const at = Math.max(run.at, now());
   return {

@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import type { AnyWorkflow } from "./definition.ts";
 import type { Decision, HistoryEvent, News, Step } from "./events.ts";
 import { readPage, writePage } from "./events.ts";
-import { Execution, type ExecutionNeeds } from "./execution.ts";
+import { Execution, type ExecutionDeps } from "./execution.ts";
 
-export const NEEDS: ExecutionNeeds = {
+export const NEEDS: ExecutionDeps = {
   settle: () => new Promise<void>((resolve) => process.nextTick(resolve)),
   namespace: "default",
   queue: "default",

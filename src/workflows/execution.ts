@@ -25,7 +25,7 @@ import { answerOf, RunHandlers, type Signal } from "./run-handlers.ts";
 import { Stray } from "./stray.ts";
 import { Waits } from "./waits.ts";
 
-export interface ExecutionNeeds {
+export interface ExecutionDeps {
   /** In place while the code runs. */
   readonly guards?: CodeGuards | undefined;
   readonly settle: Settle;
@@ -48,7 +48,7 @@ const MOST_ROUNDS = 10_000;
 
 export class Execution {
   readonly workflow: AnyWorkflow;
-  readonly needs: ExecutionNeeds;
+  readonly deps: ExecutionDeps;
   started!: Started;
   startedAt = 0;
   /**
@@ -84,14 +84,11 @@ export class Execution {
   /** Called when its code fails outside of its turn. */
   strayed: () => void = () => {};
 
-  constructor(workflow: AnyWorkflow, needs: ExecutionNeeds) {
+  constructor(workflow: AnyWorkflow, deps: ExecutionDeps) {
     this.workflow = workflow;
-    this.needs = needs;
+    this.deps = deps;
     const placeOf = (): string | undefined => placeIn(new LimpetError("WORKFLOW_DIVERGED", "it waits here"));
-    this.#waits = new Waits(
-      (decision) => this.decide(decision),
-      needs.knowsPlaces === true ? placeOf : () => undefined,
-    );
+    this.#waits = new Waits((decision) => this.decide(decision), deps.knowsPlaces === true ? placeOf : () => undefined);
   }
 
   get now(): number {
@@ -172,11 +169,11 @@ export class Execution {
 
   /** Goes through a history from its beginning. */
   async replay(steps: readonly Step[]): Promise<void> {
-    this.needs.guards?.enter();
+    this.deps.guards?.enter();
     try {
       await this.#replay(steps);
     } finally {
-      this.needs.guards?.leave();
+      this.deps.guards?.leave();
     }
   }
 
@@ -210,18 +207,18 @@ export class Execution {
 
   async #run(fn: () => void): Promise<void> {
     this.#isRunning = true;
-    this.needs.guards?.enter();
+    this.deps.guards?.enter();
     try {
       fn();
-      await this.needs.settle();
+      await this.deps.settle();
       // A condition that is true lets code run, and that may make another one true.
       for (let round = 0; this.#waits.hasConditions && this.#waits.lookAtConditions(); round++) {
         if (round === MOST_ROUNDS) this.#misused("its conditions never come to rest");
-        await this.needs.settle();
+        await this.deps.settle();
       }
     } finally {
       this.#isRunning = false;
-      this.needs.guards?.leave();
+      this.deps.guards?.leave();
     }
     if (this.#broken === undefined && this.#end === undefined && !this.isReplaying) this.#checkThatItWaits();
     if (this.#broken !== undefined) throw this.#broken;

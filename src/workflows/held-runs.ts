@@ -6,7 +6,7 @@ import type { Log } from "../ports/log.ts";
 import type { Workflows } from "../ports/workflows.ts";
 import type { HeldRun } from "./held-run.ts";
 
-export interface HeldRunsWorld {
+export interface LoadedRunsDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly store: Workflows;
@@ -17,13 +17,13 @@ const RENEWALS = 3;
 
 export class HeldRuns {
   readonly #leaseMs: number;
-  readonly #world: HeldRunsWorld;
+  readonly #deps: LoadedRunsDeps;
   readonly #runs = new Map<number, HeldRun>();
   #renewal: Timer | undefined;
 
-  constructor(leaseMs: number, world: HeldRunsWorld) {
+  constructor(leaseMs: number, deps: LoadedRunsDeps) {
     this.#leaseMs = leaseMs;
-    this.#world = world;
+    this.#deps = deps;
   }
 
   has(ref: number): boolean {
@@ -55,7 +55,7 @@ export class HeldRuns {
     const runs = [...this.#runs.values()];
     for (const run of runs) run.abandon(() => reason);
     const returns = runs.map(({ ref, token }) => ({ ref, token: token!, pauseMs: 0, problem: undefined }));
-    if (returns.length > 0) await this.#world.store.giveBack(returns).catch(() => {});
+    if (returns.length > 0) await this.#deps.store.giveBack(returns).catch(() => {});
     this.nudgeAll();
   }
 
@@ -65,9 +65,9 @@ export class HeldRuns {
 
   #renewLater(): void {
     if (this.#renewal !== undefined || this.#runs.size === 0) return;
-    this.#renewal = this.#world.clock.after(this.#leaseMs / RENEWALS, () => {
+    this.#renewal = this.#deps.clock.after(this.#leaseMs / RENEWALS, () => {
       void this.#renew()
-        .catch((err) => this.#world.log.warn("workflow.renewal.failed", { err }))
+        .catch((err) => this.#deps.log.warn("workflow.renewal.failed", { err }))
         .finally(() => {
           this.#renewal = undefined;
           this.#renewLater();
@@ -78,7 +78,7 @@ export class HeldRuns {
   async #renew(): Promise<void> {
     const tasks = [...this.#runs.values()].map(({ ref, token }) => ({ ref, token: token! }));
     if (tasks.length === 0) return;
-    for (const ref of await this.#world.store.renew(tasks, this.#leaseMs)) {
+    for (const ref of await this.#deps.store.renew(tasks, this.#leaseMs)) {
       this.#runs.get(ref)?.abandon(() => new LimpetError("LEASE_LOST", "somebody else may work on the run"));
     }
     // What arrived from elsewhere without being told.

@@ -15,7 +15,7 @@ import { ANSWER_TYPE, askType } from "./messages.ts";
 import { checkPayload } from "./payload-size.ts";
 import { Waiting } from "./remote/waiting.ts";
 
-export interface HostQuestionsWorld {
+export interface HostQuestionsDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly store: Pick<Reminders, "get" | "watch">;
@@ -53,15 +53,15 @@ const LONGEST_LOOK_MS = 200;
 const PERSISTENT = { attempts: Number.MAX_SAFE_INTEGER, pause: "1s", longestPause: "1m" } as const;
 
 export class HostQuestions {
-  readonly #world: HostQuestionsWorld;
+  readonly #deps: HostQuestionsDeps;
   readonly #waiting: Waiting;
   #asking = 0;
   #stopped: LimpetError | undefined;
   #unwatch: (() => void) | undefined;
 
-  constructor(world: HostQuestionsWorld) {
-    this.#world = world;
-    this.#waiting = new Waiting(world.clock, LONGEST_LOOK_MS);
+  constructor(deps: HostQuestionsDeps) {
+    this.#deps = deps;
+    this.#waiting = new Waiting(deps.clock, LONGEST_LOOK_MS);
   }
 
   /** What that process answers; throws what its code throws. Undefined: in time there was no answer. */
@@ -73,9 +73,9 @@ export class HostQuestions {
     withinMs: number,
   ): Promise<{ readonly result: Wire } | undefined> {
     checkPayload(input, "the input");
-    const { random, book } = this.#world;
+    const { random, book } = this.#deps;
     const id = random.id();
-    const until = Math.ceil(this.#world.now() + withinMs);
+    const until = Math.ceil(this.#deps.now() + withinMs);
     const { workflowId, runId } = run;
     const asked: HostQuestion = { id, worker, workflowId, runId, name, input, until };
     this.#listen(1);
@@ -99,7 +99,7 @@ export class HostQuestions {
   async #answerTo(id: string, withinMs: number): Promise<{ readonly result: Wire } | undefined> {
     let pauseMs = FIRST_LOOK_MS;
     const answer = await this.#waiting.until(withinMs, new AbortController().signal, async () => {
-      const stored = await this.#world.store.get(this.#answerKey(id));
+      const stored = await this.#deps.store.get(this.#answerKey(id));
       const row = JSON.parse(stored?.data ?? "null") as AnswerRow | null;
       pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS);
       return { found: row === null || row.kind === "asked" ? undefined : row, nextMs: pauseMs };
@@ -114,10 +114,10 @@ export class HostQuestions {
   /** A question that was meant for this process: `data` of its reminder. */
   async answer(data: unknown, answerOf: (question: HostQuestion) => Promise<unknown>): Promise<void> {
     const question = data as HostQuestion;
-    if (this.#world.now() >= question.until) return;
+    if (this.#deps.now() >= question.until) return;
     const { id, worker, until } = question;
     const row = { id, worker, ...(await answerOf(question).then(answered, failed)) };
-    await this.#world.book.write(this.#row(this.#answerKey(id), until + KEPT_MS, row));
+    await this.#deps.book.write(this.#row(this.#answerKey(id), until + KEPT_MS, row));
   }
 
   /**
@@ -126,33 +126,33 @@ export class HostQuestions {
    */
   async outlived(data: unknown): Promise<void> {
     const { worker, id } = data as AnswerRow;
-    await this.#world.book.write({ kind: "cancel", key: this.#askKey(worker, id) });
+    await this.#deps.book.write({ kind: "cancel", key: this.#askKey(worker, id) });
   }
 
   #listen(more: 1 | -1): void {
     this.#asking += more;
-    const { store, namespace } = this.#world;
+    const { store, namespace } = this.#deps;
     if (this.#asking > 0) this.#unwatch ??= store.watch(namespace, () => this.#waiting.nudge());
     else this.#unwatch = this.#unwatch?.() as undefined;
   }
 
   #askKey(worker: string, id: string): ReminderKey {
-    return { namespace: this.#world.namespace, type: askType(worker), id, name: "question" };
+    return { namespace: this.#deps.namespace, type: askType(worker), id, name: "question" };
   }
 
   #answerKey(id: string): ReminderKey {
-    return { namespace: this.#world.namespace, type: ANSWER_TYPE, id, name: "answer" };
+    return { namespace: this.#deps.namespace, type: ANSWER_TYPE, id, name: "answer" };
   }
 
   #row(key: ReminderKey, at: number | undefined, data: HostQuestion | AnswerRow): ReminderWrite {
     const due = at === undefined ? 0 : new Date(at);
-    const write = this.#world.book.set(key, { due, onFailure: PERSISTENT });
+    const write = this.#deps.book.set(key, { due, onFailure: PERSISTENT });
     // What is in it has its JSON-ready form already.
     return write.kind === "set" ? { ...write, content: { ...write.content, data: JSON.stringify(data) } } : write;
   }
 
   async #forget(worker: string, id: string): Promise<void> {
-    const { book } = this.#world;
+    const { book } = this.#deps;
     const keys = [this.#askKey(worker, id), this.#answerKey(id)];
     await Promise.all(keys.map((key) => book.write({ kind: "cancel", key })));
   }

@@ -39,7 +39,7 @@ const SUSPECT_MS = 5_000;
 /** Between the moments at which suspects that were given back are ready again. */
 const APART_MS = 50;
 
-export interface SuspectsWorld {
+export interface SuspectsDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly store: Pick<Workflows, "giveBack">;
@@ -47,13 +47,13 @@ export interface SuspectsWorld {
 
 export class Suspects {
   readonly #maxLost: number;
-  readonly #world: SuspectsWorld;
+  readonly #deps: SuspectsDeps;
   /** The suspect that each worker is at. */
   readonly #begun = new Map<string, { readonly ref: number; readonly since: number }>();
 
-  constructor(maxLost: number, world: SuspectsWorld) {
+  constructor(maxLost: number, deps: SuspectsDeps) {
     this.#maxLost = maxLost;
-    this.#world = world;
+    this.#deps = deps;
   }
 
   /** The tasks that this worker may begin now. The others are given back, and that is no attempt. */
@@ -64,7 +64,7 @@ export class Suspects {
     // A suspect that is claimed again was lost once more.
     for (const { ref } of suspects) this.passed(worker, ref);
     const first = this.#isBusy(worker) ? undefined : suspects[0];
-    if (first !== undefined) this.#begun.set(worker, { ref: first.ref, since: this.#world.clock.monotonic() });
+    if (first !== undefined) this.#begun.set(worker, { ref: first.ref, since: this.#deps.clock.monotonic() });
     const others = suspects.filter((task) => task !== first);
     await this.#giveBack(others);
     return tasks.filter((task) => !others.includes(task));
@@ -81,15 +81,15 @@ export class Suspects {
 
   #isBusy(worker: string): boolean {
     const begun = this.#begun.get(worker);
-    return begun !== undefined && this.#world.clock.monotonic() - begun.since < SUSPECT_MS;
+    return begun !== undefined && this.#deps.clock.monotonic() - begun.since < SUSPECT_MS;
   }
 
   async #giveBack(tasks: readonly ClaimedTask[]): Promise<void> {
     if (tasks.length === 0) return;
     const pauseOf = (place: number): number => (place + 1) * APART_MS;
     const returns = tasks.map(({ ref, token }, i) => ({ ref, token, pauseMs: pauseOf(i), problem: undefined }));
-    await this.#world.store.giveBack(returns).catch((err: unknown) => {
-      this.#world.log.warn("workflow.return.failed", { err });
+    await this.#deps.store.giveBack(returns).catch((err: unknown) => {
+      this.#deps.log.warn("workflow.return.failed", { err });
     });
   }
 }

@@ -10,7 +10,7 @@ import type { Dispatcher } from "./outgoing.ts";
 import type { RemoteRun } from "./remote/run.ts";
 import { RemoteRuns } from "./remote/runs.ts";
 
-export interface MendingWorld {
+export interface MendingDeps {
   readonly store: Workflows;
   readonly reminders: Reminders;
   readonly book: ReminderBook;
@@ -24,12 +24,12 @@ const MOST_LOOKED_FOR = 1_000;
 const READ_ARRIVALS = 1_000;
 
 /** How many were put back. */
-export async function mend(stored: StoredRun, world: MendingWorld): Promise<number> {
-  const { store, reminders, book, dispatcher } = world;
+export async function mend(stored: StoredRun, deps: MendingDeps): Promise<number> {
+  const { store, reminders, book, dispatcher } = deps;
   const run = await new RemoteRuns(store, 0).get(stored.ref, undefined);
   if (run === undefined || run.isOver) return 0;
   const own = dispatcher.forQueue(stored.queue);
-  const wanted = [...own.of(run, awaitedSteps(run), world.now()).reminders, ...own.limits(run)];
+  const wanted = [...own.of(run, awaitedSteps(run), deps.now()).reminders, ...own.limits(run)];
   const missing: ReminderWrite[] = [];
   for (const write of wanted.slice(0, MOST_LOOKED_FOR)) {
     if (write.kind === "set" && (await reminders.get(write.key)) === undefined) missing.push(write);

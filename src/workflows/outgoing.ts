@@ -45,7 +45,7 @@ export interface DecidingRun
   >;
 }
 
-export interface OutgoingNeeds {
+export interface OutgoingDeps {
   readonly namespace: string;
   readonly queue: string;
   readonly book: ReminderBook;
@@ -68,25 +68,25 @@ const ENDS: ReadonlySet<string> = new Set<News["kind"]>([
 ]);
 
 export class Dispatcher {
-  readonly #needs: OutgoingNeeds;
+  readonly #deps: OutgoingDeps;
 
-  constructor(needs: OutgoingNeeds) {
-    this.#needs = needs;
+  constructor(deps: OutgoingDeps) {
+    this.#deps = deps;
   }
 
   /** The same for runs of another queue. */
   forQueue(queue: string): Dispatcher {
-    return queue === this.#needs.queue ? this : new Dispatcher({ ...this.#needs, queue });
+    return queue === this.#deps.queue ? this : new Dispatcher({ ...this.#deps, queue });
   }
 
   #key(type: string, runId: string, n: number): ReminderKey {
-    return { namespace: this.#needs.namespace, type, id: runId, name: String(n) };
+    return { namespace: this.#deps.namespace, type, id: runId, name: String(n) };
   }
 
   #set(key: ReminderKey, at: number | undefined, data: unknown): ReminderWrite {
     // Whoever sleeps until the end of time, or until before it began, is not told that there is no such moment.
     const due = at === undefined ? 0 : new Date(inTime(at));
-    return this.#needs.book.set(key, { due, data, onFailure: PERSISTENT });
+    return this.#deps.book.set(key, { due, data, onFailure: PERSISTENT });
   }
 
   /** What the decisions of a step bring about. */
@@ -145,7 +145,7 @@ export class Dispatcher {
    * this one, has builds of its own.
    */
   #child(run: DecidingRun, decision: Extract<Decision, { kind: "ChildWorkflowScheduled" }>, now: number): RunStart {
-    const { namespace, queue: own, hasType } = this.#needs;
+    const { namespace, queue: own, hasType } = this.#deps;
     const { n, type, input, onParentClose, queue = own, timeout, runTimeout } = decision;
     const { workflowId, runId } = run;
     const parent = { workflowId, runId, n, onClose: onParentClose };
@@ -163,13 +163,13 @@ export class Dispatcher {
   }
 
   #tell(workflowId: string, key: string, message: Message, runId?: string): Arrival {
-    return arrivalOf({ namespace: this.#needs.namespace, workflowId, runId, key }, message);
+    return arrivalOf({ namespace: this.#deps.namespace, workflowId, runId, key }, message);
   }
 
   /** An activity is put into its queue. Whoever looks after its limits, if it has any, does so from the same moment on. */
   queue(activity: QueuedActivity, at: number | undefined): ReminderWrite[] {
     const { workflowId, runId, n, name, options } = activity;
-    const type = activityType(options?.queue ?? this.#needs.queue, name);
+    const type = activityType(options?.queue ?? this.#deps.queue, name);
     const row = withData(this.#set(this.#key(type, runId, n), at, undefined), writeActivity(activity));
     const look = firstLook(activity);
     return look === undefined ? [row] : [row, this.watch({ workflowId, runId, n, type }, look)];
@@ -196,7 +196,7 @@ export class Dispatcher {
     const activity = run.scheduled.get(n);
     if (activity === undefined) return [];
     const { name, options, at } = activity;
-    const type = activityType(options?.queue ?? this.#needs.queue, name);
+    const type = activityType(options?.queue ?? this.#deps.queue, name);
     const row: ReminderWrite = { kind: "cancel", key: this.#key(type, run.runId, n) };
     if (firstLook({ options, scheduledAt: at }) === undefined) return [row];
     return [row, { kind: "cancel", key: this.#key(WATCH_TYPE, run.runId, n) }];
@@ -221,7 +221,7 @@ export class Dispatcher {
     };
     const { workflowId, runId } = told;
     return {
-      namespace: this.#needs.namespace,
+      namespace: this.#deps.namespace,
       workflowId,
       runId,
       type: told.type,
@@ -265,7 +265,7 @@ export class Dispatcher {
     if (run.cleanup !== undefined) {
       outgoing.reminders.push({ kind: "cancel", key: this.#key(TIMEOUT_TYPE, runId, CLEANUP_TIMEOUT) });
     }
-    const { namespace } = this.#needs;
+    const { namespace } = this.#deps;
     outgoing.arrivals.push(...toChildren(namespace, run, run.children));
     if (end.kind === "WorkflowContinuedAsNew") this.#goOn(outgoing, run, end, now);
     else outgoing.arrivals.push(...toParent(namespace, started, end));
@@ -298,7 +298,7 @@ export class Dispatcher {
       ...(timeoutAt !== undefined && { timeoutAt }),
       ...(runTimeoutAt !== undefined && { runTimeoutAt: now + (runTimeoutAt - execution.startedAt) }),
     };
-    outgoing.starts.push(this.start(told, { queue: this.#needs.queue, at: now, build: started.build }));
+    outgoing.starts.push(this.start(told, { queue: this.#deps.queue, at: now, build: started.build }));
     for (const { id, name, input } of execution.unheard) {
       const wire = toWire(input, "the input", "WORKFLOW_INVALID");
       outgoing.arrivals.push(

@@ -9,7 +9,7 @@ import type { Wire } from "./events.ts";
 import { checkQueryable } from "./lost-attempts.ts";
 import { Refused } from "./remote/refusal.ts";
 
-export interface QueryWorld {
+export interface QueryDeps {
   readonly clock: Clock;
   readonly worker: string;
   /** This process has code of that name. */
@@ -36,34 +36,34 @@ export interface QueryWorld {
 /** How long other processes are waited for, all together. */
 const WITHIN_MS = 10_000;
 
-export async function answerQuery(run: StoredRun, name: string, input: Wire, world: QueryWorld): Promise<Wire> {
+export async function answerQuery(run: StoredRun, name: string, input: Wire, deps: QueryDeps): Promise<Wire> {
   checkQueryable(run);
-  const isHere = world.hasType(run.type);
+  const isHere = deps.hasType(run.type);
   try {
-    if (world.hasCodeOf(run)) return await world.here(run, name, input);
+    if (deps.hasCodeOf(run)) return await deps.here(run, name, input);
   } catch (error) {
     // Somebody else may have the code by which it was begun.
     if (!isLimpetError(error, "WORKFLOW_DIVERGED")) throw error;
-    return queryElsewhere(run, name, input, world).catch((other: unknown) => {
+    return queryElsewhere(run, name, input, deps).catch((other: unknown) => {
       throw isLimpetError(other, "WORKFLOW_TYPE_UNKNOWN") ? error : other;
     });
   }
   try {
-    return await queryElsewhere(run, name, input, world);
+    return await queryElsewhere(run, name, input, deps);
   } catch (error) {
     // Code of another build is better than nobody's: what it answers it has worked out from the whole history.
     if (!isHere || !isLimpetError(error, "WORKFLOW_TYPE_UNKNOWN")) throw error;
-    return world.here(run, name, input);
+    return deps.here(run, name, input);
   }
 }
 
 /** By others. WORKFLOW_TYPE_UNKNOWN: nobody is there who could. */
-async function queryElsewhere(run: StoredRun, name: string, input: Wire, world: QueryWorld): Promise<Wire> {
-  const hosts = await hostsFor(run, world);
-  const answer = await queryHosts(hosts, run, name, input, world);
+async function queryElsewhere(run: StoredRun, name: string, input: Wire, deps: QueryDeps): Promise<Wire> {
+  const hosts = await hostsFor(run, deps);
+  const answer = await queryHosts(hosts, run, name, input, deps);
   if (answer !== undefined) return answer.result;
   try {
-    return await world.askRemote(run, name, input);
+    return await deps.askRemote(run, name, input);
   } catch (error) {
     if (!(error instanceof Refused) || error.reason !== "query_worker_unavailable") throw error;
   }
@@ -91,7 +91,7 @@ async function queryHosts(
   run: StoredRun,
   name: string,
   input: Wire,
-  { clock, askHost }: QueryWorld,
+  { clock, askHost }: QueryDeps,
 ): Promise<{ readonly result: Wire } | undefined> {
   const end = clock.monotonic() + WITHIN_MS;
   let diverged: unknown;
@@ -112,11 +112,11 @@ async function queryHosts(
 }
 
 /** Processes of ours that have the code and are there; first the one that has the run in memory, last those that get no more work. */
-async function hostsFor(run: StoredRun, world: QueryWorld): Promise<string[]> {
-  const rows = (await world.workers()).filter((row) => {
+async function hostsFor(run: StoredRun, deps: QueryDeps): Promise<string[]> {
+  const rows = (await deps.workers()).filter((row) => {
     const { remote, types = [] } = JSON.parse(row.about) as About;
-    if (remote !== undefined || row.worker === world.worker || row.queue !== run.queue) return false;
-    return types.includes(run.type) && fits(readBinding(run.bound), run.type, codeOf(row)) && world.isLive(row);
+    if (remote !== undefined || row.worker === deps.worker || row.queue !== run.queue) return false;
+    return types.includes(run.type) && fits(readBinding(run.bound), run.type, codeOf(row)) && deps.isLive(row);
   });
   const rank = ({ worker, isDraining }: StoredWorker): number => (worker === run.stickyWorker ? 0 : isDraining ? 2 : 1);
   return rows.sort((a, b) => rank(a) - rank(b)).map(({ worker }) => worker);

@@ -13,7 +13,7 @@ import { Execution } from "./execution.ts";
 import { HeldRun } from "./held-run.ts";
 import type { WorkflowInstruments } from "./instruments.ts";
 
-export interface ReplayerWorld {
+export interface ReplayerDeps {
   readonly clock: Clock;
   readonly settle: Settle;
   readonly store: Pick<Workflows, "history">;
@@ -28,16 +28,16 @@ const PAGE_BYTES = 4 * 1024 * 1024;
 export class Replayer {
   readonly #definitions: ReadonlyMap<string, AnyWorkflow>;
   readonly #settings: { readonly namespace: string; readonly queue: string };
-  readonly #world: ReplayerWorld;
+  readonly #deps: ReplayerDeps;
 
   constructor(
     definitions: readonly AnyWorkflow[],
     settings: { readonly namespace: string; readonly queue: string },
-    world: ReplayerWorld,
+    deps: ReplayerDeps,
   ) {
     this.#definitions = new Map(definitions.map((definition) => [definition.name, definition]));
     this.#settings = settings;
-    this.#world = world;
+    this.#deps = deps;
   }
 
   get types(): string[] {
@@ -52,7 +52,7 @@ export class Replayer {
   execution(type: string, knowsPlaces = false): Execution {
     const definition = this.#definitions.get(type);
     if (definition === undefined) throw new LimpetError("WORKFLOW_TYPE_UNKNOWN", `this worker has no workflow ${type}`);
-    const { settle, activities, guards } = this.#world;
+    const { settle, activities, guards } = this.#deps;
     const { namespace, queue } = this.#settings;
     return new Execution(definition, {
       ...{ settle, namespace, queue, knowsPlaces, guards },
@@ -75,7 +75,7 @@ export class Replayer {
       run.at = at;
       for (const event of events) run.note(event);
     }
-    const { clock, instruments } = this.#world;
+    const { clock, instruments } = this.#deps;
     const from = clock.monotonic();
     await execution.replay(steps).catch((error: unknown) => this.#explain(error, task.type, steps));
     instruments.replayed((clock.monotonic() - from) / 1_000);
@@ -91,7 +91,7 @@ export class Replayer {
   async #read(ref: number, last: number): Promise<Step[]> {
     const steps: Step[] = [];
     for (let after = 0; after < last; ) {
-      const { pages } = await this.#world.store.history(ref, after, PAGE_BYTES);
+      const { pages } = await this.#deps.store.history(ref, after, PAGE_BYTES);
       invariant(pages.length > 0, `the history of ${ref} goes on after ${after} of ${last}`);
       for (const { from, count, data } of pages) {
         steps.push({ ...readPage(data), bytes: data.length });

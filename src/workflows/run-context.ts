@@ -54,7 +54,7 @@ export class RunContext implements WorkflowContext {
   }
 
   get info(): RunInfo {
-    const { started, needs, events, bytes } = this.#run;
+    const { started, deps: needs, events, bytes } = this.#run;
     return {
       namespace: needs.namespace,
       workflowId: started.workflowId,
@@ -69,7 +69,7 @@ export class RunContext implements WorkflowContext {
 
   activity(activity: string | object, input?: unknown, options?: ActivityOptions): Promise<never> {
     const run = this.#acting("activity()");
-    const { needs } = run;
+    const { deps: needs } = run;
     const name = typeof activity === "string" ? activity : needs.nameOf(activity);
     if (name === undefined) {
       const why = needs.whyUnknown?.(activity as object) ?? "it has no name";

@@ -21,7 +21,7 @@ export interface Signal {
   readonly input: unknown;
 }
 
-export interface HandlersNeeds {
+export interface RunHandlersDeps {
   /** Of the run, for people. */
   name(): string;
   /** As what its code runs. */
@@ -37,15 +37,15 @@ export interface HandlersNeeds {
 type Handler = (input: unknown) => unknown;
 
 export class RunHandlers {
-  readonly #needs: HandlersNeeds;
+  readonly #deps: RunHandlersDeps;
   readonly #unheard = new Map<string, (Signal & { readonly place: number })[]>();
   #came = 0;
   readonly #signals = new Map<string, Handler>();
   readonly #queries = new Map<string, Handler>();
   readonly #updates = new Map<string, UpdateHandler>();
 
-  constructor(needs: HandlersNeeds) {
-    this.#needs = needs;
+  constructor(deps: RunHandlersDeps) {
+    this.#deps = deps;
   }
 
   /** Signals that nobody has waited for, in the order in which they came. */
@@ -59,7 +59,7 @@ export class RunHandlers {
     const handler = this.#signals.get(name);
     if (handler !== undefined) {
       this.#handleSignal(handler, input);
-    } else if (!this.#needs.give(name, input)) {
+    } else if (!this.#deps.give(name, input)) {
       const list = this.#unheard.get(name);
       const kept = { ...signal, place: this.#came++ };
       if (list === undefined) this.#unheard.set(name, [kept]);
@@ -73,7 +73,7 @@ export class RunHandlers {
   }
 
   #handleSignal(handler: Handler, input: unknown): void {
-    const { conclude, endBy } = this.#needs;
+    const { conclude, endBy } = this.#deps;
     void this.#inside(async () => handler(input)).catch((thrown) => conclude(endBy(thrown)));
   }
 
@@ -95,7 +95,7 @@ export class RunHandlers {
     const answer: unknown = this.#looking(() => update.validate?.(input));
     if (answer instanceof Promise) {
       answer.catch(() => {});
-      throw new LimpetError("WORKFLOW_MISUSED", `${this.#needs.name()}: what validates ${name} must not be async`);
+      throw new LimpetError("WORKFLOW_MISUSED", `${this.#deps.name()}: what validates ${name} must not be async`);
     }
     return true;
   }
@@ -106,7 +106,7 @@ export class RunHandlers {
       if (update === undefined) throw this.#unknown("UPDATE_UNKNOWN", `has no update called ${name}`, this.#updates);
       return answerOf(await update.handle(input));
     });
-    const { conclude, endBy } = this.#needs;
+    const { conclude, endBy } = this.#deps;
     void done.then(
       (result) => conclude({ kind: "UpdateCompleted", id, result }),
       (thrown) =>
@@ -127,15 +127,15 @@ export class RunHandlers {
   }
 
   #unknown(code: "QUERY_UNKNOWN" | "UPDATE_UNKNOWN", said: string, known: ReadonlyMap<string, unknown>): LimpetError {
-    return new LimpetError(code, `${this.#needs.name()} ${said}; there are: ${[...known.keys()].join(", ") || "none"}`);
+    return new LimpetError(code, `${this.#deps.name()} ${said}; there are: ${[...known.keys()].join(", ") || "none"}`);
   }
 
   #inside<T>(fn: () => T): T {
-    return runInside(this.#needs.inside(), fn);
+    return runInside(this.#deps.inside(), fn);
   }
 
   #looking<T>(fn: () => T): T {
-    return runInside(this.#needs.inside({ isLooking: true }), fn);
+    return runInside(this.#deps.inside({ isLooking: true }), fn);
   }
 }
 

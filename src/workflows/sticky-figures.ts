@@ -11,7 +11,7 @@ export interface StickyFigures {
   readonly workers: Readonly<Record<string, number>>;
 }
 
-export interface FiguresWorld {
+export interface StickyFiguresDeps {
   readonly store: Pick<Workflows, "stickiness">;
   readonly namespace: string;
   /** Workers of all kinds that were seen lately. */
@@ -33,7 +33,7 @@ export function hitsAndMisses(minute: MinuteOfClaims): { readonly hits: number; 
 
 const rate = (part: number, whole: number): number => (whole === 0 ? 0 : part / whole);
 
-export async function stickyFigures({ store, namespace, live, lastMinute }: FiguresWorld): Promise<StickyFigures> {
+export async function stickyFigures({ store, namespace, live, lastMinute }: StickyFiguresDeps): Promise<StickyFigures> {
   const [rows, elsewhere] = await Promise.all([live(), lastMinute()]);
   const sticky = rows.filter((row) => row.isSticky);
   const caches = sticky.map(readCache);

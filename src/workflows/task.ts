@@ -20,7 +20,7 @@ import { readMessage, type Sent, writeError } from "./messages.ts";
 import type { Dispatcher, Outgoing } from "./outgoing.ts";
 import { checkPayload } from "./payload-size.ts";
 
-export interface TaskWorld {
+export interface TaskDeps {
   readonly clock: Clock;
   readonly store: Workflows;
   readonly dispatcher: Dispatcher;
@@ -53,12 +53,12 @@ const LONGEST_PAUSE_MS = 10_000;
 /** `rests`: nothing is to be done now. `lost`: it is somebody else's. */
 export type TaskEnd = "rests" | "closed" | "lost";
 
-export async function workOn(run: HeldRun, arrived: number, world: TaskWorld): Promise<TaskEnd> {
-  resume(run, world);
+export async function workOn(run: HeldRun, arrived: number, deps: TaskDeps): Promise<TaskEnd> {
+  resume(run, deps);
   for (let known = arrived; ; ) {
     if (run.execution.broken !== undefined) throw run.execution.broken;
-    const step = new StepInMaking(run, world);
-    if (known > run.taken) await step.takeAll(await world.store.inbox(run.ref, run.taken, STEP));
+    const step = new StepInMaking(run, deps);
+    if (known > run.taken) await step.takeAll(await deps.store.inbox(run.ref, run.taken, STEP));
     for (const item of run.items.splice(0)) await step.tell(item);
     known = 0;
     if (step.isWorthWriting) {
@@ -70,7 +70,7 @@ export async function workOn(run: HeldRun, arrived: number, world: TaskWorld): P
       step.startActivities();
       // That something could not be started has arrived with this very step.
       if (outcome.starts.some(({ isNew }) => !isNew)) known = Number.MAX_SAFE_INTEGER;
-      if (run.leftover.size > 0 && run.running.size === 0 && run.items.length === 0) return giveBack(run, world);
+      if (run.leftover.size > 0 && run.running.size === 0 && run.items.length === 0) return giveBack(run, deps);
     }
     if (known <= run.taken && run.items.length === 0) {
       await run.nudged();
@@ -81,7 +81,7 @@ export async function workOn(run: HeldRun, arrived: number, world: TaskWorld): P
   }
 }
 
-async function giveBack({ ref, token }: HeldRun, { store }: TaskWorld): Promise<TaskEnd> {
+async function giveBack({ ref, token }: HeldRun, { store }: TaskDeps): Promise<TaskEnd> {
   await store.giveBack([{ ref, token: token!, pauseMs: 0, problem: undefined }]);
   return "lost";
 }
@@ -94,11 +94,11 @@ export function firstStep(
   run: HeldRun,
   started: Started,
   at: number,
-  world: TaskWorld,
+  deps: TaskDeps,
 ): { readonly page: Page; readonly reminders: readonly ReminderWrite[]; readonly isSimple: boolean } {
   const events: HistoryEvent[] = [started];
   for (const decision of run.execution.fresh) {
-    const isHere = decision.kind === "ActivityScheduled" && isEager(decision, world);
+    const isHere = decision.kind === "ActivityScheduled" && isEager(decision, deps);
     events.push(isHere ? { ...decision, eager: true } : decision);
   }
   const decisions = events.filter(isDecision);
@@ -107,14 +107,14 @@ export function firstStep(
   run.execution.takeFresh();
   for (const event of events) run.note(event);
   run.first = decisions;
-  const { reminders } = world.dispatcher.of(run, decisions, at);
+  const { reminders } = deps.dispatcher.of(run, decisions, at);
   return { page: writePage({ at, events }), reminders, isSimple };
 }
 
 const SIMPLE: ReadonlySet<string> = new Set<Decision["kind"]>(["ActivityScheduled", "ActorCalled", "TimerScheduled"]);
 
 /** Eager activities whose results are not in the history are tried again: whoever ran them is gone. */
-function resume(run: HeldRun, world: TaskWorld): void {
+function resume(run: HeldRun, deps: TaskDeps): void {
   const { execution, first } = run;
   run.first = [];
   const isActivity = ({ kind, n }: Decision): boolean =>
@@ -124,8 +124,8 @@ function resume(run: HeldRun, world: TaskWorld): void {
     ...first.filter(isActivity),
   ]) {
     if (run.running.has(decision.n) || run.queued.has(decision.n)) continue;
-    const item = decision.kind === "ActivityScheduled" ? takenOver(run, decision, world) : undefined;
-    if (item === undefined) startActivity(run, decision, world);
+    const item = decision.kind === "ActivityScheduled" ? takenOver(run, decision, deps) : undefined;
+    if (item === undefined) startActivity(run, decision, deps);
     else run.items.push(item);
   }
 }
@@ -133,7 +133,7 @@ function resume(run: HeldRun, world: TaskWorld): void {
 /** One step, while it is put together. */
 class StepInMaking {
   readonly #run: HeldRun;
-  readonly #world: TaskWorld;
+  readonly #deps: TaskDeps;
   readonly #events: HistoryEvent[] = [];
   readonly #eager: Decision[] = [];
   readonly #reminders: ReminderWrite[] = [];
@@ -143,10 +143,10 @@ class StepInMaking {
   #diverged: unknown;
   fate: TaskFate = { kind: "rest" };
 
-  constructor(run: HeldRun, world: TaskWorld) {
+  constructor(run: HeldRun, deps: TaskDeps) {
     this.#run = run;
-    this.#world = world;
-    this.#at = Math.max(run.at, world.now());
+    this.#deps = deps;
+    this.#at = Math.max(run.at, deps.now());
     this.#taken = run.taken;
     this.#collect();
   }
@@ -189,7 +189,7 @@ class StepInMaking {
     const run = this.#run;
     if (run.execution.end !== undefined || !isWanted(run, news)) return;
     this.#events.push(news);
-    this.#reminders.push(...reminders, ...this.#world.dispatcher.after(run, news));
+    this.#reminders.push(...reminders, ...this.#deps.dispatcher.after(run, news));
     run.note(news, this.#at);
     run.execution.events = run.last + this.#events.length;
     await run.execution.tell(news, this.#at);
@@ -199,7 +199,7 @@ class StepInMaking {
   #collect(): void {
     const run = this.#run;
     for (const decision of run.execution.takeFresh()) {
-      const isHere = decision.kind === "ActivityScheduled" && isEager(decision, this.#world);
+      const isHere = decision.kind === "ActivityScheduled" && isEager(decision, this.#deps);
       const event = isHere ? ({ ...decision, eager: true } as const) : decision;
       this.#events.push(event);
       run.note(event, this.#at);
@@ -217,7 +217,7 @@ class StepInMaking {
     const run = this.#run;
     await this.#check();
     const append = this.#append();
-    const [outcome] = await this.#world.store.append([append]);
+    const [outcome] = await this.#deps.store.append([append]);
     if (outcome!.kind === "lost") return outcome!;
     run.last += this.#events.length;
     run.taken = this.#taken;
@@ -225,13 +225,13 @@ class StepInMaking {
     run.execution.events = run.last;
     run.execution.bytes += append.page?.data.length ?? 0;
     for (const event of this.#events) if (event.kind === "ActivityCancelRequested") this.#abort(event.of);
-    this.#world.written(append, outcome!, this.#run.runId);
+    this.#deps.written(append, outcome!, this.#run.runId);
     return outcome!;
   }
 
   async #check(): Promise<void> {
     try {
-      await this.#world.check?.(this.#run, { at: this.#at, events: this.#events });
+      await this.#deps.check?.(this.#run, { at: this.#at, events: this.#events });
     } catch (thrown) {
       this.#diverged = thrown;
     }
@@ -241,7 +241,7 @@ class StepInMaking {
     const run = this.#run;
     const { execution } = run;
     const decisions = this.#events.filter(isDecision);
-    const outgoing = this.#world.dispatcher.of(run, decisions, this.#at);
+    const outgoing = this.#deps.dispatcher.of(run, decisions, this.#at);
     const end = execution.end;
     this.fate = this.#fateOf(end, outgoing);
     const hasAttributes = decisions.some(({ kind }) => kind === "SearchAttributesUpserted");
@@ -253,7 +253,7 @@ class StepInMaking {
       page: this.#events.length === 0 ? undefined : writePage({ at: this.#at, events: this.#events }),
       taken: this.#taken,
       fate: this.fate,
-      affinity: this.fate.kind === "close" ? undefined : this.#world.affinity(),
+      affinity: this.fate.kind === "close" ? undefined : this.#deps.affinity(),
       attributes: hasAttributes ? encodeValue(execution.attributes, "attributes", "WORKFLOW_INVALID") : undefined,
       memo: hasMemo ? encodeValue(execution.memo, "memo", "WORKFLOW_INVALID") : undefined,
       reminders: [...this.#reminders, ...outgoing.reminders],
@@ -280,11 +280,11 @@ class StepInMaking {
     }
     if (end === undefined) {
       const size = { events: run.last + this.#events.length, bytes: run.execution.bytes };
-      checkLength(size, this.#world.historyLimit);
+      checkLength(size, this.#deps.historyLimit);
       const isBusy = this.#eager.length > 0 || run.running.size > 0 || run.items.length > 0;
       // A run that rests with something that nobody does would rest for ever.
       return isBusy || run.leftover.size > 0 || run.isAbandoned
-        ? { kind: "keep", leaseMs: this.#world.leaseMs }
+        ? { kind: "keep", leaseMs: this.#deps.leaseMs }
         : { kind: "rest" };
     }
     this.#endWith(end, outgoing);
@@ -293,7 +293,7 @@ class StepInMaking {
 
   /** What follows from the end of the run. */
   #endWith(end: End, outgoing: Outgoing): void {
-    const more = this.#world.dispatcher.atEnd(this.#run, end, this.#at);
+    const more = this.#deps.dispatcher.atEnd(this.#run, end, this.#at);
     outgoing.reminders.push(...more.reminders);
     outgoing.starts.push(...more.starts);
     outgoing.arrivals.push(...more.arrivals);
@@ -311,8 +311,8 @@ class StepInMaking {
     for (const decision of this.#eager) {
       if (!run.execution.isAwaited(decision.n)) continue;
       // Others begin what this worker has no time for any more.
-      if (this.#world.isDraining()) run.leftover.add(decision.n);
-      else startActivity(run, decision, this.#world);
+      if (this.#deps.isDraining()) run.leftover.add(decision.n);
+      else startActivity(run, decision, this.#deps);
     }
   }
 }
@@ -325,13 +325,13 @@ function isWanted({ execution, seen }: HeldRun, news: News): boolean {
   return key === undefined || !seen.has(key);
 }
 
-function startActivity(run: HeldRun, decision: Decision, world: TaskWorld): void {
+function startActivity(run: HeldRun, decision: Decision, deps: TaskDeps): void {
   const controller = new AbortController();
   run.running.set(decision.n, controller);
   const done =
     decision.kind === "ActorCalled"
-      ? callActor(decision, controller.signal, world)
-      : runEagerly(run, decision as Extract<Decision, { kind: "ActivityScheduled" }>, controller.signal, world);
+      ? callActor(decision, controller.signal, deps)
+      : runEagerly(run, decision as Extract<Decision, { kind: "ActivityScheduled" }>, controller.signal, deps);
   void done.then((item) => {
     if (run.running.get(decision.n) !== controller) return;
     run.running.delete(decision.n);
@@ -348,11 +348,11 @@ function startActivity(run: HeldRun, decision: Decision, world: TaskWorld): void
 async function callActor(
   { n, type, id, method, input }: Extract<Decision, { kind: "ActorCalled" }>,
   signal: AbortSignal,
-  world: TaskWorld,
+  deps: TaskDeps,
 ): Promise<Item | undefined> {
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
     try {
-      const result = await world.callActor(type, id, method, readWire(input) as unknown[]);
+      const result = await deps.callActor(type, id, method, readWire(input) as unknown[]);
       const wire = toWire(result, "the result", "RESULT_INVALID");
       checkPayload(wire, "the result");
       return told({ kind: "ActivityCompleted", of: n, result: wire });
@@ -360,8 +360,8 @@ async function callActor(
       const isAnswer = !isLimpetError(thrown) || thrown.retry === "never";
       if (isAnswer) return told({ kind: "ActivityFailed", of: n, error: keptError(thrown), attempts: 1 });
     }
-    if (!world.isDraining()) await pause(pauseMs, signal, world.clock);
-    if (signal.aborted || world.isDraining()) return undefined;
+    if (!deps.isDraining()) await pause(pauseMs, signal, deps.clock);
+    if (signal.aborted || deps.isDraining()) return undefined;
   }
 }
 

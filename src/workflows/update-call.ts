@@ -11,7 +11,7 @@ import type { UpdateWatch } from "./update-watch.ts";
 const FIRST_LOOK_MS = 5;
 const LONGEST_LOOK_MS = 500;
 
-export interface UpdateWorld {
+export interface UpdateDeps {
   readonly store: Workflows;
   readonly reader: RunReader;
   readonly updates: UpdateWatch;
@@ -27,21 +27,21 @@ export interface Look {
 export class UpdateCall {
   readonly #workflowId: string;
   readonly #id: string;
-  readonly #world: UpdateWorld;
+  readonly #deps: UpdateDeps;
   #look: Look;
   #isAccepted = false;
 
-  constructor(workflowId: string, id: string, look: Look, world: UpdateWorld) {
+  constructor(workflowId: string, id: string, look: Look, deps: UpdateDeps) {
     this.#workflowId = workflowId;
     this.#id = id;
     this.#look = look;
-    this.#world = world;
+    this.#deps = deps;
   }
 
   async answer(signal: AbortSignal | undefined): Promise<unknown> {
     for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS)) {
       const { ref } = this.#look;
-      const answer = this.#world.updates.of(ref);
+      const answer = this.#deps.updates.of(ref);
       try {
         const event = await this.#lookOnce().catch(unlessAway);
         if (event?.kind === "UpdateCompleted") return fromWire(event.result);
@@ -56,7 +56,7 @@ export class UpdateCall {
   }
 
   async #lookOnce(): Promise<HistoryEvent | undefined> {
-    const { store } = this.#world;
+    const { store } = this.#deps;
     const { ref } = this.#look;
     const { pages } = await store.history(ref, this.#look.after, HISTORY_BYTES);
     let isOver = pages.length === 0;
@@ -75,7 +75,7 @@ export class UpdateCall {
 
   /** One that its run had not heard when it was continued is for the run that continues it; one that it had heard is lost with it. */
   async #checkThatItGoesOn(): Promise<void> {
-    const { store, reader } = this.#world;
+    const { store, reader } = this.#deps;
     const run = await reader.find(this.#workflowId, this.#look.runId);
     const isOver = run.status !== "running" && (await store.history(run.ref, this.#look.after, 1)).pages.length === 0;
     if (!isOver) return;

@@ -4,7 +4,7 @@ import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { WorkerRow, Workflows } from "../ports/workflows.ts";
 
-export interface PresenceWorld {
+export interface PresenceDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly store: Workflows;
@@ -21,7 +21,7 @@ export const staleAfter = (leaseMs: number): number => (leaseMs / HEARTBEATS) * 
 
 export class WorkerPresence {
   readonly #leaseMs: number;
-  readonly #world: PresenceWorld;
+  readonly #deps: PresenceDeps;
   readonly #row: () => Omit<WorkerRow, "isDraining">;
   #isThere = false;
   /** The store may have a row of it. */
@@ -31,10 +31,10 @@ export class WorkerPresence {
   /** It gets work again. */
   resumed: () => void = () => {};
 
-  constructor(leaseMs: number, row: () => Omit<WorkerRow, "isDraining">, world: PresenceWorld) {
+  constructor(leaseMs: number, row: () => Omit<WorkerRow, "isDraining">, deps: PresenceDeps) {
     this.#leaseMs = leaseMs;
     this.#row = row;
-    this.#world = world;
+    this.#deps = deps;
   }
 
   get isDrained(): boolean {
@@ -57,29 +57,29 @@ export class WorkerPresence {
   async leave(): Promise<void> {
     this.#isThere = false;
     this.#timer?.cancel();
-    await this.#world.store.seen({ ...this.#row(), isDraining: true }).catch(() => {});
+    await this.#deps.store.seen({ ...this.#row(), isDraining: true }).catch(() => {});
   }
 
   /** It is gone, and what it had in memory with it. */
   async end(): Promise<void> {
     this.#isAnnounced = false;
     const { namespace, worker } = this.#row();
-    await this.#world.store.forgetWorker(namespace, worker).catch(() => {});
+    await this.#deps.store.forgetWorker(namespace, worker).catch(() => {});
   }
 
   async #tell(): Promise<void> {
     const row = this.#row();
     // Nobody can drain what has no name.
     const wasDrained = this.#isDrained;
-    this.#isDrained = row.build !== "" && (await this.#world.isDrained(row.queue, row.build));
-    await this.#world.store.seen({ ...row, isDraining: this.#isDrained });
+    this.#isDrained = row.build !== "" && (await this.#deps.isDrained(row.queue, row.build));
+    await this.#deps.store.seen({ ...row, isDraining: this.#isDrained });
     if (wasDrained && !this.#isDrained) this.resumed();
   }
 
   #beat(): void {
-    this.#timer = this.#world.clock.after(this.#leaseMs / HEARTBEATS, () => {
+    this.#timer = this.#deps.clock.after(this.#leaseMs / HEARTBEATS, () => {
       void this.#tell()
-        .catch((err) => this.#world.log.warn("workflow.heartbeat.failed", { err }))
+        .catch((err) => this.#deps.log.warn("workflow.heartbeat.failed", { err }))
         .finally(() => {
           if (this.#isThere) this.#beat();
         });

@@ -34,8 +34,8 @@ import { checkAttempts, Suspects } from "./lost-attempts.ts";
 import { MinuteCounts } from "./minute-counts.ts";
 import { Replayer } from "./replayer.ts";
 import { RunCache } from "./run-cache.ts";
-import { firstStep, type TaskWorld, workOn } from "./task.ts";
-import { type PresenceWorld, staleAfter, WorkerPresence } from "./worker-presence.ts";
+import { firstStep, type TaskDeps, workOn } from "./task.ts";
+import { type PresenceDeps, staleAfter, WorkerPresence } from "./worker-presence.ts";
 
 export interface WorkerSettings {
   readonly namespace: string;
@@ -63,9 +63,9 @@ export interface WorkerSettings {
   readonly isChecked?: boolean | undefined;
 }
 
-export interface WorkerWorld
-  extends PresenceWorld,
-    Omit<TaskWorld, "queue" | "leaseMs" | "historyLimit" | "affinity" | "isDraining"> {
+export interface WorkerDeps
+  extends PresenceDeps,
+    Omit<TaskDeps, "queue" | "leaseMs" | "historyLimit" | "affinity" | "isDraining"> {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -84,8 +84,8 @@ const MOST_CLAIMED = 200;
 
 export class Worker {
   readonly #settings: WorkerSettings;
-  readonly #world: WorkerWorld;
-  readonly #task: TaskWorld;
+  readonly #deps: WorkerDeps;
+  readonly #task: TaskDeps;
   readonly #code: WorkerCode;
   readonly #types: readonly TypeClaim[];
   /** Brings runs into memory, for this worker and for whoever asks about them. */
@@ -106,31 +106,31 @@ export class Worker {
   #starting = 0;
   #poll: Timer | undefined;
 
-  constructor(definitions: readonly AnyWorkflow[], settings: WorkerSettings, world: WorkerWorld) {
+  constructor(definitions: readonly AnyWorkflow[], settings: WorkerSettings, deps: WorkerDeps) {
     this.#settings = settings;
-    this.#world = world;
-    this.replayer = new Replayer(definitions, settings, world);
+    this.#deps = deps;
+    this.replayer = new Replayer(definitions, settings, deps);
     const { build, compatible, pinning } = settings;
     const prints = Object.fromEntries(definitions.map((each) => [each.name, fingerprintOf(each)]));
     this.#code = { build, compatible, definitions: prints };
     this.#types = this.types.map((type) => typeClaim(type, this.#code, pinning));
-    this.#minute = new MinuteCounts(world.clock);
+    this.#minute = new MinuteCounts(deps.clock);
     this.cache = new RunCache(settings.isSticky ? settings.cacheRuns : 0, settings.cacheBytes);
     const { queue, leaseMs, historyLimit, workerId, stickyMs } = settings;
-    this.#held = new HeldRuns(leaseMs, world);
-    this.#suspects = new Suspects(settings.maxLostAttempts, world);
-    this.#presence = new WorkerPresence(leaseMs, () => this.#row(), world);
+    this.#held = new HeldRuns(leaseMs, deps);
+    this.#suspects = new Suspects(settings.maxLostAttempts, deps);
+    this.#presence = new WorkerPresence(leaseMs, () => this.#row(), deps);
     this.#presence.resumed = () => this.nudge();
     const affinity = this.cache.isOn ? { worker: workerId, ms: stickyMs } : undefined;
     const check =
       settings.isChecked === true ? (run: HeldRun, step: Step) => this.replayer.check(run, step) : undefined;
     this.#task = {
-      ...{ ...world, queue, leaseMs, historyLimit, check },
+      ...{ ...deps, queue, leaseMs, historyLimit, check },
       affinity: () => (this.#isOpen && !this.#presence.isDrained ? affinity : undefined),
       isDraining: () => !this.#isOpen,
       written: (append, outcome, runId) => {
         this.#suspects.passed(workerId, append.ref);
-        world.written(append, outcome, runId);
+        deps.written(append, outcome, runId);
       },
     };
   }
@@ -174,7 +174,7 @@ export class Worker {
   /** Until nothing is worked on, or it has taken too long. */
   async #drained(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = this.#world.clock.after(this.#settings.drainMs, resolve);
+    const timer = this.#deps.clock.after(this.#settings.drainMs, resolve);
     await Promise.race([Promise.allSettled([...this.#working]), promise]);
     timer.cancel();
   }
@@ -223,7 +223,7 @@ export class Worker {
   }
 
   #lease(): TaskLease {
-    return { token: this.#world.random.id(), worker: this.#settings.workerId, leaseMs: this.#settings.leaseMs };
+    return { token: this.#deps.random.id(), worker: this.#settings.workerId, leaseMs: this.#settings.leaseMs };
   }
 
   async #claim(): Promise<void> {
@@ -234,7 +234,7 @@ export class Worker {
       while (this.#isNudged && this.hasRoom && this.#types.length > 0) {
         this.#isNudged = false;
         const { namespace, queue, leaseMs, workerId } = this.#settings;
-        const claims = await this.#world.store.claim({
+        const claims = await this.#deps.store.claim({
           ...{ namespace, queue, types: this.#types },
           limit: Math.min(this.#room, MOST_CLAIMED),
           lease: this.#lease(),
@@ -242,7 +242,7 @@ export class Worker {
           staleMs: staleAfter(leaseMs),
         });
         for (const task of await this.#suspects.admit(workerId, claims.tasks)) {
-          this.#world.instruments.claimed(task.mode);
+          this.#deps.instruments.claimed(task.mode);
           this.#minute.add(task.mode);
           this.#begin(this.#workOn(task));
         }
@@ -250,13 +250,13 @@ export class Worker {
         if (claims.next !== undefined) pauseMs = Math.max(0, Math.min(pauseMs, claims.next - claims.now));
       }
     } catch (err) {
-      this.#world.log.warn("workflow.claim.failed", { err });
+      this.#deps.log.warn("workflow.claim.failed", { err });
     } finally {
       this.#isClaiming = false;
     }
     if (!this.#isOpen) return;
     // One that became free meanwhile says so itself.
-    this.#poll = this.#world.clock.after(Math.max(pauseMs, 10), () => this.nudge());
+    this.#poll = this.#deps.clock.after(Math.max(pauseMs, 10), () => this.nudge());
   }
 
   #begin(work: Promise<void>): void {
@@ -274,8 +274,8 @@ export class Worker {
     const isNeeded = this.#starting > 0 || this.#working.size > 0 || this.cache.size > 0;
     if (isNeeded === this.#isGuarded) return;
     this.#isGuarded = isNeeded;
-    if (isNeeded) this.#world.guards?.enter();
-    else this.#world.guards?.leave();
+    if (isNeeded) this.#deps.guards?.enter();
+    else this.#deps.guards?.leave();
   }
 
   // ——— Working on them.
@@ -292,7 +292,7 @@ export class Worker {
       await this.#hold(run, task.arrived);
     } catch (error) {
       const { last, taken } = run ?? task;
-      await returnBlocked({ ...task, last, taken }, error, this.#world);
+      await returnBlocked({ ...task, last, taken }, error, this.#deps);
     } finally {
       this.#suspects.passed(this.#settings.workerId, task.ref);
     }
@@ -316,7 +316,7 @@ export class Worker {
       this.#held.remove(run);
       // It may have failed after the last look at it.
       if (run.execution.broken !== undefined) this.#strayed(run);
-      this.#world.left(run.ref);
+      this.#deps.left(run.ref);
     }
   }
 
@@ -325,9 +325,9 @@ export class Worker {
     const { namespace } = this.#settings;
     const { ref, workflowId } = run;
     if (this.#held.nudge(ref) || this.cache.peek(ref) !== run) return;
-    this.#world.store.wake({ namespace, workflowId }).then(
+    this.#deps.store.wake({ namespace, workflowId }).then(
       () => this.nudge(),
-      (err: unknown) => this.#world.log.warn("workflow.wake.failed", { workflow: workflowId, err }),
+      (err: unknown) => this.#deps.log.warn("workflow.wake.failed", { workflow: workflowId, err }),
     );
   }
 
@@ -372,7 +372,7 @@ export class Worker {
   /** Stores the start with a lease before the code runs: the store counts an attempt that ends the process. */
   async #startStored(start: RunStart, binding: ClaimedBinding): Promise<StartOutcome> {
     const lease = this.#lease();
-    const [outcome] = await this.#world.store.start([{ ...start, lease, bound: binding.binds }]);
+    const [outcome] = await this.#deps.store.start([{ ...start, lease, bound: binding.binds }]);
     if (!isBegunBy(start, outcome!)) return outcome!;
     const task = startedTask(start, outcome!.ref, start.first.count, lease.token, binding.binds);
     try {
@@ -380,10 +380,10 @@ export class Worker {
       this.#begin(this.#workOn(task, run));
     } catch (error) {
       if (isLimpetError(error, "ACTIVITY_UNKNOWN")) {
-        await endRefused(task, error, this.#world);
+        await endRefused(task, error, this.#deps);
         throw error;
       }
-      await returnBlocked(task, error, this.#world);
+      await returnBlocked(task, error, this.#deps);
     }
     return outcome!;
   }
@@ -395,7 +395,7 @@ export class Worker {
     at: number,
     binding: ClaimedBinding,
   ): Promise<StartOutcome | undefined> {
-    const { store } = this.#world;
+    const { store } = this.#deps;
     const execution = this.replayer.execution(start.type);
     const run = new HeldRun(0, execution, 0, 0);
     run.at = at;
@@ -415,7 +415,7 @@ export class Worker {
     const [outcome] = await store.start([
       { ...start, first: page, lease, bound, reminders: [...start.reminders, ...reminders] },
     ]);
-    this.#world.reminded(reminders);
+    this.#deps.reminded(reminders);
     if (isBegunBy(start, outcome!)) {
       run.as(outcome!.ref, page.count);
       run.execution.events = run.last;

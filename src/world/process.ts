@@ -16,7 +16,7 @@ import { VirtualLinks } from "./virtual-links.ts";
 const LINK_PORT = 7_401;
 export const SCHEDULER_PORT = 7_400;
 
-export interface ProcessNeeds {
+export interface VirtualProcessDeps {
   readonly timeline: Timeline;
   readonly network: Network;
   readonly database: Database;
@@ -34,7 +34,7 @@ export class Process implements Station {
   readonly clock: LocalClock;
   readonly store: Store;
   readonly wire: ClusterWire;
-  readonly #needs: ProcessNeeds;
+  readonly #deps: VirtualProcessDeps;
   /** What would have happened to it while it slept. */
   #held: Happening[] = [];
   #isAsleep = false;
@@ -45,19 +45,19 @@ export class Process implements Station {
   /** Called once, when it ends in whatever way. */
   readonly onEnd = new Set<() => void>();
 
-  constructor(number: number, place: number, machine: string, needs: ProcessNeeds) {
-    const { timeline, network, database } = needs;
+  constructor(number: number, place: number, machine: string, deps: VirtualProcessDeps) {
+    const { timeline, network, database } = deps;
     this.number = number;
     this.place = place;
     this.identity = { machine, pid: number };
-    this.#needs = needs;
-    this.clock = new LocalClock(timeline, this, needs.clock);
+    this.#deps = deps;
+    this.clock = new LocalClock(timeline, this, deps.clock);
     this.store = database.open(this);
     const linkAddress = addressOf(place, LINK_PORT);
     const schedulerAddress = addressOf(place, SCHEDULER_PORT);
     this.wire = {
       identity: this.identity,
-      hasEnded: (process) => needs.hasEnded(process),
+      hasEnded: (process) => deps.hasEnded(process),
       openLinkDoor: async (service) => new VirtualLinkDoor(linkAddress, service, network, this, this.clock),
       openLinks: () => new VirtualLinks(network, this, this.clock),
       openControlDoor: async (service) => new VirtualControlDoor(schedulerAddress, service, network, this),
@@ -88,7 +88,7 @@ export class Process implements Station {
   /** Nothing happens in it until it wakes up. `suspend`: its machine sleeps, and its clock stands still meanwhile. */
   sleep(ms: number, how: "pause" | "suspend"): void {
     if (this.#hasEnded) return;
-    const { timeline, network } = this.#needs;
+    const { timeline, network } = this.#deps;
     if (how === "suspend") this.clock.sleep();
     this.#isAsleep = true;
     network.silenced(this);
@@ -101,7 +101,7 @@ export class Process implements Station {
   /** What it missed happens now: in the order of time, or timers first, as chance will have it. */
   wake(): void {
     if (!this.#isAsleep || this.#hasEnded) return;
-    const { timeline, chance } = this.#needs;
+    const { timeline, chance } = this.#deps;
     this.#waking?.cancel();
     this.#waking = undefined;
     this.#isAsleep = false;
@@ -118,7 +118,7 @@ export class Process implements Station {
     this.#hasEnded = true;
     this.#held = [];
     this.#waking?.cancel();
-    this.#needs.network.stationGone(this, !quietly);
+    this.#deps.network.stationGone(this, !quietly);
     for (const tell of [...this.onEnd]) tell();
   }
 }

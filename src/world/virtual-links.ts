@@ -78,7 +78,7 @@ function refuse(tell: () => void): Cancel {
 }
 
 /** To one address: at most one connection that takes calls, and others that wait for their last answers. */
-class Link implements CarrierOwner {
+class Link implements CarrierDeps {
   readonly #address: string;
   readonly #network: Network;
   readonly #station: Station;
@@ -146,7 +146,7 @@ class Link implements CarrierOwner {
   }
 }
 
-interface CarrierOwner {
+interface CarrierDeps {
   /** The other side has said something. */
   proven(): void;
   /** It takes no more calls. */
@@ -158,7 +158,7 @@ interface CarrierOwner {
 class Carrier {
   readonly #address: string;
   readonly #clock: Clock;
-  readonly #owner: CarrierOwner;
+  readonly #owner: CarrierDeps;
   readonly #end: End;
   /** Until the other side has introduced itself. */
   readonly #waiting = new Set<Waiting>();
@@ -172,7 +172,7 @@ class Carrier {
   #isLeaving = false;
   #isOver = false;
 
-  constructor(address: string, network: Network, station: Station, clock: Clock, owner: CarrierOwner) {
+  constructor(address: string, network: Network, station: Station, clock: Clock, owner: CarrierDeps) {
     this.#address = address;
     this.#clock = clock;
     this.#owner = owner;

@@ -12,7 +12,7 @@ import type { ShardSteering, ShardsView } from "../../ports/shard-door.ts";
 import { type ClusterSecurity, NO_SECURITY } from "../cluster-security.ts";
 import { type ControlClient, controlClient } from "./client.ts";
 import { CONTROL_LIMITS, type ControlLimits } from "./limits.ts";
-import { type ControlDoor, type ControlNeeds, openControlDoor } from "./server.ts";
+import { type ControlDoor, type ControlServerDeps, openControlDoor } from "./server.ts";
 import type { ControlService, Peer, SchedulerList } from "./service.ts";
 
 export const HELLO: Hello = {
@@ -148,7 +148,7 @@ interface Setting {
   readonly service?: FakeScheduler;
   readonly security?: ClusterSecurity;
   readonly limits?: Partial<ControlLimits>;
-  readonly needs?: Partial<ControlNeeds>;
+  readonly needs?: Partial<ControlServerDeps>;
   readonly port?: number;
 }
 

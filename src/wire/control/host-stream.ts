@@ -15,7 +15,7 @@ import { Outbox } from "./outbox.ts";
 import type { ControlService, Peer } from "./service.ts";
 import { asLimpetError, fromStatus, rebuildError, toStatus } from "./status.ts";
 
-export interface StreamNeeds {
+export interface HostStreamDeps {
   readonly service: ControlService;
   readonly peer: Peer;
   /** Aborts when nothing can be sent any more, and says why. */
@@ -27,7 +27,7 @@ export interface StreamNeeds {
 }
 
 export class HostStream implements ControlStream<SchedulerMessage> {
-  readonly #needs: StreamNeeds;
+  readonly #deps: HostStreamDeps;
   readonly #outbox: Outbox<SchedulerMessage, SchedulerReply>;
   readonly #listener: ControlListener<HostMessage>;
   /** For the first message. */
@@ -37,9 +37,9 @@ export class HostStream implements ControlStream<SchedulerMessage> {
   #isShort = false;
   #closed = false;
 
-  constructor(needs: StreamNeeds) {
-    const { limits, over, service, peer } = needs;
-    this.#needs = needs;
+  constructor(deps: HostStreamDeps) {
+    const { limits, over, service, peer } = deps;
+    this.#deps = deps;
     this.#outbox = new Outbox(limits.queue, (message) => writeSchedulerMessage(message, this.#isShort));
     this.#listener = service.report(this, peer);
     // A follower has closed it by now.
@@ -56,9 +56,9 @@ export class HostStream implements ControlStream<SchedulerMessage> {
 
   send(message: SchedulerMessage): void {
     if (this.#closed || this.#outbox.push(message)) return;
-    this.#end(new LimpetError("LINK_FULL", `the host at ${this.#needs.peer.address} does not read what it is sent`));
+    this.#end(new LimpetError("LINK_FULL", `the host at ${this.#deps.peer.address} does not read what it is sent`));
     // There is no way to tell somebody who does not read.
-    this.#needs.cut();
+    this.#deps.cut();
   }
 
   close(error?: { readonly code: string; readonly message: string }): void {
@@ -73,10 +73,10 @@ export class HostStream implements ControlStream<SchedulerMessage> {
       for await (const report of reports) if (!this.#closed) this.#take(report);
       // A stream that was broken off looks like one that has ended, for a moment.
       await soon();
-      if (!this.#needs.over.aborted) this.close();
+      if (!this.#deps.over.aborted) this.close();
     } catch (error) {
       await soon();
-      if (this.#needs.over.aborted) this.#lost(error);
+      if (this.#deps.over.aborted) this.#lost(error);
       else this.#refuse(isLimpetError(error) ? error : notUnderstood(error));
     }
   }
@@ -97,13 +97,13 @@ export class HostStream implements ControlStream<SchedulerMessage> {
     try {
       this.#listener.message(message);
     } catch (err) {
-      this.#needs.log.error("control.failed", { err, message: message.kind });
+      this.#deps.log.error("control.failed", { err, message: message.kind });
       this.#refuse(asLimpetError(err));
     }
   }
 
   #greet(address: string): void {
-    const { peer } = this.#needs;
+    const { peer } = this.#deps;
     if (!peer.sameMachine && isLoopback(parseAddress(address)!.host)) throw unfindable(address, peer);
     this.#greeted = true;
     clearTimeout(this.#patience);
@@ -111,14 +111,14 @@ export class HostStream implements ControlStream<SchedulerMessage> {
 
   #refuse(error: LimpetError): void {
     if (this.#closed) return;
-    this.#needs.log.warn("control.refused", { peer: this.#needs.peer.address, err: error });
+    this.#deps.log.warn("control.refused", { peer: this.#deps.peer.address, err: error });
     this.#end(error);
     this.#say(error);
   }
 
   #lost(reason: unknown): void {
-    const error = fromStatus(reason, `the host at ${this.#needs.peer.address}`);
-    if (!this.#closed && error.code === "INVARIANT") this.#needs.log.error("control.failed", { err: error });
+    const error = fromStatus(reason, `the host at ${this.#deps.peer.address}`);
+    if (!this.#closed && error.code === "INVARIANT") this.#deps.log.error("control.failed", { err: error });
     this.#outbox.cut();
     this.#end(error);
   }
@@ -132,7 +132,7 @@ export class HostStream implements ControlStream<SchedulerMessage> {
       try {
         this.#listener.closed(error);
       } catch (err) {
-        this.#needs.log.error("control.failed", { err });
+        this.#deps.log.error("control.failed", { err });
       }
     });
   }
@@ -140,7 +140,7 @@ export class HostStream implements ControlStream<SchedulerMessage> {
   /** The last word. Whoever does not take it is cut off. */
   #say(error: LimpetError | undefined): void {
     this.#outbox.end(error && toStatus(error));
-    setTimeout(this.#needs.cut, this.#needs.limits.lingerMs).unref();
+    setTimeout(this.#deps.cut, this.#deps.limits.lingerMs).unref();
   }
 }
 

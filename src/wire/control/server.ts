@@ -29,7 +29,7 @@ export interface ControlListen extends ListenAt {
   readonly security: ClusterSecurity;
 }
 
-export interface ControlNeeds {
+export interface ControlServerDeps {
   readonly log: Log;
   readonly meter: Meter;
 }
@@ -45,13 +45,13 @@ export interface ControlDoor {
 export async function openControlDoor(
   service: ControlService,
   listen: ControlListen,
-  needs: ControlNeeds,
+  deps: ControlServerDeps,
   limits: ControlLimits = CONTROL_LIMITS,
 ): Promise<ControlDoor> {
-  const door = new Door(service, listen.security, needs, limits);
+  const door = new Door(service, listen.security, deps, limits);
   const port = await door.listen(listen);
   const address = `${listen.host.includes(":") ? `[${listen.host}]` : listen.host}:${port}`;
-  needs.log.info("control.listening", { address });
+  deps.log.info("control.listening", { address });
   return { address, port, close: () => door.close() };
 }
 
@@ -67,7 +67,12 @@ class Door {
   readonly #refused: (code: string) => Counter;
   #closed: Promise<void> | undefined;
 
-  constructor(service: ControlService, security: ClusterSecurity, { log, meter }: ControlNeeds, limits: ControlLimits) {
+  constructor(
+    service: ControlService,
+    security: ClusterSecurity,
+    { log, meter }: ControlServerDeps,
+    limits: ControlLimits,
+  ) {
     this.#log = log;
     this.#refusals = new RefusalLog(log, "control.refused");
     this.#limits = limits;

@@ -28,7 +28,7 @@ import type {
 import type { ShardSteering, ShardsSummary, ShardsView } from "../../ports/shard-door.ts";
 import { FakeWorkflows } from "./fake-workflows.test.ts";
 import { DOOR_LIMITS, type DoorLimits } from "./limits.ts";
-import { type DoorNeeds, type DoorSettings, openHttpDoor } from "./server.ts";
+import { type DoorSettings, type HttpServerDeps, openHttpDoor } from "./server.ts";
 
 export interface SeenCall {
   readonly type: string;
@@ -227,7 +227,7 @@ const NO_SHARDS: Omit<ShardsView, "type"> = {
 export async function openDoor(
   t: TestContext,
   host: Host = new FakeHost(),
-  more: { settings?: Partial<DoorSettings>; needs?: Partial<DoorNeeds>; limits?: Partial<DoorLimits> } = {},
+  more: { settings?: Partial<DoorSettings>; needs?: Partial<HttpServerDeps>; limits?: Partial<DoorLimits> } = {},
 ) {
   const door = await openHttpDoor(
     host,

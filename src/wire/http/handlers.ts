@@ -22,7 +22,7 @@ import { encodingFor, valueAnswer } from "./value-answer.ts";
 import { lookAtWorkflow, steerWorkflow, workflowEvents } from "./workflow-handlers.ts";
 import { parseWorkflowQuery, travellingWorkflows } from "./workflow-query.ts";
 
-export interface Behind {
+export interface HttpHandlersDeps {
   readonly host: Host;
   /** For workers in other languages; undefined: there are none here. */
   readonly workflows?: RemotePlane | undefined;
@@ -31,8 +31,8 @@ export interface Behind {
 
 const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-export async function handle(route: Route, exchange: Exchange, behind: Behind): Promise<Answer> {
-  const { host, renderMetrics, workflows } = behind;
+export async function handle(route: Route, exchange: Exchange, deps: HttpHandlersDeps): Promise<Answer> {
+  const { host, renderMetrics, workflows } = deps;
   switch (route.kind) {
     case "api":
       if (workflows === undefined) throw new LimpetError("ROUTE_UNKNOWN", "there are no workflows here");

@@ -13,7 +13,7 @@ import { type Answer, errorAnswer, NOT_DELIVERED } from "./answers.ts";
 import { refuseBroken, sayGoodbye } from "./broken-requests.ts";
 import { Connections } from "./connections.ts";
 import { type DoorShares, Exchange } from "./exchange.ts";
-import { type Behind, handle } from "./handlers.ts";
+import { type HttpHandlersDeps, handle } from "./handlers.ts";
 import { HttpMetrics } from "./http-metrics.ts";
 import { DOOR_LIMITS, type DoorLimits } from "./limits.ts";
 import { findRoute, type Routed } from "./routes.ts";
@@ -21,7 +21,7 @@ import { checkSettings, createGuard, type DoorSettings, type Guard } from "./sec
 
 export type { DoorSettings } from "./security.ts";
 
-export interface DoorNeeds {
+export interface HttpServerDeps {
   readonly meter: Meter;
   readonly renderMetrics: () => string;
   readonly log: Log;
@@ -37,15 +37,15 @@ export interface HttpDoor {
 export async function openHttpDoor(
   host: Host,
   settings: DoorSettings,
-  needs: DoorNeeds,
+  deps: HttpServerDeps,
   limits: DoorLimits = DOOR_LIMITS,
 ): Promise<HttpDoor> {
   checkSettings(settings);
-  const { renderMetrics, workflows } = needs;
-  const door = new Door({ host, renderMetrics, workflows }, createGuard(settings), needs, limits);
+  const { renderMetrics, workflows } = deps;
+  const door = new Door({ host, renderMetrics, workflows }, createGuard(settings), deps, limits);
   const port = await door.listen(settings);
   const url = `http://${urlHost(settings.host)}:${port}`;
-  needs.log.info("http.listening", { url });
+  deps.log.info("http.listening", { url });
   return { url, close: (work) => door.close(work) };
 }
 
@@ -53,7 +53,7 @@ export async function openHttpDoor(
 const PROBES: ReadonlySet<Routed["kind"]> = new Set(["health", "live"]);
 
 class Door {
-  readonly #behind: Behind;
+  readonly #handlers: HttpHandlersDeps;
   readonly #guard: Guard;
   readonly #log: Log;
   readonly #metrics: HttpMetrics;
@@ -63,11 +63,11 @@ class Door {
   #looking: NodeJS.Timeout | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(behind: Behind, guard: Guard, needs: DoorNeeds, limits: DoorLimits) {
-    this.#behind = behind;
+  constructor(handlers: HttpHandlersDeps, guard: Guard, deps: HttpServerDeps, limits: DoorLimits) {
+    this.#handlers = handlers;
     this.#guard = guard;
-    this.#log = needs.log;
-    this.#metrics = new HttpMetrics(needs.meter);
+    this.#log = deps.log;
+    this.#metrics = new HttpMetrics(deps.meter);
     this.#shares = { limits, budget: new ByteBudget(limits.heldBytes) };
     this.#server = createServer({
       maxHeaderSize: limits.headerBytes,
@@ -150,7 +150,7 @@ class Door {
         this.#unwilling(routed, exchange, onConnection) ??
         (isAboutUs(routed) || exchange.hasRoom ? undefined : noRoom());
       if (refused !== undefined) return errorAnswer(refused, NOT_DELIVERED);
-      if (!("refused" in routed)) return await handle(routed.route, exchange, this.#behind);
+      if (!("refused" in routed)) return await handle(routed.route, exchange, this.#handlers);
       return errorAnswer(routed.refused, routed.allow === undefined ? {} : { allow: routed.allow });
     } catch (error) {
       if (isLimpetError(error) && error.code !== "INVARIANT") return errorAnswer(error);

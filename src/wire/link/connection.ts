@@ -14,7 +14,7 @@ import { Outbox, type Outgoing } from "./outbox.ts";
 import { Sign } from "./sign.ts";
 
 /** What is behind a connection: the side that calls, or the side that serves. */
-export interface Behind {
+export interface LinkConnectionDeps {
   /** Calls without their last word. */
   readonly underWay: number;
   /** Nothing is read while more than this waits to be sent. */
@@ -36,7 +36,7 @@ export class Connection implements FrameSink {
   readonly #socket: Socket;
   readonly #own: Hello;
   readonly #limits: LinkLimits;
-  readonly #behind: Behind;
+  readonly #deps: LinkConnectionDeps;
   readonly #reader = new MessageReader();
   readonly #frames: FrameReader;
   readonly #timers: NodeJS.Timeout[] = [];
@@ -55,11 +55,11 @@ export class Connection implements FrameSink {
   #owingChecks = 0;
   #pinged = false;
 
-  constructor(socket: Socket, own: Hello, limits: LinkLimits, behind: Behind, held?: ByteBudget) {
+  constructor(socket: Socket, own: Hello, limits: LinkLimits, deps: LinkConnectionDeps, held?: ByteBudget) {
     this.#socket = socket;
     this.#own = own;
     this.#limits = limits;
-    this.#behind = behind;
+    this.#deps = deps;
     this.#frames = new FrameReader(limits.helloBytes, held);
   }
 
@@ -126,7 +126,7 @@ export class Connection implements FrameSink {
     this.#frames.close();
     if (isStranger) this.#socket.destroySoon();
     else this.#socket.destroy();
-    this.#behind.closed(reason);
+    this.#deps.closed(reason);
   }
 
   frame(bytes: Buffer, start: number, end: number): boolean {
@@ -142,7 +142,7 @@ export class Connection implements FrameSink {
     for (let i = 0; i < messages && this.#state === "open"; i++) {
       const fields = reader.list();
       const kind = reader.uint();
-      if (kind !== KIND.ping && kind !== KIND.pong) this.#behind.message(kind, fields, reader);
+      if (kind !== KIND.ping && kind !== KIND.pong) this.#deps.message(kind, fields, reader);
       else if (fields !== 1) throw broken("a sign of life has a wrong shape");
       else if (kind === KIND.ping) this.#sign(this.#pong);
     }
@@ -154,7 +154,7 @@ export class Connection implements FrameSink {
   #open(hello: Hello): void {
     this.#state = "open";
     this.#frames.maxBytes = this.#limits.frameBytes;
-    this.#behind.opened(hello);
+    this.#deps.opened(hello);
     if (this.outbox.size > 0) this.#flushSoon();
   }
 
@@ -168,7 +168,7 @@ export class Connection implements FrameSink {
       return;
     }
     if (this.#state !== "open") return;
-    this.#behind.wasRead();
+    this.#deps.wasRead();
     if (this.#isOverfull()) this.#socket.pause();
   }
 
@@ -205,7 +205,7 @@ export class Connection implements FrameSink {
   }
 
   #isOverfull(): boolean {
-    return this.outbox.bytes + this.#socket.writableLength > this.#behind.unsentBytes;
+    return this.outbox.bytes + this.#socket.writableLength > this.#deps.unsentBytes;
   }
 
   #sign(sign: Sign): void {
@@ -225,7 +225,7 @@ export class Connection implements FrameSink {
     }
     if (this.#state !== "open") return;
     const { silentChecks, idleChecks } = this.#limits;
-    const owes = this.#behind.underWay > 0 || this.#blocked || this.#pinged;
+    const owes = this.#deps.underWay > 0 || this.#blocked || this.#pinged;
     if (owes && ++this.#owingChecks > silentChecks) {
       this.fail(hungUp("it has been silent for too long"));
     } else if ((owes || ++this.#quietChecks >= idleChecks) && !this.#pinged) {

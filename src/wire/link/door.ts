@@ -23,7 +23,7 @@ export interface LinkDoorSettings {
   readonly version?: string | undefined;
 }
 
-export interface LinkDoorNeeds {
+export interface LinkServerDeps {
   readonly log: Log;
   readonly meter?: Meter | undefined;
 }
@@ -38,10 +38,10 @@ export interface LinkDoor {
 export async function openLinkDoor(
   service: LinkService,
   listen: LinkDoorSettings,
-  needs: LinkDoorNeeds,
+  deps: LinkServerDeps,
   limits: LinkLimits = LINK_LIMITS,
 ): Promise<LinkDoor> {
-  const door = new Door(service, listen, needs, limits);
+  const door = new Door(service, listen, deps, limits);
   await door.listen();
   return door;
 }
@@ -65,8 +65,8 @@ class Door implements LinkDoor, DoorShares {
   readonly held: ByteBudget;
   readonly calls: Counter;
 
-  constructor(service: LinkService, settings: LinkDoorSettings, needs: LinkDoorNeeds, limits: LinkLimits) {
-    const { log, meter = silentMeter } = needs;
+  constructor(service: LinkService, settings: LinkDoorSettings, deps: LinkServerDeps, limits: LinkLimits) {
+    const { log, meter = silentMeter } = deps;
     this.service = service;
     this.limits = limits;
     this.log = log;

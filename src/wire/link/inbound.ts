@@ -10,7 +10,7 @@ import type { Counter } from "../../ports/meter.ts";
 import type { ByteBudget } from "../byte-budget.ts";
 import type { RefusalLog } from "../refusal-log.ts";
 import { ServedCalls } from "./call-numbers.ts";
-import { type Behind, Connection } from "./connection.ts";
+import { Connection, type LinkConnectionDeps } from "./connection.ts";
 import type { Hello } from "./hello.ts";
 import { type LinkLimits, messageLimit } from "./limits.ts";
 import { broken, type MessageReader } from "./message-reader.ts";
@@ -33,7 +33,7 @@ export interface DoorShares {
 
 const NO_CAUSES: readonly RemoteCause[] = [];
 
-export class Inbound implements Behind, Server {
+export class Inbound implements LinkConnectionDeps, Server {
   readonly #shares: DoorShares;
   readonly #namespace: string;
   readonly #peer: string;

@@ -13,7 +13,7 @@ import type {
 } from "../../ports/links.ts";
 import type { Log, LogFields } from "../../ports/log.ts";
 import { type ClusterSecurity, NO_SECURITY } from "../cluster-security.ts";
-import { type LinkDoor, type LinkDoorNeeds, openLinkDoor } from "./door.ts";
+import { type LinkDoor, type LinkServerDeps, openLinkDoor } from "./door.ts";
 import { FrameWriter } from "./frame-writer.ts";
 import { writeHello } from "./hello.ts";
 import { LINK_LIMITS, type LinkLimits } from "./limits.ts";
@@ -158,9 +158,9 @@ export const LISTEN = { host: "127.0.0.1", port: 0, namespace: NAMESPACE, securi
 export async function openDoor(
   service: LinkService,
   { limits = {}, ...listen }: Partial<typeof LISTEN> & { readonly limits?: Partial<LinkLimits> } = {},
-  needs: LinkDoorNeeds = { log: new Lines() },
+  deps: LinkServerDeps = { log: new Lines() },
 ): Promise<LinkDoor & AsyncDisposable> {
-  const door = await openLinkDoor(service, { ...LISTEN, ...listen }, needs, { ...LINK_LIMITS, ...limits });
+  const door = await openLinkDoor(service, { ...LISTEN, ...listen }, deps, { ...LINK_LIMITS, ...limits });
   return Object.assign(door, { [Symbol.asyncDispose]: () => door.close() });
 }
 

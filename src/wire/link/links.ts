@@ -8,7 +8,7 @@ import type { ClusterSecurity } from "../cluster-security.ts";
 import { parseAddress } from "./address.ts";
 import { unreachable } from "./connect.ts";
 import { LINK_LIMITS, type LinkLimits } from "./limits.ts";
-import { Outbound, type OutboundOwner, type OutboundSettings } from "./outbound.ts";
+import { Outbound, type OutboundDeps, type OutboundSettings } from "./outbound.ts";
 import { refuse } from "./outgoing-call.ts";
 
 export interface LinksSettings {
@@ -67,7 +67,7 @@ const stopping = (): LimpetError => new LimpetError("STOPPING", "this host is st
 type Outside = (make: () => Outbound) => Outbound;
 
 /** To one address: at most one connection that takes calls, and others that wait for their last answers. */
-class Link implements OutboundOwner {
+class Link implements OutboundDeps {
   readonly #address: string;
   readonly #at: { readonly host: string; readonly port: number };
   readonly #settings: OutboundSettings;

@@ -10,7 +10,7 @@ import type { Log } from "../../ports/log.ts";
 import type { ClusterSecurity } from "../cluster-security.ts";
 import { SentCalls } from "./call-numbers.ts";
 import { type Connecting, openSocket } from "./connect.ts";
-import { type Behind, Connection } from "./connection.ts";
+import { Connection, type LinkConnectionDeps } from "./connection.ts";
 import type { Hello } from "./hello.ts";
 import { type LinkLimits, messageLimit } from "./limits.ts";
 import { broken, type MessageReader } from "./message-reader.ts";
@@ -26,7 +26,7 @@ export interface OutboundSettings {
 }
 
 /** Whoever made it, and wants to know how it goes. */
-export interface OutboundOwner {
+export interface OutboundDeps {
   /** The other side has said something: connecting to it is worth it. */
   proven(): void;
   /** It takes no more calls. */
@@ -35,10 +35,10 @@ export interface OutboundOwner {
   ended(outbound: Outbound, reason: LimpetError, isProven: boolean): void;
 }
 
-export class Outbound implements Behind, Carrier {
+export class Outbound implements LinkConnectionDeps, Carrier {
   readonly #address: string;
   readonly #settings: OutboundSettings;
-  readonly #owner: OutboundOwner;
+  readonly #owner: OutboundDeps;
   readonly #connecting: Connecting;
   readonly #connection: Connection;
   readonly #sent = new SentCalls<OutgoingCall>();
@@ -54,7 +54,7 @@ export class Outbound implements Behind, Carrier {
     address: string,
     at: { readonly host: string; readonly port: number },
     settings: OutboundSettings,
-    owner: OutboundOwner,
+    owner: OutboundDeps,
   ) {
     const { own, security, limits, log } = settings;
     this.#address = address;

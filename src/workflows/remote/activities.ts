@@ -12,7 +12,7 @@ import { Refused } from "./refusal.ts";
 import type { Attempt } from "./waiting.ts";
 import type { RemoteWorker } from "./worker.ts";
 
-export interface ActivitiesWorld {
+export interface RemoteActivitiesDeps {
   readonly random: Random;
   readonly store: Reminders;
   readonly tasks: ActivityTasks;
@@ -53,14 +53,14 @@ interface Name {
 }
 
 export class RemoteActivities {
-  readonly #world: ActivitiesWorld;
+  readonly #deps: RemoteActivitiesDeps;
 
-  constructor(world: ActivitiesWorld) {
-    this.#world = world;
+  constructor(deps: RemoteActivitiesDeps) {
+    this.#deps = deps;
   }
 
   async claim(worker: RemoteWorker): Promise<Attempt<ActivityTask>> {
-    const { tasks, random } = this.#world;
+    const { tasks, random } = this.#deps;
     const { queue, activityTypes } = worker;
     const types = activityTypes.map((name) => activityType(queue, name));
     for (;;) {
@@ -87,37 +87,37 @@ export class RemoteActivities {
   #leaseOf(activity: QueuedActivity, startedAt: number, now: number): number {
     const { startToClose = Number.POSITIVE_INFINITY, heartbeat = Number.POSITIVE_INFINITY } = activity.options ?? {};
     const until = Math.min(startedAt + startToClose, deadlineOf(activity));
-    return Math.max(Math.min(this.#world.leaseMs, heartbeat, until - now), 0);
+    return Math.max(Math.min(this.#deps.leaseMs, heartbeat, until - now), 0);
   }
 
   /** Nobody reads the answer that it was in. */
   async giveBack({ id }: ActivityTask): Promise<void> {
     const { key, token, attempt } = readName(id);
-    const row = await this.#world.store.get(key);
+    const row = await this.#deps.store.get(key);
     const activity = row && readActivity(row.data);
     if (row === undefined || activity === undefined) return;
     const { generation, tick } = row;
-    await this.#world.tasks.release({ key, generation, token, tick, activity, attempt, leaseUntil: 0 });
+    await this.#deps.tasks.release({ key, generation, token, tick, activity, attempt, leaseUntil: 0 });
   }
 
   async complete(holder: ActivityHolder, result: Wire): Promise<void> {
-    await this.#asHolder(holder, (held) => this.#world.tasks.complete(held, result));
+    await this.#asHolder(holder, (held) => this.#deps.tasks.complete(held, result));
   }
 
   /** It is tried again, after a pause, or its run is told. True: it is tried again. */
   async fail(holder: ActivityHolder, failure: ActivityFailure): Promise<boolean> {
-    return this.#asHolder(holder, (held) => this.#world.tasks.fail(held, failure));
+    return this.#asHolder(holder, (held) => this.#deps.tasks.fail(held, failure));
   }
 
   /** It is still at work. What it says of itself is there for the next attempt. */
   async heartbeat(holder: ActivityHolder, details: Wire | undefined): Promise<{ readonly leaseUntil: number }> {
     return this.#asHolder(holder, async (held) => {
       const { activity, tick } = held;
-      const end = await this.#world.endOf(activity);
+      const end = await this.#deps.endOf(activity);
       if (end !== undefined) throw over(holder.taskId, end);
-      const now = this.#world.now();
+      const now = this.#deps.now();
       const leaseMs = this.#leaseOf(activity, tick.due, now);
-      if (details !== undefined) await this.#world.tasks.note(held, details, leaseMs);
+      if (details !== undefined) await this.#deps.tasks.note(held, details, leaseMs);
       return { leaseUntil: now + leaseMs };
     });
   }
@@ -136,24 +136,24 @@ export class RemoteActivities {
   /** Whether the worker still has it, and until when. Its lease stays as it is. */
   async status(holder: ActivityHolder): Promise<{ readonly leaseUntil: number; readonly activity: QueuedActivity }> {
     const { activity, row } = await this.#owned(holder);
-    const end = await this.#world.endOf(activity);
+    const end = await this.#deps.endOf(activity);
     if (end !== undefined) throw over(holder.taskId, end);
     return { leaseUntil: row.leasedUntil!, activity };
   }
 
   /** Throws unless that worker has that attempt, still. Its lease is longer by that. */
   async #held(holder: ActivityHolder): Promise<HeldActivity> {
-    const { store } = this.#world;
+    const { store } = this.#deps;
     const { key, token, attempt, activity, row } = await this.#owned(holder);
     const { generation, tick } = row;
-    const now = this.#world.now();
+    const now = this.#deps.now();
     const leaseMs = this.#leaseOf(activity, tick.due, now);
     if ((await store.renew([{ generation, token }], leaseMs)).length > 0) throw notLeased(holder.taskId);
     return { key, generation, token, tick, activity, attempt, leaseUntil: now + leaseMs };
   }
 
   async #owned(holder: ActivityHolder) {
-    const { store, namespace } = this.#world;
+    const { store, namespace } = this.#deps;
     const { key, workflowId, token, worker, attempt } = readName(holder.taskId);
     const extras = { task_id: holder.taskId };
     if (holder.attemptId !== `${token}-${attempt}`) {
@@ -165,10 +165,10 @@ export class RemoteActivities {
     const row = key.namespace === namespace ? await store.get(key) : undefined;
     const activity = row && readActivity(row.data);
     if (row === undefined || activity === undefined) {
-      throw over(holder.taskId, await this.#world.endOf({ workflowId, runId: key.id }));
+      throw over(holder.taskId, await this.#deps.endOf({ workflowId, runId: key.id }));
     }
     const { leasedUntil } = row;
-    if (leasedUntil === undefined || leasedUntil <= this.#world.now()) {
+    if (leasedUntil === undefined || leasedUntil <= this.#deps.now()) {
       throw new Refused(409, "lease_expired", "the lease of the task is over", extras);
     }
     return { key, token, attempt, activity, row };

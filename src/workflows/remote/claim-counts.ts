@@ -7,7 +7,7 @@ import type { MinuteOfClaims } from "../../ports/workflow-door.ts";
 import type { Workflows } from "../../ports/workflows.ts";
 import { addCounts, MinuteCounts, NO_CLAIMS, type SecondCounts } from "../minute-counts.ts";
 
-export interface ClaimCountsWorld {
+export interface ClaimCountsDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly store: Pick<Workflows, "seen" | "workers" | "forgetWorker">;
@@ -24,29 +24,29 @@ const WRITE_MS = 1_000;
 const OLD_MS = 180_000;
 
 export class ClaimCounts {
-  readonly #world: ClaimCountsWorld;
+  readonly #deps: ClaimCountsDeps;
   readonly #counts: MinuteCounts<keyof MinuteOfClaims>;
   /** No namespace has a line break in it, so no worker stands there. */
   readonly #rows: string;
   #timer: Timer | undefined;
 
-  constructor(world: ClaimCountsWorld) {
-    this.#world = world;
-    this.#counts = new MinuteCounts({ monotonic: () => world.now() });
-    this.#rows = `${world.namespace}\nclaims`;
+  constructor(deps: ClaimCountsDeps) {
+    this.#deps = deps;
+    this.#counts = new MinuteCounts({ monotonic: () => deps.now() });
+    this.#rows = `${deps.namespace}\nclaims`;
   }
 
   add(name: keyof MinuteOfClaims, count = 1): void {
     if (count === 0) return;
     this.#counts.add(name, count);
-    this.#timer ??= this.#world.clock.after(WRITE_MS, () => void this.#write());
+    this.#timer ??= this.#deps.clock.after(WRITE_MS, () => void this.#write());
   }
 
   /** Of all hosts; what the others have counted in the last second may be missing. */
   async lastMinute(): Promise<MinuteOfClaims> {
-    const { store, host } = this.#world;
+    const { store, host } = this.#deps;
     const sums = { ...NO_CLAIMS, ...this.#counts.all };
-    const oldest = this.#world.now() - OLD_MS;
+    const oldest = this.#deps.now() - OLD_MS;
     for (const { worker, about, seenAt } of await store.workers(this.#rows)) {
       if (seenAt < oldest) await store.forgetWorker(this.#rows, worker);
       else if (worker !== host) addCounts(sums, this.#counts.inLastMinute(readSeconds(about)));
@@ -65,9 +65,9 @@ export class ClaimCounts {
     const about = JSON.stringify({ seconds: this.#counts.seconds });
     const nothing = { queue: "", build: "", isSticky: false, isDraining: false };
     try {
-      await this.#world.store.seen({ namespace: this.#rows, worker: this.#world.host, ...nothing, about });
+      await this.#deps.store.seen({ namespace: this.#rows, worker: this.#deps.host, ...nothing, about });
     } catch (err) {
-      this.#world.log.warn("workflow.counts.failed", { err });
+      this.#deps.log.warn("workflow.counts.failed", { err });
     }
   }
 }

@@ -5,7 +5,7 @@ import { LimpetError } from "../../kernel/errors.ts";
 import type { StartOutcome } from "../../ports/workflows.ts";
 import { MemoryStore } from "../../stores/memory/memory-store.ts";
 import { Dispatcher } from "../outgoing.ts";
-import { type ControlWorld, RemoteControl, type StartWish } from "./control.ts";
+import { RemoteControl, type RemoteControlDeps, type StartWish } from "./control.ts";
 
 const WISH: StartWish = {
   ...{ workflowId: "x", type: "order", queue: "default", input: null, memo: undefined, attributes: undefined },
@@ -15,7 +15,7 @@ const WISH: StartWish = {
 function control(outcome: Pick<StartOutcome, "isNew" | "isInDoubt">, find?: () => Promise<never>): RemoteControl {
   const { workflows } = new MemoryStore();
   const dispatcher = new Dispatcher({ namespace: "default", queue: "default", book: {} as never, hasType: () => true });
-  const world: Partial<ControlWorld> = {
+  const world: Partial<RemoteControlDeps> = {
     ...{
       random: { number: () => 0.5, id: () => "run-1" },
       namespace: "default",
@@ -25,7 +25,7 @@ function control(outcome: Pick<StartOutcome, "isNew" | "isInDoubt">, find?: () =
     store: find === undefined ? workflows : ({ find } as never),
     start: async ({ runId }) => ({ ref: 1, runId, status: "running", ...outcome }),
   };
-  return new RemoteControl(world as ControlWorld);
+  return new RemoteControl(world as RemoteControlDeps);
 }
 
 it("a duplicate start is refused for certain only if every attempt at it was answered", async () => {

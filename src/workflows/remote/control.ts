@@ -16,7 +16,7 @@ import type { CleanupRequest } from "./cleanup.ts";
 import { Refused, tooLarge } from "./refusal.ts";
 import type { Attempt } from "./waiting.ts";
 
-export interface ControlWorld {
+export interface RemoteControlDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly store: Workflows;
@@ -64,15 +64,15 @@ const FIRST_LOOK_MS = 5;
 const LONGEST_LOOK_MS = 250;
 
 export class RemoteControl {
-  readonly #world: ControlWorld;
+  readonly #deps: RemoteControlDeps;
 
-  constructor(world: ControlWorld) {
-    this.#world = world;
+  constructor(deps: RemoteControlDeps) {
+    this.#deps = deps;
   }
 
   /** `isNew` false: there was one already. Throws `duplicate_not_allowed` when that is not wanted. */
   async start(wish: StartWish): Promise<{ readonly run: StoredRun; readonly isNew: boolean }> {
-    const { random, namespace, store } = this.#world;
+    const { random, namespace, store } = this.#deps;
     const { type, input, memo, attributes, build, timeoutMs, runTimeoutMs } = wish;
     checked("workflow", type);
     const queue = checked("queue", wish.queue);
@@ -80,7 +80,7 @@ export class RemoteControl {
     checkWorkflowId(workflowId);
     checkSize(input, "input");
     checkSize(memo, "memo");
-    const at = this.#world.now();
+    const at = this.#deps.now();
     const told = {
       ...{ type, workflowId, runId: random.id(), input },
       ...(memo !== undefined && { memo }),
@@ -88,9 +88,9 @@ export class RemoteControl {
       ...(timeoutMs !== undefined && { timeoutAt: at + timeoutMs }),
       ...(runTimeoutMs !== undefined && { runTimeoutAt: at + runTimeoutMs }),
     };
-    const start = this.#world.dispatcherOf(queue).start(told, { queue, at, build });
+    const start = this.#deps.dispatcherOf(queue).start(told, { queue, at, build });
     const started = readPage(start.first.data).events[0] as Started;
-    const { runId, isNew, isInDoubt } = await this.#world.start(start, started, at);
+    const { runId, isNew, isInDoubt } = await this.#deps.start(start, started, at);
     if (!isNew && wish.onDuplicate === "fail") {
       const what = `there is a workflow ${workflowId} already, as run ${runId}`;
       if (isInDoubt) throw maybeDone(what);
@@ -102,7 +102,7 @@ export class RemoteControl {
   }
 
   async find({ workflowId, runId }: RunName): Promise<StoredRun> {
-    const { store, namespace } = this.#world;
+    const { store, namespace } = this.#deps;
     const run = await store.find({ namespace, workflowId, runId });
     if (run !== undefined) return run;
     const what = runId === undefined ? `workflow ${workflowId}` : `run ${runId} of workflow ${workflowId}`;
@@ -124,20 +124,20 @@ export class RemoteControl {
 
   /** The first event of a run: what it was begun with. */
   async startedOf({ ref }: StoredRun): Promise<Started> {
-    const { pages } = await this.#world.store.history(ref, 0, 1);
+    const { pages } = await this.#deps.store.history(ref, 0, 1);
     return readPage(pages[0]!.data).events[0] as Started;
   }
 
   /** When something was written of it last. */
   async progressOf({ ref, events }: StoredRun): Promise<number | undefined> {
-    const { pages } = await this.#world.store.history(ref, events - 1, 1);
+    const { pages } = await this.#deps.store.history(ref, events - 1, 1);
     const last = pages.at(-1);
     return last === undefined ? undefined : readPage(last.data).at;
   }
 
   async signal(name: RunName, signal: string, input: Wire, requestId: string | undefined): Promise<StoredRun> {
     const run = await this.find(name);
-    const id = requestId ?? this.#world.random.id();
+    const id = requestId ?? this.#deps.random.id();
     checkRequestId("signal", id);
     checkSize(input, "input");
     await this.#send(run, signalKey(id), { kind: "SignalReceived", id, name: checked("signal", signal), input });
@@ -160,18 +160,18 @@ export class RemoteControl {
     if (run.status !== "running") throw notActive(run);
     const before = await this.#cleanupOf(run);
     if (before !== undefined) return { run, request: before, isNew: false };
-    await this.#world.checkCleanup(run);
-    const at = this.#world.now();
+    await this.#deps.checkCleanup(run);
+    const at = this.#deps.now();
     const asked = {
       kind: "CleanupRequested",
-      id: this.#world.random.id(),
+      id: this.#deps.random.id(),
       reason,
       at,
       deadline: at + withinMs,
     } as const;
-    const { namespace } = this.#world;
+    const { namespace } = this.#deps;
     const { workflowId, runId } = run;
-    await this.#world.arrive(arrivalOf({ namespace, workflowId, runId, key: CLEANUP_KEY }, asked, { notBefore: at }));
+    await this.#deps.arrive(arrivalOf({ namespace, workflowId, runId, key: CLEANUP_KEY }, asked, { notBefore: at }));
     // Another client may have sent its request first.
     const request = (await this.#cleanupOf(run)) ?? asked;
     return { run, request, isNew: request.id === asked.id };
@@ -179,7 +179,7 @@ export class RemoteControl {
 
   /** What waits in its inbox, or stands in its history. */
   async #cleanupOf({ ref }: StoredRun): Promise<CleanupRequest | undefined> {
-    const { store } = this.#world;
+    const { store } = this.#deps;
     for (let after = 0; ; ) {
       const arrivals = await store.inbox(ref, after, READ_ARRIVALS);
       const found = arrivals.find(({ key }) => key === CLEANUP_KEY);
@@ -202,20 +202,20 @@ export class RemoteControl {
   async terminate(name: RunName, reason: string): Promise<StoredRun> {
     const run = await this.find(name);
     if (run.status !== "running") throw notActive(run);
-    await this.#world.client.get(run.workflowId, run.runId).terminate(reason);
+    await this.#deps.client.get(run.workflowId, run.runId).terminate(reason);
     return this.find({ workflowId: run.workflowId, runId: run.runId }).catch(wasDone);
   }
 
   async query(name: RunName, query: string, input: Wire): Promise<{ readonly run: StoredRun; readonly result: Wire }> {
     const run = await this.find(name);
-    return { run, result: await this.#world.query(run, query, input) };
+    return { run, result: await this.#deps.query(run, query, input) };
   }
 
   async #send(run: StoredRun, key: string, message: Message): Promise<void> {
-    const { namespace } = this.#world;
+    const { namespace } = this.#deps;
     if (run.status !== "running") throw notActive(run);
     const { workflowId, runId } = run;
-    await this.#world.arrive(arrivalOf({ namespace, workflowId, runId, key }, message));
+    await this.#deps.arrive(arrivalOf({ namespace, workflowId, runId, key }, message));
   }
 
   /** Undefined: in time nothing came of it; it may still. */
@@ -236,14 +236,14 @@ export class RemoteControl {
     const before = await this.#stageOf(run, id, 0);
     if (before.stage === undefined) {
       if (run.status !== "running") throw notActive(run);
-      await this.#world.validate(run, update, input);
+      await this.#deps.validate(run, update, input);
       await this.#send(run, updateKey(id), { kind: "UpdateRequested", id, name: update, input });
     }
     return { run, stage: await this.#await(run, id, until, withinMs) };
   }
 
   async #await(run: StoredRun, id: string, until: "accepted" | "completed", withinMs: number) {
-    const { clock } = this.#world;
+    const { clock } = this.#deps;
     const end = clock.monotonic() + withinMs;
     let stage: UpdateStage | undefined;
     for (let after = 0, pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS)) {
@@ -265,7 +265,7 @@ export class RemoteControl {
     let stage: UpdateStage | undefined;
     let last = after;
     for (let isCut = true; isCut; ) {
-      const read = await this.#world.store.history(ref, last, READ_BYTES);
+      const read = await this.#deps.store.history(ref, last, READ_BYTES);
       isCut = read.isCut;
       for (const { from, count, data } of read.pages) {
         last = from + count - 1;

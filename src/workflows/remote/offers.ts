@@ -35,7 +35,7 @@ export async function offerWork(
       activities.push(found);
     }
   } catch (error) {
-    plane.world.log.debug("workflow.offer", { worker: workerId, err: error });
+    plane.deps.log.debug("workflow.offer", { worker: workerId, err: error });
   }
   return { task, activities };
 }

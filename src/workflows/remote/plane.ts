@@ -35,7 +35,7 @@ import { type Attempt, PollAnswers, Waiting } from "./waiting.ts";
 import { contractOf, type RemoteWorker } from "./worker.ts";
 import { RemoteWorkers } from "./workers.ts";
 
-export interface PlaneWorld {
+export interface RemotePlaneDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -108,48 +108,48 @@ export class RemotePlane {
   readonly runs: RemoteRuns;
   /** How tasks came to workers elsewhere. */
   readonly claims: ClaimCounts;
-  readonly world: PlaneWorld;
+  readonly deps: RemotePlaneDeps;
   readonly #waiting: Waiting;
   readonly #taskAnswers: PollAnswers<WorkflowTask | Question>;
   readonly #activityAnswers: PollAnswers<ActivityTask>;
 
-  constructor(world: PlaneWorld) {
-    const { clock, random, log, store, namespace, isSticky, stickyMs, book, taskLeaseMs, activityLeaseMs } = world;
-    const now = (): number => world.now();
+  constructor(deps: RemotePlaneDeps) {
+    const { clock, random, log, store, namespace, isSticky, stickyMs, book, taskLeaseMs, activityLeaseMs } = deps;
+    const now = (): number => deps.now();
     const dispatcherOf = (queue: string, worker?: string): Dispatcher => {
       const hasType = (type: string): boolean => worker !== undefined && this.workers.isKnownToRun(worker, type);
       return new Dispatcher({ namespace, queue, book, hasType });
     };
-    this.world = world;
+    this.deps = deps;
     this.workers = new RemoteWorkers({ clock, store, namespace, isSticky, now });
     this.runs = new RemoteRuns(store, CACHE_BYTES);
-    this.claims = new ClaimCounts({ clock, log, store, namespace, host: world.host, now });
+    this.claims = new ClaimCounts({ clock, log, store, namespace, host: deps.host, now });
     this.questions = new RemoteQuestions(clock, random);
     this.questions.asked = () => this.#waiting.nudge();
     this.tasks = new RemoteTasks({
       ...{ clock, random, log, store, namespace, leaseMs: taskLeaseMs, isSticky, stickyMs, now, dispatcherOf },
-      ...{ staleMs: this.workers.staleMs, pinning: world.pinning },
-      historyLimit: world.historyLimit,
-      maxLostAttempts: world.maxLostAttempts,
+      ...{ staleMs: this.workers.staleMs, pinning: deps.pinning },
+      historyLimit: deps.historyLimit,
+      maxLostAttempts: deps.maxLostAttempts,
       runs: this.runs,
       written: (append, _, runId) => this.#written(append, runId),
       claimed: (mode) => {
         this.claims.add(mode);
-        world.claimed(mode);
+        deps.claimed(mode);
       },
     });
     this.activities = new RemoteActivities({
-      ...{ random, store: world.reminders, tasks: world.activityTasks, namespace, leaseMs: activityLeaseMs, now },
+      ...{ random, store: deps.reminders, tasks: deps.activityTasks, namespace, leaseMs: activityLeaseMs, now },
       endOf: async ({ workflowId, runId }) => {
         const run = await store.find({ namespace, workflowId, runId });
         return run?.status === "running" ? undefined : (run?.status ?? "unknown");
       },
     });
     this.control = new RemoteControl({
-      ...{ clock, random, store, namespace, client: world.client, now, dispatcherOf },
-      start: (start, started, at) => world.start(start, started, at),
-      arrive: (arrival) => world.arrive(arrival),
-      query: (run, name, input) => world.query(run, name, input),
+      ...{ clock, random, store, namespace, client: deps.client, now, dispatcherOf },
+      start: (start, started, at) => deps.start(start, started, at),
+      arrive: (arrival) => deps.arrive(arrival),
+      query: (run, name, input) => deps.query(run, name, input),
       validate: (run, name, input) => this.#validate(run, name, input),
       checkCleanup: (run) => this.#checkCleanup(run),
     });
@@ -171,7 +171,7 @@ export class RemotePlane {
 
   /** Of the whole cluster. */
   figures(): Promise<StickyFigures> {
-    const { store, namespace } = this.world;
+    const { store, namespace } = this.deps;
     return stickyFigures({
       ...{ store, namespace },
       live: async () => (await this.workers.rows()).filter((row) => this.workers.isLive(row)),
@@ -185,9 +185,9 @@ export class RemotePlane {
   }
 
   #written({ reminders, fate, ref }: Append, runId: string): void {
-    this.world.book.written(reminders);
-    if (fate.kind === "close") this.world.ended(ref, runId, fate);
-    this.world.nudge();
+    this.deps.book.written(reminders);
+    if (fate.kind === "close") this.deps.ended(ref, runId, fate);
+    this.deps.nudge();
     this.nudge();
   }
 
@@ -195,7 +195,7 @@ export class RemotePlane {
 
   async #pollingWorker({ workerId, queue, build }: Poll): Promise<RemoteWorker> {
     const worker = await this.workers.get(workerId);
-    this.world.serve();
+    this.deps.serve();
     const extras = { worker_id: workerId, task_queue: worker.queue };
     if (queue !== worker.queue) {
       throw new Refused(409, "task_queue_mismatch", `worker ${workerId} is registered for ${worker.queue}`, extras);
@@ -278,7 +278,7 @@ export class RemotePlane {
 
   /** That worker should have the run in memory. */
   async isWarm({ stickyWorker, stickyUntil = 0 }: StoredRun, run: RemoteRun, workerId: string): Promise<boolean> {
-    if (!this.world.isSticky || stickyWorker !== workerId || stickyUntil <= this.world.now()) return false;
+    if (!this.deps.isSticky || stickyWorker !== workerId || stickyUntil <= this.deps.now()) return false;
     return run.decidedAt >= (await this.workers.get(workerId)).since;
   }
 
@@ -309,7 +309,7 @@ export class RemotePlane {
 
   /** An update that its worker wants to look at first is looked at; throws when it is refused. */
   async #validate(run: StoredRun, name: string, input: Wire): Promise<void> {
-    if (this.world.hasType(run.type)) return;
+    if (this.deps.hasType(run.type)) return;
     const workers = await this.workers.thatRun(run);
     const contract = workers[0] && contractOf(workers[0], run.type);
     if (contract?.updates?.includes(name) === false) {

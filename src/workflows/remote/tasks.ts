@@ -36,7 +36,7 @@ import type { RemoteRuns } from "./runs.ts";
 import type { Attempt } from "./waiting.ts";
 import { contractOf, keepsRuns, type RemoteWorker, remoteCode } from "./worker.ts";
 
-export interface TasksWorld {
+export interface RemoteTasksDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -95,18 +95,18 @@ interface Held {
 const TAKE = 500;
 
 export class RemoteTasks {
-  readonly #world: TasksWorld;
+  readonly #deps: RemoteTasksDeps;
   readonly #suspects: Suspects;
 
-  constructor(world: TasksWorld) {
-    this.#world = world;
-    this.#suspects = new Suspects(world.maxLostAttempts, world);
+  constructor(deps: RemoteTasksDeps) {
+    this.#deps = deps;
+    this.#suspects = new Suspects(deps.maxLostAttempts, deps);
   }
 
   // ——— Handing out.
 
   async claim(worker: RemoteWorker): Promise<Attempt<WorkflowTask>> {
-    const { store, namespace, random, leaseMs, isSticky, staleMs, pinning } = this.#world;
+    const { store, namespace, random, leaseMs, isSticky, staleMs, pinning } = this.#deps;
     const types = worker.workflowTypes.map((type) => typeClaim(type, remoteCode(worker), pinning));
     for (;;) {
       const { tasks, next, now } = await store.claim({
@@ -124,7 +124,7 @@ export class RemoteTasks {
 
   /** Undefined: there was nothing in it for its worker. */
   async #open(task: ClaimedTask, worker: RemoteWorker): Promise<WorkflowTask | undefined> {
-    const { store, runs, log } = this.#world;
+    const { store, runs, log } = this.#deps;
     try {
       const { namespace, workflowId, runId } = task;
       const stored = await store.find({ namespace, workflowId, runId });
@@ -133,9 +133,9 @@ export class RemoteTasks {
       run.bound = task.bound;
       if (!(await this.#takeArrivals(task, stored, run, worker))) return undefined;
       // A request to end the run was applied, which needs no code.
-      checkAttempts(task, this.#world.maxLostAttempts);
+      checkAttempts(task, this.#deps.maxLostAttempts);
       const mode = modeFor(worker, task.mode, run);
-      this.#world.claimed(mode);
+      this.#deps.claimed(mode);
       return this.#handOut({ ...task, mode }, stored, run, worker);
     } catch (error) {
       runs.forget(task.ref);
@@ -149,7 +149,7 @@ export class RemoteTasks {
   #handOut(task: ClaimedTask, stored: StoredRun, run: RemoteRun, worker: RemoteWorker): WorkflowTask {
     const { ref, token, attempt, mode } = task;
     const id = `${ref}.${token}`;
-    const leaseUntil = this.#world.now() + this.#world.leaseMs;
+    const leaseUntil = this.#deps.now() + this.#deps.leaseMs;
     return {
       ...{ id, run, last: run.last, seen: run.seen, attempt, mode, worker: worker.id, leaseUntil, stored },
       update: run.nextUpdate,
@@ -163,18 +163,18 @@ export class RemoteTasks {
     run: RemoteRun,
     worker: RemoteWorker,
   ): Promise<boolean> {
-    const { store, leaseMs } = this.#world;
+    const { store, leaseMs } = this.#deps;
     const inbox = arrived > taken ? await store.inbox(ref, taken, TAKE) : [];
     const { last } = run;
     const updates = contractOf(worker, run.started.type)?.updates;
-    const took = takeArrivals(run, inbox, this.#world.now(), {
+    const took = takeArrivals(run, inbox, this.#deps.now(), {
       hasUpdate: (name) => updates?.includes(name) ?? true,
       cleansUp: worker.capabilities.includes(CLEANUP_CAPABILITY),
     });
     const needsWorker = run.needsWorker;
     if (needsWorker && took.events.length === 0 && took.taken === 0) return true;
     const fate = needsWorker ? ({ kind: "keep", leaseMs } as const) : ({ kind: "rest" } as const);
-    const dispatcher = this.#world.dispatcherOf(stored.queue);
+    const dispatcher = this.#deps.dispatcherOf(stored.queue);
     const append = {
       ...this.#append({ ref, token, last }, took.events, took.at, { taken: Math.max(taken, took.taken), fate }),
       reminders: took.events.flatMap((event) => dispatcher.after(run, event)),
@@ -192,7 +192,7 @@ export class RemoteTasks {
       });
       return false;
     }
-    const isDone = await this.#write(run, { ...append, affinity: affinityLeft(stored, this.#world.now()) });
+    const isDone = await this.#write(run, { ...append, affinity: affinityLeft(stored, this.#deps.now()) });
     return isDone && needsWorker;
   }
 
@@ -211,11 +211,11 @@ export class RemoteTasks {
 
   /** False: the lease is gone, and nothing was written. */
   async #write(run: RemoteRun, append: Append): Promise<boolean> {
-    const { store, runs } = this.#world;
+    const { store, runs } = this.#deps;
     try {
       const [outcome] = await store.append([append]);
       if (outcome!.kind === "done") {
-        this.#world.written(append, outcome!, run.started.runId);
+        this.#deps.written(append, outcome!, run.started.runId);
         return true;
       }
     } catch (error) {
@@ -242,10 +242,10 @@ export class RemoteTasks {
   }> {
     const { ref, token, stored, task, run } = await this.#held(holder);
     const { last } = run;
-    const at = Math.max(run.at, this.#world.now());
+    const at = Math.max(run.at, this.#deps.now());
     const { events, timers, end, queue } = this.#asked(() => decide(run, commands, at));
     if (end === undefined) this.#checkLength(run, events);
-    const outgoing = this.#world
+    const outgoing = this.#deps
       .dispatcherOf(stored.queue, holder.worker)
       .of(run, [...events.filter(isDecision), ...timers], at);
     if (events.length > 0) run.append({ at, events }, JSON.stringify(events).length);
@@ -259,7 +259,7 @@ export class RemoteTasks {
       if (run.needsWorker) outgoing.arrivals.push(this.#lookAgain(run));
       isDone = await this.#write(run, { ...append, ...outgoing, attributes, memo, affinity });
     } else {
-      const more = this.#world.dispatcherOf(stored.queue).atEnd(run, end, at);
+      const more = this.#deps.dispatcherOf(stored.queue).atEnd(run, end, at);
       isDone = await this.#write(run, {
         ...{ ...append, attributes, memo, fate: closeBy(end) },
         reminders: [...outgoing.reminders, ...more.reminders],
@@ -283,7 +283,7 @@ export class RemoteTasks {
   }
 
   #checkLength(run: RemoteRun, events: readonly HistoryEvent[]): void {
-    const limit = this.#world.historyLimit;
+    const limit = this.#deps.historyLimit;
     const count = run.last + events.length;
     if (!isBeyond({ events: count, bytes: run.bytes }, limit)) return;
     const isCount = count > limit.events;
@@ -302,14 +302,14 @@ export class RemoteTasks {
   /** In the same step, so that nothing that waits for its worker is left lying. */
   #lookAgain(run: RemoteRun): Append["arrivals"][number] {
     const { workflowId, runId, last } = run;
-    const { namespace } = this.#world;
+    const { namespace } = this.#deps;
     return arrivalOf({ namespace, workflowId, runId, key: `look ${last}` }, { kind: "LookAgain" });
   }
 
   /** The task could not be done: somebody may have it after a pause, and at once if the run was asked to end. */
   async fail(holder: TaskHolder, problem: string): Promise<void> {
     const { ref, token, task } = await this.#held(holder);
-    const { store } = this.#world;
+    const { store } = this.#deps;
     const inbox = await store.inbox(ref, task.taken, TAKE);
     const isAskedToEnd = inbox.some(({ data }) => /Cancel|Terminate/.test(readMessage(data).message.kind));
     const pauseMs = isAskedToEnd ? 0 : pauseAfter(undefined, task.attempt);
@@ -323,13 +323,13 @@ export class RemoteTasks {
     const { ref, token, stored, task, run } = await this.#held(holder);
     if (this.#asked(() => isDelivered(run, delivery))) return;
     const { last } = run;
-    const at = Math.max(run.at, this.#world.now());
-    const outgoing = this.#world.dispatcherOf(stored.queue).of(run, stopsOf(run, delivery), at);
+    const at = Math.max(run.at, this.#deps.now());
+    const outgoing = this.#deps.dispatcherOf(stored.queue).of(run, stopsOf(run, delivery), at);
     const event = { kind: "CancellationDelivered", n: 0, ...delivery } as const;
     run.append({ at, events: [event] }, JSON.stringify(event).length);
-    const fate = { kind: "keep", leaseMs: this.#world.leaseMs } as const;
+    const fate = { kind: "keep", leaseMs: this.#deps.leaseMs } as const;
     const append = this.#append({ ref, token, last }, [event], at, { taken: task.taken, fate });
-    const affinity = affinityLeft(stored, this.#world.now());
+    const affinity = affinityLeft(stored, this.#deps.now());
     if (!(await this.#write(run, { ...append, ...outgoing, affinity }))) throw notLeased(holder.taskId);
   }
 
@@ -337,14 +337,14 @@ export class RemoteTasks {
   async rest(holder: TaskHolder): Promise<boolean> {
     const { run, stored } = await this.#held(holder);
     if (run.open.size === 0 && run.wait === undefined) return false;
-    await this.complete(holder, [], affinityLeft(stored, this.#world.now()));
+    await this.complete(holder, [], affinityLeft(stored, this.#deps.now()));
     return true;
   }
 
   /** Nobody reads the answer that it was in. */
   async giveBack({ id }: WorkflowTask): Promise<void> {
     const { ref, token } = this.#parse(id);
-    await this.#world.store.giveBack([{ ref, token, pauseMs: 0, problem: undefined }]);
+    await this.#deps.store.giveBack([{ ref, token, pauseMs: 0, problem: undefined }]);
   }
 
   /** Until when it has the task now. */
@@ -352,9 +352,9 @@ export class RemoteTasks {
     holder: TaskHolder,
   ): Promise<{ readonly leaseUntil: number; readonly stored: StoredRun; readonly run: RemoteRun }> {
     const { ref, token, stored, run } = await this.#held(holder);
-    const { store, leaseMs } = this.#world;
+    const { store, leaseMs } = this.#deps;
     if ((await store.renew([{ ref, token }], leaseMs)).length > 0) throw notLeased(holder.taskId);
-    return { leaseUntil: this.#world.now() + leaseMs, stored, run };
+    return { leaseUntil: this.#deps.now() + leaseMs, stored, run };
   }
 
   async runOf(holder: TaskHolder): Promise<RemoteRun> {
@@ -370,13 +370,13 @@ export class RemoteTasks {
   /** Throws unless that worker has the task, at that attempt, still. */
   async #held({ taskId, worker, attempt }: TaskHolder): Promise<Held> {
     const { ref, token } = this.#parse(taskId);
-    const { store, runs, namespace } = this.#world;
+    const { store, runs, namespace } = this.#deps;
     const known = runs.peek(ref) ?? (await runs.get(ref, undefined));
     if (known === undefined) throw notFound(taskId);
     const { workflowId, runId } = known;
     const stored = await store.find({ namespace, workflowId, runId });
     if (stored === undefined || stored.ref !== ref) throw notFound(taskId);
-    const task = checkLease(stored, taskId, worker, attempt, this.#world.now());
+    const task = checkLease(stored, taskId, worker, attempt, this.#deps.now());
     const run = await runs.of(stored);
     if (run === undefined) throw notFound(taskId);
     return { ref, token, stored, task, run };

@@ -11,7 +11,7 @@ import { type CacheNumbers, type RemoteWorker, readWorker, remoteCode, workerRow
 /** What a worker tells of itself, but not since when. */
 export type ToldWorker = Omit<RemoteWorker, "since" | "isDraining">;
 
-export interface WorkersWorld {
+export interface RemoteWorkersDeps {
   readonly clock: Clock;
   readonly store: Workflows;
   readonly namespace: string;
@@ -43,7 +43,7 @@ interface Known {
 }
 
 export class RemoteWorkers {
-  readonly #world: WorkersWorld;
+  readonly #deps: RemoteWorkersDeps;
   readonly #known = new Map<string, Known>();
   /** Of caches, not written yet. */
   readonly #untold = new Map<string, Partial<CacheNumbers>>();
@@ -51,13 +51,13 @@ export class RemoteWorkers {
 
   #tidying: Timer | undefined;
 
-  constructor(world: WorkersWorld) {
-    this.#world = world;
+  constructor(deps: RemoteWorkersDeps) {
+    this.#deps = deps;
   }
 
   /** Removes rows of workers that are gone, also where nothing else looks at the rows. */
   keepTidy(): void {
-    this.#tidying = this.#world.clock.after(
+    this.#tidying = this.#deps.clock.after(
       TIDY_MS,
       () => {
         this.keepTidy();
@@ -81,14 +81,14 @@ export class RemoteWorkers {
       throw new Refused(429, "too_many_workers", why);
     }
     const old = before === undefined ? undefined : readWorker(before);
-    const isLive = before !== undefined && before.seenAt + STALE_MS > this.#world.now();
+    const isLive = before !== undefined && before.seenAt + STALE_MS > this.#deps.now();
     if (before !== undefined && old === undefined) {
       throw new Refused(409, "worker_id_in_use", `worker id ${told.id} is that of a worker of this system`);
     }
     if (old !== undefined && isLive) checkFingerprints(old, told);
     const isReplaced = old !== undefined && (isOtherProcess(old, told) || !isSameCode(old, told));
     if (isReplaced) await this.#release(told.id, isOtherProcess(old, told));
-    const since = old === undefined || isReplaced ? this.#world.now() : old.since;
+    const since = old === undefined || isReplaced ? this.#deps.now() : old.since;
     const worker = { ...told, since, isDraining: await this.isDrained(told.queue, told.build) };
     this.#untold.delete(worker.id);
     await this.#write(worker);
@@ -98,7 +98,7 @@ export class RemoteWorkers {
   /** Throws when nobody has registered under that id. */
   async get(id: string, status = 412): Promise<RemoteWorker> {
     const known = this.#known.get(id);
-    if (known !== undefined && this.#world.clock.monotonic() - known.at < FRESH_MS) return known.worker;
+    if (known !== undefined && this.#deps.clock.monotonic() - known.at < FRESH_MS) return known.worker;
     const worker = await this.#read(id, status);
     // Whoever asks for work is there, whatever its heartbeats do.
     await this.#write({ ...worker, isDraining: await this.isDrained(worker.queue, worker.build) });
@@ -156,7 +156,7 @@ export class RemoteWorkers {
   }
 
   async #write(worker: RemoteWorker): Promise<void> {
-    const { store, namespace, isSticky, clock } = this.#world;
+    const { store, namespace, isSticky, clock } = this.#deps;
     const untold = this.#untold.get(worker.id);
     this.#untold.delete(worker.id);
     const isCounted = worker.isCounted === true || untold?.misses !== undefined;
@@ -172,7 +172,7 @@ export class RemoteWorkers {
 
   /** Its tasks, wherever they were handed out, and what is kept for it, are for whoever asks next. How many tasks it had. */
   #release(id: string, isDead: boolean): Promise<number> {
-    return this.#world.store.releaseWorker(this.#world.namespace, id, isDead);
+    return this.#deps.store.releaseWorker(this.#deps.namespace, id, isDead);
   }
 
   /** It is gone. How many tasks it had; undefined: it was not there. */
@@ -183,18 +183,18 @@ export class RemoteWorkers {
     if (row === undefined) return undefined;
     // One of our own processes gives back what it has itself, or is not gone at all.
     const released = readWorker(row) === undefined ? 0 : await this.#release(id, false);
-    await this.#world.store.forgetWorker(this.#world.namespace, id);
+    await this.#deps.store.forgetWorker(this.#deps.namespace, id);
     return released;
   }
 
   /** Workers of all kinds, without the marks of drained builds. */
   async rows(): Promise<StoredWorker[]> {
-    const { store, namespace, clock } = this.#world;
+    const { store, namespace, clock } = this.#deps;
     const rows = await store.workers(namespace);
     const names = new Set(rows.map(({ worker }) => worker).filter((name) => name.startsWith(DRAIN_MARK)));
     this.#drained = { names, at: clock.monotonic() };
     const workers = rows.filter(({ worker }) => !names.has(worker));
-    const oldest = this.#world.now() - KEPT_MS;
+    const oldest = this.#deps.now() - KEPT_MS;
     const old = workers.filter(({ seenAt }) => seenAt < oldest);
     if (old.length === 0) return workers;
     await this.#remove(old.slice(0, REMOVED_AT_ONCE));
@@ -203,7 +203,7 @@ export class RemoteWorkers {
 
   /** Their leases and affinities ended long ago. A worker that comes back registers again. */
   async #remove(old: readonly StoredWorker[]): Promise<void> {
-    const { store, namespace } = this.#world;
+    const { store, namespace } = this.#deps;
     for (const { worker } of old) {
       this.#known.delete(worker);
       this.#untold.delete(worker);
@@ -212,7 +212,7 @@ export class RemoteWorkers {
   }
 
   isLive(row: StoredWorker): boolean {
-    return row.seenAt + STALE_MS > this.#world.now();
+    return row.seenAt + STALE_MS > this.#deps.now();
   }
 
   get staleMs(): number {
@@ -230,7 +230,7 @@ export class RemoteWorkers {
   // ——— Builds that shall get no more work.
 
   async drain(queue: string, build: string): Promise<void> {
-    const { store, namespace } = this.#world;
+    const { store, namespace } = this.#deps;
     if (!(await this.isDrained(queue, build)) && this.#drained!.names.size >= MOST_DRAINED) {
       throw new Refused(
         429,
@@ -243,13 +243,13 @@ export class RemoteWorkers {
     // Other workers may take its runs at once, before it learns of the drain.
     for (const { seenAt, ...row } of await this.rows()) {
       const isMeant = row.queue === queue && row.build === build && !row.isDraining;
-      if (isMeant && seenAt + STALE_MS > this.#world.now()) await store.seen({ ...row, isDraining: true });
+      if (isMeant && seenAt + STALE_MS > this.#deps.now()) await store.seen({ ...row, isDraining: true });
     }
     this.#forgetAll();
   }
 
   async resume(queue: string, build: string): Promise<void> {
-    const { store, namespace } = this.#world;
+    const { store, namespace } = this.#deps;
     await store.forgetWorker(namespace, drainName(queue, build));
     this.#forgetAll();
   }
@@ -260,7 +260,7 @@ export class RemoteWorkers {
   }
 
   async isDrained(queue: string, build: string): Promise<boolean> {
-    if (this.#drained === undefined || this.#world.clock.monotonic() - this.#drained.at >= FRESH_MS) await this.rows();
+    if (this.#drained === undefined || this.#deps.clock.monotonic() - this.#drained.at >= FRESH_MS) await this.rows();
     return this.#drained!.names.has(drainName(queue, build));
   }
 

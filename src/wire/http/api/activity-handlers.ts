@@ -82,7 +82,7 @@ export async function activityHeartbeat(call: ApiCall): Promise<ApiAnswer> {
   const said = Object.fromEntries(
     Object.entries({ message, current, total, unit, details }).filter(([, value]) => value !== undefined),
   );
-  const at = isoTime(call.plane.world.now());
+  const at = isoTime(call.plane.deps.now());
   try {
     const isSaid = Object.keys(said).length > 0;
     const wire = isSaid ? toWire(said, "details", "ARGUMENT_INVALID") : undefined;

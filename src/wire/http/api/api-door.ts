@@ -35,18 +35,18 @@ export async function handleApi(
   let route: ApiRoute | undefined;
   try {
     const found = findApi(verb, path);
-    if ("allow" in found) return nothingThere(found.allow, plane.world);
+    if ("allow" in found) return nothingThere(found.allow, plane.deps);
     route = found.route;
     const minor = checkVersion(route.plane, exchange);
     checkNamespace(exchange, host.namespace);
     const fields = verb === "GET" ? {} : parseFields(await exchange.body());
     const { names } = route;
     const call = { plane, host, names, query: parseQuery(query), fields, minor, gone: exchange.gone };
-    return enveloped(route, await route.handler(call), plane.world);
+    return enveloped(route, await route.handler(call), plane.deps);
   } catch (error) {
     // What is broken inside is told by the door, which logs it.
     if (!isLimpetError(error) || error.code === "INVARIANT") throw error;
-    return enveloped(route, refusal(error), plane.world);
+    return enveloped(route, refusal(error), plane.deps);
   }
 }
 

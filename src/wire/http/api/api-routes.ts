@@ -76,7 +76,7 @@ const both = (path: string, operation: string, handler: ApiHandler): Row[] => [
 ];
 
 const ROWS: readonly Row[] = [
-  ["GET", "cluster/info", "open", "cluster_info", ({ host, plane }) => ok(clusterInfo(host, plane.world))],
+  ["GET", "cluster/info", "open", "cluster_info", ({ host, plane }) => ok(clusterInfo(host, plane.deps))],
   ["POST", "worker/register", "worker", "register", register],
   ["POST", "worker/heartbeat", "worker", "heartbeat", heartbeat],
   ["DELETE", "worker/registrations/*", "worker", "deregister", deregister],

@@ -120,7 +120,7 @@ export async function resumeBuild(call: ApiCall): Promise<ApiAnswer> {
 
 export async function operatorMetrics({ plane }: ApiCall): Promise<ApiAnswer> {
   const { execution, workers } = await plane.figures();
-  const { isSticky: enabled, stickyMs } = plane.world;
+  const { isSticky: enabled, stickyMs } = plane.deps;
   return ok({
     sticky_execution: { enabled, ttl_seconds: stickyMs / 1_000, ...execution },
     sticky_execution_workers: workers,

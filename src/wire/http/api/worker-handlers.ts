@@ -18,14 +18,14 @@ const CAPACITY = 100;
 const LONGEST_FINGERPRINT = 1_000;
 
 export async function register({ plane, fields, minor }: ApiCall): Promise<ApiAnswer> {
-  const told = parseWorker(fields, minor, () => plane.world.random.id());
+  const told = parseWorker(fields, minor, () => plane.deps.random.id());
   const worker = await plane.workers.register(told);
-  plane.world.serve();
+  plane.deps.serve();
   plane.nudge();
   return created({
     worker_id: worker.id,
     registered: true,
-    namespace: plane.world.namespace,
+    namespace: plane.deps.namespace,
     task_queue: worker.queue,
     runtime: worker.runtime,
     build_id: worker.build === "" ? null : worker.build,

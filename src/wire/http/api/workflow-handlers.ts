@@ -41,7 +41,7 @@ export async function startWorkflow({ plane, fields }: ApiCall): Promise<ApiAnsw
     ...{
       workflowId,
       type: text(fields, "workflow_type"),
-      queue: optionalText(fields, "task_queue") ?? plane.world.queue,
+      queue: optionalText(fields, "task_queue") ?? plane.deps.queue,
     },
     input: readInput(fields.input, "input"),
     memo: plainOf(fields, "memo"),
@@ -52,7 +52,7 @@ export async function startWorkflow({ plane, fields }: ApiCall): Promise<ApiAnsw
     build: buildOf(fields),
   });
   return created({
-    ...headOf(run, plane.world.namespace),
+    ...headOf(run, plane.deps.namespace),
     outcome: isNew ? "started_new" : "returned_existing_active",
   });
 }
@@ -106,14 +106,14 @@ export async function listWorkflows({ plane, query }: ApiCall): Promise<ApiAnswe
   }
   const before = numberIn(query, "next_page_token", 1, Number.MAX_SAFE_INTEGER);
   const asked: RunQuery = {
-    ...{ namespace: plane.world.namespace, limit, before, status: status as RunStatus | undefined },
+    ...{ namespace: plane.deps.namespace, limit, before, status: status as RunStatus | undefined },
     type: query.get("workflow_type") ?? undefined,
     queue: query.get("task_queue") ?? undefined,
     ...filterOf(query),
   };
-  const runs = await plane.world.store.list(asked);
+  const runs = await plane.deps.store.list(asked);
   return ok({
-    workflows: runs.map((run) => headOf(run, plane.world.namespace)),
+    workflows: runs.map((run) => headOf(run, plane.deps.namespace)),
     workflow_count: runs.length,
     next_page_token: runs.length === limit ? String(runs.at(-1)!.ref) : null,
   });
@@ -145,9 +145,9 @@ export const describe = (call: ApiCall): Promise<ApiAnswer> => describeRun(call,
 
 async function describeRun({ plane }: ApiCall, name: RunName): Promise<ApiAnswer> {
   const run = await plane.control.find(name);
-  const { namespace } = plane.world;
+  const { namespace } = plane.deps;
   const started = await plane.control.startedOf(run);
-  const runs = await plane.world.store.list({ namespace, workflowId: run.workflowId, limit: LIMITS.listPage });
+  const runs = await plane.deps.store.list({ namespace, workflowId: run.workflowId, limit: LIMITS.listPage });
   const end = JSON.parse(run.result ?? "{}") as { result?: unknown; error?: { message?: string } };
   const input = inputToArguments(started.input);
   const isCompleted = run.status === "completed";
@@ -200,8 +200,8 @@ export async function listRuns(call: ApiCall): Promise<ApiAnswer> {
   const { plane } = call;
   const workflowId = call.names[0]!;
   await plane.control.find({ workflowId, runId: undefined });
-  const { namespace } = plane.world;
-  const runs = await plane.world.store.list({ namespace, workflowId, limit: LIMITS.listPage });
+  const { namespace } = plane.deps;
+  const runs = await plane.deps.store.list({ namespace, workflowId, limit: LIMITS.listPage });
   const told = runs.map((run) => ({ ...headOf(run, namespace), ...runNumber(run, runs) }));
   return ok({ workflow_id: workflowId, run_count: runs.length, runs: told.reverse() });
 }
@@ -239,7 +239,7 @@ export async function exportHistory(call: ApiCall): Promise<ApiAnswer> {
   const stored = await plane.control.find(runName(call, true));
   const run = await plane.runs.of(stored);
   if (run === undefined) throw new Refused(404, "history_not_available", "the history of the run is gone");
-  return ok(exportBundle(stored, run, plane.world.now()));
+  return ok(exportBundle(stored, run, plane.deps.now()));
 }
 
 // ——— Changing. Of the open run, or of the one that is named.
@@ -286,7 +286,7 @@ export async function updateWorkflow(call: ApiCall): Promise<ApiAnswer> {
   const { fields, plane } = call;
   const until = oneOf(fields, "wait_for", ["accepted", "completed"]) ?? "accepted";
   const seconds = optionalWhole(fields, "wait_timeout_seconds", 0, MOST_UPDATE_SECONDS) ?? UPDATE_SECONDS;
-  const id = optionalText(fields, "request_id") ?? plane.world.random.id();
+  const id = optionalText(fields, "request_id") ?? plane.deps.random.id();
   const input = readInput(fields.input, "input");
   const done = await plane.control.update(run, name, input, { id, until, withinMs: seconds * 1_000 });
   const head = { ...commandHead(done.run), update_id: id, update_name: name, request_id: id };

@@ -90,11 +90,11 @@ export async function completeTask(call: ApiCall): Promise<ApiAnswer> {
   const claim = object(fields, "sticky_cache");
   const run = await plane.tasks.runOf(holder);
   if (claim !== undefined) checkClaim(claim, worker, run, call.minor);
-  const affinity = affinityOf(claim, worker, plane.world.stickyMs);
+  const affinity = affinityOf(claim, worker, plane.deps.stickyMs);
   const { created, status, last } = await plane.tasks.complete(
     holder,
     commands,
-    plane.world.isSticky && !(await isDraining(plane, worker)) ? affinity : undefined,
+    plane.deps.isSticky && !(await isDraining(plane, worker)) ? affinity : undefined,
   );
   const metrics = claim && object(claim, "metrics");
   plane.claims.add("miss", plane.workers.note(worker, cacheNumbers(metrics)));
