@@ -4,7 +4,9 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
+import { startPgBouncer } from "../../../test/support/pgbouncer.ts";
 import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
+import { missing } from "../../../test/support/tools.ts";
 import { freshToken, HOUR, Place, setOf } from "../contract/reminders-shared.contract.ts";
 import { openPostgresStore } from "./postgres-store.ts";
 
@@ -29,8 +31,8 @@ describe("leases of reminders on PostgreSQL", { timeout: 600_000 }, () => {
   });
 
   /** A process that claims what is free, under a lease that no test waits for. */
-  async function openProcess(namespace?: string) {
-    const store = await openPostgresStore(url);
+  async function openProcess(namespace?: string, through = url) {
+    const store = await openPostgresStore(through);
     const place = new Place(store, namespace);
     place.reminders.watch(place.namespace, () => undefined);
     const mark = () => place.reminders.tokenMark!();
@@ -125,6 +127,55 @@ describe("leases of reminders on PostgreSQL", { timeout: 600_000 }, () => {
     assert.deepEqual(await place.reminders.renew([{ generation, token: lost }], HOUR), [generation]);
     await living.store.close();
     await survivor.store.close();
+  });
+
+  /** A process behind PgBouncer dies with a claimed row; a process with a direct connection is left. */
+  async function dieBehindPgBouncer(settings: Readonly<Record<string, string>>) {
+    await using stack = new AsyncDisposableStack();
+    const pooled = { pool_mode: "session", default_pool_size: "40", ignore_startup_parameters: "options", ...settings };
+    const pooler = stack.use(await startPgBouncer(server.port, pooled));
+    const dead = await openProcess(undefined, pooler.url(new URL(url).pathname.slice(1)));
+    const { place } = dead;
+    await place.set(place.key("of the dead"));
+    assert.deepEqual(await dead.claim(), ["of the dead"]);
+    const number = Number.parseInt(dead.mark().slice(1), 16);
+    await dead.store.close();
+    const survivor = await openProcess(place.namespace);
+    stack.defer(() => survivor.store.close());
+    const kept = stack.move();
+    return { survivor, number, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  }
+
+  const skip = missing("pgbouncer") ?? false;
+
+  test("PgBouncer with session pooling releases the lock of a dead process, and a claim takes its rows", {
+    skip,
+  }, async () => {
+    await using left = await dieBehindPgBouncer({});
+    const taken: string[] = [];
+    await until(async () => taken.push(...(await left.survivor.claim())) > 0, "the row of the dead is claimed");
+    assert.deepEqual(taken, ["of the dead"]);
+  });
+
+  test("PgBouncer without a reset query keeps the lock, and the rows of a dead process wait for the end of their lease", {
+    skip,
+  }, async () => {
+    await using left = await dieBehindPgBouncer({ server_reset_query: "" });
+    const admin = new pg.Client({ connectionString: url });
+    await admin.connect();
+    const held = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = $1::bigint::oid AND granted";
+    assert.equal((await admin.query(held, [left.number])).rowCount, 1);
+    // Longer than the grace of a process that is looked for.
+    for (const end = performance.now() + 4_000; performance.now() < end; await pause(200)) {
+      assert.deepEqual(await left.survivor.claim(), []);
+    }
+    await admin.query("UPDATE limpet.reminders SET leased_until = 0 WHERE namespace = $1", [
+      left.survivor.place.namespace,
+    ]);
+    await admin.end();
+    const taken: string[] = [];
+    await until(async () => taken.push(...(await left.survivor.claim())) > 0, "the row is claimed after its lease");
+    assert.deepEqual(taken, ["of the dead"]);
   });
 
   test("a store without notifications holds no lock, and its tokens have no mark", async () => {
