@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isLimpetError, LimpetError } from "./errors.ts";
-import { tellError } from "./told-error.ts";
+import { serializeError } from "./told-error.ts";
 
 /** The same module again, as a process has it that loads two copies of the package. */
 const another = (await import(new URL("./errors.ts?another", import.meta.url).href)) as typeof import("./errors.ts");
@@ -13,7 +13,7 @@ test("an error of another copy of the package is an error of Limpet, with its co
   assert.ok(isLimpetError(error, "FENCED"));
   assert.ok(!isLimpetError(error, "NO_HOST"));
   assert.ok(another.isLimpetError(new LimpetError("FENCED", ""), "FENCED"));
-  assert.deepEqual(tellError(error), { errorCode: "FENCED", message: "taken by another host", retry: "now" });
+  assert.deepEqual(serializeError(error), { errorCode: "FENCED", message: "taken by another host", retry: "now" });
 });
 
 test("a value that only looks like an error of Limpet is none", () => {

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LimpetError } from "./errors.ts";
-import { rebuildTold, tellError } from "./told-error.ts";
+import { deserializeError, serializeError } from "./told-error.ts";
 
 /** As text in between, which is how it travels. */
 const travel = (thrown: unknown): Error & { code?: unknown; cause?: unknown } => {
-  const rebuilt = rebuildTold(JSON.parse(JSON.stringify(tellError(thrown))));
+  const rebuilt = deserializeError(JSON.parse(JSON.stringify(serializeError(thrown))));
   assert.ok(rebuilt !== undefined);
   return rebuilt;
 };
@@ -29,7 +29,7 @@ test("a LimpetError comes back as one, with its code and its cause", () => {
 });
 
 test("an error that only a newer process knows keeps its code and what may be done about it", () => {
-  const told = rebuildTold({ errorCode: "BRAND_NEW", message: "hm", retry: "later" });
+  const told = deserializeError({ errorCode: "BRAND_NEW", message: "hm", retry: "later" });
   assert.ok(told !== undefined && !(told instanceof LimpetError));
   assert.deepEqual({ ...told, name: told.name }, { code: "BRAND_NEW", retry: "later", name: "LimpetError" });
 });
@@ -56,6 +56,6 @@ test("a circle of causes ends", () => {
 
 test("what tells of no error is not made into one", () => {
   for (const other of [undefined, null, 1, "text", [], {}, { errorCode: "FENCED" }, { message: "m" }]) {
-    assert.equal(rebuildTold(other), undefined);
+    assert.equal(deserializeError(other), undefined);
   }
 });

@@ -6,30 +6,30 @@ import { LIMITS } from "./limits.ts";
 import { readWire, toWire } from "./values.ts";
 
 /** A cause, as it is told: what it is called, what it says, and its own cause. */
-export interface ToldCause {
+export interface SerializedCause {
   readonly name: string;
   readonly message: string;
   readonly code?: string | number;
-  readonly cause?: ToldCause;
+  readonly cause?: SerializedCause;
 }
 
-export interface ToldError {
+export interface SerializedError {
   readonly errorCode: string;
   readonly message: string;
   readonly retry: Verdict;
   /** The property of that name, in the encoding of values.ts. Other properties may hold secrets, such as headers of a request. */
   readonly details?: unknown;
   /** Of a LimpetError. */
-  readonly cause?: ToldCause;
+  readonly cause?: SerializedCause;
   /** What a method threw, when that was no LimpetError. */
-  readonly error?: { readonly name: string; readonly code?: string | number; readonly cause?: ToldCause };
+  readonly error?: { readonly name: string; readonly code?: string | number; readonly cause?: SerializedCause };
 }
 
 /** Causes may lead in a circle. */
 const CAUSES = 5;
 
 /** Anything that was thrown, as it is told to the caller. */
-export function tellError(thrown: unknown): ToldError {
+export function serializeError(thrown: unknown): SerializedError {
   if (isLimpetError(thrown)) {
     const { code, message, retry } = thrown;
     return { errorCode: code, message, retry, ...detailsOf(thrown), ...causeOf(thrown, 0) };
@@ -43,7 +43,7 @@ export function tellError(thrown: unknown): ToldError {
 export function copyError(thrown: unknown): unknown {
   const isPlain = isLimpetError(thrown) && thrown.cause === undefined && !("details" in thrown);
   if (isPlain) return thrown;
-  const copy = rebuildTold(tellError(thrown))!;
+  const copy = deserializeError(serializeError(thrown))!;
   const stack = read(thrown, "stack");
   if (typeof stack === "string")
     Object.defineProperty(copy, "stack", { value: stack, configurable: true, writable: true });
@@ -51,16 +51,16 @@ export function copyError(thrown: unknown): unknown {
 }
 
 /** The error that was told of; undefined when what is given tells of none. */
-export function rebuildTold(told: unknown): Error | undefined {
+export function deserializeError(told: unknown): Error | undefined {
   if (typeof told !== "object" || told === null) return undefined;
-  const { errorCode, message, retry = "unknown", cause, error } = told as Partial<ToldError>;
+  const { errorCode, message, retry = "unknown", cause, error } = told as Partial<SerializedError>;
   if (typeof errorCode !== "string" || typeof message !== "string") return undefined;
-  const details = (told as Partial<ToldError>).details;
+  const details = (told as Partial<SerializedError>).details;
   if (typeof error === "object" && error !== null) {
     return withDetails(named(newError(error.name, message, error.cause), error), details);
   }
   if (Object.hasOwn(CATALOGUE, errorCode)) {
-    return withDetails(new LimpetError(errorCode as ErrorCode, message, rebuildCause(cause)), details);
+    return withDetails(new LimpetError(errorCode as ErrorCode, message, deserializeCause(cause)), details);
   }
   // A newer process may know errors that this one does not. What may be done about them it says itself.
   return Object.assign(named(new Error(message), { name: "LimpetError", code: errorCode }), { retry });
@@ -71,8 +71,8 @@ const CLASSES = new Map(
   [EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError].map((each) => [each.name, each]),
 );
 
-function newError(name: string, message: string, cause: ToldCause | undefined, depth?: number): Error {
-  return new (CLASSES.get(name) ?? Error)(message, rebuildCause(cause, depth));
+function newError(name: string, message: string, cause: SerializedCause | undefined, depth?: number): Error {
+  return new (CLASSES.get(name) ?? Error)(message, deserializeCause(cause, depth));
 }
 
 /** Leaves out properties that cannot be read: the error itself matters more. */
@@ -85,7 +85,7 @@ function withDetails(error: Error, wire: unknown): Error {
   }
 }
 
-function rebuildCause(told: ToldCause | undefined, depth = 0): { cause: Error } | undefined {
+function deserializeCause(told: SerializedCause | undefined, depth = 0): { cause: Error } | undefined {
   if (typeof told !== "object" || told === null || depth > CAUSES) return undefined;
   return { cause: named(newError(told.name, String(told.message), told.cause, depth + 1), told) };
 }
@@ -107,7 +107,7 @@ function detailsOf(thrown: unknown): { details?: unknown } {
   }
 }
 
-function causeOf(thrown: unknown, depth: number): { cause?: ToldCause } {
+function causeOf(thrown: unknown, depth: number): { cause?: SerializedCause } {
   const cause = read(thrown, "cause");
   if (cause === undefined || depth >= CAUSES) return {};
   return { cause: { ...nameOf(cause), message: messageOf(cause), ...causeOf(cause, depth + 1) } };

@@ -2,7 +2,7 @@
 // queued activities of runs set off when they are due.
 import type { Catalog } from "../actors/catalog.ts";
 import { LimpetError } from "../kernel/errors.ts";
-import { tellError } from "../kernel/told-error.ts";
+import { serializeError } from "../kernel/told-error.ts";
 import { fromWire, toWire } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
@@ -414,7 +414,7 @@ export class WorkflowNode {
     }
     const run = await this.#store.find({ namespace, workflowId, runId });
     if (run === undefined || run.status !== "running") return;
-    const error = tellError(new LimpetError("WORKFLOW_TIMED_OUT", `workflow ${workflowId} took too long`));
+    const error = serializeError(new LimpetError("WORKFLOW_TIMED_OUT", `workflow ${workflowId} took too long`));
     const world = { store: this.#store, dispatcher: this.#dispatcher, now: this.#now };
     if (!(await endFromOutside(run, "timed out", error, world))) return;
     const result = writeError(error);

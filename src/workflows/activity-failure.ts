@@ -1,7 +1,7 @@
 // An attempt at an activity that came to nothing, as the history of its run tells of it. Anything at all may have been thrown: reading it
 // never throws, and no more than some of it is kept. Pure.
 import { CATALOGUE, type ErrorCode, isLimpetError } from "../kernel/errors.ts";
-import { type ToldCause, type ToldError, tellError } from "../kernel/told-error.ts";
+import { type SerializedCause, type SerializedError, serializeError } from "../kernel/told-error.ts";
 import type { News } from "./events.ts";
 import { bounded } from "./kept-error.ts";
 
@@ -12,11 +12,11 @@ export interface ActivityFailure {
   /** Trying again will not cure it, whatever the options say. */
   readonly isFinal: boolean;
   /** As it was thrown. */
-  readonly error: ToldError;
+  readonly error: SerializedError;
 }
 
 export function failureOf(thrown: unknown): ActivityFailure {
-  const error = bounded({ ...tellError(thrown), ...ifStrange(thrown) });
+  const error = bounded({ ...serializeError(thrown), ...ifStrange(thrown) });
   const kind = isLimpetError(thrown, "ACTIVITY_TIMED_OUT") ? "timed out" : "failed";
   // What will never fit does not fit the next time.
   const isFinal = isLimpetError(thrown, "BODY_TOO_LARGE") || isLimpetError(thrown, "RESULT_INVALID");
@@ -35,7 +35,7 @@ export function failureElsewhere(
 }
 
 /** The time of an activity is over. `last`: what its last attempt failed with. */
-export function timeoutOf(problem: string, last?: ToldError): ToldError {
+export function timeoutOf(problem: string, last?: SerializedError): SerializedError {
   const said = last === undefined ? problem : `${problem}; its last attempt failed: ${last.message}`;
   return bounded(wrapped("ACTIVITY_TIMED_OUT", said, last));
 }
@@ -55,17 +55,17 @@ export function lastNews(n: number, { kind, error }: ActivityFailure, attempts: 
   return { kind: "ActivityFailed", of: n, error: told, attempts };
 }
 
-function wrapped(errorCode: ErrorCode, message: string, cause: ToldError | undefined): ToldError {
+function wrapped(errorCode: ErrorCode, message: string, cause: SerializedError | undefined): SerializedError {
   const { retry } = CATALOGUE[errorCode];
   return { errorCode, message, retry, ...(cause !== undefined && { cause: asCause(cause) }) };
 }
 
-function asCause({ errorCode, message, error, cause }: ToldError): ToldCause {
+function asCause({ errorCode, message, error, cause }: SerializedError): SerializedCause {
   if (error !== undefined) return { ...error, message };
   return { name: "LimpetError", code: errorCode, message, ...(cause !== undefined && { cause }) };
 }
 
-const namesOf = ({ errorCode, error }: ToldError): string[] => {
+const namesOf = ({ errorCode, error }: SerializedError): string[] => {
   if (error === undefined) return ["LimpetError", errorCode];
   return error.code === undefined ? [error.name] : [error.name, String(error.code)];
 };

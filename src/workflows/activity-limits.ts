@@ -3,7 +3,7 @@
 //
 // An activity in its queue has a row. Its tick counts attempts that were begun and not heard of since (`attempt`), and says when the
 // latest of them was begun (`due`); attempts that failed are counted in what it carries.
-import type { ToldError } from "../kernel/told-error.ts";
+import type { SerializedError } from "../kernel/told-error.ts";
 import type { StoredReminder, Tick } from "../ports/reminders.ts";
 import { type ActivityFailure, lastNews, timeoutOf } from "./activity-failure.ts";
 import { pauseAfter, startToCloseOf } from "./activity-options.ts";
@@ -44,7 +44,7 @@ export function afterFailure(
   return { pauseMs };
 }
 
-export const timedOut = ({ n }: Pick<Timed, "n">, problem: string, last?: ToldError): News => ({
+export const timedOut = ({ n }: Pick<Timed, "n">, problem: string, last?: SerializedError): News => ({
   kind: "ActivityTimedOut",
   of: n,
   error: timeoutOf(problem, last),

@@ -3,7 +3,7 @@
 import { type Duration, parseDuration } from "../kernel/durations.ts";
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import { tellError } from "../kernel/told-error.ts";
+import { serializeError } from "../kernel/told-error.ts";
 import { toWire } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
@@ -274,7 +274,7 @@ export class WorkflowClient {
   async #terminate(workflowId: string, runId: string | undefined, reason: string): Promise<void> {
     const run = await this.#reader.latest(workflowId, runId);
     const said = reason === "" ? `workflow ${workflowId} was terminated` : keptReason(reason);
-    const error = tellError(new LimpetError("WORKFLOW_TERMINATED", said));
+    const error = serializeError(new LimpetError("WORKFLOW_TERMINATED", said));
     if (!(await endFromOutside(run, "terminated", error, this.#deps))) {
       throw closed(workflowId, (await this.#reader.find(workflowId, run.runId)).status);
     }

@@ -1,7 +1,7 @@
 // Ends runs without their code: from outside, whatever their worker does, or by their worker when the code cannot go on. What follows from
 // such an end is worked out from the history: children and the parent hear of it, and nothing of the run goes on without it.
 import { LimpetError } from "../kernel/errors.ts";
-import { type ToldError, tellError } from "../kernel/told-error.ts";
+import { type SerializedError, serializeError } from "../kernel/told-error.ts";
 import type { Append, ClaimedTask, Closing, StoredRun, Workflows } from "../ports/workflows.ts";
 import type { EndedFromOutside, HistoryEvent } from "./events.ts";
 import { writePage } from "./events.ts";
@@ -25,7 +25,7 @@ const LOOK = 1_000;
 export async function endFromOutside(
   run: Pick<StoredRun, "namespace" | "workflowId" | "runId" | "ref" | "queue">,
   status: Closing["status"],
-  error: ToldError,
+  error: SerializedError,
   { store, dispatcher, now }: EndingDeps,
 ): Promise<boolean> {
   const { namespace, workflowId, runId, ref } = run;
@@ -52,7 +52,7 @@ export async function endFromOutside(
   return true;
 }
 
-function follows(run: RemoteRun, error: ToldError, dispatcher: Dispatcher, at: number): Outgoing {
+function follows(run: RemoteRun, error: SerializedError, dispatcher: Dispatcher, at: number): Outgoing {
   return dispatcher.atEnd(run, { kind: "WorkflowFailed", n: 0, error }, at);
 }
 
@@ -66,7 +66,9 @@ export async function endOfBroken(task: ClaimedTask, deps: EndingDeps): Promise<
   if (asked === undefined) return undefined;
   const { number, message } = asked;
   const isCancel = message.kind === "CancelRequested";
-  const error = tellError(new LimpetError(isCancel ? "WORKFLOW_CANCELLED" : "WORKFLOW_TERMINATED", message.reason));
+  const error = serializeError(
+    new LimpetError(isCancel ? "WORKFLOW_CANCELLED" : "WORKFLOW_TERMINATED", message.reason),
+  );
   const last = { kind: "WorkflowTerminated", reason: message.reason } as const;
   const end = {
     events: isCancel ? [message, last] : [last],
@@ -84,7 +86,7 @@ export async function endOfRefused(
 ): Promise<Append | undefined> {
   const run = await new RemoteRuns(deps.store, 0).get(task.ref, task.last);
   if (run === undefined) return undefined;
-  const error = tellError(new LimpetError("WORKFLOW_TERMINATED", refusal.message));
+  const error = serializeError(new LimpetError("WORKFLOW_TERMINATED", refusal.message));
   const events = [{ kind: "WorkflowTerminated", reason: refusal.message }] as const;
   return endingStep(task, run, { events, status: "terminated", error }, deps);
 }
@@ -92,7 +94,7 @@ export async function endOfRefused(
 interface EndingStep {
   readonly events: readonly HistoryEvent[];
   readonly status: "cancelled" | "terminated";
-  readonly error: ToldError;
+  readonly error: SerializedError;
 }
 
 function endingStep(

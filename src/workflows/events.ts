@@ -4,7 +4,7 @@
 //
 // Values stand in events in their JSON-ready form (kernel/values.ts), so that a page is one JSON text that a person can read. Names of
 // events are those that workers in other languages know. What is written here stays readable for ever: fields are added, never changed.
-import type { ToldError } from "../kernel/told-error.ts";
+import type { SerializedError } from "../kernel/told-error.ts";
 import type { Page } from "../ports/workflows.ts";
 
 /** A value in its JSON-ready form. */
@@ -117,7 +117,7 @@ export type Decision =
   | { readonly kind: "SearchAttributesUpserted"; readonly n: number; readonly attributes: Wire }
   | { readonly kind: "MemoUpserted"; readonly n: number; readonly entries: Wire }
   | { readonly kind: "UpdateCompleted"; readonly n: number; readonly id: string; readonly result: Wire }
-  | { readonly kind: "UpdateFailed"; readonly n: number; readonly id: string; readonly error: ToldError }
+  | { readonly kind: "UpdateFailed"; readonly n: number; readonly id: string; readonly error: SerializedError }
   | WaitOpened
   | End;
 
@@ -145,8 +145,8 @@ export type WaitOpened =
 /** The last decision of a run. */
 export type End =
   | { readonly kind: "WorkflowCompleted"; readonly n: number; readonly result: Wire }
-  | { readonly kind: "WorkflowFailed"; readonly n: number; readonly error: ToldError }
-  | { readonly kind: "WorkflowCancelled"; readonly n: number; readonly error: ToldError }
+  | { readonly kind: "WorkflowFailed"; readonly n: number; readonly error: SerializedError }
+  | { readonly kind: "WorkflowCancelled"; readonly n: number; readonly error: SerializedError }
   | {
       readonly kind: "WorkflowContinuedAsNew";
       readonly n: number;
@@ -158,21 +158,21 @@ export type End =
 /** What comes from outside. */
 export type News =
   | { readonly kind: "ActivityCompleted"; readonly of: number; readonly result: Wire }
-  | { readonly kind: "ActivityFailed"; readonly of: number; readonly error: ToldError; readonly attempts: number }
-  | { readonly kind: "ActivityTimedOut"; readonly of: number; readonly error: ToldError }
-  | { readonly kind: "ActivityCancelled"; readonly of: number; readonly error: ToldError }
+  | { readonly kind: "ActivityFailed"; readonly of: number; readonly error: SerializedError; readonly attempts: number }
+  | { readonly kind: "ActivityTimedOut"; readonly of: number; readonly error: SerializedError }
+  | { readonly kind: "ActivityCancelled"; readonly of: number; readonly error: SerializedError }
   /** From now on it waits in a queue. */
   | {
       readonly kind: "ActivityRetryScheduled";
       readonly of: number;
       readonly attempts: number;
       readonly pause: number;
-      readonly error: ToldError;
+      readonly error: SerializedError;
     }
   /** `wait`: of the wait that is over by it, or that it was heard in. */
   | { readonly kind: "TimerFired"; readonly of: number; readonly wait?: number }
   | { readonly kind: "ChildRunCompleted"; readonly of: number; readonly result: Wire }
-  | { readonly kind: "ChildRunFailed"; readonly of: number; readonly error: ToldError }
+  | { readonly kind: "ChildRunFailed"; readonly of: number; readonly error: SerializedError }
   | {
       readonly kind: "SignalReceived";
       readonly id: string;
@@ -189,7 +189,7 @@ export type News =
       readonly input: Wire;
       readonly wait?: number;
     }
-  | { readonly kind: "UpdateRejected"; readonly id: string; readonly name: string; readonly error: ToldError }
+  | { readonly kind: "UpdateRejected"; readonly id: string; readonly name: string; readonly error: SerializedError }
   /** A selection has its winner: the member of step `winner`, decided by event number `by`. */
   | {
       readonly kind: "SelectionResolved";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
-import { tellError } from "../kernel/told-error.ts";
+import { serializeError } from "../kernel/told-error.ts";
 import { query, signal, update, workflow } from "./definition.ts";
 import { DrivenRun } from "./execution-kit.test.ts";
 
@@ -50,7 +50,7 @@ describe("the code of a workflow", () => {
     await run.complete(1, "A");
     assert.deepEqual(run.execution.waitsFor, ["TimerScheduled 3", "ActivityScheduled 4"]);
     await run.complete(4, "C");
-    const error = tellError(new LimpetError("ACTIVITY_FAILED", "no"));
+    const error = serializeError(new LimpetError("ACTIVITY_FAILED", "no"));
     await run.tell({ kind: "ActivityFailed", of: 6, error, attempts: 1 });
     await run.complete(5);
     assert.deepEqual(run.execution.end, {
@@ -69,7 +69,7 @@ describe("the code of a workflow", () => {
       }
     });
     const run = await DrivenRun.begin(careful);
-    const error = tellError(new LimpetError("ACTIVITY_FAILED", "no money"));
+    const error = serializeError(new LimpetError("ACTIVITY_FAILED", "no money"));
     const [end] = await run.tell({ kind: "ActivityFailed", of: 1, error, attempts: 3 });
     assert.equal(end?.kind, "WorkflowFailed");
     assert.equal(end?.kind === "WorkflowFailed" && end.error.message, "give me money");

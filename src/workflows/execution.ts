@@ -5,8 +5,8 @@
 // on has gone on. Everything that it decides is numbered in the order in which it does; what the history has under that number must be
 // the same, or the code has diverged from its history.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
-import type { ToldError } from "../kernel/told-error.ts";
-import { rebuildTold } from "../kernel/told-error.ts";
+import type { SerializedError } from "../kernel/told-error.ts";
+import { deserializeError } from "../kernel/told-error.ts";
 import { copyValue, readWire, toWire } from "../kernel/values.ts";
 import type { CodeGuards } from "../ports/code-guards.ts";
 import type { Settle } from "../ports/settle.ts";
@@ -444,6 +444,6 @@ function nextRunId(runId: string): string {
   return `${root}.${Number(number ?? 1) + 1}`;
 }
 
-function rebuilt(told: ToldError): Error {
-  return rebuildTold(told) ?? new LimpetError("ACTIVITY_FAILED", "it failed, and what it said cannot be read");
+function rebuilt(told: SerializedError): Error {
+  return deserializeError(told) ?? new LimpetError("ACTIVITY_FAILED", "it failed, and what it said cannot be read");
 }

@@ -3,7 +3,7 @@
 // A child may have been continued by other runs since: so what its parent says is for whichever run of it is open, and counts only if that
 // one is a child of this very run. What a child says is for the run that started it, and nobody else.
 import { LimpetError } from "../kernel/errors.ts";
-import { type ToldError, tellError } from "../kernel/told-error.ts";
+import { type SerializedError, serializeError } from "../kernel/told-error.ts";
 import type { Arrival } from "../ports/workflows.ts";
 import { arrivalOf } from "./arrivals.ts";
 import type { ParentClosePolicy, Started, Wire } from "./events.ts";
@@ -14,7 +14,7 @@ export interface ChildOfRun {
   readonly onParentClose: ParentClosePolicy;
 }
 
-export type RunOutcome = { readonly result: Wire } | { readonly error: ToldError };
+export type RunOutcome = { readonly result: Wire } | { readonly error: SerializedError };
 
 /** A run is over: its children hear of it, as it was decided when they were started. */
 export function toChildren(
@@ -57,5 +57,5 @@ export function refusalOf(
     `there is a workflow ${child} already, and it is no child of this run`,
   );
   const to = { namespace, workflowId, runId, key: `child ${n}` };
-  return arrivalOf(to, { kind: "ChildRunFailed", of: n, error: tellError(taken) });
+  return arrivalOf(to, { kind: "ChildRunFailed", of: n, error: serializeError(taken) });
 }

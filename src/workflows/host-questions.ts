@@ -4,7 +4,7 @@
 // The row of the answer is there before the question, and due a while after the asker has given up. So whoever dies in between leaves
 // nothing behind: when it is due, any process takes both away.
 import { LimpetError } from "../kernel/errors.ts";
-import { rebuildTold, type ToldError, tellError } from "../kernel/told-error.ts";
+import { deserializeError, type SerializedError, serializeError } from "../kernel/told-error.ts";
 import { toWire } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
@@ -39,7 +39,7 @@ export interface HostQuestion {
 
 type Answer =
   | { readonly kind: "answered"; readonly result: Wire }
-  | { readonly kind: "failed"; readonly error: ToldError };
+  | { readonly kind: "failed"; readonly error: SerializedError };
 
 /** What stands in the row of an answer: always also which question it belongs to, because that may have to be taken away with it. */
 type AnswerRow = Pick<HostQuestion, "id" | "worker"> & ({ readonly kind: "asked" } | Answer);
@@ -106,7 +106,7 @@ export class HostQuestions {
     });
     if (answer === undefined && this.#stopped !== undefined) throw this.#stopped;
     if (answer?.kind === "failed") {
-      throw rebuildTold(answer.error) ?? new LimpetError("QUERY_FAILED", "what it answered cannot be read");
+      throw deserializeError(answer.error) ?? new LimpetError("QUERY_FAILED", "what it answered cannot be read");
     }
     return answer;
   }
@@ -168,4 +168,4 @@ function answered(value: unknown): Answer {
   }
 }
 
-const failed = (thrown: unknown): Answer => ({ kind: "failed", error: tellError(thrown) });
+const failed = (thrown: unknown): Answer => ({ kind: "failed", error: serializeError(thrown) });

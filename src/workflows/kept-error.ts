@@ -1,13 +1,13 @@
 // Errors as a history keeps them: told as plain data, and no more than some of what they say. Pure.
-import { type ToldCause, type ToldError, tellError } from "../kernel/told-error.ts";
+import { type SerializedCause, type SerializedError, serializeError } from "../kernel/told-error.ts";
 
 /** Of a message. A history is read again and again. */
 const MOST_TEXT = 16_384;
 
 /** Anything that was thrown. */
-export const keptError = (thrown: unknown): ToldError => bounded(tellError(thrown));
+export const keptError = (thrown: unknown): SerializedError => bounded(serializeError(thrown));
 
-export function bounded(told: ToldError): ToldError {
+export function bounded(told: SerializedError): SerializedError {
   const { message, cause, error } = told;
   return {
     ...told,
@@ -17,7 +17,7 @@ export function bounded(told: ToldError): ToldError {
   };
 }
 
-const boundedCause = (told: ToldCause): ToldCause => ({
+const boundedCause = (told: SerializedCause): SerializedCause => ({
   ...told,
   message: cut(told.message),
   ...(told.cause !== undefined && { cause: boundedCause(told.cause) }),

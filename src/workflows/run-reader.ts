@@ -1,6 +1,6 @@
 // Looks at runs, for whoever is outside of them: what is stored of them, how they ended, and their histories.
 import { LimpetError } from "../kernel/errors.ts";
-import { rebuildTold } from "../kernel/told-error.ts";
+import { deserializeError } from "../kernel/told-error.ts";
 import { fromWire } from "../kernel/values.ts";
 import type { StoredRun, Workflows } from "../ports/workflows.ts";
 import type { AttributeValue } from "./context.ts";
@@ -60,7 +60,7 @@ export const nextOf = ({ status, result }: { readonly status: string; readonly r
 export function readEnd(workflowId: string, { status, result }: RunEnd): unknown {
   const { result: value, error } = JSON.parse(result) as { result?: unknown; error?: unknown };
   if (status === "completed") return fromWire(value);
-  const cause = rebuildTold(error);
+  const cause = deserializeError(error);
   switch (status) {
     case "cancelled":
       throw new LimpetError("WORKFLOW_CANCELLED", `workflow ${workflowId} was cancelled`, { cause });

@@ -1,7 +1,7 @@
 // Brings one task of a run to an end: takes what has arrived into the history, lets the code go on, and writes what it decides, step by
 // step, each step one transaction. While eager activities of the run are at work the task stays here, and their results are steps of it.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
-import { tellError } from "../kernel/told-error.ts";
+import { serializeError } from "../kernel/told-error.ts";
 import { encodeValue, readWire, toWire } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ReminderWrite } from "../ports/reminders.ts";
@@ -274,7 +274,7 @@ class StepInMaking {
     if (end === undefined && this.#terminated !== undefined) {
       const reason = this.#terminated;
       this.#events.push({ kind: "WorkflowTerminated", reason });
-      const error = tellError(new LimpetError("WORKFLOW_TERMINATED", reason));
+      const error = serializeError(new LimpetError("WORKFLOW_TERMINATED", reason));
       this.#endWith({ kind: "WorkflowFailed", n: 0, error }, outgoing);
       return { kind: "close", status: "terminated", result: writeError(error) };
     }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LimpetError } from "../kernel/errors.ts";
-import { tellError } from "../kernel/told-error.ts";
+import { serializeError } from "../kernel/told-error.ts";
 import type { HistoryEvent } from "./events.ts";
 import { errorText, shown, Timeline } from "./timeline.ts";
 
@@ -9,7 +9,7 @@ const T = 1_000_000;
 const started: HistoryEvent = {
   ...{ kind: "WorkflowStarted", type: "order", workflowId: "o", runId: "r", input: ["tea"], flags: 1 },
 };
-const error = tellError(new RangeError("no tea"));
+const error = serializeError(new RangeError("no tea"));
 
 /** One event a second. */
 function fold(...events: HistoryEvent[]): Timeline {
@@ -66,7 +66,7 @@ test("failures, timeouts and cancellations end a step in their own way", () => {
     { kind: "ActivityScheduled", n: 2, name: "b", input: null },
     { kind: "TimerScheduled", n: 3, at: T + 9_000 },
     { kind: "ChildWorkflowScheduled", n: 4, type: "part", workflowId: "p", input: 1, onParentClose: "abandon" },
-    { kind: "ActivityFailed", of: 1, error: tellError(failed), attempts: 4 },
+    { kind: "ActivityFailed", of: 1, error: serializeError(failed), attempts: 4 },
     { kind: "ActivityCancelRequested", n: 5, of: 2 },
     { kind: "TimerCancelled", n: 6, of: 3 },
     { kind: "ChildRunFailed", of: 4, error },
@@ -150,7 +150,7 @@ test("long values and errors are cut, and nothing is not shown", () => {
   assert.equal(shown(undefined), undefined);
   assert.equal(shown({ $: "undefined" }), undefined);
   assert.equal(shown(null), "null");
-  assert.equal(errorText(tellError(new Error("y".repeat(1_000)))).length, 301);
-  assert.equal(errorText(tellError(new LimpetError("WORKFLOW_CANCELLED", "enough"))), "enough");
+  assert.equal(errorText(serializeError(new Error("y".repeat(1_000)))).length, 301);
+  assert.equal(errorText(serializeError(new LimpetError("WORKFLOW_CANCELLED", "enough"))), "enough");
   assert.equal(errorText(undefined), "");
 });

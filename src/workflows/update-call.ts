@@ -1,7 +1,7 @@
 // Waits for what becomes of an update. The answer is in the history of the run: it is looked for in what is new there, when it was written
 // here, and otherwise less and less often. That the store is away for a while says nothing about the update, which is durable by then.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
-import { rebuildTold } from "../kernel/told-error.ts";
+import { deserializeError } from "../kernel/told-error.ts";
 import { fromWire } from "../kernel/values.ts";
 import type { Workflows } from "../ports/workflows.ts";
 import { type HistoryEvent, isEnd, readPage } from "./events.ts";
@@ -45,7 +45,7 @@ export class UpdateCall {
       try {
         const event = await this.#lookOnce().catch(unlessAway);
         if (event?.kind === "UpdateCompleted") return fromWire(event.result);
-        if (event?.kind === "UpdateFailed") throw rebuildTold(event.error);
+        if (event?.kind === "UpdateFailed") throw deserializeError(event.error);
         if (event?.kind === "UpdateRejected") throw refused(event.error);
         if (this.#look.ref === ref) await answer.within(pauseMs);
       } finally {
@@ -100,7 +100,7 @@ function unlessAway(error: unknown): undefined {
 }
 
 function refused(told: unknown): Error {
-  const error = rebuildTold(told);
+  const error = deserializeError(told);
   if (isLimpetError(error, "UPDATE_UNKNOWN")) return error;
   return new LimpetError("UPDATE_REJECTED", error?.message ?? "the update was refused", { cause: error });
 }

@@ -1,6 +1,6 @@
 // The door of a host of a virtual world for the others: it serves what comes, and closes without losing an answer.
 
-import { tellError } from "../kernel/told-error.ts";
+import { serializeError } from "../kernel/told-error.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Cancel, LinkService } from "../ports/links.ts";
 import { LINK_LIMITS } from "../wire/link/limits.ts";
@@ -102,7 +102,7 @@ class Served {
       { ...call, args: decodeArguments(args as never) },
       {
         value: (result) => this.#answer({ kind: "value", number, text: "" }, result),
-        error: (error) => this.#answer({ kind: "error", number, text: JSON.stringify(tellError(error)) }),
+        error: (error) => this.#answer({ kind: "error", number, text: JSON.stringify(serializeError(error)) }),
         notOwner: (belief) => this.#answer({ kind: "notOwner", number, belief }),
       },
       this,
@@ -118,7 +118,7 @@ class Served {
       try {
         answer = { ...said, text: encodeResult(result) };
       } catch (error) {
-        answer = { kind: "error", number: said.number, text: JSON.stringify(tellError(error)) };
+        answer = { kind: "error", number: said.number, text: JSON.stringify(serializeError(error)) };
       }
     }
     this.#cancels.delete(said.number);

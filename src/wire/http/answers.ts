@@ -1,7 +1,7 @@
 // What goes back: a status, a few headers, a text. Pure. A stack never leaves the process.
 import { STATUS_CODES } from "node:http";
 import { CATALOGUE, type ErrorCode, isLimpetError, type LimpetError } from "../../kernel/errors.ts";
-import { tellError } from "../../kernel/told-error.ts";
+import { serializeError } from "../../kernel/told-error.ts";
 
 export interface Answer {
   readonly status: number;
@@ -49,9 +49,9 @@ const CAUSED_BY_USERS: ReadonlySet<ErrorCode> = new Set([
 
 /** What an actor's method threw, told to its caller: what it is called and what it says. */
 export function thrownAnswer(thrown: unknown): Answer {
-  if (!isLimpetError(thrown)) return jsonAnswer(CATALOGUE.ACTOR_FAILED.status, tellError(thrown));
+  if (!isLimpetError(thrown)) return jsonAnswer(CATALOGUE.ACTOR_FAILED.status, serializeError(thrown));
   const { headers, status } = errorAnswer(thrown);
-  const { cause, ...told } = tellError(thrown);
+  const { cause, ...told } = serializeError(thrown);
   const isUsers = cause !== undefined && CAUSED_BY_USERS.has(thrown.code);
   return { headers, status, body: JSON.stringify(isUsers ? { ...told, cause } : told) };
 }

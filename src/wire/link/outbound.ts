@@ -4,7 +4,7 @@
 import { tooLarge } from "../../kernel/call-size.ts";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { rebuildTold } from "../../kernel/told-error.ts";
+import { deserializeError } from "../../kernel/told-error.ts";
 import type { Cancel, RemoteCall, RemoteCaller } from "../../ports/links.ts";
 import type { Log } from "../../ports/log.ts";
 import type { ClusterSecurity } from "../cluster-security.ts";
@@ -201,7 +201,7 @@ export class Outbound implements LinkConnectionDeps, Carrier {
         break;
       }
       case KIND.error: {
-        const error = rebuildTold(JSON.parse(reader.text()));
+        const error = deserializeError(JSON.parse(reader.text()));
         if (error === undefined) throw broken("it sent an error that is none");
         this.#sent.remove(number);
         call.hear("error", error);

@@ -1,7 +1,7 @@
 // A call of another host while it is served here. The first answer counts; what comes after it, or after the caller has
 // gone, is dropped.
 import { LimpetError } from "../../kernel/errors.ts";
-import { tellError } from "../../kernel/told-error.ts";
+import { serializeError } from "../../kernel/told-error.ts";
 import type { Cancel, Ownership, RemoteAnswer } from "../../ports/links.ts";
 import type { FrameWriter } from "./frame-writer.ts";
 import { KIND, type Primitive } from "./messages.ts";
@@ -42,7 +42,7 @@ export class ServedCall implements RemoteAnswer, Outgoing {
 
   error(error: unknown): void {
     if (this.#isOver) return;
-    const text = JSON.stringify(tellError(error));
+    const text = JSON.stringify(serializeError(error));
     if (fits(text, this.#server.resultBytes)) this.#say(KIND.error, text);
     else this.error(new LimpetError("RESULT_INVALID", `the error is larger than ${this.#server.resultBytes} bytes`));
   }

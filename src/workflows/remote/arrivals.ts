@@ -1,6 +1,6 @@
 // Takes what has arrived at a run whose code is elsewhere into its history, before its worker sees it. Pure.
 import { LimpetError } from "../../kernel/errors.ts";
-import { type ToldError, tellError } from "../../kernel/told-error.ts";
+import { type SerializedError, serializeError } from "../../kernel/told-error.ts";
 import type { StoredArrival } from "../../ports/workflows.ts";
 import type { HistoryEvent, News } from "../events.ts";
 import { writePage } from "../events.ts";
@@ -12,7 +12,7 @@ import { outcomeOf } from "./selection.ts";
 /** How a run comes to its end without its worker. */
 export interface EndFromOutside {
   readonly status: "cancelled" | "terminated";
-  readonly error: ToldError;
+  readonly error: SerializedError;
 }
 
 export interface Taken {
@@ -73,7 +73,7 @@ function happened(run: RemoteRun, message: Message, able: Able): HistoryEvent[] 
     case "TerminateRequested":
       return [{ kind: "WorkflowTerminated", reason: message.reason }];
     case "CancelRequested": {
-      const error = tellError(cancelled(message.reason));
+      const error = serializeError(cancelled(message.reason));
       return [message, { kind: "WorkflowCancelled", n: run.next, error }];
     }
     case "UpdateRequested":
@@ -105,7 +105,7 @@ function requested(
   if (!run.wants(accepted)) return [];
   if (able.hasUpdate(name)) return [accepted];
   const error = new LimpetError("UPDATE_UNKNOWN", `workflow ${run.workflowId} has no update called ${name}`);
-  return [{ kind: "UpdateRejected", id, name, error: tellError(error) }];
+  return [{ kind: "UpdateRejected", id, name, error: serializeError(error) }];
 }
 
 /** Where its worker waited when it came. */
@@ -117,9 +117,10 @@ function withWait(run: RemoteRun, news: News): News {
 }
 
 function endBy(message: Message): EndFromOutside | undefined {
-  if (message.kind === "CancelRequested") return { status: "cancelled", error: tellError(cancelled(message.reason)) };
+  if (message.kind === "CancelRequested")
+    return { status: "cancelled", error: serializeError(cancelled(message.reason)) };
   if (message.kind !== "TerminateRequested") return undefined;
-  return { status: "terminated", error: tellError(new LimpetError("WORKFLOW_TERMINATED", message.reason)) };
+  return { status: "terminated", error: serializeError(new LimpetError("WORKFLOW_TERMINATED", message.reason)) };
 }
 
 const cancelled = (reason: string): LimpetError =>

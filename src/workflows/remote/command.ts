@@ -1,12 +1,16 @@
 // Commands of a worker in another language when it completes a task, as the engine takes them. Values are in
 // their JSON-ready form.
-import type { ToldError } from "../../kernel/told-error.ts";
+import type { SerializedError } from "../../kernel/told-error.ts";
 import type { ActivityOptionsTold, ParallelGroup, ParentClosePolicy, Wire } from "../events.ts";
 import type { SelectionMember } from "./selection.ts";
 
 export type LocalOutcome =
   | { readonly result: Wire }
-  | { readonly failed: "failed" | "timed out" | "cancelled"; readonly error: ToldError; readonly attempts: number };
+  | {
+      readonly failed: "failed" | "timed out" | "cancelled";
+      readonly error: SerializedError;
+      readonly attempts: number;
+    };
 
 export interface InGroup {
   readonly group?: ParallelGroup;
@@ -61,9 +65,9 @@ export type Command =
       readonly identity: string;
     }
   | { readonly kind: "complete_update"; readonly id: string; readonly result: Wire }
-  | { readonly kind: "fail_update"; readonly id: string; readonly error: ToldError }
+  | { readonly kind: "fail_update"; readonly id: string; readonly error: SerializedError }
   | { readonly kind: "complete_workflow"; readonly result: Wire }
-  | { readonly kind: "fail_workflow"; readonly error: ToldError }
+  | { readonly kind: "fail_workflow"; readonly error: SerializedError }
   | {
       readonly kind: "continue_as_new";
       readonly type: string | undefined;

@@ -4,7 +4,7 @@
 // decided again. A condition that it waits for is recorded every time it tells of it, so that what it heard in between keeps its place;
 // the timer of the wait before goes on.
 import { CATALOGUE, LimpetError } from "../../kernel/errors.ts";
-import { type ToldError, tellError } from "../../kernel/told-error.ts";
+import { type SerializedError, serializeError } from "../../kernel/told-error.ts";
 import type { Decision, End, News, ParallelGroup, Wire } from "../events.ts";
 import { CANCELLED_NAME, stopOf } from "./cleanup.ts";
 import type { Command, InGroup, LocalOutcome } from "./command.ts";
@@ -238,10 +238,10 @@ class Making {
 }
 
 /** The code of a run that is cancelled, and has cleaned up, ends with the exception that cancelled it. */
-function endOf(run: RemoteRun, n: number, error: ToldError): End {
+function endOf(run: RemoteRun, n: number, error: SerializedError): End {
   if (run.delivered === undefined || error.error?.name !== CANCELLED_NAME) return { kind: "WorkflowFailed", n, error };
   const reason = run.cleanup?.reason || error.message;
-  return { kind: "WorkflowCancelled", n, error: tellError(new LimpetError("WORKFLOW_CANCELLED", reason)) };
+  return { kind: "WorkflowCancelled", n, error: serializeError(new LimpetError("WORKFLOW_CANCELLED", reason)) };
 }
 
 function localNews(of: number, outcome: LocalOutcome): News {
@@ -285,7 +285,7 @@ function nextRunId(runId: string): string {
 }
 
 /** An error that happened elsewhere, as histories keep it. */
-export const toldFrom = (message: string, name: string | undefined): ToldError => ({
+export const serializedFrom = (message: string, name: string | undefined): SerializedError => ({
   errorCode: "ACTOR_FAILED",
   message,
   retry: CATALOGUE.ACTOR_FAILED.retry,

@@ -1,7 +1,7 @@
 // Workflows as they are steered over HTTP: started, signalled, asked and changed by names, with values in their JSON-ready form.
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { rebuildTold } from "../../kernel/told-error.ts";
+import { deserializeError } from "../../kernel/told-error.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Arrival, RunStart, StartOutcome, StoredRun, Workflows } from "../../ports/workflows.ts";
@@ -285,7 +285,7 @@ export class RemoteControl {
 }
 
 function failed(error: unknown): UpdateStage {
-  const told = rebuildTold(error);
+  const told = deserializeError(error);
   return { stage: "failed", message: told?.message ?? "the update failed", type: told?.name ?? "Error" };
 }
 

@@ -1,7 +1,7 @@
 // Reads parts that several commands of a worker in another language share: groups and selections, results of
 // local activities, and unsupported fields. Such a field is refused by name, so that no run depends on it.
 // Pure.
-import type { ToldError } from "../../../kernel/told-error.ts";
+import type { SerializedError } from "../../../kernel/told-error.ts";
 import { failureElsewhere, lastNews } from "../../../workflows/activity-failure.ts";
 import type { ParallelGroup } from "../../../workflows/events.ts";
 import type { Command, LocalOutcome } from "../../../workflows/remote/command.ts";
@@ -108,6 +108,6 @@ export function localOutcome(fields: Fields): LocalOutcome {
   const message = words(fields, "message") ?? "it failed";
   const kind = FAILED[outcome];
   const failure = failureElsewhere(message, words(fields, "exception_type", 255), { kind, isFinal: true });
-  const news = lastNews(0, failure, attempts) as { readonly error: ToldError };
+  const news = lastNews(0, failure, attempts) as { readonly error: SerializedError };
   return { failed: kind, error: news.error, attempts };
 }

@@ -2,12 +2,12 @@
 
 import { LIMITS } from "../../../kernel/limits.ts";
 import { nameProblem } from "../../../kernel/names.ts";
-import type { ToldError } from "../../../kernel/told-error.ts";
+import type { SerializedError } from "../../../kernel/told-error.ts";
 import { toWire } from "../../../kernel/values.ts";
 import { attributesProblem, isPlainOrList } from "../../../workflows/attributes.ts";
 import type { ActivityOptionsTold, ParentClosePolicy } from "../../../workflows/events.ts";
 import type { Command } from "../../../workflows/remote/command.ts";
-import { toldFrom } from "../../../workflows/remote/commands.ts";
+import { serializedFrom } from "../../../workflows/remote/commands.ts";
 import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
 import { groupOf, localOutcome, policyOf, refused, refuseUnsupported, selectionMember } from "./command-parts.ts";
 import {
@@ -168,11 +168,11 @@ function nameOf(fields: Fields, field: string): string {
   return name;
 }
 
-function errorOf(fields: Fields): ToldError {
+function errorOf(fields: Fields): SerializedError {
   const { message: inner, type } = object(fields, "exception") ?? {};
   const message = words(fields, "message") ?? (typeof inner === "string" ? inner : "it failed");
   const name = words(fields, "exception_type", 255) ?? words(fields, "exception_class", 255);
-  return toldFrom(message, name ?? (typeof type === "string" ? type.slice(0, 255) : undefined));
+  return serializedFrom(message, name ?? (typeof type === "string" ? type.slice(0, 255) : undefined));
 }
 
 function milliseconds(fields: Fields, name: string): number | undefined {

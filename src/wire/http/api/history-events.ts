@@ -1,7 +1,7 @@
 // Events of our histories as workers in other languages know them. The same event is always told the same, so that whoever keeps a history
 // can compare. `payload.sequence` is the number of the decision, not of the event. Pure.
 import { isoMoment } from "../../../kernel/end-of-time.ts";
-import type { ToldError } from "../../../kernel/told-error.ts";
+import type { SerializedError } from "../../../kernel/told-error.ts";
 import { readBinding } from "../../../workflows/bindings.ts";
 import type { HistoryEvent, ParallelGroup, WaitOpened } from "../../../workflows/events.ts";
 import { readableMemo } from "../../../workflows/remote/memo.ts";
@@ -251,7 +251,7 @@ function child(run: RemoteRun, n: number): Payload {
   return { ...step(n), child_call_id: `${run.runId}:${n}`, child_workflow_run_id: `${run.runId}-${n}`, ...more };
 }
 
-function childEnd({ errorCode }: ToldError): string {
+function childEnd({ errorCode }: SerializedError): string {
   if (errorCode === "WORKFLOW_CANCELLED") return "ChildRunCancelled";
   return errorCode === "WORKFLOW_TERMINATED" ? "ChildRunTerminated" : "ChildRunFailed";
 }
@@ -287,7 +287,7 @@ function parallel(group: ParallelGroup | undefined): Payload {
 const isSelected = (group: ParallelGroup): boolean => selectionOf(group)?.id === group.id;
 
 /** What is wrong, without a stack: that never leaves a process. */
-export function failure({ message, error, errorCode, cause }: ToldError): Payload {
+export function failure({ message, error, errorCode, cause }: SerializedError): Payload {
   const name = error?.name ?? cause?.name ?? errorCode;
   return {
     message,
