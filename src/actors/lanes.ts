@@ -3,7 +3,7 @@
 // Lanes have numbers, and what is usual is kept in arrays by number: between a call's leaving and its coming back so much else happens that
 // an object for each lane would be out of the processor's reach both times, which would cost more than all the rest of finding the way.
 
-export class Lanes {
+export class InFlightByShard {
   readonly type: string;
   readonly areShards: boolean = true;
   /** Where those are that left last, and how many there are. */
@@ -99,7 +99,7 @@ export class Lanes {
 const keyOf = (lane: number, address: string | undefined): string => `${lane} ${address}`;
 
 /** Lanes of actors, which are many: each has a number for as long as calls to it are on their way. */
-export class ActorLanes extends Lanes {
+export class InFlightByActor extends InFlightByShard {
   override readonly areShards = false;
   readonly #numbers = new Map<string, number>();
   readonly #free: number[] = [];

@@ -17,10 +17,10 @@ import { type Cause, DistantTurn } from "./cause.ts";
 import { Departure, type Dispatcher } from "./departure.ts";
 import { HAS_METHOD, type MissingMethod, MissingMethods } from "./missing-method.ts";
 import { REMIND } from "./remind.ts";
-import { SentBack } from "./sent-back.ts";
+import { RejectedShards } from "./sent-back.ts";
 import type { ShardingDefaults } from "./sharded-options.ts";
 import { cancelled, Turn } from "./turn.ts";
-import { type Followed, Underway } from "./underway.ts";
+import { type Followed, InFlightCalls } from "./underway.ts";
 import { LOOK_AGAIN_MS, WaitingRoom } from "./waiting-room.ts";
 
 /** Another host's table is about to change like ours, or ours like its. */
@@ -48,8 +48,8 @@ export class Router implements Routes, Dispatcher, LinkService {
   readonly #placement: Placement;
   readonly #clock: Clock;
   readonly #room: WaitingRoom;
-  readonly #underway = new Underway();
-  readonly #sentBack = new SentBack();
+  readonly #underway = new InFlightCalls();
+  readonly #sentBack = new RejectedShards();
   readonly #missing: MissingMethods;
   readonly #refused: ((type: string) => void) | undefined;
   readonly #storeTimeoutMs: number;
@@ -186,7 +186,7 @@ export class Router implements Routes, Dispatcher, LinkService {
       turn.fail(error);
       return;
     }
-    if (way !== undefined && this.#standsBack(turn, route, shard)) return;
+    if (way !== undefined && this.#queueBehindEarlier(turn, route, shard)) return;
     if (route === HERE) this.#wake(turn);
     else if (route === WAIT) this.#wait(turn);
     else if (turn.turnBack !== undefined) this.#turnBack(turn, turn.turnBack);
@@ -200,11 +200,11 @@ export class Router implements Routes, Dispatcher, LinkService {
     this.#room.number(turn);
     if (turn.parent !== undefined || (this.#room.size === 0 && this.#underway.isEmpty)) return false;
     const way = this.#placement.inShards(turn.type.name);
-    return way !== undefined && this.#standsBack(turn, HERE, shardIn(way, turn.id));
+    return way !== undefined && this.#queueBehindEarlier(turn, HERE, shardIn(way, turn.id));
   }
 
   /** True: the way is clear, but others that are to go before it are not there yet. */
-  #standsBack(turn: Turn, route: Route, shard: number | undefined): boolean {
+  #queueBehindEarlier(turn: Turn, route: Route, shard: number | undefined): boolean {
     this.#room.number(turn);
     if (route === WAIT || route === NOBODY || !this.#isBehind(turn, route, shard)) return false;
     this.#room.add(turn);
@@ -360,7 +360,7 @@ export class Router implements Routes, Dispatcher, LinkService {
     const isHint = isKnown && this.#placement.isHost(name, owner);
     if (isHint) this.#placement.learn(name, turn.id, owner);
     if (turn.hops <= 2 && isHint) {
-      if (way === undefined || !this.#standsBack(turn, owner, shardIn(way, turn.id))) this.#depart(turn, owner);
+      if (way === undefined || !this.#queueBehindEarlier(turn, owner, shardIn(way, turn.id))) this.#depart(turn, owner);
     } else if (turn.hops <= 2) this.#catalog.deliver(turn);
     else this.#room.add(turn, pauseAfter(turn.hops - 2));
   }

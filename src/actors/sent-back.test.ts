@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SentBack } from "./sent-back.ts";
+import { RejectedShards } from "./sent-back.ts";
 
 const [line, other] = [{}, {}];
 
 test("what is on a line behind a call that was sent back goes back, too, if it is for the same shard", () => {
-  const sentBack = new SentBack();
+  const sentBack = new RejectedShards();
   assert.equal(sentBack.isEmpty, true);
   sentBack.add(line, "Cart", 7);
   assert.equal(sentBack.isEmpty, false);
@@ -17,7 +17,7 @@ test("what is on a line behind a call that was sent back goes back, too, if it i
 });
 
 test("a call that was sent back itself may stay, and so may those that come after it", () => {
-  const sentBack = new SentBack();
+  const sentBack = new RejectedShards();
   sentBack.add(line, "Cart", 7);
   assert.equal(sentBack.isBehind(line, "Cart", 7, 1), false);
   assert.equal(sentBack.isBehind(line, "Cart", 7, 0), false);

@@ -3,7 +3,7 @@
 // overtake the one that was sent back. A call that was sent back before says so by its hops: then its caller has heard of it.
 // What is kept is gone with the line, and never more than there are shards.
 
-export class SentBack {
+export class RejectedShards {
   readonly #lines = new WeakMap<object, Map<string, Set<number>>>();
   #isEmpty = true;
 

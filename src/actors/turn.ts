@@ -8,7 +8,7 @@ import { copyError } from "../kernel/told-error.ts";
 import type { Activation } from "./activation.ts";
 import type { Cause } from "./cause.ts";
 import type { Deadlines } from "./deadlines.ts";
-import type { Lanes } from "./lanes.ts";
+import type { InFlightByShard } from "./lanes.ts";
 import { type CallingActor, madeBy } from "./unhandled-calls.ts";
 
 export type TurnPhase = "queued" | "running" | "committing" | "done";
@@ -65,7 +65,7 @@ export class Turn implements Cause {
   /** Those with a lower one came before it, where that matters: in the waiting room, and on the way to sharded actors. */
   arrival = 0;
   /** On its way to a sharded actor, or about to be: with whom. The number counts only together with the lanes. */
-  lanes: Lanes | undefined;
+  lanes: InFlightByShard | undefined;
   lane = 0;
   /** Why it could not be sent where it belongs. */
   obstacle: string | undefined;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Turn } from "./turn.ts";
-import { Underway } from "./underway.ts";
+import { InFlightCalls } from "./underway.ts";
 
 const callTo = (id: string): Turn => ({ type: { name: "Cart" }, id }) as Turn;
 
@@ -9,7 +9,7 @@ for (const shard of [7, undefined]) {
   const what = shard === undefined ? "an actor whose shard nobody knows" : "a shard";
 
   test(`a call to ${what} waits for those that are on their way elsewhere, and for no others`, () => {
-    const underway = new Underway();
+    const underway = new InFlightCalls();
     assert.equal(underway.waitsFor(callTo("a"), "new:1", shard), false);
     underway.left(callTo("a"), "old:1", shard);
     assert.equal(underway.waitsFor(callTo("a"), "new:1", shard), true);
@@ -19,7 +19,7 @@ for (const shard of [7, undefined]) {
   });
 
   test(`the last call to ${what} that comes back tells whether somebody waited for it`, () => {
-    const underway = new Underway();
+    const underway = new InFlightCalls();
     const [first, second, third] = [callTo("a"), callTo("a"), callTo("a")];
     underway.left(first, "old:1", shard);
     underway.left(second, "old:1", shard);
@@ -34,7 +34,7 @@ for (const shard of [7, undefined]) {
   });
 
   test(`calls to ${what} are counted for each address, however it moves`, () => {
-    const underway = new Underway();
+    const underway = new InFlightCalls();
     const turns = ["one:1", "two:1", "one:1", "three:1", "two:1"].map((to) => ({ to, turn: callTo("a") }));
     for (const { to, turn } of turns) underway.left(turn, to, shard);
     for (const { to, turn } of turns.slice(0, 4)) underway.landed(turn, to);
@@ -45,7 +45,7 @@ for (const shard of [7, undefined]) {
   });
 
   test(`calls to ${what} do not follow those that will be sent back as the one before them was`, () => {
-    const underway = new Underway();
+    const underway = new InFlightCalls();
     const [first, second, third] = [callTo("a"), callTo("a"), callTo("a")];
     underway.left(first, "old:1", shard);
     underway.left(second, "old:1", shard);

@@ -1,7 +1,7 @@
 // Where the calls of this host to sharded actors are at the moment, so that none overtakes an earlier one to the same actor: when a shard
 // has moved while calls were on their way to where it lived before, those that were made later wait until these have come back. That is
 // soon: who lets go of a shard has nothing to do with it any more. They are counted and not listed, because this happens at every call.
-import { ActorLanes, Lanes } from "./lanes.ts";
+import { InFlightByActor, InFlightByShard } from "./lanes.ts";
 import type { Turn } from "./turn.ts";
 
 /** Calls to this shard, or to this actor where nobody here knows its shard, need not wait any more. */
@@ -10,15 +10,15 @@ export interface Followed {
   readonly key: number | string;
 }
 
-interface TypeLanes {
-  readonly shards: Lanes;
-  readonly actors: ActorLanes;
+interface TypeInFlight {
+  readonly shards: InFlightByShard;
+  readonly actors: InFlightByActor;
 }
 
-export class Underway {
-  readonly #types = new Map<string, TypeLanes>();
+export class InFlightCalls {
+  readonly #types = new Map<string, TypeInFlight>();
   /** Of the type that was called last, which is often that of the next call as well. */
-  #latest: TypeLanes | undefined;
+  #latest: TypeInFlight | undefined;
   #count = 0;
 
   get isEmpty(): boolean {
@@ -33,7 +33,7 @@ export class Underway {
   }
 
   /** From now on it belongs to the lane of its actor. */
-  #join(turn: Turn, shard: number | undefined): Lanes {
+  #join(turn: Turn, shard: number | undefined): InFlightByShard {
     const { name } = turn.type;
     let of = this.#latest;
     if (of === undefined || of.shards.type !== name) {
@@ -45,8 +45,8 @@ export class Underway {
     return turn.lanes;
   }
 
-  #begin(type: string): TypeLanes {
-    const lanes = { shards: new Lanes(type), actors: new ActorLanes(type) };
+  #begin(type: string): TypeInFlight {
+    const lanes = { shards: new InFlightByShard(type), actors: new InFlightByActor(type) };
     this.#types.set(type, lanes);
     return lanes;
   }
@@ -67,7 +67,7 @@ export class Underway {
     this.#count--;
     if (!lanes.leave(lane, to)) return undefined;
     const isAwaited = lanes.told(lane);
-    if (!lanes.areShards && lanes.isEmpty(lane)) (lanes as ActorLanes).forget(turn.id);
+    if (!lanes.areShards && lanes.isEmpty(lane)) (lanes as InFlightByActor).forget(turn.id);
     return isAwaited ? { type: lanes.type, key: lanes.areShards ? lane : turn.id } : undefined;
   }
 
