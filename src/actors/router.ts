@@ -21,7 +21,7 @@ import { RejectedShards } from "./sent-back.ts";
 import type { ShardingDefaults } from "./sharded-options.ts";
 import { cancelled, Turn } from "./turn.ts";
 import { type Followed, InFlightCalls } from "./underway.ts";
-import { LOOK_AGAIN_MS, WaitingRoom } from "./waiting-room.ts";
+import { LOOK_AGAIN_MS, WaitingQueue } from "./waiting-room.ts";
 
 /** Another host's table is about to change like ours, or ours like its. */
 const FIRST_PAUSE_MS = 5;
@@ -47,7 +47,7 @@ export class Router implements Routes, Dispatcher, LinkService {
   readonly #catalog: Catalog;
   readonly #placement: Placement;
   readonly #clock: Clock;
-  readonly #room: WaitingRoom;
+  readonly #room: WaitingQueue;
   readonly #underway = new InFlightCalls();
   readonly #sentBack = new RejectedShards();
   readonly #missing: MissingMethods;
@@ -70,7 +70,7 @@ export class Router implements Routes, Dispatcher, LinkService {
       ...{ namespace: catalog.namespace, clock, links },
       hostsOf: (type) => placement.hostsOf(type).filter((address) => address !== placement.address),
     });
-    this.#room = new WaitingRoom(clock, {
+    this.#room = new WaitingQueue(clock, {
       leave: (turn) => catalog.deliver(turn),
       problem: () => placement.problem,
       shardOf: ({ type, id }) => shardIn(placement.inShards(type.name), id),

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Clock } from "../ports/clock.ts";
 import { Deadlines } from "./deadlines.ts";
 import { cancelled, Turn } from "./turn.ts";
-import { WaitingRoom } from "./waiting-room.ts";
+import { WaitingQueue } from "./waiting-room.ts";
 
 interface Alarm {
   readonly at: number;
@@ -52,7 +52,7 @@ function callTo(id: string, clock: Clock): Turn {
 test("a process stays while somebody waits, and looks again by itself", () => {
   const clock = new StandingClock();
   const left: Turn[] = [];
-  const room = new WaitingRoom(clock, { leave: (turn) => void left.push(turn), problem });
+  const room = new WaitingQueue(clock, { leave: (turn) => void left.push(turn), problem });
   const turn = callTo("a", clock);
   room.add(turn);
   const [alarm, ...more] = [...clock.alarms];
@@ -67,7 +67,7 @@ test("a call whose caller gave up while others left is not sent on its way", () 
   const clock = new StandingClock();
   const [first, second] = [callTo("a", clock), callTo("b", clock)];
   const left: Turn[] = [];
-  const room = new WaitingRoom(clock, {
+  const room = new WaitingQueue(clock, {
     leave(turn) {
       left.push(turn);
       second.cancel(cancelled(second.label, "enough"));
@@ -83,7 +83,7 @@ test("a call whose caller gave up while others left is not sent on its way", () 
 
 test("when the room closes, own calls fail and those of other hosts go back", async () => {
   const clock = new StandingClock();
-  const room = new WaitingRoom(clock, { leave: () => assert.fail("nobody leaves"), problem });
+  const room = new WaitingQueue(clock, { leave: () => assert.fail("nobody leaves"), problem });
   const [own, late] = [callTo("a", clock), callTo("b", clock)];
   const foreign = callTo("c", clock);
   let turnedBack = 0;
@@ -102,7 +102,7 @@ test("when the room closes, own calls fail and those of other hosts go back", as
 test("who waited in vain is told why", () => {
   const clock = new StandingClock();
   let why: string | undefined = "no scheduler leads";
-  const room = new WaitingRoom(clock, { leave() {}, problem: () => why });
+  const room = new WaitingQueue(clock, { leave() {}, problem: () => why });
   const turn = callTo("a", clock);
   assert.match(room.late(turn).message, /no scheduler leads/);
   why = undefined;
@@ -113,7 +113,7 @@ test("who waited in vain is told why", () => {
 test("each waits for as long as it should, also when others are in more of a hurry", () => {
   const clock = new StandingClock();
   const left: Turn[] = [];
-  const room = new WaitingRoom(clock, { leave: (turn) => void left.push(turn), problem });
+  const room = new WaitingQueue(clock, { leave: (turn) => void left.push(turn), problem });
   const [patient, hasty] = [callTo("a", clock), callTo("b", clock)];
   room.add(patient, 200);
   room.add(hasty, 5);
@@ -133,7 +133,7 @@ test("each waits for as long as it should, also when others are in more of a hur
 test("calls to one actor leave together in the order they came, whoever of them is due", () => {
   const clock = new StandingClock();
   const left: Turn[] = [];
-  const room = new WaitingRoom(clock, { leave: (turn) => void left.push(turn), problem });
+  const room = new WaitingQueue(clock, { leave: (turn) => void left.push(turn), problem });
   const [first, second, other] = [callTo("a", clock), callTo("a", clock), callTo("b", clock)];
   room.add(first, 200);
   room.add(second, 5);
@@ -148,7 +148,7 @@ test("who has to wait again stands in front of those who came later, and they do
   const [first, second] = [callTo("a", clock), callTo("a", clock)];
   const left: Turn[] = [];
   let isOpen = false;
-  const room = new WaitingRoom(clock, {
+  const room = new WaitingQueue(clock, {
     leave(turn) {
       if (!isOpen || room.isBehind(turn)) room.add(turn);
       else left.push(turn);
@@ -175,7 +175,7 @@ test("what is called by one that leaves stands behind those that are still to le
     if (room.isBehind(turn)) room.add(turn);
     else left.push(turn);
   };
-  const room = new WaitingRoom(clock, {
+  const room = new WaitingQueue(clock, {
     leave(turn) {
       arrive(turn);
       if (turn === first) arrive(third);
@@ -194,7 +194,7 @@ test("those who wait for a shard leave when it is clear where that lives, and ot
   const left: Turn[] = [];
   const leave = (turn: Turn): void => void left.push(turn);
   const shardOf = ({ id }: Turn): number | undefined => (id === "?" ? undefined : Number(id));
-  const room = new WaitingRoom(clock, { leave, problem, shardOf });
+  const room = new WaitingQueue(clock, { leave, problem, shardOf });
   const [one, two, unknown] = [callTo("1", clock), callTo("2", clock), callTo("?", clock)];
   for (const turn of [one, two, unknown]) room.add(turn);
   room.release("Cart", 1);
@@ -209,7 +209,7 @@ test("each in a line has a try, also behind one that comes right back, and the o
   const [first, second, third] = ["a", "a", "a"].map((id) => callTo(id, clock)) as [Turn, Turn, Turn];
   const tried: Turn[] = [];
   let stays: readonly Turn[] = [first, third];
-  const room: WaitingRoom = new WaitingRoom(clock, {
+  const room: WaitingQueue = new WaitingQueue(clock, {
     leave(turn) {
       tried.push(turn);
       if (stays.includes(turn)) room.add(turn);
@@ -229,7 +229,7 @@ test("each in a line has a try, also behind one that comes right back, and the o
 test("the waiting calls of a type are limited by its capacity, and each retries at the interval of the type", () => {
   const clock = new StandingClock();
   const left: Turn[] = [];
-  const room = new WaitingRoom(clock, {
+  const room = new WaitingQueue(clock, {
     ...{ leave: (turn) => void left.push(turn), problem, capacity: () => 2, lookAgainMs: () => 250 },
   });
   const turns = ["a", "b", "c"].map((id) => callTo(id, clock));

@@ -12,7 +12,7 @@ import type { Place, Turn } from "./turn.ts";
 /** So often each tries again, whether or not there was a change: nobody waits for ever for one that was missed. */
 export const LOOK_AGAIN_MS = 1_000;
 
-interface Bench {
+interface ByShard {
   readonly type: string;
   readonly shard: number;
   /** By actor; each line in the order of arrival, and never empty. */
@@ -21,15 +21,15 @@ interface Bench {
   timerAt: number;
 }
 
-interface Spot {
-  readonly bench: Bench;
+interface Entry {
+  readonly bench: ByShard;
   /** When it tries again by itself. */
   readonly at: number;
 }
 
 /** Those who wait for one type. */
-interface Hall {
-  readonly benches: Map<number, Bench>;
+interface ByType {
+  readonly benches: Map<number, ByShard>;
   waiting: number;
 }
 
@@ -51,11 +51,11 @@ export interface WayOut {
 /** Where those wait of whom no shard is known. */
 const NO_SHARD = -1;
 
-export class WaitingRoom implements Place {
+export class WaitingQueue implements Place {
   readonly #clock: Clock;
   readonly #way: WayOut;
-  readonly #spots = new Map<Turn, Spot>();
-  readonly #halls = new Map<string, Hall>();
+  readonly #spots = new Map<Turn, Entry>();
+  readonly #halls = new Map<string, ByType>();
   #lastArrival = 0;
   #closed = false;
 
@@ -116,7 +116,7 @@ export class WaitingRoom implements Place {
     return this.#way.shardOf?.(turn) ?? NO_SHARD;
   }
 
-  #seat(turn: Turn): Bench {
+  #seat(turn: Turn): ByShard {
     const type = turn.type.name;
     let hall = this.#halls.get(type);
     if (hall === undefined) {
@@ -153,14 +153,14 @@ export class WaitingRoom implements Place {
     return true;
   }
 
-  #arm(bench: Bench, at: number, ms: number): void {
+  #arm(bench: ByShard, at: number, ms: number): void {
     bench.timer?.cancel();
     bench.timerAt = at;
     bench.timer = this.#clock.after(ms, () => this.#ring(bench));
   }
 
   /** Only those whose time has come, and who stands in line with them: who came later must not make the others hurry. */
-  #ring(bench: Bench): void {
+  #ring(bench: ByShard): void {
     // A timer may be a hair early.
     const now = Math.max(this.#clock.monotonic(), bench.timerAt);
     const due: string[] = [];
@@ -209,7 +209,7 @@ export class WaitingRoom implements Place {
    * Everybody in this line, one by one: who is still here is not overtaken by what the one that leaves may set off. Each has one try, also
    * behind one that comes right back: a call of another host may be sent back there, when one of this host has to wait.
    */
-  #sendOff({ lines }: Bench, id: string): void {
+  #sendOff({ lines }: ByShard, id: string): void {
     let last = 0;
     for (let turn = nextIn(lines.get(id), last); turn !== undefined; turn = nextIn(lines.get(id), last)) {
       last = turn.arrival;
