@@ -31,8 +31,8 @@ export const CALLS: readonly Bug[] = [
     changes: [
       {
         file: "src/actors/router.ts",
-        before: "new Departure(turn, to, isNews, this);",
-        after: `const departure = new Departure(turn, to, isNews, this);
+        before: "new OutboundCall(turn, to, isNews, this);",
+        after: `const departure = new OutboundCall(turn, to, isNews, this);
     this.#clock.after(100, () => {
       if (turn.place === departure) this.links.call(to, this.describe(turn), departure);
     });`,

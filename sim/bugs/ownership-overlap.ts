@@ -28,7 +28,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
       {
         file: "src/actors/router.ts",
         before: "if (route === HERE) this.#wake(turn);",
-        after: `if (route === HERE || (turn.turnBack !== undefined && typeof route === "string")) this.#wake(turn);`,
+        after: `if (route === HERE || (turn.rejectNotOwner !== undefined && typeof route === "string")) this.#wake(turn);`,
       },
     ],
   },

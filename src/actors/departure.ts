@@ -15,7 +15,7 @@ export interface Dispatcher {
   unsent(turn: Turn, error: LimpetError): void;
 }
 
-export class Departure implements RemoteCaller, Place {
+export class OutboundCall implements RemoteCaller, Place {
   readonly #turn: Turn;
   readonly #to: string;
   readonly #dispatcher: Dispatcher;

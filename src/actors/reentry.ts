@@ -1,7 +1,7 @@
 // May a call come back to an actor that is part of its own call chain? Decides, does nothing.
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import { type Cause, chainHas, showChain } from "./cause.ts";
+import { type CallOrigin, chainHas, showChain } from "./cause.ts";
 import type { Turn } from "./turn.ts";
 
 /**
@@ -18,7 +18,7 @@ export function admit(call: Turn, running: Turn | undefined, reentrant: boolean)
   let length = 0;
   let reentries = 0;
   let comesBack = false;
-  for (let turn: Cause | undefined = cause; turn !== undefined; turn = turn.parent) {
+  for (let turn: CallOrigin | undefined = cause; turn !== undefined; turn = turn.parent) {
     length++;
     if (turn.outer !== undefined) reentries++;
     if (turn.activation === call.activation && turn.phase === "running") comesBack = true;

@@ -13,8 +13,8 @@ import type { Clock } from "../ports/clock.ts";
 import type { Cancel, LinkService, Links, Ownership, RemoteAnswer, RemoteCall, RemoteCause } from "../ports/links.ts";
 import { HERE, NOBODY, type Placement, type Route, type ShardedWay, WAIT } from "../ports/placement.ts";
 import type { Catalog, Routes } from "./catalog.ts";
-import { type Cause, DistantTurn } from "./cause.ts";
-import { Departure, type Dispatcher } from "./departure.ts";
+import { type CallOrigin, DistantTurn } from "./cause.ts";
+import { type Dispatcher, OutboundCall } from "./departure.ts";
 import { HAS_METHOD, type MissingMethod, MissingMethods } from "./missing-method.ts";
 import { REMIND } from "./remind.ts";
 import { RejectedShards } from "./sent-back.ts";
@@ -54,7 +54,7 @@ export class Router implements Routes, Dispatcher, LinkService {
   readonly #refused: ((type: string) => void) | undefined;
   readonly #storeTimeoutMs: number;
   /** Turns of this host that other hosts know by number, and how many calls of theirs are there. */
-  readonly #abroad = new Map<number, { readonly turn: Turn; calls: number }>();
+  readonly #exportedTurns = new Map<number, { readonly turn: Turn; calls: number }>();
   #lastNumber = 0;
   /** Calls that are on other hosts. */
   #departed = 0;
@@ -189,7 +189,7 @@ export class Router implements Routes, Dispatcher, LinkService {
     if (way !== undefined && this.#queueBehindEarlier(turn, route, shard)) return;
     if (route === HERE) this.#wake(turn);
     else if (route === WAIT) this.#wait(turn);
-    else if (turn.turnBack !== undefined) this.#turnBack(turn, turn.turnBack);
+    else if (turn.rejectNotOwner !== undefined) this.#rejectNotOwner(turn, turn.rejectNotOwner);
     else if (route === NOBODY) turn.fail(this.#nobody(name));
     else this.#depart(turn, route);
   }
@@ -219,7 +219,7 @@ export class Router implements Routes, Dispatcher, LinkService {
   }
 
   /** What is told of an actor that moved away is true for good, so it is not told before the actor is gone from here. */
-  #turnBack(turn: Turn, turnBack: () => void): void {
+  #rejectNotOwner(turn: Turn, turnBack: () => void): void {
     if (this.#catalog.types.get(turn.type.name)?.activations.has(turn.id)) this.#room.add(turn, FIRST_PAUSE_MS);
     else turnBack();
   }
@@ -236,7 +236,7 @@ export class Router implements Routes, Dispatcher, LinkService {
     }
     const knowsNothing = (): boolean =>
       !this.mayBegin(this.#clock.monotonic()) && this.#placement.belief(turn.type.name, turn.id).version === 0;
-    if (turn.turnBack !== undefined && knowsNothing()) turn.turnBack();
+    if (turn.rejectNotOwner !== undefined && knowsNothing()) turn.rejectNotOwner();
     else if (this.#isStoreSilent(turn)) turn.fail(storeSilent(turn));
     else this.#room.add(turn);
   }
@@ -252,7 +252,7 @@ export class Router implements Routes, Dispatcher, LinkService {
     const type = this.#catalog.types.get(turn.type.name);
     if (this.#catalog.stopping) {
       // Everybody here has been let go, or is about to be: nobody comes any more.
-      if (turn.turnBack !== undefined) turn.turnBack();
+      if (turn.rejectNotOwner !== undefined) turn.rejectNotOwner();
       else turn.fail(new LimpetError("STOPPING", `this process stops; nothing of ${turn.label} has happened`));
     } else if (type === undefined || !this.#placement.mayBegin(this.#clock.monotonic())) {
       this.#room.add(turn);
@@ -269,8 +269,8 @@ export class Router implements Routes, Dispatcher, LinkService {
   }
 
   /** The host on which the actor of a call waits for that very call. */
-  #waitsFor(cause: Cause, { type, id }: Turn): string | undefined {
-    for (let at: Cause | undefined = cause; at !== undefined; at = at.parent) {
+  #waitsFor(cause: CallOrigin, { type, id }: Turn): string | undefined {
+    for (let at: CallOrigin | undefined = cause; at !== undefined; at = at.parent) {
       if (!(at instanceof DistantTurn) || at.host === this.#placement.address) continue;
       if (at.id === id && at.type.name === type.name) return at.host;
     }
@@ -288,7 +288,7 @@ export class Router implements Routes, Dispatcher, LinkService {
     }
     // Where a shard lives that is known only the leader says.
     const isNews = turn.lanes?.areShards !== true && this.#placement.isSticky(turn.type.name);
-    new Departure(turn, to, isNews, this);
+    new OutboundCall(turn, to, isNews, this);
   }
 
   describe(turn: Turn): RemoteCall {
@@ -380,9 +380,9 @@ export class Router implements Routes, Dispatcher, LinkService {
   // ——— Chains of calls across hosts.
 
   /** Oldest first. Turns of this host get a number by which they are found when the chain comes back. */
-  #causesOf(parent: Cause): RemoteCause[] {
+  #causesOf(parent: CallOrigin): RemoteCause[] {
     const causes: RemoteCause[] = [];
-    for (let at: Cause | undefined = parent; at !== undefined; at = at.parent) {
+    for (let at: CallOrigin | undefined = parent; at !== undefined; at = at.parent) {
       const { type, id, method } = at;
       if (at instanceof DistantTurn) {
         causes.unshift({ host: at.host, turn: at.number, type: type.name, id, method });
@@ -395,8 +395,8 @@ export class Router implements Routes, Dispatcher, LinkService {
 
   #number(turn: Turn): number {
     if (turn.number === 0) turn.number = ++this.#lastNumber;
-    const known = this.#abroad.get(turn.number);
-    if (known === undefined) this.#abroad.set(turn.number, { turn, calls: 1 });
+    const known = this.#exportedTurns.get(turn.number);
+    if (known === undefined) this.#exportedTurns.set(turn.number, { turn, calls: 1 });
     else known.calls++;
     return turn.number;
   }
@@ -406,10 +406,10 @@ export class Router implements Routes, Dispatcher, LinkService {
     const followed = this.#underway.landed(turn, at);
     if (followed !== undefined) this.#followed(followed);
     const { parent } = turn;
-    for (let at: Cause | undefined = parent; at !== undefined; at = at.parent) {
+    for (let at: CallOrigin | undefined = parent; at !== undefined; at = at.parent) {
       if (!(at instanceof Turn)) continue;
-      const known = this.#abroad.get(at.number);
-      if (known !== undefined && --known.calls === 0) this.#abroad.delete(at.number);
+      const known = this.#exportedTurns.get(at.number);
+      if (known !== undefined && --known.calls === 0) this.#exportedTurns.delete(at.number);
     }
   }
 
@@ -421,10 +421,10 @@ export class Router implements Routes, Dispatcher, LinkService {
     });
   }
 
-  #parentOf(causes: readonly RemoteCause[]): Cause | undefined {
-    let parent: Cause | undefined;
+  #parentOf(causes: readonly RemoteCause[]): CallOrigin | undefined {
+    let parent: CallOrigin | undefined;
     for (const { host, turn, type, id, method } of causes) {
-      const own = host === this.#placement.address ? this.#abroad.get(turn)?.turn : undefined;
+      const own = host === this.#placement.address ? this.#exportedTurns.get(turn)?.turn : undefined;
       parent = own ?? new DistantTurn(type, id, method, host, turn, parent);
     }
     return parent;
@@ -476,7 +476,7 @@ export class Router implements Routes, Dispatcher, LinkService {
       turn.hops = call.hops;
       if (call.hops > 0 && this.#placement.isSticky(type)) this.#placement.mistaken(type, id);
       if (!call.passOn) {
-        turn.turnBack = () => {
+        turn.rejectNotOwner = () => {
           turn.dismiss();
           this.#sendBack(call, answer, line);
         };

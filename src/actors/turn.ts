@@ -6,7 +6,7 @@
 import { LimpetError } from "../kernel/errors.ts";
 import { copyError } from "../kernel/told-error.ts";
 import type { Activation } from "./activation.ts";
-import type { Cause } from "./cause.ts";
+import type { CallOrigin } from "./cause.ts";
 import type { Deadlines } from "./deadlines.ts";
 import type { InFlightByShard } from "./lanes.ts";
 import { type CallingActor, madeBy } from "./unhandled-calls.ts";
@@ -40,13 +40,13 @@ export interface Waiter {
   error(error: unknown): void;
 }
 
-export class Turn implements Cause {
+export class Turn implements CallOrigin {
   readonly type: TargetType;
   readonly id: string;
   readonly method: string;
   readonly args: readonly unknown[];
   /** The turn whose code made this call. */
-  readonly parent: Cause | undefined;
+  readonly parent: CallOrigin | undefined;
   readonly work: Work | undefined;
   readonly timeoutMs: number;
   /** On the monotonic clock. */
@@ -59,7 +59,7 @@ export class Turn implements Cause {
   /** Where it waits, until it begins. */
   place: Place | undefined;
   /** It came from another host, which is told when its actor lives elsewhere, instead of passing it on. */
-  turnBack: (() => void) | undefined;
+  rejectNotOwner: (() => void) | undefined;
   /** It was in the waiting room, so that it did not get here when it was made. */
   waited = false;
   /** Those with a lower one came before it, where that matters: in the waiting room, and on the way to sharded actors. */
@@ -110,7 +110,7 @@ export class Turn implements Cause {
     id: string,
     method: string,
     args: readonly unknown[],
-    parent: Cause | undefined,
+    parent: CallOrigin | undefined,
     timeoutMs: number,
     now: number,
     deadlines: Deadlines,
@@ -175,7 +175,7 @@ export class Turn implements Cause {
       if (this.deadlineAt < parent.deadlineAt) this.#deadlines.add(this);
       parent.pending ??= new Set();
       parent.pending.add(this);
-    } else if (this.turnBack === undefined) {
+    } else if (this.rejectNotOwner === undefined) {
       this.#deadlines.add(this);
     } else {
       // What is left of the time of a call from another host is any number; its own host watches it more closely.

@@ -87,7 +87,7 @@ test("when the room closes, own calls fail and those of other hosts go back", as
   const [own, late] = [callTo("a", clock), callTo("b", clock)];
   const foreign = callTo("c", clock);
   let turnedBack = 0;
-  foreign.turnBack = () => turnedBack++;
+  foreign.rejectNotOwner = () => turnedBack++;
   room.add(own);
   room.add(foreign);
   room.close();

@@ -227,7 +227,7 @@ export class WaitingQueue implements Place {
 
   #sendAway(turn: Turn): void {
     turn.place = undefined;
-    if (turn.turnBack !== undefined) turn.turnBack();
+    if (turn.rejectNotOwner !== undefined) turn.rejectNotOwner();
     else turn.fail(new LimpetError("STOPPING", `this process stops; nothing of ${turn.label} has happened`));
   }
 
