@@ -11,7 +11,7 @@ import { LIMITS } from "../kernel/limits.ts";
 import { didYouMean } from "../kernel/nearest.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Cancel, LinkService, Links, Ownership, RemoteAnswer, RemoteCall, RemoteCause } from "../ports/links.ts";
-import { HERE, NOBODY, type Placement, type Route, type ShardedWay, WAIT } from "../ports/placement.ts";
+import { HERE, NOBODY, type Placement, type Route, type ShardRouting, WAIT } from "../ports/placement.ts";
 import type { Catalog, Routes } from "./catalog.ts";
 import { type CallOrigin, DistantTurn } from "./cause.ts";
 import { type Dispatcher, OutboundCall } from "./departure.ts";
@@ -492,7 +492,7 @@ export class Router implements Routes, Dispatcher, LinkService {
 }
 
 /** Undefined when the application's own rule fails: whoever calls such an actor has been told so. */
-function shardIn(way: ShardedWay | undefined, id: string): number | undefined {
+function shardIn(way: ShardRouting | undefined, id: string): number | undefined {
   try {
     return way?.shardOf(id);
   } catch {

@@ -22,7 +22,7 @@ import type { LeaderSource } from "./leader-source.ts";
 import { OrderFollower } from "./order-follower.ts";
 import { hostedTypes } from "./roles.ts";
 import { ShardMember } from "./shard-member.ts";
-import type { ShardWay } from "./shard-way.ts";
+import type { ShardRouter } from "./shard-way.ts";
 import { StickyMember } from "./sticky-member.ts";
 
 export interface MembershipSettings {
@@ -121,7 +121,7 @@ export class Membership implements Placement {
     return route === HERE && !this.#lease.held ? WAIT : route;
   }
 
-  inShards(type: string): ShardWay | undefined {
+  inShards(type: string): ShardRouter | undefined {
     const table = this.#tables.newest(type);
     return table?.shards === undefined ? undefined : this.#shards.way(type, table);
   }

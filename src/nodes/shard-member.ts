@@ -15,7 +15,7 @@ import { type ShardHome, ShardRegion } from "../sharding/shard-region.ts";
 import { ShardWaits } from "../sharding/shard-waits.ts";
 import { mayHost } from "./roles.ts";
 import { advise, countActors } from "./shard-adviser.ts";
-import { type ShardRouterDeps, ShardWay } from "./shard-way.ts";
+import { ShardRouter, type ShardRouterDeps } from "./shard-way.ts";
 
 export interface ShardMemberDeps {
   readonly clock: Clock;
@@ -45,9 +45,9 @@ const STUCK_MS = 20_000;
 
 export class ShardMember {
   readonly #deps: ShardMemberDeps;
-  readonly #ways = new Map<string, ShardWay>();
+  readonly #ways = new Map<string, ShardRouter>();
   /** To the type that was called last, which is often that of the next call as well. */
-  #latest: ShardWay | undefined;
+  #latest: ShardRouter | undefined;
   #stream: ControlStream<HostMessage> | undefined;
   readonly #asks = new Map<string, Set<number>>();
   #isFlushing = false;
@@ -72,7 +72,7 @@ export class ShardMember {
   // ——— Finding the way.
 
   /** To actors of that type, from what is known at this moment. `table`: its newest one. */
-  way(type: string, table = this.#deps.tables.newest(type)): ShardWay {
+  way(type: string, table = this.#deps.tables.newest(type)): ShardRouter {
     const { edition } = this.#deps.catalog;
     let way = this.#latest;
     if (way === undefined || way.type !== type) {
@@ -83,13 +83,13 @@ export class ShardMember {
     return way;
   }
 
-  #newWay(type: string): ShardWay {
+  #newWay(type: string): ShardRouter {
     const { tables, incarnation, lease, clock, catalog } = this.#deps;
     const region = new ShardRegion(incarnation, (home) => {
       const host = tables.hostAt(type, home.address);
       return host?.incarnation === home.incarnation ? host : undefined;
     });
-    const way = new ShardWay(type, region, {
+    const way = new ShardRouter(type, region, {
       lease,
       outside: (id) => this.#deps.outside(type, id),
       waits: (shard, ask) => {

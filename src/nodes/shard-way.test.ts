@@ -4,7 +4,7 @@ import type { ActorType } from "../actors/actor-type.ts";
 import type { KnownTable } from "../placement/host-tables.ts";
 import { HERE, WAIT } from "../ports/placement.ts";
 import { type ShardHome, ShardRegion } from "../sharding/shard-region.ts";
-import { ShardWay } from "./shard-way.ts";
+import { ShardRouter } from "./shard-way.ts";
 
 const host = (incarnation: string) => ({ incarnation, address: `${incarnation}:1`, name: incarnation });
 
@@ -19,7 +19,7 @@ function open(table: KnownTable) {
   const lease = { held: true };
   const asked: number[] = [];
   const waits = (shard: number, ask: boolean) => void (ask && asked.push(shard));
-  const way = new ShardWay("Cart", region, { lease, outside: (id) => `outside/${id}`, waits });
+  const way = new ShardRouter("Cart", region, { lease, outside: (id) => `outside/${id}`, waits });
   let edition = 1;
   const renew = (next: KnownTable, known?: ActorType) => {
     hosts = next.hosts;

@@ -3,7 +3,7 @@
 import type { ActorType } from "../actors/actor-type.ts";
 import { shardOf } from "../kernel/shards.ts";
 import type { KnownTable } from "../placement/host-tables.ts";
-import { HERE, type Route, type ShardedWay, WAIT } from "../ports/placement.ts";
+import { HERE, type Route, type ShardRouting, WAIT } from "../ports/placement.ts";
 import type { ShardRegion } from "../sharding/shard-region.ts";
 
 export interface ShardRouterDeps {
@@ -14,7 +14,7 @@ export interface ShardRouterDeps {
   waits(shard: number, ask: boolean): void;
 }
 
-export class ShardWay implements ShardedWay {
+export class ShardRouter implements ShardRouting {
   readonly type: string;
   readonly region: ShardRegion;
   readonly #deps: ShardRouterDeps;

@@ -11,7 +11,7 @@ export const NOBODY: unique symbol = Symbol("nobody");
 export type Route = typeof HERE | typeof WAIT | typeof NOBODY | string;
 
 /** To the actors of a type that live in shards: calls of one host to one of them arrive in the order in which they were made. */
-export interface ShardedWay {
+export interface ShardRouting {
   /** Undefined: this host cannot say. Throws SHARD_INVALID. */
   shardOf(id: string): number | undefined;
   /** As `route` of all others, for one in that shard. */
@@ -40,7 +40,7 @@ export interface Placement {
   /** Actors of the type stay where they are, whatever the ring says: where each one is has to be found out one by one. */
   isSticky(type: string): boolean;
   /** How actors of the type are found when they live in shards, for now; undefined: they do not. */
-  inShards(type: string): ShardedWay | undefined;
+  inShards(type: string): ShardRouting | undefined;
   /** That host has run it. */
   learn(type: string, id: string, address: string): void;
   /** It was not where somebody was sent. `address`: there, as this host knows for itself. */
