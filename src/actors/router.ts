@@ -235,7 +235,7 @@ export class Router implements Routes, Dispatcher, LinkService {
       return;
     }
     const knowsNothing = (): boolean =>
-      !this.mayBegin(this.#clock.monotonic()) && this.#placement.belief(turn.type.name, turn.id).version === 0;
+      !this.mayBegin(this.#clock.monotonic()) && this.#placement.cachedOwner(turn.type.name, turn.id).version === 0;
     if (turn.rejectNotOwner !== undefined && knowsNothing()) turn.rejectNotOwner();
     else if (this.#isStoreSilent(turn)) turn.fail(storeSilent(turn));
     else this.#room.add(turn);
@@ -306,7 +306,7 @@ export class Router implements Routes, Dispatcher, LinkService {
   }
 
   ran({ type, id }: Turn, at: string): void {
-    this.#placement.learn(type.name, id, at);
+    this.#placement.cacheOwner(type.name, id, at);
   }
 
   turnedAway(turn: Turn, from: string, belief: Ownership): void {
@@ -324,7 +324,7 @@ export class Router implements Routes, Dispatcher, LinkService {
       this.#room.add(turn, UNREACHABLE_PAUSE_MS);
       return;
     }
-    const mine = this.#placement.belief(turn.type.name, turn.id);
+    const mine = this.#placement.cachedOwner(turn.type.name, turn.id);
     const newer = belief.term - mine.term || belief.version - mine.version;
     const { owner } = belief;
     const isOurs = newer > 0 && owner === this.#placement.address;
@@ -352,13 +352,13 @@ export class Router implements Routes, Dispatcher, LinkService {
       this.#room.add(turn, UNREACHABLE_PAUSE_MS);
       return;
     }
-    this.#placement.mistaken(name, turn.id, from);
+    this.#placement.invalidateOwner(name, turn.id, from);
     // What has to arrive first does so within its time, or not at all.
     turn.hops = Math.min(turn.hops + 1, LIMITS.hops / 2);
     // Twice it may be followed at once. Then something is on its way that has to arrive first.
     const isKnown = owner !== undefined && owner !== from && owner !== this.#placement.address;
     const isHint = isKnown && this.#placement.isHost(name, owner);
-    if (isHint) this.#placement.learn(name, turn.id, owner);
+    if (isHint) this.#placement.cacheOwner(name, turn.id, owner);
     if (turn.hops <= 2 && isHint) {
       if (way === undefined || !this.#queueBehindEarlier(turn, owner, shardIn(way, turn.id))) this.#depart(turn, owner);
     } else if (turn.hops <= 2) this.#catalog.deliver(turn);
@@ -435,7 +435,7 @@ export class Router implements Routes, Dispatcher, LinkService {
    * granted, and one that still has a turn to end is here. And who owned it until now cannot say where it will be.
    */
   #lastBelief(type: string, id: string): Ownership {
-    const belief = this.#placement.belief(type, id);
+    const belief = this.#placement.cachedOwner(type, id);
     const isHere = this.#catalog.types.get(type)?.activations.has(id) === true;
     return isHere || belief.owner === this.#placement.address ? NOTHING_KNOWN : belief;
   }
@@ -451,7 +451,7 @@ export class Router implements Routes, Dispatcher, LinkService {
   #sendBack({ type, id }: RemoteCall, answer: RemoteAnswer, line: object): void {
     const shard = shardIn(this.#placement.inShards(type), id);
     if (shard !== undefined) this.#sentBack.add(line, type, shard);
-    answer.notOwner(this.#catalog.stopping ? this.#lastBelief(type, id) : this.#placement.belief(type, id));
+    answer.notOwner(this.#catalog.stopping ? this.#lastBelief(type, id) : this.#placement.cachedOwner(type, id));
   }
 
   serve(call: RemoteCall, answer: RemoteAnswer, line: object): Cancel {
@@ -474,7 +474,7 @@ export class Router implements Routes, Dispatcher, LinkService {
       const now = this.#clock.monotonic();
       const turn = new Turn(target, id, method, args, parent, timeoutMs, now, this.#catalog.deadlines, undefined);
       turn.hops = call.hops;
-      if (call.hops > 0 && this.#placement.isSticky(type)) this.#placement.mistaken(type, id);
+      if (call.hops > 0 && this.#placement.isSticky(type)) this.#placement.invalidateOwner(type, id);
       if (!call.passOn) {
         turn.rejectNotOwner = () => {
           turn.dismiss();

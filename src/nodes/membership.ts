@@ -152,13 +152,13 @@ export class Membership implements Placement {
     return this.#shards.shardOf(type, id);
   }
 
-  learn(type: string, id: string, address: string): void {
+  cacheOwner(type: string, id: string, address: string): void {
     // Of shards only the leader's word counts, for whoever knows which one it is about.
     if (this.inShards(type)?.knows) return;
     this.#sticky.holdings.learn(type, id, address);
   }
 
-  mistaken(type: string, id: string, address?: string): void {
+  invalidateOwner(type: string, id: string, address?: string): void {
     if (this.isSharded(type)) {
       if (address === undefined) this.#shards.doubt(type, id);
       else this.#shards.mistaken(type, id, address);
@@ -207,7 +207,7 @@ export class Membership implements Placement {
     return standing === "here" && !this.#lease.held ? "wait" : standing;
   }
 
-  belief(type: string, id: string): { term: number; version: number; owner: string | undefined } {
+  cachedOwner(type: string, id: string): { term: number; version: number; owner: string | undefined } {
     const { term, number } = this.#tables.version(type);
     return { term, version: number, owner: this.#believed(type, id) };
   }

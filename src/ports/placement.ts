@@ -29,7 +29,7 @@ export interface Placement {
    */
   route(type: string, id: string, until: number): Route;
   /** Where this host's table says an actor lives, whether or not it may come to life there now. */
-  belief(
+  cachedOwner(
     type: string,
     id: string,
   ): { readonly term: number; readonly version: number; readonly owner: string | undefined };
@@ -42,9 +42,9 @@ export interface Placement {
   /** How actors of the type are found when they live in shards, for now; undefined: they do not. */
   inShards(type: string): ShardRouting | undefined;
   /** That host has run it. */
-  learn(type: string, id: string, address: string): void;
+  cacheOwner(type: string, id: string, address: string): void;
   /** It was not where somebody was sent. `address`: there, as this host knows for itself. */
-  mistaken(type: string, id: string, address?: string): void;
+  invalidateOwner(type: string, id: string, address?: string): void;
   /** Does any host of the type have that address? */
   isHost(type: string, address: string): boolean;
   /** Does any host run actors of the type, as far as is known here? */
