@@ -2,7 +2,7 @@
 // the same.
 import { LimpetError } from "../kernel/errors.ts";
 import { checkReminderName } from "../kernel/names.ts";
-import type { ReminderBook, ReminderInfo } from "../ports/reminder-book.ts";
+import type { ReminderInfo, ReminderWriter } from "../ports/reminder-book.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
 import type { ReminderKey } from "../ports/reminders.ts";
 import { noHandler } from "./remind.ts";
@@ -24,7 +24,7 @@ export interface ActorReminderDeps {
   readonly namespace: string;
   readonly typeName: string;
   readonly id: string;
-  readonly book: ReminderBook | undefined;
+  readonly book: ReminderWriter | undefined;
   /** Its class has an `onReminder` of its own. */
   readonly hasHandler: boolean;
   /** Of the running turn. Throws when none runs. */
@@ -38,7 +38,7 @@ export class TurnReminders implements ActorReminders {
     this.#deps = deps;
   }
 
-  #book(): ReminderBook {
+  #book(): ReminderWriter {
     const { book } = this.#deps;
     if (book !== undefined) return book;
     throw new LimpetError("NOT_READY", "this process does not know reminders");

@@ -2,7 +2,7 @@
 // with its state, or not at all.
 import { LimpetError } from "../kernel/errors.ts";
 import type { InputArgument, InputOptions } from "../kernel/input-types.ts";
-import type { TurnStart, WorkflowBook } from "../ports/workflow-book.ts";
+import type { TurnStart, WorkflowWriter } from "../ports/workflow-book.ts";
 import type { TurnOutbox } from "./turn-outbox.ts";
 
 /** Anything that `workflow(…)` made, or its name. */
@@ -37,16 +37,16 @@ export interface ActorWorkflows {
 }
 
 export class TurnWorkflows implements ActorWorkflows {
-  readonly #book: WorkflowBook | undefined;
+  readonly #book: WorkflowWriter | undefined;
   readonly #outbox: () => TurnOutbox;
 
   /** `outbox`: of the running turn; throws when none runs. */
-  constructor(book: WorkflowBook | undefined, outbox: () => TurnOutbox) {
+  constructor(book: WorkflowWriter | undefined, outbox: () => TurnOutbox) {
     this.#book = book;
     this.#outbox = outbox;
   }
 
-  get #known(): WorkflowBook {
+  get #known(): WorkflowWriter {
     if (this.#book !== undefined) return this.#book;
     throw new LimpetError("NOT_READY", "this process does not know workflows");
   }

@@ -10,9 +10,9 @@ import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
-import type { ReminderBook } from "../ports/reminder-book.ts";
+import type { ReminderWriter } from "../ports/reminder-book.ts";
 import type { Commit, CommitOutcome, StateWrite, Store, Taken, TakeRequest } from "../ports/store.ts";
-import type { WorkflowBook } from "../ports/workflow-book.ts";
+import type { WorkflowWriter } from "../ports/workflow-book.ts";
 import { Activation, type EndReason } from "./activation.ts";
 import type { ActorDefaults } from "./actor-options.ts";
 import { ActorType } from "./actor-type.ts";
@@ -100,9 +100,9 @@ export class Catalog implements ActivationDeps {
   readonly #byClass = new Map<ActorClass, ActorType>();
   readonly #settings: CatalogSettings;
   /** Set once, before the first call. */
-  reminders: ReminderBook | undefined;
+  reminders: ReminderWriter | undefined;
   /** So are workflows. */
-  workflows: WorkflowBook | undefined;
+  workflows: WorkflowWriter | undefined;
   /** And whoever brings remembered actors back to life. */
   remembering: Remembering | undefined;
   /** And whoever takes actors before their shard is here. */

@@ -2,9 +2,9 @@
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
-import type { ReminderBook } from "../ports/reminder-book.ts";
+import type { ReminderWriter } from "../ports/reminder-book.ts";
 import type { Commit, CommitOutcome, StateWrite, Taken } from "../ports/store.ts";
-import type { WorkflowBook } from "../ports/workflow-book.ts";
+import type { WorkflowWriter } from "../ports/workflow-book.ts";
 import type { Activation, EndReason } from "./activation.ts";
 import type { Deadlines } from "./deadlines.ts";
 import type { Caller } from "./group-call.ts";
@@ -36,8 +36,8 @@ export interface ActivationDeps {
     extras: Pick<Commit, "settle" | "reminders" | "starts" | "arrivals"> | undefined,
     caller: Caller<CommitOutcome>,
   ): void;
-  readonly reminders: ReminderBook | undefined;
-  readonly workflows: WorkflowBook | undefined;
+  readonly reminders: ReminderWriter | undefined;
+  readonly workflows: WorkflowWriter | undefined;
   readonly remembering: Remembering | undefined;
   handle(type: ActorClass | string, id: string, settings: CallSettings | undefined, caller: Incarnation): object;
   /** May a turn begin at this moment, or has too much of the host's lease passed? */

@@ -20,7 +20,7 @@ interface Request {
   readonly change: RememberedChange;
 }
 
-export class RememberedBook {
+export class RememberedWriter {
   readonly #calls: GroupCall<Request, boolean>;
   readonly #shards: Shards;
 

@@ -3,7 +3,7 @@
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { checkId, checkNoJob, checkReminderName, checkType } from "../kernel/names.ts";
-import type { ReminderBook } from "../ports/reminder-book.ts";
+import type { ReminderWriter } from "../ports/reminder-book.ts";
 import { readData } from "../ports/reminder-book.ts";
 import {
   type DeadReminderSummary,
@@ -32,7 +32,7 @@ import { scheduleFromWire, scheduleToWire } from "../reminders/wire-formats.ts";
 export interface ReminderAdminDeps {
   readonly namespace: string;
   readonly store: Reminders;
-  readonly book: ReminderBook;
+  readonly book: ReminderWriter;
   /** Throws when nobody can have the type. */
   checkHosted(type: string): void;
 }

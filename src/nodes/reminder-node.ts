@@ -11,7 +11,7 @@ import type { Random } from "../ports/random.ts";
 import { type ReminderInfo, type ReminderTick, readData, tickInfo } from "../ports/reminder-book.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
 import type { OwnLease, ReminderContent, ReminderKey, Reminders } from "../ports/reminders.ts";
-import { Book } from "../reminders/book.ts";
+import { BatchedReminderWriter } from "../reminders/book.ts";
 import { looksLikeInstant } from "../reminders/instant.ts";
 import { reminderInstruments } from "../reminders/instruments.ts";
 import { decodePlan } from "../reminders/plan.ts";
@@ -50,7 +50,7 @@ const NOW_MS = 100;
 const RUN = { id: "job", name: "run" };
 
 export class ReminderNode {
-  readonly book: Book;
+  readonly book: BatchedReminderWriter;
   readonly #settings: ReminderSettings;
   readonly #deps: ReminderNodeDeps;
   readonly #storeClock: StoreClock;
@@ -77,7 +77,7 @@ export class ReminderNode {
       deliver: (delivery) => this.#deliver(delivery),
     });
     this.#gauges = new ReminderGauges(settings.namespace, { clock, meter, store, size: () => this.#processor.size });
-    this.book = new Book({
+    this.book = new BatchedReminderWriter({
       clock,
       random,
       store,

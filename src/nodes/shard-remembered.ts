@@ -15,7 +15,7 @@ import type { Random } from "../ports/random.ts";
 import type { Shards } from "../ports/shards.ts";
 import { DeclaredDaemons } from "./declared-daemons.ts";
 import type { Membership } from "./membership.ts";
-import { RememberedBook } from "./remembered-book.ts";
+import { RememberedWriter } from "./remembered-book.ts";
 import { rememberedInstruments } from "./remembered-instruments.ts";
 import { RememberedStarter } from "./remembered-starter.ts";
 
@@ -59,7 +59,7 @@ const COMES_BACK_SOMEWHERE: ReadonlySet<EndReason | undefined> = new Set<EndReas
 export class RememberedActors implements Remembering {
   readonly #deps: RememberedDeps;
   readonly #patienceMs: number;
-  #book: RememberedBook | undefined;
+  #book: RememberedWriter | undefined;
   readonly #starters = new Map<ActorType, RememberedStarter>();
   readonly #daemons = new WeakMap<ActorType, DeclaredDaemons>();
   #looking: Timer | undefined;
@@ -222,7 +222,7 @@ export class RememberedActors implements Remembering {
 
   async #write(type: ActorType, id: string, isKept: boolean): Promise<boolean> {
     const { catalog, known } = this.#deps;
-    this.#book ??= new RememberedBook(this.#patienceMs, this.#deps);
+    this.#book ??= new RememberedWriter(this.#patienceMs, this.#deps);
     const shard = type.options.sharded!.shardOf(id);
     return this.#book.write(known.home(), { namespace: catalog.namespace, type: type.name, shard, id, isKept });
   }

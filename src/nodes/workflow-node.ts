@@ -11,7 +11,7 @@ import type { Random } from "../ports/random.ts";
 import type { ReminderTick } from "../ports/reminder-book.ts";
 import type { ReminderKey, Reminders, ReminderWrite } from "../ports/reminders.ts";
 import type { Settle } from "../ports/settle.ts";
-import type { WorkflowBook } from "../ports/workflow-book.ts";
+import type { WorkflowWriter } from "../ports/workflow-book.ts";
 import type { WorkflowDoor } from "../ports/workflow-door.ts";
 import type { Arrival, ArrivalOutcome, RunStart, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
 import { ActivityRunner, type StandIn } from "../workflows/activity-runner.ts";
@@ -252,7 +252,7 @@ export class WorkflowNode {
   }
 
   /** Workflows, as actors ask for them. */
-  get book(): WorkflowBook {
+  get book(): WorkflowWriter {
     const { client } = this;
     return {
       start: (type, options) =>

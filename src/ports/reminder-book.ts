@@ -40,7 +40,7 @@ export interface SentReminders {
   failed(error?: unknown): void;
 }
 
-export interface ReminderBook {
+export interface ReminderWriter {
   /** What is to be written. Throws REMINDER_INVALID or NAME_INVALID. */
   set(key: ReminderKey, options: ReminderOptions, isNew?: boolean): ReminderWrite;
   /** Resolves when it is durable; false: it was to be new, and there is one. */

@@ -19,7 +19,7 @@ export interface TurnStart {
   readonly build?: string | undefined;
 }
 
-export interface WorkflowBook {
+export interface WorkflowWriter {
   /** What is to be written. A workflow of that id that runs already stays, and nothing is started. */
   start(type: string, options: TurnStart): RunStart;
   signal(workflowId: string, name: string, input: unknown): Arrival;

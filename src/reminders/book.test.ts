@@ -7,7 +7,7 @@ import type { ReminderOptions } from "../ports/reminder-options.ts";
 import type { ClaimedReminder, OwnLease, ReminderKey } from "../ports/reminders.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
-import { Book, showSchedule } from "./book.ts";
+import { BatchedReminderWriter, showSchedule } from "./book.ts";
 import { decodePlan } from "./plan.ts";
 import { key } from "./processor-kit.test.ts";
 import { resolveSchedule } from "./schedule.ts";
@@ -25,7 +25,7 @@ class Desk {
   readonly held: (ClaimedReminder & OwnLease & { readonly askedAt: number })[] = [];
   readonly wrote: number[] = [];
   readonly changed: ReminderKey[] = [];
-  readonly book = new Book({
+  readonly book = new BatchedReminderWriter({
     ...{ clock: this.clock, random: new Prng("book"), store: this.store.reminders, storeClock: this.storeClock },
     patienceMs: 1_000,
     ownLease: () => this.lease,

@@ -6,7 +6,7 @@ import { didYouMean } from "../kernel/nearest.ts";
 import { encodeValue } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
-import { type ReminderBook, type ReminderInfo, readData, type SentReminders } from "../ports/reminder-book.ts";
+import { type ReminderInfo, type ReminderWriter, readData, type SentReminders } from "../ports/reminder-book.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
 import {
   type ClaimedReminder,
@@ -52,7 +52,7 @@ const OPTIONS = ["due", "every", "cron", "timezone", "ttl", "until", "times", "m
 
 type SetWrite = Extract<ReminderWrite, { kind: "set" }>;
 
-export class Book implements ReminderBook {
+export class BatchedReminderWriter implements ReminderWriter {
   readonly #deps: ReminderWriterDeps;
   readonly #writing: Batcher<ReminderWrite, ReminderOutcome>;
   readonly #looking: Batcher<ReminderKey, StoredReminder | undefined>;

@@ -8,7 +8,7 @@ import type { ClockTroubles } from "../world/local-clock.ts";
 import type { Process } from "../world/process.ts";
 import { KIND } from "../world/timeline.ts";
 import { World } from "../world/world.ts";
-import { Book } from "./book.ts";
+import { BatchedReminderWriter } from "./book.ts";
 import { reminderInstruments } from "./instruments.ts";
 import { type Delivery, Processor, type ProcessorSettings } from "./processor.ts";
 import { StoreClock } from "./store-clock.ts";
@@ -33,7 +33,7 @@ const SETTINGS: ProcessorSettings = {
 export class Desk {
   readonly process: Process;
   readonly processor: Processor;
-  readonly book: Book;
+  readonly book: BatchedReminderWriter;
   readonly store: Reminders;
   /** What it has delivered, and when, from the beginning of the bench: `tea 1@2000`. */
   readonly delivered: string[] = [];
@@ -72,7 +72,7 @@ export class Desk {
         },
       },
     );
-    this.book = new Book({
+    this.book = new BatchedReminderWriter({
       ...{ clock, random: new Prng(`book ${process.number}`), store: this.store, storeClock, patienceMs: 10_000 },
       ownLease: (type, at) => (isIdle ? undefined : this.processor.ownLease(type, at)),
       answered: (type) => this.processor.answered(type),

@@ -6,7 +6,7 @@ import type { SentReminders } from "../ports/reminder-book.ts";
 import type { ReminderWrite } from "../ports/reminders.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
-import { Book } from "./book.ts";
+import { BatchedReminderWriter } from "./book.ts";
 import { key } from "./processor-kit.test.ts";
 import { StoreClock } from "./store-clock.ts";
 
@@ -18,7 +18,7 @@ class Desk {
   readonly clock = new VirtualClock();
   readonly store = new MemoryStore(() => this.clock.now());
   readonly told: string[] = [];
-  readonly book = new Book({
+  readonly book = new BatchedReminderWriter({
     ...{ clock: this.clock, random: new Prng("book"), store: this.store.reminders },
     storeClock: new StoreClock(this.clock),
     patienceMs: 1_000,

@@ -8,7 +8,7 @@ import { deserializeError, type SerializedError, serializeError } from "../kerne
 import { toWire } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
-import type { ReminderBook } from "../ports/reminder-book.ts";
+import type { ReminderWriter } from "../ports/reminder-book.ts";
 import type { ReminderKey, Reminders, ReminderWrite } from "../ports/reminders.ts";
 import type { Wire } from "./events.ts";
 import { ANSWER_TYPE, askType } from "./messages.ts";
@@ -19,7 +19,7 @@ export interface HostQuestionsDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly store: Pick<Reminders, "get" | "watch">;
-  readonly book: ReminderBook;
+  readonly book: ReminderWriter;
   readonly namespace: string;
   /** The store's clock. */
   now(): number;

@@ -1,7 +1,7 @@
 // Restores reminders that an open run waits for and that are missing: its timers, its queued activities, its
 // time limits. The history shows which are missing. A second tick or result is ignored, so restoring a
 // reminder that was only in flight is harmless. An activity whose row was lost is tried from the beginning.
-import type { ReminderBook } from "../ports/reminder-book.ts";
+import type { ReminderWriter } from "../ports/reminder-book.ts";
 import type { Reminders, ReminderWrite } from "../ports/reminders.ts";
 import type { StoredRun, Workflows } from "../ports/workflows.ts";
 import type { Decision } from "./events.ts";
@@ -13,7 +13,7 @@ import { RemoteRuns } from "./remote/runs.ts";
 export interface MendingDeps {
   readonly store: Workflows;
   readonly reminders: Reminders;
-  readonly book: ReminderBook;
+  readonly book: ReminderWriter;
   readonly dispatcher: Dispatcher;
   /** The store's clock. */
   now(): number;

@@ -2,7 +2,7 @@
 // written in the same transaction as the decisions.
 import { END_OF_TIME, inTime } from "../kernel/end-of-time.ts";
 import { toWire } from "../kernel/values.ts";
-import type { ReminderBook } from "../ports/reminder-book.ts";
+import type { ReminderWriter } from "../ports/reminder-book.ts";
 import type { ReminderKey, ReminderWrite } from "../ports/reminders.ts";
 import type { Arrival, RunStart } from "../ports/workflows.ts";
 import { firstLook } from "./activity-limits.ts";
@@ -48,7 +48,7 @@ export interface DecidingRun
 export interface OutgoingDeps {
   readonly namespace: string;
   readonly queue: string;
-  readonly book: ReminderBook;
+  readonly book: ReminderWriter;
   /** Whoever decides has the code of such workflows as well. */
   hasType?(type: string): boolean;
 }

@@ -3,7 +3,7 @@
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
-import type { ReminderBook } from "../../ports/reminder-book.ts";
+import type { ReminderWriter } from "../../ports/reminder-book.ts";
 import type { Reminders } from "../../ports/reminders.ts";
 import type {
   Append,
@@ -42,7 +42,7 @@ export interface RemotePlaneDeps {
   readonly store: Workflows;
   readonly reminders: Reminders;
   readonly activityTasks: ActivityTasks;
-  readonly book: ReminderBook;
+  readonly book: ReminderWriter;
   readonly client: WorkflowClient;
   readonly namespace: string;
   /** This process, among those of the store. */
