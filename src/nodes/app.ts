@@ -16,7 +16,7 @@ import type { Host } from "../ports/host.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
-import { type HttpDoor, openHttpDoor } from "../wire/http/server.ts";
+import { type HttpServer, openHttpServer } from "../wire/http/server.ts";
 import { checkActivities, type StandIn } from "../workflows/activity-runner.ts";
 import type { WorkflowClient } from "../workflows/client.ts";
 import type { ActivityFunction } from "../workflows/context.ts";
@@ -137,7 +137,7 @@ interface Parts {
   reminders?: ReminderNode;
   flows?: WorkflowNode;
   host?: HostNode;
-  door?: HttpDoor | undefined;
+  door?: HttpServer | undefined;
 }
 
 /** Closes what is open, in reverse order, whatever fails on the way. Returns the failures. */
@@ -223,7 +223,7 @@ async function open(
   }
   // Actors that start without a call find every component ready.
   catalog.remembering?.start();
-  parts.door = settings.http ? await openDoor(host, flows.remote, settings, meter, log) : undefined;
+  parts.door = settings.http ? await openServer(host, flows.remote, settings, meter, log) : undefined;
   // An app keeps its process until it stops. One that is in a cluster does so by its sockets; a test's own clock stands still.
   if (extras.clock === undefined) {
     parts.alive = setInterval(() => {}, ALIVE_MS);
@@ -250,10 +250,16 @@ function checkClasses(actors: readonly ActorClass[]): void {
   }
 }
 
-function openDoor(host: Host, workflows: RemotePlane, settings: Settings, meter: Metrics, log: Log): Promise<HttpDoor> {
+function openServer(
+  host: Host,
+  workflows: RemotePlane,
+  settings: Settings,
+  meter: Metrics,
+  log: Log,
+): Promise<HttpServer> {
   const { httpHost, httpPort, httpTokens } = settings;
   const listen = { host: httpHost, port: httpPort, tokens: httpTokens };
-  return openHttpDoor(host, listen, { meter, renderMetrics: () => meter.render(), log, workflows });
+  return openHttpServer(host, listen, { meter, renderMetrics: () => meter.render(), log, workflows });
 }
 
 function catalogSettings(settings: Settings): ConstructorParameters<typeof Catalog>[1] {

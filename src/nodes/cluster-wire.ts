@@ -8,7 +8,7 @@ import type { Meter } from "../ports/meter.ts";
 import type { ClusterSecurity } from "../wire/cluster-security.ts";
 import { loadInPortions } from "../wire/control/loading.ts";
 import type { ControlService } from "../wire/control/service.ts";
-import { openLinkDoor } from "../wire/link/door.ts";
+import { openLinkServer } from "../wire/link/door.ts";
 import { openLinks } from "../wire/link/links.ts";
 import { lazyClient } from "./lazy-client.ts";
 import { secretOf } from "./open-store.ts";
@@ -16,7 +16,7 @@ import { hasEnded, ownIdentity } from "./process-identity.ts";
 import { VERSION } from "./version.ts";
 import type { SchedulerClient } from "./watched-schedulers.ts";
 
-export interface OpenDoor {
+export interface OpenServer {
   /** Where it is reached. */
   readonly address: string;
   close(): Promise<void>;
@@ -27,10 +27,10 @@ export interface ClusterWire {
   readonly identity: ProcessIdentity;
   /** True only when it is certain. */
   hasEnded(process: ProcessIdentity): boolean;
-  openLinkDoor(service: LinkService): Promise<OpenDoor>;
+  openLinkDoor(service: LinkService): Promise<OpenServer>;
   /** `address`: where this host itself is called. */
   openLinks(address: string): Links;
-  openControlDoor(service: ControlService): Promise<OpenDoor>;
+  openControlDoor(service: ControlService): Promise<OpenServer>;
   /** The scheduler of another process. */
   connect(address: string, term: number): SchedulerClient;
   /** There is time now for what would take a moment later. */
@@ -57,13 +57,13 @@ export function systemWire(settings: Settings, { log, meter, coordination }: Sys
     hasEnded,
     async openLinkDoor(service) {
       await secure();
-      return openLinkDoor(service, { host, port: linkPort, namespace, security, version }, { log, meter });
+      return openLinkServer(service, { host, port: linkPort, namespace, security, version }, { log, meter });
     },
     openLinks: (address) => openLinks({ address, namespace, security, log, version }),
     // Most processes are alone and need neither: the library of the control stream is loaded when it is.
     async openControlDoor(service) {
       await secure();
-      const { openControlDoor } = await import("../wire/control/server.ts");
+      const { openControlServer: openControlDoor } = await import("../wire/control/server.ts");
       return openControlDoor(service, { host, port: schedulerPort, security }, { log, meter });
     },
     connect: (address, term) => lazyClient({ security, log })(address, term),

@@ -16,7 +16,7 @@ import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
 import type { ShardSteering, ShardsHere, ShardsSummary, ShardsView } from "../ports/shard-door.ts";
 import type { Shards } from "../ports/shards.ts";
-import type { ClusterWire, OpenDoor } from "./cluster-wire.ts";
+import type { ClusterWire, OpenServer } from "./cluster-wire.ts";
 import { HostInstruments } from "./host-instruments.ts";
 import type { Leader, LeaderSource } from "./leader-source.ts";
 import { Membership } from "./membership.ts";
@@ -82,7 +82,7 @@ interface Assembled extends Parts {
 }
 
 /** Nothing of it runs yet. */
-function assemble(settings: Settings, deps: ClusterDeps, door: OpenDoor, dedicated: boolean): Assembled {
+function assemble(settings: Settings, deps: ClusterDeps, door: OpenServer, dedicated: boolean): Assembled {
   const { namespace } = settings;
   const { clock, meter, catalog, wire } = deps;
   const links = wire.openLinks(door.address);
@@ -186,7 +186,7 @@ function openSource(settings: Settings, deps: ClusterDeps, dedicated: boolean): 
 }
 
 interface Parts {
-  readonly door: OpenDoor;
+  readonly door: OpenServer;
   readonly links: Links;
   readonly source: SchedulerNode | WatchedSchedulers;
   readonly membership: Membership;

@@ -25,7 +25,7 @@ import type {
 } from "../ports/host.ts";
 import type { ShardSteering, ShardsHere, ShardsSummary, ShardsView } from "../ports/shard-door.ts";
 import type { Store, StoredActor } from "../ports/store.ts";
-import type { WorkflowDoor } from "../ports/workflow-door.ts";
+import type { WorkflowAdmin } from "../ports/workflow-door.ts";
 import type { Cluster } from "./cluster.ts";
 import { FirstFew } from "./first-few.ts";
 import { StoredReminders } from "./reminder-door.ts";
@@ -37,7 +37,7 @@ const PING_MS = 2_000;
 
 export class HostNode implements Host {
   readonly reminders: StoredReminders;
-  readonly workflows: WorkflowDoor;
+  readonly workflows: WorkflowAdmin;
   readonly #catalog: Catalog;
   readonly #store: Store;
   readonly #cluster: Cluster | undefined;
@@ -54,7 +54,7 @@ export class HostNode implements Host {
     store: Store,
     cluster: Cluster | undefined,
     reminders: ReminderNode,
-    workflows: WorkflowDoor,
+    workflows: WorkflowAdmin,
     clock: Clock,
     pingMs = PING_MS,
   ) {

@@ -8,7 +8,7 @@ import { readData } from "../ports/reminder-book.ts";
 import {
   type DeadReminderSummary,
   MOST_COUNTED,
-  type ReminderDoor,
+  type ReminderAdmin,
   type ReminderFound,
   type ReminderName,
   type ReminderPage,
@@ -39,7 +39,7 @@ export interface ReminderAdminDeps {
 
 type SetWrite = Extract<ReminderWrite, { kind: "set" }>;
 
-export class StoredReminders implements ReminderDoor {
+export class StoredReminders implements ReminderAdmin {
   readonly #deps: ReminderAdminDeps;
 
   constructor(deps: ReminderAdminDeps) {

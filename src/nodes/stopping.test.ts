@@ -7,7 +7,7 @@ import { LimpetError } from "../kernel/errors.ts";
 import { silentLog } from "../ports/log.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { testLimpet } from "../testing.ts";
-import { DOOR_LIMITS } from "../wire/http/limits.ts";
+import { HTTP_LIMITS } from "../wire/http/limits.ts";
 import { workflow } from "../workflows/definition.ts";
 import { openApp } from "./app.ts";
 import { eventually, LEASES, SHORT_LEASES, settled, Tally, TestApps } from "./cluster-kit.test.ts";
@@ -88,7 +88,7 @@ it("a process that has stopped does not ask for actors any more, though the stor
 
 it("an HTTP caller gets the result of a turn that a stop waits for longer than the server's own limit", async () => {
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
-  const turnMs = DOOR_LIMITS.drainMs + 1_000;
+  const turnMs = HTTP_LIMITS.drainMs + 1_000;
   class Slow extends Actor {
     async go() {
       begin();

@@ -12,8 +12,8 @@ import {
   type RunName,
   type StartWish,
   type WorkerOverview,
+  type WorkflowAdmin,
   type WorkflowCounts,
-  type WorkflowDoor,
   type WorkflowEvent,
   type WorkflowPage,
   type WorkflowPageQuery,
@@ -65,7 +65,7 @@ const READ_BYTES = 1024 * 1024;
 /** Activities that are looked for in their queues. */
 const MOST_LOOKED_FOR = 50;
 
-export class StoredWorkflows implements WorkflowDoor {
+export class StoredWorkflows implements WorkflowAdmin {
   readonly #deps: WorkflowAdminDeps;
 
   constructor(deps: WorkflowAdminDeps) {

@@ -12,7 +12,7 @@ import type { ReminderTick } from "../ports/reminder-book.ts";
 import type { ReminderKey, Reminders, ReminderWrite } from "../ports/reminders.ts";
 import type { Settle } from "../ports/settle.ts";
 import type { WorkflowWriter } from "../ports/workflow-book.ts";
-import type { WorkflowDoor } from "../ports/workflow-door.ts";
+import type { WorkflowAdmin } from "../ports/workflow-door.ts";
 import type { Arrival, ArrivalOutcome, RunStart, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
 import { ActivityRunner, type StandIn } from "../workflows/activity-runner.ts";
 import { ActivityTasks } from "../workflows/activity-tasks.ts";
@@ -94,7 +94,7 @@ export class WorkflowNode {
   /** For workers in other languages. */
   readonly remote: RemotePlane;
   /** For people. */
-  readonly door: WorkflowDoor;
+  readonly door: WorkflowAdmin;
   readonly #settings: WorkflowSettings;
   readonly #deps: WorkflowNodeDeps;
   readonly #store: Workflows;

@@ -1,7 +1,7 @@
 // A host as its doors see it: what HTTP and the command line may ask of it.
-import type { ReminderDoor } from "./reminder-door.ts";
+import type { ReminderAdmin } from "./reminder-door.ts";
 import type { ShardSteering, ShardsSummary, ShardsView } from "./shard-door.ts";
-import type { WorkflowDoor } from "./workflow-door.ts";
+import type { WorkflowAdmin } from "./workflow-door.ts";
 
 export interface CallOptions {
   /** Milliseconds until the caller is told CALL_TIMEOUT. */
@@ -197,9 +197,9 @@ export interface Whereabouts {
 
 export interface Host {
   /** Set, looked at and helped from outside. */
-  readonly reminders: ReminderDoor;
+  readonly reminders: ReminderAdmin;
   /** Started, looked at and steered from outside. */
-  readonly workflows: WorkflowDoor;
+  readonly workflows: WorkflowAdmin;
   /** Calls an actor by names. Without an id, the first argument says whose it is. Rejects with a LimpetError, or with what the method threw. */
   call(
     type: string,

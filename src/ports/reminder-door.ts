@@ -81,7 +81,7 @@ export interface ReminderPage<Reminder> {
   readonly next: ReminderName | undefined;
 }
 
-export interface ReminderDoor {
+export interface ReminderAdmin {
   /**
    * Resolves when it is stored; false: it was to be new, and there is one. Rejects with REMINDER_INVALID, and with REMINDER_NOT_HOSTED
    * when no other process could have the type either.

@@ -208,7 +208,7 @@ export interface WorkerOverview extends WorkflowCounts {
 }
 
 /** Rejects with WORKFLOW_UNKNOWN and WORKFLOW_CLOSED, and with what the client of workflows rejects with. */
-export interface WorkflowDoor {
+export interface WorkflowAdmin {
   list(query: WorkflowPageQuery): Promise<WorkflowPage>;
   count(): Promise<WorkflowCounts>;
   /** With so many steps of its history, the latest ones. */

@@ -9,8 +9,8 @@ import type { Database } from "./database.ts";
 import { type ClockTroubles, LocalClock } from "./local-clock.ts";
 import { addressOf, type Network, type Station } from "./network.ts";
 import { type Happening, KIND, type Timeline } from "./timeline.ts";
-import { VirtualControlDoor, VirtualScheduler } from "./virtual-control.ts";
-import { VirtualLinkDoor } from "./virtual-link-door.ts";
+import { VirtualControlServer, VirtualScheduler } from "./virtual-control.ts";
+import { VirtualLinkServer } from "./virtual-link-door.ts";
 import { VirtualLinks } from "./virtual-links.ts";
 
 const LINK_PORT = 7_401;
@@ -58,9 +58,9 @@ export class Process implements Station {
     this.wire = {
       identity: this.identity,
       hasEnded: (process) => deps.hasEnded(process),
-      openLinkDoor: async (service) => new VirtualLinkDoor(linkAddress, service, network, this, this.clock),
+      openLinkDoor: async (service) => new VirtualLinkServer(linkAddress, service, network, this, this.clock),
       openLinks: () => new VirtualLinks(network, this, this.clock),
-      openControlDoor: async (service) => new VirtualControlDoor(schedulerAddress, service, network, this),
+      openControlDoor: async (service) => new VirtualControlServer(schedulerAddress, service, network, this),
       connect: (address, term) => new VirtualScheduler(address, term, network, this),
       prepare: () => {},
     };

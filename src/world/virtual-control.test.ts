@@ -28,7 +28,7 @@ import { CONTROL_LIMITS } from "../wire/control/limits.ts";
 import type { SchedulerList } from "../wire/control/service.ts";
 import { addressOf, Network } from "./network.ts";
 import { Timeline } from "./timeline.ts";
-import { VirtualControlDoor, VirtualScheduler } from "./virtual-control.ts";
+import { VirtualControlServer, VirtualScheduler } from "./virtual-control.ts";
 import { Dummy, SelfRunning } from "./world-kit.test.ts";
 
 class Watcher {
@@ -67,12 +67,12 @@ async function openVirtual(t: TestContext, service = new FakeScheduler()): Promi
   const timeline = new SelfRunning();
   const network = new Network(timeline, new Prng("control"));
   const address = addressOf(2, 7_400);
-  const door = new VirtualControlDoor(address, service, network, new Dummy(2));
+  const door = new VirtualControlServer(address, service, network, new Dummy(2));
   const client = new VirtualScheduler(address, 1, network, new Dummy(1));
   t.after(() => assert.equal(timeline.failure, undefined));
   const reopen = async (): Promise<FakeScheduler> => {
     const next = new FakeScheduler();
-    new VirtualControlDoor(address, next, network, new Dummy(2, 3));
+    new VirtualControlServer(address, next, network, new Dummy(2, 3));
     return next;
   };
   return { service, client, shut: () => door.close(), reopen };
@@ -304,11 +304,11 @@ class World {
   readonly scheduler = new Dummy(2);
   readonly service = new FakeScheduler();
   readonly client: VirtualScheduler;
-  readonly door: VirtualControlDoor;
+  readonly door: VirtualControlServer;
 
   constructor() {
     const address = addressOf(2, 7_400);
-    this.door = new VirtualControlDoor(address, this.service, this.network, this.scheduler);
+    this.door = new VirtualControlServer(address, this.service, this.network, this.scheduler);
     this.client = new VirtualScheduler(address, 1, this.network, this.host);
   }
 

@@ -202,7 +202,7 @@ export class VirtualScheduler implements SchedulerClient {
   }
 }
 
-export class VirtualControlDoor {
+export class VirtualControlServer {
   readonly address: string;
   readonly #service: ControlService;
   readonly #listening: Listening;

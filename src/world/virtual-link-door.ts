@@ -9,7 +9,7 @@ import type { Said, Travelling } from "./link-messages.ts";
 import type { End, Network, Station } from "./network.ts";
 
 /** The door of a host for the others. */
-export class VirtualLinkDoor {
+export class VirtualLinkServer {
   readonly address: string;
   readonly #service: LinkService;
   readonly #clock: Clock;

@@ -10,7 +10,7 @@ import { ask, Caller, callOf, openDoor, Pair, portOf, Service, until } from "../
 import { LocalClock } from "./local-clock.ts";
 import { addressOf, Network } from "./network.ts";
 import { Timeline } from "./timeline.ts";
-import { VirtualLinkDoor } from "./virtual-link-door.ts";
+import { VirtualLinkServer } from "./virtual-link-door.ts";
 import { VirtualLinks } from "./virtual-links.ts";
 import { Dummy, SelfRunning } from "./world-kit.test.ts";
 
@@ -50,14 +50,14 @@ async function openVirtual(service: Service): Promise<Both> {
   const [callersClock, hostsClock] = [new LocalClock(timeline, caller), new LocalClock(timeline, host)];
   const address = addressOf(host.place, 7_401);
   const links = new VirtualLinks(network, caller, callersClock);
-  const door = new VirtualLinkDoor(address, service, network, host, hostsClock);
+  const door = new VirtualLinkServer(address, service, network, host, hostsClock);
   return {
     service,
     links,
     address,
     shut: () => door.close(),
     reopen: async (next) => {
-      const again = new VirtualLinkDoor(address, next, network, host, hostsClock);
+      const again = new VirtualLinkServer(address, next, network, host, hostsClock);
       return { [Symbol.asyncDispose]: () => again.close() };
     },
     pass: (ms) => new Promise((resolve) => callersClock.after(ms, resolve)),
@@ -322,7 +322,7 @@ class World {
   readonly service: Service;
   readonly address = addressOf(2, 7_401);
   host = new Dummy(2);
-  door!: VirtualLinkDoor;
+  door!: VirtualLinkServer;
 
   constructor(service = new Service((call, answer) => answer.value(call.args[0])), seed = 1) {
     this.network = new Network(this.timeline, new Prng(seed));
@@ -335,7 +335,7 @@ class World {
     this.network.placeBack(2);
     this.host = new Dummy(2, this.host.number + 1);
     const clock = new LocalClock(this.timeline, this.host);
-    this.door = new VirtualLinkDoor(this.address, this.service, this.network, this.host, clock);
+    this.door = new VirtualLinkServer(this.address, this.service, this.network, this.host, clock);
   }
 
   crash(tells = true): void {

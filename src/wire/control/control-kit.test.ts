@@ -12,7 +12,7 @@ import type { ShardSteering, ShardsView } from "../../ports/shard-door.ts";
 import { type ClusterSecurity, NO_SECURITY } from "../cluster-security.ts";
 import { type ControlClient, controlClient } from "./client.ts";
 import { CONTROL_LIMITS, type ControlLimits } from "./limits.ts";
-import { type ControlDoor, type ControlServerDeps, openControlDoor } from "./server.ts";
+import { type ControlServer, type ControlServerDeps, openControlServer } from "./server.ts";
 import type { ControlService, Peer, SchedulerList } from "./service.ts";
 
 export const HELLO: Hello = {
@@ -155,9 +155,9 @@ interface Setting {
 export async function openDoor(
   t: TestContext,
   setting: Setting = {},
-): Promise<ControlDoor & { service: FakeScheduler }> {
+): Promise<ControlServer & { service: FakeScheduler }> {
   const { service = new FakeScheduler(), security = NO_SECURITY, limits, needs, port = 0 } = setting;
-  const door = await openControlDoor(
+  const door = await openControlServer(
     service,
     { host: "127.0.0.1", port, security },
     { log: silentLog, meter: silentMeter, ...needs },

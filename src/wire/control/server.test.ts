@@ -24,7 +24,7 @@ import {
   rememberingLog,
   until,
 } from "./control-kit.test.ts";
-import { openControlDoor } from "./server.ts";
+import { openControlServer } from "./server.ts";
 import type { SchedulerList } from "./service.ts";
 
 const execFile = promisify(execFileWithCallback);
@@ -540,7 +540,7 @@ describe("a door", () => {
 
   it("says in plain words that an address is none of this machine", async () => {
     const listen = { host: "192.0.2.1", port: 0, security: { keys: [] } };
-    const opening = openControlDoor(new FakeScheduler(), listen, { log: silentLog, meter: silentMeter });
+    const opening = openControlServer(new FakeScheduler(), listen, { log: silentLog, meter: silentMeter });
     await assert.rejects(opening, hasCode("OPTION_INVALID", /no address of this machine/));
   });
 });

@@ -34,7 +34,7 @@ export interface ControlServerDeps {
   readonly meter: Meter;
 }
 
-export interface ControlDoor {
+export interface ControlServer {
   /** Where it listens, `host:port`. */
   readonly address: string;
   readonly port: number;
@@ -42,20 +42,20 @@ export interface ControlDoor {
   close(): Promise<void>;
 }
 
-export async function openControlDoor(
+export async function openControlServer(
   service: ControlService,
   listen: ControlListen,
   deps: ControlServerDeps,
   limits: ControlLimits = CONTROL_LIMITS,
-): Promise<ControlDoor> {
-  const door = new Door(service, listen.security, deps, limits);
+): Promise<ControlServer> {
+  const door = new ListeningControlServer(service, listen.security, deps, limits);
   const port = await door.listen(listen);
   const address = `${listen.host.includes(":") ? `[${listen.host}]` : listen.host}:${port}`;
   deps.log.info("control.listening", { address });
   return { address, port, close: () => door.close() };
 }
 
-class Door {
+class ListeningControlServer {
   readonly #log: Log;
   readonly #refusals: RefusalLog;
   readonly #limits: ControlLimits;

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { test } from "node:test";
 import { AnswerSending } from "./answer-sending.ts";
 import { measureBody } from "./body-weight.ts";
-import { DOOR_LIMITS } from "./limits.ts";
+import { HTTP_LIMITS } from "./limits.ts";
 
 /** A client that reads one piece at each call. */
 class FakeResponse {
@@ -50,23 +50,23 @@ test("a large answer goes out in pieces, each when the client has taken the one 
 
 test("a client that takes nothing for 30 seconds is too slow, and one that takes a piece in time is not", () => {
   const { response, sending } = begin();
-  for (let s = 0; s < 29; s++) assert.equal(sending.waited(1_000, DOOR_LIMITS), false);
+  for (let s = 0; s < 29; s++) assert.equal(sending.waited(1_000, HTTP_LIMITS), false);
   response.takePiece();
-  for (let s = 0; s < 30; s++) assert.equal(sending.waited(1_000, DOOR_LIMITS), false);
-  assert.equal(sending.waited(1_000, DOOR_LIMITS), true);
+  for (let s = 0; s < 30; s++) assert.equal(sending.waited(1_000, HTTP_LIMITS), false);
+  assert.equal(sending.waited(1_000, HTTP_LIMITS), true);
 });
 
 test("a client that takes a piece every 29 seconds is too slow in the end", () => {
   const { response, sending } = begin();
   let seconds = 0;
-  while (!sending.waited(1_000, DOOR_LIMITS)) if (++seconds % 29 === 0) response.takePiece();
+  while (!sending.waited(1_000, HTTP_LIMITS)) if (++seconds % 29 === 0) response.takePiece();
   assert.ok(seconds < 120 && !response.ended, `${seconds} s`);
 });
 
 test("an answer that waits behind another one on its connection is not taken for slow", () => {
   const { response, sending } = begin();
   response.socket = null;
-  for (let s = 0; s < 100; s++) assert.equal(sending.waited(1_000, DOOR_LIMITS), false);
+  for (let s = 0; s < 100; s++) assert.equal(sending.waited(1_000, HTTP_LIMITS), false);
 });
 
 test("the weight of a body covers its parsed and copied values, and texts add nothing", () => {

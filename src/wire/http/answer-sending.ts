@@ -4,7 +4,7 @@
 // Time is counted by calls of `waited`, not by a clock, so that a suspended process does not mistake its
 // clients for slow ones.
 import type { ServerResponse } from "node:http";
-import type { DoorLimits } from "./limits.ts";
+import type { HttpLimits } from "./limits.ts";
 
 const PIECE_BYTES = 64 * 1024;
 
@@ -53,7 +53,7 @@ export class AnswerSending {
    * This much time has passed. True: the client is too slow. An answer that waits behind another one on its
    * connection is not checked.
    */
-  waited(ms: number, { answerTimeoutMs, answerBytesPerSecond }: DoorLimits): boolean {
+  waited(ms: number, { answerTimeoutMs, answerBytesPerSecond }: HttpLimits): boolean {
     if (this.#response.socket === null) return false;
     this.#quietMs += ms;
     this.#totalMs += ms;

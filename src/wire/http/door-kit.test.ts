@@ -17,7 +17,7 @@ import { silentLog } from "../../ports/log.ts";
 import { type Labels, type Meter, silentMeter } from "../../ports/meter.ts";
 import type {
   DeadReminderSummary,
-  ReminderDoor,
+  ReminderAdmin,
   ReminderFound,
   ReminderName,
   ReminderPage,
@@ -27,8 +27,8 @@ import type {
 } from "../../ports/reminder-door.ts";
 import type { ShardSteering, ShardsSummary, ShardsView } from "../../ports/shard-door.ts";
 import { FakeWorkflows } from "./fake-workflows.test.ts";
-import { DOOR_LIMITS, type DoorLimits } from "./limits.ts";
-import { type DoorSettings, type HttpServerDeps, openHttpDoor } from "./server.ts";
+import { HTTP_LIMITS, type HttpLimits } from "./limits.ts";
+import { type DoorSettings, type HttpServerDeps, openHttpServer } from "./server.ts";
 
 export interface SeenCall {
   readonly type: string;
@@ -73,7 +73,7 @@ export const CLUSTER: ClusterView = {
 type Methods = Record<string, (call: SeenCall) => unknown>;
 
 /** Remembers what was asked of it, and knows nothing unless a test says so. */
-export class FakeReminders implements ReminderDoor {
+export class FakeReminders implements ReminderAdmin {
   readonly asked: unknown[][] = [];
   isSet = true;
   isHelped = true;
@@ -227,13 +227,13 @@ const NO_SHARDS: Omit<ShardsView, "type"> = {
 export async function openDoor(
   t: TestContext,
   host: Host = new FakeHost(),
-  more: { settings?: Partial<DoorSettings>; needs?: Partial<HttpServerDeps>; limits?: Partial<DoorLimits> } = {},
+  more: { settings?: Partial<DoorSettings>; needs?: Partial<HttpServerDeps>; limits?: Partial<HttpLimits> } = {},
 ) {
-  const door = await openHttpDoor(
+  const door = await openHttpServer(
     host,
     { host: "127.0.0.1", port: 0, tokens: [], ...more.settings },
     { meter: silentMeter, renderMetrics: () => "", log: silentLog, ...more.needs },
-    { ...DOOR_LIMITS, ...more.limits },
+    { ...HTTP_LIMITS, ...more.limits },
   );
   t.after(() => door.close());
   return { ...door, port: Number(new URL(door.url).port) };

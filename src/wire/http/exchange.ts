@@ -6,10 +6,10 @@ import { AnswerSending } from "./answer-sending.ts";
 import { type Answer, COMMON_HEADERS, errorAnswer } from "./answers.ts";
 import { checkBodyHeaders, hasBody, readBody } from "./body.ts";
 import { checkBodyParts, measureBody } from "./body-weight.ts";
-import type { DoorLimits } from "./limits.ts";
+import type { HttpLimits } from "./limits.ts";
 
-export interface DoorShares {
-  readonly limits: DoorLimits;
+export interface ExchangeLimits {
+  readonly limits: HttpLimits;
   readonly budget: ByteBudget;
 }
 
@@ -19,7 +19,7 @@ const ROOM = 16;
 export class Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  readonly limits: DoorLimits;
+  readonly limits: HttpLimits;
   answered = false;
   /** It has a token, or none is asked for. */
   isTrusted = true;
@@ -31,7 +31,7 @@ export class Exchange {
   /** The request has more bytes than the handler reads. */
   #isEndless = false;
 
-  constructor(request: IncomingMessage, response: ServerResponse, shares: DoorShares, expectsContinue: boolean) {
+  constructor(request: IncomingMessage, response: ServerResponse, shares: ExchangeLimits, expectsContinue: boolean) {
     this.request = request;
     this.response = response;
     this.limits = shares.limits;
@@ -137,7 +137,7 @@ function tooMuch(bytes: number): [Answer, number] {
  * The whole answer is written, and the connection will close. Closing it while bytes come in would make the kernel
  * reset it, and the client might never see the answer, so what comes is thrown away for a moment.
  */
-function linger(request: IncomingMessage, response: ServerResponse, limits: DoorLimits): void {
+function linger(request: IncomingMessage, response: ServerResponse, limits: HttpLimits): void {
   let left = limits.lingerBytes;
   const end = () => {
     clearTimeout(timer);

@@ -5,8 +5,8 @@ import type {
   RunName,
   StartWish,
   WorkerOverview,
+  WorkflowAdmin,
   WorkflowCounts,
-  WorkflowDoor,
   WorkflowEvent,
   WorkflowPage,
   WorkflowPageQuery,
@@ -14,7 +14,7 @@ import type {
   WorkflowView,
 } from "../../ports/workflow-door.ts";
 
-export class FakeWorkflows implements WorkflowDoor {
+export class FakeWorkflows implements WorkflowAdmin {
   readonly asked: unknown[][] = [];
   now = 1_000;
   workflows: WorkflowSummary[] = [];

@@ -4,7 +4,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 
 const MiB = 1024 * 1024;
 
-export const DOOR_LIMITS = {
+export const HTTP_LIMITS = {
   bodyBytes: LIMITS.httpBodyBytes as number,
   /** Request line and headers together. */
   headerBytes: LIMITS.httpHeaderBytes as number,
@@ -34,4 +34,4 @@ export const DOOR_LIMITS = {
   drainMs: 5_000,
 };
 
-export type DoorLimits = typeof DOOR_LIMITS;
+export type HttpLimits = typeof HTTP_LIMITS;

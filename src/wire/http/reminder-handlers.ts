@@ -1,6 +1,6 @@
 // What the door does about reminders: setting, getting and cancelling one by its names, and helping one that is dead.
 import { LimpetError } from "../../kernel/errors.ts";
-import type { ReminderDoor, ReminderName } from "../../ports/reminder-door.ts";
+import type { ReminderAdmin, ReminderName } from "../../ports/reminder-door.ts";
 import { type Answer, emptyAnswer, errorAnswer, textAnswer } from "./answers.ts";
 import { isExact, parseReminderName } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
@@ -11,7 +11,7 @@ import { encodingFor } from "./value-answer.ts";
 export async function reminder(
   { verb, type, id, name }: Route & { kind: "reminder" },
   exchange: Exchange,
-  reminders: ReminderDoor,
+  reminders: ReminderAdmin,
 ): Promise<Answer> {
   const names = { type, id, name };
   if (verb === "GET") return found(names, exchange, reminders);
@@ -25,7 +25,7 @@ export async function reminder(
   return errorAnswer(new LimpetError("REMINDER_EXISTS", problem));
 }
 
-async function found(names: ReminderName, { request }: Exchange, reminders: ReminderDoor): Promise<Answer> {
+async function found(names: ReminderName, { request }: Exchange, reminders: ReminderAdmin): Promise<Answer> {
   const { type, id, name } = names;
   const one = await reminders.get(names);
   if (one === undefined) return unknown(`${type}/${id} has no reminder ${JSON.stringify(name)}`);
@@ -37,13 +37,13 @@ async function found(names: ReminderName, { request }: Exchange, reminders: Remi
   return textAnswer(200, contentType, tail === undefined ? head : `${head.slice(0, -1)},"data":${tail}}`);
 }
 
-export async function retryReminder(exchange: Exchange, reminders: ReminderDoor): Promise<Answer> {
+export async function retryReminder(exchange: Exchange, reminders: ReminderAdmin): Promise<Answer> {
   const names = parseReminderName(await exchange.body());
   if (await reminders.retry(names)) return emptyAnswer(204);
   return unknown(`${deadOf(names)}, or one of that name was set meanwhile`);
 }
 
-export async function dropReminder(exchange: Exchange, reminders: ReminderDoor): Promise<Answer> {
+export async function dropReminder(exchange: Exchange, reminders: ReminderAdmin): Promise<Answer> {
   const names = parseReminderName(await exchange.body());
   return (await reminders.drop(names)) ? emptyAnswer(204) : unknown(deadOf(names));
 }

@@ -6,13 +6,13 @@ import type { IncomingMessage } from "node:http";
 import { isLoopback } from "../../kernel/addresses.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 
-export interface DoorSettings {
+export interface HttpServerSettings {
   readonly host: string;
   readonly port: number;
   readonly tokens: readonly string[];
 }
 
-export function checkSettings({ host, port, tokens }: DoorSettings): void {
+export function checkSettings({ host, port, tokens }: HttpServerSettings): void {
   const invalid = (message: string) => new LimpetError("OPTION_INVALID", message);
   if (!Number.isInteger(port) || port < 0 || port > 65_535) throw invalid("the HTTP port must be 0 to 65535");
   if (!tokens.every((token) => /^[\x21-\x7e]+$/.test(token))) {
@@ -28,7 +28,7 @@ export function checkSettings({ host, port, tokens }: DoorSettings): void {
 
 export type Guard = (request: IncomingMessage, needsToken: boolean) => LimpetError | undefined;
 
-export function createGuard({ host, tokens }: DoorSettings): Guard {
+export function createGuard({ host, tokens }: HttpServerSettings): Guard {
   const digests = tokens.map((token) => hash("sha256", token, "buffer"));
   const hostProblem = isLoopback(host) ? loopbackOnly() : () => undefined;
   return (request, needsToken) =>

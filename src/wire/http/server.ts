@@ -12,14 +12,14 @@ import { listenAt } from "../listening.ts";
 import { type Answer, errorAnswer, NOT_DELIVERED } from "./answers.ts";
 import { refuseBroken, sayGoodbye } from "./broken-requests.ts";
 import { Connections } from "./connections.ts";
-import { type DoorShares, Exchange } from "./exchange.ts";
+import { Exchange, type ExchangeLimits } from "./exchange.ts";
 import { type HttpHandlersDeps, handle } from "./handlers.ts";
 import { HttpMetrics } from "./http-metrics.ts";
-import { DOOR_LIMITS, type DoorLimits } from "./limits.ts";
+import { HTTP_LIMITS, type HttpLimits } from "./limits.ts";
 import { findRoute, type Routed } from "./routes.ts";
-import { checkSettings, createGuard, type DoorSettings, type Guard } from "./security.ts";
+import { checkSettings, createGuard, type Guard, type HttpServerSettings } from "./security.ts";
 
-export type { DoorSettings } from "./security.ts";
+export type { HttpServerSettings as DoorSettings } from "./security.ts";
 
 export interface HttpServerDeps {
   readonly meter: Meter;
@@ -28,21 +28,21 @@ export interface HttpServerDeps {
   readonly workflows?: RemotePlane | undefined;
 }
 
-export interface HttpDoor {
+export interface HttpServer {
   readonly url: string;
   /** Lets requests in progress finish while `work`, which answers them, still runs, but at least for `drainMs`. Then it cuts the rest. */
   close(work?: Promise<unknown>): Promise<void>;
 }
 
-export async function openHttpDoor(
+export async function openHttpServer(
   host: Host,
-  settings: DoorSettings,
+  settings: HttpServerSettings,
   deps: HttpServerDeps,
-  limits: DoorLimits = DOOR_LIMITS,
-): Promise<HttpDoor> {
+  limits: HttpLimits = HTTP_LIMITS,
+): Promise<HttpServer> {
   checkSettings(settings);
   const { renderMetrics, workflows } = deps;
-  const door = new Door({ host, renderMetrics, workflows }, createGuard(settings), deps, limits);
+  const door = new ListeningServer({ host, renderMetrics, workflows }, createGuard(settings), deps, limits);
   const port = await door.listen(settings);
   const url = `http://${urlHost(settings.host)}:${port}`;
   deps.log.info("http.listening", { url });
@@ -52,18 +52,18 @@ export async function openHttpDoor(
 /** Answered without a token: orchestrators have none. */
 const PROBES: ReadonlySet<Routed["kind"]> = new Set(["health", "live"]);
 
-class Door {
+class ListeningServer {
   readonly #handlers: HttpHandlersDeps;
   readonly #guard: Guard;
   readonly #log: Log;
   readonly #metrics: HttpMetrics;
-  readonly #shares: DoorShares;
+  readonly #shares: ExchangeLimits;
   readonly #connections = new Connections();
   readonly #server: Server;
   #looking: NodeJS.Timeout | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(handlers: HttpHandlersDeps, guard: Guard, deps: HttpServerDeps, limits: DoorLimits) {
+  constructor(handlers: HttpHandlersDeps, guard: Guard, deps: HttpServerDeps, limits: HttpLimits) {
     this.#handlers = handlers;
     this.#guard = guard;
     this.#log = deps.log;
@@ -88,7 +88,7 @@ class Door {
       .on("clientError", (error, socket) => this.#refuseBroken(error, socket as Socket));
   }
 
-  async listen(at: DoorSettings): Promise<number> {
+  async listen(at: HttpServerSettings): Promise<number> {
     const port = await listenAt(this.#server, at, (err) => this.#log.error("http.failed", { err }));
     const { checkEveryMs, answerTimeoutMs } = this.#shares.limits;
     const lookMs = Math.min(checkEveryMs, answerTimeoutMs);

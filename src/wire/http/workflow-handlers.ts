@@ -1,6 +1,6 @@
 // What the door does about workflows for people and scripts: one of them is looked at, started, told something, asked, and ended. Workers in
 // other languages have a protocol of their own (api/).
-import type { RunName, WorkflowDoor } from "../../ports/workflow-door.ts";
+import type { RunName, WorkflowAdmin } from "../../ports/workflow-door.ts";
 import { type Answer, emptyAnswer, jsonAnswer, thrownAnswer } from "./answers.ts";
 import { isExact, parseBody } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
@@ -12,7 +12,7 @@ import { formatCursor, parseEventsQuery, parseLook } from "./workflow-query.ts";
 
 export async function lookAtWorkflow(
   { workflowId, query }: Route & { kind: "workflow" },
-  workflows: WorkflowDoor,
+  workflows: WorkflowAdmin,
 ): Promise<Answer> {
   const { runId, steps } = parseLook(query);
   return jsonAnswer(200, await workflows.look({ workflowId, runId }, steps));
@@ -20,14 +20,14 @@ export async function lookAtWorkflow(
 
 export async function workflowEvents(
   { workflowId, query }: Route & { kind: "workflowEvents" },
-  workflows: WorkflowDoor,
+  workflows: WorkflowAdmin,
 ): Promise<Answer> {
   const { runId, after, limit } = parseEventsQuery(query);
   const { events, next } = await workflows.events({ workflowId, runId }, after, limit);
   return jsonAnswer(200, { events, next: formatCursor(next) });
 }
 
-export async function steerWorkflow(act: WorkflowAct, exchange: Exchange, workflows: WorkflowDoor): Promise<Answer> {
+export async function steerWorkflow(act: WorkflowAct, exchange: Exchange, workflows: WorkflowAdmin): Promise<Answer> {
   const { headers } = exchange.request;
   const exactBody = isExact(headers["content-type"]);
   const body = parseBody(await exchange.body(), exactBody);

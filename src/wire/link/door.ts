@@ -9,11 +9,11 @@ import { type ClusterSecurity, secretToProve, serverTls } from "../cluster-secur
 import { listenAt } from "../listening.ts";
 import { RefusalLog } from "../refusal-log.ts";
 import { formatAddress } from "./address.ts";
-import { type DoorShares, Inbound } from "./inbound.ts";
+import { Inbound, type InboundLimits } from "./inbound.ts";
 import { LINK_LIMITS, type LinkLimits } from "./limits.ts";
 import { proveAsServer } from "./proof.ts";
 
-export interface LinkDoorSettings {
+export interface LinkServerSettings {
   readonly host: string;
   /** 0: any that is free. */
   readonly port: number;
@@ -28,26 +28,26 @@ export interface LinkServerDeps {
   readonly meter?: Meter | undefined;
 }
 
-export interface LinkDoor {
+export interface LinkServer {
   /** Where it listens: "ip:port". */
   readonly address: string;
   /** Asks the callers to go, lets what is under way finish, for a while, and then closes every connection. */
   close(): Promise<void>;
 }
 
-export async function openLinkDoor(
+export async function openLinkServer(
   service: LinkService,
-  listen: LinkDoorSettings,
+  listen: LinkServerSettings,
   deps: LinkServerDeps,
   limits: LinkLimits = LINK_LIMITS,
-): Promise<LinkDoor> {
-  const door = new Door(service, listen, deps, limits);
+): Promise<LinkServer> {
+  const door = new ListeningLinkServer(service, listen, deps, limits);
   await door.listen();
   return door;
 }
 
-class Door implements LinkDoor, DoorShares {
-  readonly #settings: LinkDoorSettings;
+class ListeningLinkServer implements LinkServer, InboundLimits {
+  readonly #settings: LinkServerSettings;
   readonly #server: Server;
   readonly #connections: Gauge;
   /** Those that are open, also when TLS or a hello is still missing. */
@@ -65,7 +65,7 @@ class Door implements LinkDoor, DoorShares {
   readonly held: ByteBudget;
   readonly calls: Counter;
 
-  constructor(service: LinkService, settings: LinkDoorSettings, deps: LinkServerDeps, limits: LinkLimits) {
+  constructor(service: LinkService, settings: LinkServerSettings, deps: LinkServerDeps, limits: LinkLimits) {
     const { log, meter = silentMeter } = deps;
     this.service = service;
     this.limits = limits;

@@ -19,7 +19,7 @@ import { decodeArguments } from "./payloads.ts";
 import { ServedCall, type Server } from "./served-call.ts";
 
 /** What all connections of a door share. */
-export interface DoorShares {
+export interface InboundLimits {
   readonly own: Hello;
   readonly service: LinkService;
   readonly limits: LinkLimits;
@@ -34,7 +34,7 @@ export interface DoorShares {
 const NO_CAUSES: readonly RemoteCause[] = [];
 
 export class Inbound implements LinkConnectionDeps, Server {
-  readonly #shares: DoorShares;
+  readonly #shares: InboundLimits;
   readonly #namespace: string;
   readonly #peer: string;
   readonly #connection: Connection;
@@ -43,7 +43,7 @@ export class Inbound implements LinkConnectionDeps, Server {
   readonly unsentBytes: number;
   readonly resultBytes: number;
 
-  constructor(socket: Socket, shares: DoorShares) {
+  constructor(socket: Socket, shares: InboundLimits) {
     const { own, limits, held } = shares;
     this.#shares = shares;
     this.#namespace = own.namespace;

@@ -13,7 +13,7 @@ import type {
 } from "../../ports/links.ts";
 import type { Log, LogFields } from "../../ports/log.ts";
 import { type ClusterSecurity, NO_SECURITY } from "../cluster-security.ts";
-import { type LinkDoor, type LinkServerDeps, openLinkDoor } from "./door.ts";
+import { type LinkServer, type LinkServerDeps, openLinkServer } from "./door.ts";
 import { FrameWriter } from "./frame-writer.ts";
 import { writeHello } from "./hello.ts";
 import { LINK_LIMITS, type LinkLimits } from "./limits.ts";
@@ -120,12 +120,12 @@ export interface PairOptions {
 /** A door with a service behind it, and links to call it; closed with the test. */
 export class Pair implements AsyncDisposable {
   readonly service: Service;
-  readonly door: LinkDoor;
+  readonly door: LinkServer;
   readonly links: Links;
   readonly doorLog: Lines;
   readonly linksLog: Lines;
 
-  private constructor(service: Service, door: LinkDoor, links: Links, doorLog: Lines, linksLog: Lines) {
+  private constructor(service: Service, door: LinkServer, links: Links, doorLog: Lines, linksLog: Lines) {
     this.service = service;
     this.door = door;
     this.links = links;
@@ -137,7 +137,7 @@ export class Pair implements AsyncDisposable {
     const all = { ...LINK_LIMITS, ...limits };
     const [doorLog, linksLog] = [new Lines(), new Lines()];
     const listen = { host: "127.0.0.1", port: 0, namespace: NAMESPACE, security };
-    const door = await openLinkDoor(service, listen, { log: doorLog }, all);
+    const door = await openLinkServer(service, listen, { log: doorLog }, all);
     const links = openLinks({ address: "127.0.0.1:1", namespace: NAMESPACE, security, log: linksLog }, all);
     return new Pair(service, door, links, doorLog, linksLog);
   }
@@ -159,8 +159,8 @@ export async function openDoor(
   service: LinkService,
   { limits = {}, ...listen }: Partial<typeof LISTEN> & { readonly limits?: Partial<LinkLimits> } = {},
   deps: LinkServerDeps = { log: new Lines() },
-): Promise<LinkDoor & AsyncDisposable> {
-  const door = await openLinkDoor(service, { ...LISTEN, ...listen }, deps, { ...LINK_LIMITS, ...limits });
+): Promise<LinkServer & AsyncDisposable> {
+  const door = await openLinkServer(service, { ...LISTEN, ...listen }, deps, { ...LINK_LIMITS, ...limits });
   return Object.assign(door, { [Symbol.asyncDispose]: () => door.close() });
 }
 
