@@ -16,7 +16,7 @@ import type { ShardHomeRow, Shards } from "../ports/shards.ts";
 import { type LeaderView, stickyPage, viewOf } from "./leading-views.ts";
 import { MemberNotes } from "./member-notes.ts";
 import type { SchedulerInstruments } from "./scheduler-instruments.ts";
-import { ShardDesk } from "./shard-desk.ts";
+import { ShardOperations } from "./shard-desk.ts";
 import { ShardLeader } from "./shard-leader.ts";
 import { ShardNotes } from "./shard-notes.ts";
 
@@ -367,7 +367,7 @@ export class Leading {
   #atDesk<T>(
     namespace: string,
     type: string,
-    visit: (desk: ShardDesk, now: number) => Promise<T>,
+    visit: (desk: ShardOperations, now: number) => Promise<T>,
     cutOff: () => LimpetError,
   ): Promise<T> {
     const room = this.#namespaces.get(namespace);
@@ -375,7 +375,7 @@ export class Leading {
     if (room === undefined || leader === undefined) {
       throw new LimpetError("NOT_SHARDED", `nobody hosts actors of ${type} that live in shards`);
     }
-    const desk = new ShardDesk(leader, {
+    const desk = new ShardOperations(leader, {
       ...{ namespace, clock: this.#deps.clock, host: (incarnation) => room.host(incarnation) },
       hosts: () => room.hosts,
       ask: (hosts, of, question) => {

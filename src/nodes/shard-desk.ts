@@ -21,7 +21,7 @@ export interface ShardOperationsDeps {
   note(change: ShardHomeChange, written: () => void): void;
 }
 
-export class ShardDesk {
+export class ShardOperations {
   readonly #leader: ShardLeader;
   readonly #deps: ShardOperationsDeps;
 

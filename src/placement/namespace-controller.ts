@@ -15,7 +15,7 @@ import {
   type StickyRules,
   type TypeTable,
 } from "./messages.ts";
-import { StickyDesk, type StickyEffect } from "./sticky-desk.ts";
+import { StickyCoordinator, type StickyEffect } from "./sticky-desk.ts";
 import { type RoundSettings, TypeRounds } from "./type-rounds.ts";
 
 export interface NamespaceSettings extends RoundSettings {
@@ -58,7 +58,7 @@ export class NamespaceController {
   readonly #settings: NamespaceSettings;
   readonly #connections: ConnectionController;
   readonly #rounds: TypeRounds;
-  readonly sticky: StickyDesk;
+  readonly sticky: StickyCoordinator;
   /** Hosts whose snapshot waits until their types are noted. */
   readonly #uninformed = new Set<string>();
 
@@ -73,7 +73,7 @@ export class NamespaceController {
       connections: this.#connections,
       settled: (type, tookMs, effects) => this.#settled(type, tookMs, effects),
     });
-    this.sticky = new StickyDesk({
+    this.sticky = new StickyCoordinator({
       host: (incarnation) => this.#connections.host(incarnation),
       table: (type) => this.#rounds.get(type)?.table,
     });

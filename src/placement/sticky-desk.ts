@@ -30,7 +30,7 @@ interface Waiting {
 
 const NOBODY: ToldHosts = { lists: () => false, named: () => undefined };
 
-export class StickyDesk {
+export class StickyCoordinator {
   readonly owners = new StickyOwners();
   readonly #deps: StickyCoordinatorDeps;
   /** By type and id. */

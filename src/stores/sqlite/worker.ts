@@ -43,7 +43,7 @@ import { packHomes, type ResetAnswer, unpackHomeChanges, unpackRemembered } from
 import { ShardStatements } from "./shard-statements.ts";
 import { toLimpetError } from "./sqlite-errors.ts";
 import type { Transactions } from "./transactions.ts";
-import { WorkflowDesk, workflowRows } from "./workflow-desk.ts";
+import { WorkflowStatements, workflowRows } from "./workflow-desk.ts";
 import { unpackCommitErrands } from "./workflow-packing.ts";
 
 invariant(parentPort !== null, "this file runs in a worker thread");
@@ -97,7 +97,7 @@ const failure = (error: unknown): Failure => {
 
 const say = (answer: Answer): void => port.postMessage(answer);
 
-class Desk {
+class StoreThreadServer {
   readonly #db: DatabaseSync;
   readonly #transactions: Transactions;
   readonly #actors: ActorStatements;
@@ -106,7 +106,7 @@ class Desk {
   readonly #reminders: ReminderStatements;
   readonly #claims: ReminderClaims;
   readonly #reminderListing: ReminderListing;
-  readonly #workflows: WorkflowDesk;
+  readonly #workflows: WorkflowStatements;
   readonly #shards: ShardStatements;
   readonly #inbox = new Inbox(nextQuestion);
 
@@ -119,7 +119,7 @@ class Desk {
     this.#reminders = new ReminderStatements(db);
     this.#claims = new ReminderClaims(db);
     this.#reminderListing = new ReminderListing(db);
-    this.#workflows = new WorkflowDesk(db, this.#reminders);
+    this.#workflows = new WorkflowStatements(db, this.#reminders);
     this.#shards = new ShardStatements(db);
   }
 
@@ -302,7 +302,7 @@ class Desk {
 
 try {
   const { db, transactions } = openDatabase(start);
-  const desk = new Desk(db, transactions);
+  const desk = new StoreThreadServer(db, transactions);
   port.on("message", (question: Question) => desk.serve(question));
 } catch (error) {
   say({ error: failure(error), fatal: true });

@@ -33,7 +33,7 @@ const COUNTED = 20_000;
 
 type EndRow = [ref: number, status: number, result: string, runId: string];
 
-export class WorkflowDesk {
+export class WorkflowStatements {
   readonly #tasks: WorkflowTasks;
   readonly #runs: WorkflowRuns;
   readonly #pages: WorkflowPages;

@@ -5,7 +5,7 @@ import { after, describe, test } from "node:test";
 import { openDatabase } from "./database.ts";
 import { IN_MEMORY } from "./messages.ts";
 import { ReminderStatements } from "./reminder-statements.ts";
-import { WorkflowDesk } from "./workflow-desk.ts";
+import { WorkflowStatements } from "./workflow-desk.ts";
 
 describe("plans of statements about workflows", () => {
   const { db } = openDatabase({ file: IN_MEMORY, busyTimeoutMs: 0 });
@@ -17,7 +17,7 @@ describe("plans of statements about workflows", () => {
       return db.prepare(sql);
     },
   };
-  new WorkflowDesk(recording as DatabaseSync, new ReminderStatements(db));
+  new WorkflowStatements(recording as DatabaseSync, new ReminderStatements(db));
 
   const planOf = (sql: string): string[] =>
     db
