@@ -1,6 +1,6 @@
 // What can be seen of a run while it goes on. Checkers and marks look at these and at nothing else.
 import type { ActorKey } from "../src/kernel/names.ts";
-import type { Candidate, Standing } from "../src/ports/coordination.ts";
+import type { Candidate, ElectionResult } from "../src/ports/coordination.ts";
 import type { ReminderTick } from "../src/ports/reminder-book.ts";
 import type { Claim, ClaimRequest, ReminderOutcome, ReminderWrite, Settlement } from "../src/ports/reminders.ts";
 import type { Commit, CommitVerdict, Taken, TakeRequest } from "../src/ports/store.ts";
@@ -129,7 +129,7 @@ export interface Observer {
   turnEnded?(turn: Turn): void;
   taken?(process: Process, request: TakeRequest, taken: Taken): void;
   committed?(process: Process, commit: Commit, key: ActorKey, outcome: CommitVerdict): void;
-  campaigned?(process: Process, candidate: Candidate, standing: Standing): void;
+  campaigned?(process: Process, candidate: Candidate, standing: ElectionResult): void;
   reminderBegan?(run: ReminderRun): void;
   /** `isDone`: it has not thrown. What it did may still come to nothing. */
   reminderEnded?(run: ReminderRun, isDone: boolean): void;

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { LimpetError } from "../../src/kernel/errors.ts";
 import { shardOf } from "../../src/kernel/shards.ts";
 import type { SchedulerMessage } from "../../src/placement/messages.ts";
-import type { Standing } from "../../src/ports/coordination.ts";
+import type { ElectionResult } from "../../src/ports/coordination.ts";
 import type { Host } from "../../src/ports/host.ts";
 import type { DatabaseWatcher } from "../../src/world/database.ts";
 import type { Process } from "../../src/world/process.ts";
@@ -178,7 +178,7 @@ describe("homes noted", () => {
     const scene = new Scene("homes noted");
     const leaders = terms.map((term) => {
       const process = scene.process();
-      scene.checker.campaigned?.(process, {} as never, { leading: true, term } as Standing);
+      scene.checker.campaigned?.(process, {} as never, { leading: true, term } as ElectionResult);
       return process;
     });
     return { scene, leaders };
@@ -197,7 +197,7 @@ describe("homes noted", () => {
     note(scene, 1, "inc-2");
     tell(scene, leaders[0]!, home("inc-2"));
     const next = scene.process();
-    scene.checker.campaigned?.(next, {} as never, { leading: true, term: 2 } as Standing);
+    scene.checker.campaigned?.(next, {} as never, { leading: true, term: 2 } as ElectionResult);
     tell(scene, next, home("inc-2"));
     tell(scene, next, { kind: "shardHomes", type: "Crate", homes: [{ shard: 0, host: undefined }] });
     await clean(scene);

@@ -169,7 +169,7 @@ test("a type is reset in its store, unless somebody hosts it", async (t) => {
   const { term } = await store.coordination.campaign(newCandidate());
   const member = { namespace: "default", incarnation: "i-1", address: "10.0.0.5:7401", machine: "other", pid: 1 };
   const note = (types: readonly string[]) =>
-    store.coordination.note(term, [{ kind: "save", member: { ...member, types }, isKnown: false }]);
+    store.coordination.persist(term, [{ kind: "save", member: { ...member, types }, isKnown: false }]);
   await note(["Cart"]);
   const reset = () => runCli(["shards", "Cart", "--reset", "--store", file], { cwd: folder });
   const refused = await reset();

@@ -11,7 +11,7 @@ import { silentLog } from "../ports/log.ts";
 import { newCandidate } from "../stores/contract/coordination-shared.contract.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
-import { Leading } from "./leading.ts";
+import { LeaderTerm } from "./leading.ts";
 import { SchedulerInstruments } from "./scheduler-instruments.ts";
 
 const SETTINGS = {
@@ -37,16 +37,16 @@ class Setting {
   /** Its own lease, by its own clock. */
   lasts = true;
   readonly candidate = newCandidate();
-  #leading: Leading | undefined;
+  #leading: LeaderTerm | undefined;
 
   static async begin(): Promise<Setting> {
     const setting = new Setting();
     const { term } = await setting.coordination.campaign(setting.candidate);
-    setting.#leading = new Leading(term, [], [], 0, SETTINGS, {
+    setting.#leading = new LeaderTerm(term, [], [], 0, SETTINGS, {
       // Nothing about shards is answered.
       shards: { ...new MemoryStore().shards, noteHomes: () => new Promise(() => {}) },
       ...{ clock: setting.clock, log: silentLog, instruments: new SchedulerInstruments(new Metrics()) },
-      coordination: { ...NOTHING_ELSE, note: (of, changes) => setting.#note(of, changes) },
+      coordination: { ...NOTHING_ELSE, persist: (of, changes) => setting.#note(of, changes) },
       hasEnded: () => false,
       lasts: () => setting.lasts,
       over: (why) => {
@@ -57,7 +57,7 @@ class Setting {
     return setting;
   }
 
-  get leading(): Leading {
+  get leading(): LeaderTerm {
     return this.#leading!;
   }
 
@@ -65,7 +65,7 @@ class Setting {
     this.asked.push(changes.map((one) => (one.kind === "drop" ? `drop ${one.incarnation}` : one.member.incarnation)));
     const failure = this.failures.shift();
     await new Promise<void>((resolve) => this.clock.after(100, resolve));
-    const isCurrent = failure === "before" || (await this.coordination.note(term, changes));
+    const isCurrent = failure === "before" || (await this.coordination.persist(term, changes));
     if (failure !== undefined) throw new LimpetError("STORE_UNAVAILABLE", "the connection was lost");
     return isCurrent;
   }

@@ -14,13 +14,13 @@ import type { Log } from "../ports/log.ts";
 import type { ShardSteering, ShardsView } from "../ports/shard-door.ts";
 import type { ShardHomeRow, Shards } from "../ports/shards.ts";
 import { type LeaderView, stickyPage, viewOf } from "./leading-views.ts";
-import { MemberNotes } from "./member-notes.ts";
+import { MemberWrites } from "./member-notes.ts";
 import type { SchedulerInstruments } from "./scheduler-instruments.ts";
 import { ShardOperations } from "./shard-desk.ts";
 import { ShardLeader } from "./shard-leader.ts";
-import { ShardNotes } from "./shard-notes.ts";
+import { HomeWrites } from "./shard-notes.ts";
 
-export interface LeadingSettings {
+export interface LeaderTermSettings {
   readonly leaseMs: number;
   readonly roundTimeoutMs: number;
   readonly coalesceMs: number;
@@ -48,9 +48,9 @@ const LOOKS_AGAIN_MS = [0, 10, 50, 250, 1_000];
 /** Rings of one type kept for figures and questions. */
 const RINGS = 10_000;
 
-export class Leading {
+export class LeaderTerm {
   readonly term: number;
-  readonly #settings: LeadingSettings;
+  readonly #settings: LeaderTermSettings;
   readonly #deps: LeaderTermDeps;
   readonly #namespaces = new Map<string, NamespaceController>();
   readonly #shards = new Map<string, ShardLeader>();
@@ -65,8 +65,8 @@ export class Leading {
   #timer: Timer | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
   #looking: Timer | undefined;
-  readonly #memberNotes: MemberNotes;
-  readonly #homeNotes: ShardNotes;
+  readonly #memberNotes: MemberWrites;
+  readonly #homeNotes: HomeWrites;
   #over = false;
   /** Rejects requests that wait for a durable write or for hosts; called when the term ends. */
   readonly #visitors = new Set<() => void>();
@@ -77,15 +77,15 @@ export class Leading {
     members: readonly Member[],
     homes: readonly ShardHomeRow[],
     waitMs: number,
-    settings: LeadingSettings,
+    settings: LeaderTermSettings,
     deps: LeaderTermDeps,
   ) {
     this.term = term;
     this.#settings = settings;
     this.#deps = deps;
     this.#homes = homes;
-    this.#memberNotes = new MemberNotes(term, deps);
-    this.#homeNotes = new ShardNotes(term, deps);
+    this.#memberNotes = new MemberWrites(term, deps);
+    this.#homeNotes = new HomeWrites(term, deps);
     const until = deps.clock.monotonic() + waitMs;
     for (const [namespace, known] of Map.groupBy(members, (member) => member.namespace)) {
       this.#namespaces.set(namespace, this.#newNamespace(namespace, known, until));

@@ -22,7 +22,7 @@ interface Note {
 
 const NOTE_RETRY_MS = 200;
 
-export class MemberNotes {
+export class MemberWrites {
   readonly term: number;
   readonly #deps: MemberWritesDeps;
   readonly #notes: Note[] = [];
@@ -56,7 +56,7 @@ export class MemberNotes {
       const notes = this.#notes.slice(0, LIMITS.memberChanges);
       const changes = notes.map(({ change }) => change);
       try {
-        const isCurrent = await this.#deps.coordination.note(this.term, changes);
+        const isCurrent = await this.#deps.coordination.persist(this.term, changes);
         if (!isCurrent) return this.#deps.over("another scheduler leads by now");
         for (const { written } of notes) {
           // One by one: if a room fails over one of them, the rest is written again.

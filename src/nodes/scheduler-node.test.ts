@@ -47,7 +47,7 @@ test("who stopped leading by its own clock leads again in a new term only, altho
     },
     resign: (incarnation) => store.coordination.resign(incarnation),
     members: () => store.coordination.members(),
-    note: (term, changes) => store.coordination.note(term, changes),
+    persist: (term, changes) => store.coordination.persist(term, changes),
     leave: (incarnations) => store.coordination.leave(incarnations),
     secret: (offer) => store.coordination.secret(offer),
   };

@@ -9,7 +9,7 @@ import { HostLease } from "../placement/host-lease.ts";
 import type { HostMessage, SchedulerMessage } from "../placement/messages.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { ControlListener, ControlStream } from "../ports/control.ts";
-import type { Coordination, ProcessIdentity, SchedulerEntry, Standing } from "../ports/coordination.ts";
+import type { Coordination, ElectionResult, ProcessIdentity, SchedulerEntry } from "../ports/coordination.ts";
 import type { ClusterView, StickyPage, StickyQuery } from "../ports/host.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
@@ -18,11 +18,11 @@ import type { ShardSteering, ShardsView } from "../ports/shard-door.ts";
 import type { Shards } from "../ports/shards.ts";
 import type { ControlService, SchedulerList } from "../wire/control/service.ts";
 import type { Leader, LeaderSource } from "./leader-source.ts";
-import { Leading, type LeadingSettings } from "./leading.ts";
+import { LeaderTerm, type LeaderTermSettings } from "./leading.ts";
 import { localStream } from "./local-stream.ts";
 import { SchedulerInstruments } from "./scheduler-instruments.ts";
 
-export interface SchedulerSettings extends LeadingSettings {
+export interface SchedulerSettings extends LeaderTermSettings {
   readonly dedicated: boolean;
   readonly leaderLeaseMs: number;
 }
@@ -63,9 +63,9 @@ export class SchedulerNode implements ControlService, LeaderSource {
   readonly #lease = new HostLease();
   /** Each with the list it was sent last, as text: an unchanged list is not sent again. */
   readonly #watchers = new Map<(list: SchedulerList) => void, string>();
-  #standing: Standing | undefined;
+  #standing: ElectionResult | undefined;
   #seenTerm = 0;
-  #leading: Leading | undefined;
+  #leading: LeaderTerm | undefined;
   #takingOver = false;
   #remote: (Leader & { close(): void }) | undefined;
   #door: { readonly address: string; close(): Promise<void> } | undefined;
@@ -121,7 +121,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
     return this.#silentSince;
   }
 
-  #self(leading: Leading): Leader {
+  #self(leading: LeaderTerm): Leader {
     return {
       address: this.address ?? "this process",
       term: leading.term,
@@ -242,7 +242,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
 
   // ——— Leading and following.
 
-  async #lead({ term, hostLeaseMs }: Standing): Promise<void> {
+  async #lead({ term, hostLeaseMs }: ElectionResult): Promise<void> {
     if (this.#leading?.term === term) {
       this.#watchEnd();
       this.#leading.bury();
@@ -257,7 +257,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
       const [members, homes] = await Promise.all([coordination.members(), shards.homes()]);
       if (this.#stopped || !this.#lasts()) return;
       const waitMs = Math.max(hostLeaseMs, this.#settings.leaseMs) + this.#overlapMs();
-      this.#leading = new Leading(term, members, homes, waitMs, this.#settings, {
+      this.#leading = new LeaderTerm(term, members, homes, waitMs, this.#settings, {
         clock,
         log,
         coordination,
@@ -333,7 +333,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
     this.onChange?.();
   }
 
-  async #follow({ term, leader }: Standing): Promise<void> {
+  async #follow({ term, leader }: ElectionResult): Promise<void> {
     this.#lease.lost();
     this.#stepDown("another scheduler leads");
     const address = leader?.address || undefined;
@@ -415,7 +415,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
     return { term: leading.term, schedulers, ...leading.view() };
   }
 
-  #led(): Leading {
+  #led(): LeaderTerm {
     if (this.#leading === undefined) throw new LimpetError("NOT_LEADER", "this scheduler does not lead");
     return this.#leading;
   }

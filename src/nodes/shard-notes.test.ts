@@ -5,7 +5,7 @@ import { LimpetError } from "../kernel/errors.ts";
 import { silentLog } from "../ports/log.ts";
 import type { ShardHomeChange, Shards } from "../ports/shards.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
-import { ShardNotes } from "./shard-notes.ts";
+import { HomeWrites } from "./shard-notes.ts";
 
 const home = (shard: number): ShardHomeChange => ({ namespace: "n", type: "T", shard, incarnation: "a" });
 
@@ -20,7 +20,7 @@ function notesOn(answers: (boolean | Error)[]) {
     if (answer instanceof Error) throw answer;
     return answer ?? assert.fail("the store is asked once more than expected");
   };
-  const notes = new ShardNotes(7, {
+  const notes = new HomeWrites(7, {
     ...{ clock, log: silentLog, shards: { noteHomes } as unknown as Shards },
     over: (why) => void over.push(why),
   });

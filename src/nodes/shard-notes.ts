@@ -16,7 +16,7 @@ export interface HomeWritesDeps {
 const AT_ONCE = 1_000;
 const RETRY_MS = 200;
 
-export class ShardNotes {
+export class HomeWrites {
   readonly #term: number;
   readonly #deps: HomeWritesDeps;
   readonly #waiting: { readonly change: ShardHomeChange; readonly written: () => void }[] = [];

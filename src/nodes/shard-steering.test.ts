@@ -103,7 +103,7 @@ describe("shards, looked at", () => {
     const before = newCandidate({ hostLeaseMs: 2_000 });
     const { term } = await coordination.campaign(before);
     const member = { namespace: "default", incarnation: "i-1", address: "10.0.0.5:7401", machine: "other", pid: 1 };
-    await coordination.note(term, [{ kind: "save", member: { ...member, types: ["Counting"] }, isKnown: false }]);
+    await coordination.persist(term, [{ kind: "save", member: { ...member, types: ["Counting"] }, isKnown: false }]);
     await coordination.resign(before.incarnation);
     const one = await apps.open([counting(undefined, "Plain")], { cluster: SHORT_LEASES });
     await assert.rejects(one.shards("Counting").view(), { code: "NOT_READY", message: /no host of Counting has been/ });

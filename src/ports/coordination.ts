@@ -38,7 +38,7 @@ export interface SchedulerEntry extends ProcessIdentity {
   readonly leader: boolean;
 }
 
-export interface Standing {
+export interface ElectionResult {
   /** Of the leadership as it is now; 0 when there never was one. */
   readonly term: number;
   /** The candidate leads. */
@@ -71,7 +71,7 @@ export interface Coordination {
    * Lists the candidate, and takes or keeps the leadership if it may, in one atomic step. `dead` names schedulers of
    * which the candidate knows that their process has ended: they are struck from the list, and what they led is free.
    */
-  campaign(candidate: Candidate, dead?: readonly string[]): Promise<Standing>;
+  campaign(candidate: Candidate, dead?: readonly string[]): Promise<ElectionResult>;
   /** Leaves the list, and frees the leadership if it is this scheduler's. */
   resign(incarnation: string): Promise<void>;
   /** In order of namespace, then incarnation. */
@@ -80,7 +80,7 @@ export interface Coordination {
    * Changes members, at most LIMITS.memberChanges of them, in one atomic step that comes out as if each followed the one
    * before it. False: `term` is over, nothing was changed. Neither is anything when there would be too many members.
    */
-  note(term: number, changes: readonly MemberChange[]): Promise<boolean>;
+  persist(term: number, changes: readonly MemberChange[]): Promise<boolean>;
   /** A process takes itself out, under every name it had: nothing of it is left. */
   leave(incarnations: readonly string[]): Promise<void>;
   /**

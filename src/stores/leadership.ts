@@ -3,7 +3,7 @@
 // own (postgres/coordination-tables.ts), and the contract suite holds both to the same answers.
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import type { Candidate, ProcessIdentity, SchedulerEntry, Standing } from "../ports/coordination.ts";
+import type { Candidate, ElectionResult, ProcessIdentity, SchedulerEntry } from "../ports/coordination.ts";
 import { byCodePoint } from "./memory/code-points.ts";
 
 /** A scheduler that is there, or the one that leads. */
@@ -85,7 +85,7 @@ function notBeyondLease(one: Listed, now: number): Listed {
 }
 
 /** What the scheduler is told of a roll that has just been brought up to date. */
-export function standingOf({ leadership, listed }: Roll, incarnation: string): Standing {
+export function standingOf({ leadership, listed }: Roll, incarnation: string): ElectionResult {
   const { term, holder, hostLeaseMs, formerHostLeaseMs } = leadership;
   return {
     term,

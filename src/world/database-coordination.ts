@@ -1,5 +1,5 @@
 // What schedulers agree on, as one process has it at a virtual database: every question takes the same troubled way as all others.
-import type { Candidate, Coordination, Member, MemberChange, Standing } from "../ports/coordination.ts";
+import type { Candidate, Coordination, ElectionResult, Member, MemberChange } from "../ports/coordination.ts";
 import type { Ask, Database, Question } from "./database.ts";
 import type { Station } from "./network.ts";
 
@@ -18,7 +18,7 @@ export class CoordinationClient implements Coordination {
     return this.#askStore(question, () => work(this.#database.truth.coordination));
   }
 
-  async campaign(candidate: Candidate, dead: readonly string[] = []): Promise<Standing> {
+  async campaign(candidate: Candidate, dead: readonly string[] = []): Promise<ElectionResult> {
     return this.#ask("campaign", async (truth) => {
       const standing = await truth.campaign(candidate, dead);
       for (const watcher of this.#database.watchers) watcher.campaigned?.(this.#station, candidate, standing);
@@ -34,8 +34,8 @@ export class CoordinationClient implements Coordination {
     return this.#ask("members", (truth) => truth.members());
   }
 
-  async note(term: number, changes: readonly MemberChange[]): Promise<boolean> {
-    return this.#ask("note", (truth) => truth.note(term, changes));
+  async persist(term: number, changes: readonly MemberChange[]): Promise<boolean> {
+    return this.#ask("note", (truth) => truth.persist(term, changes));
   }
 
   async secret(offer: string): Promise<string> {

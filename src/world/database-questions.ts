@@ -1,7 +1,7 @@
 // What can be asked of a virtual database, what whoever asked is told when it fails, and what is told to whoever watches it.
 import { LimpetError } from "../kernel/errors.ts";
 import type { ActorKey } from "../kernel/names.ts";
-import type { Candidate, Standing } from "../ports/coordination.ts";
+import type { Candidate, ElectionResult } from "../ports/coordination.ts";
 import type { Claim, ClaimRequest, ReminderOutcome, ReminderWrite, Settlement } from "../ports/reminders.ts";
 import type { RememberedChange, ShardHomeChange, ShardRule } from "../ports/shards.ts";
 import type { Commit, CommitVerdict, Taken, TakeRequest } from "../ports/store.ts";
@@ -39,7 +39,7 @@ export interface DatabaseWatcher {
   asks?(station: Station, question: Question): void;
   taken?(station: Station, request: TakeRequest, taken: Taken): void;
   committed?(station: Station, commit: Commit, key: ActorKey, outcome: CommitVerdict): void;
-  campaigned?(station: Station, candidate: Candidate, standing: Standing): void;
+  campaigned?(station: Station, candidate: Candidate, standing: ElectionResult): void;
   /** A host has taken itself out of the members. */
   left?(station: Station, incarnations: readonly string[]): void;
   ruled?(station: Station, asked: ShardRule, settled: ShardRule): void;

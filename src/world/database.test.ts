@@ -37,7 +37,7 @@ coordinationContract("virtual", async () => {
     addMany: async (count) => {
       const { coordination } = database.truth;
       const { term } = await coordination.campaign(newCandidate());
-      for (const changes of manyNew(count)) await coordination.note(term, changes);
+      for (const changes of manyNew(count)) await coordination.persist(term, changes);
     },
     dispose: () => store.close(),
   };

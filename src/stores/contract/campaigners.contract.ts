@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import type { Candidate, Coordination, Member, Standing } from "../../ports/coordination.ts";
+import type { Candidate, Coordination, ElectionResult, Member } from "../../ports/coordination.ts";
 import {
   type CoordinationHarness,
   deserted,
@@ -35,7 +35,7 @@ class Witness {
   readonly #leaderOf = new Map<number, string>();
   #highest = 0;
 
-  async hear(me: Candidate, ask: () => Promise<Standing>): Promise<Standing> {
+  async hear(me: Candidate, ask: () => Promise<ElectionResult>): Promise<ElectionResult> {
     const floor = this.#highest;
     const standing = await ask();
     const { term, leading, leader, schedulers } = standing;
@@ -111,7 +111,7 @@ class Campaigner {
     const term = this.#term;
     if (term === undefined) return;
     const found = before(term, await this.#coordination.members());
-    await this.#coordination.note(term, [save(newMember({ pid: term }))]);
+    await this.#coordination.persist(term, [save(newMember({ pid: term }))]);
     assert.deepEqual(before(term, await this.#coordination.members()), found);
   }
 }

@@ -1,6 +1,6 @@
 // What the parts of the coordination contract share: how a store is opened, how time passes for it, and candidates.
 import { LIMITS } from "../../kernel/limits.ts";
-import type { Candidate, Coordination, Member, MemberChange, Standing } from "../../ports/coordination.ts";
+import type { Candidate, Coordination, ElectionResult, Member, MemberChange } from "../../ports/coordination.ts";
 import type { Store } from "../../ports/store.ts";
 
 export interface OpenedCoordination {
@@ -77,7 +77,7 @@ export const entryOf = ({ incarnation, address, machine, pid, dedicated }: Candi
 });
 
 /** Incarnations of those listed, in the order they are listed. */
-export const listedIn = ({ schedulers }: Standing): string[] => schedulers.map(({ incarnation }) => incarnation);
+export const listedIn = ({ schedulers }: ElectionResult): string[] => schedulers.map(({ incarnation }) => incarnation);
 
 export interface Desert {
   readonly coordination: Coordination;
@@ -100,7 +100,7 @@ export async function deserted({ opened }: CoordinationHarness): Promise<Desert>
   for (const sweeper of [1, 2].map(() => newDedicated({ hostLeaseMs, seenTerm: AHEAD_OF_CLOCKS }))) {
     const { term } = await coordination.campaign(sweeper);
     const members = await coordination.members();
-    await coordination.note(
+    await coordination.persist(
       term,
       members.map(({ incarnation }) => drop(incarnation)),
     );

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import type { Candidate, Coordination, Member, MemberChange, Standing } from "../../ports/coordination.ts";
+import type { Candidate, Coordination, ElectionResult, Member, MemberChange } from "../../ports/coordination.ts";
 import {
   type CoordinationHarness,
   type CoordinationOptions,
@@ -59,7 +59,7 @@ class Model {
     }
   }
 
-  campaign(me: Candidate, dead: readonly string[]): Standing {
+  campaign(me: Candidate, dead: readonly string[]): ElectionResult {
     for (const name of dead) if (name !== me.incarnation) this.leave(name);
     this.#list.set(me.incarnation, { of: me, left: me.leaseMs });
     const outranked = !me.dedicated && [...this.#list.values()].some(({ of }) => of.dedicated);
@@ -151,7 +151,7 @@ class Story {
           const of = this.#members[one.who]!;
           return one.kind === "save" ? save({ ...of, types: one.types }, one.isKnown) : drop(of.incarnation);
         });
-        assert.equal(await this.#coordination.note(model.term + step.sooner, changes), step.sooner === 0);
+        assert.equal(await this.#coordination.persist(model.term + step.sooner, changes), step.sooner === 0);
         if (step.sooner === 0) for (const one of changes) model.change(one);
         return;
       }

@@ -1,7 +1,7 @@
 // One leads at a time, and whoever comes next has a higher term.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Standing } from "../../ports/coordination.ts";
+import type { ElectionResult } from "../../ports/coordination.ts";
 import { termAt } from "../leadership.ts";
 import {
   type CoordinationHarness,
@@ -22,7 +22,7 @@ export function leadershipContract(harness: CoordinationHarness): void {
         const alone = newCandidate();
         const standing = await coordination.campaign(alone);
         assert.ok(Math.abs(standing.term - termAt(Date.now())) < 100 * HOUR, `term ${standing.term}`);
-        const expected: Standing = {
+        const expected: ElectionResult = {
           term: standing.term,
           leading: true,
           schedulers: [entryOf(alone, true)],
@@ -269,7 +269,7 @@ export function leadershipContract(harness: CoordinationHarness): void {
         await assert.rejects(coordination.campaign(newCandidate()), refused);
         await assert.rejects(coordination.resign("nobody"), refused);
         await assert.rejects(coordination.members(), refused);
-        await assert.rejects(coordination.note(1, []), refused);
+        await assert.rejects(coordination.persist(1, []), refused);
       } finally {
         await opened.dispose();
       }

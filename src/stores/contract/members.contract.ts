@@ -40,8 +40,8 @@ export function membersContract(harness: CoordinationHarness): void {
       ];
       const odd = newMember({ types, namespace: "a 🐚", machine: "", address: "[::1]:7400", pid: 4_194_304 });
       const none = newMember({ types: [] });
-      assert.equal(await coordination.note(term, [save(odd)]), true);
-      assert.equal(await coordination.note(term, [save(none)]), true);
+      assert.equal(await coordination.persist(term, [save(odd)]), true);
+      assert.equal(await coordination.persist(term, [save(none)]), true);
       assert.deepEqual(await coordination.members(), [odd, none]);
     });
 
@@ -51,7 +51,7 @@ export function membersContract(harness: CoordinationHarness): void {
       const members = words.flatMap((namespace) =>
         words.map((incarnation) => newMember({ namespace, incarnation: `${incarnation}-${namespace}` })),
       );
-      for (const member of members) await coordination.note(term, [save(member)]);
+      for (const member of members) await coordination.persist(term, [save(member)]);
       const bytes = ({ namespace, incarnation }: { namespace: string; incarnation: string }) =>
         Buffer.concat([Buffer.from(namespace), Buffer.alloc(1), Buffer.from(incarnation)]);
       assert.deepEqual(
@@ -64,34 +64,34 @@ export function membersContract(harness: CoordinationHarness): void {
       const { coordination, term } = await led();
       const before = newMember();
       const after = { ...before, namespace: "other", address: "elsewhere", machine: "m", pid: 1, types: ["New"] };
-      for (const member of [before, before, after, after]) assert.ok(await coordination.note(term, [save(member)]));
+      for (const member of [before, before, after, after]) assert.ok(await coordination.persist(term, [save(member)]));
       assert.deepEqual(await coordination.members(), [after]);
     });
 
     test("are dropped by name, and may be dropped twice", async () => {
       const { coordination, term } = await led();
       const [a, b, c] = [newMember(), newMember(), newMember()];
-      for (const member of [a, b, c]) await coordination.note(term, [save(member)]);
-      assert.equal(await coordination.note(term, []), true);
+      for (const member of [a, b, c]) await coordination.persist(term, [save(member)]);
+      assert.equal(await coordination.persist(term, []), true);
       const gone = [c.incarnation, "nobody", a.incarnation, a.incarnation];
-      assert.equal(await coordination.note(term, gone.map(drop)), true);
-      assert.equal(await coordination.note(term, gone.map(drop)), true);
+      assert.equal(await coordination.persist(term, gone.map(drop)), true);
+      assert.equal(await coordination.persist(term, gone.map(drop)), true);
       assert.deepEqual(await coordination.members(), [b]);
     });
 
     test("are not touched by a term that is over, nor by one that is yet to come", async () => {
       const { coordination, term, leader } = await led();
       const member = newMember();
-      await coordination.note(term, [save(member)]);
+      await coordination.persist(term, [save(member)]);
       await coordination.campaign(newCandidate(), [leader.incarnation]);
       for (const wrong of [term - 1, term, term + 2]) {
-        assert.equal(await coordination.note(wrong, [save(newMember())]), false);
-        assert.equal(await coordination.note(wrong, [save({ ...member, types: [] })]), false);
-        assert.equal(await coordination.note(wrong, [drop(member.incarnation)]), false);
-        assert.equal(await coordination.note(wrong, []), false);
+        assert.equal(await coordination.persist(wrong, [save(newMember())]), false);
+        assert.equal(await coordination.persist(wrong, [save({ ...member, types: [] })]), false);
+        assert.equal(await coordination.persist(wrong, [drop(member.incarnation)]), false);
+        assert.equal(await coordination.persist(wrong, []), false);
       }
       assert.deepEqual(await coordination.members(), [member]);
-      assert.equal(await coordination.note(term + 1, [drop(member.incarnation)]), true);
+      assert.equal(await coordination.persist(term + 1, [drop(member.incarnation)]), true);
     });
 
     test("can still be changed when the leadership ran out or was given up, until the next term begins", async () => {
@@ -100,9 +100,9 @@ export function membersContract(harness: CoordinationHarness): void {
         const member = newMember();
         if (how === "ran out") await advance(1.1 * HOUR);
         else await coordination.resign(leader.incarnation);
-        assert.equal(await coordination.note(term, [save(member)]), true, how);
+        assert.equal(await coordination.persist(term, [save(member)]), true, how);
         assert.equal((await coordination.campaign(leader)).term, term + 1);
-        assert.equal(await coordination.note(term, [drop(member.incarnation)]), false, how);
+        assert.equal(await coordination.persist(term, [drop(member.incarnation)]), false, how);
         assert.deepEqual(await coordination.members(), [member]);
       }
     });
@@ -110,7 +110,7 @@ export function membersContract(harness: CoordinationHarness): void {
     test("take themselves out, whoever leads and also when nobody does", async () => {
       const { coordination, term } = await led();
       const [one, two, three] = [newMember(), newMember(), newMember()];
-      for (const member of [one, two, three]) await coordination.note(term, [save(member)]);
+      for (const member of [one, two, three]) await coordination.persist(term, [save(member)]);
       await coordination.leave([two.incarnation, "never-there"]);
       assert.deepEqual(await coordination.members(), [one, three]);
       await coordination.leave([two.incarnation]);
@@ -123,27 +123,27 @@ export function membersContract(harness: CoordinationHarness): void {
     test("that have left do not come back by what a leader still writes about them", async () => {
       const { coordination, term } = await led();
       const member = newMember();
-      await coordination.note(term, [save(member)]);
-      assert.equal(await coordination.note(term, [save({ ...member, types: ["Kept"] }, true)]), true);
+      await coordination.persist(term, [save(member)]);
+      assert.equal(await coordination.persist(term, [save({ ...member, types: ["Kept"] }, true)]), true);
       assert.deepEqual(await coordination.members(), [{ ...member, types: ["Kept"] }]);
       await coordination.leave([member.incarnation]);
-      assert.equal(await coordination.note(term, [save({ ...member, types: ["Less"] }, true)]), true);
+      assert.equal(await coordination.persist(term, [save({ ...member, types: ["Less"] }, true)]), true);
       assert.deepEqual(await coordination.members(), []);
-      assert.equal(await coordination.note(term + 1, [save(member, true)]), false);
+      assert.equal(await coordination.persist(term + 1, [save(member, true)]), false);
     });
 
     test("are there when every scheduler has gone, for any store on the same data", async (t) => {
       const { coordination, advance, term } = await led();
       const member = newMember();
-      await coordination.note(term, [save(member)]);
+      await coordination.persist(term, [save(member)]);
       await advance(1_000 * HOUR);
       const second = await harness.opened().second?.();
       if (second === undefined) return t.skip("this store has no second process");
       try {
         assert.deepEqual(await second.coordination.members(), [member]);
         const next = await second.coordination.campaign(newCandidate());
-        assert.equal(await coordination.note(term, [save(newMember())]), false);
-        assert.equal(await second.coordination.note(next.term, [save({ ...member, types: ["Seen"] })]), true);
+        assert.equal(await coordination.persist(term, [save(newMember())]), false);
+        assert.equal(await second.coordination.persist(next.term, [save({ ...member, types: ["Seen"] })]), true);
         assert.deepEqual(await coordination.members(), [{ ...member, types: ["Seen"] }]);
       } finally {
         await second.close();
@@ -154,7 +154,7 @@ export function membersContract(harness: CoordinationHarness): void {
       const { coordination, term } = await led();
       const all = Array.from({ length: LIMITS.memberChanges }, () => newMember());
       assert.equal(
-        await coordination.note(
+        await coordination.persist(
           term,
           all.map((one) => save(one)),
         ),
@@ -171,8 +171,8 @@ export function membersContract(harness: CoordinationHarness): void {
         drop(gone!.incarnation),
         save({ ...replaced!, types: ["Replaced"] }),
       ];
-      assert.equal(await coordination.note(term + 1, changes), false);
-      assert.equal(await coordination.note(term, changes), true);
+      assert.equal(await coordination.persist(term + 1, changes), false);
+      assert.equal(await coordination.persist(term, changes), true);
       const now = [{ ...changed!, types: ["Changed"] }, { ...replaced!, types: ["Replaced"] }, ...rest, added];
       assert.deepEqual(await coordination.members(), now);
     });
@@ -195,11 +195,11 @@ export function membersContract(harness: CoordinationHarness): void {
         { changes: [save(one, true), drop(incarnation), save(two)], out: [two] },
       ];
       for (const { changes, out, ifAway = out } of steps) {
-        await coordination.note(term, [save(old)]);
-        assert.equal(await coordination.note(term, changes), true);
+        await coordination.persist(term, [save(old)]);
+        assert.equal(await coordination.persist(term, changes), true);
         assert.deepEqual(await coordination.members(), out);
         await coordination.leave([incarnation]);
-        assert.equal(await coordination.note(term, changes), true);
+        assert.equal(await coordination.persist(term, changes), true);
         assert.deepEqual(await coordination.members(), ifAway);
       }
     });
@@ -207,7 +207,7 @@ export function membersContract(harness: CoordinationHarness): void {
     test("may be saved many at once", async () => {
       const { coordination, term } = await led();
       const members = Array.from({ length: 100 }, () => newMember());
-      const saved = await Promise.all(members.map((member) => coordination.note(term, [save(member)])));
+      const saved = await Promise.all(members.map((member) => coordination.persist(term, [save(member)])));
       assert.ok(saved.every(Boolean));
       assert.deepEqual(await coordination.members(), members);
     });
@@ -218,19 +218,19 @@ export function membersContract(harness: CoordinationHarness): void {
         const { coordination } = opened.store;
         const { term } = await coordination.campaign(newCandidate());
         const known = newMember();
-        await coordination.note(term, [save(known)]);
+        await coordination.persist(term, [save(known)]);
         await opened.addMany(LIMITS.members - 1);
         const full = await coordination.members();
         const refusal = { code: "STORE_UNAVAILABLE", message: /more than 100000 members in the store/ };
-        await assert.rejects(coordination.note(term, [save(newMember())]), refusal);
+        await assert.rejects(coordination.persist(term, [save(newMember())]), refusal);
         const changes = [save({ ...full[0]!, types: ["New"] }, true), drop(known.incarnation), save(newMember())];
-        await assert.rejects(coordination.note(term, [...changes, save(newMember())]), refusal);
+        await assert.rejects(coordination.persist(term, [...changes, save(newMember())]), refusal);
         assert.deepEqual(await coordination.members(), full);
-        assert.equal(await coordination.note(term + 1, [save(newMember())]), false);
-        assert.equal(await coordination.note(term, [save({ ...known, types: [] })]), true);
+        assert.equal(await coordination.persist(term + 1, [save(newMember())]), false);
+        assert.equal(await coordination.persist(term, [save({ ...known, types: [] })]), true);
         assert.equal((await coordination.members()).length, LIMITS.members);
         // Who goes makes room for who comes, whichever is said first.
-        assert.equal(await coordination.note(term, [save(newMember()), drop(known.incarnation)]), true);
+        assert.equal(await coordination.persist(term, [save(newMember()), drop(known.incarnation)]), true);
         assert.equal((await coordination.members()).length, LIMITS.members);
       } finally {
         await opened.dispose();

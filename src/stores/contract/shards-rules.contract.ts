@@ -99,7 +99,7 @@ export function shardRulesContract(harness: ShardsHarness): void {
       const incarnation = freshNamespace();
       const where = { namespace: it.namespace, address: "10.0.0.1:1", machine: "m", pid: 1 };
       const member = { ...where, incarnation, types: ["Order", "Cart"] };
-      assert.ok(await it.store.coordination.note(term, [{ kind: "save", member, isKnown: false }]));
+      assert.ok(await it.store.coordination.persist(term, [{ kind: "save", member, isKnown: false }]));
       for (const name of names) assert.equal(await it.shards.reset(it.namespace, name, ["another"]), false);
       assert.deepEqual(await it.shards.settle(it.rule(4)), it.rule(3));
       assert.deepEqual(await it.ids(1), ["a"]);

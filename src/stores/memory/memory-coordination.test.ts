@@ -14,7 +14,7 @@ coordinationContract("memory", async () => {
     },
     addMany: async (count) => {
       const { term } = await store.coordination.campaign(newCandidate());
-      for (const changes of manyNew(count)) await store.coordination.note(term, changes);
+      for (const changes of manyNew(count)) await store.coordination.persist(term, changes);
     },
     dispose: () => store.close(),
   };
@@ -36,7 +36,7 @@ test("what a caller does with its objects afterwards changes nothing", async () 
   const { coordination } = new MemoryStore();
   const types = ["Cart"];
   const { term } = await coordination.campaign(newCandidate());
-  await coordination.note(term, [save(newMember({ types }))]);
+  await coordination.persist(term, [save(newMember({ types }))]);
   types.push("Order");
   assert.deepEqual((await coordination.members())[0]?.types, ["Cart"]);
 });

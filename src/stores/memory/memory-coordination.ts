@@ -1,7 +1,7 @@
 // Coordination within one process: apps that share a MemoryStore share it. Each step runs to its end before anything else
 // does, so all of them are atomic.
 import { LIMITS } from "../../kernel/limits.ts";
-import type { Candidate, Coordination, Member, MemberChange, Standing } from "../../ports/coordination.ts";
+import type { Candidate, Coordination, ElectionResult, Member, MemberChange } from "../../ports/coordination.ts";
 import { campaigned, NOBODY_YET, type Roll, standingOf, tooMany } from "../leadership.ts";
 import { byCodePoint } from "./code-points.ts";
 
@@ -29,7 +29,7 @@ export class MemoryCoordination implements Coordination {
     return this.#members.values();
   }
 
-  async campaign(candidate: Candidate, dead: readonly string[] = []): Promise<Standing> {
+  async campaign(candidate: Candidate, dead: readonly string[] = []): Promise<ElectionResult> {
     this.#checkOpen();
     this.#roll = campaigned(this.#roll, candidate, dead, this.#now());
     return standingOf(this.#roll, candidate.incarnation);
@@ -52,7 +52,7 @@ export class MemoryCoordination implements Coordination {
     );
   }
 
-  async note(term: number, changes: readonly MemberChange[]): Promise<boolean> {
+  async persist(term: number, changes: readonly MemberChange[]): Promise<boolean> {
     this.#checkOpen();
     if (term !== this.term) return false;
     const members = new Map(this.#members);

@@ -125,10 +125,10 @@ describe("coordination on PostgreSQL", { timeout: 600_000 }, () => {
     const leader = newCandidate();
     const { term } = await store.coordination.campaign(leader);
     const member = newMember();
-    await store.coordination.note(term, [save(member)]);
+    await store.coordination.persist(term, [save(member)]);
     for (const write of [
-      () => store.coordination.note(term, [save({ ...member, types: [] })]),
-      () => store.coordination.note(term, [drop(member.incarnation)]),
+      () => store.coordination.persist(term, [save({ ...member, types: [] })]),
+      () => store.coordination.persist(term, [drop(member.incarnation)]),
     ]) {
       await somebody.query("BEGIN; SELECT FROM limpet.leadership FOR UPDATE");
       const late = persist(write);
@@ -147,13 +147,13 @@ describe("coordination on PostgreSQL", { timeout: 600_000 }, () => {
     const { term } = await patient.coordination.campaign(leader);
     const others = await patient.coordination.members();
     const [leaving, staying, dropped, added] = [newMember(), newMember(), newMember(), newMember()];
-    await patient.coordination.note(
+    await patient.coordination.persist(
       term,
       [leaving, staying, dropped].map((member) => save(member)),
     );
     await somebody.query("BEGIN; SELECT FROM limpet.leadership FOR UPDATE");
     const changed = { ...staying, types: ["New"] };
-    const noted = patient.coordination.note(term, [
+    const noted = patient.coordination.persist(term, [
       save({ ...leaving, types: ["New"] }, true),
       save(changed, true),
       drop(dropped.incarnation),
@@ -165,7 +165,7 @@ describe("coordination on PostgreSQL", { timeout: 600_000 }, () => {
     await somebody.query("COMMIT");
     assert.equal(await noted, true);
     assert.deepEqual(await patient.coordination.members(), [...others, changed, added]);
-    await patient.coordination.note(term, [drop(staying.incarnation), drop(added.incarnation)]);
+    await patient.coordination.persist(term, [drop(staying.incarnation), drop(added.incarnation)]);
     await patient.coordination.resign(leader.incarnation);
     await patient.close();
   });

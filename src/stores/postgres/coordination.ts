@@ -8,10 +8,10 @@ import { LIMITS } from "../../kernel/limits.ts";
 import type {
   Candidate,
   Coordination,
+  ElectionResult,
   Member,
   MemberChange,
   SchedulerEntry,
-  Standing,
 } from "../../ports/coordination.ts";
 import { inOrder, tooMany } from "../leadership.ts";
 import { merged } from "../member-changes.ts";
@@ -115,7 +115,7 @@ export class PostgresCoordination implements Coordination {
     };
   }
 
-  async campaign(candidate: Candidate, dead: readonly string[] = []): Promise<Standing> {
+  async campaign(candidate: Candidate, dead: readonly string[] = []): Promise<ElectionResult> {
     const { incarnation, address, machine, pid, dedicated, leaseMs, hostLeaseMs, seenTerm = 0 } = candidate;
     const values = [
       incarnation,
@@ -147,7 +147,7 @@ export class PostgresCoordination implements Coordination {
     });
   }
 
-  async note(term: number, changes: readonly MemberChange[]): Promise<boolean> {
+  async persist(term: number, changes: readonly MemberChange[]): Promise<boolean> {
     const { saved, dropped } = merged(changes);
     const members = saved.map(({ member }) => member);
     const [isCurrent, foundRoom] = await this.#write(this.#statements.note, [
@@ -191,7 +191,7 @@ export class PostgresCoordination implements Coordination {
   }
 }
 
-function standingOf([term, leader, listed, hostLeaseMs]: StandingRow, incarnation: string): Standing {
+function standingOf([term, leader, listed, hostLeaseMs]: StandingRow, incarnation: string): ElectionResult {
   const schedulers = JSON.parse(`[${listed}]`) as Scheduler[];
   return {
     term,

@@ -176,7 +176,7 @@ describe("opening", () => {
     const store = await openPostgresStore(limited.href);
     assert.equal((await take(store, actor("alice"))).version, 0);
     const { term } = await store.coordination.campaign(newCandidate());
-    assert.equal(await store.coordination.note(term, [save(newMember())]), true);
+    assert.equal(await store.coordination.persist(term, [save(newMember())]), true);
     const place = new Place(store);
     await place.set(place.key("tea"));
     assert.deepEqual(await place.names(), ["tea"]);

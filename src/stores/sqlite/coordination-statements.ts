@@ -3,7 +3,7 @@
 // The lists are short, a row for each process of a machine, so they are read whole.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { Candidate, Member, MemberChange, Standing } from "../../ports/coordination.ts";
+import type { Candidate, ElectionResult, Member, MemberChange } from "../../ports/coordination.ts";
 import { campaigned, type Leadership, type Listed, standingOf, tooMany } from "../leadership.ts";
 
 type ListedRow = [string, string, string, number, number, number, number];
@@ -66,7 +66,7 @@ export class CoordinationStatements {
     this.#readSecret = asArrays("SELECT secret FROM cluster_secret WHERE one = 1");
   }
 
-  campaign(candidate: Candidate, dead: readonly string[], now: number): Standing {
+  campaign(candidate: Candidate, dead: readonly string[], now: number): ElectionResult {
     const before = { leadership: this.#readLeadership(), listed: this.#readListed() };
     const after = campaigned(before, candidate, dead, now);
     const kept = new Set(after.listed.map(({ incarnation }) => incarnation));

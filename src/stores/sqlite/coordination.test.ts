@@ -122,7 +122,7 @@ describe("a step of coordination on a busy SQLite file", { timeout: 600_000 }, (
       }),
       steps: [
         store.coordination.campaign(me),
-        store.coordination.note(term, [save(newMember())]),
+        store.coordination.persist(term, [save(newMember())]),
         store.coordination.members(),
         store.coordination.resign(me.incarnation),
       ].map(goneBefore),
@@ -144,8 +144,8 @@ describe("a step of coordination on a busy SQLite file", { timeout: 600_000 }, (
         store.commit([commitOf(held[0]!, change("on top of nothing"))]),
         store.coordination.resign(first.incarnation),
         store.coordination.campaign(second),
-        store.coordination.note(term, [save(member)]),
-        store.coordination.note(term + 1, [save(member)]),
+        store.coordination.persist(term, [save(member)]),
+        store.coordination.persist(term + 1, [save(member)]),
         store.commit([commitOf(held[1]!, whole("b"))]),
       ]),
     );
@@ -177,7 +177,7 @@ describe("a step of coordination on a busy SQLite file", { timeout: 600_000 }, (
     other.exec("BEGIN IMMEDIATE");
     const lost = Promise.all([
       assert.rejects(restarted.coordination.campaign(me), { code: "STORE_UNAVAILABLE" }),
-      assert.rejects(restarted.coordination.note(term, [save(newMember())]), { code: "STORE_UNAVAILABLE" }),
+      assert.rejects(restarted.coordination.persist(term, [save(newMember())]), { code: "STORE_UNAVAILABLE" }),
       assert.rejects(restarted.coordination.resign("nobody"), { code: "STORE_UNAVAILABLE" }),
     ]);
     await workers[0]!.terminate();

@@ -1,6 +1,6 @@
 // Coordination as the event loop sees it: each step is one question to the worker thread, which answers it ahead of takes
 // and commits. Moments are those of the machine's clock, which all processes on the file share.
-import type { Candidate, Coordination, Member, MemberChange, Standing } from "../../ports/coordination.ts";
+import type { Candidate, Coordination, ElectionResult, Member, MemberChange } from "../../ports/coordination.ts";
 import type { WorkerLink } from "./worker-link.ts";
 
 export class SqliteCoordination implements Coordination {
@@ -11,14 +11,14 @@ export class SqliteCoordination implements Coordination {
   }
 
   // Field by field, here and below: what else a caller's object may carry need not survive the crossing.
-  async campaign(candidate: Candidate, dead: readonly string[] = []): Promise<Standing> {
+  async campaign(candidate: Candidate, dead: readonly string[] = []): Promise<ElectionResult> {
     const { incarnation, address, machine, pid, dedicated, leaseMs, hostLeaseMs, seenTerm } = candidate;
     const question = {
       kind: "campaign",
       candidate: { incarnation, address, machine, pid, dedicated, leaseMs, hostLeaseMs, seenTerm },
       dead: [...dead],
     } as const;
-    return (await this.#link.ask(question)) as Standing;
+    return (await this.#link.ask(question)) as ElectionResult;
   }
 
   async resign(incarnation: string): Promise<void> {
@@ -29,7 +29,7 @@ export class SqliteCoordination implements Coordination {
     return (await this.#link.ask({ kind: "members" })) as Member[];
   }
 
-  async note(term: number, changes: readonly MemberChange[]): Promise<boolean> {
+  async persist(term: number, changes: readonly MemberChange[]): Promise<boolean> {
     const copies = changes.map((change): MemberChange => {
       if (change.kind === "drop") return { kind: "drop", incarnation: change.incarnation };
       const { namespace, incarnation, address, machine, pid, types } = change.member;
