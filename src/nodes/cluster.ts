@@ -22,7 +22,7 @@ import type { Leader, LeaderSource } from "./leader-source.ts";
 import { Membership } from "./membership.ts";
 import { hostedTypes } from "./roles.ts";
 import { SchedulerNode } from "./scheduler-node.ts";
-import { ShardCompanions } from "./shard-companions.ts";
+import { Prewarm } from "./shard-companions.ts";
 import { countRefused, measureShards } from "./shard-gauges.ts";
 import { openTogether, type RememberedActors, type Standing } from "./shard-remembered.ts";
 import { summarise } from "./shard-summaries.ts";
@@ -78,7 +78,7 @@ export async function openCluster(settings: Settings, deps: ClusterDeps, dedicat
 }
 
 interface Assembled extends Parts {
-  readonly companions: ShardCompanions;
+  readonly companions: Prewarm;
 }
 
 /** Nothing of it runs yet. */
@@ -121,7 +121,7 @@ function assemble(settings: Settings, deps: ClusterDeps, door: OpenServer, dedic
   const standing = (type: string, shard: number): Standing => membership.standing(type, shard);
   const expects = (type: string, shard: number, move: string): boolean =>
     membership.hasLease && membership.shards.expects(type, shard, move);
-  const companions = new ShardCompanions({ clock, catalog, links, standing, expects });
+  const companions = new Prewarm({ clock, catalog, links, standing, expects });
   const remembered = openTogether(settings.storeTimeout, deps, membership);
   catalog.remembering = remembered;
   const refused = (type: string): void => countRefused(type, namespace, meter);

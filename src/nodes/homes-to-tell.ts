@@ -2,14 +2,14 @@
 // them, so they are flushed before.
 import type { SchedulerMessage, ShardOrder } from "../placement/messages.ts";
 
-type HomeTold = Extract<ShardOrder, { kind: "shardHomes" }>["homes"][number];
+type AnnouncedHome = Extract<ShardOrder, { kind: "shardHomes" }>["homes"][number];
 type Send = (streams: readonly number[], message: SchedulerMessage) => void;
 
-export class HomesToTell {
+export class HomeAnnouncements {
   readonly #type: string;
   readonly #send: Send;
   readonly #confirms: (stream: number) => boolean;
-  readonly #homes = new Map<number, HomeTold[]>();
+  readonly #homes = new Map<number, AnnouncedHome[]>();
 
   /** `confirms`: the host on that stream confirms homes. */
   constructor(type: string, send: Send, confirms: (stream: number) => boolean) {
@@ -18,7 +18,7 @@ export class HomesToTell {
     this.#confirms = confirms;
   }
 
-  tell(streams: readonly number[], home: HomeTold): void {
+  tell(streams: readonly number[], home: AnnouncedHome): void {
     for (const stream of streams) {
       const homes = this.#homes.get(stream);
       if (homes === undefined) this.#homes.set(stream, [home]);

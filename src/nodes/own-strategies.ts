@@ -3,7 +3,7 @@
 import type { HostRecord } from "../placement/connection-controller.ts";
 import type { SchedulerMessage } from "../placement/messages.ts";
 import type { Log } from "../ports/log.ts";
-import type { AdviceEffect } from "../sharding/advice.ts";
+import type { StrategyEffect } from "../sharding/advice.ts";
 import { leastShards } from "../sharding/least-shards.ts";
 import type { ShardEffect } from "../sharding/shard-effects.ts";
 import { checkedHome, checkedMoves, compareBuilds, type Region } from "../sharding/strategy.ts";
@@ -21,7 +21,7 @@ export interface StrategyClientDeps {
 
 const FALLBACK = leastShards();
 
-export class OwnStrategies {
+export class StrategyClient {
   readonly #deps: StrategyClientDeps;
 
   constructor(deps: StrategyClientDeps) {
@@ -41,11 +41,11 @@ export class OwnStrategies {
       .map(({ incarnation }) => incarnation);
   }
 
-  follow(type: string, known: ShardedType, effects: readonly AdviceEffect[], now: number): ShardEffect[] {
+  follow(type: string, known: ShardedType, effects: readonly StrategyEffect[], now: number): ShardEffect[] {
     return effects.flatMap((effect) => this.#one(type, known, effect, now));
   }
 
-  #one(type: string, known: ShardedType, effect: AdviceEffect, now: number): ShardEffect[] {
+  #one(type: string, known: ShardedType, effect: StrategyEffect, now: number): ShardEffect[] {
     const { shards } = known;
     const { namespace, send, log, instruments, host } = this.#deps;
     switch (effect.kind) {

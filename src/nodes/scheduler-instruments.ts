@@ -2,7 +2,7 @@
 import type { ChangeReason, Operation } from "../placement/messages.ts";
 import type { StickyEvent } from "../placement/sticky-desk.ts";
 import type { Labels, Meter } from "../ports/meter.ts";
-import type { AdviceFault } from "../sharding/advice.ts";
+import type { StrategyFault } from "../sharding/advice.ts";
 import type { MoveReason } from "../sharding/shard-effects.ts";
 
 const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -136,7 +136,7 @@ export class SchedulerInstruments {
     this.#meter.histogram("limpet_scheduler_shard_hand_off_seconds", took, SECONDS, labels).observe(seconds);
   }
 
-  strategyFailed(namespace: string, type: string, why: AdviceFault): void {
+  strategyFailed(namespace: string, type: string, why: StrategyFault): void {
     const help = "Times that an application's own strategy of shards could not be followed, by reason.";
     this.#meter.counter("limpet_scheduler_shard_strategy_faults_total", help, { namespace, type, why }).add(1);
   }

@@ -2,14 +2,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ShardHostInfo, ShardStrategy } from "../kernel/shard-strategy.ts";
-import { advise } from "./shard-adviser.ts";
+import { answerStrategyRequest } from "./shard-adviser.ts";
 
 const host = (name: string, shards: number[]): ShardHostInfo => ({
   ...{ name, shards, address: `${name}:1`, incarnation: `${name}-1`, build: "" },
 });
 
 const ask = (strategy: ShardStrategy, wanted: readonly number[]) =>
-  advise(
+  answerStrategyRequest(
     {
       ...{ kind: "shardAdvise", question: 3, type: "Cart", regions: [host("a", [1, 2]), host("b", [])], moving: [] },
       wanted: wanted.map((shard) => ({ shard, asker: undefined })),

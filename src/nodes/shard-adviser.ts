@@ -9,7 +9,7 @@ import type { ShardChoice, ShardOrder, ShardReport } from "../placement/messages
 type Question = Extract<ShardOrder, { kind: "shardAdvise" }>;
 type Advice = Extract<ShardReport, { kind: "shardAdvice" }>;
 
-export async function advise(question: Question, strategy: ShardStrategy | undefined): Promise<Advice> {
+export async function answerStrategyRequest(question: Question, strategy: ShardStrategy | undefined): Promise<Advice> {
   const { type, question: number, wanted } = question;
   const choices: ShardChoice[] = [];
   let problem: string | undefined;

@@ -3,7 +3,7 @@ import type { ShardReport } from "../placement/messages.ts";
 
 export type Counted = ReadonlyMap<number, number>;
 
-interface Census {
+interface StatsRequest {
   readonly type: string;
   readonly waiting: Set<string>;
   readonly counts: Map<string, Counted>;
@@ -14,8 +14,8 @@ interface Census {
 /** How long it is waited for those who are slow. */
 const PATIENCE_MS = 2_000;
 
-export class ShardCensus {
-  readonly #open = new Map<number, Census>();
+export class ShardStats {
+  readonly #open = new Map<number, StatsRequest>();
   #last = 0;
 
   get deadline(): number {
@@ -58,7 +58,7 @@ export class ShardCensus {
     for (const [question, census] of this.#open) if (census.until <= now) this.#end(question, census);
   }
 
-  #end(question: number, { counts, done }: Census): void {
+  #end(question: number, { counts, done }: StatsRequest): void {
     this.#open.delete(question);
     done(counts);
   }

@@ -12,7 +12,7 @@ import type { Catalog } from "../actors/catalog.ts";
 import { checkId } from "../kernel/names.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Links, RemoteAnswer, RemoteCall, RemoteCaller } from "../ports/links.ts";
-import { TakenAhead } from "./taken-ahead.ts";
+import { PrefetchedActors } from "./taken-ahead.ts";
 
 export interface PrewarmDeps {
   readonly clock: Clock;
@@ -39,21 +39,21 @@ const AHEAD = 256;
 /** Those that wait to be started on one host. */
 const LONGEST_LINE = 20_000;
 
-export class ShardCompanions {
+export class Prewarm {
   readonly #deps: PrewarmDeps;
   /** By shard: who left with it, until it is known where it lives; and who came, until this host is its home. */
   readonly #left = new Map<string, readonly string[]>();
   readonly #came = new Map<string, readonly string[]>();
   /** Where those were sent that are still among the ones that left. */
   readonly #sent = new WeakMap<readonly string[], string>();
-  readonly #ahead: TakenAhead;
+  readonly #ahead: PrefetchedActors;
   readonly #line = new Line();
   #starting = 0;
 
   constructor(deps: PrewarmDeps) {
     this.#deps = deps;
     const { clock, catalog } = deps;
-    this.#ahead = new TakenAhead({ clock, take: (type, id) => catalog.takeAhead(type, id) });
+    this.#ahead = new PrefetchedActors({ clock, take: (type, id) => catalog.takeAhead(type, id) });
     catalog.takenAhead = this.#ahead;
   }
 

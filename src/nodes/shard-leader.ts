@@ -6,16 +6,16 @@ import type { SchedulerMessage, ShardReport, TableHost, TypeTable } from "../pla
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { ShardHomeChange, ShardHomeRow } from "../ports/shards.ts";
-import { Advice } from "../sharding/advice.ts";
+import { StrategyRequests } from "../sharding/advice.ts";
 import { leastShards } from "../sharding/least-shards.ts";
 import type { ShardEffect, ShardHost } from "../sharding/shard-effects.ts";
 import { type Left, readLeft } from "../sharding/steering-rows.ts";
 import { checkedHome, checkedMoves, compareBuilds, type Region } from "../sharding/strategy.ts";
 import { TypeShards } from "../sharding/type-shards.ts";
-import { HomesToTell } from "./homes-to-tell.ts";
-import { OwnStrategies } from "./own-strategies.ts";
+import { HomeAnnouncements } from "./homes-to-tell.ts";
+import { StrategyClient } from "./own-strategies.ts";
 import type { SchedulerInstruments } from "./scheduler-instruments.ts";
-import { ShardCensus } from "./shard-census.ts";
+import { ShardStats } from "./shard-census.ts";
 import { type MoveRecord, type ShardedType, strategyOf } from "./sharded-type.ts";
 
 export interface ShardLeaderDeps {
@@ -48,15 +48,15 @@ export class ShardLeader {
   readonly #types = new Map<string, ShardedType>();
   /** What the leader before left behind, of types that nobody has spoken of yet. */
   readonly #left: Map<string, Left>;
-  readonly census = new ShardCensus();
-  readonly #own: OwnStrategies;
+  readonly census = new ShardStats();
+  readonly #own: StrategyClient;
   /** Of those that went last, for people. */
   readonly #addresses = new Map<string, string>();
 
   constructor(deps: ShardLeaderDeps, homes: readonly ShardHomeRow[]) {
     this.#deps = deps;
     this.#left = readLeft(homes);
-    this.#own = new OwnStrategies(deps);
+    this.#own = new StrategyClient(deps);
   }
 
   get types(): ReadonlyMap<string, ShardedType> {
@@ -123,7 +123,7 @@ export class ShardLeader {
     } else if (JSON.stringify(known.rule) !== JSON.stringify(rule)) {
       known.rule = rule;
       // Whatever was asked of the one before is not waited for.
-      known.advice = new Advice(CHOOSE_MS, known.advice.last);
+      known.advice = new StrategyRequests(CHOOSE_MS, known.advice.last);
       this.perform(type, known.shards.proposed([], now), now);
       known.strategy = strategyOf(rule.strategy, known.told);
       known.shards.adopt({ ...rule, chooseMs: CHOOSE_MS });
@@ -139,7 +139,7 @@ export class ShardLeader {
     this.#types.set(type, {
       ...{ rule, told, strategy: strategyOf(rule.strategy, told), leaving: new Set(), moves: [], faults: 0 },
       shards: this.#newShards(rule, homes, left?.isPaused ?? false, now),
-      advice: new Advice(CHOOSE_MS),
+      advice: new StrategyRequests(CHOOSE_MS),
     });
   }
 
@@ -281,7 +281,7 @@ export class ShardLeader {
     const known = this.#types.get(type)!;
     const queue = [...effects];
     const { send, speaker } = this.#deps;
-    const telling = new HomesToTell(type, send, (stream) => speaker(stream)?.confirmsHomes === true);
+    const telling = new HomeAnnouncements(type, send, (stream) => speaker(stream)?.confirmsHomes === true);
     // Many may be chosen one after the other: who has how many is counted once, and then kept up.
     let regions: Region[] | undefined;
     for (let i = 0; i < queue.length; i++) {
@@ -312,7 +312,7 @@ export class ShardLeader {
     return shards.chosen(shard, host);
   }
 
-  #one(type: string, known: ShardedType, effect: ShardEffect, telling: HomesToTell, now: number): ShardEffect[] {
+  #one(type: string, known: ShardedType, effect: ShardEffect, telling: HomeAnnouncements, now: number): ShardEffect[] {
     const { shards } = known;
     const { namespace, send, note } = this.#deps;
     switch (effect.kind) {

@@ -14,7 +14,7 @@ import type { ShardsHere } from "../ports/shard-door.ts";
 import { type ShardHome, ShardRegion } from "../sharding/shard-region.ts";
 import { ShardWaits } from "../sharding/shard-waits.ts";
 import { mayHost } from "./roles.ts";
-import { advise, countActors } from "./shard-adviser.ts";
+import { answerStrategyRequest, countActors } from "./shard-adviser.ts";
 import { ShardRouter, type ShardRouterDeps } from "./shard-way.ts";
 
 export interface ShardMemberDeps {
@@ -236,7 +236,7 @@ export class ShardMember {
       case "shardAdvise": {
         const stream = this.#stream;
         const strategy = this.#deps.catalog.types.get(type)?.options.sharded?.strategy;
-        void advise(message, strategy).then((advice) => stream?.send(advice));
+        void answerStrategyRequest(message, strategy).then((advice) => stream?.send(advice));
         break;
       }
       case "shardCount": {

@@ -1,7 +1,7 @@
 // What the leader keeps of one sharded type, and which strategy its hosts ask for.
 import type { ShardedRule, StrategyRule } from "../kernel/sharded-rule.ts";
 import type { ShardMoved } from "../ports/shard-door.ts";
-import type { Advice } from "../sharding/advice.ts";
+import type { StrategyRequests } from "../sharding/advice.ts";
 import { hashedShards } from "../sharding/hashed-shards.ts";
 import { leastShards } from "../sharding/least-shards.ts";
 import type { Strategy } from "../sharding/strategy.ts";
@@ -16,7 +16,7 @@ export interface ShardedType {
   readonly shards: TypeShards;
   /** Undefined: code of the application, which is asked through `advice`. */
   strategy: Strategy | undefined;
-  advice: Advice;
+  advice: StrategyRequests;
   /** Times that it could not be followed. */
   faults: number;
   /** What somebody outside has said of where shards are to live, by the names or addresses of hosts. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Taken } from "../ports/store.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
-import { TakenAhead } from "./taken-ahead.ts";
+import { PrefetchedActors } from "./taken-ahead.ts";
 
 /** What was asked of the store, and how it answers. */
 function setting() {
@@ -12,7 +12,7 @@ function setting() {
     asked.push(`${type}/${id}`);
     return { ref: asked.length, epoch: 1, version: 0, state: undefined };
   };
-  return { clock, asked, ahead: new TakenAhead({ clock, take }) };
+  return { clock, asked, ahead: new PrefetchedActors({ clock, take }) };
 }
 
 describe("actors that are taken ahead", () => {

@@ -21,7 +21,7 @@ interface Ahead {
 const MOST = 2_000;
 const KEEP_MS = 5_000;
 
-export class TakenAhead {
+export class PrefetchedActors {
   readonly #deps: PrefetchedDeps;
   /** By type and shard. */
   readonly #waiting = new Map<string, Ahead>();

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Advice, type AdviceEffect } from "./advice.ts";
+import { type StrategyEffect, StrategyRequests } from "./advice.ts";
 
 const PATIENCE = 1_000;
-const kinds = (effects: readonly AdviceEffect[]): string[] => effects.map(({ kind }) => kind);
-const asked = (effects: readonly AdviceEffect[]) => {
+const kinds = (effects: readonly StrategyEffect[]): string[] => effects.map(({ kind }) => kind);
+const asked = (effects: readonly StrategyEffect[]) => {
   const ask = effects.find((effect) => effect.kind === "ask");
   assert.ok(ask?.kind === "ask", `nobody was asked: ${kinds(effects).join()}`);
   return { ...ask, shards: ask.wanted.map(({ shard }) => shard) };
@@ -12,7 +12,7 @@ const asked = (effects: readonly AdviceEffect[]) => {
 
 describe("what the application's own strategy is asked", () => {
   it("is one question at a time, with all that is wanted by then", () => {
-    const advice = new Advice(PATIENCE);
+    const advice = new StrategyRequests(PATIENCE);
     assert.deepEqual(advice.flush(["a"], 0), []);
     advice.wantHome(1, "a");
     advice.wantHome(2, undefined);
@@ -55,10 +55,10 @@ describe("what the application's own strategy is asked", () => {
   });
 
   it("has another number than any that the strategy before was asked, whose answer may still come", () => {
-    const before = new Advice(PATIENCE);
+    const before = new StrategyRequests(PATIENCE);
     before.wantHome(1, "a");
     const old = asked(before.flush(["a"], 0));
-    const advice = new Advice(PATIENCE, before.last);
+    const advice = new StrategyRequests(PATIENCE, before.last);
     advice.wantHome(2, "a");
     const { question } = asked(advice.flush(["a"], 1));
     assert.deepEqual(advice.answered(old.question, "a", [{ shard: 1, to: "x" }], undefined), []);
@@ -68,7 +68,7 @@ describe("what the application's own strategy is asked", () => {
   });
 
   it("does not keep shards waiting while it thinks about moves", () => {
-    const advice = new Advice(PATIENCE);
+    const advice = new StrategyRequests(PATIENCE);
     advice.wantMoves();
     const moves = asked(advice.flush(["a"], 0));
     assert.deepEqual(moves.wanted, []);
@@ -82,7 +82,7 @@ describe("what the application's own strategy is asked", () => {
   });
 
   it("counts as a fault when it says nothing of some, and those that it spoke of count all the same", () => {
-    const advice = new Advice(PATIENCE);
+    const advice = new StrategyRequests(PATIENCE);
     advice.wantHome(1, "a");
     advice.wantHome(2, "a");
     const { question } = asked(advice.flush(["a"], 0));
@@ -98,7 +98,7 @@ describe("what the application's own strategy is asked", () => {
   });
 
   it("is asked elsewhere after it has thrown", () => {
-    const advice = new Advice(PATIENCE);
+    const advice = new StrategyRequests(PATIENCE);
     advice.wantHome(1, "a");
     const first = asked(advice.flush(["a", "b"], 0));
     const effects = advice.answered(first.question, first.host, [], "boom");
@@ -108,7 +108,7 @@ describe("what the application's own strategy is asked", () => {
   });
 
   it("is not waited for longer than its time, and then left alone for a while", () => {
-    const advice = new Advice(PATIENCE);
+    const advice = new StrategyRequests(PATIENCE);
     advice.wantHome(1, "a");
     const { question } = asked(advice.flush(["a"], 0));
     assert.equal(advice.deadline, PATIENCE);
@@ -131,7 +131,7 @@ describe("what the application's own strategy is asked", () => {
   });
 
   it("goes to another host when the one that was asked is gone", () => {
-    const advice = new Advice(PATIENCE);
+    const advice = new StrategyRequests(PATIENCE);
     advice.wantHome(1, "b");
     advice.wantMoves();
     const effects = advice.flush(["a"], 0);
@@ -150,13 +150,13 @@ describe("what the application's own strategy is asked", () => {
   });
 
   it("is answered by nobody when nobody can be asked, which is a fault", () => {
-    const advice = new Advice(PATIENCE);
+    const advice = new StrategyRequests(PATIENCE);
     advice.wantHome(1, undefined);
     assert.deepEqual(kinds(advice.flush([], 0)), ["fault", "homes"]);
   });
 
   it("is not answered by who was not asked", () => {
-    const advice = new Advice(PATIENCE);
+    const advice = new StrategyRequests(PATIENCE);
     advice.wantHome(1, undefined);
     const { question } = asked(advice.flush(["a"], 0));
     assert.deepEqual(advice.answered(question, "b", [], undefined), []);

@@ -6,9 +6,9 @@
 import type { Move } from "./strategy.ts";
 
 /** Why a strategy could not be followed. */
-export type AdviceFault = "threw" | "late" | "nobody to ask" | "no such host";
+export type StrategyFault = "threw" | "late" | "nobody to ask" | "no such host";
 
-export type AdviceEffect =
+export type StrategyEffect =
   /** Ask that host. `wanted`: shards and who asks for each; none: which should move? */
   | {
       readonly kind: "ask";
@@ -19,7 +19,7 @@ export type AdviceEffect =
   /** There each shall live. Undefined: it has not said. */
   | { readonly kind: "homes"; readonly homes: readonly Move[] }
   | { readonly kind: "moves"; readonly moves: readonly Move[] }
-  | { readonly kind: "fault"; readonly fault: AdviceFault; readonly why: string };
+  | { readonly kind: "fault"; readonly fault: StrategyFault; readonly why: string };
 
 interface Question {
   readonly number: number;
@@ -31,7 +31,7 @@ interface Question {
 /** After a question that was not answered. */
 const REST_MS = 30_000;
 
-export class Advice {
+export class StrategyRequests {
   readonly #patienceMs: number;
   readonly #wanted = new Map<number, string | undefined>();
   #wantsMoves = false;
@@ -66,8 +66,8 @@ export class Advice {
   }
 
   /** Asks what is wanted, if it can be asked now. `hosts`: those that bring the strategy. */
-  flush(hosts: readonly string[], now: number): AdviceEffect[] {
-    const effects: AdviceEffect[] = [];
+  flush(hosts: readonly string[], now: number): StrategyEffect[] {
+    const effects: StrategyEffect[] = [];
     if (this.#wanted.size > 0 && this.#homes === undefined) {
       const wanted = [...this.#wanted].map(([shard, asker]) => ({ shard, asker }));
       this.#wanted.clear();
@@ -84,7 +84,7 @@ export class Advice {
     hosts: readonly string[],
     wanted: Question["wanted"],
     now: number,
-    effects: AdviceEffect[],
+    effects: StrategyEffect[],
   ): Question | undefined {
     const isResting = now < this.#restsUntil;
     const host = isResting ? undefined : hosts[this.#turn % hosts.length];
@@ -99,11 +99,11 @@ export class Advice {
   }
 
   /** What a host said. `problem`: why it said nothing, or not all. */
-  answered(number: number, host: string, said: readonly Move[], problem: string | undefined): AdviceEffect[] {
+  answered(number: number, host: string, said: readonly Move[], problem: string | undefined): StrategyEffect[] {
     const isHomes = this.#homes?.number === number;
     const question = isHomes ? this.#homes : this.#moves;
     if (question?.number !== number || question.host !== host) return [];
-    const effects: AdviceEffect[] = [];
+    const effects: StrategyEffect[] = [];
     if (problem !== undefined) {
       this.#turn++;
       effects.push({ kind: "fault", fault: "threw", why: problem });
@@ -134,10 +134,10 @@ export class Advice {
     }
   }
 
-  tick(now: number): AdviceEffect[] {
+  tick(now: number): StrategyEffect[] {
     const late = [this.#homes, this.#moves].filter((question) => question !== undefined && question.until <= now);
     if (late.length === 0) return [];
-    const effects: AdviceEffect[] = [];
+    const effects: StrategyEffect[] = [];
     this.#restsUntil = now + REST_MS;
     this.#turn++;
     for (const question of late) {
@@ -152,7 +152,7 @@ export class Advice {
 
 const NO_SUCH = "it named no host, or one that is not there";
 
-const unanswered = (wanted: Question["wanted"]): AdviceEffect =>
+const unanswered = (wanted: Question["wanted"]): StrategyEffect =>
   wanted.length === 0
     ? { kind: "moves", moves: [] }
     : { kind: "homes", homes: wanted.map(({ shard }) => ({ shard, to: undefined })) };
