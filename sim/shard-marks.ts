@@ -174,7 +174,7 @@ export class ShardMarks implements Observer {
 
   #hostSays(process: Process, to: number, word: HostWord): void {
     const { planned, types } = this.#playerAt(process.place)!;
-    if (word.kind === "shardAsk") {
+    if (word.kind === "getShardHomes") {
       if (!types.includes(word.type)) this.#reach("shard: asked by a host without the type");
       for (const shard of word.shards) {
         const key = `${process.number} ${shardKey(planned.namespace, word.type, shard)}`;
@@ -189,7 +189,7 @@ export class ShardMarks implements Observer {
   }
 
   #leaderSays(leader: Process, to: number, word: LeaderWord): void {
-    if (word.kind !== "shardHomes" && word.kind !== "shardGather" && word.kind !== "shardStop") return;
+    if (word.kind !== "shardHomes" && word.kind !== "beginHandOff" && word.kind !== "handOff") return;
     const player = this.#playerAt(to)!;
     const { namespace } = player.planned;
     if (word.kind === "shardHomes") {
@@ -202,7 +202,7 @@ export class ShardMarks implements Observer {
     }
     const key = shardKey(namespace, word.type, word.shard);
     const known = this.#moving.get(key);
-    if (word.kind === "shardGather") {
+    if (word.kind === "beginHandOff") {
       if (known?.leader === leader) return;
       const since = this.#stage.now;
       this.#moving.set(key, { phase: "gathering", leader, home: this.#homes.get(key), since });

@@ -16,7 +16,7 @@ const NOT_FOLLOWED = "a strategy of shards could not be followed";
 const NEXT_MS = 500;
 
 const isLeaving = (said: Said): boolean =>
-  said.about === "host" && (said.message.kind === "shardLeave" || said.message.kind === "types");
+  said.about === "host" && (said.message.kind === "leaveShards" || said.message.kind === "types");
 
 export const strategyFollowed: CheckerKind = {
   name: "strategy followed",

@@ -8,7 +8,7 @@ import { callersOf, callShards, drawTargets, homesOf, steer, type Target } from 
 import { waysToLeader } from "./streams.ts";
 import { atWord, hostSays } from "./words.ts";
 
-const KINDS = ["shardKept", "shardStopped", "shardStopped", "shardStarted", "shardAsk"] as const;
+const KINDS = ["beginHandOffAck", "shardStopped", "shardStopped", "shardStarted", "getShardHomes"] as const;
 /** Moves of one shard in a row, at most. */
 const MOST_MOVES = 12;
 

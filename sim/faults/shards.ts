@@ -112,8 +112,8 @@ const isOwnHome =
 
 /** Whoever the store says is its home, when it is to be handed over. */
 function whenGathering(stage: Stage, { nth }: AtShard, spring: (player: Player) => void): void {
-  atWord(stage, nth, leaderSays("shardGather"), async (_from, _to, said) => {
-    if (said.about !== "scheduler" || said.message.kind !== "shardGather") return;
+  atWord(stage, nth, leaderSays("beginHandOff"), async (_from, _to, said) => {
+    if (said.about !== "scheduler" || said.message.kind !== "beginHandOff") return;
     const { type, shard } = said.message;
     const { shards, coordination } = stage.world.database.truth;
     const [rows, members] = await Promise.all([shards.homes(), coordination.members()]);
@@ -142,7 +142,7 @@ const unheard: Hit = (stage, player, { nth, ms }, strike) => {
 
 // ——— Finding a home.
 
-const asked = whenSaid(hostSays("shardAsk"), whoHears);
+const asked = whenSaid(hostSays("getShardHomes"), whoHears);
 export const leaderDiesAtAsk = atShard(
   "leader dies at ask",
   "the leader ends when it is asked where a shard lives",
@@ -158,7 +158,7 @@ export const leaderHangsAtAsk = atShard(
 export const askerDies = atShard(
   "asker dies",
   "a host ends when it has asked where a shard lives",
-  whenSaid(hostSays("shardAsk"), whoSays),
+  whenSaid(hostSays("getShardHomes"), whoSays),
   dies,
 );
 export const leaderDiesBeforeNote = atShard(
@@ -208,7 +208,7 @@ export const homeUnheard = atShard(
 
 // ——— Keeping calls back.
 
-const kept = whenSaid(hostSays("shardKept"), whoHears);
+const kept = whenSaid(hostSays("beginHandOffAck"), whoHears);
 export const leaderDiesAtGather = atShard(
   "leader dies while calls are kept back",
   "the leader ends when some hosts have said that they keep calls for a shard back",
@@ -236,25 +236,25 @@ export const homeHangsAtGather = atShard(
 export const gatherUnheard = atShard(
   "gathering unheard",
   "a host does not hear that it is to keep calls back, because its stream breaks",
-  whenSaid(leaderSays("shardGather"), whoHears),
+  whenSaid(leaderSays("beginHandOff"), whoHears),
   unheard,
 );
 export const askerDiesAtGather = atShard(
   "host dies while calls are kept back",
   "a host ends when it is told to keep calls for a shard back",
-  whenSaid(leaderSays("shardGather"), whoHears),
+  whenSaid(leaderSays("beginHandOff"), whoHears),
   dies,
 );
 export const askerHangsAtGather = atShard(
   "host hangs while calls are kept back",
   "a host hangs when it is told to keep calls for a shard back",
-  whenSaid(leaderSays("shardGather"), whoHears),
+  whenSaid(leaderSays("beginHandOff"), whoHears),
   hangs,
 );
 
 // ——— Stopping.
 
-const stops = whenSaid(leaderSays("shardStop"), whoHears);
+const stops = whenSaid(leaderSays("handOff"), whoHears);
 const stopped = whenSaid(hostSays("shardStopped"), whoSays);
 export const homeDiesAtStop = atShard(
   "home dies at stop",
@@ -277,13 +277,13 @@ export const stopUnheard = atShard(
 export const leaderDiesAtStop = atShard(
   "leader dies at stop",
   "the leader ends when it has told the home of a shard to let go of it",
-  whenSaid(leaderSays("shardStop"), whoSays),
+  whenSaid(leaderSays("handOff"), whoSays),
   dies,
 );
 export const leaderHangsAtStop = atShard(
   "leader hangs at stop",
   "the leader hangs when it has told the home of a shard to let go of it",
-  whenSaid(leaderSays("shardStop"), whoSays),
+  whenSaid(leaderSays("handOff"), whoSays),
   hangs,
 );
 export const homeDiesStopped = atShard(
@@ -324,7 +324,7 @@ const nextHome =
   (stage: Stage, { nth }: AtShard, spring: (player: Player) => void): void => {
     const next = new Map<string, string>();
     const isIt = (said: Said): boolean => {
-      if (said.about === "scheduler" && said.message.kind === "shardStop") {
+      if (said.about === "scheduler" && said.message.kind === "handOff") {
         const { type, shard, to } = said.message;
         if (to !== undefined) next.set(`${type} ${shard}`, to.address);
         return !isLate && to !== undefined;

@@ -381,7 +381,7 @@ export class LeaderTerm {
       ask: (hosts, of, question) => {
         const streams = hosts.flatMap((incarnation) => room.host(incarnation)?.stream ?? []);
         for (const number of streams)
-          this.#streams.get(number)?.stream.send({ kind: "shardCount", question, type: of });
+          this.#streams.get(number)?.stream.send({ kind: "getShardStats", question, type: of });
       },
       note: (change, written) => this.#homeNotes.write(change, written),
     });

@@ -384,10 +384,10 @@ export class Membership implements Placement {
         this.#handOver();
         break;
       case "shardHomes":
-      case "shardGather":
-      case "shardStop":
-      case "shardAdvise":
-      case "shardCount":
+      case "beginHandOff":
+      case "handOff":
+      case "askStrategy":
+      case "getShardStats":
         this.#shards.heard(message);
         break;
       default:

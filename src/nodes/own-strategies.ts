@@ -53,7 +53,7 @@ export class StrategyClient {
         const { question, wanted } = effect;
         const stream = host(effect.host)?.stream;
         const [regions, moving] = [shards.regions(), [...shards.moving]];
-        send(stream === undefined ? [] : [stream], { kind: "shardAdvise", question, type, regions, moving, wanted });
+        send(stream === undefined ? [] : [stream], { kind: "askStrategy", question, type, regions, moving, wanted });
         return [];
       }
       case "homes": {

@@ -158,8 +158,8 @@ export class Setting {
 
   /** The shard is handed over to another host. */
   async movesAway(move: number): Promise<void> {
-    this.say({ kind: "shardGather", type: "Guard", shard: SHARD, move });
-    this.say({ kind: "shardStop", type: "Guard", shard: SHARD, move, to: OTHER });
+    this.say({ kind: "beginHandOff", type: "Guard", shard: SHARD, move });
+    this.say({ kind: "handOff", type: "Guard", shard: SHARD, move, to: OTHER });
     await this.clock.settled();
     assert.ok(this.said.some((message) => message.kind === "shardStopped" && message.move === move));
     await this.lives(OTHER);

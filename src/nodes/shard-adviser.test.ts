@@ -11,7 +11,7 @@ const host = (name: string, shards: number[]): ShardHostInfo => ({
 const ask = (strategy: ShardStrategy, wanted: readonly number[]) =>
   answerStrategyRequest(
     {
-      ...{ kind: "shardAdvise", question: 3, type: "Cart", regions: [host("a", [1, 2]), host("b", [])], moving: [] },
+      ...{ kind: "askStrategy", question: 3, type: "Cart", regions: [host("a", [1, 2]), host("b", [])], moving: [] },
       wanted: wanted.map((shard) => ({ shard, asker: undefined })),
     },
     strategy,
@@ -45,7 +45,7 @@ describe("a strategy of the application that fails", () => {
     const wishes = [null, 7, "all", { shard: "1" }, { shard: 9, to: "b" }, { shard: 1, to: Object.create(null) }];
     const moves = () => [...wishes, { shard: 2, to: "b" }] as never;
     assert.deepEqual(await ask({ home: () => "a", moves }, []), {
-      ...{ kind: "shardAdvice", question: 3, type: "Cart", problem: undefined },
+      ...{ kind: "strategyAnswer", question: 3, type: "Cart", problem: undefined },
       choices: [{ shard: 2, incarnation: "b-1" }],
     });
   });

@@ -6,8 +6,8 @@ import { LimpetError } from "../kernel/errors.ts";
 import { meantHost, type ShardHostInfo, type ShardMoveWish, type ShardStrategy } from "../kernel/shard-strategy.ts";
 import type { ShardChoice, ShardOrder, ShardReport } from "../placement/messages.ts";
 
-type Question = Extract<ShardOrder, { kind: "shardAdvise" }>;
-type Advice = Extract<ShardReport, { kind: "shardAdvice" }>;
+type Question = Extract<ShardOrder, { kind: "askStrategy" }>;
+type Advice = Extract<ShardReport, { kind: "strategyAnswer" }>;
 
 export async function answerStrategyRequest(question: Question, strategy: ShardStrategy | undefined): Promise<Advice> {
   const { type, question: number, wanted } = question;
@@ -20,7 +20,7 @@ export async function answerStrategyRequest(question: Question, strategy: ShardS
   } catch (error) {
     problem = textOf(error);
   }
-  return { kind: "shardAdvice", question: number, type, choices, problem };
+  return { kind: "strategyAnswer", question: number, type, choices, problem };
 }
 
 /** One after the other, each as if those before it lived where the strategy has said. */

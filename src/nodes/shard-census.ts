@@ -40,7 +40,7 @@ export class ShardStats {
     return answer;
   }
 
-  heard(host: string, { question, type, shards, actors }: Extract<ShardReport, { kind: "shardCounts" }>): void {
+  heard(host: string, { question, type, shards, actors }: Extract<ShardReport, { kind: "shardStats" }>): void {
     const census = this.#open.get(question);
     if (census?.type !== type || !census.waiting.delete(host)) return;
     census.counts.set(host, new Map(shards.map((shard, i) => [shard, actors[i]!])));

@@ -67,7 +67,7 @@ describe("a leader that follows another one", () => {
   it("a host that can confirm is asked to confirm its homes, and is notified again until it does", () => {
     const hosts = [host("a", 1, ["Cart"]), host("b", 2, ["Cart"])];
     const { leader, sent } = lead(hosts);
-    for (const asker of hosts) leader.heard(asker, { kind: "shardAsk", type: "Cart", shards: [3] }, 0);
+    for (const asker of hosts) leader.heard(asker, { kind: "getShardHomes", type: "Cart", shards: [3] }, 0);
     assert.deepEqual(sent.splice(0), ["shardHomes → 1", "shardHomes to confirm → 2"]);
     leader.returned("b", 1);
     assert.deepEqual(sent.splice(0), ["shardHomes to confirm → 2"]);
@@ -88,7 +88,7 @@ describe("a leader after a restore of the store", () => {
 
   it("a host that is the home of a shard stays its home, and the home is noted again", () => {
     const { leader, sent, noted } = lead([a, b]);
-    leader.heard(a, { kind: "shardAsk", type: "Cart", shards: [5, 6], held: [5, 6] }, 0);
+    leader.heard(a, { kind: "getShardHomes", type: "Cart", shards: [5, 6], held: [5, 6] }, 0);
     assert.deepEqual(noted, ["Cart 5 a", "Cart 6 a"]);
     assert.deepEqual(sent, ["shardHomes → 1"]);
     assert.equal(leader.types.get("Cart")!.shards.homeOf(5), "a");
@@ -96,14 +96,14 @@ describe("a leader after a restore of the store", () => {
 
   it("a host that leaves hands over the shards that the store has forgotten", () => {
     const { leader, sent } = lead([a, b]);
-    leader.heard(a, { kind: "shardLeave", types: ["Cart"] }, 0);
-    leader.heard(a, { kind: "shardAsk", type: "Cart", shards: [5], held: [5] }, 0);
+    leader.heard(a, { kind: "leaveShards", types: ["Cart"] }, 0);
+    leader.heard(a, { kind: "getShardHomes", type: "Cart", shards: [5], held: [5] }, 0);
     assert.deepEqual(sent, ["shardGather → 1,2"]);
   });
 
   it("a shard of a type that no host has named yet stays where it is held", () => {
     const { leader, noted } = lead([a, b]);
-    leader.heard(a, { kind: "shardAsk", type: "Box", shards: [5], held: [5] }, 0);
+    leader.heard(a, { kind: "getShardHomes", type: "Box", shards: [5], held: [5] }, 0);
     assert.deepEqual(noted, ["Box 5 a"]);
     assert.equal(leader.isHome("a", "Box"), true);
   });

@@ -191,12 +191,12 @@ export class ShardLeader {
   // ——— What they say.
 
   heard({ incarnation, stream }: HostRecord, message: ShardReport, now: number): void {
-    if (message.kind === "shardLeave") {
+    if (message.kind === "leaveShards") {
       for (const type of message.types) this.#types.get(type)?.leaving.add(incarnation);
       this.look(now);
       return;
     }
-    if (message.kind === "shardCounts") {
+    if (message.kind === "shardStats") {
       this.census.heard(incarnation, message);
       return;
     }
@@ -204,8 +204,8 @@ export class ShardLeader {
     const known = this.#types.get(type);
     if (known === undefined) {
       // Nobody who was heard of hosts it.
-      const asked = message.kind === "shardAsk" ? message.shards : [];
-      if (message.kind === "shardAsk") this.#keepLeft(type, message.held ?? [], incarnation);
+      const asked = message.kind === "getShardHomes" ? message.shards : [];
+      if (message.kind === "getShardHomes") this.#keepLeft(type, message.held ?? [], incarnation);
       const homes = asked.map((shard) => ({ shard, host: undefined }));
       if (stream !== undefined && homes.length > 0) this.#deps.send([stream], { kind: "shardHomes", type, homes });
       return;
@@ -216,23 +216,23 @@ export class ShardLeader {
   #effectsOf(
     known: ShardedType,
     host: string,
-    message: Exclude<ShardReport, { kind: "shardLeave" | "shardCounts" }>,
+    message: Exclude<ShardReport, { kind: "leaveShards" | "shardStats" }>,
     now: number,
   ): ShardEffect[] {
     const { shards, advice } = known;
     switch (message.kind) {
-      case "shardAsk":
+      case "getShardHomes":
         this.#deps.instruments.shardsAsked(this.#deps.namespace, message.type, message.shards.length);
         this.#keep(message.type, known, message.held ?? [], host, now);
         return message.shards.flatMap((shard) => shards.asked(shard, host, now));
       case "shardStarted":
         for (const shard of message.shards) shards.confirmed(shard, host);
         return [];
-      case "shardKept":
+      case "beginHandOffAck":
         return shards.gathered(message.shard, message.move, host);
       case "shardStopped":
         return shards.stopped(message.shard, message.move, host, message.wasForced, now);
-      case "shardAdvice": {
+      case "strategyAnswer": {
         const said = message.choices.map(({ shard, incarnation }) => ({ shard, to: incarnation }));
         return this.#own.follow(
           message.type,
@@ -327,7 +327,7 @@ export class ShardLeader {
         const everybody = [...this.#deps.hosts()].filter(({ stream }) => stream !== undefined);
         const { shard, move } = effect;
         const streams = everybody.map(({ stream }) => stream!);
-        send(streams, { kind: "shardGather", type, shard, move });
+        send(streams, { kind: "beginHandOff", type, shard, move });
         const hosts = everybody.map(({ incarnation }) => incarnation);
         return shards.told(shard, move, hosts);
       }
@@ -335,7 +335,7 @@ export class ShardLeader {
         telling.flush();
         const { shard, move, host, to } = effect;
         const next = to === undefined ? undefined : this.tableHost(to);
-        send(this.#streamsOf([host]), { kind: "shardStop", type, shard, move, to: next });
+        send(this.#streamsOf([host]), { kind: "handOff", type, shard, move, to: next });
         return [];
       }
       case "choose":

@@ -33,7 +33,7 @@ test("a host is not well while calls have waited for a home for too long, and is
   const shard = member.shardOf("Cart", "alice")!;
   await wait(10);
   assert.equal(
-    said.filter(({ kind }) => kind === "shardAsk").length,
+    said.filter(({ kind }) => kind === "getShardHomes").length,
     4,
     "the leader is asked again every three seconds",
   );

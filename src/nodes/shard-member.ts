@@ -163,7 +163,7 @@ export class ShardMember {
   }
 
   #flush(): void {
-    for (const [type, shards] of this.#asks) this.#stream?.send({ kind: "shardAsk", type, shards: [...shards] });
+    for (const [type, shards] of this.#asks) this.#stream?.send({ kind: "getShardHomes", type, shards: [...shards] });
     if (this.#stream !== undefined) this.#asks.clear();
   }
 
@@ -178,7 +178,7 @@ export class ShardMember {
       for (const step of stopped) stream.send({ kind: "shardStopped", type, ...step, wasForced: false });
       if (asks.length === 0) continue;
       const held = asks.filter((shard) => region.held.has(shard));
-      stream.send({ kind: "shardAsk", type, shards: asks, ...(held.length > 0 ? { held } : {}) });
+      stream.send({ kind: "getShardHomes", type, shards: asks, ...(held.length > 0 ? { held } : {}) });
     }
   }
 
@@ -194,7 +194,7 @@ export class ShardMember {
   }
 
   #tellLeaving(): void {
-    if (this.#leaving.length > 0) this.#stream?.send({ kind: "shardLeave", types: this.#leaving });
+    if (this.#leaving.length > 0) this.#stream?.send({ kind: "leaveShards", types: this.#leaving });
   }
 
   holdsAny(types: readonly string[]): boolean {
@@ -229,23 +229,23 @@ export class ShardMember {
           message.homes.map(({ shard }) => shard).filter((shard) => region.isClear(shard)),
         );
         break;
-      case "shardGather":
+      case "beginHandOff":
         region.gather(message.shard, message.move);
-        this.#stream?.send({ kind: "shardKept", type, shard: message.shard, move: message.move });
+        this.#stream?.send({ kind: "beginHandOffAck", type, shard: message.shard, move: message.move });
         break;
-      case "shardAdvise": {
+      case "askStrategy": {
         const stream = this.#stream;
         const strategy = this.#deps.catalog.types.get(type)?.options.sharded?.strategy;
         void answerStrategyRequest(message, strategy).then((advice) => stream?.send(advice));
         break;
       }
-      case "shardCount": {
+      case "getShardStats": {
         const counts = countActors(this.#deps.catalog.types.get(type), region.held);
         const [shards, actors] = [[...counts.keys()], [...counts.values()]];
-        this.#stream?.send({ kind: "shardCounts", question: message.question, type, shards, actors });
+        this.#stream?.send({ kind: "shardStats", question: message.question, type, shards, actors });
         break;
       }
-      case "shardStop":
+      case "handOff":
         region.stop(message.shard, message.move);
         void this.#stop(type, message.shard, region, this.#nameOf(message.move), message.to?.address);
         break;

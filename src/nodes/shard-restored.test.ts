@@ -9,8 +9,8 @@ describe("a host whose shards a restored store has forgotten", () => {
     const it = await atHome();
     await it.cut();
     it.welcome(2);
-    const asks = it.said.filter((message) => message.kind === "shardAsk");
-    assert.deepEqual(asks.at(-1), { kind: "shardAsk", type: "Guard", shards: [SHARD], held: [SHARD] });
+    const asks = it.said.filter((message) => message.kind === "getShardHomes");
+    assert.deepEqual(asks.at(-1), { kind: "getShardHomes", type: "Guard", shards: [SHARD], held: [SHARD] });
   });
 
   it("a host lets go of the actors of a shard for which the leader has another home", async () => {

@@ -157,13 +157,13 @@ export type HostMessage =
 export type ShardReport =
   /** `held`: those of them whose home the host is; named on a new stream. */
   | {
-      readonly kind: "shardAsk";
+      readonly kind: "getShardHomes";
       readonly type: string;
       readonly shards: readonly number[];
       readonly held?: readonly number[] | undefined;
     }
   /** Calls for it are kept back. */
-  | { readonly kind: "shardKept"; readonly type: string; readonly shard: number; readonly move: number }
+  | { readonly kind: "beginHandOffAck"; readonly type: string; readonly shard: number; readonly move: number }
   /** None of its actors is left there. */
   | {
       readonly kind: "shardStopped";
@@ -175,10 +175,10 @@ export type ShardReport =
   /** The host confirms that it is the home of these shards. Sent only when a leader asks for it. */
   | { readonly kind: "shardStarted"; readonly type: string; readonly shards: readonly number[] }
   /** It is to be the home of none of these any more, as soon as others can be. */
-  | { readonly kind: "shardLeave"; readonly types: readonly string[] }
+  | { readonly kind: "leaveShards"; readonly types: readonly string[] }
   /** What its code says to `shardAdvise`. `problem`: why it says nothing, or not all that was asked. */
   | {
-      readonly kind: "shardAdvice";
+      readonly kind: "strategyAnswer";
       readonly question: number;
       readonly type: string;
       readonly choices: readonly ShardChoice[];
@@ -186,7 +186,7 @@ export type ShardReport =
     }
   /** How many actors of each are in memory there; `actors` belongs to the shards one by one. */
   | {
-      readonly kind: "shardCounts";
+      readonly kind: "shardStats";
       readonly question: number;
       readonly type: string;
       readonly shards: readonly number[];
@@ -215,9 +215,9 @@ export type ShardOrder =
       /** The host must confirm its own shards among them with `shardStarted`. Left out: it need not. */
       readonly confirm?: boolean | undefined;
     }
-  | { readonly kind: "shardGather"; readonly type: string; readonly shard: number; readonly move: number }
+  | { readonly kind: "beginHandOff"; readonly type: string; readonly shard: number; readonly move: number }
   | {
-      readonly kind: "shardStop";
+      readonly kind: "handOff";
       readonly type: string;
       readonly shard: number;
       readonly move: number;
@@ -226,7 +226,7 @@ export type ShardOrder =
     }
   /** The type's own strategy is asked where these shall live, for whom; if there are none, which shards should move. */
   | {
-      readonly kind: "shardAdvise";
+      readonly kind: "askStrategy";
       /** By which the leader knows the answer. */
       readonly question: number;
       readonly type: string;
@@ -236,7 +236,7 @@ export type ShardOrder =
       readonly wanted: readonly { readonly shard: number; readonly asker: string | undefined }[];
     }
   /** How many actors are there? */
-  | { readonly kind: "shardCount"; readonly question: number; readonly type: string };
+  | { readonly kind: "getShardStats"; readonly question: number; readonly type: string };
 
 export type SchedulerMessage =
   | { readonly kind: "welcome"; readonly term: number; readonly leaseMs: number }

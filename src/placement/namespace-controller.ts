@@ -243,11 +243,11 @@ export class NamespaceController {
       case "goodbye":
         this.#remove(host, "leave", "it said goodbye", now, effects);
         break;
-      case "shardAsk":
-      case "shardKept":
+      case "getShardHomes":
+      case "beginHandOffAck":
       case "shardStopped":
       case "shardStarted":
-      case "shardLeave":
+      case "leaveShards":
         // Whoever decides about shards has heard it.
         break;
     }

@@ -65,13 +65,13 @@ function writeReport(message: HostMessage): proto.HostReport["report"] {
     case "claimed":
     case "released":
       return writeStickyReport(message);
-    case "shardAsk":
-    case "shardKept":
+    case "getShardHomes":
+    case "beginHandOffAck":
     case "shardStopped":
     case "shardStarted":
-    case "shardLeave":
-    case "shardAdvice":
-    case "shardCounts":
+    case "leaveShards":
+    case "strategyAnswer":
+    case "shardStats":
       return writeShardReport(message);
     case "goodbye":
       return { case: "goodbye", value: create(proto.GoodbyeSchema) };
@@ -141,12 +141,12 @@ export function readHostMessage({ report }: proto.HostReport): HostMessage {
     case "stickyReleased":
       return readStickyReport(report);
     case "shardQuestions":
-    case "shardKept":
+    case "beginHandOffAck":
     case "shardStopped":
     case "shardsStarted":
     case "shardsLeft":
-    case "shardAdvice":
-    case "shardCounts":
+    case "strategyAnswer":
+    case "shardStats":
       return readShardReport(report);
     case "goodbye":
       return { kind: "goodbye" };
@@ -230,10 +230,10 @@ function writeReply(message: Exclude<SchedulerMessage, { kind: "order" }>): prot
     case "release":
       return writeStickyReply(message);
     case "shardHomes":
-    case "shardGather":
-    case "shardStop":
-    case "shardAdvise":
-    case "shardCount":
+    case "beginHandOff":
+    case "handOff":
+    case "askStrategy":
+    case "getShardStats":
       return writeShardReply(message);
   }
 }
@@ -265,10 +265,10 @@ export class ReplyReader {
       case "stickyRelease":
         return readStickyReply(reply);
       case "shardHomes":
-      case "shardGather":
-      case "shardStop":
-      case "shardAdvise":
-      case "shardCount":
+      case "beginHandOff":
+      case "handOff":
+      case "askStrategy":
+      case "getShardStats":
         return readShardReply(reply);
       default:
         return refuse("a reply of the scheduler says nothing that this process knows");

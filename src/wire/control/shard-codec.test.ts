@@ -30,21 +30,21 @@ const region = record({
 const step = { type, shard, move: number };
 
 const report: fc.Arbitrary<ShardReport> = fc.oneof(
-  record({ kind: fc.constant("shardAsk" as const), type, shards }),
-  record({ kind: fc.constant("shardAsk" as const), type, shards, held: fc.constant([3, 5]) }),
+  record({ kind: fc.constant("getShardHomes" as const), type, shards }),
+  record({ kind: fc.constant("getShardHomes" as const), type, shards, held: fc.constant([3, 5]) }),
   record({ kind: fc.constant("shardStarted" as const), type, shards }),
-  record({ kind: fc.constant("shardKept" as const), ...step }),
+  record({ kind: fc.constant("beginHandOffAck" as const), ...step }),
   record({ kind: fc.constant("shardStopped" as const), ...step, wasForced: fc.boolean() }),
-  record({ kind: fc.constant("shardLeave" as const), types: fc.uniqueArray(type) }),
+  record({ kind: fc.constant("leaveShards" as const), types: fc.uniqueArray(type) }),
   record({
-    ...{ kind: fc.constant("shardAdvice" as const), question: number, type },
+    ...{ kind: fc.constant("strategyAnswer" as const), question: number, type },
     choices: fc.array(record({ shard, incarnation: optional(id) }), { maxLength: 5 }),
     problem: optional(fc.constantFrom("", "no idea")),
   }),
   fc
     .tuple(type, number, fc.uniqueArray(fc.tuple(shard, fc.nat(9)), { selector: ([which]) => which, maxLength: 5 }))
     .map(([of, question, counts]) => ({
-      ...{ kind: "shardCounts" as const, question, type: of },
+      ...{ kind: "shardStats" as const, question, type: of },
       ...{ shards: counts.map(([which]) => which), actors: counts.map(([, count]) => count) },
     })),
 );
@@ -58,14 +58,14 @@ const order: fc.Arbitrary<ShardOrder> = fc.oneof(
     ...{ kind: fc.constant("shardHomes" as const), type, confirm: fc.constant(true) },
     homes: fc.array(record({ shard, host: optional(host) }), { maxLength: 5 }),
   }),
-  record({ kind: fc.constant("shardGather" as const), ...step }),
-  record({ kind: fc.constant("shardStop" as const), ...step, to: optional(host) }),
+  record({ kind: fc.constant("beginHandOff" as const), ...step }),
+  record({ kind: fc.constant("handOff" as const), ...step, to: optional(host) }),
   record({
-    ...{ kind: fc.constant("shardAdvise" as const), question: number, type, moving: shards },
+    ...{ kind: fc.constant("askStrategy" as const), question: number, type, moving: shards },
     regions: fc.array(region, { maxLength: 3 }),
     wanted: fc.array(record({ shard, asker: optional(id) }), { maxLength: 5 }),
   }),
-  record({ kind: fc.constant("shardCount" as const), question: number, type }),
+  record({ kind: fc.constant("getShardStats" as const), question: number, type }),
 );
 
 const strategy: fc.Arbitrary<ShardedRule["strategy"]> = fc.oneof(
@@ -178,7 +178,7 @@ describe("what is said about shards", () => {
     const said = (report: proto.HostReport["report"]) => () =>
       readHostMessage(create(proto.HostReportSchema, { report }));
     const counts = create(proto.ShardCountsSchema, { actorType: "Cart", shards: [1, 2], actors: [1] });
-    assert.throws(said({ case: "shardCounts", value: counts }), refused);
+    assert.throws(said({ case: "shardStats", value: counts }), refused);
     const beyond = create(proto.ShardQuestionsSchema, { actorType: "Cart", shards: [MOST_SHARDS] });
     assert.throws(said({ case: "shardQuestions", value: beyond }), refused);
     assert.throws(

@@ -88,12 +88,12 @@ type Report = Extract<
   {
     case:
       | "shardQuestions"
-      | "shardKept"
+      | "beginHandOffAck"
       | "shardStopped"
       | "shardsStarted"
       | "shardsLeft"
-      | "shardAdvice"
-      | "shardCounts";
+      | "strategyAnswer"
+      | "shardStats";
   }
 >;
 
@@ -143,14 +143,14 @@ function fewEnough<T>(list: readonly T[]): T[] {
 
 export function writeShardReport(message: ShardReport): Report {
   switch (message.kind) {
-    case "shardAsk": {
+    case "getShardHomes": {
       const { type, shards, held = [] } = message;
       const questions = { actorType: type, shards: fewEnough(shards), held: fewEnough(held) };
       const value = create(proto.ShardQuestionsSchema, questions);
       return { case: "shardQuestions", value };
     }
-    case "shardKept":
-      return { case: "shardKept", value: writeStep(message) };
+    case "beginHandOffAck":
+      return { case: "beginHandOffAck", value: writeStep(message) };
     case "shardStopped": {
       const value = create(proto.ShardStoppedSchema, { step: writeStep(message), forced: message.wasForced });
       return { case: "shardStopped", value };
@@ -160,14 +160,14 @@ export function writeShardReport(message: ShardReport): Report {
       const value = create(proto.ShardsStartedSchema, { actorType: type, shards: fewEnough(shards) });
       return { case: "shardsStarted", value };
     }
-    case "shardLeave":
+    case "leaveShards":
       return { case: "shardsLeft", value: create(proto.ShardsLeftSchema, { actorTypes: [...message.types] }) };
-    case "shardAdvice":
-      return { case: "shardAdvice", value: writeAdvice(message) };
-    case "shardCounts": {
+    case "strategyAnswer":
+      return { case: "strategyAnswer", value: writeAdvice(message) };
+    case "shardStats": {
       const [shards, actors] = [fewEnough(message.shards), fewEnough(message.actors)];
       return {
-        case: "shardCounts",
+        case: "shardStats",
         value: create(proto.ShardCountsSchema, { ...writeAsked(message), shards, actors }),
       };
     }
@@ -180,10 +180,10 @@ export function readShardReport(report: Report): ShardReport {
       const { actorType, shards } = report.value;
       const held = readShards(report.value.held);
       const asked = { type: readWord(actorType, "actor type"), shards: readShards(shards) };
-      return { kind: "shardAsk", ...asked, ...(held.length === 0 ? {} : { held }) };
+      return { kind: "getShardHomes", ...asked, ...(held.length === 0 ? {} : { held }) };
     }
-    case "shardKept":
-      return { kind: "shardKept", ...readStep(report.value) };
+    case "beginHandOffAck":
+      return { kind: "beginHandOffAck", ...readStep(report.value) };
     case "shardStopped":
       return { kind: "shardStopped", ...readStep(report.value.step), wasForced: report.value.forced };
     case "shardsStarted": {
@@ -191,18 +191,18 @@ export function readShardReport(report: Report): ShardReport {
       return { kind: "shardStarted", type: readWord(actorType, "actor type"), shards: readShards(shards) };
     }
     case "shardsLeft":
-      return { kind: "shardLeave", types: readTypes(report.value.actorTypes, LIMITS.typesPerHost) };
-    case "shardAdvice":
+      return { kind: "leaveShards", types: readTypes(report.value.actorTypes, LIMITS.typesPerHost) };
+    case "strategyAnswer":
       return readAdvice(report.value);
-    case "shardCounts": {
+    case "shardStats": {
       const [shards, actors] = [readShards(report.value.shards), report.value.actors];
       if (actors.length !== shards.length) refuse("a number of actors belongs to each shard");
-      return { kind: "shardCounts", ...readAsked(report.value), shards, actors };
+      return { kind: "shardStats", ...readAsked(report.value), shards, actors };
     }
   }
 }
 
-type Advice = Extract<ShardReport, { kind: "shardAdvice" }>;
+type Advice = Extract<ShardReport, { kind: "strategyAnswer" }>;
 
 function writeAdvice(message: Advice): proto.ShardAdvice {
   const choices = fewEnough(message.choices).map(({ shard, incarnation }) => {
@@ -216,7 +216,7 @@ function readAdvice(advice: proto.ShardAdvice): Advice {
   const { choices, problem } = advice;
   if (choices.length > MOST_SHARDS) refuse(`${choices.length} shards are more than there can be`);
   return {
-    kind: "shardAdvice",
+    kind: "strategyAnswer",
     ...readAsked(advice),
     choices: choices.map(({ shard, incarnation }) => ({
       shard: readShard(shard),
@@ -230,7 +230,7 @@ function readAdvice(advice: proto.ShardAdvice): Advice {
 
 type Reply = Extract<
   proto.SchedulerReply["reply"],
-  { case: "shardHomes" | "shardGather" | "shardStop" | "shardAdvise" | "shardCount" }
+  { case: "shardHomes" | "beginHandOff" | "handOff" | "askStrategy" | "getShardStats" }
 >;
 
 export const writeRegion = (region: ShardRegionEntry): proto.ShardRegion => {
@@ -243,7 +243,7 @@ export function readRegion({ host, build, shards }: proto.ShardRegion): ShardReg
   return { ...readTableHost(host), build: readText(build, "the build of a host"), shards: readShards(shards) };
 }
 
-type Question = Extract<ShardOrder, { kind: "shardAdvise" }>;
+type Question = Extract<ShardOrder, { kind: "askStrategy" }>;
 
 function writeQuestion(message: Question): proto.ShardAdviceRequest {
   const wanted = fewEnough(message.wanted).map(({ shard, asker }) => {
@@ -258,7 +258,7 @@ function readQuestion(question: proto.ShardAdviceRequest): Question {
   const { regions, moving, wanted } = question;
   if (wanted.length > MOST_SHARDS) refuse(`${wanted.length} shards are more than there can be`);
   return {
-    kind: "shardAdvise",
+    kind: "askStrategy",
     ...readAsked(question),
     regions: regions.map(readRegion),
     moving: readShards(moving),
@@ -278,17 +278,17 @@ export function writeShardReply(message: ShardOrder): Reply {
       const { type, confirm = false } = message;
       return { case: "shardHomes", value: create(proto.ShardHomesSchema, { actorType: type, homes, confirm }) };
     }
-    case "shardGather":
-      return { case: "shardGather", value: writeStep(message) };
-    case "shardStop": {
+    case "beginHandOff":
+      return { case: "beginHandOff", value: writeStep(message) };
+    case "handOff": {
       const { to } = message;
       const next = to === undefined ? {} : { next: writeTableHost(to) };
-      return { case: "shardStop", value: create(proto.ShardStopSchema, { step: writeStep(message), ...next }) };
+      return { case: "handOff", value: create(proto.ShardStopSchema, { step: writeStep(message), ...next }) };
     }
-    case "shardAdvise":
-      return { case: "shardAdvise", value: writeQuestion(message) };
-    case "shardCount":
-      return { case: "shardCount", value: create(proto.ShardCountRequestSchema, writeAsked(message)) };
+    case "askStrategy":
+      return { case: "askStrategy", value: writeQuestion(message) };
+    case "getShardStats":
+      return { case: "getShardStats", value: create(proto.ShardCountRequestSchema, writeAsked(message)) };
   }
 }
 
@@ -304,15 +304,15 @@ export function readShardReply(reply: Reply): ShardOrder {
         ...(confirm ? { confirm } : {}),
       };
     }
-    case "shardGather":
-      return { kind: "shardGather", ...readStep(reply.value) };
-    case "shardStop": {
+    case "beginHandOff":
+      return { kind: "beginHandOff", ...readStep(reply.value) };
+    case "handOff": {
       const { step, next } = reply.value;
-      return { kind: "shardStop", ...readStep(step), to: next && readTableHost(next) };
+      return { kind: "handOff", ...readStep(step), to: next && readTableHost(next) };
     }
-    case "shardAdvise":
+    case "askStrategy":
       return readQuestion(reply.value);
-    case "shardCount":
-      return { kind: "shardCount", ...readAsked(reply.value) };
+    case "getShardStats":
+      return { kind: "getShardStats", ...readAsked(reply.value) };
   }
 }
