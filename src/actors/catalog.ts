@@ -58,7 +58,7 @@ export interface World {
 export interface Routes {
   route(turn: Turn): void;
   /** True: its sharded actor is here, but earlier calls to it are not, and this one has to wait for them. */
-  standsBack(turn: Turn): boolean;
+  queueBehindEarlier(turn: Turn): boolean;
   /** A sticky actor has left memory. */
   left(type: string, id: string, reason: EndReason | undefined): void;
   /** Whether somebody runs actors of this type. */
@@ -300,7 +300,7 @@ export class Catalog implements ActivationDeps {
     const type = turn.type as CallTarget;
     const activation = type.activations.get(turn.id) ?? this.#foundAnew(turn);
     if (activation !== undefined) {
-      if (activation.type.options.sharded !== undefined && this.#routes?.standsBack(turn) === true) return;
+      if (activation.type.options.sharded !== undefined && this.#routes?.queueBehindEarlier(turn) === true) return;
       activation.type.instruments.local.add(1);
       activation.submit(turn);
     } else if (this.#routes !== undefined) {

@@ -195,7 +195,7 @@ export class Router implements Routes, Dispatcher, LinkService {
   }
 
   /** An actor may have come to life here by another call while earlier ones were on their way to where it lived before. */
-  standsBack(turn: Turn): boolean {
+  queueBehindEarlier(turn: Turn): boolean {
     // All of them have their number, also who need not wait: what waits in a mailbox may have to find its way again.
     this.#room.number(turn);
     if (turn.parent !== undefined || (this.#room.size === 0 && this.#underway.isEmpty)) return false;
