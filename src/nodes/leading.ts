@@ -90,7 +90,7 @@ export class LeaderTerm {
     for (const [namespace, known] of Map.groupBy(members, (member) => member.namespace)) {
       this.#namespaces.set(namespace, this.#newNamespace(namespace, known, until));
     }
-    this.bury();
+    this.removeEndedHosts();
     this.#arm();
   }
 
@@ -187,7 +187,7 @@ export class LeaderTerm {
     }
     open.namespace = namespace;
     // A crashed process that was started again on the same address must not wait for its own ghost.
-    this.bury();
+    this.removeEndedHosts();
     this.#feed(namespace, (now) => room.hello(number, hello, now));
   }
 
@@ -326,14 +326,14 @@ export class LeaderTerm {
     const ms = LOOKS_AGAIN_MS[attempt];
     if (ms === undefined || this.#over) return;
     const look = (): void => {
-      this.bury();
+      this.removeEndedHosts();
       this.#lookAgain(attempt + 1);
     };
     this.#looking = this.#deps.clock.after(ms, look, "background");
   }
 
   /** Looks whether hosts that are silent are known to have ended. */
-  bury(): void {
+  removeEndedHosts(): void {
     if (this.#over || this.#settings.failover === "lease") return;
     for (const [namespace, room] of this.#namespaces) {
       for (const host of room.view().hosts) {

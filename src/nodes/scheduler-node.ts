@@ -245,7 +245,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
   async #lead({ term, hostLeaseMs }: ElectionResult): Promise<void> {
     if (this.#leading?.term === term) {
       this.#watchEnd();
-      this.#leading.bury();
+      this.#leading.removeEndedHosts();
       return;
     }
     // The same scheduler, but a new term: what it knew of the old one may be out of date.
