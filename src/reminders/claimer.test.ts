@@ -7,7 +7,7 @@ import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
 import { Claimer } from "./claimer.ts";
 import { Bench } from "./processor-kit.test.ts";
-import { Shares } from "./shares.ts";
+import { FairCapacity } from "./shares.ts";
 import { StoreClock } from "./store-clock.ts";
 
 describe("a claimer", () => {
@@ -31,7 +31,7 @@ describe("a claimer", () => {
     const settings = { namespace: "default", pollMs: 60_000, aheadMs: 0, batchSize: 10, leaseMs };
     const claimer = new Claimer(settings, {
       ...{ clock, random: { number: () => 0.5, id: () => "token" }, log: silentLog, store: slow as Reminders },
-      ...{ storeClock: new StoreClock(clock), room: new Shares(100), types: () => ["Tea"] },
+      ...{ storeClock: new StoreClock(clock), room: new FairCapacity(100), types: () => ["Tea"] },
       claimed: (_reminder, _token, leaseUntil) => leases.push(leaseUntil),
     });
     const askedAt = clock.monotonic();

@@ -10,7 +10,7 @@ import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import { type ClaimedReminder, type Reminders, TOLD_AHEAD_MS } from "../ports/reminders.ts";
-import type { Shares } from "./shares.ts";
+import type { FairCapacity } from "./shares.ts";
 import type { StoreClock } from "./store-clock.ts";
 
 export interface ClaimerSettings {
@@ -31,7 +31,7 @@ export interface ClaimerDeps {
   readonly store: Reminders;
   readonly storeClock: StoreClock;
   /** Of the room for what is held. */
-  readonly room: Shares;
+  readonly room: FairCapacity;
   /** Types whose reminders can be delivered from here now. */
   types(): readonly string[];
   /** `leaseUntil` is on the monotonic clock. */

@@ -1,7 +1,7 @@
 // What is to be done with a tick: when its moment has come, after it was handled, and when that failed. Nothing here waits or writes.
 import { isLimpetError } from "../kernel/errors.ts";
 import type { ReminderFate, Tick } from "../ports/reminders.ts";
-import type { Held } from "./held.ts";
+import type { ClaimedEntry } from "./held.ts";
 import { decodePlan, type Plan } from "./plan.ts";
 import { shown } from "./refusal.ts";
 import { tickAfter, tickInstead } from "./ticks.ts";
@@ -18,7 +18,7 @@ export type Decision =
   | { readonly kind: "deliver"; readonly plan: Plan; readonly tick: Tick; readonly fate: ReminderFate };
 
 /** What is to be done with a reminder whose moment has come. Throws when what is stored of it makes no sense. */
-export function decide({ reminder, tick }: Held, now: number): Decision {
+export function decide({ reminder, tick }: ClaimedEntry, now: number): Decision {
   const plan = decodePlan(reminder.schedule);
   const instead = tick.attempt > 0 ? tick : tickInstead(plan.schedule, tick, now, GRACE_MS);
   if (instead === undefined) return { kind: "settle", fate: { kind: "done" } };

@@ -8,14 +8,14 @@
 // - settling: the store is told what became of it.
 import type { ClaimedReminder, Tick } from "../ports/reminders.ts";
 
-export interface HeldClaim {
+export interface ReminderClaim {
   readonly reminder: ClaimedReminder;
   readonly token: string;
   /** On the monotonic clock. */
   readonly leaseUntil: number;
 }
 
-export interface Held {
+export interface ClaimedEntry {
   readonly reminder: ClaimedReminder;
   /** Of its key. */
   readonly text: string;
@@ -34,14 +34,14 @@ export interface Held {
   wakeAt: number;
   state: "waiting" | "checking" | "running" | "settling" | "over";
   /** It was claimed once more when what we said of it had been stored and we had not heard so yet. */
-  again: HeldClaim | undefined;
+  again: ReminderClaim | undefined;
 }
 
 /** Two of one actor, or with the same parts in other places, are told apart. */
 export const keyText = ({ key: { type, id, name } }: Pick<ClaimedReminder, "key">): string =>
   `${type.length}:${id.length}:${type}${id}${name}`;
 
-export const heldOf = (reminder: ClaimedReminder, token: string, tick: Tick, leaseUntil: number): Held => ({
+export const heldOf = (reminder: ClaimedReminder, token: string, tick: Tick, leaseUntil: number): ClaimedEntry => ({
   reminder,
   text: keyText(reminder),
   token,

@@ -3,7 +3,7 @@
 import type { Clock } from "../ports/clock.ts";
 import type { Reminders } from "../ports/reminders.ts";
 import { Batcher } from "./batcher.ts";
-import type { Held } from "./held.ts";
+import type { ClaimedEntry } from "./held.ts";
 
 export interface LeaseDeps {
   readonly clock: Clock;
@@ -13,7 +13,7 @@ export interface LeaseDeps {
 export class Leases {
   readonly #deps: LeaseDeps;
   readonly #leaseMs: number;
-  readonly #checking: Batcher<Held, number | undefined>;
+  readonly #checking: Batcher<ClaimedEntry, number | undefined>;
 
   constructor(leaseMs: number, deps: LeaseDeps) {
     this.#leaseMs = leaseMs;
@@ -22,7 +22,7 @@ export class Leases {
   }
 
   /** The same for one, together with others that are asked for in the same moment, and again while its lease lasts. */
-  check(held: Held): Promise<number | undefined> {
+  check(held: ClaimedEntry): Promise<number | undefined> {
     return this.#checking.ask(held, held.leaseUntil);
   }
 
@@ -32,7 +32,7 @@ export class Leases {
   }
 
   /** Until when each is ours, on the monotonic clock; undefined: it is not any more. */
-  async renew(batch: readonly Held[]): Promise<(number | undefined)[]> {
+  async renew(batch: readonly ClaimedEntry[]): Promise<(number | undefined)[]> {
     const { clock, store } = this.#deps;
     const until = clock.monotonic() + this.#leaseMs;
     const claims = batch.map(({ reminder, token }) => ({ generation: reminder.generation, token }));

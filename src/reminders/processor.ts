@@ -25,11 +25,11 @@ import { Claimer, type ClaimerSettings } from "./claimer.ts";
 import { afterTick, type Decision, decide, isNobodysFault, textOf } from "./decision.ts";
 import { DueQueue } from "./due-queue.ts";
 import { pauseAfter } from "./failure-policy.ts";
-import { type Held, type HeldClaim, heldOf, keyText } from "./held.ts";
+import { type ClaimedEntry, heldOf, keyText, type ReminderClaim } from "./held.ts";
 import type { ReminderInstruments } from "./instruments.ts";
 import { Leases } from "./leases.ts";
 import type { Plan } from "./plan.ts";
-import { Shares } from "./shares.ts";
+import { FairCapacity } from "./shares.ts";
 import type { StoreClock } from "./store-clock.ts";
 
 export interface ProcessorSettings extends ClaimerSettings {
@@ -84,13 +84,13 @@ export class Processor {
   readonly #claimer: Claimer;
   readonly #leases: Leases;
   readonly #settling: Batcher<Settlement, boolean>;
-  readonly #held = new Map<number, Held>();
+  readonly #held = new Map<number, ClaimedEntry>();
   /** The newest of each, by the text of its key. */
-  readonly #byKey = new Map<string, Held>();
-  readonly #queue = new DueQueue<Held>();
-  readonly #room: Shares;
+  readonly #byKey = new Map<string, ClaimedEntry>();
+  readonly #queue = new DueQueue<ClaimedEntry>();
+  readonly #room: FairCapacity;
   /** Of what is checked and delivered at once. */
-  readonly #slots: Shares;
+  readonly #slots: FairCapacity;
   #running = 0;
   /**
    * Tokens of rows that are stored with a lease from the start: one for each, made of a random text and a number. A store that was restored
@@ -113,8 +113,8 @@ export class Processor {
     this.#deps = deps;
     const { clock, random, log, store, storeClock, instruments } = deps;
     this.#ownToken = random.id();
-    this.#room = new Shares(Math.min(settings.batchSize * BATCHES, settings.concurrency * SPARE));
-    this.#slots = new Shares(settings.concurrency);
+    this.#room = new FairCapacity(Math.min(settings.batchSize * BATCHES, settings.concurrency * SPARE));
+    this.#slots = new FairCapacity(settings.concurrency);
     this.#settling = new Batcher({ clock, send: (batch) => store.settle(batch) });
     this.#leases = new Leases(settings.leaseMs, { clock, store });
     this.#claimer = new Claimer(settings, {
@@ -191,7 +191,7 @@ export class Processor {
   // ——— Holding.
 
   /** `isFresh`: the store has just said that it is there and ours. */
-  #hold(claim: HeldClaim, isFresh = true): Held | undefined {
+  #hold(claim: ReminderClaim, isFresh = true): ClaimedEntry | undefined {
     const { reminder, token, leaseUntil } = claim;
     const { generation, key, tick } = reminder;
     const before = this.#held.get(generation);
@@ -209,7 +209,7 @@ export class Processor {
    * A row of ours that is claimed a second time. Its lease ran out unnoticed, and somebody else may have moved it on meanwhile; or it was
    * free again before we heard that what we said of it is stored. One that is under way comes to its end first, which may not count.
    */
-  #isReplaced(before: Held, claim: HeldClaim): boolean {
+  #isReplaced(before: ClaimedEntry, claim: ReminderClaim): boolean {
     if (before.state === "waiting" || before.state === "checking") {
       this.#drop(before);
       return true;
@@ -218,7 +218,7 @@ export class Processor {
     return false;
   }
 
-  #drop(held: Held): void {
+  #drop(held: ClaimedEntry): void {
     if (held.state === "over") return;
     held.state = "over";
     const { text, reminder } = held;
@@ -231,25 +231,25 @@ export class Processor {
     if (this.#held.size === 0) this.#whenIdle?.();
   }
 
-  #goOnWith(claim: HeldClaim): void {
+  #goOnWith(claim: ReminderClaim): void {
     const held = this.#hold(claim, false);
     if (held !== undefined && this.#isStopped) this.#settle(held, { kind: "release" });
   }
 
   /** The store has just said that it is there and ours. */
-  #isOurs(held: Held): void {
+  #isOurs(held: ClaimedEntry): void {
     const { clock, storeClock } = this.#deps;
     const isSoon = storeClock.now() >= held.tick.at - CHECK_AHEAD_MS;
     held.sureUntil = isSoon ? clock.monotonic() + SURE_MS : Number.NEGATIVE_INFINITY;
   }
 
-  #isSure({ sureUntil, leaseUntil }: Held): boolean {
+  #isSure({ sureUntil, leaseUntil }: ClaimedEntry): boolean {
     return this.#deps.clock.monotonic() <= Math.min(sureUntil, leaseUntil - this.#settings.leaseMs * MARGIN);
   }
 
   // ——— Waiting for their moment.
 
-  #wait(held: Held): void {
+  #wait(held: ClaimedEntry): void {
     held.state = "waiting";
     held.wakeAt = this.#isSure(held) ? held.tick.at : held.tick.at - CHECK_AHEAD_MS;
     this.#queue.push(held.reminder.key.type, held);
@@ -289,13 +289,13 @@ export class Processor {
     this.#ring();
   }
 
-  #wake(held: Held, now: number): void {
+  #wake(held: ClaimedEntry, now: number): void {
     if (!this.#deps.delivers(held.reminder.key.type)) this.#settle(held, { kind: "release" });
     else if (!this.#isSure(held)) this.#check(held);
     else this.#begin(held, now);
   }
 
-  #check(held: Held): void {
+  #check(held: ClaimedEntry): void {
     const { instruments, log } = this.#deps;
     const { type } = held.reminder.key;
     const { doubts } = held;
@@ -328,7 +328,7 @@ export class Processor {
 
   // ——— Delivering.
 
-  #begin(held: Held, now: number): void {
+  #begin(held: ClaimedEntry, now: number): void {
     const { log, instruments } = this.#deps;
     const { key } = held.reminder;
     let decided: Decision;
@@ -345,7 +345,7 @@ export class Processor {
     else this.#deliver(held, decided, now);
   }
 
-  #deliver(held: Held, { plan, tick, fate }: Extract<Decision, { kind: "deliver" }>, now: number): void {
+  #deliver(held: ClaimedEntry, { plan, tick, fate }: Extract<Decision, { kind: "deliver" }>, now: number): void {
     const { instruments, deliver } = this.#deps;
     const { reminder, token } = held;
     const { type } = reminder.key;
@@ -376,12 +376,12 @@ export class Processor {
   }
 
   /** It was stored with what the handler changed, and whoever claims it has the next tick. */
-  #isSettled(held: Held, fate: ReminderFate): void {
+  #isSettled(held: ClaimedEntry, fate: ReminderFate): void {
     this.#drop(held);
     if (fate.kind === "next") this.#claimer.expect(fate.tick.at);
   }
 
-  #failed(held: Held, plan: Plan, tick: Tick, error: unknown): void {
+  #failed(held: ClaimedEntry, plan: Plan, tick: Tick, error: unknown): void {
     const { storeClock, random, instruments, log } = this.#deps;
     const { key } = held.reminder;
     if (isLimpetError(error, "REMINDER_VOID")) {
@@ -424,7 +424,7 @@ export class Processor {
   // ——— Telling the store.
 
   /** The next tick, or another try. If it is soon it stays here, unless it is for others as well. */
-  #goOn(held: Held, tick: Tick, mayStay = true): void {
+  #goOn(held: ClaimedEntry, tick: Tick, mayStay = true): void {
     const { storeClock, clock } = this.#deps;
     const { aheadMs, leaseMs } = this.#settings;
     // Where there is no room for another one of its type, those that tick often must not keep it for themselves: whoever is due first
@@ -448,11 +448,11 @@ export class Processor {
     });
   }
 
-  #settle(held: Held, fate: ReminderFate): void {
+  #settle(held: ClaimedEntry, fate: ReminderFate): void {
     this.#say(held, fate, () => this.#drop(held));
   }
 
-  #say(held: Held, fate: ReminderFate, then: (counted: boolean | undefined) => void): void {
+  #say(held: ClaimedEntry, fate: ReminderFate, then: (counted: boolean | undefined) => void): void {
     const { clock, instruments, log } = this.#deps;
     const { generation, key } = held.reminder;
     held.state = "settling";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { Shares } from "./shares.ts";
+import { FairCapacity } from "./shares.ts";
 
-const fill = (shares: Shares, type: string, isAlone = false): number => {
+const fill = (shares: FairCapacity, type: string, isAlone = false): number => {
   let count = 0;
   for (; shares.roomFor(type, isAlone) > 0; count++) shares.take(type);
   return count;
@@ -11,14 +11,14 @@ const fill = (shares: Shares, type: string, isAlone = false): number => {
 
 describe("shares", () => {
   it("are all there is for a type that is alone", () => {
-    const shares = new Shares(10);
+    const shares = new FairCapacity(10);
     assert.equal(shares.roomFor("A", true), 10);
     assert.equal(fill(shares, "A", true), 10);
     assert.deepEqual([shares.left, shares.roomFor("A", true)], [0, 0]);
   });
 
   it("leave as much as they take, to one type after another", () => {
-    const shares = new Shares(16);
+    const shares = new FairCapacity(16);
     assert.deepEqual(
       ["A", "B", "C", "D", "E"].map((type) => fill(shares, type)),
       [8, 4, 2, 1, 1],
@@ -26,7 +26,7 @@ describe("shares", () => {
   });
 
   it("come back when they are freed", () => {
-    const shares = new Shares(4);
+    const shares = new FairCapacity(4);
     assert.equal(fill(shares, "A"), 2);
     shares.free("A");
     assert.deepEqual([shares.roomFor("A", false), shares.taken, shares.left], [1, 1, 3]);
@@ -35,7 +35,7 @@ describe("shares", () => {
   });
 
   it("become fewer for a while, and those that are taken stay so", () => {
-    const shares = new Shares(16);
+    const shares = new FairCapacity(16);
     assert.equal(fill(shares, "A", true), 16);
     shares.narrow(5);
     assert.deepEqual([shares.taken, shares.left, shares.roomFor("B", false)], [16, -11, 0]);
@@ -51,7 +51,7 @@ describe("shares", () => {
     const step = fc.tuple(fc.constantFrom("A", "B", "C", "D"), fc.boolean());
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 40 }), fc.array(step, { maxLength: 200 }), (all, steps) => {
-        const shares = new Shares(all);
+        const shares = new FairCapacity(all);
         const held = new Map<string, number>();
         for (const [type, takes] of steps) {
           const count = held.get(type) ?? 0;

@@ -2,7 +2,7 @@
 // cannot keep another one waiting: there is always a place for a type that has none. There are fewer places for a while when what has
 // one does not get on.
 
-export class Shares {
+export class FairCapacity {
   readonly #most: number;
   #all: number;
   readonly #of = new Map<string, number>();

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { isLimpetError } from "../kernel/errors.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { failureOf } from "./activity-failure.ts";
-import { ActivityTasks, type HeldActivity } from "./activity-tasks.ts";
+import { ActivityTasks, type ClaimedActivity } from "./activity-tasks.ts";
 import { activityType, type QueuedActivity, readMessage, writeActivity } from "./messages.ts";
 
 const ACTIVITY: QueuedActivity = {
@@ -45,7 +45,7 @@ class Queue {
     await this.reminders.write([{ kind: "set", key, tick, content, lease: undefined, isNew: false }]);
   }
 
-  async claim(token: string, limit = 10): Promise<HeldActivity[]> {
+  async claim(token: string, limit = 10): Promise<ClaimedActivity[]> {
     const { held } = await this.tasks.claim({ types: [type], limit, token, leaseOf: () => 1_000 });
     return held;
   }
@@ -86,8 +86,8 @@ describe("an activity in its queue", () => {
 
   it("is not brought back by whoever has it when it was cancelled", async () => {
     for (const act of [
-      (held: HeldActivity, { tasks }: Queue) => tasks.note(held, "words", 1_000),
-      (held: HeldActivity, { tasks }: Queue) => tasks.fail(held, failureOf(new Error("no"))),
+      (held: ClaimedActivity, { tasks }: Queue) => tasks.note(held, "words", 1_000),
+      (held: ClaimedActivity, { tasks }: Queue) => tasks.fail(held, failureOf(new Error("no"))),
     ]) {
       const queue = new Queue();
       await queue.put();

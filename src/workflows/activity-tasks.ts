@@ -35,7 +35,7 @@ interface RunName {
 }
 
 /** One attempt that somebody has. */
-export interface HeldActivity {
+export interface ClaimedActivity {
   readonly key: ReminderKey;
   readonly generation: number;
   readonly token: string;
@@ -69,7 +69,7 @@ export class ActivityTasks {
   }
 
   /** `nextMs`: when there may be more, from now; undefined: that is not known. */
-  async claim(wish: ClaimWish): Promise<{ readonly held: HeldActivity[]; readonly nextMs: number | undefined }> {
+  async claim(wish: ClaimWish): Promise<{ readonly held: ClaimedActivity[]; readonly nextMs: number | undefined }> {
     const { store, namespace } = this.#deps;
     const { types, limit, token } = wish;
     const request = { namespace, types, limit, aheadMs: 0, leaseMs: CLAIM_MS, token };
@@ -87,7 +87,7 @@ export class ActivityTasks {
   }
 
   /** Undefined: its time is over, or nobody waits for it. */
-  async #begin(row: ClaimedReminder, wish: ClaimWish, now: number): Promise<HeldActivity | undefined> {
+  async #begin(row: ClaimedReminder, wish: ClaimWish, now: number): Promise<ClaimedActivity | undefined> {
     const { settle } = this.#deps;
     const { generation, key } = row;
     const { token } = wish;
@@ -119,7 +119,7 @@ export class ActivityTasks {
   }
 
   /** It was handed out to nobody, or its worker stops: that was no attempt. */
-  async release({ generation, token, tick }: HeldActivity): Promise<void> {
+  async release({ generation, token, tick }: ClaimedActivity): Promise<void> {
     const { at, number, attempt } = tick;
     const before = { at, due: at, number: number + 1, attempt: Math.max(attempt - 1, 0) };
     const settlement = { generation, token, kind: "next", tick: before, leaseMs: undefined } as const;
@@ -127,13 +127,13 @@ export class ActivityTasks {
   }
 
   /** Throws LEASE_LOST when somebody else may have it, or nobody waits for it. */
-  async complete(held: HeldActivity, result: Wire): Promise<void> {
+  async complete(held: ClaimedActivity, result: Wire): Promise<void> {
     const { n } = held.activity;
     await this.#end(held, { kind: "ActivityCompleted", of: n, result });
   }
 
   /** It is tried again, after a pause, or its run is told. True: it is tried again. Throws LEASE_LOST. */
-  async fail(held: HeldActivity, failure: ActivityFailure): Promise<boolean> {
+  async fail(held: ClaimedActivity, failure: ActivityFailure): Promise<boolean> {
     const { generation, token, tick, activity, attempt } = held;
     const now = this.#deps.now();
     const after = afterFailure(activity, attempt, failure, now);
@@ -151,7 +151,7 @@ export class ActivityTasks {
   }
 
   /** What it says of itself is there for the next attempt. It stays with its worker. Throws LEASE_LOST. */
-  async note(held: HeldActivity, details: Wire, leaseMs: number): Promise<HeldActivity> {
+  async note(held: ClaimedActivity, details: Wire, leaseMs: number): Promise<ClaimedActivity> {
     const { generation, token, tick } = held;
     const activity = { ...held.activity, heartbeat: details };
     const rewriting = { generation, token, tick, leaseMs, data: writeActivity(activity) };
@@ -160,7 +160,7 @@ export class ActivityTasks {
     return { ...held, activity, leaseUntil: now + leaseMs };
   }
 
-  async #end(held: HeldActivity, news: News): Promise<void> {
+  async #end(held: ClaimedActivity, news: News): Promise<void> {
     const { store, settle } = this.#deps;
     const { generation, token, activity, leaseUntil } = held;
     const isSure = this.#deps.now() < leaseUntil - MARGIN_MS;

@@ -13,7 +13,7 @@ import type { ReminderKey, ReminderLease, ReminderWrite } from "../ports/reminde
 import { failureOf } from "./activity-failure.ts";
 import { attemptMs } from "./activity-limits.ts";
 import type { ActivityRunner } from "./activity-runner.ts";
-import type { ActivityTasks, HeldActivity } from "./activity-tasks.ts";
+import type { ActivityTasks, ClaimedActivity } from "./activity-tasks.ts";
 import { activityType, type QueuedActivity } from "./messages.ts";
 import { RENEWALS, RunningActivity } from "./running-activity.ts";
 
@@ -156,7 +156,7 @@ export class ActivityWorker {
     this.#poll = this.#deps.clock.after(Math.max(Math.ceil(pauseMs), 10), () => this.nudge());
   }
 
-  #begin(held: HeldActivity): void {
+  #begin(held: ClaimedActivity): void {
     const before = this.#running.get(held.generation);
     // A store that was restored from a backup assigns generations again: then it is another activity.
     if (before !== undefined && !sameActivity(before.held, held)) before.lose(unwanted());
@@ -205,7 +205,7 @@ export class ActivityWorker {
   }
 
   /** The next attempt gets what this one said last, written or not. */
-  #withWords({ held, said }: RunningActivity): HeldActivity {
+  #withWords({ held, said }: RunningActivity): ClaimedActivity {
     return said === undefined ? held : { ...held, activity: { ...held.activity, heartbeat: said } };
   }
 
@@ -307,7 +307,7 @@ export class ActivityWorker {
   }
 }
 
-const sameActivity = ({ key: a }: HeldActivity, { key: b }: HeldActivity): boolean =>
+const sameActivity = ({ key: a }: ClaimedActivity, { key: b }: ClaimedActivity): boolean =>
   a.type === b.type && a.id === b.id && a.name === b.name;
 
 const claimsOf = (some: readonly RunningActivity[]): ReminderLease[] =>

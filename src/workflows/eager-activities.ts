@@ -4,7 +4,7 @@ import { failureOf, timeoutOf } from "./activity-failure.ts";
 import { afterFailure, attemptMs, notHeard } from "./activity-limits.ts";
 import type { ActivityRunner } from "./activity-runner.ts";
 import type { Decision, Wire } from "./events.ts";
-import type { HeldRun, Item } from "./held-run.ts";
+import type { Item, LoadedRun } from "./held-run.ts";
 import type { QueuedActivity } from "./messages.ts";
 import type { Dispatcher } from "./outgoing.ts";
 
@@ -24,7 +24,7 @@ export const isEager = ({ name, options }: Scheduled, { queue, activities }: Eag
 
 /** What is to be recorded of its first attempt. It does not throw. */
 export async function runEagerly(
-  run: HeldRun,
+  run: LoadedRun,
   decision: Scheduled,
   signal: AbortSignal,
   deps: EagerActivitiesDeps,
@@ -47,7 +47,7 @@ export async function runEagerly(
 }
 
 /** What becomes of one whose worker is gone, without its result. Undefined: it can run here. */
-export function takenOver(run: HeldRun, decision: Scheduled, deps: EagerActivitiesDeps): Item | undefined {
+export function takenOver(run: LoadedRun, decision: Scheduled, deps: EagerActivitiesDeps): Item | undefined {
   const activity = activityOf(run, decision);
   const { n, name } = activity;
   const error = timeoutOf(notHeard(name));
@@ -73,7 +73,7 @@ function failed(activity: QueuedActivity, failure: ReturnType<typeof failureOf>,
   return { news, reminders };
 }
 
-function activityOf(run: HeldRun, { n, name, input, options }: Scheduled): QueuedActivity {
+function activityOf(run: LoadedRun, { n, name, input, options }: Scheduled): QueuedActivity {
   const { workflowId, runId } = run;
   const scheduledAt = run.scheduled.get(n)?.at ?? run.at;
   return { workflowId, runId, n, name, input, attempts: 0, scheduledAt, ...(options !== undefined && { options }) };

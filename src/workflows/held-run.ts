@@ -18,7 +18,7 @@ export interface ScheduledActivity {
   readonly at: number;
 }
 
-export class HeldRun {
+export class LoadedRun {
   ref: number;
   readonly execution: Execution;
   /** The number of the last event of the history. */

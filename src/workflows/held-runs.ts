@@ -4,7 +4,7 @@ import { LimpetError } from "../kernel/errors.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Workflows } from "../ports/workflows.ts";
-import type { HeldRun } from "./held-run.ts";
+import type { LoadedRun } from "./held-run.ts";
 
 export interface LoadedRunsDeps {
   readonly clock: Clock;
@@ -15,10 +15,10 @@ export interface LoadedRunsDeps {
 /** Renewals in the time of one lease. */
 const RENEWALS = 3;
 
-export class HeldRuns {
+export class LoadedRuns {
   readonly #leaseMs: number;
   readonly #deps: LoadedRunsDeps;
-  readonly #runs = new Map<number, HeldRun>();
+  readonly #runs = new Map<number, LoadedRun>();
   #renewal: Timer | undefined;
 
   constructor(leaseMs: number, deps: LoadedRunsDeps) {
@@ -30,12 +30,12 @@ export class HeldRuns {
     return this.#runs.has(ref);
   }
 
-  add(run: HeldRun): void {
+  add(run: LoadedRun): void {
     this.#runs.set(run.ref, run);
     this.#renewLater();
   }
 
-  remove(run: HeldRun): void {
+  remove(run: LoadedRun): void {
     if (this.#runs.get(run.ref) === run) this.#runs.delete(run.ref);
   }
 

@@ -13,7 +13,7 @@ import type { Decision, End, HistoryEvent, News, Started } from "./events.ts";
 import { writePage } from "./events.ts";
 import type { Execution } from "./execution.ts";
 import { refusalOf, toChildren, toParent } from "./family.ts";
-import type { HeldRun } from "./held-run.ts";
+import type { LoadedRun } from "./held-run.ts";
 import {
   type ActivityWatch,
   activityType,
@@ -34,7 +34,7 @@ export interface Outgoing {
 
 /** A run as far as this has to know it: one that is in memory here, or one of a worker elsewhere. */
 export interface DecidingRun
-  extends Pick<HeldRun, "workflowId" | "runId" | "queued" | "scheduled" | "children" | "heard"> {
+  extends Pick<LoadedRun, "workflowId" | "runId" | "queued" | "scheduled" | "children" | "heard"> {
   /** What it is bound to. */
   readonly bound?: string | undefined;
   /** It was asked to clean up, until a deadline. */

@@ -10,7 +10,7 @@ import { describeDecision } from "./divergence.ts";
 import type { Step } from "./events.ts";
 import { readPage, writePage } from "./events.ts";
 import { Execution } from "./execution.ts";
-import { HeldRun } from "./held-run.ts";
+import { LoadedRun } from "./held-run.ts";
 import type { WorkflowInstruments } from "./instruments.ts";
 
 export interface ReplayerDeps {
@@ -67,9 +67,9 @@ export class Replayer {
     readonly type: string;
     readonly last: number;
     readonly taken: number;
-  }): Promise<HeldRun> {
+  }): Promise<LoadedRun> {
     const execution = this.execution(task.type);
-    const run = new HeldRun(task.ref, execution, task.last, task.taken);
+    const run = new LoadedRun(task.ref, execution, task.last, task.taken);
     const steps = await this.#read(task.ref, task.last);
     for (const { at, events } of steps) {
       run.at = at;
@@ -102,7 +102,7 @@ export class Replayer {
   }
 
   /** Throws when a replay of the history, with this step behind it, does not come to the point at which the run is. */
-  async check({ ref, last, execution }: HeldRun, step: Step): Promise<void> {
+  async check({ ref, last, execution }: LoadedRun, step: Step): Promise<void> {
     const again = this.execution(execution.workflow.name);
     // What was in its history may have been decided by other code, which was mended since.
     again.exactFrom = execution.ownFrom;

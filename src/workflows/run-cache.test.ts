@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { HeldRun } from "./held-run.ts";
+import type { LoadedRun } from "./held-run.ts";
 import { RunCache } from "./run-cache.ts";
 
-const run = (ref: number, bytes = 100): HeldRun => ({ ref, bytes }) as HeldRun;
+const run = (ref: number, bytes = 100): LoadedRun => ({ ref, bytes }) as LoadedRun;
 const refs = (cache: RunCache, upTo: number): number[] =>
   Array.from({ length: upTo }, (_, i) => i + 1).filter((ref) => cache.peek(ref) !== undefined);
 

@@ -1,6 +1,6 @@
 // Runs that rest, kept in memory so that the next task goes on where the last one ended. Bounded by count and by bytes; those that were
 // used least recently go first.
-import type { HeldRun } from "./held-run.ts";
+import type { LoadedRun } from "./held-run.ts";
 
 export interface CacheNumbers {
   readonly size: number;
@@ -15,7 +15,7 @@ export class RunCache {
   readonly #capacity: number;
   readonly #mostBytes: number;
   /** In the order of use, the latest last. */
-  readonly #runs = new Map<number, HeldRun>();
+  readonly #runs = new Map<number, LoadedRun>();
   #bytes = 0;
   hits = 0;
   misses = 0;
@@ -45,18 +45,18 @@ export class RunCache {
   }
 
   /** It is the caller's from now on. */
-  take(ref: number): HeldRun | undefined {
+  take(ref: number): LoadedRun | undefined {
     const run = this.#runs.get(ref);
     if (run !== undefined) this.#drop(run);
     return run;
   }
 
   /** To look at, as it stands. */
-  peek(ref: number): HeldRun | undefined {
+  peek(ref: number): LoadedRun | undefined {
     return this.#runs.get(ref);
   }
 
-  put(run: HeldRun): void {
+  put(run: LoadedRun): void {
     if (!this.isOn) return;
     this.take(run.ref);
     this.#runs.set(run.ref, run);
@@ -74,7 +74,7 @@ export class RunCache {
     this.#bytes = 0;
   }
 
-  #drop(run: HeldRun): void {
+  #drop(run: LoadedRun): void {
     this.#runs.delete(run.ref);
     this.#bytes -= run.bytes;
   }

@@ -1,13 +1,13 @@
 // One attempt at an activity that is under way in this process: whose claim it is, what it said last, and whether it still counts.
 import type { LimpetError } from "../kernel/errors.ts";
-import type { HeldActivity } from "./activity-tasks.ts";
+import type { ClaimedActivity } from "./activity-tasks.ts";
 import type { Wire } from "./events.ts";
 
 /** Leases are renewed so often while they last. */
 export const RENEWALS = 3;
 
 export class RunningActivity {
-  held: HeldActivity;
+  held: ClaimedActivity;
   readonly leaseMs: number;
   /** On the monotonic clock. */
   renewAt: number;
@@ -20,7 +20,7 @@ export class RunningActivity {
   /** What came of it is about to be told. */
   isEnding = false;
 
-  constructor(held: HeldActivity, leaseMs: number, now: number) {
+  constructor(held: ClaimedActivity, leaseMs: number, now: number) {
     this.held = held;
     this.leaseMs = leaseMs;
     this.renewAt = now + leaseMs / RENEWALS;

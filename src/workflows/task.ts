@@ -13,7 +13,7 @@ import { isEager, runEagerly, takenOver } from "./eager-activities.ts";
 import type { Decision, End, HistoryEvent, News, Started, Step } from "./events.ts";
 import { isDecision, writePage } from "./events.ts";
 import { isMeant } from "./family.ts";
-import type { HeldRun, Item } from "./held-run.ts";
+import type { Item, LoadedRun } from "./held-run.ts";
 import { checkLength, type HistoryLimit } from "./history-budget.ts";
 import { keptError } from "./kept-error.ts";
 import { readMessage, type Sent, writeError } from "./messages.ts";
@@ -39,7 +39,7 @@ export interface TaskDeps {
    * In tests: throws what a replay of the history with these events behind it throws, or that it comes to another point. What is not
    * the same every time is found by the first test that runs it.
    */
-  readonly check?: ((run: HeldRun, step: Step) => Promise<void>) | undefined;
+  readonly check?: ((run: LoadedRun, step: Step) => Promise<void>) | undefined;
   /** What was written is durable. */
   written(append: Append, outcome: Extract<AppendOutcome, { kind: "done" }>, runId: string): void;
 }
@@ -53,7 +53,7 @@ const LONGEST_PAUSE_MS = 10_000;
 /** `rests`: nothing is to be done now. `lost`: it is somebody else's. */
 export type TaskEnd = "rests" | "closed" | "lost";
 
-export async function workOn(run: HeldRun, arrived: number, deps: TaskDeps): Promise<TaskEnd> {
+export async function workOn(run: LoadedRun, arrived: number, deps: TaskDeps): Promise<TaskEnd> {
   resume(run, deps);
   for (let known = arrived; ; ) {
     if (run.execution.broken !== undefined) throw run.execution.broken;
@@ -81,7 +81,7 @@ export async function workOn(run: HeldRun, arrived: number, deps: TaskDeps): Pro
   }
 }
 
-async function giveBack({ ref, token }: HeldRun, { store }: TaskDeps): Promise<TaskEnd> {
+async function giveBack({ ref, token }: LoadedRun, { store }: TaskDeps): Promise<TaskEnd> {
   await store.giveBack([{ ref, token: token!, pauseMs: 0, problem: undefined }]);
   return "lost";
 }
@@ -91,7 +91,7 @@ async function giveBack({ ref, token }: HeldRun, { store }: TaskDeps): Promise<T
  * activities that are run here and timers follow from it.
  */
 export function firstStep(
-  run: HeldRun,
+  run: LoadedRun,
   started: Started,
   at: number,
   deps: TaskDeps,
@@ -114,7 +114,7 @@ export function firstStep(
 const SIMPLE: ReadonlySet<string> = new Set<Decision["kind"]>(["ActivityScheduled", "ActorCalled", "TimerScheduled"]);
 
 /** Eager activities whose results are not in the history are tried again: whoever ran them is gone. */
-function resume(run: HeldRun, deps: TaskDeps): void {
+function resume(run: LoadedRun, deps: TaskDeps): void {
   const { execution, first } = run;
   run.first = [];
   const isActivity = ({ kind, n }: Decision): boolean =>
@@ -132,7 +132,7 @@ function resume(run: HeldRun, deps: TaskDeps): void {
 
 /** One step, while it is put together. */
 class StepInMaking {
-  readonly #run: HeldRun;
+  readonly #run: LoadedRun;
   readonly #deps: TaskDeps;
   readonly #events: HistoryEvent[] = [];
   readonly #eager: Decision[] = [];
@@ -143,7 +143,7 @@ class StepInMaking {
   #diverged: unknown;
   fate: TaskFate = { kind: "rest" };
 
-  constructor(run: HeldRun, deps: TaskDeps) {
+  constructor(run: LoadedRun, deps: TaskDeps) {
     this.#run = run;
     this.#deps = deps;
     this.#at = Math.max(run.at, deps.now());
@@ -318,14 +318,14 @@ class StepInMaking {
 }
 
 /** Late results, and what was heard before, are dropped. */
-function isWanted({ execution, seen }: HeldRun, news: News): boolean {
+function isWanted({ execution, seen }: LoadedRun, news: News): boolean {
   if ("of" in news) return execution.isAwaited(news.of);
   if (news.kind === "CancelRequested") return !execution.isCancelled;
   const key = keyOf(news);
   return key === undefined || !seen.has(key);
 }
 
-function startActivity(run: HeldRun, decision: Decision, deps: TaskDeps): void {
+function startActivity(run: LoadedRun, decision: Decision, deps: TaskDeps): void {
   const controller = new AbortController();
   run.running.set(decision.n, controller);
   const done =

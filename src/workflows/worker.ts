@@ -26,8 +26,8 @@ import { endRefused, returnBlocked } from "./blocked-task.ts";
 import type { AnyWorkflow } from "./definition.ts";
 import { fingerprintOf } from "./definition.ts";
 import type { Started, Step } from "./events.ts";
-import { HeldRun } from "./held-run.ts";
-import { HeldRuns } from "./held-runs.ts";
+import { LoadedRun } from "./held-run.ts";
+import { LoadedRuns } from "./held-runs.ts";
 import type { HistoryLimit } from "./history-budget.ts";
 import type { WorkflowInstruments } from "./instruments.ts";
 import { checkAttempts, Suspects } from "./lost-attempts.ts";
@@ -93,7 +93,7 @@ export class Worker {
   readonly cache: RunCache;
   /** How tasks came here lately; told with every heartbeat. */
   readonly #minute: MinuteCounts<ReplayMode | "miss">;
-  readonly #held: HeldRuns;
+  readonly #held: LoadedRuns;
   readonly #presence: WorkerPresence;
   readonly #suspects: Suspects;
   /** Types with code that has come to its first wait in this process, and not ended it. */
@@ -117,13 +117,13 @@ export class Worker {
     this.#minute = new MinuteCounts(deps.clock);
     this.cache = new RunCache(settings.isSticky ? settings.cacheRuns : 0, settings.cacheBytes);
     const { queue, leaseMs, historyLimit, workerId, stickyMs } = settings;
-    this.#held = new HeldRuns(leaseMs, deps);
+    this.#held = new LoadedRuns(leaseMs, deps);
     this.#suspects = new Suspects(settings.maxLostAttempts, deps);
     this.#presence = new WorkerPresence(leaseMs, () => this.#row(), deps);
     this.#presence.resumed = () => this.nudge();
     const affinity = this.cache.isOn ? { worker: workerId, ms: stickyMs } : undefined;
     const check =
-      settings.isChecked === true ? (run: HeldRun, step: Step) => this.replayer.check(run, step) : undefined;
+      settings.isChecked === true ? (run: LoadedRun, step: Step) => this.replayer.check(run, step) : undefined;
     this.#task = {
       ...{ ...deps, queue, leaseMs, historyLimit, check },
       affinity: () => (this.#isOpen && !this.#presence.isDrained ? affinity : undefined),
@@ -281,7 +281,7 @@ export class Worker {
   // ——— Working on them.
 
   /** `begun`: the run, if its code has run here up to the last event. */
-  async #workOn(task: ClaimedTask, begun?: HeldRun): Promise<void> {
+  async #workOn(task: ClaimedTask, begun?: LoadedRun): Promise<void> {
     let run = begun;
     try {
       checkAttempts(task, this.#settings.maxLostAttempts);
@@ -298,7 +298,7 @@ export class Worker {
     }
   }
 
-  async #hold(run: HeldRun, arrived: number): Promise<void> {
+  async #hold(run: LoadedRun, arrived: number): Promise<void> {
     this.#held.add(run);
     run.execution.strayed = () => this.#strayed(run);
     try {
@@ -321,7 +321,7 @@ export class Worker {
   }
 
   /** Its code has failed outside of its turn. This worker records that if the run is still in its memory. */
-  #strayed(run: HeldRun): void {
+  #strayed(run: LoadedRun): void {
     const { namespace } = this.#settings;
     const { ref, workflowId } = run;
     if (this.#held.nudge(ref) || this.cache.peek(ref) !== run) return;
@@ -331,7 +331,7 @@ export class Worker {
     );
   }
 
-  async #runOf(task: ClaimedTask): Promise<HeldRun> {
+  async #runOf(task: ClaimedTask): Promise<LoadedRun> {
     const warm = this.cache.take(task.ref);
     // A restored store assigns refs again, so the run in memory may be another one.
     const isSame = warm !== undefined && warm.runId === task.runId;
@@ -347,7 +347,7 @@ export class Worker {
     return this.#replay(task);
   }
 
-  async #replay(task: ClaimedTask): Promise<HeldRun> {
+  async #replay(task: ClaimedTask): Promise<LoadedRun> {
     const run = await this.replayer.replay(task);
     this.#proven.add(task.type);
     return run;
@@ -397,7 +397,7 @@ export class Worker {
   ): Promise<StartOutcome | undefined> {
     const { store } = this.#deps;
     const execution = this.replayer.execution(start.type);
-    const run = new HeldRun(0, execution, 0, 0);
+    const run = new LoadedRun(0, execution, 0, 0);
     run.at = at;
     try {
       await execution.begin(started, at);

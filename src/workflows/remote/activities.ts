@@ -5,7 +5,7 @@ import type { Random } from "../../ports/random.ts";
 import type { ReminderKey, Reminders } from "../../ports/reminders.ts";
 import type { ActivityFailure } from "../activity-failure.ts";
 import { deadlineOf } from "../activity-limits.ts";
-import type { ActivityTasks, HeldActivity } from "../activity-tasks.ts";
+import type { ActivityTasks, ClaimedActivity } from "../activity-tasks.ts";
 import type { Wire } from "../events.ts";
 import { activityType, type QueuedActivity, readActivity } from "../messages.ts";
 import { Refused } from "./refusal.ts";
@@ -75,7 +75,7 @@ export class RemoteActivities {
     }
   }
 
-  #taskOf({ key, token, tick, activity, attempt }: HeldActivity, { id: worker, queue }: RemoteWorker): ActivityTask {
+  #taskOf({ key, token, tick, activity, attempt }: ClaimedActivity, { id: worker, queue }: RemoteWorker): ActivityTask {
     const { workflowId } = activity;
     const id = writeName({ key, workflowId, queue, token, worker, attempt });
     const startedAt = tick.due;
@@ -122,7 +122,7 @@ export class RemoteActivities {
     });
   }
 
-  async #asHolder<T>(holder: ActivityHolder, fn: (held: HeldActivity) => Promise<T>): Promise<T> {
+  async #asHolder<T>(holder: ActivityHolder, fn: (held: ClaimedActivity) => Promise<T>): Promise<T> {
     const held = await this.#held(holder);
     try {
       return await fn(held);
@@ -142,7 +142,7 @@ export class RemoteActivities {
   }
 
   /** Throws unless that worker has that attempt, still. Its lease is longer by that. */
-  async #held(holder: ActivityHolder): Promise<HeldActivity> {
+  async #held(holder: ActivityHolder): Promise<ClaimedActivity> {
     const { store } = this.#deps;
     const { key, token, attempt, activity, row } = await this.#owned(holder);
     const { generation, tick } = row;
